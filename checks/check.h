@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Check
+ *
+ * A check judges one unit: a chip, or a server where several chips are needed. It is one file (or folder) that ends in
+ * its declaration `const Check check_<name>`, and sequential code: it calls the device, measures, finds.
+ */
+
+#include <stddef.h>
+
+#include "checks/location.h"
+#include "checks/verdict.h"
+
+typedef struct Step Step;
+
+typedef struct Check {
+        const char *name;
+        const char *summary;
+        const char *reads;             /* what it uses of the device: for the manual, `assay-run --describe` */
+        const char *const *codes;      /* of the catalogue; ends with NULL */
+        const char *skips;             /* when and why it skips; NULL: never */
+        LocationKind unit;             /* LOCATION_CHIP or LOCATION_SERVER: a step is this check on one such part */
+        Disturbs disturbs;
+        unsigned deadline_sec;         /* wall time of one step; past it the child is killed */
+        /*
+         * Judges the unit. Returns 0 with *ret set, or a negative errno: could not judge. What the device itself did
+         * wrong is a finding, never an errno.
+         */
+        int (*run)(Step *step, Verdict *ret);
+} Check;
+
+const Check *check_find(const char *name); /* NULL if there is none */
+const Check *check_at(size_t index);       /* NULL past the end */

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Device
+ *
+ * The one way to reach a server under test. Below everything is one operation, device_execute(): a batch of commands,
+ * their completions with status and device time, and a window for bulk data. Above it are typed calls, which fill in
+ * commands, check what comes back and turn it into numbers of the host. Nothing that comes back is trusted for a size.
+ *
+ * Errors of all calls: 0 or a count; negative means could not judge:
+ *     -ETIMEDOUT   no answer within the deadline; the device answers no more calls
+ *     -ENODEV      the port has gone
+ *     -EPROTO      the answer broke the agreement (wrong sequence, lengths out of range)
+ *     -EREMOTEIO   a completion's status was not success; device_status() tells which
+ *     -ENOENT      attributes: there is no such attribute; frames: none has arrived
+ *     -ENOSPC      the window is too small for what was asked
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "checks/cleanup.h"
+#include "checks/location.h"
+#include "checks/wire.h"
+
+typedef struct Device Device;
+
+/* A way to reach a server: a socket for assay-sim, a counted and failing wrapper in tests, real hardware some day. */
+typedef struct DeviceTransport {
+        /* Runs the batch; returns 0 when completions[0 … n-1] are filled in, or an error of the list above. */
+        int (*execute)(void *userdata, const WireCommand *commands, size_t n, WireCompletion *completions,
+                       uint64_t deadline_usec);
+        void (*close)(void *userdata); /* also unmaps the window */
+} DeviceTransport;
+
+/* Takes ownership of userdata on success. CHIP is the chip this device is for, WIRE_CHIP_ALL for a whole server. */
+int device_new(const DeviceTransport *transport, void *userdata, const char *server, unsigned chip, void *window,
+               size_t window_bytes, Device **ret);
+
+/* Connects to an assay-sim socket. -ENOENT: no such server or chip there; -ECONNREFUSED, -ENOENT of the path itself. */
+int device_open_socket(const char *path, const char *server, unsigned chip, size_t window_bytes, Device **ret);
+Device *device_free(Device *device);
+DEFINE_CLEANUP(Device *, device_free);
+
+const char *device_server(const Device *device);
+unsigned device_chip(const Device *device);
+
+/* Wall time one batch may take, default 2 s. */
+void device_set_deadline(Device *device, uint64_t usec);
+
+/*
+ * Runs any number of commands (in packets of WIRE_BATCH_MAX). Completions may be NULL. Returns -EREMOTEIO when one of
+ * them did not succeed, after all were run; COMPLETIONS then tell which. commands[].chip is filled in by
+ * device_new()'s chip where that is one chip.
+ */
+int device_execute(Device *device, WireCommand *commands, size_t n, WireCompletion *completions);
+
+uint32_t device_status(const Device *device);     /* WireStatus of the last command that did not succeed */
+uint64_t device_nsec(const Device *device);       /* device time used through this handle so far */
+unsigned device_timed_out(const Device *device);  /* whether a deadline has passed: every later call is -ETIMEDOUT */
+
+/*
+ * The window, as a stack of aligned pieces: take hands out the next BYTES, device_window_reset() forgets them all.
+ * NULL when it is full. The content may be changed by the device at any time: copy before judging twice.
+ */
+void *device_window_take(Device *device, size_t bytes);
+void device_window_reset(Device *device);
+uint32_t device_window_offset(const Device *device, const void *piece);
+size_t device_window_free(const Device *device);
+
+/* ---- attributes (checks/device.c). CHIP is ignored where the device is for one chip. ---- */
+
+#define ATTRIBUTE_PATH_MAX 128u
+#define ATTRIBUTE_TEXT_MAX 256u
+
+/* The text without its newline, at most ATTRIBUTE_TEXT_MAX - 1 bytes; longer or with a zero byte is -EPROTO. */
+int device_attribute(Device *device, unsigned chip, const char *path, char ret[static ATTRIBUTE_TEXT_MAX]);
+/* Decimal, or hexadecimal with 0x; -EPROTO for anything else. */
+int device_attribute_u64(Device *device, unsigned chip, const char *path, uint64_t *ret);
+int device_attribute_write(Device *device, unsigned chip, const char *path, const char *text);
+
+/* Many in one batch: texts[i] for paths[i]; ret_errors[i] is 0 or -ENOENT. */
+int device_attributes(Device *device, unsigned chip, const char *const *paths, size_t n,
+                      char (*texts)[ATTRIBUTE_TEXT_MAX], int *ret_errors);
+
+/* unit: a core, or WIRE_CHIP_ALL for the chip. */
+int device_reset(Device *device, unsigned chip, unsigned unit);
+
+/* The typed calls of each family stand in device-hbm.h, device-tensor.h, device-rounding.h, device-link.h and
+ * device-nic.h, implemented in the file of the same name on device_execute(). */

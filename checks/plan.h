@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Plan
+ *
+ * What a scan does: steps with their parameters, which of them must run, the coverage the plan promises, and a
+ * budget of device time. A strict YAML file named after its plan:
+ *
+ *     plan: preflight
+ *     summary: whole structure of every chip, before a job
+ *     stage: PREFLIGHT
+ *     budget: 30                  # device seconds of one unit
+ *     steps:
+ *       - check: hbm              # a word of the checks list
+ *         name: hbm-solid         # optional, unique; the check's word by default
+ *         required: true          # default
+ *         parameters: {march: March C-}
+ *     coverage:                   # measurement of a chip ≥ value, else the chip is INCONCLUSIVE
+ *       hbm_bytes_tested: 103079215104
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "checks/cleanup.h"
+#include "checks/verdict.h"
+#include "checks/yaml.h"
+
+#define PLAN_BYTES_MAX    (64u << 10)
+#define PLAN_STEPS_MAX    64
+#define PLAN_PROMISES_MAX 32
+#define PLAN_NAME_MAX     64 /* with the final zero, for plans, steps and promises */
+
+/*
+ * What the vocabulary knows of a check without linking its judge. A check with parameters lists them in its own
+ * parameters.c as `const YamlField parameters_<name>[]` with `const size_t parameters_<name>_bytes` and
+ * `const void *const parameters_<name>_defaults`; meson generates the table.
+ */
+typedef struct CheckWord {
+        const char *name;
+        const YamlField *parameters; /* NULL: takes none */
+        const size_t *parameters_bytes;
+        const void *const *parameters_defaults;
+} CheckWord;
+
+const CheckWord *check_word_find(const char *name); /* NULL if no check is called so */
+const CheckWord *check_word_at(size_t index);       /* NULL past the end */
+
+typedef struct PlanStep {
+        const CheckWord *check;
+        char name[PLAN_NAME_MAX];
+        bool required;
+        void *parameters; /* the check's own struct, NULL without */
+} PlanStep;
+
+typedef struct PlanPromise {
+        char measurement[PLAN_NAME_MAX];
+        double value;
+} PlanPromise;
+
+typedef struct Plan {
+        char name[PLAN_NAME_MAX];
+        char *summary;
+        Stage stage;
+        double budget_sec;   /* device time of one unit */
+        double deadline_sec; /* wall time of one device command, default 2 */
+        size_t n_steps;
+        PlanStep steps[PLAN_STEPS_MAX];
+        size_t n_promises;
+        PlanPromise promises[PLAN_PROMISES_MAX];
+        char *text; /* the bytes it was read from: they go to the worker and into the digest */
+        size_t n_text;
+} Plan;
+
+/*
+ * Read a plan. Return 0; -EINVAL (or the errno of opening) with *ret_error set to a malloc'd
+ * "FILE:LINE:COLUMN: …", which the caller frees.
+ */
+int plan_parse(const char *filename, const char *text, size_t n_text, Plan **ret, char **ret_error);
+int plan_load(const char *path, Plan **ret, char **ret_error);
+
+/*
+ * Finds plan NAME as NAME.yaml in the colon-separated FOLDERS, the first that has it; NAME must be a plain word
+ * (letters, digits, '-'). -ENOENT where none has it.
+ */
+int plan_find(const char *folders, const char *name, Plan **ret, char **ret_error);
+
+/* In a checkout $ASSAY_PLANS says where; else /etc/assay/plans before PREFIX/share/assay/plans. */
+const char *plan_folders(void);
+
+Plan *plan_free(Plan *plan);
+DEFINE_CLEANUP(Plan *, plan_free);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Step
+ *
+ * All a check may do, with the typed calls of the device headers. A check opens no file, does not fork, sleep or log.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "checks/check.h"
+#include "checks/device.h"
+#include "checks/stream.h"
+
+/* ---- what is under test ---- */
+
+/* The unit's own device: of its chip, or of its server. */
+Device *step_device(Step *step);
+/* The chip under test, or WIRE_CHIP_ALL in a step on a server. */
+unsigned step_chip(const Step *step);
+/* The unit as a location; copy it and append parts. */
+const Location *step_unit(const Step *step);
+/* The device of another server of the same scan (the ring of an UltraServer); NULL where it is not part of it: then
+ * nothing of it may be driven. */
+Device *step_neighbour(Step *step, const char *server);
+/* In a step on a server: whether CHIP was asked for and is not occupied. Links and NICs of others are not driven. */
+bool step_includes(const Step *step, const char *server, unsigned chip);
+
+/* The check's own parameters (see plan.h), with defaults filled in; NULL if it has none. */
+const void *step_parameters(const Step *step);
+/* All that is random comes from this; a retest sees the same. */
+uint64_t step_seed(const Step *step);
+/* Device seconds the plan's budget still has. */
+double step_budget_sec(const Step *step);
+
+/* ---- what it says ---- */
+
+/*
+ * Writes a measurement with its limit. WHERE NULL is the unit. Returns 1 where the value is beyond its limit (or not
+ * finite), 0 within; negative when it could not be written.
+ */
+int step_measure(Step *step, const char *name, double value, const char *unit, LimitType type, double limit,
+                 const Location *where);
+/* The same without a limit. */
+int step_note(Step *step, const char *name, double value, const char *unit, const Location *where);
+
+/*
+ * Writes a finding and raises *verdict by the severity of CODE in the catalogue. WHERE NULL is the unit; EVIDENCE may be
+ * NULL. More than STREAM_FINDINGS_MAX are counted, not written.
+ */
+int step_finding(Step *step, Verdict *verdict, const char *code, const Location *where, const Evidence *evidence,
+                 const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* Sets *ret to skipped, with the reason; returns 0. */
+int step_skip(Step *step, Verdict *ret, Reason reason, const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Names what kept the check from judging, for the `error` artifact; returns ERROR (a negative errno) as it is. */
+int step_error(Step *step, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+void step_progress(Step *step, unsigned percent);
+/* In a step on a server: it is done with this chip, VERDICT for its part. */
+int step_part_done(Step *step, const Location *chip, Verdict verdict);

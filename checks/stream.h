@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Stream
+ *
+ * What a worker says, one JSON object per line: OCP Test & Validation output 2.0. The writer makes lines that the
+ * 2.0 schema accepts; the reader takes them from an untrusted peer under hard limits and hands out events.
+ *
+ * Conventions on top of the standard:
+ *  - hardwareInfoId is the location of a server or chip ("us0-1", "us0-1/chip3"); testStepId is "UNIT:STEP", UNIT one
+ *    of these and STEP the name in the plan.
+ *  - A location inside a chip stands as subcomponent.location, the last part as subcomponent.name.
+ *  - OCP has no place for some facts; they travel as `extension` artifacts of the step, named
+ *      assay-evidence  {"code","location", and of Evidence what is known}     after its diagnosis
+ *      assay-part      {"part","verdict"}            a server step is done with one chip
+ *      assay-progress  {"percent"}
+ *      assay-step      {"verdict","reason","message","required","seed","device_nsec","reproduced","runs"}
+ *                      just before testStepEnd, always
+ *  - step end: passed, warned, failed → COMPLETE; skipped → SKIP; error → ERROR, with an `error` artifact.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "checks/cleanup.h"
+#include "checks/location.h"
+#include "checks/verdict.h"
+
+#define STREAM_LINE_MAX         (32u << 10) /* bytes, with the newline */
+#define STREAM_DEPTH_MAX        16
+#define STREAM_STEPS_MAX        8192    /* per stream: 64 chips × 64 steps and room */
+#define STREAM_FINDINGS_MAX     256     /* per step; a check that finds more says how many more */
+#define STREAM_MEASUREMENTS_MAX 512     /* per step */
+#define STREAM_BYTES_MAX        (64u << 20)
+#define STREAM_MESSAGE_MAX      1024    /* bytes of one message; longer ones are cut by the writer, refused by the reader */
+
+typedef struct Measurement {
+        const char *name; /* snake_case, prefixed with the check's word: hbm_bytes_tested */
+        double value;     /* finite */
+        const char *unit; /* UCUM: By, s, 1, {error}, GBy/s */
+        LimitType limit_type;
+        double limit;
+        Location where;
+} Measurement;
+
+/* What a finding rests on. Only what has_… says is meant; strings may be NULL. */
+typedef struct Evidence {
+        const char *address;  /* of the first difference, as the part names it */
+        const char *expected; /* hex or a number, of the first difference */
+        const char *actual;
+        bool has_count, has_confidence;
+        double count; /* of differences */
+        double confidence;
+        const char *far_end;     /* links: the port at the other end, as a location */
+        const char *replaceable; /* the unit to replace: "tray 3", "cable …"; NULL: the worker fills in the chip's tray */
+} Evidence;
+
+typedef struct Finding {
+        const char *code; /* of the catalogue, which also gives severity and action */
+        Severity severity;
+        Location where;
+        const char *message;
+        Evidence evidence;
+        unsigned reproduced, runs; /* k of n, n ≥ 1 */
+} Finding;
+
+/* A part under test, from dutInfo. Serial "" where the device did not tell. */
+typedef struct Hardware {
+        Location where; /* a server or a chip */
+        const char *name;
+        const char *serial;
+        const char *part_number;
+        const char *firmware;
+        const char *tray; /* "tray 3"; "" for a server */
+        const char *pci_address;
+} Hardware;
+
+typedef struct StepEnd {
+        Verdict verdict;
+        Reason reason;
+        const char *message; /* for skipped and error: why, in a sentence; else NULL */
+        bool required;
+        uint64_t seed;
+        uint64_t device_nsec; /* virtual device time the step took */
+        unsigned reproduced, runs;
+} StepEnd;
+
+typedef enum EventType {
+        EVENT_RUN_START,
+        EVENT_HARDWARE, /* one per part, after EVENT_RUN_START */
+        EVENT_STEP_START,
+        EVENT_MEASUREMENT,
+        EVENT_FINDING, /* when its evidence is complete: at the next line that is not its own */
+        EVENT_PART_DONE,
+        EVENT_PROGRESS,
+        EVENT_STEP_END,
+        EVENT_ERROR, /* of the run: the worker could not go on */
+        EVENT_LOG,
+        EVENT_RUN_END,
+        _EVENT_TYPE_MAX,
+} EventType;
+
+/* Valid during the callback only. unit and step are set for all events of a step, else empty. */
+typedef struct Event {
+        EventType type;
+        uint64_t sequence;
+        const char *unit; /* "us0-1/chip3" */
+        const char *step; /* "hbm" */
+        const char *plan; /* EVENT_RUN_START */
+        Hardware hardware;
+        Measurement measurement;
+        Finding finding;
+        Location part; /* EVENT_PART_DONE */
+        Verdict verdict;
+        unsigned percent;
+        StepEnd end;
+        const char *message; /* EVENT_ERROR, EVENT_LOG */
+        Result result;       /* EVENT_RUN_END */
+} Event;
+
+/* ---- writer: each returns a malloc'd line with its newline, without sequenceNumber and timestamp, or NULL ---- */
+
+typedef struct RunStart {
+        const char *version;
+        const char *command_line;
+        const char *plan;
+        const char *plan_sha256; /* hex */
+        const char *dut;         /* servers, comma-separated */
+        uint64_t seed;
+        size_t n_hardware;
+        const Hardware *hardware;
+} RunStart;
+
+char *stream_schema_version(void);
+char *stream_run_start(const RunStart *start);
+char *stream_run_end(Result result);
+char *stream_run_error(const char *symptom, const char *message);
+char *stream_log(const char *severity, const char *message); /* INFO, WARNING, ERROR */
+char *stream_step_start(const char *step_id, const char *check);
+char *stream_measurement(const char *step_id, const Measurement *measurement);
+char *stream_finding(const char *step_id, const Finding *finding); /* two lines: diagnosis and assay-evidence */
+char *stream_part_done(const char *step_id, const Location *part, Verdict verdict);
+char *stream_progress(const char *step_id, unsigned percent);
+char *stream_step_end(const char *step_id, const StepEnd *end); /* [error,] assay-step and testStepEnd: two or three lines */
+
+/* Puts sequence number and the time now (RFC 3339, Z, milliseconds) in front of one line. malloc'd, NULL without memory. */
+char *stream_number(const char *line, uint64_t sequence);
+
+/* ---- reader ---- */
+
+typedef struct StreamReader StreamReader;
+typedef int (*StreamHandler)(const Event *event, void *userdata);
+
+/*
+ * numbered: lines carry sequenceNumber and timestamp and must count up from FIRST; else (a child's lines) they must
+ * carry neither.
+ */
+int stream_reader_new(bool numbered, uint64_t first, StreamHandler handler, void *userdata, StreamReader **ret);
+StreamReader *stream_reader_free(StreamReader *reader);
+DEFINE_CLEANUP(StreamReader *, stream_reader_free);
+
+/*
+ * Takes the next bytes and calls the handler for each whole event. Returns 0; a negative number that the handler
+ * returned; or -EPROTO when the peer broke a rule: from then on every call returns -EPROTO and
+ * stream_reader_error() says why, with the line number.
+ */
+int stream_reader_feed(StreamReader *reader, const void *bytes, size_t n);
+/* The peer has closed: -EPROTO when in the middle of a line or a step, or before testRunEnd of a numbered stream. */
+int stream_reader_end(StreamReader *reader);
+const char *stream_reader_error(const StreamReader *reader);
+uint64_t stream_reader_sequence(const StreamReader *reader); /* the next that is expected */

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Verdict
+ *
+ * The words of judgement, the limits of measurements, and the one fold from steps to the result of a chip or a
+ * server. Worker, daemon, records and command line all use these and no others.
+ */
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How one step (a check on one unit) ended. A broken device is `failed`; `error` is: could not judge. */
+typedef enum Verdict {
+        VERDICT_PASSED,
+        VERDICT_WARNED,
+        VERDICT_FAILED,
+        VERDICT_SKIPPED,
+        VERDICT_ERROR,
+        _VERDICT_MAX,
+        _VERDICT_INVALID = -EINVAL,
+} Verdict;
+
+/* Why a step was skipped or could not be judged. */
+typedef enum Reason {
+        REASON_NONE,
+        /* skipped */
+        REASON_NOT_APPLICABLE, /* the unit has no such part */
+        REASON_OCCUPIED,       /* the part carries work and the check would disturb it */
+        REASON_BUDGET,         /* the plan's device time was used up */
+        REASON_NOT_REQUESTED,  /* left out by the caller */
+        REASON_PREREQUISITE,   /* something it needs failed before */
+        /* error */
+        REASON_DEVICE_TIMEOUT, /* no device of the server answered */
+        REASON_DEVICE_ERROR,   /* the device or its port refused or broke off */
+        REASON_WORKER_CRASHED,
+        REASON_WORKER_TIMEOUT,
+        REASON_PROTOCOL, /* what came back was not what was agreed, or more than was allowed */
+        REASON_RESOURCE, /* out of memory, descriptors, disk */
+        REASON_CANCELLED,
+        _REASON_MAX,
+        _REASON_INVALID = -EINVAL,
+} Reason;
+
+/* One finding. OCP: FAIL, UNKNOWN, PASS. */
+typedef enum Severity {
+        SEVERITY_INFO,
+        SEVERITY_WARN,
+        SEVERITY_FAIL,
+        _SEVERITY_MAX,
+        _SEVERITY_INVALID = -EINVAL,
+} Severity;
+
+/* Of a chip, a server, a scan. */
+typedef enum Result {
+        RESULT_PASSED,
+        RESULT_WARNED,
+        RESULT_FAILED,
+        RESULT_INCONCLUSIVE,
+        _RESULT_MAX,
+        _RESULT_INVALID = -EINVAL,
+} Result;
+
+/* What a check disturbs; an occupied part admits only DISTURBS_NOTHING. */
+typedef enum Disturbs {
+        DISTURBS_NOTHING,
+        DISTURBS_CORE,
+        DISTURBS_CHIP,
+        DISTURBS_LINKS,
+        DISTURBS_SERVER,
+        _DISTURBS_MAX,
+        _DISTURBS_INVALID = -EINVAL,
+} Disturbs;
+
+/* When in its life a server is scanned. */
+typedef enum Stage {
+        STAGE_PREFLIGHT,
+        STAGE_INFLEET,
+        STAGE_PRODUCTION,
+        STAGE_BURNIN,
+        STAGE_REPAIR,
+        STAGE_RMA,
+        _STAGE_MAX,
+        _STAGE_INVALID = -EINVAL,
+} Stage;
+
+/* How a measured value relates to its limit: the validator types of OCP Test & Validation 2.0 that we use. */
+typedef enum LimitType {
+        LIMIT_NONE,
+        LIMIT_EQUAL,
+        LIMIT_LESS_THAN_OR_EQUAL,
+        LIMIT_GREATER_THAN_OR_EQUAL,
+        _LIMIT_TYPE_MAX,
+        _LIMIT_TYPE_INVALID = -EINVAL,
+} LimitType;
+
+/* Exit status of every program and verb. */
+enum {
+        STATUS_PASSED        = 0, /* PASSED or WARNED; with --strict PASSED only */
+        STATUS_FAILED        = 1,
+        STATUS_CANNOT_TELL   = 2, /* INCONCLUSIVE, stale, nothing verified */
+        STATUS_REFUSED       = 3, /* a record or log that does not verify */
+        STATUS_USAGE         = 64,
+        STATUS_UNREACHABLE   = 69,
+        STATUS_NOT_PERMITTED = 77,
+};
+
+/* Each enum and its words; _from_string returns _X_INVALID for NULL and for unknown words. _to_string returns NULL
+ * for values outside. `verdict severity reason disturbs` are lower case, `result stage limit_type` upper case. */
+const char *verdict_to_string(Verdict verdict);
+Verdict verdict_from_string(const char *word);
+const char *reason_to_string(Reason reason); /* "" for REASON_NONE */
+Reason reason_from_string(const char *word);
+const char *severity_to_string(Severity severity);
+Severity severity_from_string(const char *word);
+const char *severity_to_ocp(Severity severity);
+const char *result_to_string(Result result);
+Result result_from_string(const char *word);
+const char *disturbs_to_string(Disturbs disturbs);
+Disturbs disturbs_from_string(const char *word);
+const char *stage_to_string(Stage stage);
+Stage stage_from_string(const char *word);
+const char *limit_type_to_string(LimitType type);
+LimitType limit_type_from_string(const char *word);
+
+/* Whether REASON goes with VERDICT: skipped and error need one of their own, the others have none. */
+bool reason_fits(Reason reason, Verdict verdict);
+
+/* False where VALUE or LIMIT is not finite: what cannot be compared is not within. */
+bool limit_holds(LimitType type, double value, double limit);
+
+/* Raises *verdict to what a finding of SEVERITY says; never lowers it. */
+void verdict_raise(Verdict *verdict, Severity severity);
+
+/*
+ * The fold. Start with {}, add every step that the plan asks for on a chip (one that never reported is added as
+ * VERDICT_ERROR) and every promise of coverage. FAILED if any step failed; else INCONCLUSIVE if a required step
+ * did not run to its end or a promise was not kept or there was no step at all; else WARNED or PASSED.
+ */
+typedef struct Fold {
+        unsigned n_steps;
+        bool failed;
+        bool warned;
+        bool incomplete;
+} Fold;
+
+void fold_step(Fold *fold, Verdict verdict, bool required);
+void fold_coverage(Fold *fold, double reached, double promised);
+Result fold_result(const Fold *fold);
+
+/* Folds chips into a server and servers into a scan: FAILED over INCONCLUSIVE over WARNED over PASSED. */
+Result result_worst(Result a, Result b);
+int result_to_status(Result result, bool strict);

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Wire
+ *
+ * The device port as bytes: what travels between a worker and a simulated server. Native byte order, same machine.
+ *
+ * A SOCK_SEQPACKET Unix connection carries one WireHello and its WireWelcome, then batches: a WireBatch header and up
+ * to WIRE_BATCH_MAX commands in one packet, answered by a WireBatch header and as many completions in one packet.
+ * Bulk data lies in the window: a memfd that the simulator makes, seals against any change of size (F_SEAL_SHRINK |
+ * F_SEAL_GROW | F_SEAL_SEAL) and passes with the welcome. The client checks seals and size before it maps it.
+ * Both sides treat whatever they receive as untrusted: lengths, offsets and counts are checked against the packet and
+ * the window before use, and data in the window may change while it is read.
+ *
+ * Commands of one batch run in order per engine, engines side by side: each starts at the later of the batch's start
+ * and its own engine's last end, and the chip's clock moves to the latest end. Engines of a chip are the 8 cores,
+ * the 4 HBM stacks, the 6 link ports, the NIC, and management (attributes, reset).
+ *
+ * Numbers of the device are from the public Neuron documents and driver (see README, "Sources"): NRT status codes,
+ * 128 × 128 processing elements, K ≤ 128, M ≤ 128, N ≤ 512, PSUM 8 banks × 2 KiB × 128 partitions.
+ */
+
+#include <assert.h>
+#include <stdint.h>
+
+#define WIRE_MAGIC       0x79617373u /* "ssay" */
+#define WIRE_VERSION     1u
+#define WIRE_BATCH_MAX   256u
+#define WIRE_WINDOW_MIN  (64u << 10)
+#define WIRE_WINDOW_MAX  (64u << 20)
+#define WIRE_ALIGNMENT   64u /* offsets of data in the window */
+#define WIRE_SERVER_MAX  32u
+#define WIRE_CHIP_ALL    0xffu
+
+#define CHIPS            16u  /* of a server */
+#define CORES            8u   /* of a chip */
+#define STACKS           4u   /* HBM stacks of a chip */
+#define PORTS            6u   /* NeuronLink ports of a chip, numbered as LinkPort */
+#define PE_ROWS          128u /* contraction, K */
+#define PE_COLUMNS       128u /* output, M */
+#define MOVING_MAX       512u /* N */
+#define ENGINE_LANES     128u
+
+typedef struct WireHello {
+        uint32_t magic;
+        uint32_t version;
+        char server[WIRE_SERVER_MAX]; /* zero-terminated */
+        uint32_t chip;                /* the only chip this connection may reach, or WIRE_CHIP_ALL */
+        uint32_t window_bytes;        /* WIRE_WINDOW_MIN … WIRE_WINDOW_MAX, a multiple of 4096 */
+} WireHello;
+
+typedef struct WireWelcome { /* with the window's descriptor as SCM_RIGHTS when status is 0 */
+        uint32_t magic;
+        uint32_t version;
+        uint32_t status; /* an errno: ENOENT no such server or chip, EPROTO, ENOMEM */
+        uint32_t window_bytes;
+} WireWelcome;
+
+typedef struct WireBatch {
+        uint32_t magic;
+        uint32_t sequence; /* the client's; the answer repeats it */
+        uint32_t n;
+        uint32_t reserved;
+} WireBatch;
+
+/* NRT status codes, the ones a device port can give. */
+typedef enum WireStatus {
+        STATUS_NRT_SUCCESS           = 0,
+        STATUS_NRT_FAILURE           = 1,
+        STATUS_NRT_INVALID           = 2,  /* a field out of range */
+        STATUS_NRT_INVALID_HANDLE    = 3,  /* no such chip, core, stack, port */
+        STATUS_NRT_RESOURCE          = 4,
+        STATUS_NRT_TIMEOUT           = 5,  /* the device says so itself; a hang says nothing */
+        STATUS_NRT_HW_ERROR          = 6,
+        STATUS_NRT_UNSUPPORTED       = 10, /* a format or mode the core does not have */
+        STATUS_NRT_QUEUE_EMPTY       = 15, /* nothing received */
+        STATUS_NRT_COMPLETED_NUM_ERR = 1003,
+        STATUS_NRT_HBM_UE            = 1201,
+        STATUS_NRT_NC_UE             = 1202,
+        STATUS_NRT_REPAIRABLE_HBM_UE = 1205,
+} WireStatus;
+
+typedef enum WireCommandType {
+        COMMAND_ATTRIBUTE = 1,  /* in: path (no zero); out: its text (no newline). unit unused. QUEUE_EMPTY: no such attribute */
+        COMMAND_ATTRIBUTE_WRITE,/* in: path, a zero byte, text */
+        COMMAND_RESET,          /* unit: core, or WIRE_CHIP_ALL for the whole chip. Repairs, RNG states and latches take effect */
+        /* HBM; unit: stack */
+        COMMAND_MARCH,          /* out: WireMismatch[]; result[0] = mismatches in all, result[1] = accesses visited */
+        COMMAND_HBM_COPY_IN,    /* in: 32-byte accesses of copy.box in its order */
+        COMMAND_HBM_COPY_OUT,   /* out: the same */
+        COMMAND_HBM_PAUSE,      /* retention: pause.nsec of device time without refresh */
+        COMMAND_HBM_HAMMER,     /* hammer: activate rows of a bank */
+        COMMAND_HBM_REPAIR,     /* repair: ask for a row to be remapped at the next reset */
+        /* tensor engine; unit: core */
+        COMMAND_LOAD_STATIONARY,
+        COMMAND_MATMUL,
+        /* rounding; unit: core */
+        COMMAND_CONVERT,
+        COMMAND_RNG_SEED,
+        COMMAND_RNG_STATE,      /* out: 128 lanes × 6 × uint32 of the engine */
+        /* links; unit: port */
+        COMMAND_LINK_STATUS,
+        COMMAND_LINK_SEND,      /* in: one frame, at most WIRE_FRAME_MAX bytes */
+        COMMAND_LINK_RECEIVE,   /* out: the oldest frame that has arrived here; QUEUE_EMPTY without */
+        COMMAND_LINK_PRBS,      /* out: WireLane[lanes]: what this port received while its far end sent */
+        COMMAND_LINK_LOOPBACK,
+        /* NIC; unit: 0 */
+        COMMAND_NIC_SEND,
+        COMMAND_NIC_RECEIVE,
+        _COMMAND_MAX,
+} WireCommandType;
+
+/* ---------------------------------------------------------------- HBM */
+
+/*
+ * Coordinates of one stack, slowest to fastest in the arrays below. Geometry is an attribute (assay/hbm/geometry:
+ * "channels pseudo_channels sids bank_groups banks rows columns", by default 16 2 3 4 4 16384 32); an access is 32
+ * bytes = 256 bits, bit b of it is bit b % 8 of byte b / 8. Data lane (DQ) d of 32 carries bits b with b % 32 == d, one
+ * per beat of a burst of 8.
+ */
+typedef enum HbmAxis {
+        HBM_CHANNEL,
+        HBM_PSEUDO_CHANNEL,
+        HBM_SID,
+        HBM_BANK_GROUP,
+        HBM_BANK,
+        HBM_ROW,
+        HBM_COLUMN,
+        _HBM_AXIS_MAX,
+} HbmAxis;
+
+#define HBM_ACCESS_BYTES 32u
+
+typedef struct WireBox { /* inclusive */
+        uint16_t first[_HBM_AXIS_MAX];
+        uint16_t last[_HBM_AXIS_MAX];
+} WireBox;
+
+/* Which coordinate moves fastest as addresses ascend; the others keep the order of HbmAxis, last fastest. */
+typedef enum HbmOrder {
+        HBM_ORDER_COLUMN_FAST, /* columns, then rows, then banks …: page hits */
+        HBM_ORDER_ROW_FAST,    /* rows, then columns, then banks …: a new page at each access */
+        HBM_ORDER_BANK_FAST,   /* bank groups and banks before columns and rows: bank-interleaved */
+        _HBM_ORDER_MAX,
+} HbmOrder;
+
+/*
+ * Backgrounds. A march operation with data D reads or writes background(bit) XOR D in every bit.
+ * (row, column, b) below are the coordinates of the bit.
+ */
+typedef enum HbmBackground {
+        HBM_BACKGROUND_SOLID,         /* 0 */
+        HBM_BACKGROUND_CHECKER,       /* (row ^ b) & 1 */
+        HBM_BACKGROUND_ROW_STRIPE,    /* row & 1 */
+        HBM_BACKGROUND_COLUMN_STRIPE, /* b & 1 */
+        HBM_BACKGROUND_BIT_STRIPE,    /* (b >> parameter) & 1, parameter 0 … 7 */
+        /*
+         * 64-bit word w (0…3) of the access holds splitmix64(seed ^ (4 × linear index of the access + w)), little
+         * endian; the linear index counts accesses of the whole stack in the order of HbmAxis, column fastest.
+         * splitmix64(x): x += 0x9e3779b97f4a7c15; x = (x ^ x >> 30) × 0xbf58476d1ce4e5b9;
+         * x = (x ^ x >> 27) × 0x94d049bb133111eb; x ^ x >> 31 (Steele, Lea, Flood 2014).
+         */
+        HBM_BACKGROUND_ADDRESS,
+        _HBM_BACKGROUND_MAX,
+} HbmBackground;
+
+#define MARCH_OPS_MAX 24u
+#define MARCH_WRITE   0x80u /* else a read that is compared */
+#define MARCH_DATA    0x01u /* D = 1 */
+
+typedef struct WireMarch {
+        WireBox box;
+        uint8_t order;      /* HbmOrder */
+        uint8_t descending; /* visit the accesses backwards */
+        uint8_t background; /* HbmBackground */
+        uint8_t parameter;
+        uint8_t ecc;        /* 1: through on-die ECC, 0: raw */
+        uint8_t n_ops;
+        uint8_t ops[MARCH_OPS_MAX];
+        uint16_t reserved;
+        uint32_t mismatches_max; /* the most WireMismatch wanted back, ≤ out_bytes / sizeof(WireMismatch) */
+        uint64_t seed;
+} WireMarch;
+
+typedef struct WireMismatch { /* in the order they were met */
+        uint16_t at[_HBM_AXIS_MAX];
+        uint16_t op; /* index of the operation in ops[] */
+        uint8_t actual[HBM_ACCESS_BYTES];
+} WireMismatch;
+
+typedef struct WireCopy {
+        WireBox box; /* visited column fastest, ascending */
+        uint8_t ecc;
+} WireCopy;
+
+typedef struct WirePause {
+        uint64_t nsec;
+} WirePause;
+
+typedef struct WireHammer {
+        WireBox box; /* one bank; rows first … last are activated in turn */
+        uint64_t activations; /* of each */
+        uint32_t open_nsec;   /* row press: how long each stays open */
+} WireHammer;
+
+typedef struct WireRepair {
+        WireBox box; /* one row of one bank */
+} WireRepair;
+
+/* ---------------------------------------------------------------- tensor engine */
+
+typedef enum WireFormat {
+        FORMAT_FP32,
+        FORMAT_BF16,
+        FORMAT_FP16,
+        FORMAT_TF32,
+        FORMAT_FP8_E4M3, /* IEEE style: infinities, max 240 */
+        FORMAT_FP8_E5M2,
+        FORMAT_FP8_E3M4,
+        _FORMAT_MAX,
+} WireFormat;
+
+/*
+ * W[k][m] sits in PE (row k, column m). out[m][n] = the chain over k = 0 … K−1 of
+ *     psum = round32(psum + round32(W[k][m] × X[k][n]))
+ * from +0, IEEE 754 binary32, round to nearest even, gradual underflow (attribute assay/tensor/ftz: "0"); then
+ * added once (round32) to the PSUM bank or, with MATMUL_OVERWRITE, stored there. NaN results are 0x7fc00000.
+ * Rows k ≥ K and columns m ≥ M take no part.
+ *
+ * Sparse (LOAD_SPARSE): stationary is compressed, K = 128 rows in groups of `keep` (M of M:N); the group g = k / keep
+ * chooses among N = `group` logical rows: the row k uses X[g × group + tag[k][m]], so X has (K / keep) × group
+ * rows, up to 512. Tags are 4 bits, [K][M/4] uint16, column m in bits 4 × (m % 4) of word m / 4. A tag ≥ group
+ * selects nothing: +0. Equal tags in a group both contribute. Modes: 4:16 4:12 4:8 2:8 2:4 1:4 1:2.
+ */
+#define LOAD_SPARSE      1u
+#define MATMUL_OVERWRITE 1u
+#define MATMUL_TRANSPOSE 2u
+
+typedef struct WireLoad { /* in: W as [K][M] of format; with LOAD_SPARSE followed at tags_offset by the tags */
+        uint16_t rows;    /* K, 1 … 128 */
+        uint16_t columns; /* M, 1 … 128 */
+        uint8_t format;
+        uint8_t flags;
+        uint8_t keep;
+        uint8_t group;
+        uint32_t tags_offset; /* in the window */
+} WireLoad;
+
+typedef struct WireMatmul { /* in: X as [rows][N] of the loaded format; out: the PSUM bank as [M][N] fp32 */
+        uint16_t moving;  /* N, 1 … 512 */
+        uint8_t bank;     /* PSUM bank 0 … 7 */
+        uint8_t flags;
+} WireMatmul;
+
+/* ---------------------------------------------------------------- rounding */
+
+typedef enum WireEngine {
+        ENGINE_VECTOR,
+        ENGINE_SCALAR,
+        ENGINE_GPSIMD,
+        _ENGINE_MAX,
+} WireEngine;
+
+/*
+ * fp32 → format on 128 lanes at once: in [128][count] fp32, out [128][count] of the format (uint16 or uint8). Lane l
+ * converts its row left to right.
+ * Nearest: IEEE round to nearest even, overflow to infinity, NaN to the format's quiet NaN (sign kept).
+ * Stochastic: the d discarded significand bits of a finite value are taken as the integer `frac`; the lane's
+ * generator gives one 32-bit word x per element, whether it is needed or not; r = x >> (32 − d); the magnitude is
+ * rounded up if and only if frac + r ≥ 2^d. So P(up) = frac / 2^d exactly. Carries into the exponent and overflow to
+ * infinity follow. d is 16 for bf16, 13 for fp16, 20 for e4m3, 21 for e5m2, 19 for e3m4; more by the amount of
+ * denormalisation below the format's normal range, and with d > 32 frac's bits below 2^(d−32) are dropped.
+ *
+ * Generator: XORWOW (Marsaglia 2003), per lane x[5] and the Weyl counter d:
+ *     t = x0 ^ (x0 >> 2); x0 = x1; x1 = x2; x2 = x3; x3 = x4; x4 = (x4 ^ (x4 << 4)) ^ (t ^ (t << 1)); d += 362437; x4 + d
+ * RNG_SEED sets lane l of an engine from splitmix64 (see HbmBackground) of seed ^ (l << 32) ^ (engine << 48), three
+ * outputs of that stream (state += 0x9e37…7c15 each) cut in halves, low half first, to x0 … x4 and d; an all-zero x
+ * takes x4 = 1. The state is lost at reset: as if seeded with 0.
+ */
+#define CONVERT_STOCHASTIC 1u
+
+typedef struct WireConvert {
+        uint8_t engine;
+        uint8_t format;
+        uint8_t flags;
+        uint8_t reserved;
+        uint32_t count; /* per lane, 1 … 65536 */
+} WireConvert;
+
+typedef struct WireSeed {
+        uint8_t engine;
+        uint8_t reserved[3];
+        uint32_t seed;
+} WireSeed;
+
+/* ---------------------------------------------------------------- links */
+
+#define WIRE_FRAME_MAX  256u
+#define LINK_LANES_XY   32u
+#define LINK_LANES_Z    16u
+#define LINK_LANES_MAX  32u
+#define LINK_LANE_GBPS  32u
+
+typedef struct WireLinkStatus { /* the result of COMMAND_LINK_STATUS, in the window */
+        uint8_t up;
+        uint8_t width;      /* lanes that trained */
+        uint16_t lane_gbps;
+        uint64_t frames_sent, frames_received, replays, errors; /* the port's own counters */
+} WireLinkStatus;
+
+typedef enum WirePrbs {
+        PRBS7,
+        PRBS9,
+        PRBS11,
+        PRBS13,
+        PRBS15,
+        PRBS20,
+        PRBS23,
+        PRBS31,
+        _PRBS_MAX,
+} WirePrbs;
+
+/*
+ * Both ends of the cable are driven for `bits` bits per lane: the far end sends, lane l starting from state
+ * prbs_seed(seed, l) = splitmix64(seed ^ l) in its low bits (1 where these are zero); this end checks every lane
+ * against what lane l should carry, seeded, and counts.
+ */
+typedef struct WireLinkPrbs {
+        uint64_t bits;
+        uint64_t seed;
+        uint8_t polynomial;
+        uint8_t reserved[7];
+} WireLinkPrbs;
+
+typedef struct WireLane {
+        uint64_t bits;        /* compared */
+        uint64_t errors;
+        uint64_t transitions; /* of the received line: 0 when idle at either level */
+        uint32_t locked;      /* the checker found the pattern */
+        uint32_t state;       /* low 32 bits of the generator state seen in the first error-free bits: whose lane this is */
+} WireLane;
+
+typedef enum WireLoopback {
+        LOOPBACK_NEAR_PCS,
+        LOOPBACK_NEAR_PMA,
+        LOOPBACK_FAR_PMA,
+        LOOPBACK_FAR_PCS,
+        _LOOPBACK_MAX,
+} WireLoopback;
+
+typedef struct WireLinkLoopback { /* out: WireLane[], as for PRBS */
+        WireLinkPrbs prbs;
+        uint8_t stage;
+        uint8_t reserved[7];
+} WireLinkLoopback;
+
+/* ---------------------------------------------------------------- NIC */
+
+/*
+ * An EFA adapter sends `packets` packets of one flow to the NIC of (server, chip): packet s of 0 … packets−1 has
+ * `bytes` bytes of payload, byte i of it = byte i % 8 of splitmix64(splitmix64(seed ^ flow << 32 ^ s) + i / 8), and the
+ * CRC32C of it. Reliable, unordered: packets may arrive in any order, each once. Completion result[0] = packets the
+ * device says were delivered, result[1] = EFA completion status (0 ok, 13 unresponsive remote, 15 unreachable).
+ */
+typedef struct WireNicSend {
+        char server[WIRE_SERVER_MAX];
+        uint32_t chip;
+        uint32_t flow;
+        uint32_t packets; /* 1 … 65536 */
+        uint32_t bytes;   /* 1 … 8192 */
+        uint64_t seed;
+        uint32_t path;    /* hash that picks one of the fabric's paths */
+        uint32_t reserved;
+} WireNicSend;
+
+/* What has arrived here since the last time: out: WireArrival[]; result[0] = how many there are in all. */
+typedef struct WireNicReceive {
+        uint32_t arrivals_max;
+        uint32_t payload_every; /* 0: none; n: every n-th arrival's payload is written too */
+        uint32_t payload_offset; /* in the window, 8192 bytes apart */
+        uint32_t payload_max;    /* payloads */
+} WireNicReceive;
+
+typedef struct WireArrival {
+        uint32_t flow;
+        uint32_t sequence;
+        uint32_t bytes;
+        uint32_t crc32c;  /* computed over the payload that arrived */
+        uint32_t path;
+        uint16_t chip;    /* sender's */
+        uint16_t payload; /* 1 + its index at payload_offset, 0: not written */
+        char server[WIRE_SERVER_MAX];
+        uint64_t device_nsec; /* when, on the receiver's clock */
+} WireArrival;
+
+/* ---------------------------------------------------------------- the frame of all commands */
+
+typedef struct WireCommand {
+        uint16_t type; /* WireCommandType */
+        uint8_t chip;
+        uint8_t unit; /* core, stack or port */
+        uint32_t in_offset, in_bytes;
+        uint32_t out_offset, out_bytes; /* the room there is */
+        uint32_t reserved;
+        union {
+                WireMarch march;
+                WireCopy copy;
+                WirePause pause;
+                WireHammer hammer;
+                WireRepair repair;
+                WireLoad load;
+                WireMatmul matmul;
+                WireConvert convert;
+                WireSeed seed;
+                WireLinkPrbs prbs;
+                WireLinkLoopback loopback;
+                WireNicSend nic_send;
+                WireNicReceive nic_receive;
+                uint8_t bytes[96];
+        };
+} WireCommand;
+
+typedef struct WireCompletion {
+        uint32_t status;      /* WireStatus */
+        uint32_t out_bytes;   /* written to the window */
+        uint64_t device_nsec; /* the time it took on its engine */
+        uint64_t result[2];
+} WireCompletion;
+
+static_assert(sizeof(WireHello) == 48, "wire");
+static_assert(sizeof(WireWelcome) == 16, "wire");
+static_assert(sizeof(WireBatch) == 16, "wire");
+static_assert(sizeof(WireBox) == 28, "wire");
+static_assert(sizeof(WireMismatch) == 48, "wire");
+static_assert(sizeof(WireMarch) == 72, "wire");
+static_assert(sizeof(WireLane) == 32, "wire");
+static_assert(sizeof(WireArrival) == 64, "wire");
+static_assert(sizeof(WireCommand) == 120, "wire");
+static_assert(sizeof(WireCompletion) == 32, "wire");

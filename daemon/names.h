@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Names: every public string of the bus, in one place for daemon, command line and sinks. */
+
+#define ASSAY_BUS_NAME          "org.assay.Assay1"
+#define ASSAY_OBJECT_PATH       "/org/assay/Assay1"
+#define ASSAY_SCAN_PATH_PREFIX  "/org/assay/Assay1/scan"
+#define ASSAY_MANAGER_INTERFACE "org.assay.Assay1.Manager"
+#define ASSAY_SCAN_INTERFACE    "org.assay.Assay1.Scan"
+
+/* polkit actions, by risk */
+#define ASSAY_ACTION_SCAN             "org.assay.assay1.scan"             /* plans that disturb at most idle parts */
+#define ASSAY_ACTION_SCAN_DESTRUCTIVE "org.assay.assay1.scan-destructive" /* resets, repairs, ignores `occupied` */
+#define ASSAY_ACTION_CANCEL_ANY       "org.assay.assay1.cancel-any"       /* someone else's scan */
+#define ASSAY_ACTION_LOG_LEVEL        "org.assay.assay1.log-level"
+
+/* errors, and the errno each is on both sides of the bus (SD_BUS_ERROR_MAP) */
+#define ASSAY_ERROR_NO_SUCH_TARGET "org.assay.Assay1.Error.NoSuchTarget"  /* ENOENT */
+#define ASSAY_ERROR_NO_SUCH_PLAN   "org.assay.Assay1.Error.NoSuchPlan"    /* ENOENT */
+#define ASSAY_ERROR_BAD_PLAN       "org.assay.Assay1.Error.BadPlan"       /* EBADMSG, text FILE:LINE:COLUMN: … */
+#define ASSAY_ERROR_NO_SUCH_SCAN   "org.assay.Assay1.Error.NoSuchScan"    /* ESRCH */
+#define ASSAY_ERROR_SCAN_FINISHED  "org.assay.Assay1.Error.ScanFinished"  /* ESTALE */
+#define ASSAY_ERROR_TOO_MANY_SCANS "org.assay.Assay1.Error.TooManyScans"  /* EDQUOT */
+#define ASSAY_ERROR_OCCUPIED       "org.assay.Assay1.Error.Occupied"      /* EBUSY */
+#define ASSAY_ERROR_NO_SUCH_RECORD "org.assay.Assay1.Error.NoSuchRecord"  /* ERANGE */
+#define ASSAY_ERROR_STORE          "org.assay.Assay1.Error.Store"         /* EIO: the log cannot take records */
+
+/* options of StartScan, a{sv}; any other key is refused */
+#define ASSAY_OPTION_SEED      "Seed"      /* t */
+#define ASSAY_OPTION_CHALLENGE "Challenge" /* s, at most 128 bytes of base64 */
+#define ASSAY_OPTION_BUDGET    "BudgetSec" /* d, device seconds, less than the plan's */
+
+/* words of Scan.State */
+#define ASSAY_STATE_QUEUED   "queued"
+#define ASSAY_STATE_RUNNING  "running"
+#define ASSAY_STATE_SIGNING  "signing"
+#define ASSAY_STATE_FINISHED "finished"
+
+/* journal fields */
+#define ASSAY_JOURNAL_SCAN   "ASSAY_SCAN"
+#define ASSAY_JOURNAL_TARGET "ASSAY_TARGET"
+#define ASSAY_JOURNAL_RECORD "ASSAY_RECORD"

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Record
+ *
+ * Signed health records: in-toto Statement v1 in a DSSE 1.0.2 envelope, Ed25519, in a SQLite log. Acknowledged means
+ * committed: nothing about a record leaves the process before its COMMIT returned. One writer thread owns the log and
+ * the key and signs only what was measured; there is no call that signs given bytes.
+ *
+ * Record ID = SHA-256(PAE). Each record carries its index and the ID of the record before it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "checks/cleanup.h"
+#include "checks/location.h"
+#include "checks/verdict.h"
+
+#define RECORD_ID_BYTES       32
+#define RECORD_ID_HEX         65 /* with the final zero */
+#define RECORD_ENVELOPE_MAX   (1u << 20)
+#define RECORD_PAYLOAD_TYPE   "application/vnd.in-toto+json"
+#define RECORD_TYPE_HEALTH    "urn:assay:attestation:health:v1"
+#define RECORD_TYPE_SUMMARY   "urn:assay:attestation:health-summary:v1"
+#define RECORD_TYPE_RUN_START "urn:assay:attestation:run-start:v1"
+
+/* ---- keys ---- */
+
+typedef struct RecordKey RecordKey; /* private */
+
+/* PEM, PKCS#8, Ed25519. -EBADMSG: no such key in there; or the errno of reading. The file must not be readable by others. */
+int record_key_load(const char *path, RecordKey **ret);
+/* Makes a new key at PATH (0600, must not exist) and its public half at PATH.pub (PEM, SPKI). */
+int record_key_generate(const char *path);
+RecordKey *record_key_free(RecordKey *key);
+DEFINE_CLEANUP(RecordKey *, record_key_free);
+const char *record_key_id(const RecordKey *key);         /* "SHA256:…", the OpenSSH fingerprint */
+const char *record_key_public_pem(const RecordKey *key); /* SPKI */
+
+/* ---- what the daemon hands over: plain facts, borrowed until the call returns ---- */
+
+typedef struct RecordMeasurement {
+        const char *name;
+        double value;
+        const char *unit;
+        LimitType limit_type;
+        double limit;
+        Location where;
+} RecordMeasurement;
+
+typedef struct RecordDiagnosis {
+        const char *code;
+        Severity severity;
+        Location where;
+        const char *message;
+        const char *address, *expected, *actual, *far_end, *replaceable; /* NULL: not known */
+        double count, confidence;                                        /* negative: not known */
+        unsigned reproduced, runs;
+} RecordDiagnosis;
+
+typedef struct RecordStep {
+        const char *name;  /* in the plan */
+        const char *check; /* the word */
+        Verdict verdict;
+        Reason reason;
+        const char *message; /* NULL: none */
+        bool required;
+        uint64_t seed;
+        uint64_t device_nsec;
+        size_t n_measurements;
+        const RecordMeasurement *measurements;
+        size_t n_diagnoses;
+        const RecordDiagnosis *diagnoses;
+} RecordStep;
+
+/* What is the same for all records of one run. */
+typedef struct RecordRun {
+        const char *id;        /* UUID version 7 */
+        Stage stage;
+        const char *challenge; /* base64, NULL: none */
+        uint64_t started_usec; /* CLOCK_REALTIME */
+        uint64_t finished_usec;
+        uint64_t seed;
+        const char *plan;
+        const char *plan_sha256;     /* hex */
+        const char *evidence_name;   /* file name of the OCP stream; NULL: none */
+        const char *evidence_sha256; /* hex, of the plain bytes */
+} RecordRun;
+
+typedef struct RecordSubject {
+        Location where;          /* a chip or a server */
+        const char *serial;      /* "" unknown: then the subject is the slot of its server */
+        const char *product;     /* Trainium2, Trn2 */
+        const char *part_number; /* mutable facts from here on: they go into the predicate */
+        const char *firmware;
+        const char *tray;
+        const char *pci_address;
+} RecordSubject;
+
+typedef struct RecordPromise {
+        const char *measurement;
+        double reached, promised;
+} RecordPromise;
+
+typedef struct RecordHealth { /* one chip */
+        RecordSubject subject;
+        RecordSubject host;
+        Result result;
+        size_t n_steps;
+        const RecordStep *steps;
+        size_t n_promises;
+        const RecordPromise *promises;
+} RecordHealth;
+
+typedef struct RecordScan { /* one server at its end: a health record per chip and the roll-up, one transaction */
+        RecordRun run;
+        RecordSubject server;
+        Result result;
+        size_t n_chips;
+        const RecordHealth *chips;
+} RecordScan;
+
+/* ---- the log ---- */
+
+typedef struct RecordLog RecordLog;
+
+typedef struct RecordLogOptions {
+        const char *path;    /* records.db */
+        const char *origin;  /* of the log, C2SP: no spaces, no '+'; must be the one the log was made with */
+        const char *producer; /* URI of this station */
+        const char *version; /* of the scanner */
+        const char *scanner_sha256; /* of its binary, hex; NULL: not known */
+        RecordKey *key;      /* the log takes it over */
+        size_t queue_max;    /* drafts waiting, default 256 */
+} RecordLogOptions;
+
+/* One record that was committed. */
+typedef struct RecordEntry {
+        uint64_t index;
+        char id[RECORD_ID_HEX];
+        char type[64];    /* predicate type */
+        Location subject;
+        Result result;    /* RESULT_INCONCLUSIVE for run-start */
+        char plan[64];
+        char run[37];
+        uint64_t finished_usec;
+} RecordEntry;
+
+/*
+ * Opens or makes the log and starts its writer thread. Checks it: no gap, the last envelope fits its ID, index, origin
+ * and signature. -EBADMSG: it is damaged, foreign or signed with another key, and ret_error (malloc'd) says how: then
+ * nothing must be signed.
+ */
+int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret_error);
+/* Waits for what is queued, then closes. */
+RecordLog *record_log_free(RecordLog *log);
+DEFINE_CLEANUP(RecordLog *, record_log_free);
+
+/*
+ * Queue a run-start or a whole server's records. The facts are copied before the call returns. -EAGAIN: the queue is
+ * full; -EIO: the log has failed and takes nothing more. TICKET comes back with the outcome.
+ */
+int record_log_start(RecordLog *log, const RecordRun *run, const RecordSubject *server, uint64_t ticket);
+int record_log_scan(RecordLog *log, const RecordScan *scan, uint64_t ticket);
+
+/* Readable (an eventfd) while outcomes wait. */
+int record_log_fd(const RecordLog *log);
+
+typedef struct RecordOutcome {
+        uint64_t ticket;
+        int error; /* 0: committed; -ENOSPC, -EIO …: not, and nothing of it was */
+        size_t n_entries;
+        RecordEntry *entries; /* in index order; free with record_outcome_done() */
+} RecordOutcome;
+
+/* The next outcome in the order they were queued; -EAGAIN if none waits. */
+int record_log_next(RecordLog *log, RecordOutcome *ret);
+void record_outcome_done(RecordOutcome *outcome);
+
+/* ---- reading, from any thread or process; each call is one snapshot ---- */
+
+uint64_t record_log_size(RecordLog *log);
+const char *record_log_key_id(const RecordLog *log);
+const char *record_log_origin(const RecordLog *log);
+
+/* The newest health (chip) or summary (server) record of a location, of PLAN or of any plan (NULL). -ENOENT: none. */
+int record_log_newest(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret);
+/* Writes envelopes FIRST … FIRST+COUNT-1 (fewer at the end) to FD, one JSON line each. Returns how many; -ERANGE: FIRST ≥ size. */
+int record_log_export(RecordLog *log, uint64_t first, uint64_t count, int fd);
+/* Runs without an end: run-starts that no summary follows, for a daemon that comes back. -ENOENT past the last. */
+int record_log_unfinished(RecordLog *log, uint64_t *cursor, RecordEntry *ret);
+
+/* ---- verification: needs no log ---- */
+
+typedef struct RecordKeyring RecordKeyring; /* public keys, by file: one PEM or more per file */
+
+int record_keyring_load(const char *path, RecordKeyring **ret);
+int record_keyring_parse(const char *pem, size_t n, RecordKeyring **ret);
+RecordKeyring *record_keyring_free(RecordKeyring *keyring);
+DEFINE_CLEANUP(RecordKeyring *, record_keyring_free);
+
+typedef enum RecordTrust {
+        RECORD_VERIFIED,
+        RECORD_UNKNOWN_KEY, /* cannot tell: exit 2 */
+        RECORD_REFUSED,     /* exit 3 */
+        _RECORD_TRUST_MAX,
+} RecordTrust;
+
+typedef struct RecordVerified {
+        RecordEntry entry;
+        char key_id[64];
+        char *payload; /* the signed bytes, malloc'd; only where trust is RECORD_VERIFIED */
+        size_t n_payload;
+        char *reason; /* the line of text a record's refusal or result comes with: "us0-2/chip3 hbm: hbm-cell at …" */
+} RecordVerified;
+
+/*
+ * Judges one envelope (a JSON object, at most RECORD_ENVELOPE_MAX bytes): decoded once and strictly, the signature before
+ * anything of the payload is parsed, then types, schema, and the verdict recomputed from values, limits and steps.
+ * Returns 0 with *ret_trust, or -ENOMEM.
+ */
+int record_verify(const RecordKeyring *keyring, const char *envelope, size_t n, RecordTrust *ret_trust,
+                  RecordVerified *ret);
+void record_verified_done(RecordVerified *verified);

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Model
+ *
+ * What a part of a simulated chip is made of: state, commands, attributes and the kinds of fault that can sit in it. A
+ * model is one file that ends in its declaration `const Model model_<name>`; the server of the port, the scenario
+ * reader, `kinds` and `qualify` read the tables and know no model by name.
+ *
+ * Rules: no wall clock; every random draw is a hash of (seed, location, that part's command number), draw_u64();
+ * one thread per UltraServer, so a model never locks; state for 64 chips stays small (allocate bulk lazily).
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "checks/location.h"
+#include "checks/wire.h"
+#include "checks/yaml.h"
+
+typedef struct Chip Chip; /* sim/chip.h */
+typedef struct Model Model;
+typedef struct FaultKind FaultKind;
+
+typedef enum Persistence {
+        PERSISTENCE_PERMANENT    = 1 << 0,
+        PERSISTENCE_INTERMITTENT = 1 << 1, /* active with `probability` at each command of its part */
+        PERSISTENCE_TRANSIENT    = 1 << 2, /* active once, in the first command that ends after `after` device seconds */
+} Persistence;
+
+typedef enum Trigger {
+        TRIGGER_TEMPERATURE = 1 << 0, /* `above`: only while the chip is hotter than this, in °C */
+        TRIGGER_ACTIVITY    = 1 << 1, /* `after_commands`: only once the part has run so many */
+} Trigger;
+
+typedef enum FaultFamily {
+        FAMILY_MEMORY,
+        FAMILY_COMPUTE,
+        FAMILY_LINKS,
+        FAMILY_TELEMETRY,
+        _FAMILY_MAX,
+} FaultFamily;
+
+/* A fault as injected. Owned by the chip; a model keeps pointers to it from inject() to heal(). */
+typedef struct Fault {
+        uint64_t id; /* counts up over the life of the simulator */
+        const FaultKind *kind;
+        Location at;
+        Persistence persistence;
+        double probability; /* intermittent, 0 … 1 */
+        double after;       /* transient, device seconds */
+        double above;       /* °C; -INFINITY without the trigger */
+        uint64_t after_commands;
+        void *parameters; /* the kind's own struct, zeroed and then read by its table */
+} Fault;
+
+struct FaultKind {
+        const char *name; /* kebab-case; NULL ends the table */
+        const char *summary;
+        FaultFamily family;
+        const LocationKind *at; /* where it can sit, ends with _LOCATION_KIND_INVALID */
+        unsigned persistence;   /* Persistence allowed */
+        unsigned triggers;      /* Trigger allowed */
+        size_t parameters_bytes;
+        const YamlField *parameters; /* NULL: none */
+        /* Beyond ranges: NULL, or returns 0, or -EINVAL with a static sentence. */
+        int (*validate)(const Fault *fault, const char **ret_wrong);
+        /* NULL where no scan can see this very fault, decided by the fault alone; else why not. */
+        const char *(*undetectable)(const Fault *fault);
+};
+
+/* One command on its way. The in and out areas are checked to lie in the window. */
+typedef struct Execution {
+        Chip *chip;
+        const WireCommand *command;
+        const uint8_t *in; /* command->in_bytes; shared with the client: read once */
+        uint8_t *out;      /* command->out_bytes */
+        const uint8_t *window; /* all of it, for the few commands that name a second offset; check against window_bytes */
+        size_t window_bytes;
+        uint64_t number;       /* of commands this part has run, from 0: for draw_u64() */
+        uint64_t start_nsec;   /* device time at which it starts on its engine */
+        WireCompletion *completion; /* zeroed; the model sets status, out_bytes, device_nsec, result */
+} Execution;
+
+typedef struct Attribute {
+        const char *path; /* in the Neuron sysfs layout, relative to neuronN/; %u stands for the part's index */
+        int (*read)(void *state, Chip *chip, unsigned index, char *text, size_t size); /* 0, or -ENOENT */
+        int (*write)(void *state, Chip *chip, unsigned index, const char *text);       /* NULL: read-only */
+} Attribute;
+
+/* One per part of a chip: LOCATION_CHIP 1, LOCATION_CORE 8, LOCATION_HBM 4, LOCATION_LINK 6, LOCATION_NIC 1. */
+struct Model {
+        const char *name;
+        LocationKind part;
+        size_t state_size; /* zeroed before init */
+        int (*init)(void *state, Chip *chip, unsigned index);
+        void (*done)(void *state);
+        /* 0 when the completion is set; negative: the simulator itself failed (ENOMEM), answered as STATUS_NRT_RESOURCE. */
+        int (*commands[_COMMAND_MAX])(void *state, Execution *execution);
+        const Attribute *attributes; /* ends with {} */
+        const FaultKind *faults;     /* ends with {} */
+        int (*inject)(void *state, const Fault *fault); /* 0, -ENOMEM, -EEXIST (two on one spot that cannot both be) */
+        void (*heal)(void *state, const Fault *fault);
+        void (*reset)(void *state); /* core or chip reset; NULL: nothing to do */
+};
+
+const Model *model_at(size_t index); /* the generated list; NULL past the end */
+
+/* ---- what a model may ask of the chip it is in (sim/chip.c) ---- */
+
+uint64_t chip_seed(const Chip *chip);
+const char *chip_server_name(const Chip *chip);
+unsigned chip_index(const Chip *chip);
+double chip_temperature(const Chip *chip); /* °C */
+uint64_t chip_nsec(const Chip *chip);      /* the chip's clock */
+void chip_advance(Chip *chip, uint64_t nsec); /* moves the clock to at least nsec: the later end of a link command */
+/* State of another part of the same chip, or of another chip of the UltraServer; NULL if there is none. */
+void *chip_part(Chip *chip, const Model *model, unsigned index);
+Chip *chip_neighbour(Chip *chip, LinkPort port);                 /* by the torus and ring as designed; NULL: no such port */
+Chip *chip_find(Chip *chip, const char *server, unsigned index); /* any chip of the simulation that this thread owns */
+
+/* Whether FAULT acts in this command: persistence, probability and triggers in one place. */
+bool fault_is_active(const Fault *fault, const Execution *execution);
+
+/* A random number that depends on nothing but its arguments and the scenario's seed. */
+uint64_t draw_u64(const Chip *chip, const Location *at, uint64_t number, uint64_t draw);
+double draw_uniform(const Chip *chip, const Location *at, uint64_t number, uint64_t draw); /* [0, 1) */
+/* How many of N independent trials succeed with probability P: exact for small N × P, else normal. */
+uint64_t draw_binomial(const Chip *chip, const Location *at, uint64_t number, uint64_t draw, uint64_t n, double p);
+
+/* The ECC and error counters that sysfs and the mailbox show, one set per chip (sim/telemetry.c). */
+typedef enum Counter {
+        COUNTER_MEM_ECC_CORRECTED,
+        COUNTER_MEM_ECC_UNCORRECTED,
+        COUNTER_MEM_ECC_REPAIRABLE_UNCORRECTED,
+        COUNTER_SRAM_ECC_CORRECTED,
+        COUNTER_SRAM_ECC_UNCORRECTED,
+        _COUNTER_MAX,
+} Counter;
+
+/* STACK: which HBM stack (for the mailbox words); 0 for SRAM. */
+void chip_count(Chip *chip, Counter counter, unsigned stack, uint64_t n);
