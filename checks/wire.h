@@ -17,6 +17,10 @@
  * and its own engine's last end, and the chip's clock moves to the latest end. Engines of a chip are the 8 cores,
  * the 4 HBM stacks, the 6 link ports, the NIC, and management (attributes, reset).
  *
+ * A chip that hangs says nothing on a connection that reaches only this chip: the batch is never answered. On a
+ * connection that reaches the whole server (WIRE_CHIP_ALL) the host's driver gives up on it instead: its commands
+ * complete with STATUS_NRT_TIMEOUT and those of the other chips as ever.
+ *
  * Numbers of the device are from the public Neuron documents and driver (see README, "Sources"): NRT status codes,
  * 128 × 128 processing elements, K ≤ 128, M ≤ 128, N ≤ 512, PSUM 8 banks × 2 KiB × 128 partitions.
  */
@@ -71,7 +75,7 @@ typedef enum WireStatus {
         STATUS_NRT_INVALID           = 2,  /* a field out of range */
         STATUS_NRT_INVALID_HANDLE    = 3,  /* no such chip, core, stack, port */
         STATUS_NRT_RESOURCE          = 4,
-        STATUS_NRT_TIMEOUT           = 5,  /* the device says so itself; a hang says nothing */
+        STATUS_NRT_TIMEOUT           = 5,  /* the device says so itself, or a hang seen from its server: see above */
         STATUS_NRT_HW_ERROR          = 6,
         STATUS_NRT_UNSUPPORTED       = 10, /* a format or mode the core does not have */
         STATUS_NRT_QUEUE_EMPTY       = 15, /* nothing received */
@@ -100,7 +104,7 @@ typedef enum WireCommandType {
         COMMAND_RNG_SEED,
         COMMAND_RNG_STATE,      /* out: 128 lanes × 6 × uint32 of the engine */
         /* links; unit: port */
-        COMMAND_LINK_STATUS,
+        COMMAND_LINK_STATUS,    /* out: WireLinkStatus. A port the chip does not have is INVALID_HANDLE, for all link commands */
         COMMAND_LINK_SEND,      /* in: one frame, at most WIRE_FRAME_MAX bytes */
         COMMAND_LINK_RECEIVE,   /* out: the oldest frame that has arrived here; QUEUE_EMPTY without */
         COMMAND_LINK_PRBS,      /* out: WireLane[lanes]: what this port received while its far end sent */
