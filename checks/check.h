@@ -29,6 +29,11 @@ typedef struct Check {
          * wrong is a finding, never an errno.
          */
         int (*run)(Step *step, Verdict *ret);
+        /*
+         * NULL, or computes what every unit shares (golden values) once, in the worker before it forks its children; they
+         * inherit it. run() must cope with it not having been called.
+         */
+        void (*prepare)(void);
 } Check;
 
 const Check *check_find(const char *name); /* NULL if there is none */
