@@ -31,6 +31,14 @@
 #define ASSAY_OPTION_CHALLENGE "Challenge" /* s, at most 128 bytes of base64 */
 #define ASSAY_OPTION_BUDGET    "BudgetSec" /* d, device seconds, less than the plan's */
 
+/* flags; any other bit is refused */
+#define ASSAY_TARGETS_CHIPS (1u << 0) /* ListTargets: chips too */
+#define ASSAY_SCAN_NO_QUEUE (1u << 0) /* StartScan: Occupied instead of waiting for another scan */
+#define ASSAY_SCANS_KEPT    64        /* finished scans that keep their object */
+
+/* the state of a target that no scan wants; else the words of Scan.State */
+#define ASSAY_TARGET_IDLE "idle"
+
 /* words of Scan.State */
 #define ASSAY_STATE_QUEUED   "queued"
 #define ASSAY_STATE_RUNNING  "running"
