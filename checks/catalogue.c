@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Catalogue
+ *
+ * One entry per finding code, grouped by the check that finds it. Severity and action are judgements about the unit:
+ * what would happen to a job that runs on it, and the first thing worth doing. The remedy goes on from there.
+ */
+
+#include "checks/catalogue.h"
+
+#include <string.h>
+
+#include "checks/cleanup.h"
+
+static const char *const action_words[_ACTION_MAX] = {
+        [ACTION_NONE]            = "none",
+        [ACTION_MONITOR]         = "monitor",
+        [ACTION_RETEST]          = "retest",
+        [ACTION_RELOAD_DRIVER]   = "reload-driver",
+        [ACTION_RESET_CHIP]      = "reset-chip",
+        [ACTION_REBOOT_SERVER]   = "reboot-server",
+        [ACTION_REPAIR_MEMORY]   = "repair-memory",
+        [ACTION_RESEAT_CABLE]    = "reseat-cable",
+        [ACTION_REPLACE_CABLE]   = "replace-cable",
+        [ACTION_REPLACE_NIC]     = "replace-nic",
+        [ACTION_REPLACE_TRAY]    = "replace-tray",
+        [ACTION_QUARANTINE]      = "quarantine",
+        [ACTION_INSPECT_STATION] = "inspect-station",
+};
+
+static const CatalogueEntry entries[] = {
+        /* ---- the worker itself ---- */
+        { "device-hang", "device", SEVERITY_FAIL, ACTION_RESET_CHIP,
+          "does not answer while its neighbours do",
+          "The unit let a command pass its deadline although other units of the same server answered in that time, "
+          "so neither the server nor the driver is to blame.",
+          "Reset the chip and scan it again. If it hangs again, replace its tray." },
+        { "device-garbled", "device", SEVERITY_FAIL, ACTION_RESET_CHIP,
+          "answers with what no device may say",
+          "A completion came back with a length, sequence, status or value outside of what the device port allows. "
+          "Nothing the unit says can be relied on, so nothing it was tested for counts.",
+          "Reset the chip and scan it again. If it does it again, replace its tray." },
+
+        /* ---- identity ---- */
+        { "identity-missing", "identity", SEVERITY_FAIL, ACTION_REBOOT_SERVER,
+          "a part that belongs to the server is not there",
+          "A chip, core, memory stack or adapter that the model of the server has did not enumerate, or has no serial "
+          "number.",
+          "Reboot the server and scan it again. If the part stays away, reseat its tray, then replace it." },
+        { "identity-duplicate", "identity", SEVERITY_FAIL, ACTION_QUARANTINE,
+          "two parts carry the same serial number",
+          "Serial numbers are what records are kept by. With the same number on two parts nobody can say which of them "
+          "a record is about.",
+          "Keep both parts out of service. Compare the labels with the inventory and have the wrong one programmed "
+          "anew or replaced." },
+        { "identity-mismatch", "identity", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "the part is not the one its slot is for",
+          "Architecture, instance type, number of cores or position of the part differ from those of the server it "
+          "is in.",
+          "Compare tray and slot with the inventory. Put in a tray of the right kind, then scan again." },
+        { "identity-firmware", "identity", SEVERITY_WARN, ACTION_REBOOT_SERVER,
+          "firmware differs from that of its neighbours",
+          "Most chips of the server run another firmware version than this one. They may behave differently in timing "
+          "and in error handling.",
+          "Install the version of the others, reboot the server and scan again." },
+
+        /* ---- telemetry ---- */
+        { "hbm-uncorrected", "telemetry", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "HBM errors that ECC could not correct and repair cannot mend",
+          "The chip counted uncorrectable errors of its HBM that it does not call repairable. Results since then may be "
+          "wrong.",
+          "Take the chip out of service and replace its tray." },
+        { "hbm-repairable", "telemetry", SEVERITY_FAIL, ACTION_RELOAD_DRIVER,
+          "HBM errors that a repair at the next reset will mend",
+          "The chip counted uncorrectable errors of its HBM and has a spare row ready for them. The spare takes the "
+          "place of the row at the next reset; until then the row loses data.",
+          "Drain the chip, reload the driver or reboot the server so that the repair takes effect, then scan its HBM "
+          "again. If errors are left, replace the tray." },
+        { "hbm-corrected", "telemetry", SEVERITY_WARN, ACTION_MONITOR,
+          "more corrected HBM errors than a healthy stack has",
+          "ECC corrected more errors than the limit. No data was lost, but weak cells tend to become weaker.",
+          "Watch the counter. If it keeps growing, run the hbm check over all of the memory at the next chance." },
+        { "sram-uncorrected", "telemetry", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "SRAM errors that ECC could not correct",
+          "The chip counted uncorrectable errors of its on-chip memory. There are no spare rows for SRAM, and results "
+          "since then may be wrong.",
+          "Take the chip out of service and replace its tray." },
+        { "sram-corrected", "telemetry", SEVERITY_WARN, ACTION_MONITOR,
+          "more corrected SRAM errors than a healthy chip has",
+          "ECC corrected more errors of the on-chip memory than the limit. No data was lost.",
+          "Watch the counter. If it keeps growing, replace the tray at the next chance." },
+        { "counter-lies", "telemetry", SEVERITY_FAIL, ACTION_RESET_CHIP,
+          "an error counter disagrees with what it counts",
+          "A counter fell, jumped, differs from the same fact in another place, or stood still while it must have "
+          "moved. A chip that cannot tell its errors cannot be watched in service.",
+          "Reset the chip and scan it again. If the counter lies again, replace the tray." },
+        { "heartbeat-stalled", "telemetry", SEVERITY_FAIL, ACTION_RESET_CHIP,
+          "the firmware's heartbeat stands still",
+          "The heartbeat of the management firmware did not move between readings. All the health the chip reports is "
+          "from before it stopped.",
+          "Reset the chip and scan it again. If the heartbeat stops again, replace the tray." },
+        { "overheated", "telemetry", SEVERITY_FAIL, ACTION_INSPECT_STATION,
+          "hotter than the limit",
+          "The chip's temperature is beyond the limit. Heat makes weak cells and slow paths fail, and it wears the chip "
+          "out.",
+          "Look at fans, filters, air flow and heat sink of the server, let it cool, then scan again. If this chip "
+          "alone stays hot, replace its tray." },
+
+        /* ---- hbm ---- */
+        { "hbm-cell", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
+          "one memory cell does not hold what is written",
+          "The march test read one bit of one column of one row wrongly, and its neighbours rightly.",
+          "Have the row replaced by a spare one, reset the chip, and scan its HBM again. Without a spare row left in "
+          "the bank, replace the tray." },
+        { "hbm-word", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
+          "several bits of one memory access fail",
+          "The march test read more than one bit of a single 32-byte access wrongly, more than ECC may correct, "
+          "and the rest of its row rightly.",
+          "Have the row replaced by a spare one, reset the chip, and scan its HBM again. Without a spare row left in "
+          "the bank, replace the tray." },
+        { "hbm-row", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
+          "a memory row fails",
+          "Most columns of one row failed the march test while the other rows of the bank did not: its word line or the "
+          "decoder behind it is broken.",
+          "Have the row replaced by a spare one, reset the chip, and scan its HBM again. Without a spare row left in "
+          "the bank, replace the tray." },
+        { "hbm-column", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a memory column fails",
+          "The same column failed in many rows of one bank: a bit line, its sense amplifier or the column decoder is "
+          "broken. Spare rows cannot mend a column.",
+          "Replace the tray." },
+        { "hbm-bank", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a memory bank fails",
+          "Failures fill one bank and stop at its borders: what the bank has in common, such as its row decoder or its "
+          "supply, is broken.",
+          "Replace the tray." },
+        { "hbm-lane", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a data lane of a memory channel fails",
+          "Every failing bit of a pseudo-channel lies on one of its 32 data lanes, in many banks: the lane between chip "
+          "and stack is broken, not the memory behind it.",
+          "Replace the tray: it has no spare lane that could be asked for." },
+        { "hbm-pseudo-channel", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a memory pseudo-channel fails",
+          "Failures spread over most banks of one pseudo-channel and over its lanes, and its neighbours are sound: its "
+          "controller, clock or command lines are broken.",
+          "Replace the tray." },
+        { "hbm-scattered", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "memory failures that follow no structure",
+          "There are more failing cells than single faults would explain, and they share no row, column, bank or lane: "
+          "a weak process, or heat.",
+          "Look at the temperature the scan recorded. If it is within limits, replace the tray; else mend the cooling "
+          "and scan again." },
+        { "hbm-comparator", "hbm", SEVERITY_FAIL, ACTION_RESET_CHIP,
+          "the chip does not report mismatches that were planted",
+          "The check had written cells that must fail, and the march over them did not report them, or reported others. "
+          "What compares data on the chip cannot be trusted, so its clean reports count for nothing.",
+          "Reset the chip and scan it again. If planted mismatches are lost again, replace the tray." },
+
+        /* ---- systolic ---- */
+        { "systolic-pe", "systolic", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a processing element computes wrongly",
+          "One-hot products passed one element of the tensor engine and came out with the wrong bits, while those of the "
+          "other elements in its row and column were right. This is silent data corruption: no counter tells.",
+          "Take the chip out of service and replace its tray." },
+        { "systolic-row", "systolic", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a row of the tensor engine computes wrongly",
+          "Products of most columns are wrong in one row of the array: what feeds that row is broken.",
+          "Take the chip out of service and replace its tray." },
+        { "systolic-column", "systolic", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a column of the tensor engine computes wrongly",
+          "Products of most rows are wrong in one column of the array: its chain of partial sums or its way into PSUM "
+          "is broken.",
+          "Take the chip out of service and replace its tray." },
+        { "systolic-array", "systolic", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "the tensor engine computes wrongly in many places",
+          "Wrong products fill no single element, row or column: clock, supply or control of the whole array is "
+          "suspect.",
+          "Take the chip out of service and replace its tray." },
+
+        /* ---- rounding ---- */
+        { "rounding-nearest", "rounding", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "rounding to nearest gives a wrong neighbour",
+          "A conversion in the mode nearest-even differs in some bit from IEEE 754. Every conversion of that lane is "
+          "suspect.",
+          "Take the chip out of service and replace its tray." },
+        { "rounding-mode", "rounding", SEVERITY_FAIL, ACTION_RESET_CHIP,
+          "stochastic rounding was asked for and does not happen",
+          "Conversions with stochastic rounding give one result however often they are repeated. Training in low "
+          "precision then drifts without any error being seen.",
+          "Reset the chip and scan it again. If the mode stays off, replace the tray." },
+        { "rounding-generator", "rounding", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a random generator leaves its sequence",
+          "The state of a lane's generator, or the words it gives, are not those that follow from its seed. Results can "
+          "be neither repeated nor trusted to be random.",
+          "Take the chip out of service and replace its tray." },
+        { "rounding-bias", "rounding", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "stochastic rounding is biased",
+          "A lane rounds up more or less often than the discarded bits say, by more than chance allows; the exact "
+          "binomial tail stands in the evidence.",
+          "Take the chip out of service and replace its tray." },
+        { "rounding-lanes", "rounding", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "lanes round alike",
+          "Two or more lanes of an engine draw the same or dependent random numbers. Their errors add up instead of "
+          "averaging out.",
+          "Take the chip out of service and replace its tray." },
+
+        /* ---- sparsity ---- */
+        { "sparsity-tag", "sparsity", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a tag bit of a sparse weight is stuck",
+          "The element at this row and slot selects an input that differs from the one its tag names in one and the same "
+          "bit, whatever is loaded.",
+          "Take the chip out of service and replace its tray. Until then only dense work gives right results." },
+        { "sparsity-select", "sparsity", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "the selector of a sparse weight picks the wrong input",
+          "The selection matrix read back from the array differs from the tags that were loaded, and no single stuck tag "
+          "bit explains it.",
+          "Take the chip out of service and replace its tray. Until then only dense work gives right results." },
+        { "sparsity-mode", "sparsity", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a sparsity mode does not work",
+          "One of the M:N modes is refused or selects wrongly all over the array while the other modes are right.",
+          "Take the chip out of service and replace its tray." },
+
+        /* ---- neuronlink ---- */
+        { "link-errors", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+          "bit errors beyond the limit",
+          "The receiving port counted more bit errors in a known pattern than the promised error rate allows with the "
+          "stated confidence. The finding sits at the receiver; the far end is named with it.",
+          "Reseat the cable at both ends and scan again. If errors stay, replace the cable, then the tray of the "
+          "receiver. A link without a cable is a trace of the board: replace the tray." },
+        { "link-lane", "neuronlink", SEVERITY_FAIL, ACTION_REPLACE_CABLE,
+          "a lane of a link is dead or in the wrong place",
+          "A lane carries nothing, never locks to its pattern, or carries the pattern of another lane, while the other "
+          "lanes of the link are sound.",
+          "Reseat the cable and scan again. If the lane stays away, replace the cable, then the trays at its ends one "
+          "by one. A link without a cable is a trace of the board: replace the tray." },
+        { "link-down", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+          "a link is down",
+          "The port has no link to its neighbour although both were asked to bring it up. Which of the ends is broken "
+          "cannot be told from here.",
+          "See that the cable is there and reseat both ends. If the link stays down, replace the cable, then the trays "
+          "at its ends one by one." },
+        { "link-miscabled", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+          "a cable ends at the wrong port",
+          "A frame sent into the link arrived at another port than the topology says. Both ports work; collectives "
+          "would use the wrong way or stop.",
+          "Move the cable to the port the finding names, then scan again." },
+        { "link-counter", "neuronlink", SEVERITY_FAIL, ACTION_RESET_CHIP,
+          "a port's own counters disagree with the traffic",
+          "Frames and errors as the port counts them differ from what was sent through it. In service its errors would "
+          "go unseen.",
+          "Reset the chip and scan it again. If the counters stay wrong, replace the tray." },
+
+        /* ---- efa ---- */
+        { "efa-loss", "efa", SEVERITY_FAIL, ACTION_REPLACE_NIC,
+          "packets are lost",
+          "Packets of a reliable flow that the adapter says were delivered did not all arrive, each exactly once. Their "
+          "order does not matter here.",
+          "Look at the cable and the switch port and scan again. If packets are still lost, replace the adapter." },
+        { "efa-corruption", "efa", SEVERITY_FAIL, ACTION_REPLACE_NIC,
+          "packets arrive changed",
+          "The payload or its checksum is not what was sent, and the adapter did not notice.",
+          "Take the adapter out of service and replace it." },
+        { "efa-unresponsive", "efa", SEVERITY_FAIL, ACTION_RELOAD_DRIVER,
+          "an adapter does not respond to its peers",
+          "Flows from sound adapters to this one end with an unresponsive or unreachable remote, while they reach "
+          "others.",
+          "Reload the EFA driver and scan again. If it stays silent, look at cable and switch port, then replace the "
+          "adapter." },
+        { "efa-misdelivery", "efa", SEVERITY_FAIL, ACTION_REPLACE_NIC,
+          "packets arrive at the wrong adapter, or twice",
+          "A packet arrived that was sent to another adapter, belongs to no flow, or had arrived before.",
+          "Take the adapter out of service and replace it. If several adapters show it, look at the fabric first." },
+        { "efa-counter", "efa", SEVERITY_FAIL, ACTION_RELOAD_DRIVER,
+          "the adapter's counters disagree with the traffic",
+          "The hardware counters did not move by what was sent and received. In service its errors would go unseen.",
+          "Reload the EFA driver and scan again. If the counters stay wrong, replace the adapter." },
+};
+
+const CatalogueEntry *catalogue_find(const char *code) {
+        for (size_t i = 0; code && i < ELEMENTS(entries); i++)
+                if (strcmp(entries[i].code, code) == 0)
+                        return &entries[i];
+
+        return NULL;
+}
+
+const CatalogueEntry *catalogue_at(size_t index) {
+        return index < ELEMENTS(entries) ? &entries[index] : NULL;
+}
+
+const char *action_to_string(Action action) {
+        return action >= 0 && action < _ACTION_MAX ? action_words[action] : NULL;
+}
+
+Action action_from_string(const char *word) {
+        for (Action action = 0; word && action < _ACTION_MAX; action++)
+                if (strcmp(action_words[action], word) == 0)
+                        return action;
+
+        return _ACTION_INVALID;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Verdict: the tables of words, and the fold. */
+
+#include "checks/verdict.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "checks/cleanup.h"
+
+static const char *const verdict_words[_VERDICT_MAX] = {
+        [VERDICT_PASSED]  = "passed",  [VERDICT_WARNED] = "warned", [VERDICT_FAILED] = "failed",
+        [VERDICT_SKIPPED] = "skipped", [VERDICT_ERROR]  = "error",
+};
+
+static const char *const reason_words[_REASON_MAX] = {
+        [REASON_NONE]           = "",
+        [REASON_NOT_APPLICABLE] = "not-applicable",
+        [REASON_OCCUPIED]       = "occupied",
+        [REASON_BUDGET]         = "budget",
+        [REASON_NOT_REQUESTED]  = "not-requested",
+        [REASON_PREREQUISITE]   = "prerequisite",
+        [REASON_DEVICE_TIMEOUT] = "device-timeout",
+        [REASON_DEVICE_ERROR]   = "device-error",
+        [REASON_WORKER_CRASHED] = "worker-crashed",
+        [REASON_WORKER_TIMEOUT] = "worker-timeout",
+        [REASON_PROTOCOL]       = "protocol",
+        [REASON_RESOURCE]       = "resource",
+        [REASON_CANCELLED]      = "cancelled",
+};
+
+static const char *const severity_words[_SEVERITY_MAX] = {
+        [SEVERITY_INFO] = "info", [SEVERITY_WARN] = "warn", [SEVERITY_FAIL] = "fail",
+};
+
+static const char *const severity_ocp_words[_SEVERITY_MAX] = {
+        [SEVERITY_INFO] = "PASS", [SEVERITY_WARN] = "UNKNOWN", [SEVERITY_FAIL] = "FAIL",
+};
+
+static const char *const result_words[_RESULT_MAX] = {
+        [RESULT_PASSED]       = "PASSED",
+        [RESULT_WARNED]       = "WARNED",
+        [RESULT_FAILED]       = "FAILED",
+        [RESULT_INCONCLUSIVE] = "INCONCLUSIVE",
+};
+
+static const char *const disturbs_words[_DISTURBS_MAX] = {
+        [DISTURBS_NOTHING] = "nothing", [DISTURBS_CORE]   = "core",   [DISTURBS_CHIP] = "chip",
+        [DISTURBS_LINKS]   = "links",   [DISTURBS_SERVER] = "server",
+};
+
+static const char *const stage_words[_STAGE_MAX] = {
+        [STAGE_PREFLIGHT] = "PREFLIGHT", [STAGE_INFLEET] = "INFLEET", [STAGE_PRODUCTION] = "PRODUCTION",
+        [STAGE_BURNIN]    = "BURNIN",    [STAGE_REPAIR]  = "REPAIR",  [STAGE_RMA]        = "RMA",
+};
+
+/* OCP's names where it has one. */
+static const char *const limit_type_words[_LIMIT_TYPE_MAX] = {
+        [LIMIT_NONE]                  = "NONE",
+        [LIMIT_EQUAL]                 = "EQUAL",
+        [LIMIT_LESS_THAN_OR_EQUAL]    = "LESS_THAN_OR_EQUAL",
+        [LIMIT_GREATER_THAN_OR_EQUAL] = "GREATER_THAN_OR_EQUAL",
+};
+
+static const char *word_at(const char *const *words, size_t n, int index) {
+        return index >= 0 && (size_t) index < n ? words[index] : NULL;
+}
+
+static int word_find(const char *const *words, size_t n, const char *word) {
+        for (size_t i = 0; word && i < n; i++)
+                if (strcmp(words[i], word) == 0)
+                        return (int) i;
+
+        return -EINVAL;
+}
+
+#define DEFINE_WORDS(type, name)                                                                             \
+        const char *name##_to_string(type value) {                                                           \
+                return word_at(name##_words, ELEMENTS(name##_words), (int) value);                           \
+        }                                                                                                    \
+        type name##_from_string(const char *word) {                                                          \
+                return (type) word_find(name##_words, ELEMENTS(name##_words), word);                         \
+        }
+
+DEFINE_WORDS(Verdict, verdict)
+DEFINE_WORDS(Reason, reason)
+DEFINE_WORDS(Severity, severity)
+DEFINE_WORDS(Result, result)
+DEFINE_WORDS(Disturbs, disturbs)
+DEFINE_WORDS(Stage, stage)
+DEFINE_WORDS(LimitType, limit_type)
+
+const char *severity_to_ocp(Severity severity) {
+        return word_at(severity_ocp_words, ELEMENTS(severity_ocp_words), (int) severity);
+}
+
+bool reason_fits(Reason reason, Verdict verdict) {
+        switch (verdict) {
+        case VERDICT_PASSED:
+        case VERDICT_WARNED:
+        case VERDICT_FAILED:
+                return reason == REASON_NONE;
+        case VERDICT_SKIPPED:
+                return reason >= REASON_NOT_APPLICABLE && reason <= REASON_PREREQUISITE;
+        case VERDICT_ERROR:
+                return reason >= REASON_DEVICE_TIMEOUT && reason < _REASON_MAX;
+        case _VERDICT_MAX:
+        case _VERDICT_INVALID:
+                break;
+        }
+
+        return false;
+}
+
+bool limit_holds(LimitType type, double value, double limit) {
+        if (!isfinite(value))
+                return false;
+        if (type == LIMIT_NONE)
+                return true;
+        if (!isfinite(limit))
+                return false;
+
+        switch (type) {
+        case LIMIT_EQUAL:
+                return value == limit;
+        case LIMIT_LESS_THAN_OR_EQUAL:
+                return value <= limit;
+        case LIMIT_GREATER_THAN_OR_EQUAL:
+                return value >= limit;
+        case LIMIT_NONE:
+        case _LIMIT_TYPE_MAX:
+        case _LIMIT_TYPE_INVALID:
+                break;
+        }
+
+        return false;
+}
+
+/* How far a verdict is from passed. What is no verdict counts as an error: a slip must not become a pass. */
+static unsigned verdict_rank(Verdict verdict) {
+        static const unsigned ranks[_VERDICT_MAX] = {
+                [VERDICT_PASSED] = 0, [VERDICT_WARNED] = 1, [VERDICT_SKIPPED] = 2,
+                [VERDICT_ERROR]  = 3, [VERDICT_FAILED] = 4,
+        };
+
+        return verdict >= 0 && verdict < _VERDICT_MAX ? ranks[verdict] : ranks[VERDICT_ERROR];
+}
+
+void verdict_raise(Verdict *verdict, Severity severity) {
+        static const Verdict says[_SEVERITY_MAX] = {
+                [SEVERITY_INFO] = VERDICT_PASSED, [SEVERITY_WARN] = VERDICT_WARNED, [SEVERITY_FAIL] = VERDICT_FAILED,
+        };
+
+        assert(verdict);
+        assert(severity >= 0 && severity < _SEVERITY_MAX);
+
+        if (verdict_rank(says[severity]) > verdict_rank(*verdict))
+                *verdict = says[severity];
+}
+
+void fold_step(Fold *fold, Verdict verdict, bool required) {
+        assert(fold);
+
+        switch (verdict) {
+        case VERDICT_FAILED:
+                fold->failed = true;
+                break;
+        case VERDICT_WARNED:
+                fold->warned = true;
+                break;
+        case VERDICT_PASSED:
+                break;
+        case VERDICT_SKIPPED:
+        case VERDICT_ERROR:
+        case _VERDICT_MAX:
+        case _VERDICT_INVALID:
+        default: /* a number that is no verdict may come from outside */
+                fold->incomplete = fold->incomplete || required;
+                return;
+        }
+
+        fold->n_steps++;
+}
+
+void fold_coverage(Fold *fold, double reached, double promised) {
+        assert(fold);
+
+        if (!limit_holds(LIMIT_GREATER_THAN_OR_EQUAL, reached, promised))
+                fold->incomplete = true;
+}
+
+Result fold_result(const Fold *fold) {
+        assert(fold);
+
+        if (fold->failed)
+                return RESULT_FAILED;
+        if (fold->incomplete || fold->n_steps == 0)
+                return RESULT_INCONCLUSIVE;
+
+        return fold->warned ? RESULT_WARNED : RESULT_PASSED;
+}
+
+Result result_worst(Result a, Result b) {
+        static const unsigned ranks[_RESULT_MAX] = {
+                [RESULT_PASSED] = 0, [RESULT_WARNED] = 1, [RESULT_INCONCLUSIVE] = 2, [RESULT_FAILED] = 3,
+        };
+
+        if (!result_to_string(a))
+                a = RESULT_INCONCLUSIVE;
+        if (!result_to_string(b))
+                b = RESULT_INCONCLUSIVE;
+
+        return ranks[a] >= ranks[b] ? a : b;
+}
+
+int result_to_status(Result result, bool strict) {
+        switch (result) {
+        case RESULT_PASSED:
+                return STATUS_PASSED;
+        case RESULT_WARNED:
+                return strict ? STATUS_FAILED : STATUS_PASSED;
+        case RESULT_FAILED:
+                return STATUS_FAILED;
+        case RESULT_INCONCLUSIVE:
+        case _RESULT_MAX:
+        case _RESULT_INVALID:
+                break;
+        }
+
+        return STATUS_CANNOT_TELL;
+}
