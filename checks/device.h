@@ -28,7 +28,8 @@ typedef struct Device Device;
 
 /* A way to reach a server: a socket for assay-sim, a counted and failing wrapper in tests, real hardware some day. */
 typedef struct DeviceTransport {
-        /* Runs the batch; returns 0 when completions[0 … n-1] are filled in, or an error of the list above. */
+        /* Runs the batch, n ≤ WIRE_BATCH_MAX; returns 0 when completions[0 … n-1] are filled in, or an error of the list
+         * above. deadline_usec: how long it may take from now on. */
         int (*execute)(void *userdata, const WireCommand *commands, size_t n, WireCompletion *completions,
                        uint64_t deadline_usec);
         void (*close)(void *userdata); /* also unmaps the window */
@@ -59,6 +60,7 @@ int device_execute(Device *device, WireCommand *commands, size_t n, WireCompleti
 uint32_t device_status(const Device *device);     /* WireStatus of the last command that did not succeed */
 uint64_t device_nsec(const Device *device);       /* device time used through this handle so far */
 unsigned device_timed_out(const Device *device);  /* whether a deadline has passed: every later call is -ETIMEDOUT */
+int device_failure(const Device *device);         /* the first error of the port itself (no -EREMOTEIO), 0 while there is none */
 
 /*
  * The window, as a stack of aligned pieces: take hands out the next BYTES, device_window_reset() forgets them all.
@@ -74,7 +76,8 @@ size_t device_window_free(const Device *device);
 #define ATTRIBUTE_PATH_MAX 128u
 #define ATTRIBUTE_TEXT_MAX 256u
 
-/* The text without its newline, at most ATTRIBUTE_TEXT_MAX - 1 bytes; longer or with a zero byte is -EPROTO. */
+/* The text without its newline, at most ATTRIBUTE_TEXT_MAX - 1 bytes; longer or with a byte that is no printable ASCII
+ * (nor tab or newline) is -EPROTO. */
 int device_attribute(Device *device, unsigned chip, const char *path, char ret[static ATTRIBUTE_TEXT_MAX]);
 /* Decimal, or hexadecimal with 0x; -EPROTO for anything else. */
 int device_attribute_u64(Device *device, unsigned chip, const char *path, uint64_t *ret);

@@ -62,3 +62,42 @@ int step_error(Step *step, int error, const char *format, ...) __attribute__((fo
 void step_progress(Step *step, unsigned percent);
 /* In a step on a server: it is done with this chip, VERDICT for its part. */
 int step_part_done(Step *step, const Location *chip, Verdict verdict);
+
+/* ---- who runs a step: a child of the worker, or a test ---- */
+
+/* What a step may know of one server of the scan. */
+typedef struct StepServer {
+        Device *device;                  /* NULL: not to be driven */
+        char name[LOCATION_SERVER_NAME_MAX];
+        uint16_t included;               /* bit per chip: asked for, and free for what the check disturbs */
+        char trays[CHIPS][16];           /* "3", what assay/tray said; "" unknown */
+} StepServer;
+
+/* Takes whole lines without number and time. Returns 0 or a negative errno, which becomes the step's own error. */
+typedef int (*StepWriter)(void *userdata, const char *lines);
+
+typedef struct StepSettings {
+        Location unit;
+        const char *name;           /* of the step in the plan */
+        size_t n_servers;
+        const StepServer *servers;  /* the unit's own first; borrowed, as all pointers here */
+        const void *parameters;
+        uint64_t seed;
+        double budget_sec;
+        bool required;
+        StepWriter write;           /* NULL: nothing is written */
+        void *userdata;
+} StepSettings;
+
+/*
+ * The verdict is raised to what the step's findings say, and is an error where it contradicts what was measured: a pass
+ * with a value beyond its limit and no finding, a pass although the port broke off.
+ */
+int step_new(const StepSettings *settings, Step **ret);
+Step *step_free(Step *step);
+DEFINE_CLEANUP(Step *, step_free);
+
+/* Runs CHECK once, without writing step start and end. ret->message lives as long as STEP. */
+void step_run(Step *step, const Check *check, StepEnd *ret);
+/* How a negative errno of a check is told. */
+Reason step_reason(int error);

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Step
+ *
+ * What a check may do, and the judge's own judge: whatever a check returns, its verdict is never better than what it
+ * found and measured, and never a pass when the port broke off while it ran.
+ */
+
+#include "checks/step.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "checks/catalogue.h"
+
+#define NAME_MAX_BYTES 128 /* of a measurement or a unit of measure */
+
+struct Step {
+        StepSettings settings;
+        char id[LOCATION_STRING_MAX + 64];
+        Verdict found;        /* what the findings say so far */
+        unsigned n_findings, n_measurements;
+        bool beyond;          /* a value beyond its limit */
+        Reason skip;
+        int failure;          /* a line could not be written */
+        unsigned percent;
+        char message[STREAM_MESSAGE_MAX];
+};
+
+int step_new(const StepSettings *settings, Step **ret) {
+        char unit[LOCATION_STRING_MAX];
+        Step *step;
+
+        assert(settings);
+        assert(settings->n_servers > 0 && settings->servers);
+        assert(ret);
+
+        step = calloc(1, sizeof(*step));
+        if (!step)
+                return -ENOMEM;
+
+        step->settings = *settings;
+        (void) snprintf(step->id, sizeof(step->id), "%s:%s", location_format(&settings->unit, unit), settings->name);
+        *ret = step;
+        return 0;
+}
+
+Step *step_free(Step *step) {
+        free(step);
+        return NULL;
+}
+
+/* ---- what is under test ---- */
+
+Device *step_device(Step *step) {
+        return step->settings.servers[0].device;
+}
+
+unsigned step_chip(const Step *step) {
+        int chip = location_index(&step->settings.unit, LOCATION_CHIP);
+
+        return chip < 0 ? WIRE_CHIP_ALL : (unsigned) chip;
+}
+
+const Location *step_unit(const Step *step) {
+        return &step->settings.unit;
+}
+
+static const StepServer *find_server(const Step *step, const char *name) {
+        for (size_t i = 0; i < step->settings.n_servers; i++)
+                if (strcmp(step->settings.servers[i].name, name) == 0)
+                        return &step->settings.servers[i];
+
+        return NULL;
+}
+
+Device *step_neighbour(Step *step, const char *server) {
+        const StepServer *found = find_server(step, server);
+
+        return found ? found->device : NULL;
+}
+
+bool step_includes(const Step *step, const char *server, unsigned chip) {
+        const StepServer *found = find_server(step, server);
+
+        return found && found->device && chip < CHIPS && (found->included & (1u << chip));
+}
+
+const void *step_parameters(const Step *step) {
+        return step->settings.parameters;
+}
+
+uint64_t step_seed(const Step *step) {
+        return step->settings.seed;
+}
+
+double step_budget_sec(const Step *step) {
+        return step->settings.budget_sec;
+}
+
+/* ---- what it says ---- */
+
+/* LINES is freed; NULL is how the stream's writers say that there was no memory. The first failure stays. */
+static int step_write(Step *step, char *lines) {
+        _cleanup_free_ char *owned = lines;
+        int r = lines ? 0 : -ENOMEM;
+
+        if (r >= 0 && step->settings.write)
+                r = step->settings.write(step->settings.userdata, lines);
+        if (r < 0 && step->failure == 0)
+                step->failure = r;
+        return r;
+}
+
+static bool name_is_valid(const char *name) {
+        size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+
+        return n > 0 && n < NAME_MAX_BYTES && name[n] == '\0';
+}
+
+static int write_measurement(Step *step, const Measurement *measurement) {
+        if (!name_is_valid(measurement->name) || strlen(measurement->unit) >= NAME_MAX_BYTES)
+                return step_error(step, -EINVAL, "measurement \"%s\" has no valid name", measurement->name);
+        if (++step->n_measurements > STREAM_MEASUREMENTS_MAX)
+                return step_error(step, -E2BIG, "more than %d measurements", STREAM_MEASUREMENTS_MAX);
+
+        return step_write(step, stream_measurement(step->id, measurement));
+}
+
+int step_measure(Step *step, const char *name, double value, const char *unit, LimitType type, double limit,
+                 const Location *where) {
+        Measurement measurement = {
+                .name = name,
+                .value = value,
+                .unit = unit,
+                .limit_type = type,
+                .limit = limit,
+                .where = where ? *where : step->settings.unit,
+        };
+        int r;
+
+        /* What is not finite cannot be written, and cannot be within a limit either. */
+        if (!isfinite(value) || (type != LIMIT_NONE && !isfinite(limit))) {
+                (void) step_error(step, -ERANGE, "%s is not finite", name);
+                step->beyond = true;
+                return 1;
+        }
+
+        r = write_measurement(step, &measurement);
+        if (r < 0)
+                return r;
+        if (type == LIMIT_NONE || limit_holds(type, value, limit))
+                return 0;
+
+        step->beyond = true;
+        return 1;
+}
+
+int step_note(Step *step, const char *name, double value, const char *unit, const Location *where) {
+        if (!isfinite(value))
+                return step_error(step, -ERANGE, "%s is not finite", name);
+
+        return step_measure(step, name, value, unit, LIMIT_NONE, 0, where);
+}
+
+/* Formats, and where the text was cut takes away the half of a character that may stand at its end. */
+static void format_message(char message[static STREAM_MESSAGE_MAX], const char *format, va_list arguments) {
+        int n = vsnprintf(message, STREAM_MESSAGE_MAX, format, arguments);
+
+        if (n < STREAM_MESSAGE_MAX)
+                return;
+
+        n = STREAM_MESSAGE_MAX - 1;
+        while (n > 0 && ((unsigned char) message[n - 1] & 0xc0) == 0x80)
+                n--;
+        if (n > 0 && (unsigned char) message[n - 1] >= 0xc0)
+                n--;
+        message[n] = '\0';
+}
+
+/* A chip is replaced with its tray, unless the check knows better. */
+static const char *tray_of(const Step *step, const Location *where, char tray[static 32]) {
+        const StepServer *server = find_server(step, where->server);
+        int chip = location_index(where, LOCATION_CHIP);
+
+        if (!server || chip < 0 || chip >= (int) CHIPS || server->trays[chip][0] == '\0')
+                return NULL;
+
+        (void) snprintf(tray, 32, "tray %s", server->trays[chip]);
+        return tray;
+}
+
+static int write_finding(Step *step, Finding *finding) {
+        char tray[32];
+
+        if (!finding->evidence.replaceable)
+                finding->evidence.replaceable = tray_of(step, &finding->where, tray);
+        if (!isfinite(finding->evidence.count))
+                finding->evidence.has_count = false;
+        if (!isfinite(finding->evidence.confidence))
+                finding->evidence.has_confidence = false;
+
+        /* The last place is kept for what the worker itself may have to add (device-hang). */
+        if (++step->n_findings >= STREAM_FINDINGS_MAX)
+                return 0;
+
+        return step_write(step, stream_finding(step->id, finding));
+}
+
+int step_finding(Step *step, Verdict *verdict, const char *code, const Location *where, const Evidence *evidence,
+                 const char *format, ...) {
+        const CatalogueEntry *entry = catalogue_find(code);
+        char message[STREAM_MESSAGE_MAX];
+        Finding finding = {
+                .code = code,
+                .where = where ? *where : step->settings.unit,
+                .message = message,
+                .evidence = evidence ? *evidence : (Evidence) {},
+                .reproduced = 1,
+                .runs = 1,
+        };
+        va_list arguments;
+
+        if (!entry)
+                return step_error(step, -EINVAL, "finding %s is not in the catalogue", code);
+
+        va_start(arguments, format);
+        format_message(message, format, arguments);
+        va_end(arguments);
+
+        finding.severity = entry->severity;
+        verdict_raise(verdict, entry->severity);
+        verdict_raise(&step->found, entry->severity);
+        return write_finding(step, &finding);
+}
+
+int step_skip(Step *step, Verdict *ret, Reason reason, const char *format, ...) {
+        va_list arguments;
+
+        va_start(arguments, format);
+        format_message(step->message, format, arguments);
+        va_end(arguments);
+
+        step->skip = reason;
+        *ret = VERDICT_SKIPPED;
+        return 0;
+}
+
+int step_error(Step *step, int error, const char *format, ...) {
+        va_list arguments;
+
+        va_start(arguments, format);
+        format_message(step->message, format, arguments);
+        va_end(arguments);
+        return error;
+}
+
+void step_progress(Step *step, unsigned percent) {
+        percent = MIN(percent, 100u);
+        if (percent <= step->percent)
+                return; /* only forward, so at most a hundred times */
+
+        step->percent = percent;
+        (void) step_write(step, stream_progress(step->id, percent));
+}
+
+int step_part_done(Step *step, const Location *chip, Verdict verdict) {
+        return step_write(step, stream_part_done(step->id, chip, verdict));
+}
+
+/* ---- who runs it ---- */
+
+Reason step_reason(int error) {
+        switch (-error) {
+        case ETIMEDOUT:
+                return REASON_DEVICE_TIMEOUT;
+        case EPROTO:
+                return REASON_PROTOCOL;
+        case ENOMEM:
+        case EMFILE:
+        case ENFILE:
+        case EAGAIN:
+        case ENOSPC:
+                return REASON_RESOURCE;
+        default:
+                return REASON_DEVICE_ERROR;
+        }
+}
+
+static void end_in_error(Step *step, int error, const char *what, StepEnd *end) {
+        end->verdict = VERDICT_ERROR;
+        end->reason = step_reason(error);
+        if (step->message[0] == '\0' && error == -EREMOTEIO)
+                (void) step_error(step, error, "%s: the device answered with status %u", what,
+                                  device_status(step_device(step)));
+        else if (step->message[0] == '\0')
+                (void) step_error(step, error, "%s: %s", what, strerror(-error));
+        end->message = step->message;
+}
+
+/* A check that contradicts itself could not judge, whatever it says. */
+static const char *contradiction(const Step *step, Verdict verdict) {
+        if (verdict < 0 || verdict >= _VERDICT_MAX || verdict == VERDICT_ERROR)
+                return "the check returned no verdict";
+        if (verdict == VERDICT_SKIPPED && !reason_fits(step->skip, VERDICT_SKIPPED))
+                return "the check skipped without a reason";
+        if (verdict == VERDICT_FAILED && step->n_findings == 0)
+                return "the check failed without a finding";
+        if (verdict == VERDICT_PASSED && step->beyond && step->n_findings == 0)
+                return "a value is beyond its limit, and nothing was found";
+        return NULL;
+}
+
+static void judge(Step *step, Verdict verdict, StepEnd *end) {
+        const char *wrong;
+
+        if (step->found == VERDICT_FAILED || (step->found == VERDICT_WARNED && verdict == VERDICT_PASSED))
+                verdict = step->found;
+
+        wrong = contradiction(step, verdict);
+        if (wrong) {
+                step->message[0] = '\0';
+                (void) step_error(step, -EPROTO, "%s", wrong);
+                end_in_error(step, -EPROTO, "check", end);
+                return;
+        }
+
+        end->verdict = verdict;
+        if (verdict == VERDICT_SKIPPED) {
+                end->reason = step->skip;
+                end->message = step->message;
+        }
+}
+
+static uint64_t total_nsec(const Step *step) {
+        uint64_t nsec = 0;
+
+        for (size_t i = 0; i < step->settings.n_servers; i++)
+                if (step->settings.servers[i].device)
+                        nsec += device_nsec(step->settings.servers[i].device);
+        return nsec;
+}
+
+static int total_failure(const Step *step) {
+        for (size_t i = 0; i < step->settings.n_servers; i++)
+                if (step->settings.servers[i].device && device_failure(step->settings.servers[i].device) < 0)
+                        return device_failure(step->settings.servers[i].device);
+        return 0;
+}
+
+static void note_surplus(Step *step, const Check *check) {
+        char name[NAME_MAX_BYTES];
+
+        if (step->n_findings < STREAM_FINDINGS_MAX)
+                return;
+
+        (void) snprintf(name, sizeof(name), "%s_findings_not_written", check->name);
+        (void) step_note(step, name, (double) step->n_findings - STREAM_FINDINGS_MAX + 1, "1", NULL);
+}
+
+void step_run(Step *step, const Check *check, StepEnd *ret) {
+        uint64_t before = total_nsec(step);
+        int failed_before = total_failure(step), r;
+        Verdict verdict = _VERDICT_INVALID;
+        StepEnd end = { .required = step->settings.required, .seed = step->settings.seed, .runs = 1 };
+
+        r = check->run(step, &verdict);
+        note_surplus(step, check);
+        if (r >= 0)
+                r = step->failure;
+        if (r >= 0 && failed_before == 0)
+                r = total_failure(step);
+
+        /* A fault that was found stays found, whatever broke off afterwards. */
+        if (r < 0 && step->found == VERDICT_FAILED)
+                end.verdict = VERDICT_FAILED;
+        else if (r < 0)
+                end_in_error(step, r, check->name, &end);
+        else
+                judge(step, verdict, &end);
+
+        end.reproduced = end.verdict == VERDICT_FAILED;
+        end.device_nsec = total_nsec(step) - before;
+        *ret = end;
+}
