@@ -31,6 +31,8 @@ typedef struct Yaml {
         char *name; /* how messages call the file */
         yaml_document_t document;
         bool loaded;
+        char *text; /* of yaml_load(): the bytes of the file, not terminated */
+        size_t n_text;
         char error[512]; /* "" while nothing was refused; only the first refusal is kept */
 } Yaml;
 
@@ -89,6 +91,13 @@ yaml_node_t *yaml_root(Yaml *yaml);
 /* Reads the mapping NODE into STRUCT by FIELDS. Returns 0 or -EINVAL with yaml->error set; what was set until then
  * stays in the struct, so release it either way. */
 int yaml_read(Yaml *yaml, yaml_node_t *node, const YamlField *fields, void *structure, void *userdata);
+
+/* Reads one NODE as FIELD says, for custom readers; field->name is how messages call it. */
+int yaml_read_value(Yaml *yaml, yaml_node_t *node, const YamlField *field, void *structure, void *userdata);
+
+/* Makes every YAML_TYPE_STRING of the table (and of embedded structs) an owned copy, for a struct that started as a
+ * copy of static defaults. Returns 0 or -ENOMEM; release with yaml_free_fields() either way. */
+int yaml_own_fields(const YamlField *fields, void *structure);
 
 /* Frees every YAML_TYPE_STRING of the table (and of embedded structs) and sets it to NULL. */
 void yaml_free_fields(const YamlField *fields, void *structure);
