@@ -27,7 +27,7 @@ typedef struct FaultKind FaultKind;
 typedef enum Persistence {
         PERSISTENCE_PERMANENT    = 1 << 0,
         PERSISTENCE_INTERMITTENT = 1 << 1, /* active with `probability` at each command of its part */
-        PERSISTENCE_TRANSIENT    = 1 << 2, /* active once, in the first command that ends after `after` device seconds */
+        PERSISTENCE_TRANSIENT    = 1 << 2, /* active once, in the first command that starts `after` device seconds or later */
 } Persistence;
 
 typedef enum Trigger {
@@ -53,7 +53,8 @@ typedef struct Fault {
         double after;       /* transient, device seconds */
         double above;       /* °C; -INFINITY without the trigger */
         uint64_t after_commands;
-        void *parameters; /* the kind's own struct, zeroed and then read by its table */
+        void *parameters; /* the kind's own struct, zeroed and then read by its table; userdata of its readers is the Fault */
+        uint64_t fired; /* transient: in which command it acted, 0 before; kept by fault_is_active() */
 } Fault;
 
 struct FaultKind {
@@ -85,7 +86,8 @@ typedef struct Execution {
 } Execution;
 
 typedef struct Attribute {
-        const char *path; /* in the Neuron sysfs layout, relative to neuronN/; %u stands for the part's index */
+        const char *path; /* in the Neuron sysfs layout, relative to neuronN/. %u stands for the part's index: of
+                           * ports also their name (x+), in attributes of a chip for any chip of the server */
         int (*read)(void *state, Chip *chip, unsigned index, char *text, size_t size); /* 0, or -ENOENT */
         int (*write)(void *state, Chip *chip, unsigned index, const char *text);       /* NULL: read-only */
 } Attribute;

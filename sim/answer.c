@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "sim/answer.h"
+
+#include <stddef.h>
+
+#include "checks/cleanup.h"
+#include "sim/fault.h"
+
+extern const Model model_answer;
+
+typedef struct HangFault {
+        bool attributes;
+} HangFault;
+
+typedef struct GarbleFault {
+        int mode;
+        int command;
+        uint64_t count;
+        uint64_t done;
+} GarbleFault;
+
+typedef struct Answer {
+        Chip *chip;
+        const Fault *hang, *garble, *missing;
+} Answer;
+
+static Answer *answer_of(const Chip *chip) {
+        return chip_part_peek(chip, &model_answer, 0);
+}
+
+/* As if the command were the chip's next: faults of the port count the commands of all engines. */
+static bool acts(const Fault *fault, Chip *chip) {
+        Execution execution = { .chip = chip, .number = chip->n_commands, .start_nsec = chip->nsec };
+
+        return fault && fault_is_active(fault, &execution);
+}
+
+static bool is_attribute(const WireCommand *command) {
+        return command->type == COMMAND_ATTRIBUTE || command->type == COMMAND_ATTRIBUTE_WRITE;
+}
+
+bool answer_hangs(Chip *chip, const WireCommand *command) {
+        const Answer *answer = answer_of(chip);
+        const HangFault *hang = answer && answer->hang ? answer->hang->parameters : NULL;
+
+        if (!hang || (hang->attributes && is_attribute(command)))
+                return false;
+        if (!acts(answer->hang, chip))
+                return false;
+        /* Also what is never answered has been asked: triggers and draws go on. */
+        chip->n_commands++;
+        return true;
+}
+
+bool chip_hangs(const Chip *chip) {
+        const Answer *answer = answer_of(chip);
+
+        return answer && acts(answer->hang, answer->chip);
+}
+
+/* The families a garble can be limited to, by their first and last command. */
+static const char *const command_words[] = {
+        "any", "attribute", "reset", "hbm", "tensor", "rounding", "link", "nic", NULL,
+};
+
+static const struct {
+        uint16_t first, last;
+} command_ranges[] = {
+        { 0, UINT16_MAX },
+        { COMMAND_ATTRIBUTE, COMMAND_ATTRIBUTE_WRITE },
+        { COMMAND_RESET, COMMAND_RESET },
+        { COMMAND_MARCH, COMMAND_HBM_REPAIR },
+        { COMMAND_LOAD_STATIONARY, COMMAND_MATMUL },
+        { COMMAND_CONVERT, COMMAND_RNG_STATE },
+        { COMMAND_LINK_STATUS, COMMAND_LINK_LOOPBACK },
+        { COMMAND_NIC_SEND, COMMAND_NIC_RECEIVE },
+};
+
+Garble answer_garbles(Chip *chip, const WireCommand *command) {
+        const Answer *answer = answer_of(chip);
+        GarbleFault *garble = answer && answer->garble ? answer->garble->parameters : NULL;
+
+        if (!garble || command->type < command_ranges[garble->command].first ||
+            command->type > command_ranges[garble->command].last)
+                return GARBLE_NONE;
+        if ((garble->count > 0 && garble->done >= garble->count) || !acts(answer->garble, chip))
+                return GARBLE_NONE;
+        garble->done++;
+        return (Garble) garble->mode;
+}
+
+bool answer_missing(Chip *chip) {
+        const Answer *answer = answer_of(chip);
+
+        return answer && acts(answer->missing, chip);
+}
+
+bool answer_refuses(Chip *chip, Execution *execution) {
+        if (!answer_missing(chip))
+                return false;
+        /* Its folder in sysfs is not there, and its driver has no handle of it. */
+        execution->completion->status = is_attribute(execution->command) ? STATUS_NRT_QUEUE_EMPTY :
+                                                                           STATUS_NRT_INVALID_HANDLE;
+        return true;
+}
+
+static int answer_init(void *state, Chip *chip, unsigned index) {
+        Answer *answer = state;
+
+        answer->chip = chip;
+        return 0;
+}
+
+static const LocationKind at_chip[] = { LOCATION_CHIP, _LOCATION_KIND_INVALID };
+
+static const char *const garble_words[] = {
+        [GARBLE_STATUS] = "status", [GARBLE_VOID] = "void", [GARBLE_OVERSIZE] = "oversize",
+        [GARBLE_SHORT] = "short", [GARBLE_SEQUENCE] = "sequence", [GARBLE_COUNT] = "count",
+        [GARBLE_MAGIC] = "magic", NULL,
+};
+
+static const YamlField hang_fields[] = {
+        YAML_BOOLEAN("attributes", HangFault, attributes, .summary = "whether its attributes still answer"),
+        {},
+};
+
+static const YamlField garble_fields[] = {
+        YAML_WORD("mode", GarbleFault, mode, garble_words, .required = true, .summary = "what is wrong with the answer"),
+        YAML_WORD("command", GarbleFault, command, command_words, .summary = "which commands are answered so"),
+        YAML_UNSIGNED("count", GarbleFault, count, 0, UINT32_MAX, .summary = "how many times; 0: always"),
+        {},
+};
+
+static const FaultKind faults[] = {
+        {
+                .name = "hang", .summary = "takes commands and never answers", .family = FAMILY_TELEMETRY, .at = at_chip,
+                .persistence = PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT,
+                .triggers = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY,
+                .parameters_bytes = sizeof(HangFault), .parameters = hang_fields,
+        },
+        {
+                .name = "garble", .summary = "answers against the agreement of the port", .family = FAMILY_TELEMETRY, .at = at_chip,
+                .persistence = PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT | PERSISTENCE_TRANSIENT,
+                .triggers = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY,
+                .parameters_bytes = sizeof(GarbleFault), .parameters = garble_fields,
+        },
+        {
+                .name = "device-missing", .summary = "its driver did not find it", .family = FAMILY_TELEMETRY, .at = at_chip,
+                .persistence = PERSISTENCE_PERMANENT,
+        },
+        {},
+};
+
+/* The fault of a kind: three kinds, one place each. */
+static const Fault **place(Answer *answer, const Fault *fault) {
+        if (fault->kind == &faults[0])
+                return &answer->hang;
+        return fault->kind == &faults[1] ? &answer->garble : &answer->missing;
+}
+
+static int inject(void *state, const Fault *fault) {
+        const Fault **at = place(state, fault);
+
+        if (*at)
+                return -EEXIST;
+        *at = fault;
+        return 0;
+}
+
+static void heal(void *state, const Fault *fault) {
+        *place(state, fault) = NULL;
+}
+
+const Model model_answer = {
+        .name       = "answer",
+        .part       = LOCATION_CHIP,
+        .state_size = sizeof(Answer),
+        .init       = answer_init,
+        .faults     = faults,
+        .inject     = inject,
+        .heal       = heal,
+};

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "sim/dispatch.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks/cleanup.h"
+#include "checks/wire.h"
+
+#define MODELS_MAX      64u
+#define ATTRIBUTE_SLOTS 8192u /* a power of two, several times what all models have */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const Model *command_models[_COMMAND_MAX];
+static size_t first_slots[MODELS_MAX], n_slots;
+static DispatchAttribute attributes[ATTRIBUTE_SLOTS];
+
+unsigned part_count(LocationKind kind) {
+        static const uint8_t counts[_LOCATION_KIND_MAX] = {
+                [LOCATION_CHIP] = 1,
+                [LOCATION_HBM]  = STACKS,
+                [LOCATION_CORE] = CORES,
+                [LOCATION_LINK] = PORTS,
+                [LOCATION_NIC]  = 1,
+        };
+
+        return kind >= 0 && kind < _LOCATION_KIND_MAX ? counts[kind] : 0;
+}
+
+/* FNV-1a: short texts, no adversary that could not as well ask for nothing. */
+static uint32_t path_hash(const char *path, size_t n) {
+        uint32_t hash = 2166136261u;
+
+        for (size_t i = 0; i < n; i++)
+                hash = (hash ^ (uint8_t) path[i]) * 16777619u;
+        return hash;
+}
+
+static DispatchAttribute *slot_of(const char *path, size_t n) {
+        for (uint32_t i = path_hash(path, n);; i++) {
+                DispatchAttribute *slot = &attributes[i % ATTRIBUTE_SLOTS];
+
+                if (!slot->path || (strlen(slot->path) == n && memcmp(slot->path, path, n) == 0))
+                        return slot;
+        }
+}
+
+/* PATH with what %u stands for; where two models have the same path the first keeps it. */
+static void add_path(const Model *model, const Attribute *attribute, unsigned part, unsigned index, const char *number) {
+        const char *mark = strstr(attribute->path, "%u");
+        int head = mark ? (int) (mark - attribute->path) : (int) strlen(attribute->path);
+        _cleanup_free_ char *path = NULL;
+        DispatchAttribute *slot;
+        int n;
+
+        n = asprintf(&path, "%.*s%s%s", head, attribute->path, mark ? number : "", mark ? mark + 2 : "");
+        if (n < 0)
+                abort(); /* before anything is served */
+        slot = slot_of(path, (size_t) n);
+        if (slot->path)
+                return;
+        *slot = (DispatchAttribute) { TAKE_PTR(path), model, attribute, part, index };
+}
+
+static void add_attribute(const Model *model, const Attribute *attribute) {
+        bool counted = strstr(attribute->path, "%u") != NULL;
+        /* A chip is one part, so that its %u can mean the chips beside it. */
+        unsigned n = model->part == LOCATION_CHIP && counted ? CHIPS : part_count(model->part);
+        char number[16];
+
+        for (unsigned i = 0; i < n; i++) {
+                unsigned part = model->part == LOCATION_CHIP ? 0 : i;
+
+                (void) snprintf(number, sizeof(number), "%u", i);
+                add_path(model, attribute, part, i, number);
+                if (model->part == LOCATION_LINK && counted)
+                        add_path(model, attribute, part, i, link_port_to_string((LinkPort) i));
+        }
+}
+
+static void build(void) {
+        const Model *model;
+
+        for (size_t i = 0; (model = model_at(i)); i++) {
+                assert(i < MODELS_MAX);
+                assert(part_count(model->part) > 0);
+                first_slots[i] = n_slots;
+                n_slots += part_count(model->part);
+                for (unsigned type = 0; type < _COMMAND_MAX; type++)
+                        if (model->commands[type])
+                                command_models[type] = model;
+                for (const Attribute *a = model->attributes; a && a->path; a++)
+                        add_attribute(model, a);
+        }
+}
+
+size_t dispatch_slots(void) {
+        (void) pthread_once(&once, build);
+        return n_slots;
+}
+
+size_t dispatch_slot(const Model *model) {
+        (void) pthread_once(&once, build);
+        for (size_t i = 0; model_at(i); i++)
+                if (model_at(i) == model)
+                        return first_slots[i];
+        assert(!"a model that is not in the list");
+        return 0;
+}
+
+const Model *dispatch_command(unsigned type) {
+        (void) pthread_once(&once, build);
+        return type < _COMMAND_MAX ? command_models[type] : NULL;
+}
+
+const DispatchAttribute *dispatch_attribute(const char *path, size_t n) {
+        const DispatchAttribute *slot;
+
+        (void) pthread_once(&once, build);
+        slot = slot_of(path, n);
+        return slot->path ? slot : NULL;
+}
+
+const FaultKind *fault_kind_at(size_t index, const Model **ret_model) {
+        const Model *model;
+
+        for (size_t i = 0; (model = model_at(i)); i++)
+                for (const FaultKind *kind = model->faults; kind && kind->name; kind++)
+                        if (index-- == 0) {
+                                if (ret_model)
+                                        *ret_model = model;
+                                return kind;
+                        }
+        return NULL;
+}
+
+const FaultKind *fault_kind_find(const char *name, const Model **ret_model) {
+        const FaultKind *kind;
+
+        for (size_t i = 0; (kind = fault_kind_at(i, ret_model)); i++)
+                if (strcmp(kind->name, name) == 0)
+                        return kind;
+        return NULL;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * assay-sim: plays Trainium2 servers, healthy and broken.
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "checks/cleanup.h"
+#include "checks/verdict.h"
+#include "sim/verbs.h"
+
+typedef struct Verb {
+        const char *name;
+        int (*run)(int argc, char *argv[]);
+        const char *arguments;
+        const char *summary;
+} Verb;
+
+static const Verb verbs[] = {
+        { "serve",  verb_serve,  "SCENARIO.yaml [--socket PATH] [--mode OCTAL] [--threads N]", "play the servers of a scenario" },
+        { "inject", verb_inject, "FAULT... [--socket PATH]",         "break something in a running simulator" },
+        { "heal",   verb_heal,   "ID|LOCATION|all [--socket PATH]",  "take faults out again" },
+        { "faults", verb_faults, "[--json] [--socket PATH]",         "list what is broken now" },
+        { "kinds",  verb_kinds,  "[--json]",                         "list what can break, where, and how" },
+};
+
+static int help(FILE *out, int status) {
+        fputs("assay-sim VERB …\n\n", out);
+        for (size_t i = 0; i < ELEMENTS(verbs); i++)
+                fprintf(out, "  %-6s  %s\n          %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
+        fputs("\nThe socket is assay-sim.sock unless --socket or $ASSAY_SIM_SOCKET says otherwise.\n"
+              "Exit status: 0 done, 1 a scan differs from what was expected, 64 bad input, 69 no simulator there, 77 not permitted.\n",
+              out);
+        return status;
+}
+
+int main(int argc, char *argv[]) {
+        if (argc < 2)
+                return help(stderr, STATUS_USAGE);
+        if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+                return help(stdout, STATUS_PASSED);
+        if (strcmp(argv[1], "--version") == 0)
+                return printf("assay-sim %s\n", ASSAY_VERSION) < 0;
+
+        for (size_t i = 0; i < ELEMENTS(verbs); i++)
+                if (strcmp(argv[1], verbs[i].name) == 0)
+                        return verbs[i].run(argc - 1, argv + 1);
+
+        fprintf(stderr, "assay-sim: no verb is called \"%s\"; see assay-sim --help\n", argv[1]);
+        return STATUS_USAGE;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "sim/observation.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks/catalogue.h"
+#include "checks/stream.h"
+
+ObservedUnit *observation_find(const Observation *observation, const Location *at) {
+        for (size_t i = 0; i < observation->n_units; i++)
+                if (location_equal(&observation->units[i].at, at))
+                        return &observation->units[i];
+        return NULL;
+}
+
+static int add_unit(Observation *observation, const Location *at) {
+        ObservedUnit *units;
+
+        if (observation_find(observation, at))
+                return -EPROTO;
+        units = reallocarray(observation->units, observation->n_units + 1, sizeof(*units));
+        if (!units)
+                return -ENOMEM;
+        observation->units = units;
+        units[observation->n_units++] = (ObservedUnit) { .at = *at };
+        return 0;
+}
+
+static ObservedUnit *unit_named(const Observation *observation, const char *name) {
+        Location at;
+
+        return location_parse(name, &at, NULL, NULL) < 0 ? NULL : observation_find(observation, &at);
+}
+
+/* A finding belongs to the chip it lies in, else to the server. */
+static int add_finding(Observation *observation, const Finding *finding) {
+        const CatalogueEntry *entry = catalogue_find(finding->code);
+        Location at = finding->where;
+        ObservedFinding *findings;
+        ObservedUnit *unit;
+
+        (void) location_truncate(&at, location_index(&at, LOCATION_CHIP) >= 0 ? LOCATION_CHIP : LOCATION_SERVER);
+        unit = observation_find(observation, &at);
+        if (!unit || !entry)
+                return -EPROTO;
+        for (size_t i = 0; i < unit->n_findings; i++)
+                if (unit->findings[i].code == entry->code && location_equal(&unit->findings[i].at, &finding->where))
+                        return 0;
+        findings = reallocarray(unit->findings, unit->n_findings + 1, sizeof(*findings));
+        if (!findings)
+                return -ENOMEM;
+        unit->findings = findings;
+        findings[unit->n_findings++] = (ObservedFinding) { .code = entry->code, .at = finding->where };
+        return 0;
+}
+
+/* A chip that a server's step never came to has not been judged by it, unless the step never began on any. */
+static void end_server_step(Observation *observation, const ObservedUnit *server, const StepEnd *end) {
+        for (size_t i = 0; i < observation->n_units; i++) {
+                ObservedUnit *unit = &observation->units[i];
+
+                if (unit == server || !location_contains(&server->at, &unit->at))
+                        continue;
+                if (!unit->part_done && end->verdict == VERDICT_ERROR)
+                        fold_step(&unit->fold, VERDICT_ERROR, end->required);
+                unit->part_done = false;
+        }
+}
+
+static int end_step(Observation *observation, const Event *event) {
+        ObservedUnit *unit = unit_named(observation, event->unit);
+
+        if (!unit)
+                return -EPROTO;
+        fold_step(&unit->fold, event->end.verdict, event->end.required);
+        if (location_kind(&unit->at) == LOCATION_SERVER)
+                end_server_step(observation, unit, &event->end);
+        return 0;
+}
+
+static int part_done(Observation *observation, const Event *event) {
+        ObservedUnit *unit = observation_find(observation, &event->part);
+
+        if (!unit)
+                return -EPROTO;
+        fold_step(&unit->fold, event->verdict, true);
+        unit->part_done = true;
+        return 0;
+}
+
+static int on_event(const Event *event, void *userdata) {
+        Observation *observation = userdata;
+
+        switch (event->type) {
+        case EVENT_HARDWARE:
+                return add_unit(observation, &event->hardware.where);
+        case EVENT_FINDING:
+                return add_finding(observation, &event->finding);
+        case EVENT_PART_DONE:
+                return part_done(observation, event);
+        case EVENT_STEP_END:
+                return end_step(observation, event);
+        case EVENT_ERROR:
+                observation->broken = true;
+                return 0;
+        case EVENT_RUN_START:
+        case EVENT_STEP_START:
+        case EVENT_MEASUREMENT:
+        case EVENT_PROGRESS:
+        case EVENT_LOG:
+        case EVENT_RUN_END:
+        case _EVENT_TYPE_MAX:
+                return 0;
+        }
+        return 0;
+}
+
+static int read_all(FILE *file, StreamReader *reader) {
+        char bytes[16384];
+        size_t n;
+        int r;
+
+        while ((n = fread(bytes, 1, sizeof(bytes), file)) > 0) {
+                r = stream_reader_feed(reader, bytes, n);
+                if (r < 0)
+                        return r;
+        }
+        return ferror(file) ? -EIO : stream_reader_end(reader);
+}
+
+int observation_read(FILE *file, Observation **ret, FILE *out) {
+        _cleanup_(observation_freep) Observation *observation = calloc(1, sizeof(*observation));
+        _cleanup_(stream_reader_freep) StreamReader *reader = NULL;
+        int r;
+
+        if (!observation)
+                return -ENOMEM;
+        r = stream_reader_new(true, 0, on_event, observation, &reader);
+        if (r < 0)
+                return r;
+        r = read_all(file, reader);
+        if (r < 0) {
+                const char *why = stream_reader_error(reader);
+
+                fprintf(out, "the stream cannot be read: %s\n", why && why[0] != '\0' ? why : strerror(-r));
+                return r;
+        }
+
+        *ret = TAKE_PTR(observation);
+        return 0;
+}
+
+Observation *observation_free(Observation *observation) {
+        if (!observation)
+                return NULL;
+        for (size_t i = 0; i < observation->n_units; i++)
+                free(observation->units[i].findings);
+        free(observation->units);
+        free(observation);
+        return NULL;
+}
+
+Result observation_result(const Observation *observation, const ObservedUnit *unit) {
+        Result result = RESULT_PASSED;
+        bool judged = unit->fold.n_steps > 0;
+
+        /* A worker that gave up has not judged anything to its end. */
+        if (observation->broken)
+                result = RESULT_INCONCLUSIVE;
+        if (location_kind(&unit->at) == LOCATION_CHIP || judged)
+                result = result_worst(result, fold_result(&unit->fold));
+        for (size_t i = 0; i < observation->n_units; i++)
+                if (&observation->units[i] != unit && location_contains(&unit->at, &observation->units[i].at))
+                        result = result_worst(result, fold_result(&observation->units[i].fold));
+        return result;
+}

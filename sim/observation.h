@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Observation
+ *
+ * What the stream of a worker says in the end: for each server and chip in its list of hardware the fold of its steps
+ * and its findings, each once however often it was reproduced.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "checks/cleanup.h"
+#include "checks/location.h"
+#include "checks/verdict.h"
+
+typedef struct ObservedFinding {
+        const char *code; /* of the catalogue */
+        Location at;
+        bool expected;
+} ObservedFinding;
+
+typedef struct ObservedUnit {
+        Location at; /* a server or a chip */
+        Fold fold;
+        bool part_done;
+        size_t n_findings;
+        ObservedFinding *findings;
+} ObservedUnit;
+
+typedef struct Observation {
+        size_t n_units;
+        ObservedUnit *units;
+        bool broken; /* the worker itself could not go on */
+} Observation;
+
+/* Reads FILE to its end. -EPROTO where it is no whole stream of a worker, which is said on OUT. */
+int observation_read(FILE *file, Observation **ret, FILE *out);
+Observation *observation_free(Observation *observation);
+DEFINE_CLEANUP(Observation *, observation_free);
+
+ObservedUnit *observation_find(const Observation *observation, const Location *at);
+/* Of a chip its own; of a server the worst of its own steps and its chips. */
+Result observation_result(const Observation *observation, const ObservedUnit *unit);

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "sim/scenario.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks/catalogue.h"
+#include "checks/yaml.h"
+#include "sim/chip.h"
+#include "sim/expectation.h"
+#include "sim/fault.h"
+
+#define TEMPERATURE_DEFAULT 60.0
+
+typedef struct Topology {
+        uint64_t ultraservers, servers;
+} Topology;
+
+/* The file as written; the parts that need the topology are read once that stands. */
+typedef struct Text {
+        char *name;
+        uint64_t seed;
+        double temperature;
+        Topology topology;
+        yaml_node_t *topology_node, *occupied, *faults, *expect;
+} Text;
+
+static int keep_node(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata) {
+        *(yaml_node_t **) ret = node;
+        return 0;
+}
+
+static const YamlField topology_fields[] = {
+        YAML_UNSIGNED("ultraservers", Topology, ultraservers, 1, ULTRASERVERS_MAX),
+        YAML_UNSIGNED("servers", Topology, servers, 1, SERVERS_MAX),
+        {},
+};
+
+static const YamlField text_fields[] = {
+        YAML_STRING("scenario", Text, name, 1, 200, .required = true),
+        YAML_UNSIGNED("seed", Text, seed, 0, UINT64_MAX),
+        YAML_NUMBER("temperature", Text, temperature, -40, 150),
+        YAML_CUSTOM("topology", Text, topology_node, keep_node, .required = true),
+        YAML_CUSTOM("occupied", Text, occupied, keep_node),
+        YAML_CUSTOM("faults", Text, faults, keep_node),
+        YAML_CUSTOM("expect", Text, expect, keep_node),
+        {},
+};
+
+static int read_topology(Yaml *yaml, Text *text, Hall **ret) {
+        bool ring;
+        int r;
+
+        r = yaml_read(yaml, text->topology_node, topology_fields, &text->topology, NULL);
+        if (r < 0)
+                return r;
+        ring = text->topology.ultraservers > 0;
+        if (ring == (text->topology.servers > 0))
+                return yaml_refuse(yaml, text->topology_node, 0, "expected either ultraservers or servers");
+        return hall_new(text->seed, text->temperature, ring, ring ? text->topology.ultraservers : text->topology.servers, ret);
+}
+
+int scenario_read_unit(Yaml *yaml, yaml_node_t *node, const Hall *hall, Location *ret) {
+        const char *text, *wrong;
+        size_t offset;
+        int r;
+
+        r = yaml_scalar(yaml, node, "a server or a chip such as us0-1/chip3", &text);
+        if (r < 0)
+                return r;
+        if (location_parse(text, ret, &wrong, &offset) < 0)
+                return yaml_refuse(yaml, node, offset, "%s", wrong);
+        if (ret->n_parts > 1)
+                return yaml_refuse(yaml, node, 0, "expected a server or a chip, not a part of one");
+        if (!hall_server(hall, ret->server))
+                return yaml_refuse(yaml, node, 0, "the topology has no server %s", ret->server);
+        if (ret->n_parts == 1 && location_kind(ret) != LOCATION_CHIP)
+                return yaml_refuse(yaml, node, 0, "expected a server or a chip");
+        return 0;
+}
+
+static int read_occupied(Yaml *yaml, yaml_node_t *item, size_t index, void *userdata) {
+        Scenario *scenario = userdata;
+        Server *server;
+        Location at;
+        int r;
+
+        r = scenario_read_unit(yaml, item, scenario->hall, &at);
+        if (r < 0)
+                return r;
+        server = hall_server(scenario->hall, at.server);
+        if (at.n_parts == 0)
+                server->occupied = (1u << CHIPS) - 1;
+        else
+                server->occupied |= 1u << at.parts[0].index;
+        return 0;
+}
+
+static int read_fault(Yaml *yaml, yaml_node_t *item, size_t index, void *userdata) {
+        _cleanup_(fault_freep) Fault *fault = NULL;
+        Scenario *scenario = userdata;
+        int r;
+
+        r = fault_read(yaml, item, scenario->hall, &fault);
+        if (r < 0)
+                return r;
+        r = fault_inject(scenario->hall, fault);
+        if (r < 0)
+                return yaml_refuse(yaml, item, 0, "%s", fault_refusal(r));
+        (void) TAKE_PTR(fault); /* the chip's now */
+        scenario->n_faults++;
+        return 0;
+}
+
+static int read_parts(Yaml *yaml, Text *text, Scenario *scenario) {
+        int r;
+
+        r = read_topology(yaml, text, &scenario->hall);
+        if (r < 0)
+                return r;
+        if (text->occupied) {
+                r = yaml_items(yaml, text->occupied, SCENARIO_OCCUPIED_MAX, "a list of servers and chips", read_occupied, scenario);
+                if (r < 0)
+                        return r;
+        }
+        if (text->faults) {
+                r = yaml_items(yaml, text->faults, SCENARIO_FAULTS_MAX, "a list of faults", read_fault, scenario);
+                if (r < 0)
+                        return r;
+        }
+        return text->expect ? expectations_read(yaml, text->expect, scenario) : 0;
+}
+
+static int read_scenario(Yaml *yaml, Scenario **ret) {
+        Text text = { .temperature = TEMPERATURE_DEFAULT };
+        _cleanup_(scenario_freep) Scenario *scenario = NULL;
+        yaml_node_t *root = yaml_root(yaml);
+        int r;
+
+        if (!root)
+                return yaml_refuse(yaml, NULL, 0, "the file is empty, expected a scenario");
+        scenario = calloc(1, sizeof(*scenario));
+        if (!scenario)
+                return -ENOMEM;
+        r = yaml_read(yaml, root, text_fields, &text, NULL);
+        if (r >= 0)
+                r = read_parts(yaml, &text, scenario);
+        scenario->name = TAKE_PTR(text.name);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(scenario);
+        return 0;
+}
+
+/* The message of what failed, whether a rule was broken or memory ran out. */
+static int finish(Yaml *yaml, int r, const char *filename, char **ret_error) {
+        if (r < 0) {
+                if (yaml->error[0] != '\0')
+                        *ret_error = strdup(yaml->error);
+                else if (asprintf(ret_error, "%s: %s", filename, strerror(-r)) < 0)
+                        *ret_error = NULL;
+        }
+        return r;
+}
+
+int scenario_parse(const char *filename, const char *text, size_t n_text, Scenario **ret, char **ret_error) {
+        _cleanup_yaml_ Yaml yaml = {};
+        int r;
+
+        *ret_error = NULL;
+        r = yaml_parse(&yaml, filename, text, n_text);
+        if (r >= 0)
+                r = read_scenario(&yaml, ret);
+        return finish(&yaml, r, filename, ret_error);
+}
+
+int scenario_load(const char *path, Scenario **ret, char **ret_error) {
+        _cleanup_yaml_ Yaml yaml = {};
+        int r;
+
+        *ret_error = NULL;
+        r = yaml_load(&yaml, path);
+        if (r >= 0)
+                r = read_scenario(&yaml, ret);
+        return finish(&yaml, r, path, ret_error);
+}
+
+Scenario *scenario_free(Scenario *scenario) {
+        if (!scenario)
+                return NULL;
+        (void) hall_free(scenario->hall);
+        expectations_free(scenario->expectations, scenario->n_expectations);
+        free(scenario->name);
+        free(scenario);
+        return NULL;
+}

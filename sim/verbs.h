@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Verbs of assay-sim, one file each. argv[0] is the verb itself; each returns the exit status.
+ */
+
+int verb_serve(int argc, char *argv[]);
+int verb_check(int argc, char *argv[]);
+int verb_inject(int argc, char *argv[]);
+int verb_heal(int argc, char *argv[]);
+int verb_faults(int argc, char *argv[]);
+int verb_kinds(int argc, char *argv[]);
