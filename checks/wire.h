@@ -90,7 +90,7 @@ typedef enum WireCommandType {
         COMMAND_ATTRIBUTE_WRITE,/* in: path, a zero byte, text */
         COMMAND_RESET,          /* unit: core, or WIRE_CHIP_ALL for the whole chip. Repairs, RNG states and latches take effect */
         /* HBM; unit: stack */
-        COMMAND_MARCH,          /* out: WireMismatch[]; result[0] = mismatches in all, result[1] = accesses visited */
+        COMMAND_MARCH,          /* out: WireMismatch[]; result[0] = mismatches in all, result[1] = accesses of the box */
         COMMAND_HBM_COPY_IN,    /* in: 32-byte accesses of copy.box in its order */
         COMMAND_HBM_COPY_OUT,   /* out: the same */
         COMMAND_HBM_PAUSE,      /* retention: pause.nsec of device time without refresh */
@@ -145,7 +145,7 @@ typedef struct WireBox { /* inclusive */
 typedef enum HbmOrder {
         HBM_ORDER_COLUMN_FAST, /* columns, then rows, then banks …: page hits */
         HBM_ORDER_ROW_FAST,    /* rows, then columns, then banks …: a new page at each access */
-        HBM_ORDER_BANK_FAST,   /* bank groups and banks before columns and rows: bank-interleaved */
+        HBM_ORDER_BANK_FAST,   /* bank groups and banks (fastest) before columns and rows: bank-interleaved */
         _HBM_ORDER_MAX,
 } HbmOrder;
 

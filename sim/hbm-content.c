@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "sim/hbm-content.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "checks/cleanup.h"
+
+uint64_t hbm_splitmix64(uint64_t x) {
+        x += 0x9e3779b97f4a7c15u;
+        x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+        x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+        return x ^ x >> 31;
+}
+
+/* Bit b of a word of 64 is (b >> shift) & 1. */
+static const uint64_t stripes[] = {
+        0xaaaaaaaaaaaaaaaau, 0xccccccccccccccccu, 0xf0f0f0f0f0f0f0f0u,
+        0xff00ff00ff00ff00u, 0xffff0000ffff0000u, 0xffffffff00000000u,
+};
+
+static uint64_t stripe_word(unsigned shift, unsigned word) {
+        if (shift < ELEMENTS(stripes))
+                return stripes[shift];
+        return word >> (shift - ELEMENTS(stripes)) & 1 ? UINT64_MAX : 0;
+}
+
+static uint64_t pattern_word(const HbmPattern *pattern, uint32_t linear, unsigned row, unsigned word) {
+        switch (pattern->background) {
+        case HBM_BACKGROUND_SOLID:
+                return 0;
+        case HBM_BACKGROUND_CHECKER:
+                return stripe_word(0, word) ^ (row & 1 ? UINT64_MAX : 0);
+        case HBM_BACKGROUND_ROW_STRIPE:
+                return row & 1 ? UINT64_MAX : 0;
+        case HBM_BACKGROUND_COLUMN_STRIPE:
+                return stripe_word(0, word);
+        case HBM_BACKGROUND_BIT_STRIPE:
+                return stripe_word(pattern->parameter, word);
+        default:
+                return hbm_splitmix64(pattern->seed ^ (4 * (uint64_t) linear + word));
+        }
+}
+
+HbmBits hbm_pattern_bits(const HbmPattern *pattern, uint32_t linear, unsigned row) {
+        uint64_t invert = pattern->data ? UINT64_MAX : 0;
+        HbmBits bits;
+
+        for (unsigned word = 0; word < ELEMENTS(bits.w); word++)
+                bits.w[word] = pattern_word(pattern, linear, row, word) ^ invert;
+        return bits;
+}
+
+static int layers_grow(HbmLayer **layers, size_t *allocated, size_t wanted, size_t max) {
+        size_t n = *allocated > 0 ? *allocated : 8;
+        HbmLayer *grown;
+
+        if (wanted <= *allocated)
+                return 0;
+        if (wanted > max)
+                return -ENOSPC;
+
+        while (n < wanted)
+                n *= 2;
+        grown = reallocarray(*layers, n, sizeof(HbmLayer));
+        if (!grown)
+                return -ENOMEM;
+
+        *layers = grown;
+        *allocated = n;
+        return 0;
+}
+
+int hbm_content_init(HbmContent *content, const HbmShape *shape, uint64_t power_up_seed) {
+        int r;
+
+        *content = (HbmContent) {};
+        r = layers_grow(&content->layers, &content->allocated, 1, HBM_LAYERS_MAX);
+        if (r < 0)
+                return r;
+
+        content->layers[0] = (HbmLayer) {
+                .box     = hbm_box_whole(shape),
+                .pattern = { .background = HBM_PATTERN_POWER_UP, .seed = power_up_seed },
+        };
+        content->n_layers = 1;
+        return 0;
+}
+
+void hbm_content_done(HbmContent *content) {
+        free(content->layers);
+        free(content->fragments);
+        free(content->rest);
+        free(content->next);
+        *content = (HbmContent) {};
+}
+
+int hbm_content_reserve(HbmContent *content) {
+        return layers_grow(&content->layers, &content->allocated, content->n_layers + 1, HBM_LAYERS_MAX);
+}
+
+static bool pattern_equal(const HbmPattern *a, const HbmPattern *b) {
+        return a->background == b->background && a->parameter == b->parameter && a->data == b->data &&
+                        a->seed == b->seed;
+}
+
+void hbm_content_write(HbmContent *content, const WireBox *box, const HbmPattern *pattern) {
+        HbmLayer *layers = content->layers;
+        size_t n = 0;
+
+        assert(content->n_layers < content->allocated);
+
+        for (size_t i = 0; i < content->n_layers; i++)
+                if (!hbm_box_contains(box, &layers[i].box))
+                        layers[n++] = layers[i];
+        layers[n++] = (HbmLayer) { .box = *box, .pattern = *pattern };
+
+        /* Neighbours in time that wrote the same are one: tests that go bank by bank stay few layers. */
+        while (n > 1 && pattern_equal(&layers[n - 1].pattern, &layers[n - 2].pattern) &&
+               hbm_box_join(&layers[n - 2].box, &layers[n - 1].box))
+                n--;
+
+        content->n_layers = n;
+}
+
+const HbmPattern *hbm_content_find(const HbmContent *content, const uint16_t at[static _HBM_AXIS_MAX]) {
+        for (size_t i = content->n_layers; i-- > 1;)
+                if (hbm_box_has(&content->layers[i].box, at))
+                        return &content->layers[i].pattern;
+        return &content->layers[0].pattern;
+}
+
+/* Takes LAYER out of everything in rest: what it covers becomes fragments, what it does not stays in rest. */
+static int cut_one(HbmContent *content, const HbmLayer *layer) {
+        HbmLayer *swap;
+        size_t allocated;
+        int r;
+
+        content->n_next = 0;
+        for (size_t i = 0; i < content->n_rest; i++) {
+                WireBox common, pieces[HBM_BOX_PIECES_MAX];
+                unsigned n = 1;
+
+                r = layers_grow(&content->next, &content->next_allocated, content->n_next + HBM_BOX_PIECES_MAX,
+                                HBM_FRAGMENTS_MAX);
+                if (r < 0)
+                        return r;
+
+                if (hbm_box_intersect(&content->rest[i].box, &layer->box, &common)) {
+                        r = layers_grow(&content->fragments, &content->fragments_allocated,
+                                        content->n_fragments + 1, HBM_FRAGMENTS_MAX);
+                        if (r < 0)
+                                return r;
+                        content->fragments[content->n_fragments++] =
+                                        (HbmLayer) { .box = common, .pattern = layer->pattern };
+                        n = hbm_box_subtract(&content->rest[i].box, &common, pieces);
+                } else
+                        pieces[0] = content->rest[i].box;
+
+                for (unsigned k = 0; k < n; k++)
+                        content->next[content->n_next++].box = pieces[k];
+        }
+
+        swap = content->rest;
+        allocated = content->rest_allocated;
+        content->rest = content->next;
+        content->rest_allocated = content->next_allocated;
+        content->n_rest = content->n_next;
+        content->next = swap;
+        content->next_allocated = allocated;
+        return 0;
+}
+
+int hbm_content_cut(HbmContent *content, const WireBox *box) {
+        int r;
+
+        r = layers_grow(&content->rest, &content->rest_allocated, 1, HBM_FRAGMENTS_MAX);
+        if (r < 0)
+                return r;
+
+        content->n_fragments = 0;
+        content->rest[0].box = *box;
+        content->n_rest = 1;
+
+        /* Newest first: what it covers hides the older. */
+        for (size_t i = content->n_layers; i-- > 0 && content->n_rest > 0;) {
+                r = cut_one(content, &content->layers[i]);
+                if (r < 0)
+                        return r;
+        }
+
+        assert(content->n_rest == 0);
+        return 0;
+}

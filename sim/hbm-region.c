@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "sim/hbm-region.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "checks/cleanup.h"
+
+/* So many stuck lanes leave so few bits to a hash that one access no longer stands for all. */
+#define LANES_MANY 24
+
+typedef struct Region {
+        WireBox box;                 /* its accesses: these … */
+        const HbmPattern *pattern;   /* what lies there */
+        HbmEffects effects;
+        int32_t unit;                /* … whose innermost unit this is, and that are no spots */
+        uint32_t key;                /* of its first access in the order of the visit */
+        uint64_t own[2];             /* accesses of even and odd rows */
+        uint32_t differs[2];         /* the operations that mismatch, for these */
+} Region;
+
+/* What one access gives: a bit for each operation that mismatches. SINK is told each of them. */
+typedef int (*Sink)(HbmElement *element, const uint16_t at[static _HBM_AXIS_MAX], unsigned op, const HbmBits *actual);
+
+static int run_access(HbmElement *element, const Region *region, const uint16_t at[static _HBM_AXIS_MAX],
+                      HbmEccTally *tally, Sink sink, uint32_t *ret_differs) {
+        const WireMarch *march = element->march;
+        uint32_t linear = hbm_shape_linear(&element->hbm->shape, at);
+        HbmBits background = hbm_element_bits(element, linear, at[HBM_ROW]);
+        HbmBits stored = hbm_pattern_bits(region->pattern, linear, at[HBM_ROW]);
+        int r;
+
+        *ret_differs = 0;
+        for (unsigned i = 0; i < march->n_ops; i++) {
+                uint64_t invert = march->ops[i] & MARCH_DATA ? UINT64_MAX : 0, differs = 0;
+                HbmBits wanted = background, actual;
+
+                for (unsigned word = 0; word < 4; word++)
+                        wanted.w[word] ^= invert;
+                if (march->ops[i] & MARCH_WRITE) {
+                        stored = wanted;
+                        continue;
+                }
+
+                actual = hbm_read(&region->effects, stored, &stored, march->ecc, tally);
+                for (unsigned word = 0; word < 4; word++)
+                        differs |= actual.w[word] ^ wanted.w[word];
+                if (!differs)
+                        continue;
+
+                *ret_differs |= UINT32_C(1) << i;
+                if (sink) {
+                        r = sink(element, at, i, &actual);
+                        if (r < 0)
+                                return r;
+                }
+        }
+
+        return 0;
+}
+
+/* Whether an access of the box belongs to the region: to no unit within its own, and to no spot. */
+static bool region_owns(const HbmElement *element, const Region *region, const uint16_t at[static _HBM_AXIS_MAX]) {
+        HbmOverlay *overlay = &element->hbm->overlay;
+        uint32_t linear = hbm_shape_linear(&element->hbm->shape, at);
+
+        return (overlay->n_units == 0 || hbm_overlay_unit_at(overlay, linear, at) == region->unit) &&
+                        (overlay->n_spots == 0 || !hbm_overlay_find(overlay, linear));
+}
+
+static bool region_is_whole(const Region *region) {
+        return region->own[0] + region->own[1] == hbm_box_volume(&region->box);
+}
+
+/* How many accesses of the region have, in their stuck lanes, the hash of data 0 and how many that of data 1. */
+static void count_agreeing(const HbmElement *element, const Region *region, uint64_t ret[static 2]) {
+        uint64_t lanes = region->effects.lanes | (uint64_t) region->effects.lanes << 32;
+        uint64_t values = region->effects.values | (uint64_t) region->effects.values << 32;
+        bool whole = region_is_whole(region);
+        uint16_t at[_HBM_AXIS_MAX];
+
+        ret[0] = ret[1] = 0;
+        hbm_walk_first(&region->box, false, at);
+        do {
+                uint64_t index = 4 * (uint64_t) hbm_shape_linear(&element->hbm->shape, at);
+                unsigned n_columns = region->box.last[HBM_COLUMN] - region->box.first[HBM_COLUMN] + 1u;
+
+                for (unsigned column = 0; column < n_columns; column++, index += 4) {
+                        uint64_t x = (hbm_splitmix64(element->pattern.seed ^ index) ^ values) & lanes;
+                        uint64_t same = x ? lanes : 0;
+
+                        /* Three of four differ in the first word already. */
+                        if (x != same)
+                                continue;
+                        for (unsigned word = 1; word < 4 && x == same; word++)
+                                x = (hbm_splitmix64(element->pattern.seed ^ (index + word)) ^ values) & lanes;
+                        if (x != same)
+                                continue;
+
+                        at[HBM_COLUMN] = (uint16_t) (region->box.first[HBM_COLUMN] + column);
+                        if (whole || region_owns(element, region, at))
+                                ret[same != 0]++;
+                }
+
+                at[HBM_COLUMN] = region->box.last[HBM_COLUMN]; /* on with the next row */
+        } while (hbm_walk_next(&region->box, HBM_ORDER_COLUMN_FAST, false, at));
+}
+
+static bool same_hash(const HbmPattern *a, const HbmPattern *b) {
+        return a->background == b->background && a->seed == b->seed;
+}
+
+/*
+ * Stuck lanes against the address background. Outside the lanes a cell that holds this hash agrees or differs in every
+ * bit; only where it agrees do the lanes decide.
+ */
+static uint64_t count_lanes(HbmElement *element, const Region *region) {
+        const WireMarch *march = element->march;
+        uint64_t agreeing[2], n = region->own[0] + region->own[1], mismatches = 0;
+        bool hash = same_hash(region->pattern, &element->pattern), known = false;
+        unsigned stored = region->pattern->data;
+
+        for (unsigned i = 0; i < march->n_ops; i++) {
+                unsigned data = march->ops[i] & MARCH_DATA;
+                bool outside = stored != data;
+
+                if (march->ops[i] & MARCH_WRITE) {
+                        stored = data;
+                        hash = true;
+                        continue;
+                }
+
+                if (region->effects.array == HBM_ARRAY_INVERTED)
+                        outside = !outside;
+
+                /* Where a hash meets something that is not, both representatives know: they always differ. */
+                if (!hash || region->effects.array == HBM_ARRAY_ZEROS || region->effects.array == HBM_ARRAY_ONES ||
+                    outside) {
+                        mismatches += n;
+                        continue;
+                }
+
+                if (!known)
+                        count_agreeing(element, region, agreeing);
+                known = true;
+                mismatches += n - agreeing[data];
+        }
+
+        return mismatches;
+}
+
+/* Every access by itself: where few bits are left to chance and no form is closed. */
+static int count_each(HbmElement *element, const Region *region, uint64_t *ret) {
+        uint16_t at[_HBM_AXIS_MAX];
+        uint64_t mismatches = 0;
+        HbmEccTally unused = {};
+        uint32_t differs;
+        int r;
+
+        hbm_walk_first(&region->box, false, at);
+        do {
+                if (!region_owns(element, region, at))
+                        continue;
+                r = run_access(element, region, at, &unused, NULL, &differs);
+                if (r < 0)
+                        return r;
+                mismatches += (unsigned) __builtin_popcount(differs);
+        } while (hbm_walk_next(&region->box, HBM_ORDER_COLUMN_FAST, false, at));
+
+        *ret = mismatches;
+        return 0;
+}
+
+static int count_region(HbmElement *element, Region *region) {
+        uint64_t mismatches = 0;
+        int r;
+
+        for (unsigned parity = 0; parity < 2; parity++) {
+                uint16_t at[_HBM_AXIS_MAX];
+                HbmEccTally tally = {};
+
+                if (region->own[parity] == 0)
+                        continue;
+
+                hbm_walk_first(&region->box, false, at);
+                if ((at[HBM_ROW] & 1) != parity)
+                        at[HBM_ROW]++;
+
+                r = run_access(element, region, at, &tally, NULL, &region->differs[parity]);
+                if (r < 0)
+                        return r;
+                mismatches += region->own[parity] * (unsigned) __builtin_popcount(region->differs[parity]);
+                element->tally.corrected += region->own[parity] * tally.corrected;
+                element->tally.uncorrected += region->own[parity] * tally.uncorrected;
+        }
+
+        if (region->effects.lanes && (element->hash || hbm_pattern_is_hash(region->pattern))) {
+                if (__builtin_popcount(region->effects.lanes) >= LANES_MANY) {
+                        r = count_each(element, region, &mismatches);
+                        if (r < 0)
+                                return r;
+                } else if (element->hash)
+                        mismatches = count_lanes(element, region);
+        }
+
+        element->mismatches += mismatches;
+        return mismatches > 0;
+}
+
+/* Walks a region until it has told as many as are wanted. */
+static int tell_region(HbmElement *element, const Region *region) {
+        const WireMarch *march = element->march;
+        HbmRecords *records = &element->hbm->records;
+        bool whole = region_is_whole(region);
+        size_t enough = records->n + march->mismatches_max;
+        uint16_t at[_HBM_AXIS_MAX];
+        HbmEccTally unused = {};
+        uint32_t differs;
+        int r;
+
+        hbm_walk_first(&region->box, march->descending, at);
+        do {
+                if (!whole && !region_owns(element, region, at))
+                        continue;
+                r = run_access(element, region, at, &unused, hbm_element_record, &differs);
+                if (r < 0)
+                        return r;
+        } while (records->n < enough && hbm_walk_next(&region->box, (HbmOrder) march->order, march->descending, at));
+
+        return 0;
+}
+
+static int compare_regions(const void *a, const void *b) {
+        const Region *x = a, *y = b;
+
+        return (x->key > y->key) - (x->key < y->key);
+}
+
+/* In the order of their first accesses, until all that follow lie behind the last record that is wanted. */
+static int tell_regions(HbmElement *element, Region *regions, size_t n) {
+        const WireMarch *march = element->march;
+        HbmRecords *records = &element->hbm->records;
+        size_t enough = march->mismatches_max;
+        uint32_t last = UINT32_MAX; /* no record behind it is wanted */
+        int r;
+
+        if (n > 1)
+                qsort(regions, n, sizeof(Region), compare_regions);
+
+        for (size_t i = 0; i < n && march->mismatches_max > 0; i++) {
+                if (records->n >= enough) {
+                        hbm_element_cut_records(element);
+                        last = records->records[records->n - 1].key;
+                        enough = 2 * (size_t) march->mismatches_max;
+                }
+                if (regions[i].key > last)
+                        break;
+
+                r = tell_region(element, &regions[i]);
+                if (r < 0)
+                        return r;
+        }
+
+        hbm_element_cut_records(element);
+        return 0;
+}
+
+/* Accesses of every unit, and last of no unit, in FRAGMENT and in nothing within that. */
+static void count_own(const Hbm *hbm, const HbmLayer *fragment, uint64_t (*own)[2]) {
+        const HbmOverlay *overlay = &hbm->overlay;
+        size_t none = overlay->n_units;
+
+        hbm_box_split(&fragment->box, own[none]);
+
+        for (size_t i = 0; i < overlay->n_units; i++) {
+                const HbmUnit *unit = &overlay->units[i];
+                size_t around = unit->parent < 0 ? none : (size_t) unit->parent;
+                WireBox box;
+
+                own[i][0] = own[i][1] = 0;
+                if (!hbm_box_intersect(&unit->box, &fragment->box, &box))
+                        continue;
+                hbm_box_split(&box, own[i]);
+                for (unsigned parity = 0; parity < 2; parity++)
+                        own[around][parity] -= own[i][parity];
+        }
+
+        for (size_t i = 0; i < overlay->n_spots; i++) {
+                const HbmSpot *spot = &overlay->spots[i];
+
+                if (hbm_box_has(&fragment->box, spot->at))
+                        own[spot->unit < 0 ? none : (size_t) spot->unit][spot->at[HBM_ROW] & 1]--;
+        }
+}
+
+static uint32_t first_key(const HbmElement *element, const WireBox *box) {
+        const WireMarch *march = element->march;
+        uint32_t key = hbm_shape_key(&element->hbm->shape, (HbmOrder) march->order,
+                                     march->descending ? box->last : box->first);
+
+        return march->descending ? ~key : key;
+}
+
+/* Counts FRAGMENT and adds those of its regions that mismatch to REGIONS. Returns how many, or negative. */
+static int count_fragment(HbmElement *element, const HbmLayer *fragment, uint64_t (*own)[2], Region *regions) {
+        const HbmOverlay *overlay = &element->hbm->overlay;
+        int n = 0, r;
+
+        count_own(element->hbm, fragment, own);
+
+        for (size_t i = 0; i <= overlay->n_units; i++) {
+                const HbmUnit *unit = i < overlay->n_units ? &overlay->units[i] : NULL;
+                Region region = {
+                        .box     = fragment->box,
+                        .pattern = &fragment->pattern,
+                        .unit    = unit ? (int32_t) i : -1,
+                        .own     = { own[i][0], own[i][1] },
+                };
+
+                if (own[i][0] == 0 && own[i][1] == 0)
+                        continue;
+                if (unit) {
+                        region.effects = unit->effects;
+                        (void) hbm_box_intersect(&unit->box, &fragment->box, &region.box);
+                }
+
+                r = count_region(element, &region);
+                if (r < 0)
+                        return r;
+                if (r > 0) {
+                        region.key = first_key(element, &region.box);
+                        regions[n++] = region;
+                }
+        }
+
+        return n;
+}
+
+/* The usual case: one layer, no unit, and it reads as it should. Needs no memory of its own. */
+static bool runs_clean(HbmElement *element) {
+        const HbmContent *content = &element->hbm->content;
+        Region region = { .unit = -1 };
+        HbmEccTally unused = {};
+
+        if (content->n_fragments != 1 || element->hbm->overlay.n_units > 0)
+                return false;
+
+        region.pattern = &content->fragments[0].pattern;
+        for (unsigned parity = 0; parity < 2; parity++) {
+                uint16_t at[_HBM_AXIS_MAX];
+                uint32_t differs;
+
+                memcpy(at, element->march->box.first, sizeof(at));
+                at[HBM_ROW] = parity;
+                (void) run_access(element, &region, at, &unused, NULL, &differs);
+                if (differs)
+                        return false;
+        }
+
+        return true;
+}
+
+int hbm_regions_run(HbmElement *element) {
+        const HbmContent *content = &element->hbm->content;
+        size_t n_units = element->hbm->overlay.n_units, n = 0;
+        _cleanup_free_ Region *regions = NULL;
+        _cleanup_free_ uint64_t (*own)[2] = NULL;
+        int r;
+
+        if (runs_clean(element))
+                return 0;
+
+        own = calloc(n_units + 1, sizeof(*own));
+        regions = reallocarray(NULL, content->n_fragments * (n_units + 1), sizeof(Region));
+        if (!own || !regions)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < content->n_fragments; i++) {
+                r = count_fragment(element, &content->fragments[i], own, regions + n);
+                if (r < 0)
+                        return r;
+                n += (size_t) r;
+        }
+
+        return n > 0 ? tell_regions(element, regions, n) : 0;
+}

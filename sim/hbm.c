@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * hbm
+ *
+ * An HBM stack after JESD238: channels, pseudo-channels, stack IDs, bank groups, banks, rows of 32 accesses of 32 bytes;
+ * 24 GiB by default, read and written at 725 GB/s. Elements and copies are in hbm-march.c and hbm-copy.c; here are what
+ * else a stack does, its attributes, and its life.
+ *
+ * Repair: a row asked for is remapped at the next reset while its bank has spare rows. What sat in the old row is gone
+ * with it; the new one holds what it powered up with.
+ */
+
+#include "sim/hbm.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "checks/cleanup.h"
+
+static uint64_t power_up_seed(const Hbm *hbm) {
+        return hbm_splitmix64(chip_seed(hbm->chip) ^ hbm_splitmix64(0x68626d00u + chip_index(hbm->chip) * STACKS + hbm->index));
+}
+
+static int hbm_init(void *state, Chip *chip, unsigned index) {
+        Hbm *hbm = state;
+        int r;
+
+        hbm->chip = chip;
+        hbm->index = index;
+        r = hbm_shape_parse(HBM_SHAPE_TEXT, &hbm->shape);
+        if (r < 0)
+                return r;
+
+        return hbm_content_init(&hbm->content, &hbm->shape, power_up_seed(hbm));
+}
+
+static void hbm_done(void *state) {
+        Hbm *hbm = state;
+
+        hbm_content_done(&hbm->content);
+        hbm_overlay_done(&hbm->overlay);
+        free(hbm->records.records);
+        free(hbm->repairs);
+        hbm->records = (HbmRecords) {};
+        hbm->repairs = NULL;
+        hbm->n_repairs = 0;
+}
+
+int hbm_reshape(Hbm *hbm, const char *geometry) {
+        HbmShape shape;
+        int r;
+
+        if (hbm->overlay.n_cells > 0 || hbm->overlay.n_lines > 0)
+                return -EBUSY;
+        r = hbm_shape_parse(geometry, &shape);
+        if (r < 0)
+                return r;
+
+        hbm_done(hbm);
+        hbm->shape = shape;
+        return hbm_content_init(&hbm->content, &hbm->shape, power_up_seed(hbm));
+}
+
+/* Without a kind that leaks charge a pause is time and no more. */
+static int hbm_pause(void *state, Execution *execution) {
+        execution->completion->status = STATUS_NRT_SUCCESS;
+        execution->completion->device_nsec = execution->command->pause.nsec;
+        return 0;
+}
+
+static bool one_bank(const Hbm *hbm, const WireBox *box) {
+        for (unsigned axis = 0; axis < HBM_ROW; axis++)
+                if (box->first[axis] != box->last[axis])
+                        return false;
+        return hbm_box_is_valid(&hbm->shape, box);
+}
+
+static int hbm_hammer(void *state, Execution *execution) {
+        Hbm *hbm = state;
+        const WireHammer *hammer = &execution->command->hammer;
+        uint64_t rows = (uint64_t) hammer->box.last[HBM_ROW] - hammer->box.first[HBM_ROW] + 1, nsec;
+
+        if (!one_bank(hbm, &hammer->box) ||
+            __builtin_mul_overflow(rows * ((uint64_t) HBM_ACTIVATE_NSEC + hammer->open_nsec), hammer->activations, &nsec)) {
+                execution->completion->status = STATUS_NRT_INVALID;
+                return 0;
+        }
+
+        execution->completion->status = STATUS_NRT_SUCCESS;
+        execution->completion->device_nsec = nsec;
+        return 0;
+}
+
+static bool same_bank(const WireBox *a, const WireBox *b) {
+        return memcmp(a->first, b->first, HBM_ROW * sizeof(a->first[0])) == 0;
+}
+
+static int hbm_repair(void *state, Execution *execution) {
+        Hbm *hbm = state;
+        WireBox box = execution->command->repair.box;
+        unsigned used = 0;
+        HbmRepair *grown;
+
+        execution->completion->status = STATUS_NRT_INVALID;
+        if (!one_bank(hbm, &box) || box.first[HBM_ROW] != box.last[HBM_ROW])
+                return 0;
+        box.first[HBM_COLUMN] = 0;
+        box.last[HBM_COLUMN] = (uint16_t) (hbm->shape.size[HBM_COLUMN] - 1);
+
+        for (size_t i = 0; i < hbm->n_repairs; i++)
+                used += same_bank(&hbm->repairs[i].box, &box);
+        if (used >= HBM_SPARES_PER_BANK || hbm->n_repairs >= HBM_REPAIRS_MAX) {
+                execution->completion->status = STATUS_NRT_RESOURCE;
+                return 0;
+        }
+
+        grown = reallocarray(hbm->repairs, hbm->n_repairs + 1, sizeof(HbmRepair));
+        if (!grown)
+                return -ENOMEM;
+        hbm->repairs = grown;
+        hbm->repairs[hbm->n_repairs++] = (HbmRepair) { .box = box };
+
+        execution->completion->status = STATUS_NRT_SUCCESS;
+        execution->completion->device_nsec = 0;
+        return 0;
+}
+
+static void hbm_reset(void *state) {
+        Hbm *hbm = state;
+
+        for (size_t i = 0; i < hbm->n_repairs; i++) {
+                HbmRepair *repair = &hbm->repairs[i];
+                HbmPattern fresh = { .background = HBM_PATTERN_POWER_UP, .seed = power_up_seed(hbm) ^ (i + 1) << 40 };
+
+                if (repair->done || hbm_content_reserve(&hbm->content) < 0)
+                        continue;
+                hbm_faults_leave(hbm, &repair->box);
+                hbm_content_write(&hbm->content, &repair->box, &fresh);
+                repair->done = true;
+        }
+}
+
+static int read_geometry(void *state, Chip *chip, unsigned index, char *text, size_t size) {
+        Hbm *hbm = state;
+        char buffer[HBM_SHAPE_TEXT_MAX];
+
+        (void) snprintf(text, size, "%s", hbm_shape_format(&hbm->shape, buffer));
+        return 0;
+}
+
+/* "rows-per-bank remapped pending": of all stacks of the chip. */
+static int read_spares(void *state, Chip *chip, unsigned index, char *text, size_t size) {
+        unsigned done = 0, pending = 0;
+
+        for (unsigned stack = 0; stack < STACKS; stack++) {
+                const Hbm *hbm = chip_part(chip, &model_hbm, stack);
+
+                for (size_t i = 0; hbm && i < hbm->n_repairs; i++) {
+                        done += hbm->repairs[i].done;
+                        pending += !hbm->repairs[i].done;
+                }
+        }
+
+        (void) snprintf(text, size, "%u %u %u", HBM_SPARES_PER_BANK, done, pending);
+        return 0;
+}
+
+static const Attribute attributes[] = {
+        { "assay/hbm/geometry", read_geometry, NULL },
+        { "assay/hbm/spares", read_spares, NULL },
+        {},
+};
+
+const Model model_hbm = {
+        .name       = "hbm",
+        .part       = LOCATION_HBM,
+        .state_size = sizeof(Hbm),
+        .init       = hbm_init,
+        .done       = hbm_done,
+        .commands   = {
+                [COMMAND_MARCH]        = hbm_march,
+                [COMMAND_HBM_COPY_IN]  = hbm_copy_in,
+                [COMMAND_HBM_COPY_OUT] = hbm_copy_out,
+                [COMMAND_HBM_PAUSE]    = hbm_pause,
+                [COMMAND_HBM_HAMMER]   = hbm_hammer,
+                [COMMAND_HBM_REPAIR]   = hbm_repair,
+        },
+        .attributes = attributes,
+        .faults     = hbm_fault_kinds,
+        .inject     = hbm_inject,
+        .heal       = hbm_heal,
+        .reset      = hbm_reset,
+};
