@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Tensor memo
+ *
+ * What the healthy cores of one simulator thread share: equal matrices are kept once, and what a pair of
+ * them gives is computed once. Equality is decided by comparing all bytes, never by a hash alone. Bounded;
+ * the longest unused goes.
+ */
+
+#include "sim/tensor-array.h"
+
+/* The matrix that SHAPE (references and words aside) and the bytes describe. References are the caller's. */
+int memo_stationary(const Stationary *shape, const void *weights, const void *tags, Stationary **ret);
+int memo_moving(unsigned rows, unsigned columns, const void *values, Moving **ret);
+/* Their healthy product. */
+int memo_product(Stationary *stationary, Moving *moving, Product **ret);
+
+/* Drops all that this thread remembers; what cores still hold lives on. For tests and benchmarks. */
+void memo_forget(void);
