@@ -31,7 +31,10 @@
 
 typedef struct RecordKey RecordKey; /* private */
 
-/* PEM, PKCS#8, Ed25519. -EBADMSG: no such key in there; or the errno of reading. The file must not be readable by others. */
+/*
+ * PEM, PKCS#8, Ed25519. -EBADMSG: no such key in there; -EPERM: others may read the file or its group may write it; or the
+ * errno of reading.
+ */
 int record_key_load(const char *path, RecordKey **ret);
 /* Makes a new key at PATH (0600, must not exist) and its public half at PATH.pub (PEM, SPKI). */
 int record_key_generate(const char *path);
@@ -123,9 +126,17 @@ typedef struct RecordScan { /* one server at its end: a health record per chip a
         const RecordHealth *chips;
 } RecordScan;
 
+/*
+ * What is signed agrees with itself: names, digests and reasons are there, a step is not called better than its
+ * measurements and diagnoses, a chip's result is the fold of its steps and promises, a server's is no better than that of
+ * a chip. -EINVAL and, where wanted, a sentence (malloc'd) where it does not. record_log_scan() refuses the same.
+ */
+int record_scan_check(const RecordScan *scan, char **ret_why);
+
 /* ---- the log ---- */
 
 typedef struct RecordLog RecordLog;
+struct RecordVerified;
 
 typedef struct RecordLogOptions {
         const char *path;    /* records.db */
@@ -134,7 +145,8 @@ typedef struct RecordLogOptions {
         const char *version; /* of the scanner */
         const char *scanner_sha256; /* of its binary, hex; NULL: not known */
         RecordKey *key;      /* the log takes it over */
-        size_t queue_max;    /* drafts waiting, default 256 */
+        size_t queue_max;    /* groups waiting (a run-start, or a server with its chips), default 256 */
+        unsigned pen;        /* private enterprise number in device URNs; 0: 32473, that of documentation */
 } RecordLogOptions;
 
 /* One record that was committed. */
@@ -161,7 +173,8 @@ DEFINE_CLEANUP(RecordLog *, record_log_free);
 
 /*
  * Queue a run-start or a whole server's records. The facts are copied before the call returns. -EAGAIN: the queue is
- * full; -EIO: the log has failed and takes nothing more. TICKET comes back with the outcome.
+ * full; -EIO: the log has failed and takes nothing more; -EINVAL: the facts contradict each other (see
+ * record_scan_check()); -E2BIG: no envelope holds them. TICKET comes back with the outcome.
  */
 int record_log_start(RecordLog *log, const RecordRun *run, const RecordSubject *server, uint64_t ticket);
 int record_log_scan(RecordLog *log, const RecordScan *scan, uint64_t ticket);
@@ -180,7 +193,7 @@ typedef struct RecordOutcome {
 int record_log_next(RecordLog *log, RecordOutcome *ret);
 void record_outcome_done(RecordOutcome *outcome);
 
-/* ---- reading, from any thread or process; each call is one snapshot ---- */
+/* ---- reading, from any thread; each call is one snapshot ---- */
 
 uint64_t record_log_size(RecordLog *log);
 const char *record_log_key_id(const RecordLog *log);
@@ -188,6 +201,11 @@ const char *record_log_origin(const RecordLog *log);
 
 /* The newest health (chip) or summary (server) record of a location, of PLAN or of any plan (NULL). -ENOENT: none. */
 int record_log_newest(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret);
+/*
+ * The same, with the proof: the envelope is read, its signature checked against the log's own key and its verdict
+ * recomputed. -EBADMSG where that fails: then nothing may be concluded.
+ */
+int record_log_newest_verified(RecordLog *log, const Location *subject, const char *plan, struct RecordVerified *ret);
 /* Writes envelopes FIRST … FIRST+COUNT-1 (fewer at the end) to FD, one JSON line each. Returns how many; -ERANGE: FIRST ≥ size. */
 int record_log_export(RecordLog *log, uint64_t first, uint64_t count, int fd);
 /* Runs without an end: run-starts that no summary follows, for a daemon that comes back. -ENOENT past the last. */
@@ -211,7 +229,8 @@ typedef enum RecordTrust {
 
 typedef struct RecordVerified {
         RecordEntry entry;
-        char key_id[64];
+        char key_id[64];  /* the key that signed it, from the keyring */
+        char origin[128]; /* of its log; what does not fit is refused */
         char *payload; /* the signed bytes, malloc'd; only where trust is RECORD_VERIFIED */
         size_t n_payload;
         char *reason; /* the line of text a record's refusal or result comes with: "us0-2/chip3 hbm: hbm-cell at …" */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Digest: SHA-256, and its text in lower-case hex. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define DIGEST_BYTES 32
+#define DIGEST_HEX   65 /* with the final zero */
+
+/* Returns 0, or -EIO where the library refuses. */
+int digest_sha256(const void *data, size_t n, uint8_t ret[static DIGEST_BYTES]);
+char *digest_to_hex(const uint8_t digest[static DIGEST_BYTES], char hex[static DIGEST_HEX]);

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/record/envelope.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/record/base64.h"
+#include "daemon/record/json.h"
+
+void pae_print(Printer *pae, const char *type, const void *payload, size_t n) {
+        char lengths[64];
+
+        (void) snprintf(lengths, sizeof(lengths), "DSSEv1 %zu ", strlen(type));
+        printer_text(pae, lengths);
+        printer_text(pae, type);
+        (void) snprintf(lengths, sizeof(lengths), " %zu ", n);
+        printer_text(pae, lengths);
+        printer_raw(pae, payload, n);
+}
+
+static void print_base64(Printer *printer, const void *data, size_t n) {
+        static const char zeros[256];
+        size_t start = printer->n, left = BASE64_SIZE(n);
+
+        /* Makes the room first, then writes into it. */
+        for (; left > 0; left -= left < sizeof(zeros) ? left : sizeof(zeros))
+                printer_raw(printer, zeros, left < sizeof(zeros) ? left : sizeof(zeros));
+        if (printer->error == 0)
+                (void) base64_encode(data, n, printer->text + start);
+}
+
+/*
+ * The leaf of the log's Merkle tree is a Rekor v2 hashedrekord body, in the one form RFC 8785 gives it, so that stock
+ * Sigstore verifiers take an inclusion proof; its hash has the leaf prefix of RFC 6962.
+ */
+static int leaf_hash(const RecordKey *key, const uint8_t *id, const uint8_t *signature, uint8_t *ret) {
+        _cleanup_printer_ Printer leaf = {};
+
+        printer_raw(&leaf, "\0", 1);
+        printer_text(&leaf, "{\"apiVersion\":\"0.0.2\",\"kind\":\"hashedrekord\",\"spec\":{\"hashedRekordV002\":"
+                            "{\"data\":{\"algorithm\":\"SHA2_256\",\"digest\":\"");
+        print_base64(&leaf, id, DIGEST_BYTES);
+        printer_text(&leaf, "\"},\"signature\":{\"content\":\"");
+        print_base64(&leaf, signature, KEY_SIGNATURE_BYTES);
+        printer_text(&leaf, "\",\"verifier\":{\"keyDetails\":\"PKIX_ED25519\",\"publicKey\":{\"rawBytes\":\"");
+        print_base64(&leaf, key_spki(key), KEY_SPKI_BYTES);
+        printer_text(&leaf, "\"}}}}}}");
+        if (leaf.error < 0)
+                return leaf.error;
+        return digest_sha256(leaf.text, leaf.n, ret);
+}
+
+static void envelope_print(Printer *printer, const RecordKey *key, const void *payload, size_t n, const uint8_t *signature) {
+        printer_text(printer, "{\"payload\":\"");
+        print_base64(printer, payload, n);
+        printer_text(printer, "\",\"payloadType\":\"" RECORD_PAYLOAD_TYPE "\",\"signatures\":[{\"keyid\":\"");
+        printer_text(printer, record_key_id(key));
+        printer_text(printer, "\",\"sig\":\"");
+        print_base64(printer, signature, KEY_SIGNATURE_BYTES);
+        printer_text(printer, "\"}]}");
+}
+
+void signed_done(Signed *record) {
+        printer_done(&record->envelope);
+}
+
+int envelope_sign(const RecordKey *key, const void *payload, size_t n, Signed *ret) {
+        _cleanup_(signed_done) Signed record = {};
+        _cleanup_printer_ Printer pae = {};
+        uint8_t signature[KEY_SIGNATURE_BYTES];
+        int r;
+
+        pae_print(&pae, RECORD_PAYLOAD_TYPE, payload, n);
+        if (pae.error < 0)
+                return pae.error;
+        r = key_sign(key, pae.text, pae.n, signature);
+        if (r < 0)
+                return r;
+        r = digest_sha256(pae.text, pae.n, record.id);
+        if (r < 0)
+                return r;
+        r = leaf_hash(key, record.id, signature, record.leaf);
+        if (r < 0)
+                return r;
+
+        envelope_print(&record.envelope, key, payload, n, signature);
+        if (record.envelope.error < 0)
+                return record.envelope.error;
+        if (record.envelope.n > RECORD_ENVELOPE_MAX)
+                return -EMSGSIZE;
+
+        *ret = record;
+        record = (Signed) {};
+        return 0;
+}
+
+void envelope_done(Envelope *envelope) {
+        free(envelope->pae);
+        *envelope = (Envelope) {};
+}
+
+static int take_signature(json_t *signature, Envelope *envelope, const char **ret_wrong) {
+        const char *key_id, *text;
+        json_t *sig;
+        size_t n;
+
+        if (json_is_object(signature) && json_object_get(signature, "keyid") &&
+            !json_is_string(json_object_get(signature, "keyid"))) {
+                *ret_wrong = "the keyid is not a string";
+                return -EBADMSG;
+        }
+        sig = json_object_get(signature, "sig");
+        text = json_string_value(sig);
+        n = json_string_length(sig);
+        if (!text || n == 0 || n > BASE64_SIZE(sizeof(envelope->signature) - 3) ||
+            base64_decode(text, n, envelope->signature, &envelope->n_signature) < 0) {
+                *ret_wrong = "the signature is not strict base64";
+                return -EBADMSG;
+        }
+        key_id = json_string_value(json_object_get(signature, "keyid"));
+        if (key_id && strlen(key_id) < sizeof(envelope->key_id))
+                (void) strcpy(envelope->key_id, key_id);
+        return 0;
+}
+
+static int take_payload(json_t *payload, Envelope *envelope, const char **ret_wrong) {
+        _cleanup_free_ uint8_t *bytes = NULL;
+        _cleanup_printer_ Printer pae = {};
+        const char *text = json_string_value(payload);
+        size_t n;
+
+        bytes = malloc(json_string_length(payload) + 4);
+        if (!bytes)
+                return -ENOMEM;
+        if (!text || base64_decode(text, json_string_length(payload), bytes, &n) < 0) {
+                *ret_wrong = "the payload is not strict base64";
+                return -EBADMSG;
+        }
+        pae_print(&pae, RECORD_PAYLOAD_TYPE, bytes, n);
+        if (pae.error < 0)
+                return pae.error;
+        envelope->n_pae = pae.n;
+        envelope->payload_offset = pae.n - n;
+        envelope->pae = TAKE_PTR(pae.text);
+        return 0;
+}
+
+int envelope_parse(const char *text, size_t n, Envelope *ret, const char **ret_wrong) {
+        _cleanup_(envelope_done) Envelope envelope = {};
+        _cleanup_json_ json_t *object = NULL;
+        const char *type;
+        json_t *signatures;
+        int r;
+
+        if (n > RECORD_ENVELOPE_MAX) {
+                *ret_wrong = "the envelope is larger than 1 MiB";
+                return -EBADMSG;
+        }
+        r = json_read(text, n, &object, ret_wrong);
+        if (r < 0)
+                return r;
+
+        type = json_string_value(json_object_get(object, "payloadType"));
+        if (!type || strcmp(type, RECORD_PAYLOAD_TYPE) != 0) {
+                *ret_wrong = "the payload type is not " RECORD_PAYLOAD_TYPE;
+                return -EBADMSG;
+        }
+        signatures = json_object_get(object, "signatures");
+        if (!json_is_array(signatures) || json_array_size(signatures) != 1) {
+                *ret_wrong = "there is not exactly one signature";
+                return -EBADMSG;
+        }
+        r = take_signature(json_array_get(signatures, 0), &envelope, ret_wrong);
+        if (r < 0)
+                return r;
+        r = take_payload(json_object_get(object, "payload"), &envelope, ret_wrong);
+        if (r < 0)
+                return r;
+
+        *ret = envelope;
+        envelope = (Envelope) {};
+        return 0;
+}

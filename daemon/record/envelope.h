@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Envelope
+ *
+ * DSSE 1.0.2: the pre-authentication encoding (PAE) that is signed, and the JSON object that carries payload and
+ * signature. The record ID is the SHA-256 of the PAE, since envelopes can be written in many ways and the PAE in one.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/record/digest.h"
+#include "daemon/record/key.h"
+#include "daemon/record/printer.h"
+
+/* Appends "DSSEv1 LEN(type) type LEN(payload) payload" to PAE. */
+void pae_print(Printer *pae, const char *type, const void *payload, size_t n);
+
+/* One record, signed. */
+typedef struct Signed {
+        uint8_t id[DIGEST_BYTES];
+        uint8_t leaf[DIGEST_BYTES]; /* of the Merkle tree: SHA-256(0x00 || hashedrekord body) */
+        Printer envelope;           /* one line, without its end */
+} Signed;
+
+void signed_done(Signed *record);
+
+/* Signs PAYLOAD of RECORD_PAYLOAD_TYPE. -EMSGSIZE: the envelope would be larger than any reader takes. */
+int envelope_sign(const RecordKey *key, const void *payload, size_t n, Signed *ret);
+
+/* What an envelope says, nothing of it proven. */
+typedef struct Envelope {
+        char *pae; /* the payload is its tail, and only those bytes are ever handed on */
+        size_t n_pae;
+        size_t payload_offset;
+        char key_id[KEY_ID_MAX]; /* "" without one; what is too long cannot be one of ours and is "" too */
+        uint8_t signature[128];
+        size_t n_signature;
+} Envelope;
+
+void envelope_done(Envelope *envelope);
+
+/* -EBADMSG and *ret_wrong (a static sentence), or -ENOMEM. */
+int envelope_parse(const char *text, size_t n, Envelope *ret, const char **ret_wrong);

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/record/facts.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/record/base64.h"
+
+#define NAME_MAX_BYTES      63
+#define STEPS_MAX           1024
+#define CHIPS_MAX           1024
+#define CHALLENGE_MAX_BYTES 128
+
+static bool is_hex(const char *text, size_t n) {
+        if (strlen(text) != n)
+                return false;
+        for (; *text; text++)
+                if (!((*text >= '0' && *text <= '9') || (*text >= 'a' && *text <= 'f')))
+                        return false;
+        return true;
+}
+
+static bool is_uuid(const char *text) {
+        if (strlen(text) != 36)
+                return false;
+        for (size_t i = 0; i < 36; i++)
+                if (i == 8 || i == 13 || i == 18 || i == 23 ? text[i] != '-'
+                                                            : !isxdigit((unsigned char) text[i]) || isupper((unsigned char) text[i]))
+                        return false;
+        return true;
+}
+
+static bool is_name(const char *text) {
+        return text && *text && strlen(text) <= NAME_MAX_BYTES;
+}
+
+const char *facts_wrong_with_run(const RecordRun *run) {
+        uint8_t challenge[CHALLENGE_MAX_BYTES];
+        size_t n;
+
+        if (!run->id || !is_uuid(run->id))
+                return "the run's ID is not a UUID";
+        if (run->stage < 0 || run->stage >= _STAGE_MAX)
+                return "the stage is unknown";
+        if (!is_name(run->plan))
+                return "the plan has no name, or a too long one";
+        if (!run->plan_sha256 || !is_hex(run->plan_sha256, 64))
+                return "the plan has no digest";
+        if (run->evidence_name && (!run->evidence_sha256 || !is_hex(run->evidence_sha256, 64)))
+                return "the evidence has no digest";
+        if (run->challenge && (strlen(run->challenge) > CHALLENGE_MAX_BYTES ||
+                               base64_decode(run->challenge, strlen(run->challenge), challenge, &n) < 0))
+                return "the challenge is not base64 of at most 128 characters";
+        return NULL;
+}
+
+/* The best that can be said of a step in the face of its evidence. */
+static Verdict step_evidence(const RecordStep *step) {
+        Verdict verdict = VERDICT_PASSED;
+
+        for (size_t i = 0; i < step->n_measurements; i++) {
+                const RecordMeasurement *m = &step->measurements[i];
+
+                if (!limit_holds(m->limit_type, m->value, m->limit_type == LIMIT_NONE ? 0 : m->limit))
+                        verdict_raise(&verdict, SEVERITY_WARN);
+        }
+        for (size_t i = 0; i < step->n_diagnoses; i++)
+                verdict_raise(&verdict, step->diagnoses[i].severity);
+        return verdict;
+}
+
+static const char *wrong_with_step(const RecordStep *step) {
+        Verdict evidence;
+
+        if (!is_name(step->name) || !is_name(step->check))
+                return "a step has no name, or a too long one";
+        if (step->verdict < 0 || step->verdict >= _VERDICT_MAX || !reason_fits(step->reason, step->verdict))
+                return "a step's reason does not fit its verdict";
+        for (size_t i = 0; i < step->n_measurements; i++)
+                if (!is_name(step->measurements[i].name) || step->measurements[i].limit_type < 0 ||
+                    step->measurements[i].limit_type >= _LIMIT_TYPE_MAX)
+                        return "a measurement has no name or an unknown limit";
+        for (size_t i = 0; i < step->n_diagnoses; i++)
+                if (!is_name(step->diagnoses[i].code) || step->diagnoses[i].severity < 0 ||
+                    step->diagnoses[i].severity >= _SEVERITY_MAX)
+                        return "a diagnosis has no code or an unknown severity";
+
+        evidence = step_evidence(step);
+        if (step->verdict == VERDICT_PASSED && evidence != VERDICT_PASSED)
+                return "a step passed in the face of its own evidence";
+        if ((step->verdict == VERDICT_WARNED || step->verdict == VERDICT_SKIPPED) && evidence == VERDICT_FAILED)
+                return "a step did not fail in the face of its own evidence";
+        return NULL;
+}
+
+const char *facts_wrong_with_health(const RecordHealth *health) {
+        Fold fold = {};
+
+        if (health->n_steps > STEPS_MAX)
+                return "a chip has too many steps";
+        for (size_t i = 0; i < health->n_steps; i++) {
+                const RecordStep *step = &health->steps[i];
+                const char *wrong = wrong_with_step(step);
+
+                if (wrong)
+                        return wrong;
+                for (size_t k = 0; k < i; k++)
+                        if (strcmp(health->steps[k].name, step->name) == 0)
+                                return "two steps have the same name";
+                fold_step(&fold, step->verdict, step->required);
+        }
+        for (size_t i = 0; i < health->n_promises; i++) {
+                if (!is_name(health->promises[i].measurement) || !isfinite(health->promises[i].reached) ||
+                    !isfinite(health->promises[i].promised))
+                        return "a promise of coverage has no name or no number";
+                fold_coverage(&fold, health->promises[i].reached, health->promises[i].promised);
+        }
+        if (health->result != fold_result(&fold))
+                return "a chip's result is not what its steps and its coverage come to";
+        return NULL;
+}
+
+const char *facts_wrong_with_scan(const RecordScan *scan) {
+        const char *wrong = facts_wrong_with_run(&scan->run);
+        Result worst = scan->n_chips > 0 ? RESULT_PASSED : RESULT_INCONCLUSIVE;
+
+        if (wrong)
+                return wrong;
+        if (scan->result < 0 || scan->result >= _RESULT_MAX)
+                return "the server's result is unknown";
+        if (scan->n_chips > CHIPS_MAX)
+                return "the server has too many chips";
+        for (size_t i = 0; i < scan->n_chips; i++) {
+                wrong = facts_wrong_with_health(&scan->chips[i]);
+                if (wrong)
+                        return wrong;
+                if (!location_contains(&scan->server.where, &scan->chips[i].subject.where))
+                        return "a chip is not in the server";
+                worst = result_worst(worst, scan->chips[i].result);
+        }
+        if (result_worst(scan->result, worst) != scan->result)
+                return "the server's result is better than that of a chip";
+        return NULL;
+}
+
+int record_scan_check(const RecordScan *scan, char **ret_why) {
+        const char *wrong;
+
+        assert(scan);
+
+        wrong = facts_wrong_with_scan(scan);
+        if (!wrong)
+                return 0;
+        if (ret_why) {
+                *ret_why = strdup(wrong);
+                if (!*ret_why)
+                        return -ENOMEM;
+        }
+        return -EINVAL;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* JSON from outside: one value, no key twice, at most JSON_DEPTH_MAX brackets deep, valid UTF-8, no NUL. */
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "checks/cleanup.h"
+
+#define JSON_DEPTH_MAX 32
+
+static inline void json_drop(json_t **value) {
+        json_decref(*value);
+}
+
+#define _cleanup_json_ _cleanup_(json_drop)
+
+/* Reads an object or an array. -EBADMSG and *ret_wrong (a static sentence), or -ENOMEM. */
+int json_read(const char *text, size_t n, json_t **ret, const char **ret_wrong);

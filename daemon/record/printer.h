@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Printer
+ *
+ * Writes JSON into growing memory, on one line. It sets the commas; the caller sets keys, each once. An error sticks,
+ * so that one look at the end is enough. Numbers are printed under the C locale whatever the process has.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "checks/cleanup.h"
+
+typedef struct Printer {
+        char *text; /* not ended by a zero */
+        size_t n, size;
+        int error; /* 0 or -ENOMEM */
+} Printer;
+
+void printer_done(Printer *printer);
+#define _cleanup_printer_ _cleanup_(printer_done)
+
+/* Bytes as they are, without a comma. */
+void printer_raw(Printer *printer, const void *text, size_t n);
+void printer_text(Printer *printer, const char *text);
+
+void printer_open(Printer *printer, char bracket);  /* '{' or '[', as a value */
+void printer_close(Printer *printer, char bracket); /* '}' or ']' */
+void printer_key(Printer *printer, const char *key);
+
+/* Text that is not UTF-8 has each bad byte replaced by U+FFFD. */
+void printer_string(Printer *printer, const char *text);
+/* The shortest text that reads back as VALUE, which is finite. */
+void printer_number(Printer *printer, double value);
+/* A JSON number up to 2^53 - 1, a decimal string beyond: readers hold numbers as doubles. */
+void printer_unsigned(Printer *printer, uint64_t value);
+void printer_bool(Printer *printer, int value);
+
+/* Key and value. The string may be NULL or "": then nothing is written. */
+void printer_member(Printer *printer, const char *key, const char *text);
+void printer_member_always(Printer *printer, const char *key, const char *text);
+void printer_member_number(Printer *printer, const char *key, double value);
+void printer_member_unsigned(Printer *printer, const char *key, uint64_t value);

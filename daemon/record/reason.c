@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/record/reason.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/record/judge.h"
+
+#define NAMES_MAX 4 /* in a line; the rest are a number */
+
+static const char *text_of(const json_t *object, const char *key) {
+        return json_string_value(json_object_get(object, key)) ?: "";
+}
+
+/* Signed text goes to terminals and hooks: control characters become blanks. */
+static void print_text(Printer *printer, const char *text) {
+        size_t start = printer->n;
+
+        printer_text(printer, text);
+        for (size_t i = start; i < printer->n && printer->error == 0; i++)
+                if ((unsigned char) printer->text[i] < 0x20 || printer->text[i] == 0x7f)
+                        printer->text[i] = ' ';
+}
+
+static void print_count(Printer *printer, size_t n) {
+        char text[24];
+
+        (void) snprintf(text, sizeof(text), "%zu", n);
+        printer_text(printer, text);
+}
+
+/* LOCATION without the part that stands at the line's begin already. */
+static const char *below(const char *location, const char *subject) {
+        size_t n = strlen(subject);
+
+        if (strncmp(location, subject, n) != 0)
+                return location;
+        if (location[n] == '/')
+                return location + n + 1;
+        return location[n] == '\0' ? "" : location;
+}
+
+/* The first diagnosis of TYPE in the steps, and how many there are. */
+static const json_t *find_diagnosis(const json_t *steps, const char *type, const json_t **ret_step, size_t *ret_n) {
+        const json_t *first = NULL;
+
+        *ret_n = 0;
+        for (size_t i = 0; i < json_array_size(steps); i++) {
+                const json_t *diagnoses = json_object_get(json_array_get(steps, i), "diagnoses");
+
+                for (size_t k = 0; k < json_array_size(diagnoses); k++) {
+                        if (strcmp(text_of(json_array_get(diagnoses, k), "type"), type) != 0)
+                                continue;
+                        if ((*ret_n)++ > 0)
+                                continue;
+                        first = json_array_get(diagnoses, k);
+                        *ret_step = json_array_get(steps, i);
+                }
+        }
+        return first;
+}
+
+static const json_t *find_step(const json_t *steps, Verdict verdict) {
+        for (size_t i = 0; i < json_array_size(steps); i++) {
+                const json_t *step = json_array_get(steps, i);
+
+                if (judge_step_verdict(step) == verdict)
+                        return step;
+        }
+        return NULL;
+}
+
+static void print_diagnosis(Printer *printer, const json_t *predicate, const char *type, Verdict verdict, const char *subject) {
+        const json_t *steps = json_object_get(predicate, "steps"), *step = NULL, *diagnosis;
+        const char *where;
+        size_t n;
+
+        diagnosis = find_diagnosis(steps, type, &step, &n);
+        if (!diagnosis)
+                step = find_step(steps, verdict);
+        printer_text(printer, " ");
+        print_text(printer, text_of(step, "name"));
+        printer_text(printer, ": ");
+        if (!diagnosis) {
+                printer_text(printer, verdict_to_string(verdict));
+                return;
+        }
+        print_text(printer, text_of(diagnosis, "verdict"));
+        where = below(text_of(json_object_get(diagnosis, "component"), "location"), subject);
+        if (*where) {
+                printer_text(printer, " at ");
+                print_text(printer, where);
+        }
+        if (n > 1) {
+                printer_text(printer, " and ");
+                print_count(printer, n - 1);
+                printer_text(printer, " more");
+        }
+}
+
+/* "hbm (budget), efa (occupied)" */
+static void print_untested(Printer *printer, const json_t *predicate) {
+        const json_t *list = json_object_get(predicate, "untestedTests");
+        size_t n = json_array_size(list);
+
+        for (size_t i = 0; i < n && i < NAMES_MAX; i++) {
+                const json_t *item = json_array_get(list, i);
+
+                printer_text(printer, i > 0 ? ", " : "not tested: ");
+                print_text(printer, text_of(item, "name"));
+                printer_text(printer, " (");
+                print_text(printer, text_of(item, "reason"));
+                printer_text(printer, ")");
+        }
+        if (n > NAMES_MAX) {
+                printer_text(printer, " and ");
+                print_count(printer, n - NAMES_MAX);
+                printer_text(printer, " more");
+        }
+}
+
+static void print_inconclusive(Printer *printer, const json_t *predicate) {
+        const json_t *coverage = json_object_get(predicate, "coverage");
+
+        printer_text(printer, ": ");
+        if (json_array_size(json_object_get(predicate, "untestedTests")) > 0) {
+                print_untested(printer, predicate);
+                return;
+        }
+        for (size_t i = 0; i < json_array_size(coverage); i++) {
+                const json_t *promise = json_array_get(coverage, i);
+                double reached = json_number_value(json_object_get(promise, "reached"));
+                double promised = json_number_value(json_object_get(promise, "promised"));
+
+                if (reached >= promised)
+                        continue;
+                print_text(printer, text_of(promise, "name"));
+                printer_text(printer, " reached ");
+                printer_number(printer, reached);
+                printer_text(printer, " of ");
+                printer_number(printer, promised);
+                return;
+        }
+        printer_text(printer, "nothing was tested");
+}
+
+static void print_passed(Printer *printer, const json_t *predicate) {
+        size_t n = json_array_size(json_object_get(predicate, "passedTests"));
+
+        printer_text(printer, ": ");
+        print_count(printer, n);
+        printer_text(printer, n == 1 ? " test passed" : " tests passed");
+        if (json_array_size(json_object_get(predicate, "untestedTests")) > 0) {
+                printer_text(printer, ", ");
+                print_untested(printer, predicate);
+        }
+}
+
+static void print_health_reason(Printer *printer, const json_t *predicate, const char *subject) {
+        switch (result_from_string(text_of(predicate, "result"))) {
+        case RESULT_FAILED:
+                print_diagnosis(printer, predicate, "FAIL", VERDICT_FAILED, subject);
+                break;
+        case RESULT_WARNED:
+                print_diagnosis(printer, predicate, "UNKNOWN", VERDICT_WARNED, subject);
+                break;
+        case RESULT_PASSED:
+                print_passed(printer, predicate);
+                break;
+        case RESULT_INCONCLUSIVE:
+        case _RESULT_MAX:
+        case _RESULT_INVALID:
+                print_inconclusive(printer, predicate);
+                break;
+        }
+}
+
+/* "us0-2: FAILED, of 16 chips 2 FAILED (chip3, chip5), 1 INCONCLUSIVE (chip9)" */
+static void print_chips(Printer *printer, const json_t *components, Result result, const char *subject) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < json_array_size(components); i++) {
+                const json_t *annotations = json_object_get(json_array_get(components, i), "annotations");
+
+                n += strcmp(text_of(annotations, "result"), result_to_string(result)) == 0;
+        }
+        if (n == 0)
+                return;
+        printer_text(printer, ", ");
+        print_count(printer, n);
+        printer_text(printer, " ");
+        printer_text(printer, result_to_string(result));
+        if (result == RESULT_PASSED)
+                return;
+
+        printer_text(printer, " (");
+        n = 0;
+        for (size_t i = 0; i < json_array_size(components) && n <= NAMES_MAX; i++) {
+                const json_t *annotations = json_object_get(json_array_get(components, i), "annotations");
+
+                if (strcmp(text_of(annotations, "result"), result_to_string(result)) != 0)
+                        continue;
+                printer_text(printer, n > 0 ? ", " : "");
+                print_text(printer, n == NAMES_MAX ? "…" : below(text_of(annotations, "slot"), subject));
+                n++;
+        }
+        printer_text(printer, ")");
+}
+
+static void print_summary_reason(Printer *printer, const json_t *predicate, const char *subject) {
+        const json_t *components = json_object_get(predicate, "components");
+
+        printer_text(printer, ": ");
+        print_count(printer, json_array_size(components));
+        printer_text(printer, " chips");
+        for (Result result = 0; result < _RESULT_MAX; result++)
+                print_chips(printer, components, result, subject);
+}
+
+void reason_print(Printer *printer, const json_t *predicate, const char *predicate_type, const char *uri) {
+        const char *path = text_of(json_object_get(predicate, "location"), "path");
+        const char *subject = *path ? path : uri;
+
+        print_text(printer, subject);
+        if (strcmp(predicate_type, RECORD_TYPE_HEALTH) == 0)
+                print_health_reason(printer, predicate, subject);
+        else if (strcmp(predicate_type, RECORD_TYPE_SUMMARY) == 0)
+                print_summary_reason(printer, predicate, subject);
+        else {
+                printer_text(printer, ": run started, plan ");
+                print_text(printer, text_of(json_array_get(json_object_get(predicate, "configuration"), 0), "name"));
+        }
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Reason: the one line a verified record comes down to, for tables, hooks and logs. */
+
+#include <jansson.h>
+
+#include "daemon/record/printer.h"
+
+/* "us0-2/chip3 hbm: hbm-cell at hbm2/…/bit77 and 2 more". PREDICATE agrees with its schema and itself. */
+void reason_print(Printer *printer, const json_t *predicate, const char *predicate_type, const char *uri);

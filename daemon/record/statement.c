@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/record/statement.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/timex.h>
+#include <time.h>
+
+#include "daemon/record/facts.h"
+
+#define DOCUMENTATION_PEN 32473 /* RFC 5612 */
+
+/* What the draft leaves open costs less than this, apart from the components of a roll-up. */
+#define OPEN_BYTES 256
+
+void print_time(Printer *printer, const char *key, uint64_t usec) {
+        time_t sec = (time_t) (usec / 1000000);
+        char text[48], whole[32];
+        struct tm tm;
+
+        if (!gmtime_r(&sec, &tm) || tm.tm_year > 8099) { /* RFC 3339 has four digits for the year */
+                printer->error = -EINVAL;
+                return;
+        }
+        (void) strftime(whole, sizeof(whole), "%Y-%m-%dT%H:%M:%S", &tm);
+        (void) snprintf(text, sizeof(text), "%s.%03uZ", whole, (unsigned) (usec / 1000 % 1000));
+        printer_member(printer, key, text);
+}
+
+static void read_boot_id(char id[static 37]) {
+        _cleanup_close_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+        if (fd < 0 || read(fd, id, 36) != 36)
+                id[0] = '\0';
+        id[36] = '\0';
+}
+
+int station_init(Station *station, const RecordLogOptions *options) {
+        Printer *p = &station->producer;
+        char boot_id[37], *uri;
+
+        *station = (Station) { .origin = strdup(options->origin) };
+        if (!station->origin || asprintf(&uri, "pkg:generic/assayd@%s", options->version) < 0) {
+                station_done(station);
+                return -ENOMEM;
+        }
+        station->issuer = (IdentityIssuer) { .pen = options->pen ?: DOCUMENTATION_PEN, .origin = station->origin };
+        read_boot_id(boot_id);
+
+        printer_open(p, '{');
+        printer_member_always(p, "id", options->producer);
+        printer_key(p, "scanner");
+        printer_open(p, '{');
+        printer_member(p, "name", "assayd");
+        printer_member(p, "uri", uri);
+        if (options->scanner_sha256) {
+                printer_key(p, "digest");
+                printer_open(p, '{');
+                printer_member(p, "sha256", options->scanner_sha256);
+                printer_close(p, '}');
+        }
+        printer_close(p, '}');
+        printer_member(p, "bootId", boot_id);
+        printer_close(p, '}');
+        free(uri);
+        return p->error;
+}
+
+void station_done(Station *station) {
+        free(station->origin);
+        printer_done(&station->producer);
+        *station = (Station) {};
+}
+
+DraftGroup *draft_group_free(DraftGroup *group) {
+        if (!group)
+                return NULL;
+        for (size_t i = 0; i < group->n_drafts; i++) {
+                printer_done(&group->drafts[i].head);
+                printer_done(&group->drafts[i].tail);
+                printer_done(&group->drafts[i].component);
+        }
+        free(group->entries);
+        free(group);
+        return NULL;
+}
+
+static DraftGroup *draft_group_new(size_t n_drafts) {
+        DraftGroup *group;
+
+        group = calloc(1, sizeof(*group) + n_drafts * sizeof(Draft));
+        if (!group)
+                return NULL;
+        group->n_drafts = n_drafts;
+        group->entries = calloc(n_drafts, sizeof(RecordEntry));
+        return group->entries ? group : draft_group_free(group);
+}
+
+/* How good the station's clock is. Where the kernel does not tell (a sandbox), it is not vouched for. */
+static void print_clock(Printer *printer) {
+        struct timex timex = {};
+        struct timespec now;
+        bool synchronized;
+        char text[24];
+
+        synchronized = adjtimex(&timex) >= 0 && !(timex.status & STA_UNSYNC);
+        printer_key(printer, "clock");
+        printer_open(printer, '{');
+        printer_member(printer, "source", synchronized ? "ntp" : "none");
+        printer_key(printer, "synchronized");
+        printer_bool(printer, synchronized);
+        if (synchronized)
+                printer_member_number(printer, "maxErrorSeconds", (double) timex.maxerror / 1e6);
+        if (clock_gettime(CLOCK_BOOTTIME, &now) == 0) {
+                (void) snprintf(text, sizeof(text), "%llu",
+                                (unsigned long long) now.tv_sec * 1000000000ull + (unsigned long long) now.tv_nsec);
+                printer_member(printer, "monotonicNs", text);
+        }
+        printer_close(printer, '}');
+}
+
+static void print_run(Printer *printer, const RecordRun *run, bool finished) {
+        printer_key(printer, "run");
+        printer_open(printer, '{');
+        printer_member(printer, "id", run->id);
+        printer_member(printer, "stage", stage_to_string(run->stage));
+        printer_member(printer, "challenge", run->challenge);
+        print_time(printer, "startedOn", run->started_usec);
+        if (finished) {
+                print_time(printer, "finishedOn", run->finished_usec);
+                print_clock(printer);
+        }
+        printer_member_unsigned(printer, "seed", run->seed);
+        printer_close(printer, '}');
+}
+
+static void print_descriptor(Printer *printer, const char *name, const char *media_type, const char *sha256) {
+        printer_open(printer, '{');
+        printer_member(printer, "name", name);
+        printer_member(printer, "mediaType", media_type);
+        printer_key(printer, "digest");
+        printer_open(printer, '{');
+        printer_member(printer, "sha256", sha256);
+        printer_close(printer, '}');
+        printer_close(printer, '}');
+}
+
+static void print_run_context(Printer *printer, const RecordRun *run, bool finished) {
+        print_run(printer, run, finished);
+        printer_key(printer, "configuration");
+        printer_open(printer, '[');
+        print_descriptor(printer, run->plan, NULL, run->plan_sha256);
+        printer_close(printer, ']');
+        if (!finished || !run->evidence_name)
+                return;
+        printer_key(printer, "evidence");
+        printer_open(printer, '[');
+        print_descriptor(printer, run->evidence_name, "application/jsonl", run->evidence_sha256);
+        printer_close(printer, ']');
+}
+
+static void print_version(Printer *printer, const char *name, const char *version) {
+        if (!version || !*version)
+                return;
+        printer_open(printer, '{');
+        printer_member(printer, "name", name);
+        printer_member(printer, "version", version);
+        printer_close(printer, '}');
+}
+
+/* Where the subject sits and what about it may change: none of it belongs to its identity. */
+static void print_place(Printer *printer, const RecordSubject *subject) {
+        char path[LOCATION_STRING_MAX];
+
+        printer_key(printer, "location");
+        printer_open(printer, '{');
+        printer_member(printer, "path", location_format(&subject->where, path));
+        printer_member(printer, "pciAddress", subject->pci_address);
+        printer_member(printer, "tray", subject->tray);
+        if (!identity_serial_is_valid(subject->serial))
+                printer_member(printer, "reportedSerial", subject->serial);
+        printer_close(printer, '}');
+
+        printer_key(printer, "environment");
+        printer_open(printer, '[');
+        print_version(printer, "firmware", subject->firmware);
+        print_version(printer, "part-number", subject->part_number);
+        printer_close(printer, ']');
+}
+
+/* Fills entry, identity and head, and the tail up to the location. */
+static int draft_open(Draft *draft, const Station *station, const char *type, const RecordRun *run,
+                      const RecordSubject *subject, const RecordSubject *server, const Printer *context) {
+        Printer *head = &draft->head;
+        int r;
+
+        draft->entry = (RecordEntry) {
+                .subject = subject->where,
+                .result = RESULT_INCONCLUSIVE,
+                .finished_usec = run->started_usec,
+        };
+        (void) snprintf(draft->entry.type, sizeof(draft->entry.type), "%s", type);
+        (void) snprintf(draft->entry.plan, sizeof(draft->entry.plan), "%s", run->plan);
+        (void) snprintf(draft->entry.run, sizeof(draft->entry.run), "%s", run->id);
+        r = identity_of(&station->issuer, subject, server, &draft->identity);
+        if (r < 0)
+                return r;
+
+        printer_text(head, "{\"_type\":\"" STATEMENT_TYPE "\",\"subject\":[");
+        identity_print_open(head, &draft->identity, draft->identity.name);
+        printer_text(head, "}],");
+        printer_member(head, "predicateType", type);
+        printer_text(head, ",\"predicate\":{\"producer\":");
+        printer_raw(head, station->producer.text, station->producer.n);
+        printer_text(head, ",\"log\":{");
+        printer_member(head, "origin", station->origin);
+        printer_key(head, "index");
+
+        printer_raw(&draft->tail, context->text, context->n);
+        print_place(&draft->tail, subject);
+        return 0;
+}
+
+static int draft_check(const Draft *draft) {
+        if (draft->head.error < 0)
+                return draft->head.error;
+        if (draft->tail.error < 0)
+                return draft->tail.error;
+        if (draft->component.error < 0)
+                return draft->component.error;
+        if (draft->head.n + draft->tail.n + OPEN_BYTES > RECORD_ENVELOPE_MAX / 4 * 3 - OPEN_BYTES)
+                return -E2BIG;
+        return 0;
+}
+
+int draft_start(const Station *station, const RecordRun *run, const RecordSubject *server, DraftGroup **ret) {
+        _cleanup_(draft_group_freep) DraftGroup *group = NULL;
+        _cleanup_printer_ Printer context = {};
+        int r;
+
+        if (facts_wrong_with_run(run))
+                return -EINVAL;
+        group = draft_group_new(1);
+        if (!group)
+                return -ENOMEM;
+        print_run_context(&context, run, false);
+        if (context.error < 0)
+                return context.error;
+
+        r = draft_open(&group->drafts[0], station, RECORD_TYPE_RUN_START, run, server, server, &context);
+        if (r < 0)
+                return r;
+        r = draft_check(&group->drafts[0]);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(group);
+        return 0;
+}
+
+/* The chip's descriptor in the roll-up; its index and record ID follow. */
+static void print_component(Draft *draft, const RecordHealth *health) {
+        Printer *p = &draft->component;
+        char path[LOCATION_STRING_MAX];
+
+        identity_print_open(p, &draft->identity, draft->identity.name);
+        printer_key(p, "annotations");
+        printer_open(p, '{');
+        printer_member(p, "slot", location_format(&health->subject.where, path));
+        printer_member(p, "result", result_to_string(health->result));
+        printer_key(p, "logIndex");
+}
+
+static int draft_chip(Draft *draft, const Station *station, const RecordScan *scan, const RecordHealth *health,
+                      const Printer *context) {
+        Identity host;
+        int r;
+
+        r = draft_open(draft, station, RECORD_TYPE_HEALTH, &scan->run, &health->subject, &health->host, context);
+        if (r < 0)
+                return r;
+        draft->entry.result = health->result;
+        draft->entry.finished_usec = scan->run.finished_usec;
+
+        r = identity_of(&station->issuer, &health->host, &health->host, &host);
+        if (r < 0)
+                return r;
+        printer_key(&draft->tail, "host");
+        identity_print_open(&draft->tail, &host, "server");
+        printer_close(&draft->tail, '}');
+        print_health(&draft->tail, health);
+        print_component(draft, health);
+        return draft_check(draft);
+}
+
+static const char *scan_status(const RecordScan *scan) {
+        const char *status = scan->n_chips > 0 ? "COMPLETE" : "ERROR";
+
+        if (scan->result != RESULT_INCONCLUSIVE)
+                return "COMPLETE";
+        for (size_t i = 0; i < scan->n_chips; i++)
+                if (strcmp(health_status(&scan->chips[i]), "COMPLETE") != 0)
+                        status = health_status(&scan->chips[i]);
+        return status;
+}
+
+static int draft_summary(Draft *draft, const Station *station, const RecordScan *scan, const Printer *context) {
+        int r;
+
+        r = draft_open(draft, station, RECORD_TYPE_SUMMARY, &scan->run, &scan->server, &scan->server, context);
+        if (r < 0)
+                return r;
+        draft->entry.result = scan->result;
+        draft->entry.finished_usec = scan->run.finished_usec;
+        printer_member(&draft->tail, "status", scan_status(scan));
+        printer_member(&draft->tail, "result", result_to_string(scan->result));
+        return draft_check(draft);
+}
+
+int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret) {
+        _cleanup_(draft_group_freep) DraftGroup *group = NULL;
+        _cleanup_printer_ Printer context = {};
+        int r;
+
+        if (facts_wrong_with_scan(scan))
+                return -EINVAL;
+        group = draft_group_new(scan->n_chips + 1);
+        if (!group)
+                return -ENOMEM;
+        print_run_context(&context, &scan->run, true);
+        if (context.error < 0)
+                return context.error;
+
+        for (size_t i = 0; i < scan->n_chips; i++) {
+                r = draft_chip(&group->drafts[i], station, scan, &scan->chips[i], &context);
+                if (r < 0)
+                        return r;
+        }
+        r = draft_summary(&group->drafts[scan->n_chips], station, scan, &context);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(group);
+        return 0;
+}
+
+static void print_components(Printer *payload, const DraftGroup *group, size_t n, uint64_t first, const Signed *records) {
+        char hex[DIGEST_HEX];
+
+        printer_key(payload, "components");
+        printer_open(payload, '[');
+        for (size_t i = 0; i < n; i++) {
+                const Printer *component = &group->drafts[i].component;
+
+                if (i > 0)
+                        printer_text(payload, ",");
+                printer_raw(payload, component->text, component->n);
+                printer_unsigned(payload, first + i);
+                printer_member(payload, "recordSha256", digest_to_hex(records[i].id, hex));
+                printer_text(payload, "}}");
+        }
+        printer_close(payload, ']');
+}
+
+void statement_print(Printer *payload, const DraftGroup *group, size_t k, uint64_t index,
+                     const uint8_t previous[static DIGEST_BYTES], const Signed *records) {
+        const Draft *draft = &group->drafts[k];
+        char hex[DIGEST_HEX];
+
+        printer_raw(payload, draft->head.text, draft->head.n);
+        printer_unsigned(payload, index);
+        printer_text(payload, "}");
+        if (index > 0) {
+                printer_key(payload, "previous");
+                printer_open(payload, '{');
+                printer_member(payload, "sha256", digest_to_hex(previous, hex));
+                printer_close(payload, '}');
+        }
+        printer_text(payload, ",");
+        printer_raw(payload, draft->tail.text, draft->tail.n);
+        if (strcmp(draft->entry.type, RECORD_TYPE_SUMMARY) == 0)
+                print_components(payload, group, k, index - k, records);
+        printer_text(payload, "}}");
+}

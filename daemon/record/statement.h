@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Statement
+ *
+ * in-toto Statement v1. A draft is a statement printed when its facts arrive, so that nothing borrowed is kept; what only
+ * the log knows (index, previous record, and in the roll-up the IDs of the chips' records) is put in when it is signed.
+ */
+
+#include "daemon/record/envelope.h"
+#include "daemon/record/identity.h"
+#include "daemon/record/printer.h"
+#include "daemon/record/record.h"
+
+#define STATEMENT_TYPE "https://in-toto.io/Statement/v1"
+
+/* What is the same in all records of one process. */
+typedef struct Station {
+        IdentityIssuer issuer;
+        char *origin;
+        Printer producer; /* the JSON object */
+} Station;
+
+int station_init(Station *station, const RecordLogOptions *options);
+void station_done(Station *station);
+
+typedef struct Draft {
+        RecordEntry entry; /* all but index and ID */
+        Identity identity;
+        Printer head;      /* up to the log's index */
+        Printer tail;      /* what follows `previous`, without the last two braces */
+        Printer component; /* of a chip: its descriptor in the roll-up up to the index */
+} Draft;
+
+/* Drafts that are committed together or not at all: a run-start, or the chips of a server and its roll-up, in order. */
+typedef struct DraftGroup DraftGroup;
+struct DraftGroup {
+        DraftGroup *next;
+        uint64_t ticket;
+        int error;            /* what came of it */
+        RecordEntry *entries; /* room for the outcome, so that telling it cannot fail */
+        size_t n_drafts;
+        Draft drafts[];
+};
+
+DraftGroup *draft_group_free(DraftGroup *group);
+DEFINE_CLEANUP(DraftGroup *, draft_group_free);
+
+/* -EINVAL: the facts contradict themselves; -E2BIG: no envelope can hold them. */
+int draft_start(const Station *station, const RecordRun *run, const RecordSubject *server, DraftGroup **ret);
+int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret);
+
+/*
+ * Prints the payload of draft K as record INDEX. PREVIOUS is the ID of the record before it (not looked at for index 0);
+ * SIGNED are the K records of the group before it, the first of which is INDEX - K.
+ */
+void statement_print(Printer *payload, const DraftGroup *group, size_t k, uint64_t index,
+                     const uint8_t previous[static DIGEST_BYTES], const Signed *records);
+
+/* Parts of predicates. */
+void print_time(Printer *printer, const char *key, uint64_t usec);
+void print_health(Printer *printer, const RecordHealth *health); /* health.c: from `status` to `coverage` */
+const char *health_status(const RecordHealth *health);           /* COMPLETE, ERROR, SKIP */

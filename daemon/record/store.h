@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Store
+ *
+ * The records in SQLite: WAL, synchronous=FULL, so that a COMMIT that returned is on disk. The table `record` is the
+ * truth; beside it stand, written in the same transaction and rebuildable from it, what a record says about itself
+ * (`entry`), which record is the newest of a part and plan (`newest`), run-starts without an end (`unfinished`), and the
+ * identity documents whose digests the subjects are.
+ */
+
+#include <sqlite3.h>
+
+#include "daemon/record/envelope.h"
+#include "daemon/record/identity.h"
+#include "daemon/record/record.h"
+
+/* A statement of each text in store.c, prepared once. */
+typedef enum StoreStatement {
+        STORE_BEGIN,
+        STORE_COMMIT,
+        STORE_ROLLBACK,
+        STORE_INSERT_RECORD,
+        STORE_INSERT_ENTRY,
+        STORE_INSERT_NEWEST,
+        STORE_INSERT_IDENTITY,
+        STORE_INSERT_UNFINISHED,
+        STORE_DELETE_UNFINISHED,
+        STORE_SIZE,
+        STORE_LAST,
+        STORE_ENTRY,
+        STORE_ENVELOPE,
+        STORE_EXPORT,
+        STORE_NEWEST,
+        STORE_NEWEST_OF_PLAN,
+        STORE_UNFINISHED,
+        STORE_IDENTITY,
+        _STORE_STATEMENT_MAX,
+} StoreStatement;
+
+typedef struct Store {
+        sqlite3 *db;
+        sqlite3_stmt *statements[_STORE_STATEMENT_MAX];
+} Store;
+
+/*
+ * Opens or makes the database and reads back that it will not lose a commit. -EBADMSG: no log, or that of another origin,
+ * and *ret_wrong (malloc'd) says which.
+ */
+int store_open(const char *path, const char *origin, Store **ret, char **ret_wrong);
+Store *store_close(Store *store);
+DEFINE_CLEANUP(Store *, store_close);
+
+/* errno for the last error on the connection: -ENOSPC, -EIO, -ENOMEM, -EBADMSG … */
+int store_error(Store *store, int sqlite_error);
+
+typedef struct StoreRow {
+        RecordEntry *entry;
+        const Signed *record;
+        const Identity *identity;
+} StoreRow;
+
+/* All rows in one transaction, or none. *ret_unknown where COMMIT failed in a way that does not tell which. */
+int store_append(Store *store, const StoreRow *rows, size_t n, bool *ret_unknown);
+
+/* How many records there are and the last one's ID; -EBADMSG where the indices have a gap. */
+int store_head(Store *store, uint64_t *ret_size, uint8_t ret_id[static DIGEST_BYTES]);
+
+/* Makes what COMMIT left uncertain durable: the WAL is copied into the database and both are synced. */
+int store_settle(Store *store);

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/record/envelope.h"
+#include "daemon/record/json.h"
+#include "daemon/record/judge.h"
+#include "daemon/record/keyring.h"
+#include "daemon/record/reason.h"
+#include "daemon/record/schema.h"
+#include "daemon/record/statement.h"
+
+/* What is wrong with the record at hand; "" while nothing is known to be. */
+typedef struct Refusal {
+        char text[320];
+} Refusal;
+
+static int refuse(Refusal *refusal, const char *what, const char *detail) {
+        (void) snprintf(refusal->text, sizeof(refusal->text), "%s%s", what, detail);
+        return -EBADMSG;
+}
+
+/*
+ * The key ID only says where to look first; the signature decides. A signature that no key fits is forged where the
+ * envelope names a key we hold, and otherwise of someone we do not know.
+ */
+static int check_signature(const RecordKeyring *keyring, const Envelope *envelope, RecordTrust *ret_trust,
+                           const PublicKey **ret_key) {
+        const PublicKey *named = keyring_find(keyring, envelope->key_id);
+        int r;
+
+        for (size_t i = 0; i <= keyring->n_keys; i++) {
+                const PublicKey *key = i == 0 ? named : &keyring->keys[i - 1];
+
+                if (!key || (i > 0 && key == named))
+                        continue;
+                r = public_key_verify(key, envelope->pae, envelope->n_pae, envelope->signature, envelope->n_signature);
+                if (r < 0)
+                        return r;
+                if (r > 0) {
+                        *ret_key = key;
+                        *ret_trust = RECORD_VERIFIED;
+                        return 0;
+                }
+        }
+        *ret_trust = named ? RECORD_REFUSED : RECORD_UNKNOWN_KEY;
+        return 0;
+}
+
+static const char *text_of(const json_t *object, const char *key) {
+        return json_string_value(json_object_get(object, key)) ?: "";
+}
+
+/* A time that the schema let through, yyyy-mm-ddThh:mm:ss[.fff…]Z; -EINVAL where there is no such time. */
+static int parse_time(const char *text, uint64_t *ret_usec) {
+        struct tm tm = {}, given;
+        const char *rest;
+        uint64_t usec = 0, unit = 100000;
+        time_t sec;
+
+        rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+        if (!rest)
+                return -EINVAL;
+        given = tm;
+        sec = timegm(&tm);
+        if (sec < 0 || tm.tm_mday != given.tm_mday || tm.tm_mon != given.tm_mon)
+                return -EINVAL;
+        if (*rest == '.')
+                for (rest++; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
+                        usec += (uint64_t) (*rest - '0') * unit;
+        *ret_usec = (uint64_t) sec * 1000000 + usec;
+        return 0;
+}
+
+static int take_text(const char *text, char *to, size_t size, const char *what, Refusal *refusal) {
+        if (strlen(text) >= size)
+                return refuse(refusal, what, " is too long");
+        (void) strcpy(to, text);
+        return 0;
+}
+
+static int take_times(const json_t *run, RecordEntry *entry, Refusal *refusal) {
+        uint64_t started;
+
+        if (parse_time(text_of(run, "startedOn"), &started) < 0)
+                return refuse(refusal, "run.startedOn", " is no time");
+        entry->finished_usec = started;
+        if (json_object_get(run, "finishedOn") && parse_time(text_of(run, "finishedOn"), &entry->finished_usec) < 0)
+                return refuse(refusal, "run.finishedOn", " is no time");
+        return 0;
+}
+
+/* The fields that readers index and select by. */
+static int take_entry(const json_t *predicate, const char *type, RecordVerified *verified, Refusal *refusal) {
+        const json_t *log = json_object_get(predicate, "log"), *run = json_object_get(predicate, "run");
+        const json_t *plan = json_array_get(json_object_get(predicate, "configuration"), 0);
+        const char *path = text_of(json_object_get(predicate, "location"), "path");
+        RecordEntry *entry = &verified->entry;
+        int r;
+
+        entry->index = (uint64_t) json_integer_value(json_object_get(log, "index"));
+        entry->result = RESULT_INCONCLUSIVE;
+        if (json_object_get(predicate, "result"))
+                entry->result = result_from_string(text_of(predicate, "result"));
+        if (*path && location_parse(path, &entry->subject, NULL, NULL) < 0)
+                return refuse(refusal, "location.path", " is no location");
+        r = take_text(type, entry->type, sizeof(entry->type), "predicateType", refusal);
+        if (r == 0)
+                r = take_text(text_of(plan, "name"), entry->plan, sizeof(entry->plan), "the name of the plan", refusal);
+        if (r == 0)
+                r = take_text(text_of(run, "id"), entry->run, sizeof(entry->run), "run.id", refusal);
+        if (r == 0)
+                r = take_text(text_of(log, "origin"), verified->origin, sizeof(verified->origin), "log.origin", refusal);
+        return r < 0 ? r : take_times(run, entry, refusal);
+}
+
+static int print_reason(const json_t *statement, const char *type, char **ret) {
+        const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
+        _cleanup_printer_ Printer reason = {};
+
+        reason_print(&reason, json_object_get(statement, "predicate"), type, text_of(subject, "uri"));
+        printer_raw(&reason, "", 1);
+        if (reason.error < 0)
+                return reason.error;
+        *ret = TAKE_PTR(reason.text);
+        return 0;
+}
+
+/* Everything after the signature: the payload is authentic, but is it a record and does it agree with itself? */
+static int check_payload(const char *payload, size_t n, RecordVerified *verified, Refusal *refusal) {
+        _cleanup_json_ json_t *statement = NULL;
+        const json_t *predicate;
+        SchemaWrong schema_wrong = {};
+        const char *type, *wrong;
+        Judgement judgement;
+        int r;
+
+        r = json_read(payload, n, &statement, &wrong);
+        if (r < 0)
+                return r == -EBADMSG ? refuse(refusal, "the payload: ", wrong) : r;
+        if (strcmp(text_of(statement, "_type"), STATEMENT_TYPE) != 0)
+                return refuse(refusal, "the payload is no ", STATEMENT_TYPE);
+        type = text_of(statement, "predicateType");
+        if (!schema_fits(statement, type, &schema_wrong))
+                return refuse(refusal, "the payload: ", schema_wrong.text);
+        predicate = json_object_get(statement, "predicate");
+        if (!judge_predicate(predicate, type, &judgement))
+                return refuse(refusal, "the record contradicts itself: ", judgement.wrong);
+        r = take_entry(predicate, type, verified, refusal);
+        return r < 0 ? r : print_reason(statement, type, &verified->reason);
+}
+
+static int take_payload(Envelope *envelope, RecordVerified *verified) {
+        uint8_t id[DIGEST_BYTES];
+        int r;
+
+        r = digest_sha256(envelope->pae, envelope->n_pae, id);
+        if (r < 0)
+                return -ENOMEM;
+        (void) digest_to_hex(id, verified->entry.id);
+        verified->n_payload = envelope->n_pae - envelope->payload_offset;
+        memmove(envelope->pae, envelope->pae + envelope->payload_offset, verified->n_payload);
+        envelope->pae[verified->n_payload] = '\0'; /* the PAE's head has left the room */
+        verified->payload = TAKE_PTR(envelope->pae);
+        return 0;
+}
+
+static int verify(const RecordKeyring *keyring, const char *text, size_t n, RecordTrust *ret_trust,
+                  RecordVerified *verified, Refusal *refusal) {
+        _cleanup_(envelope_done) Envelope envelope = {};
+        const PublicKey *key = NULL;
+        const char *wrong;
+        int r;
+
+        *ret_trust = RECORD_REFUSED;
+        r = envelope_parse(text, n, &envelope, &wrong);
+        if (r < 0)
+                return r == -EBADMSG ? refuse(refusal, wrong, "") : r;
+        r = check_signature(keyring, &envelope, ret_trust, &key);
+        if (r < 0)
+                return r;
+        if (!key)
+                return refuse(refusal, *ret_trust == RECORD_REFUSED ? "the signature does not fit" : "no key of the keyring fits", "");
+
+        *ret_trust = RECORD_REFUSED;
+        r = check_payload(envelope.pae + envelope.payload_offset, envelope.n_pae - envelope.payload_offset, verified, refusal);
+        if (r < 0)
+                return r;
+        r = take_payload(&envelope, verified);
+        if (r < 0)
+                return r;
+        (void) strcpy(verified->key_id, key->id);
+        *ret_trust = RECORD_VERIFIED;
+        return 0;
+}
+
+int record_verify(const RecordKeyring *keyring, const char *envelope, size_t n, RecordTrust *ret_trust, RecordVerified *ret) {
+        _cleanup_(record_verified_done) RecordVerified verified = {};
+        Refusal refusal = {};
+        RecordTrust trust;
+        int r;
+
+        assert(keyring && envelope && ret_trust && ret);
+
+        r = verify(keyring, envelope, n, &trust, &verified, &refusal);
+        if (r == -EBADMSG) {
+                /* Of what did not verify nothing is told but why. */
+                record_verified_done(&verified);
+                verified.reason = strdup(refusal.text);
+                r = verified.reason ? 0 : -ENOMEM;
+        }
+        if (r < 0)
+                return r;
+        *ret_trust = trust;
+        *ret = verified;
+        verified = (RecordVerified) {};
+        return 0;
+}
+
+void record_verified_done(RecordVerified *verified) {
+        free(verified->payload);
+        free(verified->reason);
+        *verified = (RecordVerified) {};
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A folder of the test's own, with a key and room for a log; removed with all in it. */
+
+#include <ftw.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/record/record.h"
+
+#define PLACE_ORIGIN "fleet.example/stations/st-017"
+
+typedef struct Place {
+        char folder[64];
+        char key[96], log[96];
+} Place;
+
+static inline int place_remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw) {
+        return remove(path);
+}
+
+static inline void place_init(Place *place) {
+        const char *tmp = getenv("TMPDIR");
+
+        (void) snprintf(place->folder, sizeof(place->folder), "%.40s/record-XXXXXX", tmp ? tmp : "/tmp");
+        if (!mkdtemp(place->folder))
+                abort();
+        (void) snprintf(place->key, sizeof(place->key), "%s/record.key", place->folder);
+        (void) snprintf(place->log, sizeof(place->log), "%s/records.db", place->folder);
+        if (record_key_generate(place->key) < 0)
+                abort();
+}
+
+static inline void place_done(Place *place) {
+        (void) nftw(place->folder, place_remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static inline int place_open_as(const Place *place, const char *origin, const char *key_path, RecordLog **ret, char **ret_error) {
+        RecordLogOptions options = {
+                .path = place->log,
+                .origin = origin,
+                .producer = "https://fleet.example/stations/st-017",
+                .version = "0.1.0",
+        };
+
+        if (record_key_load(key_path, &options.key) < 0)
+                abort();
+        return record_log_open(&options, ret, ret_error);
+}
+
+static inline int place_open(const Place *place, RecordLog **ret, char **ret_error) {
+        return place_open_as(place, PLACE_ORIGIN, place->key, ret, ret_error);
+}
+
+static inline RecordKeyring *place_keyring(const Place *place) {
+        RecordKeyring *keyring;
+        char path[128];
+
+        (void) snprintf(path, sizeof(path), "%s.pub", place->key);
+        if (record_keyring_load(path, &keyring) < 0)
+                abort();
+        return keyring;
+}
+
+/* Waits for the next outcome. */
+static inline void place_wait(RecordLog *log, RecordOutcome *ret) {
+        struct pollfd pollfd = { .fd = record_log_fd(log), .events = POLLIN };
+
+        while (record_log_next(log, ret) == -EAGAIN)
+                if (poll(&pollfd, 1, 30000) == 0)
+                        abort();
+}
+
+/* The envelope of INDEX as it is exported, malloc'd, without the line's end. */
+static inline char *place_envelope(RecordLog *log, uint64_t index) {
+        char *text = calloc(1, RECORD_ENVELOPE_MAX + 2);
+        FILE *file = tmpfile();
+
+        if (!text || !file || record_log_export(log, index, 1, fileno(file)) != 1)
+                abort();
+        rewind(file);
+        if (!fgets(text, RECORD_ENVELOPE_MAX + 2, file))
+                abort();
+        (void) fclose(file);
+        text[strcspn(text, "\n")] = '\0';
+        return text;
+}

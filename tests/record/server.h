@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A server's scan as the daemon would hand it over: sixteen chips, six steps each; chip 3 has a broken multiplier. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/record/record.h"
+
+#define SERVER_CHIPS 16
+#define SERVER_STEPS 6
+#define SERVER_BAD   3
+
+typedef struct Server {
+        RecordScan scan;
+        RecordHealth chips[SERVER_CHIPS];
+        RecordStep steps[SERVER_CHIPS][SERVER_STEPS];
+        RecordMeasurement measurements[SERVER_CHIPS][SERVER_STEPS];
+        RecordPromise promise;
+        RecordDiagnosis diagnosis;
+        char serials[SERVER_CHIPS][32];
+        char run[37];
+} Server;
+
+static inline Location server_location(const char *text) {
+        Location location = {};
+
+        if (location_parse(text, &location, NULL, NULL) < 0)
+                abort();
+        return location;
+}
+
+static inline void server_init(Server *server) {
+        static const char *const checks[SERVER_STEPS] = { "hbm", "systolic", "neuronlink", "efa", "rounding", "sparsity" };
+        static const char digest[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+        *server = (Server) {
+                .run = "01934a6e-5e00-7000-8000-000000000001",
+                .promise = { "hbm-bytes-tested", 103079215104, 103079215104 },
+                .diagnosis = { .code = "systolic-pe", .severity = SEVERITY_FAIL,
+                               .where = server_location("us0-2/chip3/core5/pe17.93"),
+                               .message = "product bit 9 stuck at 1", .expected = "0x3f80", .actual = "0x3f82",
+                               .replaceable = "tray 0", .count = 512, .confidence = -1, .reproduced = 3, .runs = 3 },
+        };
+        server->scan = (RecordScan) {
+                .run = { .id = server->run, .stage = STAGE_PREFLIGHT, .challenge = "c2F5IHNvbWV0aGluZw==",
+                         .started_usec = 1795252442000000, .finished_usec = 1795252449500000, .seed = 7,
+                         .plan = "preflight", .plan_sha256 = digest, .evidence_name = "us0-2.ocp.jsonl",
+                         .evidence_sha256 = digest },
+                .server = { .where = server_location("us0-2"), .serial = "SRV00017", .product = "Trn2" },
+                .result = RESULT_FAILED,
+                .n_chips = SERVER_CHIPS,
+                .chips = server->chips,
+        };
+        for (unsigned i = 0; i < SERVER_CHIPS; i++) {
+                char path[32];
+
+                (void) snprintf(path, sizeof(path), "us0-2/chip%u", i);
+                (void) snprintf(server->serials[i], sizeof(server->serials[i]), "0123456789abc0%02x", i);
+                server->chips[i] = (RecordHealth) {
+                        .subject = { .where = server_location(path), .serial = server->serials[i], .product = "Trainium2",
+                                     .firmware = "2.30.1", .tray = "0", .pci_address = "0000:4b:00.0" },
+                        .host = server->scan.server,
+                        .result = i == SERVER_BAD ? RESULT_FAILED : RESULT_PASSED,
+                        .n_steps = SERVER_STEPS,
+                        .steps = server->steps[i],
+                        .n_promises = 1,
+                        .promises = &server->promise,
+                };
+                for (unsigned k = 0; k < SERVER_STEPS; k++) {
+                        server->measurements[i][k] = (RecordMeasurement) {
+                                "mismatched_outputs", 0, "{output}", LIMIT_LESS_THAN_OR_EQUAL, 0, server_location(path)
+                        };
+                        server->steps[i][k] = (RecordStep) {
+                                .name = checks[k], .check = checks[k], .verdict = VERDICT_PASSED, .required = true,
+                                .seed = 7, .device_nsec = 123456789, .n_measurements = 1,
+                                .measurements = &server->measurements[i][k],
+                        };
+                }
+        }
+        server->measurements[SERVER_BAD][1].value = 512;
+        server->steps[SERVER_BAD][1].verdict = VERDICT_FAILED;
+        server->steps[SERVER_BAD][1].n_diagnoses = 1;
+        server->steps[SERVER_BAD][1].diagnoses = &server->diagnosis;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/record/place.h"
+#include "tests/record/server.h"
+
+typedef struct Fixture {
+        Place place;
+        Server server;
+        RecordLog *log;
+} Fixture;
+
+static int setup(void **state) {
+        static Fixture fixture;
+
+        fixture = (Fixture) {};
+        place_init(&fixture.place);
+        server_init(&fixture.server);
+        char *error = NULL;
+
+        if (place_open(&fixture.place, &fixture.log, &error) < 0)
+                fail_msg("%s", error);
+        *state = &fixture;
+        return 0;
+}
+
+static int teardown(void **state) {
+        Fixture *fixture = *state;
+
+        fixture->log = record_log_free(fixture->log);
+        place_done(&fixture->place);
+        return 0;
+}
+
+static void reopen(Fixture *fixture) {
+        fixture->log = record_log_free(fixture->log);
+        assert_int_equal(place_open(&fixture->place, &fixture->log, NULL), 0);
+}
+
+static void scan_once(Fixture *fixture, uint64_t ticket, RecordOutcome *ret) {
+        assert_int_equal(record_log_scan(fixture->log, &fixture->server.scan, ticket), 0);
+        place_wait(fixture->log, ret);
+        assert_int_equal(ret->ticket, ticket);
+        assert_int_equal(ret->error, 0);
+}
+
+static void test_a_scan_comes_back_as_one_record_per_chip_and_a_roll_up(void **state) {
+        Fixture *fixture = *state;
+        RecordOutcome outcome;
+
+        assert_int_equal(record_log_start(fixture->log, &fixture->server.scan.run, &fixture->server.scan.server, 1), 0);
+        place_wait(fixture->log, &outcome);
+        assert_int_equal(outcome.error, 0);
+        assert_int_equal(outcome.n_entries, 1);
+        assert_string_equal(outcome.entries[0].type, RECORD_TYPE_RUN_START);
+        record_outcome_done(&outcome);
+
+        scan_once(fixture, 2, &outcome);
+        assert_int_equal(outcome.n_entries, SERVER_CHIPS + 1);
+        for (size_t i = 0; i < outcome.n_entries; i++) {
+                assert_int_equal(outcome.entries[i].index, 1 + i);
+                assert_string_equal(outcome.entries[i].type, i < SERVER_CHIPS ? RECORD_TYPE_HEALTH : RECORD_TYPE_SUMMARY);
+                assert_int_equal(outcome.entries[i].result,
+                                 i == SERVER_BAD || i == SERVER_CHIPS ? RESULT_FAILED : RESULT_PASSED);
+        }
+        record_outcome_done(&outcome);
+        assert_int_equal(record_log_size(fixture->log), SERVER_CHIPS + 2);
+        assert_int_equal(record_log_next(fixture->log, &outcome), -EAGAIN);
+}
+
+static void test_every_exported_record_verifies_and_follows_the_one_before(void **state) {
+        Fixture *fixture = *state;
+        RecordKeyring *keyring = place_keyring(&fixture->place);
+        char previous[RECORD_ID_HEX + 64] = "";
+        RecordOutcome outcome;
+
+        assert_int_equal(record_log_start(fixture->log, &fixture->server.scan.run, &fixture->server.scan.server, 1), 0);
+        place_wait(fixture->log, &outcome);
+        record_outcome_done(&outcome);
+        scan_once(fixture, 2, &outcome);
+        for (uint64_t i = 0; i < record_log_size(fixture->log); i++) {
+                char *envelope = place_envelope(fixture->log, i);
+                RecordVerified verified;
+                RecordTrust trust;
+
+                assert_int_equal(record_verify(keyring, envelope, strlen(envelope), &trust, &verified), 0);
+                if (trust != RECORD_VERIFIED)
+                        fail_msg("record %u: %s", (unsigned) i, verified.reason);
+                assert_int_equal(verified.entry.index, i);
+                if (i > 0) {
+                        assert_string_equal(verified.entry.id, outcome.entries[i - 1].id);
+                        assert_non_null(strstr(verified.payload, previous));
+                }
+                (void) snprintf(previous, sizeof(previous), "\"previous\":{\"sha256\":\"%s\"}", verified.entry.id);
+                record_verified_done(&verified);
+                free(envelope);
+        }
+        record_outcome_done(&outcome);
+        (void) record_keyring_free(keyring);
+}
+
+static void test_the_newest_record_of_a_part_is_the_one_with_the_highest_index(void **state) {
+        Fixture *fixture = *state;
+        Location chip = server_location("us0-2/chip3"), server = server_location("us0-2"),
+                 other = server_location("us0-3/chip3");
+        RecordVerified verified;
+        RecordOutcome outcome;
+        RecordEntry entry;
+
+        assert_int_equal(record_log_newest(fixture->log, &chip, NULL, &entry), -ENOENT);
+        scan_once(fixture, 1, &outcome);
+        record_outcome_done(&outcome);
+        fixture->server.scan.run.plan = "production";
+        scan_once(fixture, 2, &outcome);
+        record_outcome_done(&outcome);
+        reopen(fixture);
+
+        assert_int_equal(record_log_newest(fixture->log, &chip, NULL, &entry), 0);
+        assert_int_equal(entry.index, SERVER_CHIPS + 1 + SERVER_BAD);
+        assert_string_equal(entry.plan, "production");
+        assert_int_equal(entry.result, RESULT_FAILED);
+        assert_true(location_equal(&entry.subject, &chip));
+        assert_int_equal(record_log_newest(fixture->log, &chip, "preflight", &entry), 0);
+        assert_int_equal(entry.index, SERVER_BAD);
+        assert_int_equal(record_log_newest(fixture->log, &server, "preflight", &entry), 0);
+        assert_int_equal(entry.index, SERVER_CHIPS);
+        assert_string_equal(entry.type, RECORD_TYPE_SUMMARY);
+        assert_int_equal(record_log_newest(fixture->log, &chip, "burnin", &entry), -ENOENT);
+        assert_int_equal(record_log_newest(fixture->log, &other, NULL, &entry), -ENOENT);
+
+        assert_int_equal(record_log_newest_verified(fixture->log, &chip, "preflight", &verified), 0);
+        assert_string_equal(verified.reason, "us0-2/chip3 systolic: systolic-pe at core5/pe17.93");
+        assert_int_equal(verified.entry.finished_usec, 1795252449500000);
+        record_verified_done(&verified);
+}
+
+static void test_a_run_without_its_end_is_found_again(void **state) {
+        Fixture *fixture = *state;
+        RecordOutcome outcome;
+        uint64_t cursor = 0;
+        RecordEntry entry;
+
+        for (unsigned i = 1; i <= 3; i++) {
+                fixture->server.run[35] = (char) ('0' + i);
+                assert_int_equal(record_log_start(fixture->log, &fixture->server.scan.run, &fixture->server.scan.server, i), 0);
+                place_wait(fixture->log, &outcome);
+                record_outcome_done(&outcome);
+        }
+        fixture->server.run[35] = '2';
+        scan_once(fixture, 4, &outcome);
+        record_outcome_done(&outcome);
+        reopen(fixture);
+
+        assert_int_equal(record_log_unfinished(fixture->log, &cursor, &entry), 0);
+        assert_int_equal(entry.index, 0);
+        assert_string_equal(entry.run, "01934a6e-5e00-7000-8000-000000000011");
+        assert_int_equal(record_log_unfinished(fixture->log, &cursor, &entry), 0);
+        assert_int_equal(entry.index, 2);
+        assert_int_equal(record_log_unfinished(fixture->log, &cursor, &entry), -ENOENT);
+}
+
+static void test_a_range_beyond_the_end_is_refused(void **state) {
+        Fixture *fixture = *state;
+        RecordOutcome outcome;
+        FILE *file = tmpfile();
+
+        assert_int_equal(record_log_export(fixture->log, 0, 1, fileno(file)), -ERANGE);
+        scan_once(fixture, 1, &outcome);
+        record_outcome_done(&outcome);
+        assert_int_equal(record_log_export(fixture->log, 0, UINT64_MAX, fileno(file)), SERVER_CHIPS + 1);
+        assert_int_equal(record_log_export(fixture->log, 10, 3, fileno(file)), 3);
+        assert_int_equal(record_log_export(fixture->log, 10, 0, fileno(file)), 0);
+        assert_int_equal(record_log_export(fixture->log, SERVER_CHIPS + 1, 1, fileno(file)), -ERANGE);
+        (void) fclose(file);
+}
+
+static void test_a_log_of_another_origin_or_key_is_refused(void **state) {
+        Fixture *fixture = *state;
+        RecordLog *other = NULL;
+        RecordOutcome outcome;
+        char *error = NULL, key[128];
+
+        assert_int_equal(place_open(&fixture->place, &other, NULL), -EBUSY);
+        scan_once(fixture, 1, &outcome);
+        record_outcome_done(&outcome);
+        fixture->log = record_log_free(fixture->log);
+
+        assert_int_equal(place_open_as(&fixture->place, "fleet.example/other", fixture->place.key, &other, &error), -EBADMSG);
+        assert_string_equal(error, "the log's origin is " PLACE_ORIGIN ", not fleet.example/other");
+        free(error);
+        (void) snprintf(key, sizeof(key), "%s/other.key", fixture->place.folder);
+        assert_int_equal(record_key_generate(key), 0);
+        assert_int_equal(place_open_as(&fixture->place, PLACE_ORIGIN, key, &other, &error), -EBADMSG);
+        assert_string_equal(error, "the last record, 16: is signed with another key");
+        free(error);
+        assert_int_equal(place_open_as(&fixture->place, "no good", fixture->place.key, &other, &error), -EINVAL);
+        assert_null(other);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_a_scan_comes_back_as_one_record_per_chip_and_a_roll_up, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_every_exported_record_verifies_and_follows_the_one_before, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_the_newest_record_of_a_part_is_the_one_with_the_highest_index, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_run_without_its_end_is_found_again, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_range_beyond_the_end_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_of_another_origin_or_key_is_refused, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
