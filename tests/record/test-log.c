@@ -158,7 +158,7 @@ static void test_a_run_without_its_end_is_found_again(void **state) {
 
         assert_int_equal(record_log_unfinished(fixture->log, &cursor, &entry), 0);
         assert_int_equal(entry.index, 0);
-        assert_string_equal(entry.run, "01934a6e-5e00-7000-8000-000000000011");
+        assert_string_equal(entry.run, "01934a6e-5e00-7000-8000-000000000001");
         assert_int_equal(record_log_unfinished(fixture->log, &cursor, &entry), 0);
         assert_int_equal(entry.index, 2);
         assert_int_equal(record_log_unfinished(fixture->log, &cursor, &entry), -ENOENT);
