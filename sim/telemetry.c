@@ -63,8 +63,8 @@ static const char *const counter_words[] = {
         NULL,
 };
 
-enum { KIND_ERRORS, KIND_STUCK, KIND_STALLED, KIND_OVERHEAT, KIND_COMPONENT };
-static const FaultKind faults[];
+enum { KIND_ERRORS, KIND_STUCK, KIND_STALLED, KIND_OVERHEAT, KIND_COMPONENT, KINDS };
+static const FaultKind faults[KINDS + 1];
 
 static int telemetry_init(void *state, Chip *chip, unsigned index) {
         Telemetry *telemetry = state;
@@ -303,7 +303,7 @@ static const YamlField component_fields[] = {
         {},
 };
 
-static const FaultKind faults[] = {
+static const FaultKind faults[KINDS + 1] = {
         [KIND_ERRORS] = {
                 .name = "ecc-errors", .summary = "memory errors that have been counted", .family = FAMILY_TELEMETRY,
                 .at = at_chip, .persistence = PERSISTENCE_PERMANENT, .parameters_bytes = sizeof(EccFault),
