@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What every verb of assayctl has: its options, a way to the daemon, and one way to print.
+ *
+ * A verb returns an exit status of checks/verdict.h. It prints its result on stdout and says on stderr what kept it from
+ * one.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <systemd/sd-bus.h>
+
+#include "checks/cleanup.h"
+#include "checks/verdict.h"
+
+typedef struct Options {
+        const char *host; /* --host: another machine, over ssh */
+        const char *bus;  /* --bus: "system" or an address */
+        bool json;
+        bool no_pager;
+        bool quiet;
+        bool strict;
+        bool chips;
+        bool no_wait;
+        bool npd;
+        bool payload;
+        const char *plan;
+        const char *key;
+        const char *output;
+        const char *challenge;
+        const char *unknown; /* --unknown=pass|fail */
+        bool has_seed;
+        uint64_t seed;
+        double budget_sec;     /* 0: the plan's */
+        uint64_t max_age_usec; /* UINT64_MAX: any */
+} Options;
+
+extern Options options;
+
+typedef struct Verb {
+        const char *name;
+        int min, max; /* arguments after the verb; max -1: any number */
+        const char *arguments;
+        const char *summary;
+        const char *options; /* names of the long options it takes beside the global ones, space-separated */
+        int (*run)(int argc, char **argv);
+} Verb;
+
+int verb_targets(int argc, char **argv);
+int verb_scan(int argc, char **argv);
+int verb_scans(int argc, char **argv);
+int verb_watch(int argc, char **argv);
+int verb_show(int argc, char **argv);
+int verb_cancel(int argc, char **argv);
+int verb_verdict(int argc, char **argv);
+int verb_gate(int argc, char **argv);
+int verb_records(int argc, char **argv);
+int verb_verify(int argc, char **argv);
+int verb_export(int argc, char **argv);
+int verb_plans(int argc, char **argv);
+int verb_explain(int argc, char **argv);
+int verb_log_level(int argc, char **argv);
+
+/* Prints "assayctl: …" on stderr and returns STATUS. */
+int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What a bus call's failure means: 64 for what was asked, 69 for no daemon, 77 for not allowed, else 2. */
+int complain_bus(const sd_bus_error *error, int r, const char *what);
+
+/* A number without sign or trailing text. -EINVAL. */
+int parse_u64(const char *text, uint64_t *ret);

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "cli/call.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/assayctl.h"
+#include "daemon/names.h"
+
+#define RECORDS_BYTES_MAX ((size_t) 1 << 30)
+
+/* The same map as the daemon's: r is the errno on either side. */
+static const sd_bus_error_map errors[] = {
+        SD_BUS_ERROR_MAP(ASSAY_ERROR_NO_SUCH_TARGET, ENOENT),
+        SD_BUS_ERROR_MAP(ASSAY_ERROR_NO_SUCH_PLAN, ENOENT),
+        SD_BUS_ERROR_MAP(ASSAY_ERROR_BAD_PLAN, EBADMSG),
+        SD_BUS_ERROR_MAP(ASSAY_ERROR_NO_SUCH_SCAN, ESRCH),
+        SD_BUS_ERROR_MAP(ASSAY_ERROR_SCAN_FINISHED, ESTALE),
+        SD_BUS_ERROR_MAP(ASSAY_ERROR_TOO_MANY_SCANS, EDQUOT),
+        SD_BUS_ERROR_MAP(ASSAY_ERROR_OCCUPIED, EBUSY),
+        SD_BUS_ERROR_MAP(ASSAY_ERROR_NO_SUCH_RECORD, ERANGE),
+        SD_BUS_ERROR_MAP(ASSAY_ERROR_STORE, EIO),
+        SD_BUS_ERROR_MAP_END,
+};
+
+static const struct {
+        const char *name;
+        int status;
+} statuses[] = {
+        { ASSAY_ERROR_NO_SUCH_TARGET,                             STATUS_USAGE         },
+        { ASSAY_ERROR_NO_SUCH_PLAN,                               STATUS_USAGE         },
+        { ASSAY_ERROR_BAD_PLAN,                                   STATUS_USAGE         },
+        { ASSAY_ERROR_NO_SUCH_SCAN,                               STATUS_USAGE         },
+        { ASSAY_ERROR_SCAN_FINISHED,                              STATUS_USAGE         },
+        { ASSAY_ERROR_NO_SUCH_RECORD,                             STATUS_USAGE         },
+        { SD_BUS_ERROR_INVALID_ARGS,                              STATUS_USAGE         },
+        { SD_BUS_ERROR_ACCESS_DENIED,                             STATUS_NOT_PERMITTED },
+        { SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED,        STATUS_NOT_PERMITTED },
+        { SD_BUS_ERROR_SERVICE_UNKNOWN,                           STATUS_UNREACHABLE   },
+        { SD_BUS_ERROR_NAME_HAS_NO_OWNER,                         STATUS_UNREACHABLE   },
+        { SD_BUS_ERROR_NO_REPLY,                                  STATUS_UNREACHABLE   },
+        { SD_BUS_ERROR_DISCONNECTED,                              STATUS_UNREACHABLE   },
+        { "org.freedesktop.DBus.Error.Spawn.ChildExited",         STATUS_UNREACHABLE   },
+        { "org.freedesktop.DBus.Error.Spawn.ExecFailed",          STATUS_UNREACHABLE   },
+};
+
+int complain_bus(const sd_bus_error *error, int r, const char *what) {
+        int status = STATUS_CANNOT_TELL;
+
+        for (size_t i = 0; i < ELEMENTS(statuses); i++)
+                if (sd_bus_error_has_name(error, statuses[i].name))
+                        status = statuses[i].status;
+        if (!sd_bus_error_is_set(error) && (r == -ECONNRESET || r == -ENOTCONN || r == -ECONNREFUSED))
+                status = STATUS_UNREACHABLE;
+
+        if (status == STATUS_UNREACHABLE)
+                return complain(status, "%s: assayd does not answer on this bus", what);
+        return complain(status, "%s: %s", what, error && error->message ? error->message : strerror(-r));
+}
+
+int call_connect(sd_bus **ret) {
+        _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+        int r;
+
+        (void) sd_bus_error_add_map(errors);
+
+        if (options.host)
+                r = sd_bus_open_system_remote(&bus, options.host);
+        else if (strcmp(options.bus, "system") == 0)
+                r = sd_bus_open_system(&bus);
+        else {
+                r = sd_bus_new(&bus);
+                if (r >= 0)
+                        r = sd_bus_set_address(bus, options.bus);
+                if (r >= 0)
+                        r = sd_bus_set_bus_client(bus, true);
+                if (r >= 0)
+                        r = sd_bus_negotiate_fds(bus, true);
+                if (r >= 0)
+                        r = sd_bus_start(bus);
+        }
+        if (r < 0)
+                return complain(STATUS_UNREACHABLE, "could not reach the bus%s%s: %s", options.host ? " of " : "",
+                                options.host ?: "", strerror(-r));
+
+        (void) sd_bus_set_allow_interactive_authorization(bus, true);
+        *ret = TAKE_PTR(bus);
+        return 0;
+}
+
+int call_manager(sd_bus *bus, const char *method, sd_bus_error *error, sd_bus_message **ret, const char *signature, ...) {
+        va_list arguments;
+        int r;
+
+        va_start(arguments, signature);
+        r = sd_bus_call_methodv(bus, ASSAY_BUS_NAME, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, method, error, ret,
+                                signature, arguments);
+        va_end(arguments);
+        return r;
+}
+
+/* The whole of a memfd from offset 0, whatever its shared offset is. */
+static int read_all(int fd, char **ret, size_t *ret_n) {
+        _cleanup_free_ char *text = NULL;
+        struct stat st;
+        size_t n = 0;
+
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (st.st_size < 0 || (size_t) st.st_size > RECORDS_BYTES_MAX)
+                return -EFBIG;
+
+        text = malloc((size_t) st.st_size + 1);
+        if (!text)
+                return -ENOMEM;
+
+        while (n < (size_t) st.st_size) {
+                ssize_t k = pread(fd, text + n, (size_t) st.st_size - n, (off_t) n);
+
+                if (k < 0 && errno == EINTR)
+                        continue;
+                if (k < 0)
+                        return -errno;
+                if (k == 0)
+                        break;
+                n += (size_t) k;
+        }
+
+        text[n] = '\0';
+        *ret = TAKE_PTR(text);
+        *ret_n = n;
+        return 0;
+}
+
+int call_records(sd_bus *bus, uint64_t first, uint64_t count, sd_bus_error *error, char **ret, size_t *ret_n) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        int fd, r;
+
+        r = call_manager(bus, "OpenRecords", error, &reply, "ttt", first, count, (uint64_t) 0);
+        if (r < 0)
+                return r;
+
+        r = sd_bus_message_read(reply, "h", &fd);
+        if (r < 0)
+                return r;
+
+        return read_all(fd, ret, ret_n);
+}
+
+int call_keyring(sd_bus *bus, RecordKeyring **ret) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_free_ char *pem = NULL;
+        int r;
+
+        if (options.key) {
+                r = record_keyring_load(options.key, ret);
+                if (r < 0)
+                        return complain(STATUS_USAGE, "%s: no public key in PEM form there: %s", options.key, strerror(-r));
+                return 0;
+        }
+
+        r = sd_bus_get_property_string(bus, ASSAY_BUS_NAME, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "PublicKey",
+                                       &error, &pem);
+        if (r < 0)
+                return complain_bus(&error, r, "could not read the daemon's public key");
+
+        r = record_keyring_parse(pem, strlen(pem), ret);
+        if (r < 0)
+                return complain(STATUS_CANNOT_TELL, "the daemon's public key cannot be read: %s", strerror(-r));
+        return 0;
+}
+
+int call_verified(sd_bus *bus, const RecordKeyring *keyring, uint64_t index, RecordTrust *ret_trust, RecordVerified *ret) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_free_ char *line = NULL;
+        size_t n;
+        int r;
+
+        r = call_records(bus, index, 1, &error, &line, &n);
+        if (r < 0)
+                return complain_bus(&error, r, "could not read the record");
+        if (n > 0 && line[n - 1] == '\n')
+                n--;
+
+        r = record_verify(keyring, line, n, ret_trust, ret);
+        if (r < 0)
+                return complain(STATUS_CANNOT_TELL, "could not verify record %lu: %s", (unsigned long) index, strerror(-r));
+        /* A daemon that answers with another record than the one asked for is not to be believed. */
+        if (*ret_trust == RECORD_VERIFIED && ret->entry.index != index) {
+                record_verified_done(ret);
+                *ret_trust = RECORD_REFUSED;
+        }
+        return 0;
+}

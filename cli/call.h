@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Calls to the daemon. */
+
+#include <systemd/sd-bus.h>
+
+#include "daemon/record/record.h"
+
+/* Opens the bus that --host and --bus name. Returns 0, or says why not and returns an exit status. */
+int call_connect(sd_bus **ret);
+
+/* Calls a method of the manager. SIGNATURE and what follows are its arguments. Negative errno with ERROR filled in. */
+int call_manager(sd_bus *bus, const char *method, sd_bus_error *error, sd_bus_message **ret, const char *signature, ...);
+
+/* Records FIRST … FIRST+COUNT-1 as JSON lines, malloc'd and zero-terminated. */
+int call_records(sd_bus *bus, uint64_t first, uint64_t count, sd_bus_error *error, char **ret, size_t *ret_n);
+
+/* The keys to verify with: those of --key, else the one the daemon names. Returns 0 or an exit status, having complained. */
+int call_keyring(sd_bus *bus, RecordKeyring **ret);
+
+/* One record by index, fetched and judged. Returns 0, or an exit status, having complained. */
+int call_verified(sd_bus *bus, const RecordKeyring *keyring, uint64_t index, RecordTrust *ret_trust, RecordVerified *ret);

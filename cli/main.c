@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * assayctl
+ *
+ * One verb table; every verb is a file of its own.
+ */
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/assayctl.h"
+#include "cli/pager.h"
+
+Options options = { .bus = "system", .max_age_usec = UINT64_MAX };
+
+static const Verb verbs[] = {
+        { "targets",   0, 0,  "",             "List servers (and chips) with state and newest verdict",  "chips",                             verb_targets   },
+        { "scan",      1, -1, "TARGET…",      "Scan servers, chips or an UltraServer and show the verdicts", "plan seed challenge budget no-wait", verb_scan      },
+        { "scans",     0, 0,  "",             "List scans of this run of the daemon",                    "",                                  verb_scans     },
+        { "watch",     0, 0,  "",             "Print every record as it is signed",                      "",                                  verb_watch     },
+        { "show",      1, 1,  "SCAN",         "Show a scan and its verdicts",                            "",                                  verb_show      },
+        { "cancel",    1, 1,  "SCAN",         "Cancel a scan",                                           "",                                  verb_cancel    },
+        { "verdict",   1, 1,  "TARGET",       "Show the newest verdict on a server or chip",             "plan max-age",                      verb_verdict   },
+        { "gate",      1, 1,  "TARGET",       "For hooks: 0 fit, 1 not fit, 2 unknown, one line of reason", "plan max-age key npd unknown",   verb_gate      },
+        { "records",   0, 2,  "[FIRST [COUNT]]", "List signed records",                                  "",                                  verb_records   },
+        { "verify",    1, -1, "INDEX|FILE…",  "Verify records, from the daemon or offline from files",   "key payload",                       verb_verify    },
+        { "export",    1, 2,  "FIRST [COUNT]", "Write records as JSON lines",                            "output",                            verb_export    },
+        { "plans",     0, 1,  "[PLAN]",       "List plans, or show one",                                 "",                                  verb_plans     },
+        { "explain",   1, 1,  "CODE|INDEX",   "Explain a finding code, or the findings of a record",     "key",                               verb_explain   },
+        { "log-level", 0, 1,  "[LEVEL]",      "Show or set the daemon's log level",                      "",                                  verb_log_level },
+        {},
+};
+
+enum {
+        OPTION_HELP = 0x100,
+        OPTION_VERSION,
+        OPTION_HOST,
+        OPTION_BUS,
+        OPTION_JSON,
+        OPTION_NO_PAGER,
+        OPTION_QUIET,
+        OPTION_STRICT,
+        _OPTION_GLOBAL_END,
+        OPTION_CHIPS,
+        OPTION_NO_WAIT,
+        OPTION_NPD,
+        OPTION_PAYLOAD,
+        OPTION_PLAN,
+        OPTION_KEY,
+        OPTION_OUTPUT,
+        OPTION_CHALLENGE,
+        OPTION_UNKNOWN,
+        OPTION_SEED,
+        OPTION_BUDGET,
+        OPTION_MAX_AGE,
+};
+
+static const struct option long_options[] = {
+        { "help",      no_argument,       NULL, OPTION_HELP      },
+        { "version",   no_argument,       NULL, OPTION_VERSION   },
+        { "host",      required_argument, NULL, OPTION_HOST      },
+        { "bus",       required_argument, NULL, OPTION_BUS       },
+        { "json",      no_argument,       NULL, OPTION_JSON      },
+        { "no-pager",  no_argument,       NULL, OPTION_NO_PAGER  },
+        { "quiet",     no_argument,       NULL, OPTION_QUIET     },
+        { "strict",    no_argument,       NULL, OPTION_STRICT    },
+        { "chips",     no_argument,       NULL, OPTION_CHIPS     },
+        { "no-wait",   no_argument,       NULL, OPTION_NO_WAIT   },
+        { "npd",       no_argument,       NULL, OPTION_NPD       },
+        { "payload",   no_argument,       NULL, OPTION_PAYLOAD   },
+        { "plan",      required_argument, NULL, OPTION_PLAN      },
+        { "key",       required_argument, NULL, OPTION_KEY       },
+        { "output",    required_argument, NULL, OPTION_OUTPUT    },
+        { "challenge", required_argument, NULL, OPTION_CHALLENGE },
+        { "unknown",   required_argument, NULL, OPTION_UNKNOWN   },
+        { "seed",      required_argument, NULL, OPTION_SEED      },
+        { "budget",    required_argument, NULL, OPTION_BUDGET    },
+        { "max-age",   required_argument, NULL, OPTION_MAX_AGE   },
+        {},
+};
+
+int complain(int status, const char *format, ...) {
+        va_list arguments;
+
+        fputs("assayctl: ", stderr);
+        va_start(arguments, format);
+        vfprintf(stderr, format, arguments);
+        va_end(arguments);
+        fputc('\n', stderr);
+        return status;
+}
+
+int parse_u64(const char *text, uint64_t *ret) {
+        unsigned long long value;
+        char *end;
+
+        if (text[0] < '0' || text[0] > '9')
+                return -EINVAL;
+
+        errno = 0;
+        value = strtoull(text, &end, 0);
+        if (errno != 0 || *end)
+                return -EINVAL;
+
+        *ret = value;
+        return 0;
+}
+
+/* "90", "90s", "15min", "12h", "7d": for --max-age. */
+static int parse_age(const char *text, uint64_t *ret_usec) {
+        static const struct {
+                const char *suffix;
+                double sec;
+        } units[] = { { "", 1 }, { "s", 1 }, { "min", 60 }, { "h", 3600 }, { "d", 86400 } };
+        double value;
+        char *end;
+
+        errno = 0;
+        value = strtod(text, &end);
+        if (end == text || errno != 0 || !(value >= 0) || value > 1e9)
+                return -EINVAL;
+
+        for (size_t i = 0; i < ELEMENTS(units); i++)
+                if (strcmp(end, units[i].suffix) == 0) {
+                        *ret_usec = (uint64_t) (value * units[i].sec * 1e6);
+                        return 0;
+                }
+
+        return -EINVAL;
+}
+
+static int parse_budget(const char *text, double *ret) {
+        char *end;
+
+        errno = 0;
+        *ret = strtod(text, &end);
+        return end == text || *end || errno != 0 || !(*ret > 0) || *ret > 1e6 ? -EINVAL : 0;
+}
+
+static void print_help(void) {
+        printf("assayctl [OPTIONS] VERB …\n\n"
+               "Asks assayd: may this server carry work, and can you prove it?\n\n"
+               "Verbs:\n");
+        for (const Verb *verb = verbs; verb->name; verb++)
+                printf("  %-9s %-16s %s\n", verb->name, verb->arguments, verb->summary);
+        printf("\nOptions of every verb:\n"
+               "  --json             machine-readable output\n"
+               "  --host [USER@]HOST talk to the daemon of another machine over ssh\n"
+               "  --bus ADDRESS      a bus other than the system's\n"
+               "  --no-pager         do not pipe long output into a pager\n"
+               "  --quiet            say only what cannot be left out\n"
+               "  --strict           WARNED counts as failed\n"
+               "  --help --version\n\n"
+               "Options of some verbs:\n"
+               "  --plan NAME        scan, verdict, gate: the plan (scan: preflight by default)\n"
+               "  --seed N           scan: repeat the random choices of an earlier scan\n"
+               "  --challenge B64    scan: bytes of yours to be signed into the records\n"
+               "  --budget SEC       scan: less device time than the plan allows\n"
+               "  --no-wait          scan: print the scan's number and leave\n"
+               "  --chips            targets: list chips too\n"
+               "  --max-age AGE      verdict, gate: older is unknown (90s, 15min, 12h, 7d)\n"
+               "  --unknown WORD     gate: what unknown means to this hook, pass or fail\n"
+               "  --npd              gate: node-problem-detector: codes 0 1 2, at most 80 bytes\n"
+               "  --key FILE         gate, verify, explain: public keys (PEM) to trust\n"
+               "  --payload          verify: print the signed statement after it has verified\n"
+               "  --output FILE      export: instead of stdout\n\n"
+               "Exit status: 0 PASSED or WARNED, 1 FAILED, 2 cannot tell, 3 refused (does not verify),\n"
+               "64 usage or bad input, 69 daemon not reachable, 77 not permitted.\n");
+}
+
+static int apply(int option, const char *value) {
+        switch (option) {
+        case OPTION_HOST: options.host = value; return 0;
+        case OPTION_BUS: options.bus = value; return 0;
+        case OPTION_JSON: options.json = true; return 0;
+        case OPTION_NO_PAGER: options.no_pager = true; return 0;
+        case OPTION_QUIET: options.quiet = true; return 0;
+        case OPTION_STRICT: options.strict = true; return 0;
+        case OPTION_CHIPS: options.chips = true; return 0;
+        case OPTION_NO_WAIT: options.no_wait = true; return 0;
+        case OPTION_NPD: options.npd = true; return 0;
+        case OPTION_PAYLOAD: options.payload = true; return 0;
+        case OPTION_PLAN: options.plan = value; return 0;
+        case OPTION_KEY: options.key = value; return 0;
+        case OPTION_OUTPUT: options.output = value; return 0;
+        case OPTION_CHALLENGE: options.challenge = value; return 0;
+        case OPTION_UNKNOWN: options.unknown = value; return strcmp(value, "pass") == 0 || strcmp(value, "fail") == 0 ? 0 : -EINVAL;
+        case OPTION_SEED: options.has_seed = true; return parse_u64(value, &options.seed);
+        case OPTION_BUDGET: return parse_budget(value, &options.budget_sec);
+        case OPTION_MAX_AGE: return parse_age(value, &options.max_age_usec);
+        default: return -EINVAL;
+        }
+}
+
+static const char *option_name(int option) {
+        for (const struct option *o = long_options; o->name; o++)
+                if (o->val == option)
+                        return o->name;
+
+        return "?";
+}
+
+/* Whether the word NAME stands in the space-separated LIST. */
+static bool takes(const char *list, const char *name) {
+        size_t n = strlen(name);
+
+        for (const char *p = list; (p = strstr(p, name)); p += n)
+                if ((p == list || p[-1] == ' ') && (p[n] == ' ' || !p[n]))
+                        return true;
+
+        return false;
+}
+
+/* Returns -1 to go on, or an exit status. */
+static int parse_options(int argc, char **argv, unsigned *ret_given) {
+        int option;
+
+        while ((option = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
+                if (option == 'h' || option == OPTION_HELP) {
+                        print_help();
+                        return STATUS_PASSED;
+                }
+                if (option == OPTION_VERSION) {
+                        puts("assayctl " ASSAY_VERSION);
+                        return STATUS_PASSED;
+                }
+                if (option == '?')
+                        return STATUS_USAGE; /* getopt has complained */
+                if (apply(option, optarg) < 0)
+                        return complain(STATUS_USAGE, "--%s does not take '%s'", option_name(option), optarg);
+                if (option > _OPTION_GLOBAL_END)
+                        *ret_given |= 1u << (option - _OPTION_GLOBAL_END);
+        }
+
+        return -1;
+}
+
+static int refuse_options(const Verb *verb, unsigned given) {
+        for (const struct option *o = long_options; o->name; o++)
+                if (o->val > _OPTION_GLOBAL_END && (given & 1u << (o->val - _OPTION_GLOBAL_END)) &&
+                    !takes(verb->options, o->name))
+                        return complain(STATUS_USAGE, "%s takes no --%s", verb->name, o->name);
+
+        return 0;
+}
+
+int main(int argc, char **argv) {
+        unsigned given = 0;
+        int status;
+
+        status = parse_options(argc, argv, &given);
+        if (status >= 0)
+                return status;
+        if (optind >= argc) {
+                print_help();
+                return STATUS_USAGE;
+        }
+
+        for (const Verb *verb = verbs; verb->name; verb++) {
+                int n = argc - optind - 1;
+
+                if (strcmp(verb->name, argv[optind]) != 0)
+                        continue;
+                if (n < verb->min || (verb->max >= 0 && n > verb->max))
+                        return complain(STATUS_USAGE, "usage: assayctl %s %s", verb->name, verb->arguments);
+                if (refuse_options(verb, given) != 0)
+                        return STATUS_USAGE;
+
+                status = verb->run(n, argv + optind + 1);
+                pager_close();
+                return fflush(stdout) != 0 || ferror(stdout) ? complain(STATUS_CANNOT_TELL, "could not write: %m") : status;
+        }
+
+        return complain(STATUS_USAGE, "no verb is called '%s'; see assayctl --help", argv[optind]);
+}

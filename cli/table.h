@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A table on stdout by libsmartcols, or the same rows as a JSON array with --json. Columns that are too wide are wrapped
+ * on a terminal and left whole elsewhere.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct Table Table;
+
+typedef struct TableColumn {
+        const char *heading; /* NULL ends the list */
+        const char *key;     /* in JSON */
+        bool number;         /* right-aligned; a JSON number */
+        bool wrap;
+} TableColumn;
+
+int table_new(const TableColumn *columns, Table **ret);
+/* One text per column; NULL is an empty cell. Copied. */
+int table_row(Table *table, const char *const *cells);
+size_t table_rows(const Table *table);
+/* Prints with a final newline. Returns 0 or a negative errno. */
+int table_print(Table *table);
+Table *table_free(Table *table);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <stdio.h>
+
+#include "cli/assayctl.h"
+#include "cli/call.h"
+#include "daemon/names.h"
+
+#define LOG_CONTROL_PATH      "/org/freedesktop/LogControl1"
+#define LOG_CONTROL_INTERFACE "org.freedesktop.LogControl1"
+
+int verb_log_level(int argc, char **argv) {
+        _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_free_ char *level = NULL;
+        int r;
+
+        r = call_connect(&bus);
+        if (r != 0)
+                return r;
+
+        if (argc > 0)
+                r = sd_bus_set_property(bus, ASSAY_BUS_NAME, LOG_CONTROL_PATH, LOG_CONTROL_INTERFACE, "LogLevel", &error, "s", argv[0]);
+        else
+                r = sd_bus_get_property_string(bus, ASSAY_BUS_NAME, LOG_CONTROL_PATH, LOG_CONTROL_INTERFACE, "LogLevel", &error, &level);
+        if (r < 0)
+                return complain_bus(&error, r, "log level");
+
+        if (level)
+                printf(options.json ? "{\"level\": \"%s\"}\n" : "%s\n", level);
+        return STATUS_PASSED;
+}

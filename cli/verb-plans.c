@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks/plan.h"
+#include "cli/assayctl.h"
+#include "cli/pager.h"
+#include "cli/table.h"
+
+#define PLANS_MAX 256
+
+DEFINE_CLEANUP(Table *, table_free);
+
+static int compare(const void *a, const void *b) {
+        return strcmp(a, b);
+}
+
+/* The names of all plans of all folders, each once, sorted. */
+static size_t names(char (*ret)[PLAN_NAME_MAX]) {
+        _cleanup_free_ char *folders = strdup(plan_folders());
+        size_t n = 0;
+
+        for (char *save = NULL, *folder = folders ? strtok_r(folders, ":", &save) : NULL; folder; folder = strtok_r(NULL, ":", &save)) {
+                DIR *dir = opendir(folder);
+                struct dirent *entry;
+
+                while (dir && n < PLANS_MAX && (entry = readdir(dir))) {
+                        size_t length = strlen(entry->d_name);
+                        bool seen = false;
+
+                        if (length <= 5 || length - 5 >= PLAN_NAME_MAX || strcmp(entry->d_name + length - 5, ".yaml") != 0)
+                                continue;
+                        memcpy(ret[n], entry->d_name, length - 5);
+                        ret[n][length - 5] = '\0';
+                        for (size_t i = 0; i < n; i++)
+                                seen = seen || strcmp(ret[i], ret[n]) == 0;
+                        n += !seen;
+                }
+                if (dir)
+                        closedir(dir);
+        }
+
+        qsort(ret, n, sizeof(*ret), compare);
+        return n;
+}
+
+static int load(const char *name, Plan **ret) {
+        _cleanup_free_ char *wrong = NULL;
+        int r;
+
+        r = plan_find(plan_folders(), name, ret, &wrong);
+        if (r == -ENOENT && !wrong)
+                return complain(STATUS_USAGE, "no plan is called '%s' in %s", name, plan_folders());
+        if (r < 0)
+                return complain(STATUS_USAGE, "%s", wrong ?: strerror(-r));
+        return 0;
+}
+
+static int list(void) {
+        static const TableColumn columns[] = {
+                { "PLAN",    "plan",    false, false },
+                { "STAGE",   "stage",   false, false },
+                { "STEPS",   "steps",   true,  false },
+                { "SUMMARY", "summary", false, false },
+                {},
+        };
+        _cleanup_free_ char (*found)[PLAN_NAME_MAX] = calloc(PLANS_MAX + 1, sizeof(*found));
+        _cleanup_(table_freep) Table *table = NULL;
+        int r, status = STATUS_PASSED;
+        size_t n;
+
+        if (!found || table_new(columns, &table) < 0)
+                return complain(STATUS_CANNOT_TELL, "out of memory");
+
+        n = names(found);
+        for (size_t i = 0; i < n; i++) {
+                _cleanup_(plan_freep) Plan *plan = NULL;
+                char steps[24];
+
+                r = load(found[i], &plan);
+                if (r != 0) {
+                        status = r;
+                        continue;
+                }
+                snprintf(steps, sizeof(steps), "%zu", plan->n_steps);
+                (void) table_row(table, (const char *[]) { plan->name, stage_to_string(plan->stage), steps, plan->summary });
+        }
+
+        r = table_print(table);
+        return r < 0 ? complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r)) : status;
+}
+
+static int show(const char *name) {
+        _cleanup_(plan_freep) Plan *plan = NULL;
+        int r;
+
+        r = load(name, &plan);
+        if (r != 0)
+                return r;
+
+        if (options.json) {
+                _cleanup_(json_decrefp) json_t *steps = json_array(), *promises = json_object();
+
+                for (size_t i = 0; i < plan->n_steps; i++)
+                        (void) json_array_append_new(steps, json_pack("{s:s, s:s, s:b}", "name", plan->steps[i].name, "check",
+                                                                      plan->steps[i].check->name, "required", plan->steps[i].required));
+                for (size_t i = 0; i < plan->n_promises; i++)
+                        (void) json_object_set_new(promises, plan->promises[i].measurement, json_real(plan->promises[i].value));
+
+                _cleanup_(json_decrefp) json_t *object =
+                                json_pack("{s:s, s:s, s:s, s:f, s:O, s:O}", "plan", plan->name, "summary", plan->summary, "stage",
+                                          stage_to_string(plan->stage), "budget_sec", plan->budget_sec, "steps", steps, "coverage", promises);
+                (void) json_dumpf(object, stdout, JSON_INDENT(2));
+                putchar('\n');
+                return STATUS_PASSED;
+        }
+
+        pager_open();
+        fwrite(plan->text, 1, plan->n_text, stdout);
+        return STATUS_PASSED;
+}
+
+int verb_plans(int argc, char **argv) {
+        return argc == 0 ? list() : show(argv[0]);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/assayctl.h"
+#include "cli/call.h"
+#include "cli/pager.h"
+#include "cli/table.h"
+
+DEFINE_CLEANUP(Table *, table_free);
+
+int verb_scans(int argc, char **argv) {
+        static const TableColumn columns[] = {
+                { "SCAN",   "scan",   true,  false },
+                { "PLAN",   "plan",   false, false },
+                { "STATE",  "state",  false, false },
+                { "RESULT", "result", false, false },
+                {},
+        };
+        _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        _cleanup_(table_freep) Table *table = NULL;
+        const char *plan, *state, *result, *path;
+        uint64_t id;
+        int r;
+
+        r = call_connect(&bus);
+        if (r != 0)
+                return r;
+        r = call_manager(bus, "ListScans", &error, &reply, "t", (uint64_t) 0);
+        if (r < 0)
+                return complain_bus(&error, r, "could not list scans");
+
+        r = table_new(columns, &table);
+        if (r >= 0)
+                r = sd_bus_message_enter_container(reply, 'a', "(tssso)");
+        while (r >= 0 && (r = sd_bus_message_read(reply, "(tssso)", &id, &plan, &state, &result, &path)) > 0) {
+                char number[24];
+
+                snprintf(number, sizeof(number), "%" PRIu64, id);
+                r = table_row(table, (const char *[]) { number, plan, state, result });
+        }
+        if (r < 0)
+                return complain(STATUS_CANNOT_TELL, "could not list scans: %s", strerror(-r));
+
+        pager_open();
+        r = table_print(table);
+        return r < 0 ? complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r)) : STATUS_PASSED;
+}

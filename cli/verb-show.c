@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/assayctl.h"
+#include "cli/call.h"
+#include "cli/pager.h"
+#include "cli/scan-path.h"
+#include "cli/verdicts.h"
+#include "daemon/names.h"
+
+int verb_show(int argc, char **argv) {
+        _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_free_ char *path = NULL, *state = NULL, *plan = NULL;
+        uint32_t percent = 0;
+        int r;
+
+        r = call_connect(&bus);
+        if (r != 0)
+                return r;
+        r = scan_path(bus, argv[0], &path);
+        if (r != 0)
+                return r;
+
+        r = sd_bus_get_property_string(bus, ASSAY_BUS_NAME, path, ASSAY_SCAN_INTERFACE, "State", &error, &state);
+        if (r >= 0)
+                r = sd_bus_get_property_string(bus, ASSAY_BUS_NAME, path, ASSAY_SCAN_INTERFACE, "Plan", &error, &plan);
+        if (r >= 0)
+                r = sd_bus_get_property_trivial(bus, ASSAY_BUS_NAME, path, ASSAY_SCAN_INTERFACE, "Progress", &error, 'u', &percent);
+        if (r < 0)
+                return complain_bus(&error, r, "could not read the scan");
+
+        if (strcmp(state, ASSAY_STATE_FINISHED) == 0) {
+                pager_open();
+                return verdicts_print(bus, path);
+        }
+
+        if (options.json)
+                printf("{\"scan\": \"%s\", \"state\": \"%s\", \"plan\": \"%s\", \"progress\": %" PRIu32 "}\n", argv[0], state, plan, percent);
+        else
+                printf("Scan %s (%s): %s, %" PRIu32 " %%\n", argv[0], plan, state, percent);
+        return STATUS_PASSED;
+}

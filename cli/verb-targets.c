@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <string.h>
+
+#include "cli/assayctl.h"
+#include "cli/call.h"
+#include "cli/pager.h"
+#include "cli/table.h"
+
+#define TARGETS_WITH_CHIPS 1u
+
+DEFINE_CLEANUP(Table *, table_free);
+
+int verb_targets(int argc, char **argv) {
+        static const TableColumn columns[] = {
+                { "TARGET",  "target",  false, false },
+                { "MODEL",   "model",   false, false },
+                { "STATE",   "state",   false, false },
+                { "VERDICT", "verdict", false, false },
+                {},
+        };
+        _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        _cleanup_(table_freep) Table *table = NULL;
+        const char *cells[4];
+        int r;
+
+        r = call_connect(&bus);
+        if (r != 0)
+                return r;
+
+        r = call_manager(bus, "ListTargets", &error, &reply, "t", (uint64_t) (options.chips ? TARGETS_WITH_CHIPS : 0));
+        if (r < 0)
+                return complain_bus(&error, r, "could not list targets");
+
+        r = table_new(columns, &table);
+        if (r >= 0)
+                r = sd_bus_message_enter_container(reply, 'a', "(ssss)");
+        while (r >= 0 && (r = sd_bus_message_read(reply, "(ssss)", &cells[0], &cells[1], &cells[2], &cells[3])) > 0)
+                r = table_row(table, cells);
+        if (r < 0)
+                return complain(STATUS_CANNOT_TELL, "could not list targets: %s", strerror(-r));
+
+        pager_open();
+        r = table_print(table);
+        return r < 0 ? complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r)) : STATUS_PASSED;
+}

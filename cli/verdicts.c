@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "cli/verdicts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "checks/catalogue.h"
+#include "cli/assayctl.h"
+#include "cli/call.h"
+#include "cli/pager.h"
+#include "cli/table.h"
+#include "cli/view.h"
+#include "daemon/names.h"
+
+#define RECORDS_MAX 4096
+
+typedef struct Verdicts {
+        size_t n;
+        View *views[RECORDS_MAX];
+        size_t counts[_RESULT_MAX];
+        Result result;
+} Verdicts;
+
+static Verdicts *verdicts_free(Verdicts *verdicts) {
+        if (!verdicts)
+                return NULL;
+
+        for (size_t i = 0; i < verdicts->n; i++)
+                (void) view_free(verdicts->views[i]);
+        free(verdicts);
+        return NULL;
+}
+
+DEFINE_CLEANUP(Verdicts *, verdicts_free);
+DEFINE_CLEANUP(Table *, table_free);
+
+static bool is_health(const View *view) {
+        return strcmp(view->type, RECORD_TYPE_HEALTH) == 0;
+}
+
+/* Fetches and verifies every record of the scan; what does not verify is not shown. */
+static int collect(sd_bus *bus, const uint64_t *indices, size_t n, Verdicts *verdicts) {
+        _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
+        int r;
+
+        r = call_keyring(bus, &keyring);
+        if (r != 0)
+                return r;
+
+        for (size_t i = 0; i < n && verdicts->n < RECORDS_MAX; i++) {
+                _cleanup_(record_verified_done) RecordVerified verified = {};
+                RecordTrust trust;
+
+                r = call_verified(bus, keyring, indices[i], &trust, &verified);
+                if (r != 0)
+                        return r;
+                if (trust != RECORD_VERIFIED)
+                        return complain(trust == RECORD_UNKNOWN_KEY ? STATUS_CANNOT_TELL : STATUS_REFUSED,
+                                        "record %" PRIu64 " does not verify", indices[i]);
+                r = view_new(verified.payload, verified.n_payload, &verdicts->views[verdicts->n]);
+                if (r < 0)
+                        return complain(STATUS_CANNOT_TELL, "record %" PRIu64 " cannot be read: %s", indices[i], strerror(-r));
+                if (is_health(verdicts->views[verdicts->n]))
+                        verdicts->counts[verdicts->views[verdicts->n]->result]++;
+                verdicts->n++;
+        }
+
+        return 0;
+}
+
+static int add_rows(Table *table, const View *view) {
+        const char *result = result_to_string(view->result);
+        char what[128];
+        int r;
+
+        for (size_t i = 0; i < view->n_findings; i++) {
+                const ViewFinding *f = &view->findings[i];
+                const char *shown = strncmp(f->where, view->where, strlen(view->where)) == 0 && f->where[strlen(view->where)] == '/' ?
+                                f->where + strlen(view->where) + 1 : f->where;
+
+                r = table_row(table, (const char *[]) { view->where, result, f->code, options.json ? f->where : shown, f->message,
+                                                        view_action(f->code, f->replaceable, what, sizeof(what)) });
+                if (r < 0)
+                        return r;
+        }
+
+        /* Not passed and nothing found: then what was not done is what there is to say. */
+        if (view->n_findings == 0 && view->result != RESULT_PASSED)
+                for (size_t i = 0; i < view->n_untested; i++) {
+                        r = table_row(table, (const char *[]) { view->where, result, "-", view->untested[i].name,
+                                                                view->untested[i].reason, "scan again" });
+                        if (r < 0)
+                                return r;
+                }
+
+        return view->n_findings == 0 && view->n_untested == 0 && view->result != RESULT_PASSED ?
+                        table_row(table, (const char *[]) { view->where, result, "-", "-", "nothing was judged", "scan again" }) : 0;
+}
+
+/* Groups what was left out by its reason: chips that say the same share a line. */
+static void print_untested(const Verdicts *verdicts) {
+        for (size_t i = 0; i < verdicts->n; i++)
+                for (size_t k = 0; k < verdicts->views[i]->n_untested; k++) {
+                        const ViewUntested *u = &verdicts->views[i]->untested[k];
+                        size_t same = 0;
+                        bool first = true;
+
+                        for (size_t j = 0; j < verdicts->n; j++)
+                                for (size_t l = 0; l < verdicts->views[j]->n_untested; l++) {
+                                        const ViewUntested *v = &verdicts->views[j]->untested[l];
+
+                                        if (strcmp(u->name, v->name) != 0 || strcmp(u->reason, v->reason) != 0)
+                                                continue;
+                                        same++;
+                                        if (j < i || (j == i && l < k))
+                                                first = false;
+                                }
+                        if (first && same > 1)
+                                printf("Not tested: %s on %zu parts (%s)\n", u->name, same, u->reason);
+                        else if (first)
+                                printf("Not tested: %s on %s (%s)\n", u->name, verdicts->views[i]->where, u->reason);
+                }
+}
+
+/* What every chip that passed has had at the least. */
+static void print_coverage(const Verdicts *verdicts) {
+        const View *view = NULL;
+        json_t *item;
+        size_t i;
+
+        for (i = 0; i < verdicts->n && !view; i++)
+                if (is_health(verdicts->views[i]) && verdicts->views[i]->result == RESULT_PASSED)
+                        view = verdicts->views[i];
+        if (!view || json_array_size(view->coverage) == 0)
+                return;
+
+        printf("Covered on each chip that passed:");
+        json_array_foreach(view->coverage, i, item)
+                printf("%s %s %.15g", i > 0 ? "," : "", json_string_value(json_object_get(item, "name")) ?: "?",
+                       json_number_value(json_object_get(item, "promised")));
+        printf("\n");
+}
+
+static void print_summary(const Verdicts *verdicts) {
+        bool any = false;
+
+        for (size_t i = 0; i < _RESULT_MAX; i++)
+                if (verdicts->counts[i] > 0) {
+                        printf("%s%zu %s", any ? ", " : "", verdicts->counts[i], result_to_string((Result) i));
+                        any = true;
+                }
+        printf("%s\n", any ? " (chips)." : "No chip was judged.");
+        print_coverage(verdicts);
+        print_untested(verdicts);
+        if (verdicts->n > 0)
+                printf("Records %" PRIu64 "–%" PRIu64 ". Check one: assayctl verify %" PRIu64 "\n", verdicts->views[0]->index,
+                       verdicts->views[verdicts->n - 1]->index, verdicts->views[verdicts->n - 1]->index);
+}
+
+static json_t *records_json(const Verdicts *verdicts) {
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < verdicts->n; i++)
+                (void) json_array_append(list, verdicts->views[i]->statement);
+        return list;
+}
+
+static int print(const Verdicts *verdicts, const char *path) {
+        static const TableColumn columns[] = {
+                { "PART",    "part",    false, false },
+                { "VERDICT", "verdict", false, false },
+                { "FINDING", "code",    false, false },
+                { "WHERE",   "where",   false, true  },
+                { "WHAT",    "message", false, true  },
+                { "DO",      "action",  false, false },
+                {},
+        };
+        _cleanup_(table_freep) Table *table = NULL;
+        int r;
+
+        if (options.json) {
+                _cleanup_(json_decrefp) json_t *object =
+                                json_pack("{s:s, s:s, s:o}", "scan", strrchr(path, '_') + 1, "result",
+                                          result_to_string(verdicts->result), "statements", records_json(verdicts));
+
+                return !object || json_dumpf(object, stdout, JSON_INDENT(2)) < 0 ? -EIO : (putchar('\n'), 0);
+        }
+
+        r = table_new(columns, &table);
+        for (size_t i = 0; r >= 0 && i < verdicts->n; i++)
+                if (is_health(verdicts->views[i]))
+                        r = add_rows(table, verdicts->views[i]);
+        if (r >= 0)
+                r = table_print(table);
+        if (r < 0)
+                return r;
+
+        print_summary(verdicts);
+        return 0;
+}
+
+static int read_indices(sd_bus *bus, const char *path, uint64_t **ret, size_t *ret_n) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const void *array = NULL;
+        size_t bytes = 0;
+        int r;
+
+        r = sd_bus_get_property(bus, ASSAY_BUS_NAME, path, ASSAY_SCAN_INTERFACE, "Records", &error, &reply, "at");
+        if (r >= 0)
+                r = sd_bus_message_read_array(reply, 't', &array, &bytes);
+        if (r < 0)
+                return complain_bus(&error, r, "could not list the records of the scan");
+
+        *ret = malloc(bytes + 1);
+        if (!*ret)
+                return complain(STATUS_CANNOT_TELL, "out of memory");
+        if (bytes > 0)
+                memcpy(*ret, array, bytes);
+        *ret_n = bytes / sizeof(uint64_t);
+        return 0;
+}
+
+int verdicts_print(sd_bus *bus, const char *scan_path) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_(verdicts_freep) Verdicts *verdicts = calloc(1, sizeof(*verdicts));
+        _cleanup_free_ uint64_t *indices = NULL;
+        _cleanup_free_ char *result = NULL, *message = NULL;
+        size_t n;
+        int r;
+
+        if (!verdicts)
+                return complain(STATUS_CANNOT_TELL, "out of memory");
+
+        r = sd_bus_get_property_string(bus, ASSAY_BUS_NAME, scan_path, ASSAY_SCAN_INTERFACE, "Result", &error, &result);
+        if (r < 0)
+                return complain_bus(&error, r, "could not read the scan's result");
+        verdicts->result = result_from_string(result);
+        if (verdicts->result < 0)
+                return complain(STATUS_CANNOT_TELL, "the scan has not finished");
+
+        r = read_indices(bus, scan_path, &indices, &n);
+        if (r != 0)
+                return r;
+        r = collect(bus, indices, n, verdicts);
+        if (r != 0)
+                return r;
+
+        r = options.quiet && !options.json ? 0 : print(verdicts, scan_path);
+        if (sd_bus_get_property_string(bus, ASSAY_BUS_NAME, scan_path, ASSAY_SCAN_INTERFACE, "Message", NULL, &message) >= 0 && *message)
+                (void) complain(0, "%s", message);
+        if (r < 0)
+                return complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r));
+        return result_to_status(verdicts->result, options.strict);
+}

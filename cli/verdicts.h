@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The verdict table of a finished scan, read from its signed records. */
+
+#include <systemd/sd-bus.h>
+
+/* Prints it (or JSON) and returns the exit status of the scan; complains itself. */
+int verdicts_print(sd_bus *bus, const char *scan_path);

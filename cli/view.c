@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "cli/view.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks/catalogue.h"
+
+View *view_free(View *view) {
+        if (!view)
+                return NULL;
+
+        json_decref(view->statement);
+        free(view->findings);
+        free(view->untested);
+        free(view);
+        return NULL;
+}
+
+static const char *text(json_t *object, const char *key) {
+        return json_string_value(json_object_get(object, key)) ?: "";
+}
+
+static int add_finding(View *view, const char *step, json_t *diagnosis) {
+        json_t *component = json_object_get(diagnosis, "component");
+        ViewFinding *more;
+
+        /* PASS diagnoses are what was found to be in order: nothing to do about them. */
+        if (strcmp(text(diagnosis, "type"), "PASS") == 0)
+                return 0;
+
+        more = reallocarray(view->findings, view->n_findings + 1, sizeof(*more));
+        if (!more)
+                return -ENOMEM;
+        view->findings = more;
+        view->findings[view->n_findings++] = (ViewFinding) {
+                .step        = step,
+                .code        = text(diagnosis, "verdict"),
+                .where       = json_string_value(json_object_get(component, "location")) ?: view->where,
+                .message     = text(diagnosis, "message"),
+                .replaceable = json_string_value(json_object_get(diagnosis, "replaceable")),
+        };
+        return 0;
+}
+
+static int read_steps(View *view, json_t *steps) {
+        json_t *step, *diagnosis;
+        size_t i, k;
+        int r;
+
+        json_array_foreach(steps, i, step) {
+                json_t *nsec = json_object_get(step, "deviceNanoseconds");
+
+                view->device_sec += (json_is_string(nsec) ? strtod(json_string_value(nsec), NULL) : json_number_value(nsec)) / 1e9;
+                json_array_foreach(json_object_get(step, "diagnoses"), k, diagnosis) {
+                        r = add_finding(view, text(step, "name"), diagnosis);
+                        if (r < 0)
+                                return r;
+                }
+        }
+
+        return 0;
+}
+
+static int read_untested(View *view, json_t *list) {
+        json_t *item;
+        size_t i;
+
+        if (json_array_size(list) == 0)
+                return 0;
+
+        view->untested = calloc(json_array_size(list), sizeof(*view->untested));
+        if (!view->untested)
+                return -ENOMEM;
+        json_array_foreach(list, i, item)
+                view->untested[view->n_untested++] = (ViewUntested) { text(item, "name"), text(item, "reason") };
+        return 0;
+}
+
+static const char *subject_path(json_t *statement, json_t *predicate) {
+        const char *path = text(json_object_get(predicate, "location"), "path");
+
+        return *path ? path : text(json_array_get(json_object_get(statement, "subject"), 0), "name");
+}
+
+int view_new(const char *payload, size_t n, View **ret) {
+        _cleanup_(view_freep) View *view = calloc(1, sizeof(*view));
+        json_t *predicate;
+        int r;
+
+        if (!view)
+                return -ENOMEM;
+
+        view->statement = json_loadb(payload, n, JSON_REJECT_DUPLICATES, NULL);
+        predicate = json_object_get(view->statement, "predicate");
+        if (!predicate)
+                return -EBADMSG;
+
+        view->type = text(view->statement, "predicateType");
+        view->where = subject_path(view->statement, predicate);
+        view->index = (uint64_t) json_integer_value(json_object_get(json_object_get(predicate, "log"), "index"));
+        view->plan = text(json_array_get(json_object_get(predicate, "configuration"), 0), "name");
+        view->run = text(json_object_get(predicate, "run"), "id");
+        view->result = result_from_string(text(predicate, "result"));
+        view->coverage = json_object_get(predicate, "coverage");
+
+        r = read_steps(view, json_object_get(predicate, "steps"));
+        if (r < 0)
+                return r;
+        r = read_untested(view, json_object_get(predicate, "untestedTests"));
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(view);
+        return 0;
+}
+
+const char *view_action(const char *code, const char *replaceable, char *buffer, size_t size) {
+        const CatalogueEntry *entry = catalogue_find(code);
+        const char *action = entry ? action_to_string(entry->action) : "";
+
+        snprintf(buffer, size, "%s%s%s%s", action, replaceable && *replaceable ? ": " : "",
+                 replaceable && *replaceable ? replaceable : "", "");
+        for (char *c = buffer; *c && *c != ':'; c++)
+                if (*c == '-')
+                        *c = ' ';
+        return buffer;
+}
