@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs inside the booted guest: see installed-service-scans-and-signs.sh. /stage holds what was installed.
+set -euo pipefail
+
+step() {
+        echo "- $*"
+}
+fail() {
+        echo "FAILED: $*" >&2
+        journalctl --no-pager -o short-monotonic -n 80 >&2
+        exit 1
+}
+
+cp -a /stage/. /
+systemd-sysusers
+systemd-tmpfiles --create /usr/lib/tmpfiles.d/assay.conf
+systemctl daemon-reload
+busctl call org.freedesktop.DBus / org.freedesktop.DBus ReloadConfig >/dev/null
+
+step "units are well-formed"
+for unit in assayd.service assay-run.socket assay-key.service; do
+        systemd-analyze verify "$unit" 2>&1 | grep -i assay && fail "systemd-analyze verify $unit"
+done
+
+step "the simulator runs as its own user"
+systemctl start assay-sim@demo || fail "assay-sim@demo does not start"
+[ "$(ps -o user:20= -C assay-sim | head -n 1 | tr -d ' ')" = assay-sim ] || fail "assay-sim runs as someone else"
+
+step "a bus call starts the service"
+systemctl is-active --quiet assayd && fail "assayd runs before anybody asked"
+assayctl targets || fail "assayctl targets"
+systemctl is-active --quiet assayd || fail "assayd is not active after a bus call"
+[ "$(ps -o user:20= -C assayd | tr -d ' ')" = assay ] || fail "assayd runs as someone else"
+
+step "the key was made once and belongs to root alone"
+[ "$(stat -c '%U %a' /etc/assay/keys/record.pem)" = "root 600" ] || fail "the key is $(stat -c '%U %a' /etc/assay/keys/record.pem)"
+
+step "a scan in sandboxed workers finds what was injected"
+(
+        for _ in $(seq 400); do
+                ps -eo user:20=,comm= | awk '$2 == "assay-run" { print $1 }' | sort -u >>/run/worker-users
+                sleep 0.02
+        done
+) &
+watcher=$!
+status=0
+assayctl --no-pager scan us0-1 --plan preflight || status=$?
+kill "$watcher" 2>/dev/null || true
+[ "$status" = 1 ] || fail "scan ended with $status, not 1"
+sort -u /run/worker-users
+[ "$(sort -u /run/worker-users)" = assay-run ] || fail "workers did not run as assay-run alone"
+
+step "the record verifies, online and by its public key alone"
+index=$(assayctl --json records 0 200 | jq -r '[.[] | select(.type == "health:v1" and .result == "FAILED") | .index] | first')
+status=0
+assayctl verify "$index" || status=$?
+[ "$status" = 1 ] || fail "verify ended with $status"
+assayctl export "$index" --output /run/record.json
+openssl pkey -in /etc/assay/keys/record.pem -pubout -out /run/record.pub.pem
+status=0
+systemctl stop assayd
+assayctl verify /run/record.json --key /run/record.pub.pem || status=$?
+[ "$status" = 1 ] || fail "offline verify ended with $status"
+
+step "a user without rights may read but not scan, by polkit's word"
+useradd -m visitor
+runuser -u visitor -- assayctl targets >/dev/null || fail "a visitor may not list targets"
+status=0
+runuser -u visitor -- assayctl scan us0-0 </dev/null 2>/run/visitor || status=$?
+[ "$status" = 77 ] || { cat /run/visitor >&2; fail "a visitor's scan ended with $status, not 77"; }
+
+step "a polkit rule lets operators scan"
+groupadd operators
+usermod -a -G operators visitor
+cat >/etc/polkit-1/rules.d/50-assay.rules <<'RULE'
+polkit.addRule(function (action, subject) {
+        if (action.id == "org.assay.assay1.scan" && subject.isInGroup("operators"))
+                return polkit.Result.YES;
+});
+RULE
+sleep 1
+status=0
+runuser -u visitor -- assayctl --quiet scan us0-0 || status=$?
+[ "$status" = 0 ] || [ "$status" = 1 ] || fail "an operator's scan ended with $status"
+
+step "what it may do is little"
+systemd-analyze security --no-pager --threshold=30 assayd.service >/run/security || { cat /run/security >&2; fail "assayd.service is too open"; }
+tail -n 1 /run/security
+
+step "after a crash it is back and the log goes on"
+size=$(busctl get-property org.assay.Assay1 /org/assay/Assay1 org.assay.Assay1.Manager LogSize | cut -d' ' -f2)
+systemctl kill --signal=KILL assayd
+sleep 2
+again=$(busctl get-property org.assay.Assay1 /org/assay/Assay1 org.assay.Assay1.Manager LogSize | cut -d' ' -f2)
+[ "$again" -ge "$size" ] || fail "the log had $size records and has $again"
+
+step "the journal names targets and records"
+journalctl -u assayd -o json | jq -rs 'map(select(.ASSAY_RECORD)) | length' | grep -qv '^0$' || fail "no journal entry has ASSAY_RECORD="
+
+echo "the installed service scans and signs"

@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What an operator does after `meson install`: users, units and policies are found, a bus call starts the service, a scan runs
+# in sandboxed workers under their own user, and the record verifies.
+#
+# usage: installed-service-scans-and-signs.sh BUILD-FOLDER
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "$1" && pwd)
+
+# Installed by this machine's meson into a folder, which becomes the guest's files below.
+[ "$(id -u)" = 0 ] || { echo "skipped: not root" >&2; exit 77; }
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+DESTDIR=$stage meson install -C "$build" --no-rebuild --quiet >/dev/null
+
+"$here/boot" -t 150 -b "$stage:/stage" -b "$here:/tests" -- bash /tests/installed-guest.sh
