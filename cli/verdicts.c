@@ -228,7 +228,7 @@ int verdicts_print(sd_bus *bus, const char *scan_path) {
         _cleanup_(verdicts_freep) Verdicts *verdicts = calloc(1, sizeof(*verdicts));
         _cleanup_free_ uint64_t *indices = NULL;
         _cleanup_free_ char *result = NULL, *message = NULL;
-        size_t n;
+        size_t n = 0;
         int r;
 
         if (!verdicts)
