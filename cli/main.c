@@ -19,7 +19,7 @@ Options options = { .bus = "system", .max_age_usec = UINT64_MAX };
 
 static const Verb verbs[] = {
         { "targets",   0, 0,  "",             "List servers (and chips) with state and newest verdict",  "chips",                             verb_targets   },
-        { "scan",      1, -1, "TARGET…",      "Scan servers, chips or an UltraServer and show the verdicts", "plan seed challenge budget no-wait", verb_scan      },
+        { "scan",      1, -1, "TARGET...",      "Scan servers, chips or an UltraServer and show the verdicts", "plan seed challenge budget no-wait", verb_scan      },
         { "scans",     0, 0,  "",             "List scans of this run of the daemon",                    "",                                  verb_scans     },
         { "watch",     0, 0,  "",             "Print every record as it is signed",                      "",                                  verb_watch     },
         { "show",      1, 1,  "SCAN",         "Show a scan and its verdicts",                            "",                                  verb_show      },
@@ -27,7 +27,7 @@ static const Verb verbs[] = {
         { "verdict",   1, 1,  "TARGET",       "Show the newest verdict on a server or chip",             "plan max-age",                      verb_verdict   },
         { "gate",      1, 1,  "TARGET",       "For hooks: 0 fit, 1 not fit, 2 unknown, one line of reason", "plan max-age key npd unknown",   verb_gate      },
         { "records",   0, 2,  "[FIRST [COUNT]]", "List signed records",                                  "",                                  verb_records   },
-        { "verify",    1, -1, "INDEX|FILE…",  "Verify records, from the daemon or offline from files",   "key payload",                       verb_verify    },
+        { "verify",    1, -1, "INDEX|FILE...",  "Verify records, from the daemon or offline from files",   "key payload",                       verb_verify    },
         { "export",    1, 2,  "FIRST [COUNT]", "Write records as JSON lines",                            "output",                            verb_export    },
         { "plans",     0, 1,  "[PLAN]",       "List plans, or show one",                                 "",                                  verb_plans     },
         { "explain",   1, 1,  "CODE|INDEX",   "Explain a finding code, or the findings of a record",     "key",                               verb_explain   },

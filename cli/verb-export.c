@@ -45,7 +45,7 @@ int verb_export(int argc, char **argv) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_free_ char *lines = NULL;
         uint64_t first, count = 1;
-        size_t n;
+        size_t n = 0;
         int r;
 
         if (parse_u64(argv[0], &first) < 0 || (argc > 1 && (parse_u64(argv[1], &count) < 0 || count == 0)))

@@ -94,7 +94,7 @@ int verb_records(int argc, char **argv) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
         _cleanup_(table_freep) Table *table = NULL;
-        uint64_t index, end;
+        uint64_t index = 0, end = 0;
         int r;
 
         r = call_connect(&bus);

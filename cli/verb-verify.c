@@ -117,7 +117,7 @@ static int verify_file(const RecordKeyring *keyring, const char *path) {
         char *end, name[4200];
         int r, status = -1;
         unsigned number = 0;
-        size_t n;
+        size_t n = 0;
 
         r = read_file(path, &text, &n);
         if (r < 0)

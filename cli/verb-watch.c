@@ -105,7 +105,7 @@ static int catch_up(Watch *watch) {
         while (watch->next < watch->signed_) {
                 _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
                 _cleanup_free_ char *line = NULL;
-                size_t n;
+                size_t n = 0;
                 int r;
 
                 r = call_records(watch->bus, watch->next, 1, &error, &line, &n);
