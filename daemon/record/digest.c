@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <openssl/evp.h>
 #include <pthread.h>
+#include <string.h>
 
 /* Fetched once: looking the algorithm up costs as much as hashing a kilobyte. Lives as long as the process. */
 static EVP_MD *sha256;
@@ -29,4 +30,21 @@ char *digest_to_hex(const uint8_t digest[static DIGEST_BYTES], char hex[static D
         }
         hex[2 * DIGEST_BYTES] = '\0';
         return hex;
+}
+
+int digest_from_hex(const char *hex, uint8_t ret[static DIGEST_BYTES]) {
+        static const char digits[] = "0123456789abcdef";
+        uint8_t digest[DIGEST_BYTES];
+
+        if (strlen(hex) != DIGEST_HEX - 1)
+                return -EINVAL;
+        for (size_t i = 0; i < DIGEST_BYTES; i++) {
+                const char *high = strchr(digits, hex[2 * i]), *low = strchr(digits, hex[2 * i + 1]);
+
+                if (!high || !low)
+                        return -EINVAL;
+                digest[i] = (uint8_t) ((high - digits) << 4 | (low - digits));
+        }
+        memcpy(ret, digest, DIGEST_BYTES);
+        return 0;
 }

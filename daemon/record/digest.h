@@ -12,3 +12,4 @@
 /* Returns 0, or -EIO where the library refuses. */
 int digest_sha256(const void *data, size_t n, uint8_t ret[static DIGEST_BYTES]);
 char *digest_to_hex(const uint8_t digest[static DIGEST_BYTES], char hex[static DIGEST_HEX]);
+int digest_from_hex(const char *hex, uint8_t ret[static DIGEST_BYTES]); /* -EINVAL */

@@ -8,19 +8,17 @@
 #include <string.h>
 
 #include "daemon/record/base64.h"
+#include "daemon/record/digest.h"
 
 #define NAME_MAX_BYTES      63
 #define STEPS_MAX           1024
 #define CHIPS_MAX           1024
 #define CHALLENGE_MAX_BYTES 128
 
-static bool is_hex(const char *text, size_t n) {
-        if (strlen(text) != n)
-                return false;
-        for (; *text; text++)
-                if (!((*text >= '0' && *text <= '9') || (*text >= 'a' && *text <= 'f')))
-                        return false;
-        return true;
+static bool is_sha256(const char *text) {
+        uint8_t digest[DIGEST_BYTES];
+
+        return text && digest_from_hex(text, digest) == 0;
 }
 
 static bool is_uuid(const char *text) {
@@ -47,9 +45,9 @@ const char *facts_wrong_with_run(const RecordRun *run) {
                 return "the stage is unknown";
         if (!is_name(run->plan))
                 return "the plan has no name, or a too long one";
-        if (!run->plan_sha256 || !is_hex(run->plan_sha256, 64))
+        if (!is_sha256(run->plan_sha256))
                 return "the plan has no digest";
-        if (run->evidence_name && (!run->evidence_sha256 || !is_hex(run->evidence_sha256, 64)))
+        if (run->evidence_name && !is_sha256(run->evidence_sha256))
                 return "the evidence has no digest";
         if (run->challenge && (strlen(run->challenge) > CHALLENGE_MAX_BYTES ||
                                base64_decode(run->challenge, strlen(run->challenge), challenge, &n) < 0))

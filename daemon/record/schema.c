@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/record/digest.h"
 #include "daemon/record/record.h"
 
 #define LIST_MAX  1024 /* of whatever is compared each with each */
@@ -45,11 +46,9 @@ static bool is_hex_digit(char c) {
 }
 
 static bool is_sha256(const char *text) {
-        size_t n = 0;
+        uint8_t digest[DIGEST_BYTES];
 
-        while (is_hex_digit(text[n]))
-                n++;
-        return n == 64 && text[n] == '\0';
+        return digest_from_hex(text, digest) == 0;
 }
 
 static bool is_uuid(const char *text) {

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Log
+ *
+ * The one writer's state, the queue into it and the outcomes out of it. The thread (writer.c) owns store and key; what the
+ * two sides share is under the mutex, so that no fsync is ever waited for on the event loop.
+ */
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "daemon/record/keyring.h"
+#include "daemon/record/reader.h"
+#include "daemon/record/statement.h"
+
+/* The end of the log: where the next record goes and what it follows. */
+typedef struct Head {
+        uint64_t size;
+        uint8_t id[DIGEST_BYTES]; /* of record size - 1 */
+} Head;
+
+struct RecordLog {
+        /* set at opening */
+        char *path;
+        RecordKey *key;
+        RecordKeyring *keyring; /* of that key alone */
+        Station station;
+        size_t queue_max;
+        int lock_fd, event_fd;
+        Reader reader;
+        pthread_t writer;
+        bool is_running;
+
+        /* the writer's own */
+        Store *store; /* NULL after an error that left it open what is on disk */
+        Head head;    /* as far as is committed */
+        Head doubt;   /* where the log ends if the commit in doubt took place after all; size 0: none is */
+
+        atomic_uint_least64_t size; /* head.size for everyone */
+
+        /* under the mutex */
+        pthread_mutex_t mutex;
+        pthread_cond_t wake;
+        DraftGroup *queued, **queued_end;
+        DraftGroup *done, **done_end;
+        size_t n_groups; /* in the queue, in work, or with an outcome not yet taken */
+        bool is_closing;
+        bool has_failed; /* what is on disk is not what was committed: nothing is signed any more */
+};
+
+/* The writer thread: signs and commits what is queued until the log closes. */
+void *writer_main(void *log);

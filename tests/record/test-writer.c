@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "tests/record/faults.h"
+#include "tests/record/place.h"
+#include "tests/record/server.h"
+
+#define CHIPS  2
+#define RECORDS (CHIPS + 1) /* of one scan here */
+#define KILLS  30
+
+static Place place;
+static Server server;
+
+static int setup(void **state) {
+        place_init(&place);
+        server_init(&server);
+        server.scan.n_chips = CHIPS; /* without the broken one */
+        server.scan.result = RESULT_PASSED;
+        return 0;
+}
+
+static int teardown(void **state) {
+        faults_set(0, 0, false, false);
+        place_done(&place);
+        return 0;
+}
+
+static RecordLog *open_log(void) {
+        RecordLog *log = NULL;
+        char *error = NULL;
+        int r;
+
+        r = place_open(&place, &log, &error);
+        if (r < 0)
+                fail_msg("cannot open the log: %s (%s)", strerror(-r), error ? error : "-");
+        return log;
+}
+
+/* 0 or the error the scan came back with. */
+static int scan_once(RecordLog *log, uint64_t *ret_first) {
+        RecordOutcome outcome;
+        int r;
+
+        r = record_log_scan(log, &server.scan, 1);
+        if (r < 0)
+                return r;
+        place_wait(log, &outcome);
+        r = outcome.error;
+        if (r == 0) {
+                assert_int_equal(outcome.n_entries, RECORDS);
+                *ret_first = outcome.entries[0].index;
+        } else
+                assert_int_equal(outcome.n_entries, 0);
+        record_outcome_done(&outcome);
+        return r;
+}
+
+/* Every record there verifies, stands at its index, and names the one before. */
+static void check_chain(RecordLog *log) {
+        RecordKeyring *keyring = place_keyring(&place);
+        char previous[RECORD_ID_HEX + 32] = "\"index\":0}";
+        FILE *file = tmpfile();
+        uint64_t n = 0;
+        char *line = NULL;
+        size_t size = 0;
+        ssize_t k;
+
+        assert_int_equal(record_log_export(log, 0, UINT64_MAX, fileno(file)), record_log_size(log));
+        rewind(file);
+        for (; (k = getline(&line, &size, file)) > 0; n++) {
+                RecordVerified verified;
+                RecordTrust trust;
+
+                assert_int_equal(record_verify(keyring, line, (size_t) k, &trust, &verified), 0);
+                assert_int_equal(trust, RECORD_VERIFIED);
+                assert_int_equal(verified.entry.index, n);
+                assert_non_null(strstr(verified.payload, previous));
+                (void) snprintf(previous, sizeof(previous), "{\"sha256\":\"%s\"}", verified.entry.id);
+                record_verified_done(&verified);
+        }
+        assert_int_equal(n, record_log_size(log));
+        free(line);
+        (void) fclose(file);
+        (void) record_keyring_free(keyring);
+}
+
+static void append_forever(int fd) {
+        RecordLog *log = NULL;
+
+        if (place_open(&place, &log, NULL) < 0)
+                _exit(1);
+        for (;;) {
+                RecordOutcome outcome;
+
+                /* Several at once, so that the kill meets group commits too. */
+                for (unsigned i = 0; i < 3; i++)
+                        if (record_log_scan(log, &server.scan, i) < 0)
+                                _exit(2);
+                for (unsigned i = 0; i < 3; i++) {
+                        uint64_t last;
+
+                        place_wait(log, &outcome);
+                        if (outcome.error < 0)
+                                _exit(3);
+                        last = outcome.entries[outcome.n_entries - 1].index;
+                        record_outcome_done(&outcome);
+                        if (write(fd, &last, sizeof(last)) != sizeof(last))
+                                _exit(4);
+                }
+        }
+}
+
+static void test_no_acknowledged_record_is_lost_when_the_writer_is_killed(void **state) {
+        unsigned seed = (unsigned) time(NULL);
+        uint64_t size = 0;
+
+        print_message("seed %u\n", seed);
+        for (unsigned i = 0; i < KILLS; i++) {
+                uint64_t acknowledged = 0, n = 0;
+                int fds[2], status;
+                RecordLog *log;
+                pid_t pid;
+
+                assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+                pid = fork();
+                if (pid == 0)
+                        append_forever(fds[1]);
+                (void) close(fds[1]);
+                /* One acknowledgement at least, then a moment of its own. */
+                assert_int_equal(read(fds[0], &acknowledged, sizeof(acknowledged)), sizeof(acknowledged));
+                (void) usleep((useconds_t) (rand_r(&seed) % 8000));
+                assert_int_equal(kill(pid, SIGKILL), 0);
+                assert_int_equal(waitpid(pid, &status, 0), pid);
+                assert_true(WIFSIGNALED(status));
+                while (read(fds[0], &n, sizeof(n)) == sizeof(n))
+                        acknowledged = n;
+                (void) close(fds[0]);
+
+                log = open_log();
+                assert_true(record_log_size(log) > acknowledged);
+                assert_true(record_log_size(log) >= size);
+                assert_int_equal(record_log_size(log) % RECORDS, 0); /* a group is there or it is not */
+                size = record_log_size(log);
+                if (i % 10 == 9)
+                        check_chain(log);
+                (void) record_log_free(log);
+        }
+}
+
+static void test_what_is_acknowledged_has_been_synced(void **state) {
+        RecordLog *log = open_log();
+        uint64_t first;
+
+        for (unsigned i = 0; i < 20; i++) {
+                assert_int_equal(scan_once(log, &first), 0);
+                assert_int_equal(atomic_load(&faults.n_unsynced), 0);
+        }
+        (void) record_log_free(log);
+}
+
+/*
+ * The n-th operation on the disk fails, for every n: the scan comes back with an error and left nothing, or it was
+ * committed; the next one works; the chain holds.
+ */
+static void sweep(int error, bool stays, bool after) {
+        RecordLog *log = open_log();
+        uint64_t size = 0, first = 0;
+        unsigned n_failed = 0;
+
+        for (int n = 1; n < 200; n++) {
+                int r, n_hits;
+
+                faults_set(n, error, stays, after);
+                r = scan_once(log, &first);
+                n_hits = atomic_load(&faults.n_hits);
+                faults_set(0, 0, false, false);
+                if (r < 0) {
+                        n_failed++;
+                        assert_true(r == -ENOSPC || r == -EIO);
+                        if (error == SQLITE_FULL)
+                                assert_int_equal(r, -ENOSPC);
+                } else {
+                        assert_int_equal(first, size);
+                        size += RECORDS;
+                }
+                assert_int_equal(record_log_size(log), size);
+                assert_int_equal(scan_once(log, &first), 0);
+                assert_int_equal(first, size);
+                size += RECORDS;
+                if (n_hits == 0 && n > 50)
+                        break;
+        }
+        check_chain(log);
+        (void) record_log_free(log);
+        assert_true(n_failed > 3);
+
+        log = open_log();
+        assert_int_equal(record_log_size(log), size);
+        check_chain(log);
+        (void) record_log_free(log);
+}
+
+static void test_a_full_disk_commits_nothing_and_the_next_try_works(void **state) {
+        sweep(SQLITE_FULL, false, false);
+}
+
+static void test_a_disk_that_stays_full_commits_nothing(void **state) {
+        sweep(SQLITE_FULL, true, false);
+}
+
+static void test_an_error_of_writing_or_syncing_commits_nothing_or_all(void **state) {
+        sweep(SQLITE_IOERR_FSYNC, false, false);
+}
+
+static void test_an_error_after_the_work_was_done_commits_nothing_or_all(void **state) {
+        sweep(SQLITE_IOERR_FSYNC, false, true);
+}
+
+static void test_a_dead_disk_takes_nothing_and_comes_back(void **state) {
+        sweep(SQLITE_IOERR_WRITE, true, false);
+}
+
+static void fill(const char *path) {
+        static const char zeros[4096];
+        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+        while (write(fd, zeros, sizeof(zeros)) > 0)
+                ;
+        (void) close(fd);
+}
+
+static void test_a_full_file_system_is_survived(void **state) {
+        char filler[128], folder[64], key[128];
+        unsigned n_failed = 0;
+        uint64_t first, size;
+        RecordLog *log;
+
+        if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
+                print_message("cannot mount a small file system here\n");
+                skip();
+        }
+        (void) snprintf(folder, sizeof(folder), "%s", place.folder);
+        if (mount("tmpfs", folder, "tmpfs", 0, "size=1m") < 0) {
+                print_message("cannot mount a small file system here\n");
+                skip();
+        }
+        (void) snprintf(key, sizeof(key), "%s", place.key);
+        assert_int_equal(record_key_generate(key), 0);
+        log = open_log();
+        assert_int_equal(scan_once(log, &first), 0);
+
+        (void) snprintf(filler, sizeof(filler), "%s/filler", folder);
+        fill(filler);
+        for (unsigned i = 0; i < 100 && n_failed < 3; i++) {
+                int r;
+
+                size = record_log_size(log);
+                r = scan_once(log, &first);
+                assert_true(r == 0 || r == -ENOSPC);
+                n_failed += r < 0;
+                assert_int_equal(record_log_size(log), r == 0 ? size + RECORDS : size);
+        }
+        assert_int_equal(n_failed, 3);
+        assert_int_equal(unlink(filler), 0);
+        assert_int_equal(scan_once(log, &first), 0);
+        check_chain(log);
+        (void) record_log_free(log);
+        (void) umount(folder);
+}
+
+static void test_a_full_queue_says_so_and_loses_nothing(void **state) {
+        RecordLogOptions options = {
+                .path = place.log, .origin = PLACE_ORIGIN, .producer = "https://fleet.example", .version = "0.1.0",
+                .queue_max = 4,
+        };
+        RecordOutcome outcome;
+        RecordLog *log;
+
+        assert_int_equal(record_key_load(place.key, &options.key), 0);
+        assert_int_equal(record_log_open(&options, &log, NULL), 0);
+        for (unsigned i = 0; i < 4; i++)
+                assert_int_equal(record_log_scan(log, &server.scan, i), 0);
+        assert_int_equal(record_log_scan(log, &server.scan, 99), -EAGAIN);
+        for (unsigned i = 0; i < 4; i++) {
+                place_wait(log, &outcome);
+                assert_int_equal(outcome.ticket, i);
+                assert_int_equal(outcome.error, 0);
+                record_outcome_done(&outcome);
+        }
+        assert_int_equal(record_log_scan(log, &server.scan, 5), 0);
+        (void) record_log_free(log); /* waits for it */
+
+        log = open_log();
+        assert_int_equal(record_log_size(log), 5 * RECORDS);
+        (void) record_log_free(log);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_no_acknowledged_record_is_lost_when_the_writer_is_killed, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_is_acknowledged_has_been_synced, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_full_disk_commits_nothing_and_the_next_try_works, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_disk_that_stays_full_commits_nothing, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_an_error_of_writing_or_syncing_commits_nothing_or_all, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_an_error_after_the_work_was_done_commits_nothing_or_all, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_dead_disk_takes_nothing_and_comes_back, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_full_queue_says_so_and_loses_nothing, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_full_file_system_is_survived, setup, teardown),
+        };
+
+        faults_install();
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
