@@ -378,11 +378,12 @@ typedef struct WireNicSend {
         uint32_t reserved;
 } WireNicSend;
 
-/* What has arrived here since the last time: out: WireArrival[]; result[0] = how many there are in all. */
+/* What has arrived here since the last time: out: WireArrival[]; result[0] = how many there are in all,
+ * result[1] = how many of them were written; the others stay. */
 typedef struct WireNicReceive {
         uint32_t arrivals_max;
         uint32_t payload_every; /* 0: none; n: every n-th arrival's payload is written too */
-        uint32_t payload_offset; /* in the window, 8192 bytes apart */
+        uint32_t payload_offset; /* in the window, 8192 bytes apart, within the out area behind the arrivals */
         uint32_t payload_max;    /* payloads */
 } WireNicReceive;
 

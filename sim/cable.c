@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * cable
+ *
+ * Which port is really at the other end: the designed torus and ring, until two far ends are exchanged. Both directions
+ * of a link run in one cable, so an exchange moves four ports at once. The link between tray partners is a trace of
+ * their board and cannot be moved.
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/link.h"
+
+#define DRAW_CABLE 2000u
+
+unsigned link_port_lanes(LinkPort port) {
+        return port == LINK_Z_PLUS || port == LINK_Z_MINUS ? LINK_LANES_Z : LINK_LANES_XY;
+}
+
+Location link_location(const Link *link) {
+        Location at = {};
+
+        (void) snprintf(at.server, sizeof(at.server), "%s", chip_server_name(link->chip));
+        (void) location_append(&at, LOCATION_CHIP, chip_index(link->chip));
+        (void) location_append(&at, LOCATION_LINK, link->port);
+        return at;
+}
+
+Link *link_designed(const Link *link) {
+        Chip *neighbour;
+
+        neighbour = chip_neighbour(link->chip, link->port);
+        return neighbour ? chip_part(neighbour, &model_link, link_port_opposite(link->port)) : NULL;
+}
+
+Link *link_far(const Link *link) {
+        return link->plugged ? link->plugged : link_designed(link);
+}
+
+static bool is_board_trace(unsigned chip, LinkPort port) {
+        /* Tray partners sit side by side, columns 3-0 and 1-2 of a row: a trace of their board, no cable. */
+        return port == (chip % 2 == 1 ? LINK_X_PLUS : LINK_X_MINUS);
+}
+
+int cable_text(Chip *chip, LinkPort port, char *text, size_t size) {
+        const Link *link = chip_part(chip, &model_link, port), *designed;
+        Location at;
+
+        designed = link ? link_designed(link) : NULL;
+        if (!designed)
+                return -ENOENT;
+
+        if (is_board_trace(chip_index(chip), port)) {
+                text[0] = '\0';
+                return 0;
+        }
+
+        if (link->cable) {
+                link = link->cable;
+                designed = link_designed(link);
+        }
+        /* Both ends of a cable tell the same number: that of its plus end. */
+        at = link_location(link->port % 2 == 0 ? link : designed);
+        (void) snprintf(text, size, "NLC%012" PRIX64, draw_u64(link->chip, &at, 0, DRAW_CABLE) >> 16);
+        return 0;
+}
+
+LinkPort link_fault_port(const Location *at) {
+        return (LinkPort) location_index(at, LOCATION_LINK);
+}
+
+int cable_read_with(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata) {
+        const char *text, *wrong;
+        size_t offset;
+        int r;
+
+        r = yaml_scalar(yaml, node, "the location of a link port", &text);
+        if (r < 0)
+                return r;
+
+        r = location_parse(text, ret, &wrong, &offset);
+        if (r < 0)
+                return yaml_refuse(yaml, node, offset, "%s", wrong);
+        if (location_kind(ret) != LOCATION_LINK)
+                return yaml_refuse(yaml, node, 0, "%s is no link port, expected SERVER/chipN/link-…", text);
+
+        return 0;
+}
+
+int cable_validate(const Fault *fault, const char **ret_wrong) {
+        if (is_board_trace((unsigned) location_index(&fault->at, LOCATION_CHIP), link_fault_port(&fault->at))) {
+                *ret_wrong = "the link between tray partners is a trace of their board, not a cable";
+                return -EINVAL;
+        }
+
+        return 0;
+}
+
+/* Everything up to the last '-': the UltraServer. */
+static bool same_ultraserver(const char *a, const char *b) {
+        const char *end_a = strrchr(a, '-'), *end_b = strrchr(b, '-');
+
+        return end_a && end_b && end_a - a == end_b - b && strncmp(a, b, (size_t) (end_a - a)) == 0;
+}
+
+int cable_validate_swap(const Fault *fault, const char **ret_wrong) {
+        const Location *with = &((const SwapParameters *) fault->parameters)->with;
+        bool z = link_port_lanes(link_fault_port(&fault->at)) == LINK_LANES_Z;
+        Fault other = { .at = *with };
+
+        if (location_equal(&fault->at, with))
+                *ret_wrong = "a cable cannot be swapped with itself";
+        else if (z != (link_port_lanes(link_fault_port(with)) == LINK_LANES_Z))
+                *ret_wrong = "the plugs of z cables do not fit the backplane";
+        else if (!z && strcmp(fault->at.server, with->server) != 0)
+                *ret_wrong = "x and y cables do not leave their server";
+        else if (!same_ultraserver(fault->at.server, with->server))
+                *ret_wrong = "z cables do not leave their UltraServer";
+        else
+                return cable_validate(fault, ret_wrong) < 0 ? -EINVAL : cable_validate(&other, ret_wrong);
+
+        return -EINVAL;
+}
+
+/* Exchanges the far ends of A and B, and sets them back when they are exchanged already. */
+static void plugs_exchange(Link *a, Link *b) {
+        Link *far_a = link_designed(a), *far_b = link_designed(b);
+        bool back = a->plugged;
+
+        a->plugged = back ? NULL : far_b;
+        b->plugged = back ? NULL : far_a;
+        far_a->plugged = back ? NULL : b;
+        far_b->plugged = back ? NULL : a;
+        far_a->cable = back ? NULL : b;
+        far_b->cable = back ? NULL : a;
+}
+
+static Link *swap_partner(Link *link, const Fault *fault) {
+        const Location *with = &((const SwapParameters *) fault->parameters)->with;
+        Chip *chip;
+
+        chip = chip_find(link->chip, with->server, (unsigned) location_index(with, LOCATION_CHIP));
+        return chip ? chip_part(chip, &model_link, link_fault_port(with)) : NULL;
+}
+
+int cable_swap(Link *link, const Fault *fault) {
+        Link *with = swap_partner(link, fault), *far, *with_far;
+
+        far = link_designed(link);
+        with_far = with ? link_designed(with) : NULL;
+        if (!far || !with_far)
+                return -ENXIO;
+        if (far == with || link->plugged || with->plugged || far->plugged || with_far->plugged)
+                return -EEXIST; /* the two ends of one cable, or a plug that has been moved already */
+
+        plugs_exchange(link, with);
+        return 0;
+}
+
+void cable_swap_back(Link *link, const Fault *fault) {
+        plugs_exchange(link, swap_partner(link, fault));
+}

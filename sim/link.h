@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Link: one port of a chip, and whose plug sits in it. link.c plays the port, cable.c knows what it is plugged to. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "checks/location.h"
+#include "checks/wire.h"
+#include "sim/model.h"
+
+#define LINK_FRAMES_MAX 16u /* buffers of a receiving port */
+
+typedef struct Frame {
+        unsigned n_bytes;
+        uint8_t bytes[WIRE_FRAME_MAX];
+} Frame;
+
+typedef struct Link Link;
+
+struct Link {
+        Chip *chip;
+        LinkPort port;
+        Link *plugged;     /* the port at the other end of the cable, where it is not the designed one */
+        Link *cable;       /* the port whose designed cable ends here, where it is not the designed one */
+        Frame *frames;     /* LINK_FRAMES_MAX, made when the first arrives */
+        unsigned n_frames, first_frame;
+        const Fault **faults;
+        size_t n_faults;
+        uint64_t frames_sent, frames_received, replays, errors;
+};
+
+typedef struct SwapParameters {
+        Location with;
+} SwapParameters;
+
+extern const Model model_link;
+
+unsigned link_port_lanes(LinkPort port);
+Location link_location(const Link *link);
+LinkPort link_fault_port(const Location *at);
+
+/* The port the design wants at the other end, NULL where this chip has no such port. */
+Link *link_designed(const Link *link);
+/* The port that is there. */
+Link *link_far(const Link *link);
+
+/* The serial number of the cable at PORT, "" for a board trace; -ENOENT without such a port. */
+int cable_text(Chip *chip, LinkPort port, char *text, size_t size);
+
+/* For the kinds that sit on cables. */
+int cable_read_with(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata);
+int cable_validate(const Fault *fault, const char **ret_wrong);
+int cable_validate_swap(const Fault *fault, const char **ret_wrong);
+
+/* -EEXIST where one of the plugs has been moved already or both are of one cable, -ENXIO where there is no such port. */
+int cable_swap(Link *link, const Fault *fault);
+void cable_swap_back(Link *link, const Fault *fault);
