@@ -315,6 +315,66 @@ int device_attributes(Device *device, unsigned chip, const char *const *paths, s
         return r;
 }
 
+static int attribute_error(uint32_t status) {
+        switch (status) {
+        case STATUS_NRT_SUCCESS:
+                return 0;
+        case STATUS_NRT_QUEUE_EMPTY:
+                return -ENOENT;
+        case STATUS_NRT_TIMEOUT:
+                return -ETIMEDOUT;
+        default:
+                return -EREMOTEIO;
+        }
+}
+
+static int read_slots_of(Device *device, const uint8_t *chips, const char *const *paths, size_t n, uint8_t *slots,
+                         char (*texts)[ATTRIBUTE_TEXT_MAX], int *ret_errors) {
+        WireCommand commands[WIRE_BATCH_MAX];
+        WireCompletion completions[WIRE_BATCH_MAX];
+        int r;
+
+        for (size_t i = 0; i < n; i++) {
+                r = attribute_command(device, chips[i], paths[i], slots + i * ATTRIBUTE_SLOT, &commands[i]);
+                if (r < 0)
+                        return r;
+        }
+
+        r = device_execute(device, commands, n, completions);
+        if (r < 0 && r != -EREMOTEIO)
+                return r;
+
+        for (size_t i = 0; i < n; i++) {
+                texts[i][0] = '\0';
+                ret_errors[i] = attribute_error(completions[i].status);
+                if (ret_errors[i] >= 0)
+                        ret_errors[i] = copy_text(slots + i * ATTRIBUTE_SLOT + ATTRIBUTE_PATH_MAX,
+                                                  completions[i].out_bytes, texts[i]);
+        }
+
+        return 0;
+}
+
+int device_attributes_of(Device *device, const uint8_t *chips, const char *const *paths, size_t n,
+                         char (*texts)[ATTRIBUTE_TEXT_MAX], int *ret_errors) {
+        size_t used = device->window_used, slots = MIN(device_window_free(device) / ATTRIBUTE_SLOT, WIRE_BATCH_MAX);
+        int r = 0;
+
+        if (slots == 0)
+                return -ENOSPC;
+
+        for (size_t done = 0; done < n && r >= 0;) {
+                size_t batch = MIN(n - done, slots);
+
+                r = read_slots_of(device, chips + done, paths + done, batch,
+                                  device_window_take(device, batch * ATTRIBUTE_SLOT), texts + done, ret_errors + done);
+                device->window_used = used;
+                done += batch;
+        }
+
+        return r;
+}
+
 int device_attribute(Device *device, unsigned chip, const char *path, char ret[static ATTRIBUTE_TEXT_MAX]) {
         char text[1][ATTRIBUTE_TEXT_MAX];
         int error, r;

@@ -87,6 +87,11 @@ int device_attribute_write(Device *device, unsigned chip, const char *path, cons
 int device_attributes(Device *device, unsigned chip, const char *const *paths, size_t n,
                       char (*texts)[ATTRIBUTE_TEXT_MAX], int *ret_errors);
 
+/* The same for many chips at once: texts[i] is path paths[i] of chips[i]. Beside -ENOENT an error may be what became of
+ * this one alone: -ETIMEDOUT where the chip does not answer, -EREMOTEIO, -EPROTO. */
+int device_attributes_of(Device *device, const uint8_t *chips, const char *const *paths, size_t n,
+                         char (*texts)[ATTRIBUTE_TEXT_MAX], int *ret_errors);
+
 /* unit: a core, or WIRE_CHIP_ALL for the chip. */
 int device_reset(Device *device, unsigned chip, unsigned unit);
 

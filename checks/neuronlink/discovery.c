@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Who is connected to whom. Adjacency cannot tell (a 4×4 torus has 384 automorphisms), so every port sends a frame that
+ * says which port it is, and every port is asked what it heard. A frame counts only where it is, byte for byte, the one
+ * that the port it names did send.
+ */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "checks/neuronlink/fabric.h"
+
+#define ENDS_MAX   (CHIPS * PORTS)
+#define DRAIN_MAX  64u /* frames of others that may lie before a port */
+
+typedef struct Frame {
+        char word[8];
+        uint64_t nonce;
+        char server[LOCATION_SERVER_NAME_MAX];
+        char serial[LABEL_MAX];
+        char cable[LABEL_MAX];
+        uint8_t chip, row, column, port;
+        uint32_t reserved;
+} Frame;
+
+static_assert(sizeof(Frame) == 120 && sizeof(Frame) <= WIRE_FRAME_MAX, "no holes, and fits");
+
+/* For one server: the ends that take part, and room for what goes through them. */
+typedef struct Exchange {
+        size_t n;
+        LinkEnd ends[ENDS_MAX];
+        LinkFrame frames[ENDS_MAX];
+        WireLinkStatus statuses[ENDS_MAX];
+        int errors[ENDS_MAX];
+} Exchange;
+
+static Frame frame_of(Fabric *fabric, PortId id, uint64_t nonce) {
+        const FabricServer *server = &fabric->servers[id.server];
+        Frame frame = {
+                .word = { 'a', 's', 's', 'a', 'y', 'n', 'l', '1' }, .nonce = nonce, .chip = id.chip,
+                .row = id.chip / 4, .column = id.chip % 4, .port = id.port,
+        };
+
+        memcpy(frame.server, server->name, sizeof(frame.server));
+        memcpy(frame.serial, server->serials[id.chip], sizeof(frame.serial));
+        memcpy(frame.cable, server->ports[id.chip][id.port].cable, sizeof(frame.cable));
+        return frame;
+}
+
+/* ---- labels ---- */
+
+static int read_labels(Fabric *fabric) {
+        static const char *const serial = "info/serial_number";
+        static const char *const cables[PORTS] = {
+                "assay/link/x+/cable", "assay/link/x-/cable", "assay/link/y+/cable",
+                "assay/link/y-/cable", "assay/link/z+/cable", "assay/link/z-/cable",
+        };
+        FabricServer *server = &fabric->servers[0];
+        const char *paths[CHIPS * (1 + PORTS)];
+        char *labels[CHIPS * (1 + PORTS)];
+        uint8_t chips[CHIPS * (1 + PORTS)];
+        _cleanup_free_ char (*texts)[ATTRIBUTE_TEXT_MAX] = NULL;
+        int errors[CHIPS * (1 + PORTS)], r;
+        size_t n = 0;
+
+        for (unsigned c = 0; c < CHIPS; c++) {
+                if (!fabric_includes(fabric, (PortId) { .chip = (uint8_t) c }))
+                        continue;
+                for (unsigned p = 0; p <= PORTS; p++) {
+                        if (p < PORTS && !server->ports[c][p].driven)
+                                continue;
+                        labels[n] = p == PORTS ? server->serials[c] : server->ports[c][p].cable;
+                        paths[n] = p == PORTS ? serial : cables[p];
+                        chips[n++] = (uint8_t) c;
+                }
+        }
+
+        texts = calloc(n > 0 ? n : 1, sizeof(*texts));
+        if (!texts)
+                return -ENOMEM;
+        r = device_attributes_of(server->device, chips, paths, n, texts, errors);
+        if (r < 0)
+                return r;
+
+        /* A label that is not there is not told; nothing is judged by it. */
+        for (size_t i = 0; i < n; i++)
+                if (errors[i] >= 0)
+                        (void) snprintf(labels[i], LABEL_MAX, "%.*s", (int) LABEL_MAX - 1, texts[i]);
+
+        return 0;
+}
+
+/* ---- status ---- */
+
+static int read_status(Fabric *fabric, Exchange *exchange) {
+        FabricServer *server = &fabric->servers[0];
+        unsigned n_answers[CHIPS] = {};
+        int r;
+
+        exchange->n = fabric_ends(fabric, 0, exchange->ends);
+        r = device_link_status(server->device, exchange->ends, exchange->n, exchange->statuses, exchange->errors);
+        if (r < 0)
+                return r;
+
+        for (size_t i = 0; i < exchange->n; i++) {
+                Port *port = &server->ports[exchange->ends[i].chip][exchange->ends[i].port];
+
+                port->error = exchange->errors[i];
+                if (port->error >= 0)
+                        port->before = exchange->statuses[i];
+                if (port->error >= 0 || port->error == -EPROTO)
+                        n_answers[exchange->ends[i].chip]++;
+        }
+
+        for (size_t i = 0; i < exchange->n; i++)
+                fabric->silent[exchange->ends[i].chip] = n_answers[exchange->ends[i].chip] == 0;
+
+        return 0;
+}
+
+int fabric_read_after(Fabric *fabric) {
+        FabricServer *server = &fabric->servers[0];
+        _cleanup_free_ Exchange *exchange = NULL;
+        int r;
+
+        exchange = malloc(sizeof(*exchange));
+        if (!exchange)
+                return -ENOMEM;
+
+        exchange->n = fabric_ends(fabric, 0, exchange->ends);
+        r = device_link_status(server->device, exchange->ends, exchange->n, exchange->statuses, exchange->errors);
+        if (r < 0)
+                return r;
+
+        for (size_t i = 0; i < exchange->n; i++) {
+                Port *port = &server->ports[exchange->ends[i].chip][exchange->ends[i].port];
+
+                if (exchange->errors[i] >= 0)
+                        port->after = exchange->statuses[i];
+                else if (port->error >= 0)
+                        port->error = exchange->errors[i];
+        }
+
+        return 0;
+}
+
+/* ---- frames ---- */
+
+static int send_all(Fabric *fabric, unsigned s, Exchange *exchange, uint64_t nonce) {
+        FabricServer *server = &fabric->servers[s];
+        int r;
+
+        exchange->n = fabric_ends(fabric, s, exchange->ends);
+        for (size_t i = 0; i < exchange->n; i++) {
+                PortId id = { (uint8_t) s, exchange->ends[i].chip, exchange->ends[i].port };
+                Frame frame = frame_of(fabric, id, nonce);
+
+                exchange->frames[i].n_bytes = sizeof(frame);
+                memcpy(exchange->frames[i].bytes, &frame, sizeof(frame));
+        }
+
+        r = device_link_send(server->device, exchange->ends, exchange->n, exchange->frames, exchange->errors);
+        if (r < 0)
+                return r;
+
+        for (size_t i = 0; i < exchange->n; i++)
+                if (exchange->errors[i] >= 0)
+                        server->ports[exchange->ends[i].chip][exchange->ends[i].port].n_sent++;
+
+        return 0;
+}
+
+/* Which port sent FRAME; false for what nobody did. */
+static bool frame_sender(Fabric *fabric, const LinkFrame *received, uint64_t nonce, PortId *ret) {
+        Frame frame, sent;
+
+        if (received->n_bytes != sizeof(frame))
+                return false;
+
+        memcpy(&frame, received->bytes, sizeof(frame));
+        if (frame.chip >= CHIPS || frame.port >= PORTS)
+                return false;
+
+        for (unsigned s = 0; s < fabric->n_servers; s++) {
+                *ret = (PortId) { (uint8_t) s, frame.chip, frame.port };
+                sent = frame_of(fabric, *ret, nonce);
+                if (fabric_port(fabric, *ret)->driven && memcmp(&frame, &sent, sizeof(frame)) == 0)
+                        return true;
+        }
+
+        return false;
+}
+
+/* One frame from every port of a server. Returns how many there were. */
+static int receive_all(Fabric *fabric, unsigned s, Exchange *exchange, uint64_t nonce) {
+        FabricServer *server = &fabric->servers[s];
+        int n = 0, r;
+
+        exchange->n = fabric_ends(fabric, s, exchange->ends);
+        r = device_link_receive(server->device, exchange->ends, exchange->n, exchange->frames, exchange->errors);
+        if (r < 0)
+                return r;
+
+        for (size_t i = 0; i < exchange->n; i++) {
+                Port *port = &server->ports[exchange->ends[i].chip][exchange->ends[i].port];
+
+                port->heard = HEARD_NOTHING;
+                if (exchange->errors[i] < 0)
+                        continue;
+
+                n++;
+                port->heard = HEARD_GARBAGE;
+                if (frame_sender(fabric, &exchange->frames[i], nonce, &port->from)) {
+                        port->heard = HEARD_PORT;
+                        port->n_received++;
+                }
+        }
+
+        return n;
+}
+
+static int exchange_frames(Fabric *fabric, Exchange *exchange, uint64_t nonce) {
+        int r = 0;
+
+        for (unsigned s = 0; s < fabric->n_servers && r >= 0; s++)
+                if (fabric->servers[s].device)
+                        r = send_all(fabric, s, exchange, nonce);
+        /* The last one asked is the one under test: what it heard is what counts. */
+        for (unsigned s = fabric->n_servers; s-- > 0 && r >= 0;)
+                if (fabric->servers[s].device)
+                        r = receive_all(fabric, s, exchange, nonce);
+
+        return r;
+}
+
+/* Takes away what earlier scans may have left. */
+static int drain(Fabric *fabric, Exchange *exchange) {
+        for (unsigned s = 0; s < fabric->n_servers; s++)
+                for (unsigned i = 0; fabric->servers[s].device && i < DRAIN_MAX; i++) {
+                        int r = receive_all(fabric, s, exchange, 0);
+
+                        if (r < 0)
+                                return r;
+                        if (r == 0)
+                                break;
+                }
+
+        return 0;
+}
+
+/* Whether a port of server 0 is up and yet did not hear a frame of this scan. */
+static bool is_incomplete(Fabric *fabric, const Exchange *exchange) {
+        for (size_t i = 0; i < exchange->n; i++) {
+                const Port *port = &fabric->servers[0].ports[exchange->ends[i].chip][exchange->ends[i].port];
+
+                if (port->error >= 0 && port->before.up && port->heard != HEARD_PORT)
+                        return true;
+        }
+
+        return false;
+}
+
+int fabric_discover(Fabric *fabric) {
+        _cleanup_free_ Exchange *exchange = NULL;
+        int r;
+
+        exchange = malloc(sizeof(*exchange));
+        if (!exchange)
+                return -ENOMEM;
+
+        r = read_labels(fabric);
+        if (r >= 0)
+                r = read_status(fabric, exchange);
+        if (r >= 0)
+                r = exchange_frames(fabric, exchange, fabric_hash(fabric->seed, 2, 0));
+        if (r < 0 || !is_incomplete(fabric, exchange))
+                return r;
+
+        r = drain(fabric, exchange);
+        return r < 0 ? r : exchange_frames(fabric, exchange, fabric_hash(fabric->seed, 2, 1));
+}

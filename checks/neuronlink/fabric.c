@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/neuronlink/fabric.h"
+
+#include <stdio.h>
+#include <string.h>
+
+uint64_t fabric_hash(uint64_t seed, uint64_t a, uint64_t b) {
+        uint64_t x = seed ^ a * UINT64_C(0x9e3779b97f4a7c15) ^ b * UINT64_C(0xc2b2ae3d27d4eb4f);
+
+        x ^= x >> 32;
+        x *= UINT64_C(0xd6e8feb86659fd93);
+        x ^= x >> 32;
+        x *= UINT64_C(0xd6e8feb86659fd93);
+        return x ^ x >> 32;
+}
+
+/* Servers of a ring are called us<U>-<S>, S = 0 … 3. Returns S, or -1 for a server without z links. */
+static int ring_index(const char *server) {
+        const char *dash = strrchr(server, '-');
+
+        if (strncmp(server, "us", 2) != 0 || !dash || dash[1] < '0' || dash[1] >= (char) ('0' + RING) || dash[2])
+                return -1;
+
+        return dash[1] - '0';
+}
+
+static void name_servers(Fabric *fabric) {
+        const char *own = step_unit(fabric->step)->server;
+        int index = ring_index(own);
+
+        fabric->n_servers = index < 0 ? 1 : RING;
+        for (unsigned s = 0; s < fabric->n_servers; s++) {
+                FabricServer *server = &fabric->servers[s];
+
+                (void) snprintf(server->name, sizeof(server->name), "%s", own);
+                if (s > 0)
+                        strrchr(server->name, '-')[1] = (char) ('0' + ((unsigned) index + s) % RING);
+                server->device = s == 0 ? step_device(fabric->step) : step_neighbour(fabric->step, server->name);
+        }
+}
+
+void fabric_init(Fabric *fabric, Step *step, const NeuronlinkParameters *parameters) {
+        fabric->step = step;
+        fabric->parameters = parameters;
+        fabric->seed = fabric_hash(step_seed(step), 1, 0);
+        name_servers(fabric);
+
+        for (unsigned s = 0; s < fabric->n_servers; s++)
+                for (unsigned c = 0; c < CHIPS; c++)
+                        for (unsigned p = 0; p < PORTS; p++) {
+                                PortId id = { (uint8_t) s, (uint8_t) c, (uint8_t) p }, far;
+
+                                /* Of the other servers only what the ring is made of. */
+                                fabric_port(fabric, id)->driven =
+                                                (s == 0 || p == LINK_Z_PLUS || p == LINK_Z_MINUS) &&
+                                                fabric_designed(fabric, id, &far) && fabric_includes(fabric, id) &&
+                                                fabric_includes(fabric, far);
+                        }
+}
+
+Port *fabric_port(Fabric *fabric, PortId id) {
+        return &fabric->servers[id.server].ports[id.chip][id.port];
+}
+
+bool fabric_designed(const Fabric *fabric, PortId id, PortId *ret) {
+        unsigned row = id.chip / 4, column = id.chip % 4, ahead = id.port % 2 == 0 ? 1 : 3;
+
+        *ret = id;
+        ret->port = (uint8_t) link_port_opposite((LinkPort) id.port);
+        if (id.port == LINK_X_PLUS || id.port == LINK_X_MINUS)
+                ret->chip = (uint8_t) (4 * row + (column + ahead) % 4);
+        else if (id.port == LINK_Y_PLUS || id.port == LINK_Y_MINUS)
+                ret->chip = (uint8_t) (4 * ((row + ahead) % 4) + column);
+        else
+                ret->server = (uint8_t) ((id.server + ahead) % RING);
+
+        return ret->server < fabric->n_servers && (ret->server != id.server || ret->chip != id.chip);
+}
+
+bool port_id_equal(PortId a, PortId b) {
+        return a.server == b.server && a.chip == b.chip && a.port == b.port;
+}
+
+bool fabric_includes(const Fabric *fabric, PortId id) {
+        const FabricServer *server = &fabric->servers[id.server];
+
+        return server->device && step_includes(fabric->step, server->name, id.chip);
+}
+
+Location fabric_location(const Fabric *fabric, PortId id) {
+        Location where = {};
+
+        memcpy(where.server, fabric->servers[id.server].name, sizeof(where.server));
+        (void) location_append(&where, LOCATION_CHIP, id.chip);
+        (void) location_append(&where, LOCATION_LINK, id.port);
+        return where;
+}
+
+size_t fabric_ends(const Fabric *fabric, unsigned server, LinkEnd *ret) {
+        size_t n = 0;
+
+        for (unsigned c = 0; c < CHIPS; c++)
+                for (unsigned p = 0; p < PORTS; p++)
+                        if (fabric->servers[server].ports[c][p].driven)
+                                ret[n++] = (LinkEnd) { (uint8_t) c, (uint8_t) p };
+
+        return n;
+}

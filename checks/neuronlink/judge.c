@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What one port is worth, from all that is known of it. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "checks/neuronlink/ber.h"
+#include "checks/neuronlink/fabric.h"
+
+/* Everything about one port while it is judged. */
+typedef struct Judged {
+        Fabric *fabric;
+        PortId id, far; /* far: by design */
+        Port *port;
+        Location where;
+        char far_text[LOCATION_STRING_MAX];
+        char cable[LABEL_MAX + 8]; /* as a replaceable unit, "" for a trace of the board */
+        Verdict *verdict;
+} Judged;
+
+/* ---- lanes ---- */
+
+static const char *replaceable(const Judged *judged) {
+        return judged->cable[0] ? judged->cable : NULL; /* NULL: the tray */
+}
+
+static Location lane_location(const Judged *judged, unsigned lane) {
+        Location where = judged->where;
+
+        (void) location_append(&where, LOCATION_LANE, lane);
+        return where;
+}
+
+static int allowed_errors(const Judged *judged) {
+        return judged->port->bits > judged->fabric->parameters->bits ? judged->fabric->allowed_twice :
+                                                                       judged->fabric->allowed;
+}
+
+/* How sure it is that the ratio is beyond the limit: the chance that a lane at the limit makes fewer errors. */
+static double excess_confidence(const Judged *judged, uint64_t errors) {
+        double nb = (double) judged->port->bits * judged->fabric->parameters->ber;
+
+        return errors > 4 * nb + 100 ? 1 : 1 - ber_confidence(nb, (unsigned) errors - 1);
+}
+
+static int judge_errors(Judged *judged, const Location *where, const char *what, uint64_t errors, unsigned n_lanes) {
+        char expected[64], actual[64];
+        int allowed = allowed_errors(judged), r;
+        Evidence evidence = {
+                .expected = expected, .actual = actual, .has_count = true, .count = (double) errors,
+                .has_confidence = true, .confidence = excess_confidence(judged, errors / n_lanes),
+                .far_end = judged->far_text, .replaceable = replaceable(judged),
+        };
+
+        (void) snprintf(expected, sizeof(expected), "at most %d errors a lane", allowed);
+        (void) snprintf(actual, sizeof(actual), "%" PRIu64 " errors in %.3g bits", errors,
+                        (double) judged->port->bits * n_lanes);
+        r = step_measure(judged->fabric->step, "neuronlink_lane_errors", (double) errors / n_lanes, "{error}",
+                         LIMIT_LESS_THAN_OR_EQUAL, allowed, where);
+        if (r < 0)
+                return r;
+
+        return step_finding(judged->fabric->step, judged->verdict, "link-errors", where, &evidence,
+                            "%s: error ratio %.2g, the limit is %g with %g %% confidence; from %s", what,
+                            (double) errors / ((double) judged->port->bits * n_lanes), judged->fabric->parameters->ber,
+                            judged->fabric->parameters->confidence * 100, judged->far_text);
+}
+
+static int judge_broken_lane(Judged *judged, unsigned l) {
+        const Port *port = judged->port;
+        Location where = lane_location(judged, l);
+        Evidence evidence = { .far_end = judged->far_text, .replaceable = replaceable(judged) };
+        Step *step = judged->fabric->step;
+        char source[32];
+
+        if (port->dead >> l & 1)
+                return step_finding(step, judged->verdict, "link-lane", &where, &evidence,
+                                    "lane %u is dead: an idle line without a transition; from %s", l, judged->far_text);
+        if (port->unlocked >> l & 1)
+                return step_finding(step, judged->verdict, "link-lane", &where, &evidence,
+                                    "lane %u changes but never locks to its pattern; from %s", l, judged->far_text);
+        if (port->source[l] >= LINK_LANES_MAX)
+                return step_finding(step, judged->verdict, "link-lane", &where, &evidence,
+                                    "lane %u carries a stream that no lane of the far end sent; from %s", l,
+                                    judged->far_text);
+
+        (void) snprintf(source, sizeof(source), "lane %u", port->source[l]);
+        evidence.actual = source;
+        return step_finding(step, judged->verdict, "link-lane", &where, &evidence,
+                            port->source[l] == l ? "lane %u is shifted: it carries the stream of %s at another phase; from %s" :
+                                                   "lane %u carries the stream of %s; from %s",
+                            l, source, judged->far_text);
+}
+
+static uint32_t lanes_beyond(const Judged *judged, uint64_t *ret_errors) {
+        const Port *port = judged->port;
+        int allowed = allowed_errors(judged);
+        uint32_t beyond = 0;
+
+        /* What the second pass could not be run for is not proven bad. */
+        if (port->undecided)
+                allowed = judged->fabric->allowed_twice;
+
+        *ret_errors = 0;
+        for (unsigned l = 0; l < link_port_width(judged->id.port); l++)
+                if (port->errors[l] > (uint64_t) allowed && !((port->dead | port->unlocked | port->crossed) >> l & 1)) {
+                        beyond |= UINT32_C(1) << l;
+                        *ret_errors += port->errors[l];
+                }
+
+        return beyond;
+}
+
+/* Half of the lanes and more are not so many single lanes: it is the link. */
+static int judge_lanes(Judged *judged) {
+        unsigned width = link_port_width(judged->id.port), n_beyond;
+        uint32_t broken, beyond;
+        uint64_t errors;
+        char what[32];
+        int r = 0;
+
+        broken = judged->port->dead | judged->port->unlocked | judged->port->crossed;
+        beyond = lanes_beyond(judged, &errors);
+        n_beyond = (unsigned) __builtin_popcount(beyond);
+        if (n_beyond >= width / 2) {
+                (void) snprintf(what, sizeof(what), "%u of %u lanes", n_beyond, width);
+                r = judge_errors(judged, &judged->where, what, errors, n_beyond);
+                beyond = 0;
+        }
+
+        for (unsigned l = 0; l < width && r >= 0; l++) {
+                Location where = lane_location(judged, l);
+
+                (void) snprintf(what, sizeof(what), "lane %u", l);
+                if (beyond >> l & 1)
+                        r = judge_errors(judged, &where, what, judged->port->errors[l], 1);
+                else if (broken >> l & 1)
+                        r = judge_broken_lane(judged, l);
+        }
+
+        return r;
+}
+
+/* ---- cables ---- */
+
+/* Follows the wrong plugs from ID until the ring closes. Returns how many there are, 0 where the way is lost. */
+static unsigned count_plugs(Fabric *fabric, PortId id) {
+        PortId at = id;
+
+        for (unsigned n = 1; n <= RING * CHIPS * PORTS; n++) {
+                const Port *port = fabric_port(fabric, at);
+
+                if (port->heard != HEARD_PORT || !fabric_designed(fabric, port->from, &at))
+                        return 0;
+                if (port_id_equal(at, id))
+                        return n;
+        }
+
+        return 0;
+}
+
+static const char *kind_of_mistake(const Judged *judged) {
+        PortId from = judged->port->from, far = judged->far;
+
+        if (port_id_equal(from, judged->id))
+                return "hears itself: a loopback plug, or a cable bent back";
+        if (from.server == far.server && from.chip == far.chip)
+                return "comes from the right chip, but from its wrong port";
+        if (from.port == judged->id.port)
+                return "is reversed: it comes from a port of its own kind";
+        if (from.port / 2 != judged->id.port / 2)
+                return "comes from another axis and another chip";
+        return "comes from the wrong chip";
+}
+
+static int judge_cable(Judged *judged) {
+        char from[LOCATION_STRING_MAX], other[LOCATION_STRING_MAX], ring[96] = "";
+        Fabric *fabric = judged->fabric;
+        PortId partner = judged->far;
+        Location where;
+        unsigned n;
+        Evidence evidence = {
+                .expected = judged->far_text, .actual = from, .far_end = from, .replaceable = replaceable(judged),
+        };
+
+        where = fabric_location(fabric, judged->port->from);
+        location_format(&where, from);
+        (void) fabric_designed(fabric, judged->port->from, &partner);
+        where = fabric_location(fabric, partner);
+        location_format(&where, other);
+
+        n = count_plugs(fabric, judged->id);
+        if (n == 2)
+                (void) snprintf(ring, sizeof(ring), " (two cables are swapped: this one move puts both right)");
+        else if (n > 2)
+                (void) snprintf(ring, sizeof(ring), " (%u plugs are in each other's place: %u such moves)", n, n - 1);
+
+        return step_finding(fabric->step, judged->verdict, "link-miscabled", &judged->where, &evidence,
+                            "%s: %s instead of %s. Exchange this plug with the one at %s%s", kind_of_mistake(judged),
+                            from, judged->far_text, other, ring);
+}
+
+static int judge_nowhere(Judged *judged) {
+        Evidence evidence = { .expected = judged->far_text, .actual = "nothing", .replaceable = replaceable(judged) };
+
+        return step_finding(judged->fabric->step, judged->verdict, "link-miscabled", &judged->where, &evidence,
+                            "the link is up, but no port of this scan is heard: it should be %s. Follow the cable",
+                            judged->far_text);
+}
+
+/* ---- links that are down ---- */
+
+static int judge_down(Judged *judged) {
+        Evidence evidence = { .far_end = judged->far_text, .replaceable = replaceable(judged) };
+        Fabric *fabric = judged->fabric;
+        int own, far;
+
+        own = fabric_hears_itself(fabric, judged->id);
+        if (own == -ETIMEDOUT)
+                return 0; /* it has fallen silent: see judge_port() */
+        if (own < 0)
+                return own;
+        if (own == 0) {
+                judged->port->tested = true;
+                evidence.replaceable = NULL;
+                return step_finding(fabric->step, judged->verdict, "link-down", &judged->where, &evidence,
+                                    "the port is broken: it does not hear itself in its near-end loopback");
+        }
+
+        far = fabric_hears_itself(fabric, judged->far);
+        if (far < 0 && far != -ETIMEDOUT)
+                return far;
+
+        judged->port->tested = true;
+        if (far <= 0)
+                return 0; /* the far end is to blame, and judged where it stands; this one works as far as it can be seen */
+
+        return step_finding(fabric->step, judged->verdict, "link-down", &judged->where, &evidence,
+                            "the link is down, and the ports at both ends hear themselves: it is what lies between "
+                            "here and %s", judged->far_text);
+}
+
+/* ---- counters ---- */
+
+static int judge_counter(Judged *judged, const char *name, uint64_t before, uint64_t after, uint64_t least) {
+        Evidence evidence = { .address = name };
+        char expected[32], actual[32];
+
+        if (after >= before && after - before >= least)
+                return 0;
+
+        (void) snprintf(expected, sizeof(expected), "at least %" PRIu64, least);
+        (void) snprintf(actual, sizeof(actual), "%" PRId64, (int64_t) (after - before));
+        evidence.expected = expected;
+        evidence.actual = actual;
+        return 1 + step_finding(judged->fabric->step, judged->verdict, "link-counter", &judged->where, &evidence,
+                                "counter %s moved by %s, and %" PRIu64 " were seen", name, actual, least);
+}
+
+/* One finding per port: a port that does not count does not count anything. */
+static int judge_counters(Judged *judged) {
+        const Port *port = judged->port;
+        int r;
+
+        r = judge_counter(judged, "errors", port->before.errors, port->after.errors, port->n_errors);
+        if (r == 0)
+                r = judge_counter(judged, "frames_sent", port->before.frames_sent, port->after.frames_sent, port->n_sent);
+        if (r == 0)
+                r = judge_counter(judged, "frames_received", port->before.frames_received,
+                                  port->after.frames_received, port->n_received);
+        return r < 0 ? r : 0;
+}
+
+/* ---- ports and chips ---- */
+
+static bool all_lanes_dead(const Judged *judged) {
+        return judged->port->prbs &&
+               (unsigned) __builtin_popcount(judged->port->dead) == link_port_width(judged->id.port);
+}
+
+static int judge_width(Judged *judged) {
+        unsigned width = link_port_width(judged->id.port);
+        Evidence evidence = { .far_end = judged->far_text, .replaceable = replaceable(judged) };
+
+        return step_finding(judged->fabric->step, judged->verdict, "link-lane", &judged->where, &evidence,
+                            "the port trained %u of its %u lanes, and all of them deliver", judged->port->before.width,
+                            width);
+}
+
+static int judge_up(Judged *judged) {
+        Port *port = judged->port;
+        uint64_t errors;
+        uint32_t bad;
+        int r = 0;
+
+        bad = port->dead | port->unlocked | port->crossed | lanes_beyond(judged, &errors);
+        if (port->heard == HEARD_PORT && !port_id_equal(port->from, judged->far))
+                r = judge_cable(judged);
+        else if (port->heard != HEARD_PORT && bad == 0)
+                r = judge_nowhere(judged);
+        if (r >= 0 && bad != 0)
+                r = judge_lanes(judged);
+        else if (r >= 0 && port->prbs && port->before.width < link_port_width(judged->id.port))
+                r = judge_width(judged);
+
+        port->tested = port->prbs && !port->undecided;
+        return r;
+}
+
+static int judge_port(Judged *judged) {
+        Port *port = judged->port;
+        int r;
+
+        if (!port->driven || judged->fabric->silent[judged->id.chip] || port->error == -ETIMEDOUT)
+                return 0;
+        if (port->error == -EPROTO)
+                return step_finding(judged->fabric->step, judged->verdict, "device-garbled", &judged->where, NULL,
+                                    "the port answered with values that no port can have");
+        if (port->error == -ENXIO)
+                return step_finding(judged->fabric->step, judged->verdict, "link-down", &judged->where, NULL,
+                                    "the chip says that it has no such port");
+
+        if (!port->prbs && (!port->before.up || port->error < 0))
+                r = judge_down(judged);
+        else if (all_lanes_dead(judged))
+                r = judge_down(judged);
+        else
+                r = judge_up(judged);
+
+        return r < 0 || port->error < 0 ? r : judge_counters(judged);
+}
+
+int fabric_judge(Fabric *fabric, PortId id, Verdict *verdict) {
+        Judged judged = { .fabric = fabric, .id = id, .port = fabric_port(fabric, id), .verdict = verdict };
+        Location far;
+
+        if (!fabric_designed(fabric, id, &judged.far))
+                return 0;
+
+        judged.where = fabric_location(fabric, id);
+        far = fabric_location(fabric, judged.far);
+        location_format(&far, judged.far_text);
+        if (judged.port->cable[0])
+                (void) snprintf(judged.cable, sizeof(judged.cable), "cable %s", judged.port->cable);
+
+        return judge_port(&judged);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Rehearsal
+ *
+ * A check run in this process against the servers of a scenario, without worker and socket: the transport hands each
+ * batch to the simulator's own reader of packets. It stands in for checks/step.c and keeps what the check says.
+ */
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks/catalogue.h"
+#include "checks/plan.h"
+#include "checks/step.h"
+#include "sim/batch.h"
+#include "sim/scenario.h"
+
+#define REHEARSAL_WINDOW   (256u << 10)
+#define REHEARSAL_FINDINGS 4096u
+
+typedef struct Said {
+        char code[32];
+        char at[LOCATION_STRING_MAX];
+        char message[512];
+        char actual[LOCATION_STRING_MAX];
+} Said;
+
+typedef struct RehearsalServer {
+        Server *server;
+        Device *device;
+        uint16_t included;
+} RehearsalServer;
+
+struct Step {
+        Scenario *scenario;
+        const CheckWord *word;
+        Location unit;
+        unsigned own; /* index of the unit's server */
+        size_t n_servers;
+        RehearsalServer servers[RING];
+        void *parameters;
+        uint64_t seed;
+        double budget_sec;
+        unsigned fail_at, n_batches; /* the n-th batch fails with `failure` */
+        int failure;
+        size_t n_said;
+        Said said[REHEARSAL_FINDINGS];
+        Verdict parts[CHIPS]; /* _VERDICT_INVALID: nothing was said of it */
+        unsigned n_measurements;
+        double ports_tested[CHIPS], lanes_tested[CHIPS];
+        double reorder;
+        Reason skip;
+        char message[512];
+};
+
+typedef struct Line {
+        Reach reach;
+        Step *step;
+} Line;
+
+static int line_execute(void *userdata, const WireCommand *commands, size_t n, WireCompletion *completions,
+                        uint64_t deadline_usec) {
+        static _Alignas(16) uint8_t packet[BATCH_PACKET_MAX], answer[BATCH_ANSWER_MAX];
+        WireBatch header = { .magic = WIRE_MAGIC, .n = (uint32_t) n };
+        Line *line = userdata;
+        ssize_t size;
+
+        if (++line->step->n_batches == line->step->fail_at)
+                return line->step->failure;
+
+        memcpy(packet, &header, sizeof(header));
+        memcpy(packet + sizeof(header), commands, n * sizeof(*commands));
+        size = batch_run(&line->reach, packet, sizeof(header) + n * sizeof(*commands), answer);
+        if (size == 0)
+                return -ETIMEDOUT;
+        if (size != (ssize_t) (sizeof(header) + n * sizeof(*completions)))
+                return -EPROTO;
+
+        memcpy(completions, answer + sizeof(header), n * sizeof(*completions));
+        return 0;
+}
+
+static void line_close(void *userdata) {
+        Line *line = userdata;
+
+        free(line->reach.window);
+        free(line);
+}
+
+static const DeviceTransport line_transport = { line_execute, line_close };
+
+static Device *line_open(Step *step, Server *server) {
+        Line *line = calloc(1, sizeof(*line));
+        Device *device = NULL;
+
+        line->step = step;
+        line->reach = (Reach) {
+                .server = server, .chip = WIRE_CHIP_ALL, .window = aligned_alloc(4096, REHEARSAL_WINDOW),
+                .window_bytes = REHEARSAL_WINDOW,
+        };
+        if (device_new(&line_transport, line, server->name, WIRE_CHIP_ALL, line->reach.window, REHEARSAL_WINDOW, &device) < 0)
+                abort();
+        return device;
+}
+
+/* TEXT is a scenario; CHECK runs on SERVER of it. Change included, parameters, seed before rehearsal_run(). */
+static Step *rehearsal_new(const char *text, const char *check, const char *server) {
+        Step *step = calloc(1, sizeof(*step));
+        char *error = NULL;
+        Server *own;
+
+        if (scenario_parse("test", text, strlen(text), &step->scenario, &error) < 0) {
+                fprintf(stderr, "%s\n", error);
+                abort();
+        }
+        own = hall_server(step->scenario->hall, server);
+        step->n_servers = own->ultraserver->n_servers;
+        step->own = own->index;
+        for (size_t s = 0; s < step->n_servers; s++)
+                step->servers[s] = (RehearsalServer) {
+                        .server = &own->ultraserver->servers[s],
+                        .device = line_open(step, &own->ultraserver->servers[s]), .included = 0xffff,
+                };
+        (void) location_parse(server, &step->unit, NULL, NULL);
+        step->word = check_word_find(check);
+        step->parameters = malloc(*step->word->parameters_bytes);
+        memcpy(step->parameters, *step->word->parameters_defaults, *step->word->parameters_bytes);
+        step->seed = step->scenario->hall->seed;
+        step->budget_sec = 1000;
+        return step;
+}
+
+static Step *rehearsal_free(Step *step) {
+        for (size_t s = 0; s < step->n_servers; s++)
+                step->servers[s].device = device_free(step->servers[s].device);
+        step->scenario = scenario_free(step->scenario);
+        free(step->parameters);
+        free(step);
+        return NULL;
+}
+
+DEFINE_CLEANUP(Step *, rehearsal_free);
+#define _cleanup_rehearsal_ _cleanup_(rehearsal_freep)
+
+static int rehearsal_run(Step *step, Verdict *ret) {
+        step->n_said = step->n_batches = step->n_measurements = 0;
+        step->reorder = -1;
+        for (unsigned c = 0; c < CHIPS; c++)
+                step->parts[c] = _VERDICT_INVALID;
+        return check_find(step->word->name)->run(step, ret);
+}
+
+static __attribute__((unused)) bool rehearsal_said(const Step *step, const char *code, const char *at) {
+        for (size_t i = 0; i < step->n_said; i++)
+                if (strcmp(step->said[i].code, code) == 0 && strcmp(step->said[i].at, at) == 0)
+                        return true;
+
+        return false;
+}
+
+static __attribute__((unused)) void rehearsal_print(const Step *step) {
+        for (size_t i = 0; i < step->n_said; i++)
+                fprintf(stderr, "# %s %s: %s\n", step->said[i].at, step->said[i].code, step->said[i].message);
+}
+
+/* ---- what checks/step.c does for a worker ---- */
+
+static RehearsalServer *server_named(Step *step, const char *name) {
+        for (size_t s = 0; s < step->n_servers; s++)
+                if (strcmp(step->servers[s].server->name, name) == 0)
+                        return &step->servers[s];
+
+        return NULL;
+}
+
+Device *step_device(Step *step) {
+        return step->servers[step->own].device;
+}
+
+unsigned step_chip(const Step *step) {
+        return WIRE_CHIP_ALL;
+}
+
+const Location *step_unit(const Step *step) {
+        return &step->unit;
+}
+
+Device *step_neighbour(Step *step, const char *server) {
+        RehearsalServer *found = server_named(step, server);
+
+        return found && found->included ? found->device : NULL;
+}
+
+bool step_includes(const Step *step, const char *server, unsigned chip) {
+        const RehearsalServer *found = server_named((Step *) step, server);
+
+        return found && found->included >> chip & 1;
+}
+
+const void *step_parameters(const Step *step) {
+        return step->parameters;
+}
+
+uint64_t step_seed(const Step *step) {
+        return step->seed;
+}
+
+double step_budget_sec(const Step *step) {
+        return step->budget_sec;
+}
+
+int step_measure(Step *step, const char *name, double value, const char *unit, LimitType type, double limit,
+                 const Location *where) {
+        int chip = where ? location_index(where, LOCATION_CHIP) : -ENOENT;
+
+        step->n_measurements++;
+        if (strcmp(name, "neuronlink_ports_tested") == 0)
+                step->ports_tested[chip] = value;
+        if (strcmp(name, "neuronlink_lanes_tested") == 0)
+                step->lanes_tested[chip] = value;
+        if (strcmp(name, "efa_reorder_distance_max") == 0)
+                step->reorder = value;
+        return type == LIMIT_NONE || limit_holds(type, value, limit) ? 0 : 1;
+}
+
+int step_note(Step *step, const char *name, double value, const char *unit, const Location *where) {
+        return step_measure(step, name, value, unit, LIMIT_NONE, 0, where);
+}
+
+int step_finding(Step *step, Verdict *verdict, const char *code, const Location *where, const Evidence *evidence,
+                 const char *format, ...) {
+        Said *said = &step->said[step->n_said++ % REHEARSAL_FINDINGS];
+        va_list arguments;
+
+        va_start(arguments, format);
+        (void) vsnprintf(said->message, sizeof(said->message), format, arguments);
+        va_end(arguments);
+        (void) snprintf(said->code, sizeof(said->code), "%s", code);
+        (void) snprintf(said->actual, sizeof(said->actual), "%s", evidence && evidence->actual ? evidence->actual : "");
+        location_format(where ? where : &step->unit, said->at);
+        verdict_raise(verdict, catalogue_find(code)->severity);
+        return 0;
+}
+
+int step_skip(Step *step, Verdict *ret, Reason reason, const char *format, ...) {
+        step->skip = reason;
+        *ret = VERDICT_SKIPPED;
+        return 0;
+}
+
+int step_error(Step *step, int error, const char *format, ...) {
+        va_list arguments;
+
+        va_start(arguments, format);
+        (void) vsnprintf(step->message, sizeof(step->message), format, arguments);
+        va_end(arguments);
+        return error;
+}
+
+void step_progress(Step *step, unsigned percent) {
+}
+
+int step_part_done(Step *step, const Location *chip, Verdict verdict) {
+        step->parts[location_index(chip, LOCATION_CHIP)] = verdict;
+        return 0;
+}
