@@ -42,6 +42,12 @@ static const CatalogueEntry entries[] = {
           "Nothing the unit says can be relied on, so nothing it was tested for counts.",
           "Reset the chip and scan it again. If it does it again, replace its tray." },
 
+        { "suspect-station", "device", SEVERITY_WARN, ACTION_INSPECT_STATION,
+          "every chip of the server failed alike",
+          "The same failure was found on every chip that was tested here. Sixteen parts do not break in the same way at "
+          "once: power, cooling, firmware, driver or the test station itself is the likelier cause.",
+          "Inspect what the chips share before any of them is replaced, then scan the server again." },
+
         /* ---- identity ---- */
         { "identity-missing", "identity", SEVERITY_FAIL, ACTION_REBOOT_SERVER,
           "a part that belongs to the server is not there",

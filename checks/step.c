@@ -117,6 +117,15 @@ static int step_write(Step *step, char *lines) {
         return r;
 }
 
+/* For what must be known even if the process is lost right after. */
+static int step_write_now(Step *step, char *lines) {
+        int r = step_write(step, lines);
+
+        if (step->settings.flush)
+                step->settings.flush(step->settings.userdata);
+        return r;
+}
+
 static bool name_is_valid(const char *name) {
         size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
 
@@ -209,7 +218,7 @@ static int write_finding(Step *step, Finding *finding) {
         if (++step->n_findings >= STREAM_FINDINGS_MAX)
                 return 0;
 
-        return step_write(step, stream_finding(step->id, finding));
+        return step_write_now(step, stream_finding(step->id, finding));
 }
 
 int step_finding(Step *step, Verdict *verdict, const char *code, const Location *where, const Evidence *evidence,
@@ -266,11 +275,11 @@ void step_progress(Step *step, unsigned percent) {
                 return; /* only forward, so at most a hundred times */
 
         step->percent = percent;
-        (void) step_write(step, stream_progress(step->id, percent));
+        (void) step_write_now(step, stream_progress(step->id, percent));
 }
 
 int step_part_done(Step *step, const Location *chip, Verdict verdict) {
-        return step_write(step, stream_part_done(step->id, chip, verdict));
+        return step_write_now(step, stream_part_done(step->id, chip, verdict));
 }
 
 /* ---- who runs it ---- */
@@ -311,8 +320,8 @@ static const char *contradiction(const Step *step, Verdict verdict) {
                 return "the check skipped without a reason";
         if (verdict == VERDICT_FAILED && step->n_findings == 0)
                 return "the check failed without a finding";
-        if (verdict == VERDICT_PASSED && step->beyond && step->n_findings == 0)
-                return "a value is beyond its limit, and nothing was found";
+        if (verdict == VERDICT_PASSED && step->beyond)
+                return "a value is beyond its limit, and the step passed";
         return NULL;
 }
 
@@ -363,7 +372,7 @@ static void note_surplus(Step *step, const Check *check) {
         (void) step_note(step, name, (double) step->n_findings - STREAM_FINDINGS_MAX + 1, "1", NULL);
 }
 
-void step_run(Step *step, const Check *check, StepEnd *ret) {
+int step_run(Step *step, const Check *check, StepEnd *ret) {
         uint64_t before = total_nsec(step);
         int failed_before = total_failure(step), r;
         Verdict verdict = _VERDICT_INVALID;
@@ -376,8 +385,11 @@ void step_run(Step *step, const Check *check, StepEnd *ret) {
         if (r >= 0 && failed_before == 0)
                 r = total_failure(step);
 
-        /* A fault that was found stays found, whatever broke off afterwards. */
-        if (r < 0 && step->found == VERDICT_FAILED)
+        /*
+         * A fault that was found stays found, whatever broke off afterwards. On a server that would blame the chips the
+         * step never came to; there the finding speaks for its own chip.
+         */
+        if (r < 0 && step->found == VERDICT_FAILED && location_kind(&step->settings.unit) == LOCATION_CHIP)
                 end.verdict = VERDICT_FAILED;
         else if (r < 0)
                 end_in_error(step, r, check->name, &end);
@@ -387,4 +399,5 @@ void step_run(Step *step, const Check *check, StepEnd *ret) {
         end.reproduced = end.verdict == VERDICT_FAILED;
         end.device_nsec = total_nsec(step) - before;
         *ret = end;
+        return r < 0 ? r : 0;
 }

@@ -25,7 +25,8 @@ const Location *step_unit(const Step *step);
 /* The device of another server of the same scan (the ring of an UltraServer); NULL where it is not part of it: then
  * nothing of it may be driven. */
 Device *step_neighbour(Step *step, const char *server);
-/* In a step on a server: whether CHIP was asked for and is not occupied. Links and NICs of others are not driven. */
+/* In a step on a server: whether CHIP was asked for, answers and is not occupied. Links and NICs of others are not
+ * driven. */
 bool step_includes(const Step *step, const char *server, unsigned chip);
 
 /* The check's own parameters (see plan.h), with defaults filled in; NULL if it has none. */
@@ -69,7 +70,7 @@ int step_part_done(Step *step, const Location *chip, Verdict verdict);
 typedef struct StepServer {
         Device *device;                  /* NULL: not to be driven */
         char name[LOCATION_SERVER_NAME_MAX];
-        uint16_t included;               /* bit per chip: asked for, and free for what the check disturbs */
+        uint16_t included;               /* bit per chip: asked for, answering, and free for what the check disturbs */
         char trays[CHIPS][16];           /* "3", what assay/tray said; "" unknown */
 } StepServer;
 
@@ -86,18 +87,22 @@ typedef struct StepSettings {
         double budget_sec;
         bool required;
         StepWriter write;           /* NULL: nothing is written */
+        void (*flush)(void *userdata); /* NULL, or called after what must not be lost with the process: findings, parts */
         void *userdata;
 } StepSettings;
 
 /*
  * The verdict is raised to what the step's findings say, and is an error where it contradicts what was measured: a pass
- * with a value beyond its limit and no finding, a pass although the port broke off.
+ * with a value beyond its limit, a pass although the port broke off.
  */
 int step_new(const StepSettings *settings, Step **ret);
 Step *step_free(Step *step);
 DEFINE_CLEANUP(Step *, step_free);
 
-/* Runs CHECK once, without writing step start and end. ret->message lives as long as STEP. */
-void step_run(Step *step, const Check *check, StepEnd *ret);
+/*
+ * Runs CHECK once, without writing step start and end, and sets *ret in any case; ret->message lives as long as STEP.
+ * Returns the negative errno that kept the check from judging, else 0.
+ */
+int step_run(Step *step, const Check *check, StepEnd *ret);
 /* How a negative errno of a check is told. */
 Reason step_reason(int error);

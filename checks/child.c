@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The child of a unit: sequential code, one step after the other, on connections it inherited. It dies with the worker,
+ * holds no descriptor but its own, and leaves as soon as its connection is of no more use.
+ */
+
+#include "checks/child.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#define BUFFER_BYTES   (16u << 10)
+#define MEMORY_MAX     (UINT64_C(1) << 30) /* bytes of data; a check allocates next to nothing */
+#define DESCRIPTOR_MAX 64
+
+#if defined(__SANITIZE_ADDRESS__)
+#define MEMORY_IS_BOUNDED 0 /* the shadow alone is larger than any bound */
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MEMORY_IS_BOUNDED 0
+#endif
+#endif
+#ifndef MEMORY_IS_BOUNDED
+#define MEMORY_IS_BOUNDED 1
+#endif
+
+typedef struct Child {
+        Unit *unit;
+        int fd;
+        size_t n_buffer;
+        char buffer[BUFFER_BYTES];
+} Child;
+
+/* ---- what it says ---- */
+
+static void write_all(int fd, const char *bytes, size_t n) {
+        while (n > 0) {
+                ssize_t written = write(fd, bytes, n);
+
+                if (written < 0 && errno == EINTR)
+                        continue;
+                if (written < 0)
+                        _exit(EXIT_FAILURE); /* nobody listens */
+
+                bytes += written;
+                n -= (size_t) written;
+        }
+}
+
+static void child_flush(void *userdata) {
+        Child *child = userdata;
+
+        write_all(child->fd, child->buffer, child->n_buffer);
+        child->n_buffer = 0;
+}
+
+static int child_write(void *userdata, const char *lines) {
+        Child *child = userdata;
+        size_t n = strlen(lines);
+
+        if (n > sizeof(child->buffer) - child->n_buffer)
+                child_flush(child);
+        if (n > sizeof(child->buffer)) {
+                write_all(child->fd, lines, n);
+                return 0;
+        }
+
+        memcpy(child->buffer + child->n_buffer, lines, n);
+        child->n_buffer += n;
+        return 0;
+}
+
+static void say(Child *child, char *lines) {
+        _cleanup_free_ char *owned = lines;
+
+        if (!lines)
+                _exit(EXIT_FAILURE); /* no memory: the step it had open is lost with it */
+        (void) child_write(child, lines);
+}
+
+/* ---- steps ---- */
+
+static uint64_t splitmix64(uint64_t x) {
+        x += UINT64_C(0x9e3779b97f4a7c15);
+        x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+        x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+        return x ^ x >> 31;
+}
+
+/* The same for every unit, so that what a check prepares for one chip serves all; below 2^53, so that every reader of
+ * JSON gets it whole. */
+static uint64_t step_seed_of(const Request *request, const char *step) {
+        uint64_t seed = splitmix64(request->seed);
+
+        for (; *step; step++)
+                seed = splitmix64(seed ^ (unsigned char) *step);
+        return seed >> 11;
+}
+
+static double budget_left(const Unit *unit) {
+        return unit->scan->request->budget_sec - (double) unit->used_nsec / 1e9;
+}
+
+static void describe_step(Child *child, const PlanStep *planned, const Check *check, StepSettings *ret) {
+        Unit *unit = child->unit;
+        size_t n = unit->chip >= 0 ? 1 : unit->scan->n_servers;
+
+        for (size_t i = 0; i < n; i++)
+                unit->servers[i].included =
+                                scan_included(unit->scan, (unit->server + i) % unit->scan->n_servers, check->disturbs);
+
+        *ret = (StepSettings) {
+                .unit = unit->where,
+                .name = planned->name,
+                .n_servers = n,
+                .servers = unit->servers,
+                .parameters = planned->parameters,
+                .seed = step_seed_of(unit->scan->request, planned->name),
+                .budget_sec = budget_left(unit),
+                .required = planned->required,
+                .write = child_write,
+                .flush = child_flush,
+                .userdata = child,
+        };
+}
+
+/* The worker asks the chip's neighbours before it believes any of this. */
+static void suspect_device(Step *step, const Unit *unit, int error) {
+        Verdict verdict = VERDICT_PASSED;
+        const Request *request = unit->scan->request;
+
+        if (unit->chip < 0)
+                return;
+        if (error == -ETIMEDOUT)
+                (void) step_finding(step, &verdict, "device-hang", NULL, NULL, "no answer in %g s",
+                                    request->plan->deadline_sec * request->deadline_scale);
+        if (error == -EPROTO)
+                (void) step_finding(step, &verdict, "device-garbled", NULL, NULL, "an answer that no device may give");
+}
+
+/* Returns the errno that kept the check from judging, or 0. */
+static int run_once(Child *child, const PlanStep *planned, const Check *check, const char *id, StepEnd *ret) {
+        _cleanup_(step_freep) Step *step = NULL;
+        StepSettings settings;
+        int r;
+
+        describe_step(child, planned, check, &settings);
+        r = step_new(&settings, &step);
+        if (r < 0)
+                _exit(EXIT_FAILURE);
+
+        say(child, stream_step_start(id, check->name));
+        child_flush(child); /* whoever is lost from here on is lost with this step */
+
+        r = step_run(step, check, ret);
+        suspect_device(step, child->unit, r);
+        child->unit->used_nsec += ret->device_nsec;
+        say(child, stream_step_end(id, ret));
+        ret->message = NULL;
+        return r;
+}
+
+static void skip_for_budget(Child *child, const PlanStep *planned, const Check *check, const char *id) {
+        StepEnd end = {
+                .verdict = VERDICT_SKIPPED,
+                .reason = REASON_BUDGET,
+                .message = "the device time of the plan is used up",
+                .required = planned->required,
+                .seed = step_seed_of(child->unit->scan->request, planned->name),
+                .runs = 1,
+        };
+
+        say(child, stream_step_start(id, check->name));
+        say(child, stream_step_end(id, &end));
+}
+
+/* A first failure is run once more with the same seed. Returns whether the connection is still good. */
+static bool run_step(Child *child) {
+        Unit *unit = child->unit;
+        const PlanStep *planned = unit_step(unit);
+        const Check *check = unit_check(unit);
+        char id[LOCATION_STRING_MAX + PLAN_NAME_MAX];
+
+        (void) snprintf(id, sizeof(id), "%s:%s", unit->name, planned->name);
+        if (unit->runs == 0 && budget_left(unit) <= 0) {
+                skip_for_budget(child, planned, check, id);
+                return true;
+        }
+
+        for (; unit->runs < 2; unit->runs++) {
+                StepEnd end;
+                int r = run_once(child, planned, check, id, &end);
+
+                if (r == -ETIMEDOUT || r == -EPROTO)
+                        return false;
+                if (end.verdict != VERDICT_FAILED)
+                        break;
+        }
+
+        unit->runs = 0;
+        return true;
+}
+
+/* ---- the process ---- */
+
+static void close_others(const Unit *unit) {
+        const Scan *scan = unit->scan;
+
+        (void) dup2(scan->null_fd, STDIN_FILENO);
+        (void) dup2(scan->null_fd, STDOUT_FILENO);
+        (void) close(scan->null_fd);
+        if (scan->input_fd > STDERR_FILENO)
+                (void) close(scan->input_fd);
+        if (scan->outlet.fd > STDERR_FILENO && scan->outlet.fd != scan->input_fd)
+                (void) close(scan->outlet.fd);
+
+        for (size_t i = 0; i < scan->n_units; i++)
+                if (scan->units[i].fd >= 0)
+                        (void) close(scan->units[i].fd);
+}
+
+static void confine(void) {
+        const struct rlimit no_core = {}, descriptors = { DESCRIPTOR_MAX, DESCRIPTOR_MAX };
+        const struct rlimit memory = { MEMORY_MAX, MEMORY_MAX };
+
+        (void) setrlimit(RLIMIT_CORE, &no_core);
+        (void) setrlimit(RLIMIT_NOFILE, &descriptors);
+        if (MEMORY_IS_BOUNDED)
+                (void) setrlimit(RLIMIT_DATA, &memory);
+}
+
+noreturn void child_run(Unit *unit, int fd) {
+        const Plan *plan = unit->scan->request->plan;
+        static Child child; /* zeroed pages that fork need not copy */
+
+        /* The worker may have died before this took effect. */
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != unit->scan->pid)
+                _exit(EXIT_FAILURE);
+
+        close_others(unit);
+        confine();
+        child.unit = unit;
+        child.fd = fd;
+
+        for (; unit->current < plan->n_steps; unit->current++)
+                if (!unit->done[unit->current] && !run_step(&child))
+                        break;
+
+        child_flush(&child);
+        _exit(EXIT_SUCCESS);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/findings.h"
+
+#include <string.h>
+
+static const char *copy(const char *text, bool *ok) {
+        const char *copied = text ? strdup(text) : NULL;
+
+        *ok = *ok && (copied || !text);
+        return copied;
+}
+
+static void done(FindingSeen *seen) {
+        free((char *) seen->finding.code);
+        free((char *) seen->finding.message);
+        free((char *) seen->finding.evidence.address);
+        free((char *) seen->finding.evidence.expected);
+        free((char *) seen->finding.evidence.actual);
+        free((char *) seen->finding.evidence.far_end);
+        free((char *) seen->finding.evidence.replaceable);
+}
+
+static FindingSeen *find(const Findings *findings, const Finding *finding) {
+        for (size_t i = 0; i < findings->n; i++)
+                if (strcmp(findings->items[i].finding.code, finding->code) == 0 &&
+                    location_equal(&findings->items[i].finding.where, &finding->where))
+                        return &findings->items[i];
+
+        return NULL;
+}
+
+static int append(Findings *findings, const Finding *finding, unsigned run) {
+        FindingSeen seen = { .finding = *finding, .last_run = run };
+        Evidence *evidence = &seen.finding.evidence;
+        FindingSeen *grown;
+        bool ok = true;
+
+        if (findings->n >= STREAM_FINDINGS_MAX)
+                return -ENOBUFS;
+
+        grown = reallocarray(findings->items, findings->n + 1, sizeof(*grown));
+        if (!grown)
+                return -ENOMEM;
+
+        seen.finding.reproduced = 1;
+        seen.finding.code = copy(finding->code, &ok);
+        seen.finding.message = copy(finding->message, &ok);
+        evidence->address = copy(evidence->address, &ok);
+        evidence->expected = copy(evidence->expected, &ok);
+        evidence->actual = copy(evidence->actual, &ok);
+        evidence->far_end = copy(evidence->far_end, &ok);
+        evidence->replaceable = copy(evidence->replaceable, &ok);
+
+        findings->items = grown;
+        findings->items[findings->n] = seen;
+        if (!ok) {
+                done(&seen);
+                return -ENOMEM;
+        }
+
+        findings->n++;
+        return 0;
+}
+
+int findings_add(Findings *findings, const Finding *finding, unsigned run) {
+        FindingSeen *seen = find(findings, finding);
+
+        if (!seen)
+                return append(findings, finding, run);
+
+        if (seen->last_run != run)
+                seen->finding.reproduced++;
+        seen->last_run = run;
+        return 0;
+}
+
+const Finding *findings_find(const Findings *findings, const char *code) {
+        for (size_t i = 0; i < findings->n; i++)
+                if (strcmp(findings->items[i].finding.code, code) == 0)
+                        return &findings->items[i].finding;
+
+        return NULL;
+}
+
+void findings_remove(Findings *findings, const char *code) {
+        size_t kept = 0;
+
+        for (size_t i = 0; i < findings->n; i++)
+                if (strcmp(findings->items[i].finding.code, code) == 0)
+                        done(&findings->items[i]);
+                else
+                        findings->items[kept++] = findings->items[i];
+        findings->n = kept;
+}
+
+Verdict findings_verdict(const Findings *findings) {
+        Verdict verdict = VERDICT_PASSED;
+
+        for (size_t i = 0; i < findings->n; i++)
+                verdict_raise(&verdict, findings->items[i].finding.severity);
+        return verdict;
+}
+
+void findings_write(const Findings *findings, const char *step_id, unsigned runs, Outlet *outlet) {
+        for (size_t i = 0; i < findings->n; i++) {
+                Finding finding = findings->items[i].finding;
+
+                finding.runs = runs;
+                outlet_write(outlet, stream_finding(step_id, &finding));
+        }
+}
+
+void findings_clear(Findings *findings) {
+        for (size_t i = 0; i < findings->n; i++)
+                done(&findings->items[i]);
+        free(findings->items);
+        *findings = (Findings) {};
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Findings
+ *
+ * What the runs of one step found, merged: the same code at the same place is one finding that was reproduced, one that
+ * only the retest saw is added. The evidence is that of the first run that saw it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "checks/outlet.h"
+#include "checks/stream.h"
+
+typedef struct FindingSeen {
+        Finding finding;  /* with strings of its own */
+        unsigned last_run; /* from 1 */
+} FindingSeen;
+
+typedef struct Findings {
+        size_t n;
+        FindingSeen *items;
+} Findings;
+
+/* RUN counts from 1. -ENOBUFS past STREAM_FINDINGS_MAX, -ENOMEM. */
+int findings_add(Findings *findings, const Finding *finding, unsigned run);
+const Finding *findings_find(const Findings *findings, const char *code);
+void findings_remove(Findings *findings, const char *code);
+/* The worst severity of all. */
+Verdict findings_verdict(const Findings *findings);
+/* Each as k of RUNS. */
+void findings_write(const Findings *findings, const char *step_id, unsigned runs, Outlet *outlet);
+void findings_clear(Findings *findings);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/inventory.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+        FACT_SERIAL,
+        FACT_PART_NUMBER,
+        FACT_FIRMWARE,
+        FACT_PCI_ADDRESS,
+        FACT_TRAY,
+        FACT_OCCUPIED,
+        FACT_SERVER_SERIAL,
+        _FACT_MAX,
+};
+
+static const char *const paths[_FACT_MAX] = {
+        [FACT_SERIAL]        = "info/serial_number",
+        [FACT_PART_NUMBER]   = "assay/part_number",
+        [FACT_FIRMWARE]      = "assay/firmware",
+        [FACT_PCI_ADDRESS]   = "assay/pci_address",
+        [FACT_TRAY]          = "assay/tray",
+        [FACT_OCCUPIED]      = "assay/occupied",
+        [FACT_SERVER_SERIAL] = "assay/server_serial",
+};
+
+/* A hang looks like its own timeout when the whole server is on the line. */
+static int chip_error(const Device *device, int error) {
+        return error == -EREMOTEIO && device_status(device) == STATUS_NRT_TIMEOUT ? -ETIMEDOUT : error;
+}
+
+static void read_chip(Device *device, unsigned chip, Inventory *inventory) {
+        char texts[_FACT_MAX][ATTRIBUTE_TEXT_MAX];
+        ChipFacts *facts = &inventory->chips[chip];
+        int errors[_FACT_MAX], r;
+
+        facts->occupied = true;
+        r = device_attributes(device, chip, paths, _FACT_MAX, texts, errors);
+        if (r < 0) {
+                facts->error = chip_error(device, r);
+                return;
+        }
+
+        memcpy(facts->serial, texts[FACT_SERIAL], ATTRIBUTE_TEXT_MAX);
+        memcpy(facts->part_number, texts[FACT_PART_NUMBER], ATTRIBUTE_TEXT_MAX);
+        memcpy(facts->firmware, texts[FACT_FIRMWARE], ATTRIBUTE_TEXT_MAX);
+        memcpy(facts->pci_address, texts[FACT_PCI_ADDRESS], ATTRIBUTE_TEXT_MAX);
+        facts->occupied = strcmp(texts[FACT_OCCUPIED], "0") != 0;
+
+        if (texts[FACT_TRAY][0] != '\0' && strlen(texts[FACT_TRAY]) < sizeof(facts->tray)) {
+                memcpy(facts->tray, texts[FACT_TRAY], strlen(texts[FACT_TRAY]) + 1);
+                (void) snprintf(facts->tray_name, sizeof(facts->tray_name), "tray %.15s", texts[FACT_TRAY]);
+        }
+        if (inventory->serial[0] == '\0')
+                memcpy(inventory->serial, texts[FACT_SERVER_SERIAL], ATTRIBUTE_TEXT_MAX);
+}
+
+void inventory_read(Device *device, uint16_t chips, Inventory *ret) {
+        assert(device_chip(device) == WIRE_CHIP_ALL);
+
+        *ret = (Inventory) {};
+        for (unsigned chip = 0; chip < CHIPS; chip++)
+                if (chips & (1u << chip))
+                        read_chip(device, chip, ret);
+}
+
+uint16_t inventory_answering(Device *device, uint16_t chips) {
+        uint16_t answering = 0;
+
+        for (unsigned chip = 0; chip < CHIPS; chip++) {
+                char text[ATTRIBUTE_TEXT_MAX];
+
+                if ((chips & (1u << chip)) && device_attribute(device, chip, paths[FACT_SERIAL], text) >= 0)
+                        answering |= (uint16_t) (1u << chip);
+                if (device_failure(device) < 0)
+                        break; /* nothing will come over this connection any more */
+        }
+
+        return answering;
+}

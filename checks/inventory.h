@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Inventory
+ *
+ * What the parts of a server say they are, read once before anything is tested.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "checks/device.h"
+#include "checks/stream.h"
+
+typedef struct ChipFacts {
+        int error;     /* 0, or why they could not be read: -ETIMEDOUT where the chip does not answer */
+        bool occupied; /* also where the chip does not tell */
+        char serial[ATTRIBUTE_TEXT_MAX];
+        char part_number[ATTRIBUTE_TEXT_MAX];
+        char firmware[ATTRIBUTE_TEXT_MAX];
+        char pci_address[ATTRIBUTE_TEXT_MAX];
+        char tray[16];      /* "3" */
+        char tray_name[32]; /* "tray 3" */
+} ChipFacts;
+
+typedef struct Inventory {
+        char serial[ATTRIBUTE_TEXT_MAX]; /* of the server */
+        ChipFacts chips[CHIPS];
+} Inventory;
+
+/* Reads the CHIPS (bit per chip) over a device for the whole server. What fails is told per chip. */
+void inventory_read(Device *device, uint16_t chips, Inventory *ret);
+
+/* Which of CHIPS answer properly, now. */
+uint16_t inventory_answering(Device *device, uint16_t chips);

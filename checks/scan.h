@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Scan
+ *
+ * The state of one worker: what its parts share. Inside of the worker only.
+ */
+
+#include <sys/types.h>
+
+#include "checks/account.h"
+#include "checks/check.h"
+#include "checks/inventory.h"
+#include "checks/outlet.h"
+#include "checks/request.h"
+
+typedef struct Unit Unit;
+
+typedef struct ScanServer {
+        const TargetServer *target;
+        int error;     /* it could not be reached */
+        bool silent;   /* when it was last asked, nothing on it answered */
+        uint16_t lost; /* chips that do not answer any more */
+        Inventory inventory;
+} ScanServer;
+
+typedef struct Scan {
+        const Request *request;
+        pid_t pid; /* of the worker */
+        Account *account;
+        int input_fd; /* end of file cancels; negative: nobody can */
+        int null_fd;
+        size_t n_servers;
+        ScanServer servers[TARGET_SERVERS_MAX];
+        size_t n_units;
+        Unit *units; /* chips, then servers */
+        uint64_t stalled_usec; /* wall time in which we kept children waiting, to be given back to their deadlines */
+        Outlet outlet;
+} Scan;
+
+/* The chips of SERVER that a check which disturbs DISTURBS may include. */
+uint16_t scan_included(const Scan *scan, size_t server, Disturbs disturbs);
+
+/* A connection to one chip, or to all (WIRE_CHIP_ALL), with the plan's deadline. */
+int scan_open(const Scan *scan, size_t server, unsigned chip, Device **ret);

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Unit: see unit.h. This part judges what the child says and ends steps. */
+
+#include "checks/unit.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "checks/monotonic.h"
+
+#define ID_MAX (LOCATION_STRING_MAX + PLAN_NAME_MAX)
+
+static const char *step_id(const Unit *unit, char id[static ID_MAX]) {
+        (void) snprintf(id, ID_MAX, "%s:%s", unit->name, unit_step(unit)->name);
+        return id;
+}
+
+static Outlet *outlet_of(Unit *unit) {
+        return &unit->scan->outlet;
+}
+
+/* ---- beginning and end ---- */
+
+/* In a step on a server, the chips it must leave alone are told at once. */
+static void tell_excluded_chips(Unit *unit) {
+        const ScanServer *server = &unit->scan->servers[unit->server];
+        uint16_t included = scan_included(unit->scan, unit->server, unit_check(unit)->disturbs);
+        char id[ID_MAX];
+
+        for (unsigned chip = 0; chip < CHIPS; chip++) {
+                Verdict verdict = server->lost & (1u << chip) ? VERDICT_ERROR : VERDICT_SKIPPED;
+                Location where = unit->where;
+
+                if (!(server->target->chips & (1u << chip)) || (included & (1u << chip)))
+                        continue;
+
+                (void) location_append(&where, LOCATION_CHIP, chip);
+                outlet_write(outlet_of(unit), stream_part_done(step_id(unit, id), &where, verdict));
+                account_part(unit->scan->account, &where, unit->current, verdict);
+        }
+}
+
+static void open_step(Unit *unit) {
+        unit->open = true;
+        unit->progressed = true;
+        unit->n_bytes = 0;
+}
+
+/* Without a child: the worker says itself that the step began. */
+static void begin(Unit *unit) {
+        char id[ID_MAX];
+
+        if (unit->runs == 0)
+                outlet_write(outlet_of(unit), stream_step_start(step_id(unit, id), unit_step(unit)->check->name));
+        open_step(unit);
+}
+
+static void account_for(Unit *unit, Verdict verdict) {
+        for (size_t i = 0; i < unit->findings.n; i++)
+                account_finding(unit->scan->account, &unit->where, unit->current, &unit->findings.items[i].finding);
+        account_end(unit->scan->account, &unit->where, unit->current, verdict);
+}
+
+static void end_step(Unit *unit, StepEnd end) {
+        char id[ID_MAX];
+
+        end.required = unit_step(unit)->required;
+        findings_write(&unit->findings, step_id(unit, id), end.runs, outlet_of(unit));
+        outlet_write(outlet_of(unit), stream_step_end(id, &end));
+        account_for(unit, end.verdict);
+
+        findings_clear(&unit->findings);
+        unit->open = false;
+        unit->runs = 0;
+        unit->done[unit->current] = true;
+        while (unit->current < unit->scan->request->plan->n_steps && unit->done[unit->current])
+                unit->current++;
+}
+
+/* What a chip was found to have stays found, whatever became of the rest of its step. */
+static void end_in_error(Unit *unit, Reason reason, const char *message) {
+        bool failed = unit->chip >= 0 && findings_verdict(&unit->findings) == VERDICT_FAILED;
+        StepEnd end = { .runs = unit->runs + 1, .device_nsec = unit->first.device_nsec, .seed = unit->first.seed };
+
+        if (failed || unit->runs > 0) {
+                end.verdict = VERDICT_FAILED;
+                end.reproduced = 1;
+        } else {
+                end.verdict = VERDICT_ERROR;
+                end.reason = reason;
+                end.message = message;
+        }
+        end_step(unit, end);
+}
+
+void unit_lose(Unit *unit, Reason reason, const char *message) {
+        if (unit->current >= unit->scan->request->plan->n_steps)
+                return;
+        if (!unit->open)
+                begin(unit);
+        end_in_error(unit, reason, message);
+}
+
+/* ---- steps that do not run ---- */
+
+static void skip_step(Unit *unit, Reason reason, const char *message) {
+        StepEnd end = { .verdict = VERDICT_SKIPPED, .reason = reason, .message = message, .runs = 1 };
+
+        begin(unit);
+        end_step(unit, end);
+}
+
+/* Why the current step must not run; REASON_NONE: it may. */
+static Reason find_obstacle(const Unit *unit, const Check *check, const char **ret_message) {
+        const ScanServer *server = &unit->scan->servers[unit->server];
+        uint16_t chips = unit->chip >= 0 ? (uint16_t) (1u << unit->chip) : server->target->chips;
+        uint16_t included = scan_included(unit->scan, unit->server, check->disturbs);
+
+        *ret_message = "not asked for";
+        if (!request_asks_for(unit->scan->request, unit_step(unit)->name))
+                return REASON_NOT_REQUESTED;
+
+        *ret_message = "the chips do not answer";
+        if (unit->chip < 0 && (chips & ~server->lost) == 0)
+                return REASON_PREREQUISITE;
+
+        *ret_message = "carries work that this would disturb";
+        if ((chips & ~server->lost & included) == 0 && (chips & ~server->lost) != 0)
+                return REASON_OCCUPIED;
+        if (check->disturbs == DISTURBS_SERVER && (chips & ~server->lost & ~included) != 0)
+                return REASON_OCCUPIED;
+
+        return REASON_NONE;
+}
+
+/* Returns false where the current step is to run. */
+static bool skip_current(Unit *unit) {
+        const Check *check = unit_check(unit);
+        const char *message;
+        char id[ID_MAX];
+        Reason reason;
+
+        if (request_is_done(unit->scan->request, step_id(unit, id))) {
+                unit->done[unit->current] = true;
+                account_leave_out(unit->scan->account, &unit->where, unit->current);
+                return true;
+        }
+
+        if (!check) {
+                begin(unit);
+                end_in_error(unit, REASON_RESOURCE, "this worker does not have the check");
+                return true;
+        }
+
+        reason = find_obstacle(unit, check, &message);
+        if (reason == REASON_NONE)
+                return false;
+
+        skip_step(unit, reason, message);
+        return true;
+}
+
+void unit_skip(Unit *unit) {
+        const Plan *plan = unit->scan->request->plan;
+
+        if (unit->runs > 0)
+                return; /* a retest is due: the step is open as far as the stream knows */
+
+        unit->current = 0;
+        while (unit->current < plan->n_steps) {
+                if (unit->done[unit->current])
+                        unit->current++;
+                else if (!skip_current(unit))
+                        return;
+        }
+}
+
+void unit_give_up(Unit *unit, const char *message) {
+        unit_skip(unit);
+        while (unit->current < unit->scan->request->plan->n_steps) {
+                skip_step(unit, REASON_PREREQUISITE, message);
+                unit_skip(unit);
+        }
+}
+
+static int add_suspicion(Unit *unit, const char *code, const char *message) {
+        Finding finding = { .code = code, .severity = SEVERITY_FAIL, .where = unit->where, .message = message };
+
+        return findings_add(&unit->findings, &finding, 1);
+}
+
+void unit_refuse(Unit *unit, int error, const char *message) {
+        const char *code = error == -ETIMEDOUT ? "device-hang" : error == -EPROTO ? "device-garbled" : NULL;
+
+        if (!unit->open)
+                begin(unit);
+        if (unit->chip >= 0 && code && unit_is_to_blame(unit, code))
+                (void) add_suspicion(unit, code, message);
+        end_in_error(unit, step_reason(error), message);
+}
+
+/* ---- what the child says ---- */
+
+static int __attribute__((format(printf, 2, 3))) refuse_line(Unit *unit, const char *format, ...) {
+        va_list arguments;
+
+        va_start(arguments, format);
+        (void) vsnprintf(unit->message, sizeof(unit->message), format, arguments);
+        va_end(arguments);
+        return -EPROTO;
+}
+
+/* Lines of the retest repeat what is known. */
+static void forward(Unit *unit) {
+        if (unit->runs == 0)
+                outlet_forward(outlet_of(unit), unit->line, unit->n_line);
+}
+
+/* A chip speaks for itself; a step on a server for all servers of the scan, as links have two ends. */
+static bool may_speak_of(const Unit *unit, const Location *where) {
+        if (unit->chip >= 0)
+                return location_contains(&unit->where, where);
+
+        for (size_t i = 0; i < unit->scan->n_servers; i++)
+                if (strcmp(unit->scan->servers[i].target->name, where->server) == 0)
+                        return true;
+
+        return false;
+}
+
+static int on_start(Unit *unit, const Event *event) {
+        if (unit->open || unit->current >= unit->scan->request->plan->n_steps ||
+            strcmp(event->unit, unit->name) != 0 || strcmp(event->step, unit_step(unit)->name) != 0)
+                return refuse_line(unit, "a step began that was not due");
+
+        open_step(unit);
+        forward(unit);
+        if (unit->chip < 0 && unit->runs == 0)
+                tell_excluded_chips(unit);
+        return 0;
+}
+
+static int on_measurement(Unit *unit, const Event *event) {
+        if (!may_speak_of(unit, &event->measurement.where))
+                return refuse_line(unit, "a measurement of another part");
+
+        forward(unit);
+        if (unit->runs == 0)
+                account_measurement(unit->scan->account, &unit->where, unit->current, &event->measurement);
+        return 0;
+}
+
+static int on_finding(Unit *unit, const Event *event) {
+        const CatalogueEntry *entry = catalogue_find(event->finding.code);
+        int r;
+
+        if (!may_speak_of(unit, &event->finding.where))
+                return refuse_line(unit, "a finding in another part");
+        if (!entry || entry->severity != event->finding.severity)
+                return refuse_line(unit, "a finding that is not as the catalogue has it");
+
+        r = findings_add(&unit->findings, &event->finding, unit->runs + 1);
+        return r == -ENOBUFS ? 0 : r; /* both runs together: the first run's are kept */
+}
+
+static int on_part(Unit *unit, const Event *event) {
+        if (unit->chip >= 0 || location_kind(&event->part) != LOCATION_CHIP || !may_speak_of(unit, &event->part))
+                return refuse_line(unit, "the part of a step that is no chip");
+
+        forward(unit);
+        if (unit->runs == 0)
+                account_part(unit->scan->account, &event->part, unit->current, event->verdict);
+        return 0;
+}
+
+/* What the child suspects its device of counts only if that is confirmed. Returns what to do next. */
+static UnitNext judge_suspicion(Unit *unit, StepEnd *end) {
+        bool hang = findings_find(&unit->findings, "device-hang") != NULL;
+        bool garbled = findings_find(&unit->findings, "device-garbled") != NULL;
+        bool confirmed = unit_is_to_blame(unit, hang ? "device-hang" : "device-garbled");
+
+        if (!confirmed && hang)
+                findings_remove(&unit->findings, "device-hang");
+        if (!confirmed && garbled)
+                findings_remove(&unit->findings, "device-garbled");
+
+        if (confirmed) {
+                end->verdict = VERDICT_FAILED;
+                end->reason = REASON_NONE;
+                end->message = NULL;
+                end->reproduced = 1;
+        }
+        if (confirmed && hang)
+                unit->scan->servers[unit->server].lost |= (uint16_t) (1u << unit->chip);
+        return hang ? UNIT_GIVE_UP : UNIT_FRESH;
+}
+
+/* Ends the step with what its runs say together. */
+static void conclude(Unit *unit, StepEnd end) {
+        end.runs = unit->runs + 1;
+        end.reproduced = end.verdict == VERDICT_FAILED;
+        if (unit->runs > 0) {
+                /* It failed once: that stands, however the retest came out. */
+                end.verdict = VERDICT_FAILED;
+                end.reason = REASON_NONE;
+                end.message = NULL;
+                end.reproduced += 1;
+                end.device_nsec += unit->first.device_nsec;
+        }
+        end_step(unit, end);
+}
+
+static int on_end(Unit *unit, const Event *event) {
+        StepEnd end = event->end;
+        bool suspicion;
+
+        if (!reason_fits(end.reason, end.verdict))
+                return refuse_line(unit, "a verdict with a reason that does not go with it");
+        if (end.verdict != VERDICT_FAILED && end.verdict != VERDICT_ERROR &&
+            findings_verdict(&unit->findings) == VERDICT_FAILED && unit->runs == 0)
+                return refuse_line(unit, "a step that found a failure and did not fail");
+
+        unit->used_nsec += end.device_nsec;
+        suspicion = findings_find(&unit->findings, "device-hang") || findings_find(&unit->findings, "device-garbled");
+        if (suspicion)
+                unit->next = judge_suspicion(unit, &end);
+        else if (end.verdict != VERDICT_ERROR)
+                unit->answered_usec = monotonic_usec();
+
+        if (unit->chip < 0 && end.verdict == VERDICT_ERROR && end.reason == REASON_DEVICE_TIMEOUT)
+                unit->next = UNIT_GIVE_UP;
+
+        if (end.verdict == VERDICT_FAILED && unit->runs == 0 && !(suspicion && unit->next == UNIT_GIVE_UP)) {
+                unit->next = suspicion ? UNIT_RETEST_FRESH : UNIT_RETEST;
+                unit->first = end;
+                unit->first.message = NULL;
+                unit->runs = 1;
+                unit->open = false;
+                return 0;
+        }
+
+        conclude(unit, end);
+        return 0;
+}
+
+int unit_on_event(const Event *event, void *userdata) {
+        Unit *unit = userdata;
+
+        if (event->type == EVENT_STEP_START)
+                return on_start(unit, event);
+        if (!unit->open)
+                return refuse_line(unit, "a line outside of any step");
+
+        switch (event->type) {
+        case EVENT_MEASUREMENT:
+                return on_measurement(unit, event);
+        case EVENT_FINDING:
+                return on_finding(unit, event);
+        case EVENT_PART_DONE:
+                return on_part(unit, event);
+        case EVENT_PROGRESS:
+                forward(unit);
+                return 0;
+        case EVENT_STEP_END:
+                return on_end(unit, event);
+        case EVENT_RUN_START:
+        case EVENT_HARDWARE:
+        case EVENT_STEP_START:
+        case EVENT_ERROR:
+        case EVENT_LOG:
+        case EVENT_RUN_END:
+        case _EVENT_TYPE_MAX:
+                break;
+        }
+
+        return refuse_line(unit, "a line that no child may write");
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Unit
+ *
+ * A chip or a server on its way through the steps of a plan, and the child process that runs them. The child is not
+ * trusted: its lines are bounded and judged one by one, and its death, silence or garbage costs the step it had open;
+ * a fresh child with a fresh connection goes on after that.
+ */
+
+#include <sys/types.h>
+
+#include "checks/findings.h"
+#include "checks/scan.h"
+#include "checks/step.h"
+
+#define UNIT_STEP_BYTES_MAX (2u << 20) /* of one step: more than all findings and measurements it may have */
+
+typedef enum UnitNext {
+        UNIT_GO_ON,
+        UNIT_RETEST, /* the child runs the step again */
+        UNIT_RETEST_FRESH, /* another child does */
+        UNIT_FRESH, /* this child is of no more use, another goes on */
+        UNIT_GIVE_UP, /* the device is of no more use */
+} UnitNext;
+
+struct Unit {
+        Scan *scan;
+        size_t server;
+        int chip; /* -1: the server */
+        Location where;
+        char name[LOCATION_STRING_MAX];
+        bool done[PLAN_STEPS_MAX]; /* ended, or none of this unit's */
+        size_t current;            /* the step that is open or comes next; n_steps at the end */
+        uint64_t used_nsec;        /* device time so far */
+        uint64_t answered_usec;    /* when the device last did its part in a step, by the monotonic clock */
+
+        /* the current step */
+        bool open;
+        unsigned runs; /* that ended */
+        StepEnd first; /* of the first run, where there is a retest */
+        Findings findings;
+        size_t n_bytes;
+        UnitNext next;
+        char message[STREAM_MESSAGE_MAX];
+
+        /* the child */
+        pid_t pid; /* 0: none */
+        int fd;
+        bool progressed; /* it began a step */
+        bool expired;
+        uint64_t deadline_usec;
+        StreamReader *reader;
+        char *buffer; /* STREAM_LINE_MAX and one */
+        size_t n_buffer;
+        char *line; /* that is being read */
+        size_t n_line;
+        StepServer servers[TARGET_SERVERS_MAX];
+};
+
+/* ---- unit.c ---- */
+
+void unit_init(Unit *unit, Scan *scan, size_t server, int chip);
+void unit_done(Unit *unit);
+
+/* Begins: writes what will not run and why, and starts a child where something is left. */
+void unit_start(Unit *unit);
+/* Reads what its child has written. */
+void unit_read(Unit *unit);
+/* Kills the child if its time is up. */
+void unit_expire(Unit *unit, uint64_t now_usec);
+static inline bool unit_is_running(const Unit *unit) {
+        return unit->pid > 0;
+}
+
+const PlanStep *unit_step(const Unit *unit);
+const Check *unit_check(const Unit *unit);
+
+/* ---- unit-steps.c: what becomes of steps ---- */
+
+/* A StreamHandler for the lines of the child; userdata is the unit. */
+int unit_on_event(const Event *event, void *userdata);
+/* Ends all steps that cannot or must not run, and moves to the first that is left. */
+void unit_skip(Unit *unit);
+/* Opens and ends the current step without a child: ERROR is why. */
+void unit_refuse(Unit *unit, int error, const char *message);
+/* Ends all steps that are left as skipped. */
+void unit_give_up(Unit *unit, const char *message);
+/* The child is lost with the step it had open. */
+void unit_lose(Unit *unit, Reason reason, const char *message);
+
+/* ---- unit-control.c: is it the device, or everything? ---- */
+
+/* Whether the current step's CODE (device-hang, device-garbled) is the chip's own fault: others answer as they should. */
+bool unit_is_to_blame(Unit *unit, const char *code);
