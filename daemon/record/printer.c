@@ -144,30 +144,38 @@ static void c_locale_make(void) {
         c_locale = newlocale(LC_ALL_MASK, "C", (locale_t) 0);
 }
 
-void printer_number(Printer *printer, double value) {
-        char text[32];
+int number_format(double value, char text[static NUMBER_TEXT_MAX]) {
         locale_t before;
         int n = 0;
 
         assert(isfinite(value));
-        printer_comma(printer);
         (void) pthread_once(&c_locale_once, c_locale_make);
-        if (c_locale == (locale_t) 0) {
-                printer->error = -ENOMEM;
-                return;
-        }
+        if (c_locale == (locale_t) 0)
+                return -ENOMEM;
 
         before = uselocale(c_locale);
         if (value == trunc(value) && fabs(value) <= EXACT_MAX && !(value == 0 && signbit(value)))
-                n = snprintf(text, sizeof(text), "%lld", (long long) value);
+                n = snprintf(text, NUMBER_TEXT_MAX, "%lld", (long long) value);
         else
                 for (int digits = 15; digits <= 17; digits++) {
-                        n = snprintf(text, sizeof(text), "%.*g", digits, value);
+                        n = snprintf(text, NUMBER_TEXT_MAX, "%.*g", digits, value);
                         if (strtod(text, NULL) == value)
                                 break;
                 }
         (void) uselocale(before);
-        printer_raw(printer, text, (size_t) n);
+        return n;
+}
+
+void printer_number(Printer *printer, double value) {
+        char text[NUMBER_TEXT_MAX];
+        int n;
+
+        printer_comma(printer);
+        n = number_format(value, text);
+        if (n < 0)
+                printer->error = n;
+        else
+                printer_raw(printer, text, (size_t) n);
 }
 
 void printer_unsigned(Printer *printer, uint64_t value) {

@@ -38,6 +38,10 @@ void printer_number(Printer *printer, double value);
 void printer_unsigned(Printer *printer, uint64_t value);
 void printer_bool(Printer *printer, int value);
 
+/* The text of printer_number() alone: its length, or -ENOMEM. */
+#define NUMBER_TEXT_MAX 32
+int number_format(double value, char text[static NUMBER_TEXT_MAX]);
+
 /* Key and value. The string may be NULL or "": then nothing is written. */
 void printer_member(Printer *printer, const char *key, const char *text);
 void printer_member_always(Printer *printer, const char *key, const char *text);

@@ -29,6 +29,16 @@ static void print_count(Printer *printer, size_t n) {
         printer_text(printer, text);
 }
 
+static void print_number(Printer *printer, double value) {
+        char text[NUMBER_TEXT_MAX];
+        int n = number_format(value, text);
+
+        if (n < 0)
+                printer->error = n;
+        else
+                printer_raw(printer, text, (size_t) n);
+}
+
 /* LOCATION without the part that stands at the line's begin already. */
 static const char *below(const char *location, const char *subject) {
         size_t n = strlen(subject);
@@ -136,9 +146,9 @@ static void print_inconclusive(Printer *printer, const json_t *predicate) {
                         continue;
                 print_text(printer, text_of(promise, "name"));
                 printer_text(printer, " reached ");
-                printer_number(printer, reached);
+                print_number(printer, reached);
                 printer_text(printer, " of ");
-                printer_number(printer, promised);
+                print_number(printer, promised);
                 return;
         }
         printer_text(printer, "nothing was tested");

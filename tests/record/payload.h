@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Payloads of real records, changed at one place and signed again by the right key: what only a judge can refuse. */
+
+#include <jansson.h>
+
+#include "daemon/record/envelope.h"
+#include "tests/record/place.h"
+#include "tests/record/server.h"
+
+typedef struct Payloads {
+        Place place;
+        Server server;
+        RecordKey *key;
+        RecordKeyring *keyring;
+        char *start, *health, *bad, *summary; /* index 0, 1, 1 + SERVER_BAD, the last */
+        char *envelope, *envelope_start;      /* of `bad` and of `start` */
+} Payloads;
+
+static inline char *payload_of(Payloads *p, RecordLog *log, uint64_t index) {
+        char *envelope = place_envelope(log, index), *payload;
+        RecordVerified verified;
+        RecordTrust trust;
+
+        if (record_verify(p->keyring, envelope, strlen(envelope), &trust, &verified) < 0 || trust != RECORD_VERIFIED)
+                abort();
+        payload = strdup(verified.payload);
+        record_verified_done(&verified);
+        free(envelope);
+        return payload;
+}
+
+static inline void payloads_init(Payloads *p) {
+        RecordOutcome outcome;
+        RecordLog *log;
+
+        place_init(&p->place);
+        server_init(&p->server);
+        p->keyring = place_keyring(&p->place);
+        if (record_key_load(p->place.key, &p->key) < 0 || place_open(&p->place, &log, NULL) < 0)
+                abort();
+        if (record_log_start(log, &p->server.scan.run, &p->server.scan.server, 1) < 0 ||
+            record_log_scan(log, &p->server.scan, 2) < 0)
+                abort();
+        for (unsigned i = 0; i < 2; i++) {
+                place_wait(log, &outcome);
+                if (outcome.error < 0)
+                        abort();
+                record_outcome_done(&outcome);
+        }
+        p->start = payload_of(p, log, 0);
+        p->health = payload_of(p, log, 1);
+        p->bad = payload_of(p, log, 1 + SERVER_BAD);
+        p->summary = payload_of(p, log, 1 + SERVER_CHIPS);
+        p->envelope = place_envelope(log, 1 + SERVER_BAD);
+        p->envelope_start = place_envelope(log, 0);
+        (void) record_log_free(log);
+}
+
+static inline void payloads_done(Payloads *p) {
+        (void) record_key_free(p->key);
+        (void) record_keyring_free(p->keyring);
+        free(p->start);
+        free(p->health);
+        free(p->bad);
+        free(p->summary);
+        free(p->envelope);
+        free(p->envelope_start);
+        place_done(&p->place);
+}
+
+/* The member of the object, or element of the list, that the first part of PATH names. */
+static inline json_t *payload_child(json_t *value, const char *part) {
+        return json_is_array(value) ? json_array_get(value, strtoul(part, NULL, 10)) : json_object_get(value, part);
+}
+
+/* Sets what stands at PATH ("predicate.steps.0.result") to the JSON in TEXT; NULL removes it. A list grows by its end. */
+static inline void payload_set(json_t *root, const char *path, const char *text) {
+        json_t *value = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL, *parent = root;
+        char parts[256], *part, *next, *saved;
+        int r;
+
+        if (text && !value)
+                abort();
+        (void) snprintf(parts, sizeof(parts), "%s", path);
+        part = strtok_r(parts, ".", &saved);
+        for (; (next = strtok_r(NULL, ".", &saved)); part = next) {
+                parent = payload_child(parent, part);
+                if (!parent)
+                        abort();
+        }
+        if (json_is_array(parent)) {
+                size_t i = strtoul(part, NULL, 10);
+
+                if (!value)
+                        r = json_array_remove(parent, i);
+                else
+                        r = i == json_array_size(parent) ? json_array_append_new(parent, value)
+                                                         : json_array_set_new(parent, i, value);
+        } else
+                r = value ? json_object_set_new(parent, part, value) : json_object_del(parent, part);
+        if (r < 0)
+                abort();
+}
+
+/* Signs N bytes as they are and verifies them. */
+static inline RecordTrust payload_verify(Payloads *p, const char *payload, size_t n, RecordVerified *ret) {
+        RecordTrust trust;
+        Signed record;
+
+        if (envelope_sign(p->key, payload, n, &record) < 0 ||
+            record_verify(p->keyring, record.envelope.text, record.envelope.n, &trust, ret) < 0)
+                abort();
+        signed_done(&record);
+        return trust;
+}
+
+/* PAYLOAD with up to three changes: path and JSON in turn, up to a NULL path. */
+static inline RecordTrust payload_verify_changed(Payloads *p, const char *payload, const char *const *changes, RecordVerified *ret) {
+        json_t *root = json_loads(payload, 0, NULL);
+        RecordTrust trust;
+        char *text;
+
+        for (; changes[0]; changes += 2)
+                payload_set(root, changes[0], changes[1]);
+        text = json_dumps(root, JSON_COMPACT);
+        trust = payload_verify(p, text, strlen(text), ret);
+        free(text);
+        json_decref(root);
+        return trust;
+}

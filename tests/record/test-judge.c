@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/record/payload.h"
+
+static Payloads payloads;
+
+static int setup(void **state) {
+        payloads_init(&payloads);
+        return 0;
+}
+
+static int teardown(void **state) {
+        payloads_done(&payloads);
+        return 0;
+}
+
+typedef struct Case {
+        const char *reason; /* part of it; of a good record the line it comes down to */
+        const char *changes[16];
+} Case;
+
+static void expect_all(const char *payload, const Case *cases, size_t n, RecordTrust trust) {
+        for (size_t i = 0; i < n; i++) {
+                RecordVerified verified;
+
+                if (payload_verify_changed(&payloads, payload, cases[i].changes, &verified) != trust)
+                        fail_msg("case %zu (%s): %s", i, cases[i].reason, verified.reason);
+                if (!strstr(verified.reason, cases[i].reason))
+                        fail_msg("\"%s\" does not say \"%s\"", verified.reason, cases[i].reason);
+                record_verified_done(&verified);
+        }
+}
+
+#define P "predicate."
+#define SKIPPED_EFA                                                                                          \
+        P "steps.3.status", "\"SKIP\"", P "steps.3.result", "\"INCONCLUSIVE\"", P "steps.3.reason", "\"budget\""
+#define EFA_UNTESTED                                                                                         \
+        P "passedTests", "[\"hbm\",\"systolic\",\"neuronlink\",\"rounding\",\"sparsity\"]",                  \
+                P "untestedTests", "[{\"name\":\"efa\",\"reason\":\"budget\"}]"
+
+static void test_a_passed_record_that_contradicts_itself_is_refused(void **state) {
+        static const Case cases[] = {
+                { "called PASSED against its limit", { P "steps.0.measurements.0.value", "3" } },
+                { "called PASSED against its limit", { P "steps.0.measurements.0.value", "1e-300" } },
+                { "called PASSED against its limit", { P "steps.0.measurements.0.limits.0.value", "-1" } },
+                { "called FAILED against its limit", { P "steps.0.measurements.0.result", "\"FAILED\"" } },
+                { "face of its own evidence", { P "steps.0.measurements.0.value", "3", P "steps.0.measurements.0.result", "\"FAILED\"" } },
+                { "face of its own evidence", { P "steps.0.measurements.0.value", "3", P "steps.0.measurements.0.result", NULL } },
+                { "face of its own evidence", { P "steps.0.diagnoses", "[{\"verdict\":\"hbm-cell\",\"type\":\"FAIL\"}]" } },
+                { "face of its own evidence", { P "steps.0.diagnoses", "[{\"verdict\":\"hbm-cell\",\"type\":\"UNKNOWN\"}]" } },
+                { "face of its own evidence", { P "steps.0.errors", "[{\"symptom\":\"not-a-number\"}]" } },
+                { "cannot be recomputed", { P "steps.0.measurements.0.value", "\"0\"" } },
+                { "cannot be recomputed", { P "steps.0.measurements.0.limits.0", "{\"type\":\"REGEX_MATCH\",\"value\":\".*\"}" } },
+                { "status ERROR with result PASSED", { P "steps.0.status", "\"ERROR\"" } },
+                { "status SKIP with result PASSED", { P "steps.0.status", "\"SKIP\"" } },
+                { "status COMPLETE with result INCONCLUSIVE", { P "steps.0.result", "\"INCONCLUSIVE\"" } },
+                { "status ERROR with result PASSED", { P "status", "\"ERROR\"" } },
+                { "status SKIP with result PASSED", { P "status", "\"SKIP\"" } },
+                { "called PASSED, its steps and coverage come to FAILED", { P "steps.0.result", "\"FAILED\"" } },
+                { "called PASSED, its steps and coverage come to WARNED", { P "steps.0.result", "\"WARNED\"" } },
+                { "called PASSED, its steps and coverage come to INCONCLUSIVE", { SKIPPED_EFA, EFA_UNTESTED } },
+                { "called PASSED, its steps and coverage come to INCONCLUSIVE", { P "coverage.0.reached", "103079215103" } },
+                { "called PASSED, its steps and coverage come to INCONCLUSIVE", { P "steps", "[]", P "passedTests", "[]" } },
+                { "called WARNED, its steps and coverage come to PASSED", { P "result", "\"WARNED\"" } },
+                { "called INCONCLUSIVE, its steps and coverage come to PASSED", { P "result", "\"INCONCLUSIVE\"" } },
+                { "passedTests does not name hbm", { P "passedTests.0", "\"hbn\"" } },
+                { "passedTests names what is no such step", { P "passedTests.6", "\"burn\"" } },
+                { "failedTests names what is no such step", { P "failedTests.0", "\"hbm\"" } },
+                { "untestedTests names what is no such step", { P "untestedTests.0", "{\"name\":\"efa\",\"reason\":\"budget\"}" } },
+                { "two steps are called hbm", { P "steps.1.name", "\"hbm\"" } },
+                { "a reason is given", { P "steps.0.reason", "\"budget\"" } },
+                { "a reason is missing", { P "steps.3.status", "\"SKIP\"", P "steps.3.result", "\"INCONCLUSIVE\"" } },
+                { "untestedTests does not name efa", { SKIPPED_EFA, EFA_UNTESTED, P "untestedTests.0.reason", "\"occupied\"", P "steps.3.required", "false" } },
+                { "previous record is missing", { P "previous", NULL } },
+                { "previous record is named in the first", { P "log.index", "0" } },
+        };
+
+        expect_all(payloads.health, cases, ELEMENTS(cases), RECORD_REFUSED);
+}
+
+static void test_a_failed_record_cannot_be_called_better(void **state) {
+        static const Case cases[] = {
+                { "come to FAILED", { P "result", "\"PASSED\"" } },
+                { "come to FAILED", { P "result", "\"WARNED\"" } },
+                { "come to FAILED", { P "result", "\"INCONCLUSIVE\"" } },
+                { "face of its own evidence", { P "steps.1.result", "\"WARNED\"" } },
+                { "face of its own evidence", { P "steps.1.result", "\"PASSED\"", P "result", "\"PASSED\"" } },
+                { "face of its own evidence", { P "steps.1.result", "\"INCONCLUSIVE\"", P "steps.1.status", "\"SKIP\"", P "steps.1.reason", "\"budget\"" } },
+                { "failedTests does not name systolic", { P "failedTests", "[]" } },
+        };
+
+        expect_all(payloads.bad, cases, ELEMENTS(cases), RECORD_REFUSED);
+}
+
+static void test_what_agrees_with_itself_is_taken_and_told_in_one_line(void **state) {
+        static const Case good[] = {
+                { "us0-2/chip0: 6 tests passed", { NULL } },
+                { "us0-2/chip0: 5 tests passed, not tested: efa (budget)", { SKIPPED_EFA, EFA_UNTESTED, P "steps.3.required", "false" } },
+                { "us0-2/chip0: not tested: efa (budget)", { SKIPPED_EFA, EFA_UNTESTED, P "result", "\"INCONCLUSIVE\"" } },
+                { "us0-2/chip0: hbm-bytes-tested reached 1 of 103079215104", { P "coverage.0.reached", "1", P "result", "\"INCONCLUSIVE\"" } },
+                { "us0-2/chip0: nothing was tested", { P "steps", "[]", P "passedTests", "[]", P "result", "\"INCONCLUSIVE\"" } },
+                { "us0-2/chip0 hbm: hbm-corrected at hbm2",
+                  { P "steps.0.result", "\"WARNED\"", P "result", "\"WARNED\"", P "warnedTests.0", "\"hbm\"", P "passedTests.0", NULL,
+                    P "steps.0.diagnoses", "[{\"verdict\":\"hbm-corrected\",\"type\":\"UNKNOWN\",\"component\":{\"name\":\"hbm2\",\"location\":\"us0-2/chip0/hbm2\"}}]" } },
+                { "us0-2/chip0 hbm: failed",
+                  { P "steps.0.result", "\"FAILED\"", P "result", "\"FAILED\"", P "failedTests.0", "\"hbm\"", P "passedTests.0", NULL } },
+                { "us0-2/chip0: 6 tests passed", { P "more", "{\"later\":1}", P "steps.0.more", "1" } },
+                { "us0-2/chip0: 6 tests passed", { P "steps.0.measurements.0.limits.1", "{\"type\":\"NOT_EQUAL\",\"value\":5}" } },
+                { "us0-2/chip0: 6 tests passed", { P "steps.0.measurements.0.limits.0", "{\"type\":\"EQUAL\",\"value\":true}", P "steps.0.measurements.0.value", "true" } },
+                { "urn:dev:ops:32473-Trainium2-0123456789abc000: 6 tests passed", { P "location", NULL } },
+        };
+        static const Case bad[] = {
+                { "us0-2/chip3 systolic: systolic-pe at core5/pe17.93", { NULL } },
+                { "us0-2/chip3 systolic: systolic-pe at core5/pe17.93 and 1 more",
+                  { P "steps.1.diagnoses.1", "{\"verdict\":\"systolic-row\",\"type\":\"FAIL\"}" } },
+        };
+
+        expect_all(payloads.health, good, ELEMENTS(good), RECORD_VERIFIED);
+        expect_all(payloads.bad, bad, ELEMENTS(bad), RECORD_VERIFIED);
+}
+
+static void test_a_server_is_no_better_than_its_worst_chip(void **state) {
+        static const Case refused[] = {
+                { "called PASSED, its chips come to FAILED", { P "result", "\"PASSED\"" } },
+                { "called WARNED, its chips come to FAILED", { P "result", "\"WARNED\"" } },
+                { "called PASSED, its chips come to INCONCLUSIVE", { P "result", "\"PASSED\"", P "components", "[]" } },
+                { "status ERROR with result FAILED", { P "status", "\"ERROR\"" } },
+        };
+        static const Case good[] = {
+                { "us0-2: 16 chips, 15 PASSED, 1 FAILED (chip3)", { NULL } },
+                { "us0-2: 16 chips, 16 PASSED", { P "components.3.annotations.result", "\"PASSED\"" } }, /* called worse */
+                { "us0-2: 0 chips", { P "components", "[]", P "result", "\"INCONCLUSIVE\"" } },
+        };
+
+        expect_all(payloads.summary, refused, ELEMENTS(refused), RECORD_REFUSED);
+        expect_all(payloads.summary, good, ELEMENTS(good), RECORD_VERIFIED);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_passed_record_that_contradicts_itself_is_refused),
+                cmocka_unit_test(test_a_failed_record_cannot_be_called_better),
+                cmocka_unit_test(test_what_agrees_with_itself_is_taken_and_told_in_one_line),
+                cmocka_unit_test(test_a_server_is_no_better_than_its_worst_chip),
+        };
+
+        return cmocka_run_group_tests(tests, setup, teardown);
+}
