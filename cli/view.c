@@ -41,7 +41,7 @@ static int add_finding(View *view, const char *step, json_t *diagnosis) {
                 .code        = text(diagnosis, "verdict"),
                 .where       = json_string_value(json_object_get(component, "location")) ?: view->where,
                 .message     = text(diagnosis, "message"),
-                .replaceable = json_string_value(json_object_get(diagnosis, "replaceable")),
+                .replaceable = json_string_value(json_object_get(json_object_get(diagnosis, "annotations"), "replaceable")),
         };
         return 0;
 }
@@ -65,7 +65,18 @@ static int read_steps(View *view, json_t *steps) {
         return 0;
 }
 
-static int read_untested(View *view, json_t *list) {
+/* The sentence a step gave for itself, where it gave one, says more than the word. */
+static const char *reason_of(json_t *steps, json_t *untested) {
+        json_t *step;
+        size_t i;
+
+        json_array_foreach(steps, i, step)
+                if (strcmp(text(step, "name"), text(untested, "name")) == 0 && *text(step, "message"))
+                        return text(step, "message");
+        return text(untested, "reason");
+}
+
+static int read_untested(View *view, json_t *list, json_t *steps) {
         json_t *item;
         size_t i;
 
@@ -76,7 +87,7 @@ static int read_untested(View *view, json_t *list) {
         if (!view->untested)
                 return -ENOMEM;
         json_array_foreach(list, i, item)
-                view->untested[view->n_untested++] = (ViewUntested) { text(item, "name"), text(item, "reason") };
+                view->untested[view->n_untested++] = (ViewUntested) { text(item, "name"), reason_of(steps, item) };
         return 0;
 }
 
@@ -110,7 +121,7 @@ int view_new(const char *payload, size_t n, View **ret) {
         r = read_steps(view, json_object_get(predicate, "steps"));
         if (r < 0)
                 return r;
-        r = read_untested(view, json_object_get(predicate, "untestedTests"));
+        r = read_untested(view, json_object_get(predicate, "untestedTests"), json_object_get(predicate, "steps"));
         if (r < 0)
                 return r;
 
