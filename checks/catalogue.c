@@ -101,6 +101,12 @@ static const CatalogueEntry entries[] = {
           "A counter fell, jumped, differs from the same fact in another place, or stood still while it must have "
           "moved. A chip that cannot tell its errors cannot be watched in service.",
           "Reset the chip and scan it again. If the counter lies again, replace the tray." },
+        { "component-unhealthy", "telemetry", SEVERITY_FAIL, ACTION_RESET_CHIP,
+          "the firmware calls one of its components unhealthy",
+          "A bit of the health register is set, and no error counter explains it: a link, the fabric or the management "
+          "processor has given up as far as the firmware can tell.",
+          "Reset the chip and scan it with a plan that tests the component named. If the bit comes back, replace the "
+          "tray." },
         { "heartbeat-stalled", "telemetry", SEVERITY_FAIL, ACTION_RESET_CHIP,
           "the firmware's heartbeat stands still",
           "The heartbeat of the management firmware did not move between readings. All the health the chip reports is "
