@@ -11,13 +11,18 @@
  *  - hardwareInfoId is the location of a server or chip ("us0-1", "us0-1/chip3"); testStepId is "UNIT:STEP", UNIT one
  *    of these and STEP the name in the plan.
  *  - A location inside a chip stands as subcomponent.location, the last part as subcomponent.name.
+ *  - dutInfo.metadata.pciAddresses maps hardwareInfoId to PCI address; firmware is a softwareInfo whose computerSystem
+ *    is the hardwareInfoId; the tray is the location of its hardwareInfo.
  *  - OCP has no place for some facts; they travel as `extension` artifacts of the step, named
- *      assay-evidence  {"code","location", and of Evidence what is known}     after its diagnosis
+ *      assay-evidence  {"code","location", of Evidence what is known,"reproduced","runs"}   after its diagnosis
  *      assay-part      {"part","verdict"}            a server step is done with one chip
  *      assay-progress  {"percent"}
  *      assay-step      {"verdict","reason","message","required","seed","device_nsec","reproduced","runs"}
- *                      just before testStepEnd, always
+ *                      just before testStepEnd, always; seed is decimal text, for numbers of JSON end at 2^53
  *  - step end: passed, warned, failed → COMPLETE; skipped → SKIP; error → ERROR, with an `error` artifact.
+ *  - run end: a run that PASSED and one that WARNED are both COMPLETE and PASS; the reader tells them by their steps.
+ *  - A stream that contradicts itself is broken: a step cannot have passed with a finding that warns or fails or a value
+ *    beyond its limit, nor warned with a finding that fails, nor a run passed with a failed step or an error.
  */
 
 #include <stdbool.h>
@@ -155,7 +160,8 @@ typedef int (*StreamHandler)(const Event *event, void *userdata);
 
 /*
  * numbered: lines carry sequenceNumber and timestamp and must count up from FIRST; else (a child's lines) they must
- * carry neither.
+ * carry neither. From 0 on, schemaVersion and testRunStart come first; a stream that goes on may leave them out. A child
+ * says nothing of the run but `log` and `error`.
  */
 int stream_reader_new(bool numbered, uint64_t first, StreamHandler handler, void *userdata, StreamReader **ret);
 StreamReader *stream_reader_free(StreamReader *reader);
@@ -163,7 +169,7 @@ DEFINE_CLEANUP(StreamReader *, stream_reader_free);
 
 /*
  * Takes the next bytes and calls the handler for each whole event. Returns 0; a negative number that the handler
- * returned; or -EPROTO when the peer broke a rule: from then on every call returns -EPROTO and
+ * returned, then and from then on; or -EPROTO when the peer broke a rule: from then on every call returns -EPROTO and
  * stream_reader_error() says why, with the line number.
  */
 int stream_reader_feed(StreamReader *reader, const void *bytes, size_t n);
