@@ -20,6 +20,7 @@ typedef struct Verb {
 
 static const Verb verbs[] = {
         { "serve",  verb_serve,  "SCENARIO.yaml [--socket PATH] [--mode OCTAL] [--threads N]", "play the servers of a scenario" },
+        { "check",  verb_check,  "SCENARIO.yaml [--stream FILE|-]",  "validate a scenario; compare a scan with what it expects" },
         { "inject", verb_inject, "FAULT... [--socket PATH]",         "break something in a running simulator" },
         { "heal",   verb_heal,   "ID|LOCATION|all [--socket PATH]",  "take faults out again" },
         { "faults", verb_faults, "[--json] [--socket PATH]",         "list what is broken now" },

@@ -181,7 +181,14 @@ static int read_neighbours(Step *step, Neighbours *ret) {
         r = device_attributes(step_device(step), step_chip(step), serials, CHIPS, ret->serials, ret->serial_errors);
         if (r >= 0)
                 r = device_attributes(step_device(step), step_chip(step), versions, CHIPS, ret->versions, ret->version_errors);
-        return r < 0 ? step_error(step, r, "what the driver shows of the other chips cannot be read") : 0;
+        if (r < 0)
+                return step_error(step, r, "what the driver shows of the other chips cannot be read");
+        /* A file that is there and empty is no answer, and must not look like another serial. */
+        for (unsigned i = 0; i < CHIPS; i++)
+                if ((ret->serial_errors[i] >= 0 && ret->serials[i][0] == '\0') ||
+                    (ret->version_errors[i] >= 0 && ret->versions[i][0] == '\0'))
+                        return step_error(step, -EPROTO, "the driver shows chip %u without serial or firmware", i);
+        return 0;
 }
 
 /* Both carriers of a serial are found, each by its own step: which of them is wrong nobody can say. */

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "checks/plan.h"
+#include "tests/hall-device.h"
+
+extern const Check check_telemetry;
+
+#define HEAD "scenario: t\nseed: 5\ntopology: {ultraservers: 1}\n"
+#define FAULT(text) HEAD "faults: [{at: us0-1/chip3, " text "}]\n"
+
+static Verdict judge(const char *text, unsigned chip, Found *found) {
+        return hall_judge(text, &check_telemetry, "us0-1", chip, *check_word_find("telemetry")->parameters_defaults, found);
+}
+
+static void healthy_chips_pass_whatever_noise_the_seed_gives(void **state) {
+        Found found;
+
+        for (unsigned seed = 0; seed < 200; seed++) {
+                char text[128];
+
+                (void) snprintf(text, sizeof(text), "scenario: t\nseed: %u\ntopology: {ultraservers: 1}\n", seed);
+                assert_int_equal(judge(text, seed % CHIPS, &found), VERDICT_PASSED);
+                assert_int_equal(found.n, 0);
+        }
+}
+
+static void each_kind_of_error_has_its_code_and_its_stack(void **state) {
+        static const struct {
+                const char *fault, *code, *at;
+                Verdict verdict;
+        } cases[] = {
+                { "mem_ecc_uncorrected, stack: 2, count: 1", "hbm-uncorrected", "us0-1/chip3/hbm2", VERDICT_FAILED },
+                { "mem_ecc_repairable_uncorrected, stack: 1, count: 1", "hbm-repairable", "us0-1/chip3/hbm1", VERDICT_FAILED },
+                { "mem_ecc_corrected, stack: 0, count: 200", "hbm-corrected", "us0-1/chip3/hbm0", VERDICT_WARNED },
+                { "sram_ecc_uncorrected, count: 1", "sram-uncorrected", "us0-1/chip3", VERDICT_FAILED },
+                { "sram_ecc_corrected, count: 11", "sram-corrected", "us0-1/chip3", VERDICT_WARNED },
+        };
+        Found found;
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                char text[256];
+
+                (void) snprintf(text, sizeof(text), FAULT("kind: ecc-errors, counter: %s"), cases[i].fault);
+                assert_int_equal(judge(text, 3, &found), cases[i].verdict);
+                assert_true(found_has(&found, cases[i].code, cases[i].at));
+                assert_int_equal(found.n, 1);
+                assert_int_equal(judge(text, 4, &found), VERDICT_PASSED);
+        }
+}
+
+static void more_errors_than_a_mailbox_field_holds_are_no_lie(void **state) {
+        Found found;
+
+        assert_int_equal(judge(FAULT("kind: ecc-errors, counter: mem_ecc_uncorrected, stack: 2, count: 400"), 3, &found), VERDICT_FAILED);
+        assert_true(found_has(&found, "hbm-uncorrected", "us0-1/chip3/hbm2"));
+        assert_int_equal(found.n, 1);
+}
+
+static void a_few_corrected_errors_are_within_the_limit(void **state) {
+        Found found;
+
+        assert_int_equal(judge(FAULT("kind: ecc-errors, counter: mem_ecc_corrected, stack: 0, count: 90"), 3, &found), VERDICT_PASSED);
+}
+
+static void a_counter_that_stands_still_while_the_mailbox_counts_lies(void **state) {
+        Found found;
+
+        assert_int_equal(judge(FAULT("kind: counter-stuck, counter: mem_ecc_corrected, stack: 1, count: 5"), 3, &found), VERDICT_FAILED);
+        assert_true(found_has(&found, "counter-lies", "us0-1/chip3"));
+        assert_int_equal(found.n, 1);
+}
+
+static void what_a_lying_counter_hides_is_judged_all_the_same(void **state) {
+        Found found;
+
+        assert_int_equal(judge(FAULT("kind: counter-stuck, counter: mem_ecc_uncorrected, stack: 1, count: 1"), 3, &found), VERDICT_FAILED);
+        assert_true(found_has(&found, "counter-lies", "us0-1/chip3"));
+        assert_true(found_has(&found, "hbm-uncorrected", "us0-1/chip3/hbm1"));
+}
+
+static void a_heartbeat_that_stands_still_is_found(void **state) {
+        Found found;
+
+        assert_int_equal(judge(FAULT("kind: heartbeat-stalled"), 3, &found), VERDICT_FAILED);
+        assert_true(found_has(&found, "heartbeat-stalled", "us0-1/chip3"));
+        assert_int_equal(found.n, 1);
+}
+
+static void heat_beyond_the_limit_is_found_and_less_is_not(void **state) {
+        Found found;
+
+        assert_int_equal(judge(FAULT("kind: overheat, celsius: 40"), 3, &found), VERDICT_FAILED);
+        assert_true(found_has(&found, "overheated", "us0-1/chip3"));
+        assert_int_equal(judge(FAULT("kind: overheat, celsius: 20"), 3, &found), VERDICT_PASSED);
+}
+
+static void an_unhealthy_component_that_no_counter_explains_is_found(void **state) {
+        Found found;
+
+        assert_int_equal(judge(FAULT("kind: component-unhealthy, component: axi_fabric"), 3, &found), VERDICT_FAILED);
+        assert_true(found_has(&found, "component-unhealthy", "us0-1/chip3"));
+        assert_int_equal(found.n, 1);
+}
+
+static void no_garbled_answer_makes_a_pass(void **state) {
+        static const char *const modes[] = { "status", "void", "oversize", "short", "sequence", "count", "magic" };
+        Found found;
+
+        for (size_t mode = 0; mode < ELEMENTS(modes); mode++)
+                for (unsigned after = 0; after < 15; after++) {
+                        char text[256];
+
+                        (void) snprintf(text, sizeof(text), FAULT("kind: garble, mode: %s, after-commands: %u, count: 1"),
+                                        modes[mode], after);
+                        if (judge(text, 3, &found) == VERDICT_PASSED)
+                                fail_msg("%s after %u commands", modes[mode], after);
+                }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(healthy_chips_pass_whatever_noise_the_seed_gives),
+                cmocka_unit_test(each_kind_of_error_has_its_code_and_its_stack),
+                cmocka_unit_test(more_errors_than_a_mailbox_field_holds_are_no_lie),
+                cmocka_unit_test(a_few_corrected_errors_are_within_the_limit),
+                cmocka_unit_test(a_counter_that_stands_still_while_the_mailbox_counts_lies),
+                cmocka_unit_test(what_a_lying_counter_hides_is_judged_all_the_same),
+                cmocka_unit_test(a_heartbeat_that_stands_still_is_found),
+                cmocka_unit_test(heat_beyond_the_limit_is_found_and_less_is_not),
+                cmocka_unit_test(an_unhealthy_component_that_no_counter_explains_is_found),
+                cmocka_unit_test(no_garbled_answer_makes_a_pass),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

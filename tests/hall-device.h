@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * HallDevice
+ *
+ * A scenario and a Device on one chip of it within the test's own process: the batches that a socket would carry are
+ * handed straight to the simulator. For tests of a check against faults.
+ */
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "checks/step.h"
+#include "sim/batch.h"
+#include "sim/scenario.h"
+
+typedef struct HallDevice {
+        Scenario *scenario;
+        Reach reach;
+        uint32_t sequence;
+        _Alignas(WireCommand) uint8_t packet[BATCH_PACKET_MAX];
+        _Alignas(WireCompletion) uint8_t answer[BATCH_ANSWER_MAX];
+} HallDevice;
+
+/* What a finding of the step came to, for asserting. */
+typedef struct Found {
+        unsigned n;
+        char lines[65536];
+} Found;
+
+static inline int hall_execute(void *userdata, const WireCommand *commands, size_t n, WireCompletion *completions,
+                               uint64_t deadline_usec) {
+        HallDevice *hall = userdata;
+        WireBatch header = { .magic = WIRE_MAGIC, .sequence = ++hall->sequence, .n = (uint32_t) n };
+        WireBatch reply;
+        ssize_t got;
+
+        memcpy(hall->packet, &header, sizeof(header));
+        memcpy(hall->packet + sizeof(header), commands, n * sizeof(*commands));
+        got = batch_run(&hall->reach, hall->packet, sizeof(header) + n * sizeof(*commands), hall->answer);
+        if (got == 0)
+                return -ETIMEDOUT;
+        memcpy(&reply, hall->answer, sizeof(reply));
+        if ((size_t) got != sizeof(reply) + n * sizeof(*completions) || reply.magic != WIRE_MAGIC ||
+            reply.sequence != header.sequence || reply.n != n)
+                return -EPROTO;
+        memcpy(completions, hall->answer + sizeof(reply), n * sizeof(*completions));
+        return 0;
+}
+
+static inline void hall_close(void *userdata) {
+        HallDevice *hall = userdata;
+
+        (void) munmap(hall->reach.window, hall->reach.window_bytes);
+        (void) scenario_free(hall->scenario);
+        free(hall);
+}
+
+static const DeviceTransport hall_transport = { .execute = hall_execute, .close = hall_close };
+
+/* TEXT is a whole scenario. Returns NULL and prints why where it is refused. */
+static inline Device *hall_device(const char *text, const char *server, unsigned chip, size_t window_bytes) {
+        HallDevice *hall = calloc(1, sizeof(*hall));
+        char *error = NULL;
+        Device *device;
+        void *window;
+
+        if (!hall)
+                return NULL;
+        if (scenario_parse("test", text, strlen(text), &hall->scenario, &error) < 0) {
+                fprintf(stderr, "%s\n", error ? error : "out of memory");
+                free(error);
+                free(hall);
+                return NULL;
+        }
+        window = mmap(NULL, window_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        hall->reach = (Reach) { hall_server(hall->scenario->hall, server), chip, window, window_bytes };
+        return device_new(&hall_transport, hall, server, chip, window, window_bytes, &device) < 0 ? NULL : device;
+}
+
+static inline int found_write(void *userdata, const char *lines) {
+        Found *found = userdata;
+        size_t n = strlen(found->lines);
+
+        if (strstr(lines, "\"diagnosis\""))
+                found->n++;
+        (void) snprintf(found->lines + n, sizeof(found->lines) - n, "%s", lines);
+        return 0;
+}
+
+/* Runs CHECK on chip CHIP of the first server of the scenario TEXT. Lines of the step go to FOUND. */
+static inline Verdict hall_judge(const char *text, const Check *check, const char *server, unsigned chip, const void *parameters,
+                                 Found *found) {
+        Device *device = hall_device(text, server, chip, 1 << 20);
+        StepServer servers[1] = { { .device = device, .included = 0xffff } };
+        StepSettings settings = {
+                .name = check->name, .n_servers = 1, .servers = servers, .parameters = parameters, .seed = 1, .budget_sec = 60,
+                .required = true, .write = found_write, .userdata = found,
+        };
+        StepEnd end = { .verdict = _VERDICT_INVALID };
+        Step *step = NULL;
+
+        found->n = 0;
+        found->lines[0] = '\0';
+        if (!device)
+                return _VERDICT_INVALID;
+        (void) snprintf(servers[0].name, sizeof(servers[0].name), "%s", server);
+        (void) snprintf(settings.unit.server, sizeof(settings.unit.server), "%s", server);
+        (void) location_append(&settings.unit, LOCATION_CHIP, chip);
+        if (step_new(&settings, &step) >= 0) {
+                step_run(step, check, &end);
+                if (end.message)
+                        fprintf(stderr, "%s\n", end.message);
+        }
+        (void) step_free(step);
+        (void) device_free(device);
+        return end.verdict;
+}
+
+/* Whether a finding of CODE at a place that ends in AT was written. */
+static inline bool found_has(const Found *found, const char *code, const char *at) {
+        char location[LOCATION_STRING_MAX + 16];
+        const char *line = found->lines, *end;
+
+        (void) snprintf(location, sizeof(location), "%s\"", at);
+        for (; (end = strchr(line, '\n')); line = end + 1) {
+                const char *code_at = memmem(line, (size_t) (end - line), code, strlen(code));
+
+                if (code_at && code_at[strlen(code)] == '"' && memmem(line, (size_t) (end - line), location, strlen(location)))
+                        return true;
+        }
+        return false;
+}
