@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Authority
+ *
+ * Whether a caller may change something. polkit is asked without waiting for it: a method handler calls authorize()
+ * after it has read and validated and before it acts, and is run a second time when the answer is there.
+ */
+
+#include <systemd/sd-bus.h>
+
+#include "checks/cleanup.h"
+
+#define AUTHORITY_QUESTIONS_MAX         256 /* open at the same time */
+#define AUTHORITY_QUESTIONS_PER_UID_MAX 32
+
+typedef struct Authority Authority;
+
+int authority_new(sd_bus *bus, Authority **ret);
+Authority *authority_free(Authority *authority);
+DEFINE_CLEANUP(Authority *, authority_free);
+
+/*
+ * 1: allowed. 0: polkit is being asked, the handler returns 1 and runs again. Negative: refused, ERROR is filled in.
+ * DETAILS are shown to who is asked: pairs of key and value, ends with NULL.
+ */
+int authorize(Authority *authority, sd_bus_message *message, const char *action, const char *const *details,
+              sd_bus_error *error);
+
+/* The uid of the sender, from the bus or the socket; never from what it says. */
+int authorize_sender_uid(sd_bus_message *message, uid_t *ret);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Config
+ *
+ * What /etc/assay/assayd.yaml says. Strict: unknown keys, wrong types and values out of range are refused with
+ * file:line:column.
+ *
+ *     origin: us0.example/assayd              # of the log; stays for ever
+ *     producer: https://example.com/us0       # URI of this station
+ *     key: /etc/assay/record-key.pem          # optional, and so on with what has a default
+ *     store: /var/lib/assay/records.db
+ *     evidence: /var/lib/assay/evidence
+ *     plans: /etc/assay/plans:/usr/share/assay/plans
+ *     limits: {scans: 64, scans_per_uid: 16, workers: 2}
+ *     targets:
+ *       - device: sim:/run/assay/us0.sock
+ *         servers: [us0-0, us0-1, us0-2, us0-3]
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "checks/cleanup.h"
+#include "checks/location.h"
+
+#define CONFIG_SERVERS_MAX 1024 /* in all targets */
+
+typedef struct ConfigServer {
+        char name[LOCATION_SERVER_NAME_MAX];
+        const char *device; /* borrowed from its target */
+        const char *model;
+} ConfigServer;
+
+typedef struct ConfigTarget {
+        char *device; /* "sim:SOCKET" */
+        char *model;  /* "Trn2" */
+        size_t first_server, n_servers;
+} ConfigTarget;
+
+typedef struct ConfigLimits {
+        uint64_t scans;         /* not yet finished, in total */
+        uint64_t scans_per_uid; /* not yet finished, of one requester */
+        uint64_t workers;       /* at once; 0: one per core */
+        uint64_t reconnects;    /* of one scan of a server, after its worker was lost */
+        double step_sec;        /* wall time a worker has for each step of the plan, before deadline_scale */
+        double silence_sec;     /* wall time a worker may say nothing, before deadline_scale */
+        double deadline_scale;  /* for sanitizers and slow machines; the worker's commands use it too */
+} ConfigLimits;
+
+typedef struct Config {
+        char *origin;
+        char *producer;
+        char *key;
+        char *store;
+        char *evidence;
+        char *plans;
+        char *run_socket; /* of socket-activated workers */
+        ConfigLimits limits;
+        size_t n_targets;
+        ConfigTarget *targets;
+        size_t n_servers;
+        ConfigServer *servers;
+} Config;
+
+/* Return 0, or a negative errno with *ret_error set to a malloc'd "FILE:LINE:COLUMN: …", which the caller frees. */
+int config_parse(const char *name, const char *text, size_t n, Config **ret, char **ret_error);
+int config_load(const char *path, Config **ret, char **ret_error);
+Config *config_free(Config *config);
+DEFINE_CLEANUP(Config *, config_free);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Evidence
+ *
+ * What a worker said, kept byte for byte: <run>.ocp.jsonl in the evidence folder while the scan runs, packed with zstd
+ * when its records are signed. The digest in the records is that of the plain bytes.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <systemd/sd-event.h>
+
+#include "checks/cleanup.h"
+
+#define EVIDENCE_SUFFIX     ".ocp.jsonl"
+#define EVIDENCE_DIGEST_HEX 65 /* with the final zero */
+
+typedef struct EvidenceFile EvidenceFile;
+
+/* Makes the file of RUN in FOLDER; it must not exist. */
+int evidence_create(const char *folder, const char *run, EvidenceFile **ret);
+/* Opens that of an earlier life for appending, and calls EACH for all it holds so far, slice by slice. What follows the
+ * last newline is cut off. */
+int evidence_reopen(const char *folder, const char *run,
+                    int (*each)(const char *bytes, size_t n, void *userdata), void *userdata, EvidenceFile **ret);
+EvidenceFile *evidence_free(EvidenceFile *file); /* closes it; the file stays */
+DEFINE_CLEANUP(EvidenceFile *, evidence_free);
+
+/* All of it or, on an error, none. */
+int evidence_append(EvidenceFile *file, const void *bytes, size_t n);
+/* Forgets all. */
+int evidence_clear(EvidenceFile *file);
+int evidence_digest(const EvidenceFile *file, char ret[static EVIDENCE_DIGEST_HEX]);
+uint64_t evidence_size(const EvidenceFile *file);
+const char *evidence_name(const EvidenceFile *file); /* without the folder */
+
+/* Writes what is there, packed or not, to FD. */
+int evidence_copy(const char *folder, const char *name, int fd);
+
+/* ---- packing: in slices, when nothing else is to do ---- */
+
+typedef struct EvidencePacker EvidencePacker;
+
+int evidence_packer_new(sd_event *event, const char *folder, EvidencePacker **ret);
+EvidencePacker *evidence_packer_free(EvidencePacker *packer); /* what is not yet packed stays plain */
+DEFINE_CLEANUP(EvidencePacker *, evidence_packer_free);
+/* Queues a file by its name. */
+int evidence_packer_add(EvidencePacker *packer, const char *name);
+
+/* Hex of the SHA-256 of BYTES. */
+int evidence_sha256(const void *bytes, size_t n, char ret[static EVIDENCE_DIGEST_HEX]);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Journal: see journal.h. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <systemd/sd-journal.h>
+
+#include "checks/cleanup.h"
+#include "daemon/journal.h"
+#include "daemon/names.h"
+
+static const char *const levels[] = {
+        [LOG_EMERG] = "emerg",     [LOG_ALERT] = "alert",   [LOG_CRIT] = "crit", [LOG_ERR] = "err",
+        [LOG_WARNING] = "warning", [LOG_NOTICE] = "notice", [LOG_INFO] = "info", [LOG_DEBUG] = "debug",
+};
+
+static int current_level = LOG_INFO;
+
+int journal_level(void) {
+        return current_level;
+}
+
+void journal_set_level(int level) {
+        current_level = level;
+}
+
+const char *journal_level_to_string(int level) {
+        return level >= 0 && (size_t) level < ELEMENTS(levels) ? levels[level] : NULL;
+}
+
+int journal_level_from_string(const char *word) {
+        for (size_t i = 0; i < ELEMENTS(levels); i++)
+                if (word && strcmp(word, levels[i]) == 0)
+                        return (int) i;
+
+        return -EINVAL;
+}
+
+__attribute__((format(printf, 2, 0))) static void print(int level, const char *format, va_list arguments) {
+        char line[1024];
+
+        if (level > current_level)
+                return;
+
+        (void) vsnprintf(line, sizeof(line), format, arguments);
+
+        /* systemd sets this where stderr is the journal: then a line starts with its priority. */
+        if (getenv("JOURNAL_STREAM"))
+                fprintf(stderr, "<%d>%s\n", level, line);
+        else
+                fprintf(stderr, "assayd: %s\n", line);
+}
+
+void journal_print(int level, const char *format, ...) {
+        va_list arguments;
+
+        va_start(arguments, format);
+        print(level, format, arguments);
+        va_end(arguments);
+}
+
+int journal_errno(int level, int error, const char *format, ...) {
+        va_list arguments;
+
+        errno = -error;
+        va_start(arguments, format);
+        print(level, format, arguments);
+        va_end(arguments);
+        return error;
+}
+
+void journal_record(uint64_t scan, const RecordEntry *entry) {
+        char subject[LOCATION_STRING_MAX];
+
+        location_format(&entry->subject, subject);
+
+        /* A lost entry never fails a scan: the record is in the log. */
+        (void) sd_journal_send("MESSAGE=Record %" PRIu64 ": %s %s, plan %s", entry->index, subject,
+                               result_to_string(entry->result), entry->plan,
+                               "PRIORITY=%i", entry->result == RESULT_FAILED ? LOG_WARNING : LOG_INFO,
+                               ASSAY_JOURNAL_SCAN "=%" PRIu64, scan,
+                               ASSAY_JOURNAL_TARGET "=%s", subject,
+                               ASSAY_JOURNAL_RECORD "=%" PRIu64, entry->index,
+                               "ASSAY_RECORD_ID=%s", entry->id,
+                               "ASSAY_RESULT=%s", result_to_string(entry->result),
+                               NULL);
+}

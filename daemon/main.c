@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * assayd
+ *
+ * Runs scans of servers and remembers them as signed records. It touches no hardware: workers do, as other users.
+ */
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <systemd/sd-bus.h>
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-event.h>
+
+#include "checks/verdict.h"
+#include "daemon/journal.h"
+#include "daemon/manager.h"
+#include "daemon/names.h"
+
+#define CONFIG_PATH "/etc/assay/assayd.yaml"
+#define STATE_PATH  "/var/lib/assay"
+#define CREDENTIAL  "record-key"
+
+static const char *arg_config = CONFIG_PATH;
+static const char *arg_bus = "system";
+static const char *arg_key = NULL;
+static const char *arg_store = NULL;
+static const char *arg_state = NULL;
+static const char *arg_run = NULL;
+static const char *arg_make_key = NULL;
+
+static int help(void) {
+        printf("assayd [OPTIONS]\n"
+               "\n"
+               "Scans servers and remembers what it found as signed records.\n"
+               "\n"
+               "  --config FILE      configuration, default " CONFIG_PATH "\n"
+               "  --bus WHERE        system (default), session, or the address of a bus\n"
+               "  --key FILE         private key of the records, PEM; else `key` of the configuration, else the\n"
+               "                     credential " CREDENTIAL "\n"
+               "  --store FILE       the log, default STATE/records.db\n"
+               "  --state-dir STATE  default " STATE_PATH "\n"
+               "  --run PATH         execute this assay-run; else $ASSAY_RUN, else " WORKER_SOCKET_PATH ",\n"
+               "                     else " ASSAY_RUN_PATH "\n"
+               "  --log-level LEVEL  emerg … debug, default info\n"
+               "  --make-key FILE    make a key there, its public half in FILE.pub, and end\n"
+               "  --help --version\n");
+        return 1;
+}
+
+/* Returns 1 where there is nothing more to do. */
+static int parse_arguments(int argc, char **argv) {
+        enum { OPTION_CONFIG = 256, OPTION_BUS, OPTION_KEY, OPTION_STORE, OPTION_STATE, OPTION_RUN, OPTION_LOG_LEVEL,
+               OPTION_MAKE_KEY, OPTION_HELP, OPTION_VERSION };
+        static const struct option options[] = {
+                { "config",    required_argument, NULL, OPTION_CONFIG    },
+                { "bus",       required_argument, NULL, OPTION_BUS       },
+                { "key",       required_argument, NULL, OPTION_KEY       },
+                { "store",     required_argument, NULL, OPTION_STORE     },
+                { "state-dir", required_argument, NULL, OPTION_STATE     },
+                { "run",       required_argument, NULL, OPTION_RUN       },
+                { "log-level", required_argument, NULL, OPTION_LOG_LEVEL },
+                { "make-key",  required_argument, NULL, OPTION_MAKE_KEY  },
+                { "help",      no_argument,       NULL, OPTION_HELP      },
+                { "version",   no_argument,       NULL, OPTION_VERSION   },
+                {}
+        };
+        int option, level;
+
+        while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0)
+                switch (option) {
+                case OPTION_CONFIG:
+                        arg_config = optarg;
+                        break;
+                case OPTION_BUS:
+                        arg_bus = optarg;
+                        break;
+                case OPTION_KEY:
+                        arg_key = optarg;
+                        break;
+                case OPTION_STORE:
+                        arg_store = optarg;
+                        break;
+                case OPTION_STATE:
+                        arg_state = optarg;
+                        break;
+                case OPTION_RUN:
+                        arg_run = optarg;
+                        break;
+                case OPTION_MAKE_KEY:
+                        arg_make_key = optarg;
+                        break;
+                case OPTION_LOG_LEVEL:
+                        level = journal_level_from_string(optarg);
+                        if (level < 0) {
+                                log_error("Unknown log level '%s', expected emerg … debug", optarg);
+                                return -EINVAL;
+                        }
+                        journal_set_level(level);
+                        break;
+                case OPTION_HELP:
+                        return help();
+                case OPTION_VERSION:
+                        puts("assayd " ASSAY_VERSION);
+                        return 1;
+                default:
+                        return -EINVAL; /* getopt has said why */
+                }
+
+        if (optind < argc) {
+                log_error("Unexpected argument '%s'", argv[optind]);
+                return -EINVAL;
+        }
+        return 0;
+}
+
+static int make_key(const char *path) {
+        int r;
+
+        r = record_key_generate(path);
+        if (r < 0) {
+                (void) log_error_errno(r, "Failed to make a key at %s: %m", path);
+                return EXIT_FAILURE;
+        }
+
+        log_info("Made %s and %s.pub", path, path);
+        return EXIT_SUCCESS;
+}
+
+/* What the command line says goes over the configuration, and that over where things are by default. */
+static int settle_path(char **path, const char *argument, const char *folder, const char *name) {
+        if (*path && !argument)
+                return 0;
+
+        free(*path);
+        *path = NULL;
+        if (argument)
+                *path = strdup(argument);
+        else if (asprintf(path, "%s/%s", folder, name) < 0)
+                *path = NULL;
+        return *path ? 0 : -ENOMEM;
+}
+
+static int settle_config(Config *config) {
+        const char *state = arg_state ? arg_state : getenv("STATE_DIRECTORY"), *credentials = getenv("CREDENTIALS_DIRECTORY");
+        int r;
+
+        /* A given state folder is where all state goes. */
+        if (!state)
+                state = STATE_PATH;
+        if (arg_state) {
+                free(config->store);
+                free(config->evidence);
+                config->store = config->evidence = NULL;
+        }
+
+        r = settle_path(&config->store, arg_store, state, "records.db");
+        if (r >= 0)
+                r = settle_path(&config->evidence, NULL, state, "evidence");
+        if (r >= 0 && (arg_key || config->key || credentials))
+                r = settle_path(&config->key, arg_key, credentials, CREDENTIAL);
+        if (r < 0)
+                return log_error_errno(r, "Failed to read the configuration: %m");
+
+        if (mkdir(config->evidence, 0750) < 0 && errno != EEXIST)
+                return log_error_errno(-errno, "Failed to make the evidence folder %s: %m", config->evidence);
+        return 0;
+}
+
+/* Which worker: one that was named is executed; else the socket where it is installed; else the installed program. */
+static void find_worker(const Config *config, WorkerPlace *ret) {
+        const char *run = arg_run ? arg_run : getenv("ASSAY_RUN");
+        const char *socket_path = config->run_socket ? config->run_socket : WORKER_SOCKET_PATH;
+
+        *ret = (WorkerPlace) { .run_path = run ? run : ASSAY_RUN_PATH };
+        if (!run && (config->run_socket || access(socket_path, F_OK) >= 0))
+                ret->socket_path = socket_path;
+        else if (access(ret->run_path, X_OK) < 0)
+                log_warning("There is no worker at %s: scans will be inconclusive", ret->run_path);
+}
+
+/* The digest of the worker's program, for the records; "" where it cannot be read. */
+static void hash_program(const char *path, char ret[static EVIDENCE_DIGEST_HEX]) {
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+        struct stat status;
+        void *bytes;
+
+        ret[0] = '\0';
+        if (fd < 0 || fstat(fd, &status) < 0 || status.st_size <= 0)
+                return;
+
+        bytes = mmap(NULL, (size_t) status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED)
+                return;
+        if (evidence_sha256(bytes, (size_t) status.st_size, ret) < 0)
+                ret[0] = '\0';
+        (void) munmap(bytes, (size_t) status.st_size);
+}
+
+static int open_log(const Config *config, const WorkerPlace *worker, RecordLog **ret, char **ret_public_key) {
+        _cleanup_(record_key_freep) RecordKey *key = NULL;
+        _cleanup_free_ char *public_key = NULL, *text = NULL;
+        char digest[EVIDENCE_DIGEST_HEX];
+        int r;
+
+        if (!config->key) {
+                log_error("No key: give --key FILE, `key:` in %s, or the credential " CREDENTIAL, arg_config);
+                return -ENOKEY;
+        }
+        r = record_key_load(config->key, &key);
+        if (r < 0)
+                return log_error_errno(r, "Failed to load the key %s: %m", config->key);
+        public_key = strdup(record_key_public_pem(key));
+        if (!public_key)
+                return -ENOMEM;
+
+        hash_program(worker->run_path, digest);
+        RecordLogOptions options = {
+                .path = config->store,
+                .origin = config->origin,
+                .producer = config->producer,
+                .version = ASSAY_VERSION,
+                .scanner_sha256 = digest[0] ? digest : NULL,
+                .key = key,
+                .queue_max = CONFIG_SERVERS_MAX * 2,
+        };
+        r = record_log_open(&options, ret, &text);
+        if (r == -EBADMSG)
+                log_error("The log %s is not sound, nothing is signed: %s", config->store, text ? text : "damaged");
+        else if (r < 0)
+                log_error("Failed to open the log %s: %s", config->store, text ? text : strerror(-r));
+        if (r < 0)
+                return r;
+
+        key = NULL; /* the log has it */
+        *ret_public_key = TAKE_PTR(public_key);
+        return 0;
+}
+
+static int open_bus(sd_event *event, sd_bus **ret) {
+        sd_bus *bus = NULL;
+        int r;
+
+        if (strcmp(arg_bus, "system") == 0)
+                r = sd_bus_open_system(&bus);
+        else if (strcmp(arg_bus, "session") == 0)
+                r = sd_bus_open_user(&bus);
+        else {
+                r = sd_bus_new(&bus);
+                if (r >= 0)
+                        r = sd_bus_set_address(bus, arg_bus);
+                if (r >= 0)
+                        r = sd_bus_set_bus_client(bus, true);
+                if (r >= 0)
+                        r = sd_bus_negotiate_fds(bus, true);
+                if (r >= 0)
+                        r = sd_bus_start(bus);
+        }
+        if (r >= 0)
+                r = sd_bus_set_exit_on_disconnect(bus, true);
+        if (r >= 0)
+                r = sd_bus_attach_event(bus, event, SD_EVENT_PRIORITY_NORMAL);
+        if (r < 0) {
+                sd_bus_unref(bus);
+                return log_error_errno(r, "Failed to reach the bus '%s': %m", arg_bus);
+        }
+
+        *ret = bus;
+        return 0;
+}
+
+static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
+        log_info("The configuration is read at the start only: restart to have it read again");
+        return 0;
+}
+
+static int prepare_event(sd_event **ret) {
+        sd_event *event = NULL;
+        sigset_t mask;
+        int r;
+
+        (void) sigemptyset(&mask);
+        (void) sigaddset(&mask, SIGTERM);
+        (void) sigaddset(&mask, SIGINT);
+        (void) sigaddset(&mask, SIGHUP);
+        (void) sigaddset(&mask, SIGCHLD);
+        (void) sigprocmask(SIG_BLOCK, &mask, NULL);
+        (void) signal(SIGPIPE, SIG_IGN);
+
+        r = sd_event_default(&event);
+        if (r >= 0)
+                r = sd_event_set_signal_exit(event, true);
+        if (r >= 0)
+                r = sd_event_add_signal(event, NULL, SIGHUP, on_hangup, NULL);
+        if (r >= 0)
+                r = sd_event_set_watchdog(event, true);
+        if (r < 0) {
+                sd_event_unref(event);
+                return log_error_errno(r, "Failed to make the event loop: %m");
+        }
+
+        *ret = event;
+        return 0;
+}
+
+/* Takes over CONFIG where that succeeds. */
+static int prepare_manager(sd_event *event, Config **config, Manager **ret) {
+        _cleanup_free_ char *public_key = NULL;
+        _cleanup_(record_log_freep) RecordLog *log = NULL;
+        WorkerPlace worker;
+        int r;
+
+        find_worker(*config, &worker);
+        r = open_log(*config, &worker, &log, &public_key);
+        if (r < 0)
+                return r;
+
+        r = manager_new(event, *config, &worker, log, public_key, ret);
+        if (r < 0)
+                return log_error_errno(r, "Failed to start: %m");
+
+        *config = NULL;
+        log = NULL;
+        public_key = NULL;
+        return 0;
+}
+
+static int serve(sd_event *event, Manager *manager) {
+        sd_bus *bus = NULL;
+        int r;
+
+        r = open_bus(event, &bus);
+        if (r < 0)
+                return r;
+        r = manager_attach(manager, bus);
+        if (r < 0)
+                (void) log_error_errno(r, "Failed to register on the bus: %m");
+        if (r >= 0) {
+                r = sd_bus_request_name(bus, ASSAY_BUS_NAME, 0);
+                if (r < 0)
+                        (void) log_error_errno(r, "Failed to acquire the name " ASSAY_BUS_NAME ": %m");
+        }
+        if (r >= 0) {
+                (void) sd_notifyf(false, "READY=1\nSTATUS=%zu servers, %llu records", manager->targets.n_items,
+                                  (unsigned long long) record_log_size(manager->log));
+                log_info("Ready: %zu servers, log %s", manager->targets.n_items, manager->config->origin);
+                r = sd_event_loop(event);
+                (void) sd_notify(false, "STOPPING=1\nSTATUS=Ending");
+                (void) sd_bus_flush(bus);
+        }
+
+        sd_bus_unref(bus);
+        return r;
+}
+
+static int run(void) {
+        _cleanup_(config_freep) Config *config = NULL;
+        _cleanup_(manager_freep) Manager *manager = NULL;
+        _cleanup_free_ char *text = NULL;
+        sd_event *event = NULL;
+        int r;
+
+        r = config_load(arg_config, &config, &text);
+        if (r < 0) {
+                log_error("%s", text ? text : strerror(-r));
+                return STATUS_USAGE;
+        }
+        r = settle_config(config);
+        if (r >= 0)
+                r = prepare_event(&event);
+        if (r >= 0)
+                r = prepare_manager(event, &config, &manager);
+        if (r >= 0)
+                r = serve(event, manager);
+
+        sd_event_unref(event);
+        return r == -EBADMSG ? STATUS_REFUSED : r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv) {
+        int r;
+
+        (void) umask(0027);
+        r = parse_arguments(argc, argv);
+        if (r < 0)
+                return STATUS_USAGE;
+        if (r > 0)
+                return EXIT_SUCCESS;
+        if (arg_make_key)
+                return make_key(arg_make_key);
+
+        return run();
+}

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Manager: see manager.h. Its face on the bus. The order in every handler is law, since authorising runs it a second
+ * time: read, validate, authorise, act, reply.
+ */
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/authorize.h"
+#include "daemon/bus-errors.h"
+#include "daemon/manager.h"
+#include "daemon/names.h"
+#include "daemon/sealed.h"
+#include "daemon/standing.h"
+
+#define TARGETS_ASKED_MAX  4096
+#define OPEN_RECORDS_BYTES (64u << 20)
+#define OPEN_RECORDS_SLICE 64
+
+typedef struct ScanRequest {
+        char **targets;
+        const char *plan_name;
+        uint64_t flags;
+        ScanOptions options;
+        Plan *plan;
+        Selected *selected;
+        size_t n_selected;
+} ScanRequest;
+
+static void scan_request_done(ScanRequest *request) {
+        for (char **target = request->targets; target && *target; target++)
+                free(*target);
+
+        free(request->targets);
+        free(request->selected);
+        plan_free(request->plan);
+}
+
+static bool is_base64(const char *text) {
+        size_t n = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
+        size_t padding = strspn(text + n, "=");
+
+        return padding <= 2 && text[n + padding] == '\0' && (n + padding) % 4 == 0 && n > 0;
+}
+
+static int read_challenge(sd_bus_message *message, ScanOptions *options, sd_bus_error *error) {
+        const char *challenge;
+        int r;
+
+        r = sd_bus_message_read(message, "v", "s", &challenge);
+        if (r < 0)
+                return r;
+        if (strlen(challenge) > SCAN_CHALLENGE_MAX || !is_base64(challenge))
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                                         "%s is not 4 to %d bytes of base64", ASSAY_OPTION_CHALLENGE,
+                                         SCAN_CHALLENGE_MAX);
+
+        (void) snprintf(options->challenge, sizeof(options->challenge), "%s", challenge);
+        return 0;
+}
+
+static int read_seed(sd_bus_message *message, ScanOptions *options, sd_bus_error *error) {
+        int r;
+
+        r = sd_bus_message_read(message, "v", "t", &options->seed);
+        if (r < 0)
+                return r;
+        if (options->seed > SCAN_SEED_MAX)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "%s is larger than %" PRIu64,
+                                         ASSAY_OPTION_SEED, SCAN_SEED_MAX);
+
+        options->has_seed = true;
+        return 0;
+}
+
+static int read_budget(sd_bus_message *message, ScanOptions *options, sd_bus_error *error) {
+        int r;
+
+        r = sd_bus_message_read(message, "v", "d", &options->budget_sec);
+        if (r < 0)
+                return r;
+        if (!isfinite(options->budget_sec) || options->budget_sec <= 0)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "%s is no positive number",
+                                         ASSAY_OPTION_BUDGET);
+        return 0;
+}
+
+static const struct {
+        const char *name;
+        int (*read)(sd_bus_message *message, ScanOptions *options, sd_bus_error *error);
+} scan_options[] = {
+        { ASSAY_OPTION_SEED,      read_seed      },
+        { ASSAY_OPTION_CHALLENGE, read_challenge },
+        { ASSAY_OPTION_BUDGET,    read_budget    },
+};
+
+/* A wrong type comes as -ENXIO from the reader. */
+static int read_option(sd_bus_message *message, ScanOptions *options, unsigned *seen, sd_bus_error *error) {
+        const char *name;
+        int r;
+
+        r = sd_bus_message_read(message, "s", &name);
+        if (r < 0)
+                return r;
+
+        for (size_t i = 0; i < ELEMENTS(scan_options); i++) {
+                if (strcmp(name, scan_options[i].name) != 0)
+                        continue;
+                if (*seen & (1u << i))
+                        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Option '%s' is given twice", name);
+                *seen |= 1u << i;
+                r = scan_options[i].read(message, options, error);
+                if (r == -ENXIO && !sd_bus_error_is_set(error))
+                        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Option '%s' has another type", name);
+                return r;
+        }
+
+        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Unknown option '%.64s'", name);
+}
+
+static int read_options(sd_bus_message *message, ScanOptions *options, sd_bus_error *error) {
+        unsigned seen = 0;
+        int r;
+
+        r = sd_bus_message_enter_container(message, 'a', "{sv}");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
+                r = read_option(message, options, &seen, error);
+                if (r < 0)
+                        return r;
+                r = sd_bus_message_exit_container(message);
+                if (r < 0)
+                        return r;
+        }
+
+        return r < 0 ? r : sd_bus_message_exit_container(message);
+}
+
+static int check_flags(uint64_t flags, uint64_t known, sd_bus_error *error) {
+        if ((flags & ~known) != 0)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Unknown flags 0x%" PRIx64,
+                                         flags & ~known);
+        return 0;
+}
+
+static int read_scan_request(sd_bus_message *message, ScanRequest *request, sd_bus_error *error) {
+        int r;
+
+        r = sd_bus_message_read_strv(message, &request->targets);
+        if (r >= 0)
+                r = sd_bus_message_read(message, "s", &request->plan_name);
+        if (r >= 0)
+                r = read_options(message, &request->options, error);
+        if (r >= 0)
+                r = sd_bus_message_read(message, "t", &request->flags);
+        if (r < 0)
+                return r;
+
+        return check_flags(request->flags, ASSAY_SCAN_NO_QUEUE, error);
+}
+
+static int validate_plan(Manager *manager, ScanRequest *request, sd_bus_error *error) {
+        const char *folders = manager->config->plans ? manager->config->plans : plan_folders();
+        _cleanup_free_ char *text = NULL;
+        int r;
+
+        r = plan_find(folders, request->plan_name, &request->plan, &text);
+        if (r == -ENOENT)
+                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_PLAN, "No plan '%.64s' in %s", request->plan_name,
+                                         folders);
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0)
+                return sd_bus_error_set(error, ASSAY_ERROR_BAD_PLAN, text ? text : strerror(-r));
+        if (request->plan->n_steps == 0)
+                return sd_bus_error_setf(error, ASSAY_ERROR_BAD_PLAN, "Plan '%s' has no steps", request->plan_name);
+        if (request->options.budget_sec > request->plan->budget_sec)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "%s is more than the plan's %g s",
+                                         ASSAY_OPTION_BUDGET, request->plan->budget_sec);
+        return 0;
+}
+
+static int validate_targets(Manager *manager, ScanRequest *request, sd_bus_error *error) {
+        SelectError wrong;
+        size_t at, n = 0;
+        int r;
+
+        while (request->targets && request->targets[n])
+                if (++n > TARGETS_ASKED_MAX)
+                        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "More than %d targets",
+                                                 TARGETS_ASKED_MAX);
+
+        r = targets_select(&manager->targets, request->targets, &request->selected, &request->n_selected, &wrong, &at);
+        if (r < 0)
+                return r;
+        if (wrong == SELECT_NOTHING)
+                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "No targets");
+        if (wrong == SELECT_TWICE || wrong == SELECT_DEPTH)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Target '%.160s': %s", request->targets[at],
+                                         select_error_to_string(wrong));
+        if (wrong != SELECT_OK)
+                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_TARGET, "Target '%.160s': %s", request->targets[at],
+                                         select_error_to_string(wrong));
+        return 0;
+}
+
+/* What depends on the moment is checked after polkit has answered too: this runs both times. */
+static int validate_load(Manager *manager, const ScanRequest *request, uid_t uid, sd_bus_error *error) {
+        size_t n, total;
+
+        n = manager_count_scans(manager, uid, &total);
+        if (n >= manager->config->limits.scans_per_uid || total >= manager->config->limits.scans)
+                return sd_bus_error_setf(error, ASSAY_ERROR_TOO_MANY_SCANS,
+                                         "%zu scans of uid %u and %zu in all are not finished", n, (unsigned) uid, total);
+
+        for (size_t i = 0; (request->flags & ASSAY_SCAN_NO_QUEUE) && i < request->n_selected; i++) {
+                const Target *target = request->selected[i].target;
+
+                if (target->job || target->n_waiting > 0)
+                        return sd_bus_error_setf(error, ASSAY_ERROR_OCCUPIED, "%s is being scanned", target->config->name);
+        }
+
+        return 0;
+}
+
+static int validate_scan_request(Manager *manager, ScanRequest *request, uid_t uid, sd_bus_error *error) {
+        int r;
+
+        r = validate_targets(manager, request, error);
+        if (r < 0)
+                return r;
+        r = validate_plan(manager, request, error);
+        if (r < 0)
+                return r;
+
+        return validate_load(manager, request, uid, error);
+}
+
+static int start_scan(Manager *manager, ScanRequest *request, uid_t uid, sd_bus_message *message, sd_bus_error *error) {
+        Scan *scan;
+        int r;
+
+        r = scan_new(manager, uid, request->plan, request->selected, request->n_selected, &request->options, message,
+                     &scan);
+        if (r < 0)
+                return sd_bus_error_set_errnof(error, r, "Failed to start the scan: %s", strerror(-r));
+
+        request->plan = NULL;
+        request->selected = NULL;
+        manager_add_scan(manager, scan);
+        scan_start(scan);
+        return 1; /* the answer comes when the run-start records are committed */
+}
+
+static int method_start_scan(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        _cleanup_(scan_request_done) ScanRequest request = {};
+        Manager *manager = userdata;
+        uid_t uid;
+        int r;
+
+        manager_evict(manager);
+
+        r = read_scan_request(message, &request, error);
+        if (r < 0)
+                return r;
+        r = authorize_sender_uid(message, &uid);
+        if (r < 0)
+                return sd_bus_error_set_errnof(error, r, "Failed to learn who asks: %s", strerror(-r));
+        r = validate_scan_request(manager, &request, uid, error);
+        if (r < 0)
+                return r;
+
+        const char *const details[] = { "targets", request.targets[0], "plan", request.plan_name, NULL };
+        r = authorize(manager->authority, message, ASSAY_ACTION_SCAN, details, error);
+        if (r < 0)
+                return r;
+        if (r == 0)
+                return 1; /* polkit is being asked; this handler runs again with the answer */
+
+        return start_scan(manager, &request, uid, message, error);
+}
+
+static const char *target_state(const Target *target) {
+        if (target->job)
+                return target->job->state == JOB_SIGNING ? ASSAY_STATE_SIGNING : ASSAY_STATE_RUNNING;
+
+        return target->n_waiting > 0 ? ASSAY_STATE_QUEUED : ASSAY_TARGET_IDLE;
+}
+
+static int append_target(Manager *manager, sd_bus_message *reply, Target *target, const Location *where) {
+        char name[LOCATION_STRING_MAX];
+        Result result = manager_standing(manager, target, where);
+        bool is_chip = location_kind(where) == LOCATION_CHIP;
+
+        return sd_bus_message_append(reply, "(ssss)", location_format(where, name),
+                                     is_chip ? TARGET_CHIP_MODEL : target->config->model, target_state(target),
+                                     result == _RESULT_INVALID ? "" : result_to_string(result));
+}
+
+static int append_targets(Manager *manager, sd_bus_message *reply, bool with_chips) {
+        int r;
+
+        r = sd_bus_message_open_container(reply, 'a', "(ssss)");
+        for (size_t i = 0; r >= 0 && i < manager->targets.n_items; i++) {
+                Target *target = &manager->targets.items[i];
+                Location where = {};
+
+                (void) snprintf(where.server, sizeof(where.server), "%s", target->config->name);
+                r = append_target(manager, reply, target, &where);
+                for (unsigned c = 0; r >= 0 && with_chips && c < TARGET_CHIPS; c++) {
+                        Location chip = where;
+
+                        r = location_append(&chip, LOCATION_CHIP, c);
+                        if (r >= 0)
+                                r = append_target(manager, reply, target, &chip);
+                }
+        }
+        if (r < 0)
+                return r;
+
+        return sd_bus_message_close_container(reply);
+}
+
+static int method_list_targets(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        sd_bus_message *reply = NULL;
+        uint64_t flags;
+        int r;
+
+        r = sd_bus_message_read(message, "t", &flags);
+        if (r < 0)
+                return r;
+        r = check_flags(flags, ASSAY_TARGETS_CHIPS, error);
+        if (r < 0)
+                return r;
+
+        r = sd_bus_message_new_method_return(message, &reply);
+        if (r >= 0)
+                r = append_targets(manager, reply, flags & ASSAY_TARGETS_CHIPS);
+        if (r >= 0)
+                r = sd_bus_send(NULL, reply, NULL);
+
+        sd_bus_message_unref(reply);
+        return r;
+}
+
+static int append_scans(Manager *manager, sd_bus_message *reply) {
+        Scan *scan;
+        int r;
+
+        r = sd_bus_message_open_container(reply, 'a', "(tssso)");
+        TAILQ_FOREACH(scan, &manager->scans, entry) {
+                if (r < 0)
+                        return r;
+                if (scan->is_hidden || scan->state == SCAN_STARTING)
+                        continue;
+                r = sd_bus_message_append(reply, "(tssso)", scan->id, scan->plan->name,
+                                          scan_state_to_string(scan->state),
+                                          scan_is_finished(scan) ? result_to_string(scan->result) : "", scan->path);
+        }
+        if (r < 0)
+                return r;
+
+        return sd_bus_message_close_container(reply);
+}
+
+static int method_list_scans(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        sd_bus_message *reply = NULL;
+        uint64_t flags;
+        int r;
+
+        r = sd_bus_message_read(message, "t", &flags);
+        if (r < 0)
+                return r;
+        r = check_flags(flags, 0, error);
+        if (r < 0)
+                return r;
+
+        r = sd_bus_message_new_method_return(message, &reply);
+        if (r >= 0)
+                r = append_scans(manager, reply);
+        if (r >= 0)
+                r = sd_bus_send(NULL, reply, NULL);
+
+        sd_bus_message_unref(reply);
+        return r;
+}
+
+static int method_get_scan(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Scan *scan;
+        uint64_t id;
+        int r;
+
+        r = sd_bus_message_read(message, "t", &id);
+        if (r < 0)
+                return r;
+        scan = manager_find_scan(userdata, id);
+        if (!scan)
+                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_SCAN, "No scan %" PRIu64, id);
+
+        return sd_bus_reply_method_return(message, "o", scan->path);
+}
+
+static int method_get_verdict(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Standing standing = { .result = RESULT_INCONCLUSIVE, .index = UINT64_MAX, .age_usec = UINT64_MAX };
+        Manager *manager = userdata;
+        const char *target, *plan;
+        uint64_t max_age_usec, flags;
+        Location where;
+        int r;
+
+        r = sd_bus_message_read(message, "sstt", &target, &plan, &max_age_usec, &flags);
+        if (r < 0)
+                return r;
+        r = check_flags(flags, 0, error);
+        if (r < 0)
+                return r;
+
+        if (location_parse(target, &where, NULL, NULL) < 0)
+                (void) snprintf(standing.reason, sizeof(standing.reason), "no record");
+        else
+                standing_read(manager->log, &where, plan[0] ? plan : NULL, max_age_usec, &standing);
+
+        return sd_bus_reply_method_return(message, "sstt", result_to_string(standing.result), standing.reason,
+                                          standing.index, standing.age_usec);
+}
+
+/* Slices, so that what one call may take is bounded by bytes and not by what records weigh. */
+static int export_records(RecordLog *log, uint64_t first, uint64_t count, int fd) {
+        while (count > 0) {
+                uint64_t slice = count < OPEN_RECORDS_SLICE ? count : OPEN_RECORDS_SLICE;
+                int n;
+
+                n = record_log_export(log, first, slice, fd);
+                if (n < 0)
+                        return n;
+                if ((uint64_t) n < slice || lseek(fd, 0, SEEK_CUR) >= (off_t) OPEN_RECORDS_BYTES)
+                        return 0;
+                first += (uint64_t) n;
+                count -= (uint64_t) n;
+                if (first >= record_log_size(log))
+                        return 0;
+        }
+
+        return 0;
+}
+
+static int method_open_records(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        _cleanup_close_ int fd = -EBADF, sealed = -EBADF;
+        Manager *manager = userdata;
+        uint64_t first, count, flags;
+        int r;
+
+        r = sd_bus_message_read(message, "ttt", &first, &count, &flags);
+        if (r < 0)
+                return r;
+        r = check_flags(flags, 0, error);
+        if (r < 0)
+                return r;
+        if (first >= record_log_size(manager->log))
+                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_RECORD, "No record %" PRIu64 ", the log has %" PRIu64,
+                                         first, record_log_size(manager->log));
+
+        fd = sealed_new("assay-records");
+        if (fd < 0)
+                return sd_bus_error_set_errnof(error, fd, "Failed to export records: %s", strerror(-fd));
+        r = export_records(manager->log, first, count > 0 ? count : UINT64_MAX, fd);
+        if (r < 0)
+                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to export records: %s", strerror(-r));
+        sealed = sealed_open(fd);
+        if (sealed < 0)
+                return sd_bus_error_set_errnof(error, sealed, "Failed to seal records: %s", strerror(-sealed));
+
+        return sd_bus_reply_method_return(message, "h", sealed);
+}
+
+static int property_get_version(sd_bus *bus, const char *path, const char *interface, const char *property,
+                                sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        return sd_bus_message_append(reply, "s", ASSAY_VERSION);
+}
+
+static int property_get_origin(sd_bus *bus, const char *path, const char *interface, const char *property,
+                               sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        const Manager *manager = userdata;
+
+        return sd_bus_message_append(reply, "s", manager->config->origin);
+}
+
+static int property_get_log_size(sd_bus *bus, const char *path, const char *interface, const char *property,
+                                 sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+
+        return sd_bus_message_append(reply, "t", record_log_size(manager->log));
+}
+
+static int property_get_key_id(sd_bus *bus, const char *path, const char *interface, const char *property,
+                               sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        const Manager *manager = userdata;
+
+        return sd_bus_message_append(reply, "s", record_log_key_id(manager->log));
+}
+
+static int property_get_public_key(sd_bus *bus, const char *path, const char *interface, const char *property,
+                                   sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        const Manager *manager = userdata;
+
+        return sd_bus_message_append(reply, "s", manager->public_key);
+}
+
+static const sd_bus_vtable manager_vtable[] = {
+        SD_BUS_VTABLE_START(0),
+        SD_BUS_PROPERTY("Version", "s", property_get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("Origin", "s", property_get_origin, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("LogSize", "t", property_get_log_size, 0, 0),
+        SD_BUS_PROPERTY("KeyId", "s", property_get_key_id, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("PublicKey", "s", property_get_public_key, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_METHOD_WITH_ARGS("ListTargets",
+                                SD_BUS_ARGS("t", flags),
+                                SD_BUS_RESULT("a(ssss)", targets),
+                                method_list_targets,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("StartScan",
+                                SD_BUS_ARGS("as", targets, "s", plan, "a{sv}", options, "t", flags),
+                                SD_BUS_RESULT("t", id, "o", scan),
+                                method_start_scan,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("ListScans",
+                                SD_BUS_ARGS("t", flags),
+                                SD_BUS_RESULT("a(tssso)", scans),
+                                method_list_scans,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("GetScan",
+                                SD_BUS_ARGS("t", id),
+                                SD_BUS_RESULT("o", scan),
+                                method_get_scan,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("GetVerdict",
+                                SD_BUS_ARGS("s", target, "s", plan, "t", max_age_usec, "t", flags),
+                                SD_BUS_RESULT("s", verdict, "s", reason, "t", index, "t", age_usec),
+                                method_get_verdict,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("OpenRecords",
+                                SD_BUS_ARGS("t", first, "t", count, "t", flags),
+                                SD_BUS_RESULT("h", records),
+                                method_open_records,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_SIGNAL_WITH_ARGS("ScanNew", SD_BUS_ARGS("t", id, "o", scan), 0),
+        SD_BUS_SIGNAL_WITH_ARGS("ScanRemoved", SD_BUS_ARGS("t", id, "o", scan, "s", result), 0),
+        SD_BUS_SIGNAL_WITH_ARGS("RecordSigned",
+                                SD_BUS_ARGS("t", index, "s", id, "s", subject, "s", result),
+                                0),
+        SD_BUS_VTABLE_END
+};
+
+int manager_bus_attach(Manager *manager, sd_bus *bus) {
+        int r;
+
+        r = bus_errors_add();
+        if (r < 0)
+                return r;
+
+        return sd_bus_add_object_vtable(bus, NULL, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, manager_vtable, manager);
+}
+
+/* A lost signal never fails a scan. */
+void manager_bus_scan_new(Manager *manager, const Scan *scan) {
+        if (manager->bus)
+                (void) sd_bus_emit_signal(manager->bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "ScanNew", "to",
+                                          scan->id, scan->path);
+}
+
+void manager_bus_scan_removed(Manager *manager, const Scan *scan) {
+        if (manager->bus)
+                (void) sd_bus_emit_signal(manager->bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "ScanRemoved", "tos",
+                                          scan->id, scan->path, result_to_string(scan->result));
+}
+
+void manager_bus_record_signed(Manager *manager, const RecordEntry *entry) {
+        char subject[LOCATION_STRING_MAX];
+        bool is_start = strcmp(entry->type, RECORD_TYPE_RUN_START) == 0;
+
+        if (manager->bus)
+                (void) sd_bus_emit_signal(manager->bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "RecordSigned", "tsss",
+                                          entry->index, entry->id, location_format(&entry->subject, subject),
+                                          is_start ? "" : result_to_string(entry->result));
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Manager
+ *
+ * The daemon as one object: configuration, targets, scans, the log and the bus.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
+
+#include "daemon/config.h"
+#include "daemon/record/record.h"
+#include "daemon/scan.h"
+#include "daemon/target.h"
+
+typedef struct Authority Authority;
+
+struct Manager {
+        sd_event *event;
+        sd_bus *bus;
+        Config *config;
+        WorkerPlace worker;
+        Targets targets;
+        Authority *authority;
+        EvidencePacker *packer;
+
+        RecordLog *log;
+        char *public_key;
+        sd_event_source *log_source;
+
+        TAILQ_HEAD(, Scan) scans; /* oldest first */
+        uint64_t last_scan, last_ticket, turn;
+        size_t n_running; /* workers */
+        size_t n_workers; /* at most */
+        bool is_scheduling;
+};
+
+/* Takes over CONFIG, LOG and PUBLIC_KEY (PEM) on success. The log must be open: nothing is signed by one that is damaged. */
+int manager_new(sd_event *event, Config *config, const WorkerPlace *worker, RecordLog *log, char *public_key,
+                Manager **ret);
+Manager *manager_free(Manager *manager);
+DEFINE_CLEANUP(Manager *, manager_free);
+
+/* Registers all objects. The caller acquires the name. */
+int manager_attach(Manager *manager, sd_bus *bus);
+
+void manager_add_scan(Manager *manager, Scan *scan); /* takes it over */
+Scan *manager_find_scan(Manager *manager, uint64_t id);
+/* Forgets the oldest finished scans beyond ASSAY_SCANS_KEPT. */
+void manager_evict(Manager *manager);
+uint64_t manager_next_ticket(Manager *manager);
+/* Scans that are not finished: of UID, or of all. */
+size_t manager_count_scans(const Manager *manager, uid_t uid, size_t *ret_total);
+
+/* How a part stands in the log, looked up once and then remembered. _RESULT_INVALID: no record. */
+Result manager_standing(Manager *manager, Target *target, const Location *subject);
+
+/* ---- schedule.c ---- */
+
+/* Starts jobs while workers are free, fairly among requesters. */
+void manager_schedule(Manager *manager);
+
+/* ---- manager-bus.c ---- */
+
+int manager_bus_attach(Manager *manager, sd_bus *bus);
+void manager_bus_scan_new(Manager *manager, const Scan *scan);
+void manager_bus_scan_removed(Manager *manager, const Scan *scan);
+void manager_bus_record_signed(Manager *manager, const RecordEntry *entry);

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Scan: see scan.h. Its face on the bus: one fallback vtable for all scans. */
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/authorize.h"
+#include "daemon/manager.h"
+#include "daemon/names.h"
+#include "daemon/sealed.h"
+
+#define CHANGED_MAX 8
+
+static Scan *find_by_path(Manager *manager, const char *path) {
+        const char *number = path + strlen(ASSAY_SCAN_PATH_PREFIX);
+        char canonical[SCAN_PATH_MAX];
+        Scan *scan;
+
+        if (strncmp(path, ASSAY_SCAN_PATH_PREFIX "/_", strlen(ASSAY_SCAN_PATH_PREFIX "/_")) != 0)
+                return NULL;
+
+        number += strlen("/_");
+        scan = manager_find_scan(manager, strtoull(number, NULL, 10));
+        if (!scan)
+                return NULL;
+
+        /* One object, one path. */
+        (void) snprintf(canonical, sizeof(canonical), "%s", scan->path);
+        return strcmp(canonical, path) == 0 ? scan : NULL;
+}
+
+static int find_scan(sd_bus *bus, const char *path, const char *interface, void *userdata, void **ret_found,
+                     sd_bus_error *error) {
+        Scan *scan = find_by_path(userdata, path);
+
+        if (!scan)
+                return 0;
+
+        *ret_found = scan;
+        return 1;
+}
+
+static int enumerate_scans(sd_bus *bus, const char *prefix, void *userdata, char ***ret_nodes, sd_bus_error *error) {
+        Manager *manager = userdata;
+        size_t n = 0, count = 0;
+        char **nodes;
+        Scan *scan;
+
+        TAILQ_FOREACH(scan, &manager->scans, entry)
+                count++;
+        nodes = calloc(count + 1, sizeof(*nodes));
+        if (!nodes)
+                return -ENOMEM;
+
+        TAILQ_FOREACH(scan, &manager->scans, entry) {
+                if (!manager_find_scan(manager, scan->id))
+                        continue;
+                nodes[n] = strdup(scan->path);
+                if (!nodes[n++]) {
+                        while (n-- > 0)
+                                free(nodes[n]);
+                        free(nodes);
+                        return -ENOMEM;
+                }
+        }
+
+        *ret_nodes = nodes;
+        return 1;
+}
+
+/* Whoever started a scan may cancel it; others ask polkit. */
+static int method_cancel(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Scan *scan = userdata;
+        const char *const details[] = { "plan", scan->plan->name, NULL };
+        uint64_t flags;
+        uid_t uid;
+        int r;
+
+        r = sd_bus_message_read(message, "t", &flags);
+        if (r < 0)
+                return r;
+        if (flags != 0)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Unknown flags 0x%" PRIx64, flags);
+        if (scan->state == SCAN_SIGNING || scan_is_finished(scan))
+                return sd_bus_error_setf(error, ASSAY_ERROR_SCAN_FINISHED, "Scan %" PRIu64 " has ended", scan->id);
+
+        r = authorize_sender_uid(message, &uid);
+        if (r < 0)
+                return sd_bus_error_set_errnof(error, r, "Failed to learn who asks: %s", strerror(-r));
+        if (uid != scan->uid) {
+                r = authorize(scan->manager->authority, message, ASSAY_ACTION_CANCEL_ANY, details, error);
+                if (r < 0)
+                        return r;
+                if (r == 0)
+                        return 1;
+        }
+
+        r = sd_bus_reply_method_return(message, NULL);
+        scan_cancel(scan);
+        return r < 0 ? r : 1;
+}
+
+static int copy_streams(const Scan *scan, int fd) {
+        for (size_t i = 0; i < scan->n_jobs; i++) {
+                char name[RUN_ID_BYTES + sizeof(EVIDENCE_SUFFIX)];
+                int r;
+
+                (void) snprintf(name, sizeof(name), "%s" EVIDENCE_SUFFIX, scan->jobs[i]->servers[0].run);
+                r = evidence_copy(scan->manager->config->evidence, name, fd);
+                if (r < 0 && r != -ENOENT) /* a job that has not begun has said nothing */
+                        return r;
+        }
+
+        return 0;
+}
+
+static int method_open_stream(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        _cleanup_close_ int fd = -EBADF, sealed = -EBADF;
+        Scan *scan = userdata;
+        uint64_t flags;
+        int r;
+
+        r = sd_bus_message_read(message, "t", &flags);
+        if (r < 0)
+                return r;
+        if (flags != 0)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Unknown flags 0x%" PRIx64, flags);
+
+        fd = sealed_new("assay-stream");
+        if (fd < 0)
+                return sd_bus_error_set_errnof(error, fd, "Failed to copy the stream: %s", strerror(-fd));
+        r = copy_streams(scan, fd);
+        if (r < 0)
+                return sd_bus_error_set_errnof(error, r, "Failed to copy the stream: %s", strerror(-r));
+        sealed = sealed_open(fd);
+        if (sealed < 0)
+                return sd_bus_error_set_errnof(error, sealed, "Failed to seal the stream: %s", strerror(-sealed));
+
+        return sd_bus_reply_method_return(message, "h", sealed);
+}
+
+static int property_get_state(sd_bus *bus, const char *path, const char *interface, const char *property,
+                              sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        const Scan *scan = userdata;
+
+        return sd_bus_message_append(reply, "s", scan_state_to_string(scan->state));
+}
+
+static int property_get_plan(sd_bus *bus, const char *path, const char *interface, const char *property,
+                             sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        const Scan *scan = userdata;
+
+        return sd_bus_message_append(reply, "s", scan->plan->name);
+}
+
+static int append_selected(sd_bus_message *reply, const Selected *selected) {
+        const char *server = selected->target->config->name;
+        char name[LOCATION_STRING_MAX];
+        int r = 0;
+
+        if (selected->chips == TARGET_CHIPS_ALL)
+                return sd_bus_message_append(reply, "s", server);
+
+        for (unsigned c = 0; r >= 0 && c < TARGET_CHIPS; c++)
+                if ((selected->chips >> c) & 1) {
+                        (void) snprintf(name, sizeof(name), "%s/chip%u", server, c);
+                        r = sd_bus_message_append(reply, "s", name);
+                }
+
+        return r;
+}
+
+static int property_get_targets(sd_bus *bus, const char *path, const char *interface, const char *property,
+                                sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        const Scan *scan = userdata;
+        int r;
+
+        r = sd_bus_message_open_container(reply, 'a', "s");
+        for (size_t i = 0; r >= 0 && i < scan->n_selected; i++)
+                r = append_selected(reply, &scan->selected[i]);
+        if (r < 0)
+                return r;
+
+        return sd_bus_message_close_container(reply);
+}
+
+static int property_get_result(sd_bus *bus, const char *path, const char *interface, const char *property,
+                               sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        const Scan *scan = userdata;
+
+        return sd_bus_message_append(reply, "s", scan_is_finished(scan) ? result_to_string(scan->result) : "");
+}
+
+static int property_get_message(sd_bus *bus, const char *path, const char *interface, const char *property,
+                                sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        const Scan *scan = userdata;
+
+        return sd_bus_message_append(reply, "s", scan_is_finished(scan) ? scan->message : "");
+}
+
+static int property_get_records(sd_bus *bus, const char *path, const char *interface, const char *property,
+                                sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        const Scan *scan = userdata;
+
+        return sd_bus_message_append_array(reply, 't', scan->records, scan->n_records * sizeof(*scan->records));
+}
+
+static const sd_bus_vtable scan_vtable[] = {
+        SD_BUS_VTABLE_START(0),
+        SD_BUS_PROPERTY("Id", "t", NULL, offsetof(Scan, id), SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("State", "s", property_get_state, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("Plan", "s", property_get_plan, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("Targets", "as", property_get_targets, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("Progress", "u", NULL, offsetof(Scan, progress), SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("Result", "s", property_get_result, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("Message", "s", property_get_message, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("Records", "at", property_get_records, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("RequesterUID", "u", NULL, offsetof(Scan, uid), SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("StartedUSec", "t", NULL, offsetof(Scan, started_usec), SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("FinishedUSec", "t", NULL, offsetof(Scan, finished_usec), SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_METHOD_WITH_ARGS("Cancel", SD_BUS_ARGS("t", flags), SD_BUS_NO_RESULT, method_cancel,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("OpenStream", SD_BUS_ARGS("t", flags), SD_BUS_RESULT("h", stream), method_open_stream,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_SIGNAL_WITH_ARGS("Finding",
+                                SD_BUS_ARGS("s", severity, "s", code, "s", location, "s", message),
+                                0),
+        SD_BUS_VTABLE_END
+};
+
+int scan_bus_attach(Manager *manager, sd_bus *bus) {
+        int r;
+
+        r = sd_bus_add_fallback_vtable(bus, NULL, ASSAY_SCAN_PATH_PREFIX, ASSAY_SCAN_INTERFACE, scan_vtable, find_scan,
+                                       manager);
+        if (r < 0)
+                return r;
+
+        return sd_bus_add_node_enumerator(bus, NULL, ASSAY_SCAN_PATH_PREFIX, enumerate_scans, manager);
+}
+
+static bool is_known(const Scan *scan) {
+        return scan->manager->bus && !scan->is_hidden && scan->state != SCAN_STARTING;
+}
+
+void scan_bus_finding(Scan *scan, const Finding *finding) {
+        char where[LOCATION_STRING_MAX];
+
+        if (is_known(scan))
+                (void) sd_bus_emit_signal(scan->manager->bus, scan->path, ASSAY_SCAN_INTERFACE, "Finding", "ssss",
+                                          severity_to_string(finding->severity), finding->code,
+                                          location_format(&finding->where, where),
+                                          finding->message ? finding->message : "");
+}
+
+void scan_bus_changed(Scan *scan, const char *property, ...) {
+        char *names[CHANGED_MAX + 1] = {};
+        va_list arguments;
+        size_t n = 0;
+
+        if (!is_known(scan))
+                return;
+
+        va_start(arguments, property);
+        for (const char *name = property; name && n < CHANGED_MAX; name = va_arg(arguments, const char *))
+                names[n++] = (char *) name;
+        va_end(arguments);
+
+        (void) sd_bus_emit_properties_changed_strv(scan->manager->bus, scan->path, ASSAY_SCAN_INTERFACE, names);
+}
+
+/* Answers StartScan, and tells everybody. */
+void scan_bus_answer(Scan *scan) {
+        if (scan->request && scan->start_error < 0)
+                (void) sd_bus_reply_method_errorf(scan->request, ASSAY_ERROR_STORE,
+                                                  "The run-start record could not be committed: %s",
+                                                  strerror(-scan->start_error));
+        else if (scan->request)
+                (void) sd_bus_reply_method_return(scan->request, "to", scan->id, scan->path);
+
+        scan->request = sd_bus_message_unref(scan->request);
+        if (scan->start_error >= 0)
+                manager_bus_scan_new(scan->manager, scan);
+}

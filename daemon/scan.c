@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Scan: see scan.h. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "daemon/journal.h"
+#include "daemon/manager.h"
+#include "daemon/names.h"
+#include "daemon/scan.h"
+
+static const char *const state_words[_SCAN_STATE_MAX] = {
+        [SCAN_QUEUED]   = ASSAY_STATE_QUEUED,
+        [SCAN_RUNNING]  = ASSAY_STATE_RUNNING,
+        [SCAN_SIGNING]  = ASSAY_STATE_SIGNING,
+        [SCAN_FINISHED] = ASSAY_STATE_FINISHED,
+};
+
+/* Checks that drive the links between the servers of an UltraServer: for these its servers share one worker. */
+static const char *const ring_checks[] = { "neuronlink" };
+
+const char *scan_state_to_string(ScanState state) {
+        return state >= 0 && state < _SCAN_STATE_MAX ? state_words[state] : NULL;
+}
+
+static uint64_t clock_usec(clockid_t clock) {
+        struct timespec now;
+
+        (void) clock_gettime(clock, &now);
+        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
+static bool plan_tests_ring(const Plan *plan) {
+        for (size_t i = 0; i < plan->n_steps; i++)
+                for (size_t c = 0; c < ELEMENTS(ring_checks); c++)
+                        if (strcmp(plan->steps[i].check->name, ring_checks[c]) == 0)
+                                return true;
+
+        return false;
+}
+
+/* How many of SELECTED, from the first on, one worker does: all servers of its UltraServer, or one. */
+static size_t group_size(const Scan *scan, const Selected *selected, size_t n) {
+        const Target *first = selected[0].target;
+        size_t n_whole = targets_count_ultraserver(&scan->manager->targets, first);
+
+        if (!plan_tests_ring(scan->plan) || n_whole < 2 || n_whole > JOB_SERVERS_MAX || n_whole > n)
+                return 1;
+
+        for (size_t i = 0; i < n_whole; i++)
+                if (selected[i].chips != TARGET_CHIPS_ALL ||
+                    strcmp(selected[i].target->ultraserver, first->ultraserver) != 0 ||
+                    strcmp(selected[i].target->config->device, first->config->device) != 0)
+                        return 1;
+
+        return n_whole;
+}
+
+static int make_jobs(Scan *scan) {
+        scan->jobs = calloc(scan->n_selected, sizeof(Job *));
+        if (!scan->jobs)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < scan->n_selected;) {
+                size_t n = group_size(scan, scan->selected + i, scan->n_selected - i);
+                int r;
+
+                r = job_new(scan, scan->selected + i, n, &scan->jobs[scan->n_jobs]);
+                if (r < 0)
+                        return r;
+                scan->n_jobs++;
+                i += n;
+        }
+
+        return 0;
+}
+
+static int draw_seed(uint64_t *ret) {
+        uint64_t seed;
+
+        if (getrandom(&seed, sizeof(seed), 0) != (ssize_t) sizeof(seed))
+                return -EIO;
+
+        *ret = seed & SCAN_SEED_MAX;
+        return 0;
+}
+
+static int scan_fill(Scan *scan) {
+        int r;
+
+        if (!scan->options.has_seed) {
+                r = draw_seed(&scan->options.seed);
+                if (r < 0)
+                        return r;
+        }
+        r = evidence_sha256(scan->plan->text, scan->plan->n_text, scan->plan_sha256);
+        if (r < 0)
+                return r;
+
+        return make_jobs(scan);
+}
+
+int scan_new(Manager *manager, uid_t uid, Plan *plan, Selected *selected, size_t n_selected,
+             const ScanOptions *options, sd_bus_message *request, Scan **ret) {
+        Scan *scan;
+        int r;
+
+        scan = calloc(1, sizeof(*scan));
+        if (!scan)
+                return -ENOMEM;
+
+        *scan = (Scan) {
+                .manager = manager,
+                .uid = uid,
+                .plan = plan,
+                .selected = selected,
+                .n_selected = n_selected,
+                .options = *options,
+                .result = _RESULT_INVALID,
+                .started_usec = clock_usec(CLOCK_REALTIME),
+        };
+        r = scan_fill(scan);
+        if (r < 0) {
+                scan->plan = NULL; /* the caller keeps both */
+                scan->selected = NULL;
+                scan_free(scan);
+                return r;
+        }
+
+        scan->request = sd_bus_message_ref(request);
+        *ret = scan;
+        return 0;
+}
+
+Scan *scan_free(Scan *scan) {
+        if (!scan)
+                return NULL;
+
+        for (size_t i = 0; i < scan->n_jobs; i++)
+                job_free(scan->jobs[i]);
+        free(scan->jobs);
+        sd_bus_message_unref(scan->request);
+        sd_event_source_disable_unref(scan->progress_timer);
+        plan_free(scan->plan);
+        free(scan->selected);
+        free(scan->records);
+        free(scan);
+        return NULL;
+}
+
+bool scan_is_finished(const Scan *scan) {
+        return scan->state == SCAN_FINISHED;
+}
+
+/* All run-starts are committed: the jobs queue. Or not all: then what was begun is ended, and nothing was scanned. */
+static void scan_answer(Scan *scan) {
+        scan->is_hidden = scan->start_error < 0;
+        scan->state = SCAN_QUEUED;
+        scan_bus_answer(scan);
+
+        for (size_t i = 0; i < scan->n_jobs; i++) {
+                Job *job = scan->jobs[i];
+
+                if (scan->is_hidden) {
+                        job_abandon(job);
+                        continue;
+                }
+                job->state = JOB_QUEUED;
+                for (size_t s = 0; s < job->n_servers; s++)
+                        job->servers[s].target->n_waiting++;
+        }
+
+        manager_schedule(scan->manager);
+}
+
+void scan_start(Scan *scan) {
+        for (size_t i = 0; i < scan->n_jobs; i++) {
+                Job *job = scan->jobs[i];
+                int r;
+
+                r = job_start(job);
+                for (size_t s = 0; s < job->n_servers; s++)
+                        if (job->servers[s].ticket != 0)
+                                scan->n_starting++;
+                if (r < 0) {
+                        scan->start_error = r;
+                        break;
+                }
+        }
+
+        if (scan->n_starting == 0)
+                scan_answer(scan);
+}
+
+void scan_job_started(Scan *scan, Job *job, int error) {
+        if (error < 0)
+                scan->start_error = error;
+        if (--scan->n_starting == 0)
+                scan_answer(scan);
+}
+
+void scan_cancel(Scan *scan) {
+        for (size_t i = 0; i < scan->n_jobs; i++)
+                job_cancel(scan->jobs[i]);
+}
+
+void scan_explain(Scan *scan, const char *format, ...) {
+        va_list arguments;
+
+        if (scan->message[0])
+                return; /* the first is the cause */
+
+        va_start(arguments, format);
+        (void) vsnprintf(scan->message, sizeof(scan->message), format, arguments);
+        va_end(arguments);
+}
+
+int scan_add_record(Scan *scan, const RecordEntry *entry) {
+        uint64_t *grown;
+
+        grown = realloc(scan->records, (scan->n_records + 1) * sizeof(*grown));
+        if (!grown)
+                return -ENOMEM;
+
+        scan->records = grown;
+        grown[scan->n_records++] = entry->index;
+        return 0;
+}
+
+/* The scan is where its jobs are: queued while all wait, signing when none waits or runs any more. */
+static ScanState fold_state(const Scan *scan) {
+        bool begun = false, busy = false, signing = false;
+
+        for (size_t i = 0; i < scan->n_jobs; i++) {
+                JobState state = scan->jobs[i]->state;
+
+                begun = begun || state > JOB_QUEUED;
+                busy = busy || state <= JOB_RUNNING;
+                signing = signing || state == JOB_SIGNING;
+        }
+
+        return !begun ? SCAN_QUEUED : busy ? SCAN_RUNNING : signing ? SCAN_SIGNING : SCAN_FINISHED;
+}
+
+static void scan_finish(Scan *scan) {
+        scan->result = RESULT_PASSED;
+        for (size_t i = 0; i < scan->n_jobs; i++)
+                for (size_t s = 0; s < scan->jobs[i]->n_servers; s++)
+                        scan->result = result_worst(scan->result, scan->jobs[i]->servers[s].result);
+
+        scan->finished_usec = clock_usec(CLOCK_REALTIME);
+        scan->progress_timer = sd_event_source_disable_unref(scan->progress_timer);
+        scan->progress = 100;
+}
+
+void scan_job_changed(Scan *scan, Job *job) {
+        ScanState state = fold_state(scan);
+
+        if (state == scan->state)
+                return;
+
+        scan->state = state;
+        if (state == SCAN_FINISHED) {
+                scan_finish(scan);
+                scan_bus_changed(scan, "State", "Progress", "Result", "Message", "Records", "FinishedUSec", NULL);
+        } else
+                scan_bus_changed(scan, "State", NULL);
+}
+
+static unsigned measure_progress(const Scan *scan) {
+        uint64_t settled = 0, total = 0;
+
+        for (size_t i = 0; i < scan->n_jobs; i++) {
+                const Job *job = scan->jobs[i];
+                unsigned chips = 0, n;
+
+                for (size_t s = 0; s < job->n_servers; s++)
+                        chips += (unsigned) __builtin_popcount(job->servers[s].chips);
+                total += (uint64_t) chips * scan->plan->n_steps;
+                settled += job->tally ? tally_progress(job->tally, &n) : (uint64_t) chips * scan->plan->n_steps;
+        }
+
+        return total > 0 ? (unsigned) (settled * 100 / total) : 0;
+}
+
+static void tell_progress(Scan *scan) {
+        unsigned progress = measure_progress(scan);
+
+        if (progress == scan->progress || scan_is_finished(scan))
+                return;
+
+        scan->progress = progress;
+        scan->progress_told_usec = clock_usec(CLOCK_MONOTONIC);
+        scan_bus_changed(scan, "Progress", NULL);
+}
+
+static int on_progress_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        tell_progress(userdata);
+        return 0;
+}
+
+/* At most ten times a second: at once after a pause, else when a tenth of a second is over. */
+void scan_job_progressed(Scan *scan) {
+        uint64_t now = clock_usec(CLOCK_MONOTONIC), next = scan->progress_told_usec + SCAN_PROGRESS_USEC;
+        int enabled = SD_EVENT_OFF;
+
+        if (scan->progress_timer)
+                (void) sd_event_source_get_enabled(scan->progress_timer, &enabled);
+        if (enabled != SD_EVENT_OFF)
+                return;
+        if (now >= next) {
+                tell_progress(scan);
+                return;
+        }
+
+        if (!scan->progress_timer)
+                (void) sd_event_add_time(scan->manager->event, &scan->progress_timer, CLOCK_MONOTONIC, next, 0,
+                                         on_progress_timer, scan);
+        else if (sd_event_source_set_time(scan->progress_timer, next) >= 0)
+                (void) sd_event_source_set_enabled(scan->progress_timer, SD_EVENT_ONESHOT);
+}

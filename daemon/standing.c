@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Standing: see standing.h. */
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/standing.h"
+
+__attribute__((format(printf, 2, 3))) static void cannot_tell(Standing *standing, const char *format, ...) {
+        va_list arguments;
+
+        standing->result = RESULT_INCONCLUSIVE;
+        va_start(arguments, format);
+        (void) vsnprintf(standing->reason, sizeof(standing->reason), format, arguments);
+        va_end(arguments);
+}
+
+/* Which record counts; its plan is *ret->plan. */
+static int find_newest(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret) {
+        RecordEntry newest, of_plan;
+        int r;
+
+        r = record_log_newest(log, subject, NULL, &newest);
+        if (r < 0 || !plan) {
+                if (r >= 0)
+                        *ret = newest;
+                return r;
+        }
+
+        r = record_log_newest(log, subject, plan, &of_plan);
+        if (r < 0)
+                return r;
+
+        *ret = newest.index > of_plan.index && newest.result == RESULT_FAILED ? newest : of_plan;
+        return 0;
+}
+
+static uint64_t age_of(uint64_t finished_usec) {
+        struct timespec now;
+        uint64_t now_usec;
+
+        (void) clock_gettime(CLOCK_REALTIME, &now);
+        now_usec = (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+        return now_usec > finished_usec ? now_usec - finished_usec : 0;
+}
+
+void standing_read(RecordLog *log, const Location *subject, const char *plan, uint64_t max_age_usec, Standing *ret) {
+        RecordVerified verified = {};
+        RecordEntry entry;
+        int r;
+
+        *ret = (Standing) { .result = RESULT_INCONCLUSIVE, .index = UINT64_MAX, .age_usec = UINT64_MAX };
+
+        r = find_newest(log, subject, plan, &entry);
+        if (r == -ENOENT) {
+                cannot_tell(ret, "no record");
+                return;
+        }
+        if (r >= 0)
+                r = record_log_newest_verified(log, subject, entry.plan, &verified);
+        if (r < 0) {
+                cannot_tell(ret, "%s: %s",
+                            r == -EBADMSG ? "the newest record does not verify" : "the log could not be read",
+                            verified.reason ? verified.reason : strerror(-r));
+                record_verified_done(&verified);
+                return;
+        }
+
+        ret->result = verified.entry.result;
+        ret->index = verified.entry.index;
+        ret->age_usec = age_of(verified.entry.finished_usec);
+        (void) snprintf(ret->reason, sizeof(ret->reason), "%s", verified.reason ? verified.reason : "");
+        record_verified_done(&verified);
+
+        /* A failure does not age. */
+        if (max_age_usec > 0 && ret->age_usec > max_age_usec && ret->result != RESULT_FAILED)
+                cannot_tell(ret, "record %" PRIu64 " is stale: %" PRIu64 " s old, at most %" PRIu64 " s wanted",
+                            ret->index, ret->age_usec / 1000000, max_age_usec / 1000000);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Standing
+ *
+ * How a server or chip stands: its newest record, read from the log and verified. Nothing is tested and nothing is
+ * believed that does not verify.
+ */
+
+#include <stdint.h>
+
+#include "checks/location.h"
+#include "checks/verdict.h"
+#include "daemon/record/record.h"
+
+#define STANDING_REASON_MAX 512
+
+typedef struct Standing {
+        Result result;
+        uint64_t index;    /* UINT64_MAX: no record */
+        uint64_t age_usec; /* UINT64_MAX: no record */
+        char reason[STANDING_REASON_MAX];
+} Standing;
+
+/*
+ * PLAN NULL: of any plan. A newer FAILED record of another plan still counts: what is known to be broken is not passed
+ * by asking differently. MAX_AGE_USEC 0: any age. Whatever goes wrong is INCONCLUSIVE with a reason.
+ */
+void standing_read(RecordLog *log, const Location *subject, const char *plan, uint64_t max_age_usec, Standing *ret);

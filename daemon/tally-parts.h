@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The inside of a tally, for tally.c, which fills it, and tally-record.c, which reads it. */
+
+#include "daemon/tally.h"
+
+typedef enum TallyState {
+        TALLY_UNSEEN,
+        TALLY_OPEN,
+        TALLY_ENDED,
+} TallyState;
+
+/* A step of the plan on one chip; or on the server itself. */
+typedef struct TallyStep {
+        TallyState state; /* of a step on this very unit; a chip of a step on its server stays TALLY_UNSEEN */
+        Verdict verdict;
+        Reason reason;
+        char *message;
+        uint64_t seed, device_nsec;
+        bool has_part; /* the step on the server is done with this chip */
+        Verdict part;
+        Verdict found; /* what the findings in this unit say: passed, warned or failed */
+        bool beyond;   /* a measurement lies beyond its limit */
+        size_t n_measurements, n_findings;
+        RecordMeasurement *measurements;
+        RecordDiagnosis *findings;
+        double *reached; /* of each promise of the plan; NULL: nothing was promised here */
+} TallyStep;
+
+/* A chip, or a server. */
+typedef struct TallyUnit {
+        bool wanted;
+        Location where;
+        char *serial, *part_number, *firmware, *tray, *pci_address; /* NULL: not told */
+        size_t n_measurements, n_findings;
+        TallyStep *steps; /* plan->n_steps */
+} TallyUnit;
+
+typedef struct TallyServer {
+        const Target *target;
+        TallyUnit chips[TARGET_CHIPS];
+        TallyUnit self;
+} TallyServer;
+
+struct Tally {
+        const Plan *plan;
+        size_t n_servers;
+        TallyServer *servers;
+        bool ended;
+        bool closed;
+        Reason reason; /* of the steps that never reported */
+        char *message;
+};

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Tally: see tally.h. This half judges and makes the records' facts. */
+
+#include "daemon/tally-parts.h"
+
+/* What never reported, and why. */
+static void judge_missing(const Tally *tally, RecordStep *ret) {
+        ret->verdict = VERDICT_ERROR;
+        ret->reason = tally->reason;
+        ret->message = tally->message;
+}
+
+/* A step on the server, as it counts for one of its chips. */
+static void judge_part(const Tally *tally, const TallyStep *on_server, const TallyStep *on_chip, RecordStep *ret) {
+        if (on_server->state != TALLY_ENDED && !on_chip->has_part) {
+                judge_missing(tally, ret);
+                return;
+        }
+
+        ret->seed = on_server->seed;
+        ret->device_nsec = on_server->device_nsec;
+        ret->verdict = on_chip->has_part ? on_chip->part : on_server->verdict;
+
+        if (ret->verdict == VERDICT_SKIPPED || ret->verdict == VERDICT_ERROR) {
+                ret->message = on_server->message;
+                ret->reason = reason_fits(on_server->reason, ret->verdict) ? on_server->reason :
+                              ret->verdict == VERDICT_SKIPPED              ? REASON_OCCUPIED :
+                                                                             REASON_DEVICE_ERROR;
+        }
+
+        /* A failure that nobody located counts for every chip that was not cleared, and shows there. */
+        if (!on_chip->has_part && ret->verdict == VERDICT_FAILED && on_chip->n_findings == 0) {
+                ret->n_diagnoses = on_server->n_findings;
+                ret->diagnoses = on_server->findings;
+        }
+}
+
+static void judge_own(const TallyStep *step, RecordStep *ret) {
+        ret->verdict = step->verdict;
+        ret->reason = step->reason;
+        ret->message = step->message;
+        ret->seed = step->seed;
+        ret->device_nsec = step->device_nsec;
+}
+
+/* Findings outweigh what the worker concluded, and a limit that does not hold is no pass. */
+static void judge_evidence(const TallyStep *step, RecordStep *ret) {
+        if (step->found == VERDICT_FAILED || (step->found == VERDICT_WARNED && ret->verdict == VERDICT_PASSED)) {
+                ret->verdict = step->found;
+                ret->reason = REASON_NONE;
+        } else if (ret->verdict == VERDICT_PASSED && step->beyond) {
+                ret->verdict = VERDICT_ERROR;
+                ret->reason = REASON_PROTOCOL;
+                ret->message = "a value lies beyond its limit and nothing was found";
+        }
+}
+
+static void judge_step(const Tally *tally, const TallyServer *server, const TallyUnit *unit, size_t index,
+                       RecordStep *ret) {
+        const TallyStep *own = &unit->steps[index], *on_server = &server->self.steps[index];
+        const PlanStep *planned = &tally->plan->steps[index];
+
+        *ret = (RecordStep) {
+                .name = planned->name,
+                .check = planned->check->name,
+                .required = planned->required,
+                .n_measurements = own->n_measurements,
+                .measurements = own->measurements,
+                .n_diagnoses = own->n_findings,
+                .diagnoses = own->findings,
+        };
+
+        if (own->state == TALLY_ENDED)
+                judge_own(own, ret);
+        else if (own->state == TALLY_UNSEEN && on_server->state != TALLY_UNSEEN)
+                judge_part(tally, on_server, own, ret);
+        else
+                judge_missing(tally, ret);
+
+        judge_evidence(own, ret);
+}
+
+static bool step_ran(const RecordStep *step) {
+        return step->verdict == VERDICT_PASSED || step->verdict == VERDICT_WARNED ||
+               step->verdict == VERDICT_FAILED;
+}
+
+static Result judge_chip(const Tally *tally, const TallyUnit *chip, RecordStep *steps, RecordPromise *promises) {
+        Fold fold = {};
+
+        for (size_t i = 0; i < tally->plan->n_steps; i++)
+                fold_step(&fold, steps[i].verdict, steps[i].required);
+
+        for (size_t p = 0; p < tally->plan->n_promises; p++) {
+                double reached = 0;
+
+                for (size_t i = 0; i < tally->plan->n_steps; i++)
+                        if (chip->steps[i].reached && step_ran(&steps[i]) && chip->steps[i].reached[p] > reached)
+                                reached = chip->steps[i].reached[p];
+
+                promises[p] = (RecordPromise) {
+                        .measurement = tally->plan->promises[p].measurement,
+                        .reached = reached,
+                        .promised = tally->plan->promises[p].value,
+                };
+                fold_coverage(&fold, reached, promises[p].promised);
+        }
+
+        return fold_result(&fold);
+}
+
+static const char *or_empty(const char *text) {
+        return text ? text : "";
+}
+
+static void unit_subject(const TallyUnit *unit, const char *product, RecordSubject *ret) {
+        *ret = (RecordSubject) {
+                .where = unit->where,
+                .serial = or_empty(unit->serial),
+                .product = product,
+                .part_number = or_empty(unit->part_number),
+                .firmware = or_empty(unit->firmware),
+                .tray = or_empty(unit->tray),
+                .pci_address = or_empty(unit->pci_address),
+        };
+}
+
+void tally_subject(const Tally *tally, size_t index, RecordSubject *ret) {
+        unit_subject(&tally->servers[index].self, tally->servers[index].target->config->model, ret);
+}
+
+/* A server is as bad as its worst chip; where something failed that lies in none of them, it failed; and a scan of some
+ * chips cannot clear it. */
+static Result judge_server(const Tally *tally, const TallyServer *server, const RecordHealth *chips, size_t n_chips) {
+        Result result = n_chips < TARGET_CHIPS ? RESULT_INCONCLUSIVE : RESULT_PASSED;
+
+        for (size_t c = 0; c < n_chips; c++)
+                result = result_worst(result, chips[c].result);
+
+        for (size_t i = 0; i < tally->plan->n_steps; i++)
+                if (server->self.steps[i].found == VERDICT_FAILED ||
+                    (server->self.steps[i].state == TALLY_ENDED && server->self.steps[i].verdict == VERDICT_FAILED))
+                        result = RESULT_FAILED;
+
+        return result;
+}
+
+static int record_chip(const Tally *tally, const TallyServer *server, const TallyUnit *unit,
+                       const RecordSubject *host, RecordHealth *ret) {
+        RecordStep *steps;
+        RecordPromise *promises;
+
+        steps = calloc(tally->plan->n_steps, sizeof(*steps));
+        promises = calloc(tally->plan->n_promises + 1, sizeof(*promises));
+        *ret = (RecordHealth) {
+                .host = *host,
+                .n_steps = tally->plan->n_steps,
+                .steps = steps,
+                .n_promises = tally->plan->n_promises,
+                .promises = promises,
+        };
+        if (!steps || !promises)
+                return -ENOMEM;
+
+        unit_subject(unit, TARGET_CHIP_MODEL, &ret->subject);
+        for (size_t i = 0; i < tally->plan->n_steps; i++)
+                judge_step(tally, server, unit, i, &steps[i]);
+
+        ret->result = judge_chip(tally, unit, steps, promises);
+        return 0;
+}
+
+int tally_record(const Tally *tally, size_t index, const RecordRun *run, RecordScan *ret) {
+        const TallyServer *server = &tally->servers[index];
+        RecordScan scan = { .run = *run };
+        RecordHealth *chips;
+        int r = 0;
+
+        chips = calloc(TARGET_CHIPS, sizeof(*chips));
+        if (!chips)
+                return -ENOMEM;
+
+        scan.chips = chips;
+        tally_subject(tally, index, &scan.server);
+        for (unsigned c = 0; c < TARGET_CHIPS && r >= 0; c++)
+                if (server->chips[c].wanted)
+                        r = record_chip(tally, server, &server->chips[c], &scan.server, &chips[scan.n_chips++]);
+        if (r < 0) {
+                tally_record_done(&scan);
+                return r;
+        }
+
+        scan.result = judge_server(tally, server, chips, scan.n_chips);
+        *ret = scan;
+        return 0;
+}
+
+void tally_record_done(RecordScan *scan) {
+        for (size_t c = 0; c < scan->n_chips; c++) {
+                free((RecordStep *) scan->chips[c].steps);
+                free((RecordPromise *) scan->chips[c].promises);
+        }
+        free((RecordHealth *) scan->chips);
+        *scan = (RecordScan) {};
+}
