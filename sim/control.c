@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include "checks/catalogue.h"
 #include "checks/cleanup.h"
-#include "checks/verdict.h"
 #include "checks/yaml.h"
 #include "sim/chip.h"
 #include "sim/packet.h"

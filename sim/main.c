@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "checks/catalogue.h"
 #include "checks/cleanup.h"
-#include "checks/verdict.h"
 #include "sim/verbs.h"
 
 typedef struct Verb {

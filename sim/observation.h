@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "checks/catalogue.h"
 #include "checks/cleanup.h"
 #include "checks/location.h"
-#include "checks/verdict.h"
 
 typedef struct ObservedFinding {
         const char *code; /* of the catalogue */

@@ -18,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "checks/catalogue.h"
 #include "checks/cleanup.h"
-#include "checks/verdict.h"
 #include "checks/yaml.h"
 #include "sim/topology.h"
 

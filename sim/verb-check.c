@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "checks/catalogue.h"
 #include "checks/cleanup.h"
-#include "checks/verdict.h"
 #include "sim/comparison.h"
 
 #include "sim/options.h"

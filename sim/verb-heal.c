@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "checks/verdict.h"
+#include "checks/catalogue.h"
 #include "sim/control.h"
 #include "sim/options.h"
 #include "sim/verbs.h"

@@ -8,8 +8,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "checks/catalogue.h"
 #include "checks/cleanup.h"
-#include "checks/verdict.h"
 #include "sim/dispatch.h"
 #include "sim/fault.h"
 #include "sim/options.h"

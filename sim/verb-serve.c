@@ -14,8 +14,8 @@
 #include <sys/signalfd.h>
 #include <systemd/sd-daemon.h>
 
+#include "checks/catalogue.h"
 #include "checks/cleanup.h"
-#include "checks/verdict.h"
 #include "sim/options.h"
 #include "sim/port.h"
 #include "sim/scenario.h"

@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Arrows point inward and a folder is entered through its doors: whatever is not said here is refused.
+set -eu
+cd "$1"
+
+folder() { # the folder of a path that has doors of its own
+        case $1 in
+        daemon/record/* | daemon/sinks/* | daemon/ledger/* | daemon/line/*) echo "${1%/*}" ;;
+        */*) echo "${1%%/*}" ;;
+        *) echo . ;;
+        esac
+}
+
+allowed() { # FROM TO HEADER
+        case "$1>$2" in
+        'sim>checks')
+                case $3 in checks/wire.h | checks/location.h | checks/yaml.h | checks/catalogue.h | checks/stream.h | \
+                        checks/cleanup.h | checks/march/notation.h) return 0 ;; esac ;;
+        'daemon/record>checks')
+                case $3 in checks/verdict.h | checks/catalogue.h | checks/location.h | checks/cleanup.h) return 0 ;; esac ;;
+        'daemon>checks' | 'cli>checks' | 'daemon/sinks>checks' | 'daemon/ledger>checks' | 'daemon/line>checks')
+                case $3 in checks/verdict.h | checks/plan.h | checks/stream.h | checks/location.h | checks/catalogue.h | \
+                        checks/yaml.h | checks/cleanup.h) return 0 ;; esac ;;
+        'daemon>daemon/record' | 'cli>daemon/record' | 'daemon/sinks>daemon/record' | 'daemon/ledger>daemon/record' | \
+                'daemon/line>daemon/record') [ "$3" = daemon/record/record.h ] && return 0 ;;
+        'cli>daemon' | 'daemon/sinks>daemon' | 'daemon/ledger>daemon' | 'daemon/line>daemon')
+                [ "$3" = daemon/names.h ] && return 0 ;;
+        *) [ "$1" = "$2" ] && return 0 ;;
+        esac
+        return 1
+}
+
+"$2"/sources . | grep -E '^(checks|sim|daemon|cli)/.*\.(c|h|c\.in)$' |
+        while IFS= read -r file; do sed -n "s|^ *# *include *\"\([^\"]*\)\".*|$file \1|p" "$file"; done |
+        {
+                wrong=0 n=0
+                while read -r file header; do
+                        n=$((n + 1))
+                        if [ ! -e "$header" ]; then
+                                echo "$file: \"$header\" is no path from the top of the repository"
+                                wrong=1
+                        elif ! allowed "$(folder "$file")" "$(folder "$header")" "$header"; then
+                                echo "$file: $header is no door for $(folder "$file")"
+                                wrong=1
+                        fi
+                done
+                echo "$n includes read"
+                [ "$n" -gt 100 ] && exit $wrong
+        }
