@@ -17,7 +17,7 @@
 DEFINE_CLEANUP(Table *, table_free);
 
 static int add(Table *table, uint64_t index, RecordTrust trust, const RecordVerified *verified) {
-        char number[24], subject[LOCATION_STRING_MAX] = "", when[32] = "";
+        char number[24], id[RECORD_ID_HEX], subject[LOCATION_STRING_MAX] = "", when[32] = "";
         time_t seconds = (time_t) (verified->entry.finished_usec / 1000000);
         struct tm tm;
 
@@ -28,7 +28,9 @@ static int add(Table *table, uint64_t index, RecordTrust trust, const RecordVeri
         location_format(&verified->entry.subject, subject);
         if (gmtime_r(&seconds, &tm))
                 strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-        return table_row(table, (const char *[]) { number, verified->entry.id,
+        /* Sixteen digits tell records apart for a person; programs get all. */
+        snprintf(id, sizeof(id), "%.*s", options.json ? RECORD_ID_HEX - 1 : 16, verified->entry.id);
+        return table_row(table, (const char *[]) { number, id,
                                                    verified->entry.type + strlen("urn:assay:attestation:"), subject,
                                                    verified->entry.plan,
                                                    strcmp(verified->entry.type, RECORD_TYPE_RUN_START) == 0 ?

@@ -132,10 +132,14 @@ int view_new(const char *payload, size_t n, View **ret) {
 const char *view_action(const char *code, const char *replaceable, char *buffer, size_t size) {
         const CatalogueEntry *entry = catalogue_find(code);
         const char *action = entry ? action_to_string(entry->action) : "";
+        size_t verb = strcspn(action, "-");
 
-        snprintf(buffer, size, "%s%s%s%s", action, replaceable && *replaceable ? ": " : "",
-                 replaceable && *replaceable ? replaceable : "", "");
-        for (char *c = buffer; *c && *c != ':'; c++)
+        /* "replace-tray" of "tray 3" is "replace tray 3"; a reset or a retest is of the part in its own column. */
+        if (replaceable && *replaceable && (strncmp(action, "replace-", 8) == 0 || strncmp(action, "reseat-", 7) == 0))
+                snprintf(buffer, size, "%.*s %s", (int) verb, action, replaceable);
+        else
+                snprintf(buffer, size, "%s", action);
+        for (char *c = buffer; *c; c++)
                 if (*c == '-')
                         *c = ' ';
         return buffer;

@@ -48,5 +48,5 @@ int view_new(const char *payload, size_t n, View **ret);
 View *view_free(View *view);
 DEFINE_CLEANUP(View *, view_free);
 
-/* "replace-tray tray 3" in words: what to do about CODE. BUFFER is filled and returned. */
+/* What to do about CODE in words, "replace tray 3". BUFFER is filled and returned. */
 const char *view_action(const char *code, const char *replaceable, char *buffer, size_t size);

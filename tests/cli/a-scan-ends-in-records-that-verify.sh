@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The verbs in the order a person meets them, on servers with and without faults. usage: … BUILD-FOLDER
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. tests/stage
+. tests/cli/expect
+
+stage_open "$1"
+stage_bus
+stage_sim sim sim/scenarios/rounding-sr-off.yaml
+mkdir "$stage/plans"
+printf 'plan: quick\nsummary: rounding alone\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n    parameters: {every_format: false}\ncoverage:\n  rounding_conversions_compared: 1000\n' >"$stage/plans/quick.yaml"
+export ASSAY_PLANS=$stage/plans
+stage_daemon trn-0
+
+expect 0 "targets lists the servers" assayctl targets
+has trn-0
+expect 0 "targets --chips lists chips" assayctl targets --chips
+has trn-0/chip15
+expect 2 "a verdict without a record cannot be told" assayctl verdict trn-0
+has "no record"
+expect 2 "gate without a record is unknown" assayctl gate trn-0/chip0
+
+assayctl watch --json >"$stage/events" 2>/dev/null &
+stage_pids+=($!)
+sleep 0.3
+
+expect 1 "a scan that finds a fault is 1" assayctl scan trn-0 --plan quick --seed 7 --challenge "$(printf nonce | base64)"
+has "rounding-mode"
+has "core2/gpsimd"
+has "13 PASSED, 3 FAILED"
+has "rounding_conversions_compared"
+expect 1 "show prints it again" assayctl show 1
+expect 1 "show --json carries whole statements" assayctl --json show 1
+query '.result == "FAILED" and (.statements | length) == 18'
+query '[.statements[].predicate | select(.steps) | .run.challenge] | unique == ["bm9uY2U="]'
+expect 0 "a healthy chip alone passes" assayctl scan trn-0/chip1 --plan quick
+expect 0 "scans lists both" assayctl --json scans
+query 'map(.result) == ["FAILED", "PASSED"]'
+
+expect 1 "verdict of a failed chip" assayctl verdict trn-0/chip7
+expect 1 "gate of a failed chip" assayctl gate trn-0/chip7
+has "rounding-mode"
+expect 0 "gate of a sound chip" assayctl gate trn-0/chip1 --max-age 1h
+expect 2 "gate finds a record too old" assayctl gate trn-0/chip1 --max-age 0.000001s
+expect 1 "unknown means fail to a hook that says so" assayctl gate trn-0/chip1 --max-age 0.000001s --unknown fail
+expect 0 "unknown means pass to a hook that says so" assayctl gate trn-0/chip1 --max-age 0.000001s --unknown pass
+expect 1 "node-problem-detector gets 80 bytes" assayctl gate trn-0/chip7 --npd
+[ "$(wc -c <"$out")" -le 80 ] || bad "more than 80 bytes"
+
+expect 0 "records lists what was signed" assayctl --json records
+query 'length == 21 and .[0].type == "run-start:v1" and .[17].type == "health-summary:v1"'
+expect 0 "a range of records" assayctl --json records 1 3
+query 'map(.index) == [1, 2, 3]'
+expect 1 "verify a failed record" assayctl verify 1
+expect 0 "verify a passed record" assayctl verify 2
+expect 1 "the worst of several counts" assayctl verify 2 1
+expect 0 "export writes a file" assayctl export 1 2 --output "$stage/two.jsonl"
+[ "$(wc -l <"$stage/two.jsonl")" = 2 ] || bad "not two lines"
+expect 1 "verify a file offline" "$1/cli/assayctl" --bus unix:path=/nowhere verify "$stage/two.jsonl" --key "$stage/record.pub.pem"
+expect 0 "explain a code" assayctl explain rounding-mode
+expect 0 "explain a record" assayctl explain 1
+has "trn-0/chip0/core2/gpsimd"
+expect 0 "plans lists plans" assayctl plans
+has quick
+expect 0 "a plan as JSON" assayctl --json plans quick
+query '.coverage.rounding_conversions_compared == 1000'
+expect 0 "log-level shows" assayctl log-level
+expect 0 "log-level sets" assayctl log-level debug
+expect 0 "log-level was set" assayctl log-level
+has debug
+
+sleep 0.3
+jq -es 'length == 21 and all(.specversion == "1.0" and (.data.payload | @base64d | fromjson | .predicateType) == .type) and
+        (map(.sequence) == (map(.sequence) | sort)) and (map(.id) | unique | length) == 21' "$stage/events" >/dev/null ||
+        bad "watch --json did not give one CloudEvent per record"
+done_expecting

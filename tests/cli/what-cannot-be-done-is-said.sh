@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Exit statuses 64, 69, 3 and 2: usage, no daemon, forged records, nothing verified. usage: … BUILD-FOLDER
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. tests/stage
+. tests/cli/expect
+
+stage_open "$1"
+ctl=$1/cli/assayctl
+
+expect 64 "no verb" "$ctl"
+expect 64 "an unknown verb" "$ctl" frobnicate
+has frobnicate
+expect 64 "an unknown option" "$ctl" targets --frobnicate
+expect 64 "an option of another verb" "$ctl" targets --plan x
+has "takes no --plan"
+expect 64 "too many arguments" "$ctl" targets x
+expect 64 "too few arguments" "$ctl" scan
+expect 64 "a seed that is no number" "$ctl" scan us0 --seed 7abc
+expect 64 "an age that is none" "$ctl" gate us0 --max-age soon
+expect 64 "a negative budget" "$ctl" scan us0 --budget -1
+expect 64 "a code that does not exist" "$ctl" explain hbm-nothing
+expect 0 "help" "$ctl" --help
+expect 0 "version" "$ctl" --version
+for verb in targets "scan us0" scans "show 1" "cancel 1" "verdict us0" "gate us0" records "verify 1" "export 1" log-level watch; do
+        # shellcheck disable=SC2086
+        expect 69 "$verb without a bus" "$ctl" --bus "unix:path=$stage/no-bus" $verb
+done
+stage_bus
+# shellcheck disable=SC2086
+for verb in targets "scan us0" "gate us0" "verify 1" records; do
+        expect 69 "$verb without a daemon" "$ctl" --bus "$bus" $verb
+done
+
+stage_sim sim sim/scenarios/rounding-sr-off.yaml
+mkdir "$stage/plans"
+printf 'plan: quick\nsummary: rounding alone\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n' >"$stage/plans/quick.yaml"
+printf 'plan: broken\nsummary: a typo\nstage: PREFLIGHT\nsteps:\n  - chekc: rounding\n' >"$stage/plans/broken.yaml"
+export ASSAY_PLANS=$stage/plans
+stage_daemon trn-0
+expect 64 "a target that does not exist" assayctl scan us9-9 --plan quick
+expect 64 "a plan that does not exist" assayctl scan trn-0 --plan nothing
+expect 64 "a plan with a mistake" assayctl scan trn-0 --plan broken
+has "broken.yaml:5:"
+expect 64 "a challenge that is no base64" assayctl scan trn-0 --plan quick --challenge 'a b'
+expect 64 "a scan that does not exist" assayctl show 99
+expect 64 "a record that does not exist" assayctl verify 99
+expect 1 "a scan" assayctl --quiet scan trn-0 --plan quick
+expect 64 "a scan that has ended cannot be cancelled" assayctl cancel 1
+
+assayctl export 1 --output "$stage/record.json"
+jq -c '.payload |= ((@base64d | sub("FAILED"; "PASSED")) | @base64)' "$stage/record.json" >"$stage/forged.json"
+expect 3 "an edited payload" "$ctl" verify "$stage/forged.json" --key "$stage/record.pub.pem"
+if grep -q PASSED "$out"; then bad "the payload of a forgery was printed"; fi
+expect 3 "an edited payload, as JSON" "$ctl" --json verify "$stage/forged.json" --key "$stage/record.pub.pem"
+query 'has("statement") | not'
+openssl genpkey -algorithm ed25519 2>/dev/null | openssl pkey -pubout -out "$stage/other.pub.pem"
+expect 2 "a key that is not the signer's" "$ctl" verify "$stage/record.json" --key "$stage/other.pub.pem"
+: >"$stage/empty.json"
+expect 2 "an empty file" "$ctl" verify "$stage/empty.json" --key "$stage/record.pub.pem"
+echo 'not json' >"$stage/garbage.json"
+expect 3 "a file of garbage" "$ctl" verify "$stage/garbage.json" --key "$stage/record.pub.pem"
+expect 64 "a file that is not there" "$ctl" verify "$stage/nothing.json" --key "$stage/record.pub.pem"
+expect 64 "a key file without a key" "$ctl" verify "$stage/record.json" --key "$stage/record.json"
+
+# A simulator that goes away: whatever was asked, the answer is never that the chips are fit.
+kill -9 "$stage_sim_pid"
+expect 2 "servers that do not answer are INCONCLUSIVE" assayctl scan trn-0 --plan quick
+expect 2 "and the gate says so" assayctl gate trn-0/chip1
+done_expecting
