@@ -162,7 +162,7 @@ static int sign_tally(Job *job, JobServer *server, const Tally *tally, size_t in
                 return r;
 
         server->ticket = manager_next_ticket(manager);
-        server->result = scan.result;
+        server->result = tally_asked(&scan);
         r = record_log_scan(manager->log, &scan, server->ticket);
         if (r < 0)
                 server->ticket = 0;

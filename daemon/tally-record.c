@@ -196,6 +196,15 @@ int tally_record(const Tally *tally, size_t index, const RecordRun *run, RecordS
         return 0;
 }
 
+Result tally_asked(const RecordScan *scan) {
+        Result result = scan->n_chips > 0 ? RESULT_PASSED : RESULT_INCONCLUSIVE;
+
+        for (size_t c = 0; c < scan->n_chips; c++)
+                result = result_worst(result, scan->chips[c].result);
+
+        return scan->result == RESULT_FAILED ? RESULT_FAILED : result;
+}
+
 void tally_record_done(RecordScan *scan) {
         for (size_t c = 0; c < scan->n_chips; c++) {
                 free((RecordStep *) scan->chips[c].steps);

@@ -56,4 +56,7 @@ unsigned tally_progress(const Tally *tally, unsigned *ret_total); /* steps of ch
  */
 int tally_record(const Tally *tally, size_t index, const RecordRun *run, RecordScan *ret);
 void tally_record_done(RecordScan *scan);
+/* The result of what was asked for. The server's own (scan->result) is INCONCLUSIVE where only some of its chips were:
+ * a scan of one chip passes when the chip does, and still does not clear the server. */
+Result tally_asked(const RecordScan *scan);
 void tally_subject(const Tally *tally, size_t index, RecordSubject *ret);
