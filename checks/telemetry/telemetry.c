@@ -124,17 +124,20 @@ static Location place_of(Step *step, const CountedError *error, unsigned word) {
         return where;
 }
 
-/* The count in WORD, which its limit bounds. Returns 1 beyond it, having said so. */
-static int judge_count(Step *step, Verdict *verdict, const CountedError *error, uint64_t count, uint64_t limit,
+static int measure(Step *step, const CountedError *error, uint64_t count, uint64_t limit, const Location *where) {
+        return step_measure(step, error->measurement, (double) count, "{error}", LIMIT_LESS_THAN_OR_EQUAL, (double) limit, where);
+}
+
+/* A count beyond its limit, as measurement and finding. */
+static int find_errors(Step *step, Verdict *verdict, const CountedError *error, uint64_t count, uint64_t limit,
                        const Location *where) {
         Evidence evidence = { .address = paths[error->sysfs], .has_count = true, .count = (double) count };
         int r;
 
-        r = step_measure(step, error->measurement, (double) count, "{error}", LIMIT_LESS_THAN_OR_EQUAL, (double) limit, where);
-        if (r <= 0)
+        r = measure(step, error, count, limit, where);
+        if (r < 0)
                 return r;
-        r = step_finding(step, verdict, error->code, where, &evidence, "%" PRIu64 " %s, limit %" PRIu64, count, error->what, limit);
-        return r < 0 ? r : 1;
+        return step_finding(step, verdict, error->code, where, &evidence, "%" PRIu64 " %s, limit %" PRIu64, count, error->what, limit);
 }
 
 static int judge_lie(Step *step, Verdict *verdict, const CountedError *error, uint64_t sysfs, uint64_t mailbox, bool full) {
@@ -149,15 +152,15 @@ static int judge_lie(Step *step, Verdict *verdict, const CountedError *error, ui
                             "%s says %" PRIu64 ", the firmware counted %" PRIu64, paths[error->sysfs], sysfs, mailbox);
 }
 
-static int judge_error(Step *step, Verdict *verdict, const CountedError *error, Readings texts) {
-        const TelemetryParameters *parameters = step_parameters(step);
-        uint64_t limit = limit_of(error, parameters), sysfs, mailbox = 0;
-        bool full = false, beyond = false;
+/* What the mailbox counts: the sum and the most of one word; beyond its limit each word is a finding of its own. */
+typedef struct Counted {
+        uint64_t sum, most;
+        bool full; /* one of them can count no further */
+} Counted;
+
+static int judge_words(Step *step, Verdict *verdict, const CountedError *error, uint64_t limit, Readings texts, Counted *ret) {
         int r;
 
-        r = parse(step, texts, error->sysfs, &sysfs);
-        if (r < 0)
-                return r;
         for (unsigned i = 0; i < error->n_words; i++) {
                 Location where = place_of(step, error, i);
                 uint64_t word, count;
@@ -168,18 +171,35 @@ static int judge_error(Step *step, Verdict *verdict, const CountedError *error, 
                 if (word > UINT32_MAX)
                         return step_error(step, -EPROTO, "%s has more than 32 bits", paths[error->word + i]);
                 count = word >> error->shift & error->mask;
-                full |= count == error->mask;
-                mailbox += count;
-                r = judge_count(step, verdict, error, count, limit, &where);
-                if (r < 0)
-                        return r;
-                beyond |= r > 0;
+                ret->full |= count == error->mask;
+                ret->sum += count;
+                ret->most = count > ret->most ? count : ret->most;
+                if (count > limit) {
+                        r = find_errors(step, verdict, error, count, limit, &where);
+                        if (r < 0)
+                                return r;
+                }
         }
-        r = judge_lie(step, verdict, error, sysfs, mailbox, full);
-        /* The mailbox may be what lies: more in sysfs than all its words together may hold counts as well. */
-        if (r >= 0 && !beyond && sysfs > mailbox && sysfs > limit * error->n_words)
-                r = judge_count(step, verdict, error, sysfs, limit * error->n_words, NULL);
-        return r;
+        return 0;
+}
+
+static int judge_error(Step *step, Verdict *verdict, const CountedError *error, Readings texts) {
+        uint64_t limit = limit_of(error, step_parameters(step)), sysfs;
+        Counted counted = {};
+        int r;
+
+        r = parse(step, texts, error->sysfs, &sysfs);
+        if (r >= 0)
+                r = judge_words(step, verdict, error, limit, texts, &counted);
+        if (r >= 0)
+                r = judge_lie(step, verdict, error, sysfs, counted.sum, counted.full);
+        if (r < 0 || counted.most > limit)
+                return r;
+        /* Or the mailbox is what lies: then what sysfs has counts, wherever it was. */
+        if (sysfs > counted.sum && sysfs > limit * error->n_words)
+                return find_errors(step, verdict, error, sysfs, limit * error->n_words, NULL);
+        r = measure(step, error, counted.most, limit, NULL);
+        return r < 0 ? r : 0;
 }
 
 /* ---- health ---- */
