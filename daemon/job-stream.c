@@ -153,17 +153,42 @@ static void begin_again(Job *job) {
                 log_debug("Failed to clear evidence %s, ignoring", evidence_name(job->evidence));
 }
 
+/* No more comes from this reader. A finding may still wait for its evidence: here it is taken. */
+static void end_stream(Job *job) {
+        if (!job->reader)
+                return;
+
+        (void) stream_reader_end(job->reader);
+        job->sequence = stream_reader_sequence(job->reader);
+        job->reader = stream_reader_free(job->reader);
+}
+
+/* The steps that are open end here, and in the evidence too. */
+static void lose_steps(Job *job, Reason reason, const char *message) {
+        Closing closing = {
+                .job = job,
+                .end = {
+                        .verdict = VERDICT_ERROR,
+                        .reason = reason,
+                        .message = message,
+                        .seed = job->seed,
+                        .runs = 1,
+                },
+        };
+
+        tally_lose(job->tally, reason, message, close_step, &closing);
+}
+
+/* Whether another worker is worth it. */
+static bool may_go_on(Job *job, Reason reason) {
+        return reason != REASON_CANCELLED && reason != REASON_RESOURCE && now_usec() < job->deadline_usec &&
+               job->n_bytes < STREAM_BYTES_MAX && job->n_lost++ < job->scan->manager->config->limits.reconnects;
+}
+
 /* The worker is gone or given up. Its open steps are lost; a fresh one goes on after them, a few times. */
 static void job_lose(Job *job, Reason reason, const char *message) {
-        Closing closing = { .job = job };
-
         job->worker = worker_connection_free(job->worker);
-        if (job->reader) {
-                /* A finding may still wait for its evidence; the step it belongs to is lost either way. */
-                (void) stream_reader_end(job->reader);
-                job->sequence = stream_reader_sequence(job->reader);
-                job->reader = stream_reader_free(job->reader);
-        }
+        end_stream(job);
         if (!job->is_announced)
                 begin_again(job);
         if (tally_has_ended(job->tally)) {
@@ -174,20 +199,11 @@ static void job_lose(Job *job, Reason reason, const char *message) {
         if (reason != REASON_CANCELLED)
                 log_warning("Worker of scan %" PRIu64 " on %s is lost: %s", job->scan->id,
                             job->servers[0].target->config->name, message);
-        closing.end = (StepEnd) {
-                .verdict = VERDICT_ERROR,
-                .reason = reason,
-                .message = message,
-                .seed = job->seed,
-                .runs = 1,
-        };
-        tally_lose(job->tally, reason, message, close_step, &closing);
-
-        if (reason == REASON_CANCELLED || reason == REASON_RESOURCE || now_usec() >= job->deadline_usec ||
-            job->n_bytes >= STREAM_BYTES_MAX || job->n_lost++ >= job->scan->manager->config->limits.reconnects)
-                job_conclude(job, reason, message);
-        else
+        lose_steps(job, reason, message);
+        if (may_go_on(job, reason))
                 job_connect(job);
+        else
+                job_conclude(job, reason, message);
 }
 
 void job_cancel(Job *job) {
@@ -356,6 +372,50 @@ static void job_connect(Job *job) {
         log_error("Scan %" PRIu64 " on %s: %s", job->scan->id, job->servers[0].target->config->name, message);
         job->reader = stream_reader_free(job->reader);
         job_conclude(job, REASON_RESOURCE, message);
+}
+
+static int on_old_bytes(const char *bytes, size_t n, void *userdata) {
+        Job *job = userdata;
+
+        job->n_bytes += n;
+        return stream_reader_feed(job->reader, bytes, n);
+}
+
+/* What an earlier daemon kept was understood line by line; where it is not any more, nothing is built on it. */
+static int read_evidence(Job *job) {
+        int r;
+
+        r = stream_reader_new(true, 0, on_event, job, &job->reader);
+        if (r < 0)
+                return r;
+
+        return evidence_reopen(job->scan->manager->config->evidence, job->servers[0].run, on_old_bytes, job,
+                               &job->evidence);
+}
+
+void job_resume(Job *job) {
+        static const char message[] = "the daemon ended while the step was open";
+        int r;
+
+        r = read_evidence(job);
+        if (r == -ENOENT) {
+                job->reader = stream_reader_free(job->reader);
+                return; /* its worker had not begun */
+        }
+        if (r < 0) {
+                log_warning_errno(r, "Failed to read what was found on %s so far: %m",
+                                  job->servers[0].target->config->name);
+                job_conclude(job, REASON_PROTOCOL, "what was found before the daemon ended cannot be read");
+                return;
+        }
+
+        end_stream(job);
+        if (!job->is_announced)
+                begin_again(job);
+        else if (tally_has_ended(job->tally))
+                job_conclude(job, REASON_PROTOCOL, "the worker ended without a word on this step");
+        else
+                lose_steps(job, REASON_WORKER_CRASHED, message);
 }
 
 static int prepare(Job *job) {

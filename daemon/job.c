@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "daemon/job-file.h"
 #include "daemon/job.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
@@ -113,6 +114,10 @@ int job_start(Job *job) {
         Manager *manager = job->scan->manager;
         int r;
 
+        r = job_file_write(job);
+        if (r < 0)
+                return r;
+
         for (size_t i = 0; i < job->n_servers; i++) {
                 JobServer *server = &job->servers[i];
                 RecordSubject subject;
@@ -143,6 +148,8 @@ static void settle(Job *job, JobServer *server, Result result) {
                         return;
 
         job->state = JOB_FINISHED;
+        if (!job->is_unrecorded)
+                job_file_remove(job);
         if (job->evidence && evidence_packer_add(job->scan->manager->packer, evidence_name(job->evidence)) < 0)
                 log_debug("No memory to pack evidence %s, ignoring", evidence_name(job->evidence));
         job->evidence = evidence_free(job->evidence);
@@ -216,6 +223,7 @@ void job_sign_again(Job *job) {
                         log_error_errno(r, "Failed to record the scan of %s: %m", server->target->config->name);
                         scan_explain(job->scan, "%s could not be recorded: %s", server->target->config->name,
                                      strerror(-r));
+                        job->is_unrecorded = true;
                         settle(job, server, RESULT_INCONCLUSIVE);
                 }
         }
@@ -258,6 +266,7 @@ static void take_end(Job *job, JobServer *server, const RecordOutcome *outcome) 
                                 server->target->config->name);
                 scan_explain(job->scan, "the records of %s could not be committed: %s",
                              server->target->config->name, strerror(-outcome->error));
+                job->is_unrecorded = true;
         }
 
         settle(job, server, outcome->error < 0 ? RESULT_INCONCLUSIVE : server->result);

@@ -55,7 +55,8 @@ struct Job {
         JobServer servers[JOB_SERVERS_MAX];
         uint64_t seed;
         uint64_t started_usec; /* CLOCK_REALTIME */
-        bool is_announced; /* its stream has a testRunStart */
+        bool is_unrecorded; /* the log did not take all of it: the next daemon tries again */
+        bool is_announced;  /* its stream has a testRunStart */
 
         Tally *tally;
         EvidenceFile *evidence;
@@ -76,6 +77,8 @@ DEFINE_CLEANUP(Job *, job_free);
 
 /* Queues the run-start records; the outcomes come through job_take_outcome(). */
 int job_start(Job *job);
+/* Takes what the evidence of an earlier daemon says; where that is all, the job is signed, else it stays queued. */
+void job_resume(Job *job);
 /* What became of what was asked of the log under TICKET. False: not ours. */
 bool job_take_outcome(Job *job, const RecordOutcome *outcome);
 /* The scan was refused: ends what was begun with records that say so. */

@@ -22,6 +22,7 @@
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
+#include "daemon/restore.h"
 
 #define CONFIG_PATH "/etc/assay/assayd.yaml"
 #define STATE_PATH  "/var/lib/assay"
@@ -347,6 +348,8 @@ static int serve(sd_event *event, Manager *manager) {
                         (void) log_error_errno(r, "Failed to acquire the name " ASSAY_BUS_NAME ": %m");
         }
         if (r >= 0) {
+                manager_restore(manager);
+                manager_schedule(manager);
                 (void) sd_notifyf(false, "READY=1\nSTATUS=%zu servers, %llu records", manager->targets.n_items,
                                   (unsigned long long) record_log_size(manager->log));
                 log_info("Ready: %zu servers, log %s", manager->targets.n_items, manager->config->origin);

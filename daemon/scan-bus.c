@@ -275,7 +275,9 @@ void scan_bus_changed(Scan *scan, const char *property, ...) {
 /* Answers StartScan, and tells everybody. */
 void scan_bus_answer(Scan *scan) {
         if (scan->request && scan->start_error < 0)
-                (void) sd_bus_reply_method_errorf(scan->request, ASSAY_ERROR_STORE,
+                (void) sd_bus_reply_method_errorf(scan->request,
+                                                  scan->start_error == -EINVAL ? SD_BUS_ERROR_INVALID_ARGS :
+                                                                                 ASSAY_ERROR_STORE,
                                                   "The run-start record could not be committed: %s",
                                                   strerror(-scan->start_error));
         else if (scan->request)

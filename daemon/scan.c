@@ -48,6 +48,8 @@ static size_t group_size(const Scan *scan, const Selected *selected, size_t n) {
         const Target *first = selected[0].target;
         size_t n_whole = targets_count_ultraserver(&scan->manager->targets, first);
 
+        if (scan->options.one_job)
+                return n;
         if (!plan_tests_ring(scan->plan) || n_whole < 2 || n_whole > JOB_SERVERS_MAX || n_whole > n)
                 return 1;
 
@@ -156,6 +158,20 @@ bool scan_is_finished(const Scan *scan) {
         return scan->state == SCAN_FINISHED;
 }
 
+static void queue_job(Job *job) {
+        job->state = JOB_QUEUED;
+        for (size_t s = 0; s < job->n_servers; s++)
+                job->servers[s].target->n_waiting++;
+}
+
+void scan_resume(Scan *scan) {
+        scan->state = SCAN_QUEUED;
+        for (size_t i = 0; i < scan->n_jobs; i++) {
+                queue_job(scan->jobs[i]);
+                job_resume(scan->jobs[i]);
+        }
+}
+
 /* All run-starts are committed: the jobs queue. Or not all: then what was begun is ended, and nothing was scanned. */
 static void scan_answer(Scan *scan) {
         scan->is_hidden = scan->start_error < 0;
@@ -169,9 +185,7 @@ static void scan_answer(Scan *scan) {
                         job_abandon(job);
                         continue;
                 }
-                job->state = JOB_QUEUED;
-                for (size_t s = 0; s < job->n_servers; s++)
-                        job->servers[s].target->n_waiting++;
+                queue_job(job);
         }
 
         manager_schedule(scan->manager);

@@ -44,6 +44,7 @@ typedef struct ScanOptions {
         uint64_t seed;
         char challenge[SCAN_CHALLENGE_MAX + 1]; /* "": none */
         double budget_sec;                      /* 0: the plan's */
+        bool one_job;                           /* restored: the servers share a worker as they did before */
 } ScanOptions;
 
 struct Scan {
@@ -89,6 +90,8 @@ DEFINE_CLEANUP(Scan *, scan_free);
 
 /* Asks the log for the run-start records; the scan belongs to the manager already. */
 void scan_start(Scan *scan);
+/* Queues what an earlier daemon began. */
+void scan_resume(Scan *scan);
 void scan_cancel(Scan *scan);
 bool scan_is_finished(const Scan *scan);
 

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "daemon/standing.h"
+#include "daemon/target.h"
 
 __attribute__((format(printf, 2, 3))) static void cannot_tell(Standing *standing, const char *format, ...) {
         va_list arguments;
@@ -48,6 +49,33 @@ static uint64_t age_of(uint64_t finished_usec) {
         return now_usec > finished_usec ? now_usec - finished_usec : 0;
 }
 
+static void take_verified(const RecordVerified *verified, Standing *ret) {
+        ret->result = verified->entry.result;
+        ret->index = verified->entry.index;
+        ret->age_usec = age_of(verified->entry.finished_usec);
+        (void) snprintf(ret->reason, sizeof(ret->reason), "%s", verified->reason ? verified->reason : "");
+}
+
+/* A server is no better than the newest word on each of its chips: a scan of one chip must not hide another's failure. */
+static void weigh_chips(RecordLog *log, const Location *server, Standing *ret) {
+        for (unsigned c = 0; c < TARGET_CHIPS; c++) {
+                RecordVerified verified = {};
+                Location chip = *server;
+                RecordEntry entry;
+
+                if (location_append(&chip, LOCATION_CHIP, c) < 0 || record_log_newest(log, &chip, NULL, &entry) < 0 ||
+                    entry.result != RESULT_FAILED)
+                        continue;
+
+                if (record_log_newest_verified(log, &chip, NULL, &verified) >= 0)
+                        take_verified(&verified, ret);
+                else
+                        cannot_tell(ret, "record %" PRIu64 " of chip %u does not verify", entry.index, c);
+                record_verified_done(&verified);
+                return;
+        }
+}
+
 void standing_read(RecordLog *log, const Location *subject, const char *plan, uint64_t max_age_usec, Standing *ret) {
         RecordVerified verified = {};
         RecordEntry entry;
@@ -70,11 +98,10 @@ void standing_read(RecordLog *log, const Location *subject, const char *plan, ui
                 return;
         }
 
-        ret->result = verified.entry.result;
-        ret->index = verified.entry.index;
-        ret->age_usec = age_of(verified.entry.finished_usec);
-        (void) snprintf(ret->reason, sizeof(ret->reason), "%s", verified.reason ? verified.reason : "");
+        take_verified(&verified, ret);
         record_verified_done(&verified);
+        if (location_kind(subject) == LOCATION_SERVER && ret->result != RESULT_FAILED)
+                weigh_chips(log, subject, ret);
 
         /* A failure does not age. */
         if (max_age_usec > 0 && ret->age_usec > max_age_usec && ret->result != RESULT_FAILED)

@@ -164,4 +164,5 @@ void target_forget(Target *target, const Location *subject) {
 
         if (standing)
                 standing->known = false;
+        target->standings[TARGET_CHIPS].known = false; /* a server is no better than its chips */
 }

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Restore: see restore.h. */
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/job-file.h"
+#include "daemon/journal.h"
+#include "daemon/restore.h"
+
+#define UNFINISHED_MAX (CONFIG_SERVERS_MAX * 4)
+
+typedef struct Unfinished {
+        RecordEntry entry;
+        bool is_taken;
+} Unfinished;
+
+typedef struct Restoring {
+        Manager *manager;
+        size_t n;
+        Unfinished *items;
+} Restoring;
+
+static int read_unfinished(Restoring *restoring) {
+        uint64_t cursor = 0;
+
+        restoring->items = calloc(UNFINISHED_MAX, sizeof(*restoring->items));
+        if (!restoring->items)
+                return -ENOMEM;
+
+        while (restoring->n < UNFINISHED_MAX &&
+               record_log_unfinished(restoring->manager->log, &cursor, &restoring->items[restoring->n].entry) >= 0)
+                restoring->n++;
+        return 0;
+}
+
+static Unfinished *find_run(Restoring *restoring, const char *run) {
+        for (size_t i = 0; i < restoring->n; i++)
+                if (strcmp(restoring->items[i].entry.run, run) == 0)
+                        return &restoring->items[i];
+
+        return NULL;
+}
+
+/* The servers of FILE as the configuration knows them, or -ENOENT where it does not know one any more. */
+static int select_servers(Restoring *restoring, const JobFile *file, Selected **ret) {
+        _cleanup_free_ Selected *selected = calloc(file->n_servers, sizeof(*selected));
+
+        if (!selected)
+                return -ENOMEM;
+        for (size_t i = 0; i < file->n_servers; i++) {
+                selected[i] = (Selected) { targets_find(&restoring->manager->targets, file->servers[i].name),
+                                           file->servers[i].chips };
+                if (!selected[i].target ||
+                    strcmp(selected[i].target->config->device, selected[0].target->config->device) != 0)
+                        return -ENOENT;
+        }
+
+        *ret = TAKE_PTR(selected);
+        return 0;
+}
+
+/* Which of its servers still want a record. Those that never had a run-start, or have their records, want none. */
+static size_t mark_servers(Restoring *restoring, Job *job, const JobFile *file) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < job->n_servers; i++) {
+                Unfinished *unfinished = find_run(restoring, file->servers[i].run);
+                Location where = {};
+                RecordEntry newest;
+
+                memcpy(job->servers[i].run, file->servers[i].run, RUN_ID_BYTES);
+                memcpy(where.server, file->servers[i].name, sizeof(where.server));
+                if (unfinished) {
+                        unfinished->is_taken = true;
+                        job->servers[i].is_started = true;
+                        n++;
+                } else {
+                        job->servers[i].is_settled = true;
+                        if (record_log_newest(restoring->manager->log, &where, NULL, &newest) >= 0 &&
+                            strcmp(newest.run, file->servers[i].run) == 0)
+                                job->servers[i].result = newest.result;
+                }
+        }
+
+        return n;
+}
+
+static int restore_file(Restoring *restoring, JobFile *file) {
+        _cleanup_free_ Selected *selected = NULL;
+        Manager *manager = restoring->manager;
+        Scan *scan;
+        int r;
+
+        r = select_servers(restoring, file, &selected);
+        if (r < 0)
+                return r;
+
+        file->options.one_job = true;
+        r = scan_new(manager, file->uid, file->plan, selected, file->n_servers, &file->options, NULL, &scan);
+        if (r < 0)
+                return r;
+
+        file->plan = NULL;
+        selected = NULL;
+        scan->started_usec = scan->jobs[0]->started_usec = file->started_usec;
+        if (mark_servers(restoring, scan->jobs[0], file) == 0) {
+                job_file_remove(scan->jobs[0]);
+                scan_free(scan);
+                return 0;
+        }
+
+        log_info("Going on with the scan of %s that was interrupted", file->servers[0].name);
+        manager_add_scan(manager, scan);
+        scan_resume(scan);
+        return 0;
+}
+
+static void restore_one(Restoring *restoring, const char *name) {
+        JobFile file;
+        int r;
+
+        r = job_file_read(restoring->manager->config->evidence, name, &file);
+        if (r < 0) {
+                log_warning_errno(r, "Failed to read %s, ignoring: %m", name);
+                return;
+        }
+
+        r = restore_file(restoring, &file);
+        if (r < 0) {
+                log_warning_errno(r, "Failed to go on with the scan of %s, closing it: %m", file.servers[0].name);
+                job_file_forget(restoring->manager->config->evidence, name);
+        }
+        job_file_done(&file);
+}
+
+/* A run that nothing is known of but its beginning. */
+static void close_run(Restoring *restoring, const RecordEntry *entry) {
+        Manager *manager = restoring->manager;
+        char digest[EVIDENCE_DIGEST_HEX];
+        struct timespec now;
+        RecordScan scan;
+        int r;
+
+        (void) clock_gettime(CLOCK_REALTIME, &now);
+        r = evidence_sha256("", 0, digest);
+        scan = (RecordScan) {
+                .run = {
+                        .id = entry->run,
+                        .stage = STAGE_PREFLIGHT,
+                        .started_usec = entry->finished_usec,
+                        .finished_usec = (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000,
+                        .plan = entry->plan,
+                        .plan_sha256 = digest,
+                },
+                .server = {
+                        .where = entry->subject,
+                        .serial = "",
+                        .product = "Trn2",
+                        .part_number = "",
+                        .firmware = "",
+                        .tray = "",
+                        .pci_address = "",
+                },
+                .result = RESULT_INCONCLUSIVE,
+        };
+        if (r >= 0)
+                r = record_log_scan(manager->log, &scan, manager_next_ticket(manager));
+        if (r < 0)
+                log_error_errno(r, "Failed to close the run %s of %s: %m", entry->run, entry->subject.server);
+        else
+                log_warning("Closed the run %s of %s that was interrupted as INCONCLUSIVE", entry->run,
+                            entry->subject.server);
+}
+
+static bool ends_with(const char *name, const char *suffix) {
+        size_t n = strlen(name), n_suffix = strlen(suffix);
+
+        return n > n_suffix && strcmp(name + n - n_suffix, suffix) == 0;
+}
+
+static bool is_in_use(const Manager *manager, const char *name) {
+        Scan *scan;
+
+        TAILQ_FOREACH(scan, &manager->scans, entry)
+                for (size_t i = 0; i < scan->n_jobs; i++)
+                        if (strncmp(name, scan->jobs[i]->servers[0].run, RUN_ID_BYTES - 1) == 0)
+                                return true;
+
+        return false;
+}
+
+static void each_file(Restoring *restoring, const char *suffix,
+                      void (*each)(Restoring *restoring, const char *name)) {
+        DIR *folder = opendir(restoring->manager->config->evidence);
+        const struct dirent *found;
+
+        while (folder && (found = readdir(folder)))
+                if (ends_with(found->d_name, suffix))
+                        each(restoring, found->d_name);
+        if (folder)
+                (void) closedir(folder);
+}
+
+static void pack_one(Restoring *restoring, const char *name) {
+        if (!is_in_use(restoring->manager, name) && evidence_packer_add(restoring->manager->packer, name) < 0)
+                log_debug("No memory to pack evidence %s, ignoring", name);
+}
+
+void manager_restore(Manager *manager) {
+        Restoring restoring = { .manager = manager };
+        int r;
+
+        r = read_unfinished(&restoring);
+        if (r < 0) {
+                log_error_errno(r, "Failed to look for interrupted scans: %m");
+                return;
+        }
+
+        each_file(&restoring, JOB_FILE_SUFFIX, restore_one);
+        for (size_t i = 0; i < restoring.n; i++)
+                if (!restoring.items[i].is_taken)
+                        close_run(&restoring, &restoring.items[i].entry);
+        each_file(&restoring, EVIDENCE_SUFFIX, pack_one);
+        free(restoring.items);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Restore
+ *
+ * A daemon that comes back brings every run that was begun to an end: it goes on from what the stream of the worker
+ * already says, and what it knows nothing more of it closes as INCONCLUSIVE.
+ */
+
+#include "daemon/manager.h"
+
+/* Before the first schedule. What cannot be restored is told in the journal. */
+void manager_restore(Manager *manager);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/job-file.h"
+#include "tests/daemon/trial.h"
+
+#define TARGETS "[{device: sim:slow, servers: [us0-0, us0-1]}]"
+
+static bool is_half_done(void *userdata) {
+        const Scan *scan = userdata;
+        unsigned total;
+
+        return scan->jobs[0]->tally && tally_progress(scan->jobs[0]->tally, &total) >= total / 2;
+}
+
+static bool all_finished(void *userdata) {
+        const Manager *manager = userdata;
+        Scan *scan;
+
+        TAILQ_FOREACH(scan, &manager->scans, entry)
+                if (!scan_is_finished(scan))
+                        return false;
+
+        return true;
+}
+
+static bool none_unfinished(void *userdata) {
+        uint64_t cursor = 0;
+        RecordEntry entry;
+
+        return record_log_unfinished(userdata, &cursor, &entry) == -ENOENT;
+}
+
+static size_t count_files(const Trial *trial, const char *suffix) {
+        char path[128];
+        const struct dirent *found;
+        size_t n = 0;
+        DIR *folder;
+
+        (void) snprintf(path, sizeof(path), "%s/evidence", trial->folder);
+        folder = opendir(path);
+        assert_non_null(folder);
+        while ((found = readdir(folder)))
+                if (strstr(found->d_name, suffix))
+                        n++;
+        closedir(folder);
+        return n;
+}
+
+/* Steps that had ended count as they ended; the one that was open is lost; the rest is tested by the next daemon. */
+static void test_a_scan_goes_on_after_the_step_that_was_open(void **state) {
+        unsigned n_passed = 0, n_lost = 0;
+        Trial trial;
+        Scan *scan;
+
+        assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+        scan = trial_scan(&trial, 1000, "us0-0");
+        assert_true(trial_run(&trial, is_half_done, scan, 10));
+        assert_int_equal(count_files(&trial, JOB_FILE_SUFFIX), 1);
+
+        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+        scan = TAILQ_FIRST(&trial.manager->scans);
+        assert_non_null(scan);
+        assert_int_equal(scan->uid, 1000);
+        assert_int_equal(scan->options.seed, 7);
+        assert_true(trial_wait(&trial, scan, 20));
+
+        for (unsigned c = 0; c < TARGET_CHIPS; c++) {
+                Location where = { .server = "us0-0" };
+                RecordVerified verified = {};
+
+                assert_int_equal(location_append(&where, LOCATION_CHIP, c), 0);
+                assert_int_equal(record_log_newest_verified(trial.manager->log, &where, "quick", &verified), 0);
+                if (verified.entry.result == RESULT_PASSED)
+                        n_passed++;
+                else if (verified.entry.result == RESULT_INCONCLUSIVE)
+                        n_lost++;
+                record_verified_done(&verified);
+        }
+        assert_true(n_passed >= 15);
+        assert_int_equal(n_passed + n_lost, 16);
+        assert_int_equal(count_files(&trial, JOB_FILE_SUFFIX), 0);
+        assert_int_equal(record_log_size(trial.manager->log), 18);
+        trial_done(&trial);
+}
+
+static void test_a_scan_that_had_not_begun_is_scanned_as_a_whole(void **state) {
+        Location where = { .server = "us0-1" };
+        RecordEntry entry;
+        Trial trial;
+        Scan *waiting;
+
+        assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+        (void) trial_scan(&trial, 1000, "us0-0");
+        waiting = trial_scan(&trial, 1001, "us0-1");
+        while (waiting->state == SCAN_STARTING)
+                assert_true(sd_event_run(trial.event, UINT64_MAX) >= 0);
+
+        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 2}"), 0);
+        assert_true(trial_run(&trial, all_finished, trial.manager, 20));
+        assert_int_equal(record_log_newest(trial.manager->log, &where, "quick", &entry), 0);
+        assert_int_equal(entry.result, RESULT_PASSED);
+        assert_true(none_unfinished(trial.manager->log));
+        trial_done(&trial);
+}
+
+static void test_a_run_of_which_nothing_is_left_is_closed_as_inconclusive(void **state) {
+        Location where = { .server = "us0-0" };
+        char command[256];
+        RecordEntry entry;
+        Trial trial;
+        Scan *scan;
+
+        assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+        scan = trial_scan(&trial, 1000, "us0-0");
+        assert_true(trial_run(&trial, is_half_done, scan, 10));
+        (void) snprintf(command, sizeof(command), "rm %s/evidence/*%s", trial.folder, JOB_FILE_SUFFIX);
+        assert_int_equal(system(command), 0);
+
+        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+        assert_true(TAILQ_EMPTY(&trial.manager->scans));
+        assert_true(trial_run(&trial, none_unfinished, trial.manager->log, 10));
+        assert_int_equal(record_log_newest(trial.manager->log, &where, "quick", &entry), 0);
+        assert_int_equal(entry.result, RESULT_INCONCLUSIVE);
+        trial_done(&trial);
+}
+
+static void test_evidence_that_does_not_parse_is_not_built_on(void **state) {
+        Location where = { .server = "us0-0" };
+        char command[256];
+        RecordEntry entry;
+        Trial trial;
+        Scan *scan;
+
+        assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+        scan = trial_scan(&trial, 1000, "us0-0");
+        assert_true(trial_run(&trial, is_half_done, scan, 10));
+        (void) snprintf(command, sizeof(command), "sed -i 3s/./x/ %s/evidence/*.ocp.jsonl", trial.folder);
+        assert_int_equal(system(command), 0);
+
+        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+        assert_true(trial_run(&trial, none_unfinished, trial.manager->log, 10));
+        assert_int_equal(record_log_newest(trial.manager->log, &where, "quick", &entry), 0);
+        assert_int_equal(entry.result, RESULT_INCONCLUSIVE);
+        trial_done(&trial);
+}
+
+static void test_a_server_that_is_no_longer_configured_is_closed_too(void **state) {
+        Trial trial;
+        Scan *scan;
+
+        assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+        scan = trial_scan(&trial, 1000, "us0-0");
+        assert_true(trial_run(&trial, is_half_done, scan, 10));
+        assert_int_equal(trial_restart(&trial, "[{device: sim:pass, servers: [trn-0]}]", "{}"), 0);
+        assert_true(trial_run(&trial, none_unfinished, trial.manager->log, 10));
+        trial_done(&trial);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_scan_goes_on_after_the_step_that_was_open),
+                cmocka_unit_test(test_a_scan_that_had_not_begun_is_scanned_as_a_whole),
+                cmocka_unit_test(test_a_run_of_which_nothing_is_left_is_closed_as_inconclusive),
+                cmocka_unit_test(test_evidence_that_does_not_parse_is_not_built_on),
+                cmocka_unit_test(test_a_server_that_is_no_longer_configured_is_closed_too),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
