@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The matrix: each scenario is served, scanned with a plan, and what was found is held against its `expect:`. TAP on stdout.
+#
+# usage: every-scenario-is-found-out.sh BUILD-FOLDER [SCENARIO…]   (default: all, plan preflight; $ASSAY_MATRIX_PLAN is another)
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+. tests/stage
+
+build=$1
+shift
+[ $# -gt 0 ] || set -- sim/scenarios/*.yaml
+plan=${ASSAY_MATRIX_PLAN:-preflight}
+stage_open "$build"
+
+# The devices of a scenario, one for each worker: an UltraServer is scanned whole, so that its ring is tested.
+devices() { # SCENARIO SOCKET
+        local n i
+        n=$(sed -n 's/.*ultraservers: *\([0-9]*\).*/\1/p' "$1" | head -n 1)
+        if [ -n "$n" ]; then
+                for ((i = 0; i < n; i++)); do echo "sim:$2#us$i-0,us$i-1,us$i-2,us$i-3"; done
+                return
+        fi
+        n=$(sed -n 's/.*servers: *\([0-9]*\).*/\1/p' "$1" | head -n 1)
+        for ((i = 0; i < ${n:-1}; i++)); do echo "sim:$2#trn-$i"; done
+}
+
+run_scenario() { # SCENARIO NUMBER: prints what is wrong
+        local scenario=$1 device streams=() status
+        stage_sim "s$2" "$scenario" || return 1
+        for device in $(devices "$scenario" "$stage/s$2.socket"); do
+                streams+=("$stage/s$2.${#streams[@]}.jsonl")
+                status=0
+                # A hang is told by its deadline; half a second is still fifty times what a healthy chip needs.
+                timeout 120 "$build/checks/assay-run" --device "$device" --plan "$plan" --deadline-scale "${ASSAY_MATRIX_SCALE:-0.25}" \
+                        >"${streams[-1]}" 2>"$stage/s$2.err" || status=$?
+                case $status in 0 | 1 | 2) ;; *) echo "assay-run ended with $status"; cat "$stage/s$2.err"; return 1;; esac
+                "$build/sim/assay-sim" check "$scenario" --stream "${streams[-1]}" || return 1
+        done
+        kill "$stage_sim_pid" 2>/dev/null
+        return 0
+}
+
+echo "1..$#"
+failed=0 number=0
+for scenario in "$@"; do
+        number=$((number + 1))
+        name=$(basename "$scenario" .yaml)
+        if run_scenario "$scenario" "$number" >"$stage/said" 2>&1; then
+                echo "ok $number - $name"
+        else
+                echo "not ok $number - $name"
+                sed 's/^/# /' "$stage/said" | head -n 40
+                failed=$((failed + 1))
+        fi
+done
+exit $((failed > 0))
