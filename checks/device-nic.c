@@ -97,3 +97,26 @@ int device_nic_receive(Device *device, unsigned chip, WireArrival *ret, size_t a
         r = check_arrivals(ret, completion.result[1], payloads_max);
         return r < 0 ? r : (int) completion.result[1];
 }
+
+int device_nic_waiting(Device *device, const uint8_t *chips, size_t n, uint64_t *ret, int *ret_errors) {
+        WireCompletion completions[CHIPS];
+        WireCommand commands[CHIPS];
+        int r;
+
+        if (n > CHIPS)
+                return -EINVAL;
+
+        for (size_t i = 0; i < n; i++)
+                commands[i] = (WireCommand) { .type = COMMAND_NIC_RECEIVE, .chip = chips[i] };
+
+        r = device_execute(device, commands, n, completions);
+        if (r < 0 && r != -EREMOTEIO)
+                return r;
+
+        for (size_t i = 0; i < n; i++) {
+                ret[i] = completions[i].result[0];
+                ret_errors[i] = adapter_error(completions[i].status);
+        }
+
+        return 0;
+}

@@ -26,3 +26,6 @@ int device_nic_send(Device *device, const uint8_t *chips, size_t n, const WireNi
  */
 int device_nic_receive(Device *device, unsigned chip, WireArrival *ret, size_t arrivals_max, unsigned payload_every,
                        uint8_t *payloads, size_t payloads_max, uint64_t *ret_left);
+
+/* How many packets wait at each adapter, without taking one. */
+int device_nic_waiting(Device *device, const uint8_t *chips, size_t n, uint64_t *ret, int *ret_errors);

@@ -181,6 +181,7 @@ int control_run(Hall *hall, uint32_t verb, const char *text, FILE *out) {
         case CONTROL_FAULTS:
                 return control_list(hall, strcmp(text, "json") == 0, out);
         default:
+                fprintf(out, "no request has the number %" PRIu32, verb);
                 return -EPROTO;
         }
 }

@@ -127,7 +127,7 @@ static void test_no_acknowledged_record_is_lost_when_the_writer_is_killed(void *
         unsigned seed = (unsigned) time(NULL);
         uint64_t size = 0;
 
-        print_message("seed %u\n", seed);
+        print_message("# seed %u\n", seed);
         for (unsigned i = 0; i < KILLS; i++) {
                 uint64_t acknowledged = 0, n = 0;
                 int fds[2], status;
@@ -249,12 +249,12 @@ static void test_a_full_file_system_is_survived(void **state) {
         RecordLog *log;
 
         if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
-                print_message("cannot mount a small file system here\n");
+                print_message("# cannot mount a small file system here\n");
                 skip();
         }
         (void) snprintf(folder, sizeof(folder), "%s", place.folder);
         if (mount("tmpfs", folder, "tmpfs", 0, "size=1m") < 0) {
-                print_message("cannot mount a small file system here\n");
+                print_message("# cannot mount a small file system here\n");
                 skip();
         }
         (void) snprintf(key, sizeof(key), "%s", place.key);

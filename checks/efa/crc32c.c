@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/efa/crc32c.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define CASTAGNOLI UINT32_C(0x82f63b78) /* reflected */
+
+/* slices[k][b]: what byte b does to the remainder k bytes later, so that eight bytes go in one step. */
+static uint32_t slices[8][256];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_slices(void) {
+        for (uint32_t b = 0; b < 256; b++) {
+                uint32_t r = b;
+
+                for (unsigned i = 0; i < 8; i++)
+                        r = (r >> 1) ^ (CASTAGNOLI & (0u - (r & 1)));
+                slices[0][b] = r;
+        }
+        for (uint32_t b = 0; b < 256; b++)
+                for (unsigned k = 1; k < 8; k++)
+                        slices[k][b] = slices[k - 1][b] >> 8 ^ slices[0][slices[k - 1][b] & 0xff];
+}
+
+uint32_t crc32c_plain(const void *bytes, size_t n) {
+        const uint8_t *p = bytes;
+        uint32_t crc = ~UINT32_C(0);
+
+        (void) pthread_once(&once, make_slices);
+        for (; n >= 8; n -= 8, p += 8) {
+                uint32_t low, high;
+
+                memcpy(&low, p, sizeof(low));
+                memcpy(&high, p + 4, sizeof(high));
+                low ^= crc;
+                crc = slices[7][low & 0xff] ^ slices[6][low >> 8 & 0xff] ^ slices[5][low >> 16 & 0xff] ^
+                      slices[4][low >> 24] ^ slices[3][high & 0xff] ^ slices[2][high >> 8 & 0xff] ^
+                      slices[1][high >> 16 & 0xff] ^ slices[0][high >> 24];
+        }
+        for (; n > 0; n--)
+                crc = crc >> 8 ^ slices[0][(crc ^ *p++) & 0xff];
+
+        return ~crc;
+}
+
+#ifdef __x86_64__
+__attribute__((target("sse4.2"))) static uint32_t crc32c_instruction(const uint8_t *p, size_t n) {
+        uint64_t crc = ~UINT32_C(0);
+
+        for (; n >= 8; n -= 8, p += 8) {
+                uint64_t word;
+
+                memcpy(&word, p, sizeof(word));
+                crc = __builtin_ia32_crc32di(crc, word);
+        }
+        for (; n > 0; n--)
+                crc = __builtin_ia32_crc32qi((uint32_t) crc, *p++);
+
+        return ~(uint32_t) crc;
+}
+#endif
+
+uint32_t crc32c(const void *bytes, size_t n) {
+#ifdef __x86_64__
+        if (__builtin_cpu_supports("sse4.2"))
+                return crc32c_instruction(bytes, n);
+#endif
+        return crc32c_plain(bytes, n);
+}
+
+static uint64_t next_word(uint64_t *counter) {
+        uint64_t z = *counter + UINT64_C(0x9e3779b97f4a7c15);
+
+        *counter += 1; /* of i / 8, not of the generator */
+        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+        return z ^ (z >> 31);
+}
+
+/* Whole words: up to 7 bytes beyond N_BYTES are written too. */
+static void fill_words(uint64_t seed, uint32_t flow, uint32_t sequence, uint32_t n_bytes, uint8_t *ret) {
+        uint64_t key = seed ^ ((uint64_t) flow << 32 ^ sequence), counter;
+
+        counter = next_word(&key);
+        for (uint32_t i = 0; i < n_bytes; i += 8) {
+                uint64_t word = next_word(&counter);
+
+                memcpy(ret + i, &word, sizeof(word));
+        }
+}
+
+void expected_payload(uint64_t seed, uint32_t flow, uint32_t sequence, uint32_t n_bytes, uint8_t *ret) {
+        uint8_t tail[8];
+        uint32_t whole = n_bytes & ~UINT32_C(7);
+        uint64_t key = seed ^ ((uint64_t) flow << 32 ^ sequence), counter;
+
+        fill_words(seed, flow, sequence, whole, ret);
+        counter = next_word(&key) + whole / 8;
+        memcpy(tail, &(uint64_t) { next_word(&counter) }, sizeof(tail));
+        memcpy(ret + whole, tail, n_bytes - whole);
+}
+
+uint32_t expected_crc(uint64_t seed, uint32_t flow, uint32_t sequence, uint32_t n_bytes, uint8_t *scratch) {
+        fill_words(seed, flow, sequence, n_bytes, scratch);
+        return crc32c(scratch, n_bytes);
+}

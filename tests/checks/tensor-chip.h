@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A chip of nothing but eight tensor engines behind a device, and a step that keeps what a check finds: for
+ * the tests and the benchmark of systolic and sparsity. No process, no socket.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "checks/check.h"
+#include "checks/device.h"
+#include "checks/step.h"
+#include "sim/model.h"
+
+#define TENSOR_FAULTS_MAX   160u
+#define TENSOR_FINDINGS_MAX 300u
+
+typedef struct TensorParameters { /* as the kinds of the model have them */
+        uint64_t bit, value, row, column, position;
+        int mode;
+} TensorParameters;
+
+typedef struct TensorFinding {
+        char code[32];
+        char where[LOCATION_STRING_MAX];
+        char message[256];
+} TensorFinding;
+
+typedef struct TensorChip {
+        void *states[CORES];
+        uint64_t numbers[CORES];
+        uint8_t *window;
+        size_t window_bytes;
+        Device *device;
+        Fault faults[TENSOR_FAULTS_MAX];
+        TensorParameters parameters[TENSOR_FAULTS_MAX];
+        size_t n_faults;
+        /* tampering */
+        uint64_t n_commands;
+        uint64_t fail_at; /* this command (from 1) completes with fail_status */
+        uint32_t fail_status;
+        uint64_t silent_from; /* from this command on nothing is written, but success is said */
+        uint64_t break_at;    /* the batch with this command ends in break_error */
+        int break_error;
+        double model_sec; /* CPU spent in the model, where wanted */
+        bool measure;
+} TensorChip;
+
+void tensor_chip_init(TensorChip *chip);
+void tensor_chip_done(TensorChip *chip);
+
+/* WHERE without the chip: "core5/pe17.93". */
+void tensor_chip_inject(TensorChip *chip, const char *kind, const char *where, TensorParameters parameters,
+                        double probability);
+void tensor_chip_heal(TensorChip *chip);
+
+typedef struct TensorOutcome {
+        int error;
+        Verdict verdict;
+        TensorFinding findings[TENSOR_FINDINGS_MAX];
+        size_t n_findings;
+        size_t n_beyond; /* measurements beyond their limit */
+} TensorOutcome;
+
+void tensor_chip_run(TensorChip *chip, const Check *check, const void *parameters, TensorOutcome *ret);

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "checks/efa/efa.h"
+#include "tests/checks/rehearsal.h"
+
+#define SINGLE "scenario: test\nseed: 21\ntopology: {servers: 1}\n"
+
+static void expect_pass(Step *step) {
+        Verdict verdict = _VERDICT_INVALID;
+
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        rehearsal_print(step);
+        assert_int_equal(verdict, VERDICT_PASSED);
+        assert_int_equal(step->n_said, 0);
+}
+
+static void test_healthy_adapters_pass_again_and_again(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "efa", "trn-0");
+
+        for (unsigned i = 0; i < 3; i++) {
+                expect_pass(step);
+                for (unsigned c = 0; c < CHIPS; c++)
+                        assert_int_equal(step->parts[c], VERDICT_PASSED);
+        }
+}
+
+static void test_packets_come_out_of_order_and_that_is_measured(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "efa", "trn-0");
+
+        expect_pass(step);
+        assert_true(step->reorder > 0 && step->reorder < 16);
+}
+
+static void test_any_set_of_two_or_more_chips_can_be_judged(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "efa", "trn-0");
+        static const uint16_t sets[] = { 0x0003, 0x8001, 0x0111, 0x00f0, 0x7ffe, 0x1234 };
+
+        for (size_t i = 0; i < ELEMENTS(sets); i++) {
+                step->servers[0].included = sets[i];
+                expect_pass(step);
+                for (unsigned c = 0; c < CHIPS; c++)
+                        assert_int_equal(step->parts[c], sets[i] >> c & 1 ? VERDICT_PASSED : _VERDICT_INVALID);
+        }
+}
+
+static void test_one_adapter_alone_is_skipped(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "efa", "trn-0");
+        Verdict verdict = _VERDICT_INVALID;
+
+        step->servers[0].included = 0x0010;
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        assert_int_equal(verdict, VERDICT_SKIPPED);
+        assert_int_equal(step->skip, REASON_NOT_REQUESTED);
+}
+
+typedef struct FaultCase {
+        const char *fault;
+        const char *findings[3][2];
+} FaultCase;
+
+static const FaultCase fault_cases[] = {
+        { "{at: trn-0/chip9/nic9, kind: packet-loss, rate: 0.5}", { { "efa-loss", "trn-0/chip9/nic9" } } },
+        { "{at: trn-0/chip9/nic9, kind: packet-loss, rate: 0.05, direction: send}", { { "efa-loss", "trn-0/chip9/nic9" } } },
+        { "{at: trn-0/chip9/nic9, kind: packet-loss, rate: 0.05, direction: receive}", { { "efa-loss", "trn-0/chip9/nic9" } } },
+        { "{at: trn-0/chip0/nic0, kind: packet-loss, rate: 0.003}", { { "efa-loss", "trn-0/chip0/nic0" } } },
+        { "{at: trn-0/chip15/nic15, kind: packet-corruption, rate: 0.02}", { { "efa-corruption", "trn-0/chip15/nic15" } } },
+        { "{at: trn-0/chip15/nic15, kind: packet-corruption, rate: 1}", { { "efa-corruption", "trn-0/chip15/nic15" } } },
+        { "{at: trn-0/chip4/nic4, kind: packet-misdelivery, rate: 0.1}", { { "efa-misdelivery", "trn-0/chip4/nic4" } } },
+        { "{at: trn-0/chip4/nic4, kind: packet-duplicate, rate: 0.1}", { { "efa-misdelivery", "trn-0/chip4/nic4" } } },
+        { "{at: trn-0/chip7/nic7, kind: unresponsive}", { { "efa-unresponsive", "trn-0/chip7/nic7" } } },
+        { "{at: trn-0/chip7/nic7, kind: nic-counter-stuck}", { { "efa-counter", "trn-0/chip7/nic7" } } },
+        { "{at: trn-0/chip2/nic2, kind: packet-loss, rate: 0.2}, {at: trn-0/chip3/nic3, kind: packet-corruption, rate: 0.2}",
+          { { "efa-loss", "trn-0/chip2/nic2" }, { "efa-corruption", "trn-0/chip3/nic3" } } },
+        { "{at: trn-0/chip2/nic2, kind: packet-loss, rate: 0.2}, {at: trn-0/chip3/nic3, kind: packet-loss, rate: 0.2}",
+          { { "efa-loss", "trn-0/chip2/nic2" }, { "efa-loss", "trn-0/chip3/nic3" } } },
+        { "{at: trn-0/chip2/nic2, kind: unresponsive}, {at: trn-0/chip3/nic3, kind: unresponsive}",
+          { { "efa-unresponsive", "trn-0/chip2/nic2" }, { "efa-unresponsive", "trn-0/chip3/nic3" } } },
+};
+
+static void test_each_fault_is_found_at_its_adapter_and_nowhere_else(void **state) {
+        for (size_t i = 0; i < ELEMENTS(fault_cases); i++) {
+                const FaultCase *one = &fault_cases[i];
+                Verdict verdict = _VERDICT_INVALID;
+                char text[512];
+                size_t n = 0;
+
+                (void) snprintf(text, sizeof(text), SINGLE "faults: [%s]\n", one->fault);
+                _cleanup_rehearsal_ Step *step = rehearsal_new(text, "efa", "trn-0");
+
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                for (; n < ELEMENTS(one->findings) && one->findings[n][0]; n++)
+                        if (!rehearsal_said(step, one->findings[n][0], one->findings[n][1])) {
+                                rehearsal_print(step);
+                                fail_msg("%s: %s at %s is missing", one->fault, one->findings[n][0], one->findings[n][1]);
+                        }
+                if (step->n_said != n) {
+                        rehearsal_print(step);
+                        fail_msg("%s: too many findings", one->fault);
+                }
+                assert_int_equal(verdict, VERDICT_FAILED);
+        }
+}
+
+/* Seeds decide which packets are hit; the one flow that is hit first must not decide who is blamed. */
+static void test_a_rare_loss_is_laid_to_the_right_adapter(void **state) {
+        unsigned n_found = 0, n_right = 0;
+
+        for (unsigned seed = 0; seed < 100; seed++) {
+                Verdict verdict = _VERDICT_INVALID;
+                char text[512], at[64];
+                unsigned chip = seed % CHIPS;
+
+                (void) snprintf(text, sizeof(text), "scenario: test\nseed: %u\ntopology: {servers: 1}\n"
+                                "faults: [{at: trn-0/chip%u/nic%u, kind: packet-loss, rate: 0.002}]\n", seed, chip, chip);
+                _cleanup_rehearsal_ Step *step = rehearsal_new(text, "efa", "trn-0");
+
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                (void) snprintf(at, sizeof(at), "trn-0/chip%u/nic%u", chip, chip);
+                if (verdict == VERDICT_FAILED) {
+                        n_found++;
+                        n_right += step->n_said == 1 && rehearsal_said(step, "efa-loss", at);
+                }
+        }
+
+        /* 1056 packets touch an adapter: 1 - 0.998^1056 = 88 % */
+        assert_in_range(n_found, 78, 97);
+        assert_true(n_right >= n_found - 1);
+}
+
+static void test_a_chip_that_hangs_costs_only_itself(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE "faults: [{at: trn-0/chip6, kind: hang}]\n", "efa", "trn-0");
+
+        expect_pass(step);
+        for (unsigned c = 0; c < CHIPS; c++)
+                assert_int_equal(step->parts[c], c == 6 ? VERDICT_ERROR : VERDICT_PASSED);
+}
+
+static void test_no_failing_batch_becomes_a_pass(void **state) {
+        static const int errors[] = { -EIO, -ENODEV, -EPROTO, -ETIMEDOUT };
+
+        for (size_t e = 0; e < ELEMENTS(errors); e++)
+                for (unsigned n = 1;; n++) {
+                        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "efa", "trn-0");
+                        Verdict verdict = _VERDICT_INVALID;
+                        int r;
+
+                        step->fail_at = n;
+                        step->failure = errors[e];
+                        r = rehearsal_run(step, &verdict);
+                        if (step->n_batches < n)
+                                break;
+                        assert_int_equal(r, errors[e]);
+                }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_healthy_adapters_pass_again_and_again),
+                cmocka_unit_test(test_packets_come_out_of_order_and_that_is_measured),
+                cmocka_unit_test(test_any_set_of_two_or_more_chips_can_be_judged),
+                cmocka_unit_test(test_one_adapter_alone_is_skipped),
+                cmocka_unit_test(test_each_fault_is_found_at_its_adapter_and_nowhere_else),
+                cmocka_unit_test(test_a_rare_loss_is_laid_to_the_right_adapter),
+                cmocka_unit_test(test_a_chip_that_hangs_costs_only_itself),
+                cmocka_unit_test(test_no_failing_batch_becomes_a_pass),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

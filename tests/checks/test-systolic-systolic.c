@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/checks/tensor-chip.h"
+
+extern const Check check_systolic;
+
+static TensorOutcome outcome;
+
+static void run(TensorChip *chip) {
+        tensor_chip_run(chip, &check_systolic, NULL, &outcome);
+}
+
+static void assert_finding(size_t i, const char *code, const char *where, const char *says) {
+        char full[LOCATION_STRING_MAX];
+
+        (void) snprintf(full, sizeof(full), "us0-0/chip0/%s", where);
+        assert_true(i < outcome.n_findings);
+        assert_string_equal(outcome.findings[i].code, code);
+        assert_string_equal(outcome.findings[i].where, full);
+        if (!strstr(outcome.findings[i].message, says))
+                fail_msg("\"%s\" does not say \"%s\"", outcome.findings[i].message, says);
+}
+
+static void assert_failed_with(size_t n_findings) {
+        assert_int_equal(outcome.error, 0);
+        assert_int_equal(outcome.verdict, VERDICT_FAILED);
+        assert_int_equal(outcome.n_findings, n_findings);
+        assert_true(outcome.n_beyond > 0);
+}
+
+static void test_a_healthy_chip_passes(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        for (unsigned i = 0; i < 3; i++) {
+                run(&chip);
+                assert_int_equal(outcome.error, 0);
+                assert_int_equal(outcome.verdict, VERDICT_PASSED);
+                assert_int_equal(outcome.n_findings, 0);
+                assert_int_equal(outcome.n_beyond, 0);
+        }
+        tensor_chip_done(&chip);
+}
+
+static void test_each_register_is_named_with_its_bit(void **state) {
+        static const struct {
+                const char *kind, *where;
+                unsigned bit, value;
+                const char *says;
+        } cases[] = {
+                {"weight-stuck",      "core0/pe0.0",     3,  1, "weight bit 3 stuck at 1"     },
+                { "weight-stuck",     "core7/pe127.127", 14, 1, "weight bit 14 stuck at 1"    },
+                { "activation-stuck", "core3/pe64.10",   9,  0, "activation bit 9 stuck at 0" },
+                { "activation-stuck", "core3/pe1.0",     14, 1, "activation bit 14 stuck at 1"},
+                { "product-stuck",    "core5/pe17.93",   9,  1, "product bit 9 stuck at 1"    },
+                { "product-stuck",    "core5/pe17.93",   2,  0, "product bit 2 stuck at 0"    },
+                { "psum-stuck",       "core1/pe126.5",   31, 1, "psum bit 31 stuck at 1"      },
+                { "psum-stuck",       "core1/pe0.127",   30, 1, "bit 30 stuck at 1"           },
+                { "psum-stuck",       "core2/pe90.64",   0,  0, "psum bit 0 stuck at 0"       },
+        };
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                tensor_chip_inject(&chip, cases[i].kind, cases[i].where,
+                                   (TensorParameters){ .bit = cases[i].bit, .value = cases[i].value }, 1);
+                run(&chip);
+                assert_failed_with(1);
+                assert_finding(0, "systolic-pe", cases[i].where, cases[i].says);
+                tensor_chip_heal(&chip);
+        }
+        run(&chip);
+        assert_int_equal(outcome.verdict, VERDICT_PASSED);
+        tensor_chip_done(&chip);
+}
+
+static void test_several_elements_of_a_core_are_told_apart(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        tensor_chip_inject(&chip, "activation-stuck", "core4/pe30.20",
+                           (TensorParameters){ .bit = 5, .value = 1 }, 1);
+        tensor_chip_inject(&chip, "product-stuck", "core4/pe99.3",
+                           (TensorParameters){ .bit = 20, .value = 0 }, 1);
+        tensor_chip_inject(&chip, "weight-stuck", "core4/pe7.50", (TensorParameters){ .bit = 2, .value = 1 },
+                           1);
+        tensor_chip_inject(&chip, "activation-stuck", "core4/pe31.100",
+                           (TensorParameters){ .bit = 15, .value = 1 }, 1);
+        tensor_chip_inject(&chip, "psum-stuck", "core6/pe12.127",
+                           (TensorParameters){ .bit = 23, .value = 1 }, 1);
+        run(&chip);
+        assert_failed_with(5);
+        assert_finding(0, "systolic-pe", "core4/pe99.3", "product bit 20 stuck at 0");
+        assert_finding(1, "systolic-pe", "core4/pe30.20", "activation bit 5 stuck at 1");
+        assert_finding(2, "systolic-pe", "core4/pe7.50", "weight bit 2 stuck at 1");
+        assert_finding(3, "systolic-pe", "core4/pe31.100", "activation bit 15 stuck at 1");
+        assert_finding(4, "systolic-pe", "core6/pe12.127", "psum bit 23 stuck at 1");
+        tensor_chip_done(&chip);
+}
+
+static void test_a_dead_row_and_a_dead_column_are_such(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        tensor_chip_inject(&chip, "pe-row-dead", "core2", (TensorParameters){ .row = 77 }, 1);
+        tensor_chip_inject(&chip, "pe-column-dead", "core3", (TensorParameters){ .column = 12 }, 1);
+        run(&chip);
+        assert_failed_with(2);
+        assert_finding(0, "systolic-row", "core2", "row 77");
+        assert_finding(1, "systolic-column", "core3", "column 12");
+        tensor_chip_done(&chip);
+}
+
+static void test_several_bits_of_one_element_stay_one_element(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        tensor_chip_inject(&chip, "weight-stuck", "core2/pe5.6", (TensorParameters){ .bit = 2, .value = 1 },
+                           1);
+        tensor_chip_inject(&chip, "weight-stuck", "core2/pe5.6", (TensorParameters){ .bit = 9, .value = 0 },
+                           1);
+        run(&chip);
+        assert_failed_with(1);
+        assert_finding(0, "systolic-pe", "core2/pe5.6", "several bits");
+        tensor_chip_done(&chip);
+}
+
+static void test_what_nothing_explains_is_bounded(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        tensor_chip_inject(&chip, "weight-stuck", "core2/pe5.6", (TensorParameters){ .bit = 2, .value = 1 },
+                           1);
+        tensor_chip_inject(&chip, "weight-stuck", "core2/pe50.6", (TensorParameters){ .bit = 9, .value = 0 },
+                           1);
+        tensor_chip_inject(&chip, "weight-stuck", "core2/pe60.8", (TensorParameters){ .bit = 9, .value = 0 },
+                           1);
+        tensor_chip_inject(&chip, "weight-stuck", "core2/pe9.8", (TensorParameters){ .bit = 9, .value = 0 },
+                           1);
+        run(&chip);
+        assert_failed_with(1);
+        assert_finding(0, "systolic-array", "core2", "rows 5 to 60, columns 6 to 8");
+        tensor_chip_done(&chip);
+}
+
+static void test_an_intermittent_bit_is_found_and_placed(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        tensor_chip_inject(&chip, "psum-stuck", "core5/pe40.41", (TensorParameters){ .bit = 25, .value = 1 },
+                           0.5);
+        run(&chip);
+        assert_failed_with(1);
+        assert_finding(0, "systolic-pe", "core5/pe40.41", "psum bit 25");
+        tensor_chip_heal(&chip);
+        tensor_chip_inject(&chip, "activation-stuck", "core5/pe40.41",
+                           (TensorParameters){ .bit = 7, .value = 0 }, 0.5);
+        run(&chip);
+        assert_failed_with(1);
+        assert_finding(0, "systolic-pe", "core5/pe40.41", "activation bit 7");
+        tensor_chip_done(&chip);
+}
+
+static void test_a_core_that_writes_nothing_does_not_pass(void **state) {
+        TensorChip chip;
+
+        for (uint64_t from = 1; from < 145; from += 13) {
+                tensor_chip_init(&chip);
+                run(&chip); /* leaves golden answers in the window */
+                assert_int_equal(outcome.verdict, VERDICT_PASSED);
+                chip.silent_from = chip.n_commands + from;
+                run(&chip);
+                assert_false(outcome.error == 0 && outcome.verdict == VERDICT_PASSED &&
+                             chip.n_commands >= chip.silent_from + 16);
+                tensor_chip_done(&chip);
+        }
+}
+
+static void test_no_error_of_the_port_becomes_a_pass(void **state) {
+        static const int errors[] = { -EIO, -ETIMEDOUT, -ENODEV, -EPROTO };
+        TensorChip chip;
+
+        for (uint64_t at = 1;; at += 3) {
+                bool reached;
+
+                tensor_chip_init(&chip);
+                chip.fail_at = at;
+                chip.fail_status = at % 2 ? STATUS_NRT_HW_ERROR : STATUS_NRT_UNSUPPORTED;
+                run(&chip);
+                reached = chip.n_commands >= at;
+                assert_true(reached ? outcome.error < 0 : outcome.verdict == VERDICT_PASSED);
+                tensor_chip_done(&chip);
+
+                tensor_chip_init(&chip);
+                chip.break_at = at;
+                chip.break_error = errors[at % ELEMENTS(errors)];
+                run(&chip);
+                assert_true(reached ? outcome.error < 0 : outcome.verdict == VERDICT_PASSED);
+                tensor_chip_done(&chip);
+                if (!reached)
+                        break;
+        }
+}
+
+static void test_random_faults_are_all_found_and_placed(void **state) {
+        static const char *const kinds[] = { "weight-stuck", "activation-stuck", "product-stuck",
+                                             "psum-stuck" };
+        static const unsigned bits[] = { 16, 16, 32, 32 };
+        TensorChip chip;
+        char where[64];
+
+        srandom(4711);
+        tensor_chip_init(&chip);
+        for (unsigned i = 0; i < 300; i++) {
+                unsigned kind = (unsigned) random() % 4;
+
+                (void) snprintf(where, sizeof(where), "core%u/pe%u.%u", (unsigned) random() % 8,
+                                (unsigned) random() % 128, (unsigned) random() % 128);
+                tensor_chip_inject(&chip, kinds[kind], where,
+                                   (TensorParameters){ .bit = (unsigned) random() % bits[kind],
+                                                       .value = (unsigned) random() % 2 },
+                                   1);
+                run(&chip);
+                if (outcome.n_findings != 1)
+                        fail_msg("%s %s bit %u value %u: %zu findings", kinds[kind], where,
+                                 (unsigned) chip.parameters[0].bit, (unsigned) chip.parameters[0].value,
+                                 outcome.n_findings);
+                assert_failed_with(1);
+                assert_finding(0, "systolic-pe", where, "bit");
+                tensor_chip_heal(&chip);
+        }
+        tensor_chip_done(&chip);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_healthy_chip_passes),
+                cmocka_unit_test(test_each_register_is_named_with_its_bit),
+                cmocka_unit_test(test_several_elements_of_a_core_are_told_apart),
+                cmocka_unit_test(test_a_dead_row_and_a_dead_column_are_such),
+                cmocka_unit_test(test_several_bits_of_one_element_stay_one_element),
+                cmocka_unit_test(test_what_nothing_explains_is_bounded),
+                cmocka_unit_test(test_an_intermittent_bit_is_found_and_placed),
+                cmocka_unit_test(test_a_core_that_writes_nothing_does_not_pass),
+                cmocka_unit_test(test_no_error_of_the_port_becomes_a_pass),
+                cmocka_unit_test(test_random_faults_are_all_found_and_placed),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* export-records FOLDER: signs a server's scan and leaves there records.intoto.jsonl and record.key.pub. */
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "tests/record/place.h"
+#include "tests/record/server.h"
+
+int main(int argc, char *argv[]) {
+        RecordOutcome outcome;
+        RecordLog *log;
+        Server server;
+        Place place;
+        char path[256];
+        int fd, r;
+
+        if (argc != 2)
+                return 64;
+        (void) snprintf(place.key, sizeof(place.key), "%.80s/record.key", argv[1]);
+        (void) snprintf(place.log, sizeof(place.log), "%.80s/records.db", argv[1]);
+        server_init(&server);
+        if (record_key_generate(place.key) < 0 || place_open(&place, &log, NULL) < 0)
+                return 1;
+        if (record_log_start(log, &server.scan.run, &server.scan.server, 1) < 0 || record_log_scan(log, &server.scan, 2) < 0)
+                return 1;
+        for (unsigned i = 0; i < 2; i++) {
+                place_wait(log, &outcome);
+                if (outcome.error < 0)
+                        return 1;
+                record_outcome_done(&outcome);
+        }
+        (void) snprintf(path, sizeof(path), "%.80s/records.intoto.jsonl", argv[1]);
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        r = fd < 0 ? -errno : record_log_export(log, 0, UINT64_MAX, fd);
+        (void) record_log_free(log);
+        return r == SERVER_CHIPS + 2 ? 0 : 1;
+}
