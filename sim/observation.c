@@ -118,36 +118,57 @@ static int on_event(const Event *event, void *userdata) {
         return 0;
 }
 
-static int read_all(FILE *file, StreamReader *reader) {
-        char bytes[16384];
-        size_t n;
+/* Every stream begins with this; a server of its own in a scan of several has one of its own. */
+#define FIRST_LINE "{\"sequenceNumber\":0,"
+
+/* Ends what was being read, so that a stream cut off before the next one is not taken for whole. */
+static int end_stream(StreamReader **reader, FILE *out) {
+        int r = *reader ? stream_reader_end(*reader) : 0;
+
+        if (r < 0)
+                fprintf(out, "the stream cannot be read: %s\n", stream_reader_error(*reader));
+        *reader = stream_reader_free(*reader);
+        return r;
+}
+
+/* LINE may be part of one where that is longer than any may be: the reader refuses it. */
+static int read_line(Observation *observation, StreamReader **reader, const char *line, FILE *out) {
         int r;
 
-        while ((n = fread(bytes, 1, sizeof(bytes), file)) > 0) {
-                r = stream_reader_feed(reader, bytes, n);
+        if (!*reader || strncmp(line, FIRST_LINE, strlen(FIRST_LINE)) == 0) {
+                r = end_stream(reader, out);
+                if (r >= 0)
+                        r = stream_reader_new(true, 0, on_event, observation, reader);
                 if (r < 0)
                         return r;
         }
-        return ferror(file) ? -EIO : stream_reader_end(reader);
+        r = stream_reader_feed(*reader, line, strlen(line));
+        if (r < 0) {
+                const char *why = stream_reader_error(*reader);
+
+                fprintf(out, "the stream cannot be read: %s\n", why && why[0] != '\0' ? why : strerror(-r));
+        }
+        return r;
 }
 
 int observation_read(FILE *file, Observation **ret, FILE *out) {
         _cleanup_(observation_freep) Observation *observation = calloc(1, sizeof(*observation));
         _cleanup_(stream_reader_freep) StreamReader *reader = NULL;
-        int r;
+        char line[STREAM_LINE_MAX + 2];
+        int r = 0;
 
         if (!observation)
                 return -ENOMEM;
-        r = stream_reader_new(true, 0, on_event, observation, &reader);
+        while (r >= 0 && fgets(line, sizeof(line), file))
+                r = read_line(observation, &reader, line, out);
+        if (r >= 0 && ferror(file)) {
+                fprintf(out, "the stream cannot be read: %s\n", strerror(EIO));
+                r = -EIO;
+        }
+        if (r >= 0)
+                r = end_stream(&reader, out);
         if (r < 0)
                 return r;
-        r = read_all(file, reader);
-        if (r < 0) {
-                const char *why = stream_reader_error(reader);
-
-                fprintf(out, "the stream cannot be read: %s\n", why && why[0] != '\0' ? why : strerror(-r));
-                return r;
-        }
 
         *ret = TAKE_PTR(observation);
         return 0;

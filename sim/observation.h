@@ -36,7 +36,8 @@ typedef struct Observation {
         bool broken; /* the worker itself could not go on */
 } Observation;
 
-/* Reads FILE to its end. -EPROTO where it is no whole stream of a worker, which is said on OUT. */
+/* Reads FILE to its end: the stream of a worker, or those of several one after the other. -EPROTO where one of them is not
+ * whole, which is said on OUT. */
 int observation_read(FILE *file, Observation **ret, FILE *out);
 Observation *observation_free(Observation *observation);
 DEFINE_CLEANUP(Observation *, observation_free);
