@@ -23,7 +23,8 @@ static void blank_control_bytes(char *text) {
                         *at = at[1] = '?'; /* U+0080 … U+009F */
 }
 
-static int refuse_at(Yaml *yaml, size_t line, size_t column, const char *format, va_list arguments) {
+static int __attribute__((format(printf, 4, 0)))
+refuse_at(Yaml *yaml, size_t line, size_t column, const char *format, va_list arguments) {
         int n;
 
         if (yaml->error[0] != '\0')
