@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "daemon/record/base64.h"
+#include "daemon/record/envelope.h"
+
+/* The vector of the DSSE specification, hashed with sha256sum. */
+static void test_the_pae_is_that_of_the_specification(void **state) {
+        char hex[DIGEST_HEX];
+        uint8_t digest[DIGEST_BYTES];
+        Printer pae = {};
+
+        pae_print(&pae, "http://example.com/HelloWorld", "hello world", 11);
+        assert_int_equal(pae.n, 54);
+        assert_memory_equal(pae.text, "DSSEv1 29 http://example.com/HelloWorld 11 hello world", 54);
+        assert_int_equal(digest_sha256(pae.text, pae.n, digest), 0);
+        assert_string_equal(digest_to_hex(digest, hex), "217751fac2c4f14edb2c9297fbc34abcb016ba88e74757e875ec4ac16fb6b6a1");
+        printer_done(&pae);
+}
+
+static void test_lengths_are_those_of_bytes(void **state) {
+        Printer pae = {};
+
+        pae_print(&pae, RECORD_PAYLOAD_TYPE, "grün\0", 6);
+        assert_int_equal(pae.n, 7 + 3 + 28 + 1 + 2 + 6);
+        assert_memory_equal(pae.text, "DSSEv1 28 application/vnd.in-toto+json 6 grün\0", pae.n);
+        printer_done(&pae);
+
+        pae_print(&pae, RECORD_PAYLOAD_TYPE, "", 0);
+        assert_memory_equal(pae.text, "DSSEv1 28 application/vnd.in-toto+json 0 ", pae.n);
+        printer_done(&pae);
+}
+
+static int parse(const char *text, Envelope *ret) {
+        const char *wrong = NULL;
+        int r = envelope_parse(text, strlen(text), ret, &wrong);
+
+        if (r < 0) {
+                assert_int_equal(r, -EBADMSG);
+                assert_non_null(wrong);
+        }
+        return r;
+}
+
+static void test_an_envelope_comes_back_as_the_bytes_that_are_verified(void **state) {
+        Envelope envelope;
+
+        assert_int_equal(parse("{\"payload\":\"aGVsbG8=\",\"payloadType\":\"application/vnd.in-toto+json\",\"more\":{},"
+                               "\"signatures\":[{\"sig\":\"QUJD\",\"keyid\":\"SHA256:x\"}]}", &envelope), 0);
+        assert_memory_equal(envelope.pae, "DSSEv1 28 application/vnd.in-toto+json 5 hello", envelope.n_pae);
+        assert_int_equal(envelope.payload_offset, envelope.n_pae - 5);
+        assert_string_equal(envelope.key_id, "SHA256:x");
+        assert_int_equal(envelope.n_signature, 3);
+        assert_memory_equal(envelope.signature, "ABC", 3);
+        envelope_done(&envelope);
+}
+
+static void test_a_signature_or_key_id_of_any_length_stays_within_its_room(void **state) {
+        char text[1024], sig[400], key_id[400];
+        Envelope envelope;
+
+        for (size_t n = 0; n <= 300; n++) {
+                size_t n_sig = BASE64_SIZE(n);
+                int r;
+
+                memset(sig, 'A', n_sig);
+                sig[n_sig] = '\0';
+                if (n % 3 > 0)
+                        sig[n_sig - 1] = '=';
+                if (n % 3 == 1)
+                        sig[n_sig - 2] = '=';
+                memset(key_id, 'k', n);
+                key_id[n] = '\0';
+                (void) snprintf(text, sizeof(text), "{\"payload\":\"\",\"payloadType\":\"application/vnd.in-toto+json\","
+                                "\"signatures\":[{\"sig\":\"%s\",\"keyid\":\"%s\"}]}", sig, key_id);
+                r = parse(text, &envelope);
+                assert_int_equal(r, n >= 1 && n <= 126 ? 0 : -EBADMSG);
+                if (r < 0)
+                        continue;
+                assert_int_equal(envelope.n_signature, n);
+                assert_int_equal(strlen(envelope.key_id), n < KEY_ID_MAX ? n : 0);
+                envelope_done(&envelope);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_the_pae_is_that_of_the_specification),
+                cmocka_unit_test(test_lengths_are_those_of_bytes),
+                cmocka_unit_test(test_an_envelope_comes_back_as_the_bytes_that_are_verified),
+                cmocka_unit_test(test_a_signature_or_key_id_of_any_length_stays_within_its_room),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

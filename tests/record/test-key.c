@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "daemon/record/envelope.h"
+#include "daemon/record/key.h"
+#include "tests/record/place.h"
+
+/* RFC 8032 section 7.1, test 1; the fingerprint was computed from the public key with sha256sum. */
+static const char rfc_private[] = "-----BEGIN PRIVATE KEY-----\n"
+                                  "MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
+                                  "-----END PRIVATE KEY-----\n";
+static const char rfc_public[] = "-----BEGIN PUBLIC KEY-----\n"
+                                 "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n"
+                                 "-----END PUBLIC KEY-----\n";
+static const char rfc_fingerprint[] = "SHA256:bbXpuKG6zhzdmnxq256TlqzFBzRl2f6OOg722cYNbU8";
+static const uint8_t rfc_signature_of_nothing[] = {
+        0xe5, 0x56, 0x43, 0x00, 0xc3, 0x60, 0xac, 0x72, 0x90, 0x86, 0xe2, 0xcc, 0x80, 0x6e, 0x82, 0x8a,
+        0x84, 0x87, 0x7f, 0x1e, 0xb8, 0xe5, 0xd9, 0x74, 0xd8, 0x73, 0xe0, 0x65, 0x22, 0x49, 0x01, 0x55,
+        0x5f, 0xb8, 0x82, 0x15, 0x90, 0xa3, 0x3b, 0xac, 0xc6, 0x1e, 0x39, 0x70, 0x1c, 0xf9, 0xb4, 0x6b,
+        0xd2, 0x5b, 0xf5, 0xf0, 0x59, 0x5b, 0xbe, 0x24, 0x65, 0x51, 0x41, 0x43, 0x8e, 0x7a, 0x10, 0x0b,
+};
+
+static Place place;
+
+static int setup(void **state) {
+        place_init(&place);
+        return 0;
+}
+
+static int teardown(void **state) {
+        place_done(&place);
+        return 0;
+}
+
+static void write_file(const char *path, const char *text, mode_t mode) {
+        FILE *file = fopen(path, "we");
+
+        assert_non_null(file);
+        assert_true(fputs(text, file) >= 0);
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(chmod(path, mode), 0);
+}
+
+static void test_the_vector_of_the_standard_signs_as_it_says(void **state) {
+        uint8_t signature[KEY_SIGNATURE_BYTES];
+        RecordKey *key;
+        char path[128];
+
+        (void) snprintf(path, sizeof(path), "%s/rfc.key", place.folder);
+        write_file(path, rfc_private, 0600);
+        assert_int_equal(record_key_load(path, &key), 0);
+        assert_string_equal(record_key_id(key), rfc_fingerprint);
+        assert_string_equal(record_key_public_pem(key), rfc_public);
+        assert_int_equal(key_sign(key, "", 0, signature), 0);
+        assert_memory_equal(signature, rfc_signature_of_nothing, sizeof(signature));
+        assert_int_equal(public_key_verify(key_public(key), "", 0, signature, sizeof(signature)), 1);
+        assert_int_equal(public_key_verify(key_public(key), "x", 1, signature, sizeof(signature)), 0);
+        assert_int_equal(public_key_verify(key_public(key), "", 0, signature, sizeof(signature) - 1), 0);
+        signature[63] ^= 0x20;
+        assert_int_equal(public_key_verify(key_public(key), "", 0, signature, sizeof(signature)), 0);
+        (void) record_key_free(key);
+}
+
+static void test_a_key_that_others_may_read_is_refused(void **state) {
+        static const struct {
+                mode_t mode;
+                int result;
+        } cases[] = {
+                { 0600, 0 }, { 0400, 0 }, { 0440, 0 }, { 0640, 0 },
+                { 0644, -EPERM }, { 0604, -EPERM }, { 0660, -EPERM }, { 0602, -EPERM },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                RecordKey *key = NULL;
+
+                assert_int_equal(chmod(place.key, cases[i].mode), 0);
+                assert_int_equal(record_key_load(place.key, &key), cases[i].result);
+                (void) record_key_free(key);
+        }
+        (void) chmod(place.key, 0600);
+}
+
+static void test_what_is_no_ed25519_key_is_refused(void **state) {
+        static const char *const commands[] = {
+                ": >'%s'",
+                "echo nonsense >'%s'",
+                "openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out '%s' 2>/dev/null",
+                "openssl genpkey -algorithm X25519 -out '%s' 2>/dev/null",
+                "openssl genpkey -algorithm ed25519 2>/dev/null | openssl pkey -pubout -out '%s'",
+                "openssl genpkey -algorithm ed25519 -aes-256-cbc -pass pass:secret -out '%s' 2>/dev/null",
+        };
+        RecordKey *key = NULL;
+        char path[128], command[512];
+
+        (void) snprintf(path, sizeof(path), "%s/bad.key", place.folder);
+        assert_int_equal(record_key_load(path, &key), -ENOENT);
+        assert_int_equal(record_key_load(place.folder, &key), -EBADMSG);
+        for (size_t i = 0; i < ELEMENTS(commands); i++) {
+                (void) snprintf(command, sizeof(command), "umask 077; ");
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+                (void) snprintf(command + 11, sizeof(command) - 11, commands[i], path);
+#pragma GCC diagnostic pop
+                assert_int_equal(system(command), 0);
+                assert_int_equal(record_key_load(path, &key), -EBADMSG);
+                assert_int_equal(unlink(path), 0);
+        }
+        assert_null(key);
+}
+
+static void test_a_new_key_is_private_and_never_replaces_another(void **state) {
+        struct stat st, public;
+        RecordKeyring *keyring;
+        char path[128];
+        RecordKey *key;
+
+        assert_int_equal(stat(place.key, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0600);
+        assert_int_equal(record_key_generate(place.key), -EEXIST);
+        (void) snprintf(path, sizeof(path), "%s.pub", place.key);
+        assert_int_equal(stat(path, &public), 0);
+        assert_int_equal(record_key_load(place.key, &key), 0);
+        assert_int_equal(record_keyring_load(path, &keyring), 0);
+        (void) record_keyring_free(keyring);
+        (void) record_key_free(key);
+
+        /* Half a pair is none. */
+        (void) snprintf(path, sizeof(path), "%s/half.pub", place.folder);
+        write_file(path, "taken", 0644);
+        (void) snprintf(path, sizeof(path), "%s/half", place.folder);
+        assert_int_equal(record_key_generate(path), -EEXIST);
+        assert_int_equal(access(path, F_OK), -1);
+        assert_int_equal(record_key_generate("/nonexistent/key"), -ENOENT);
+}
+
+static void test_two_keys_are_two(void **state) {
+        RecordKey *a, *b;
+        char path[128];
+
+        (void) snprintf(path, sizeof(path), "%s/second.key", place.folder);
+        assert_int_equal(record_key_generate(path), 0);
+        assert_int_equal(record_key_load(place.key, &a), 0);
+        assert_int_equal(record_key_load(path, &b), 0);
+        assert_string_not_equal(record_key_id(a), record_key_id(b));
+        (void) record_key_free(a);
+        (void) record_key_free(b);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_the_vector_of_the_standard_signs_as_it_says),
+                cmocka_unit_test(test_a_key_that_others_may_read_is_refused),
+                cmocka_unit_test(test_what_is_no_ed25519_key_is_refused),
+                cmocka_unit_test(test_a_new_key_is_private_and_never_replaces_another),
+                cmocka_unit_test(test_two_keys_are_two),
+        };
+
+        return cmocka_run_group_tests(tests, setup, teardown);
+}
