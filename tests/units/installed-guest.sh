@@ -17,7 +17,7 @@ cp -a /stage/. /
 systemd-sysusers
 systemd-tmpfiles --create /usr/lib/tmpfiles.d/assay.conf
 systemctl daemon-reload
-busctl call org.freedesktop.DBus / org.freedesktop.DBus ReloadConfig >/dev/null
+systemctl try-reload-or-restart dbus
 
 step "units are well-formed"
 for unit in assayd.service assay-run.socket assay-key.service; do

@@ -13,6 +13,7 @@ build=$(cd "$1" && pwd)
 # Installed by this machine's meson into a folder, which becomes the guest's files below.
 [ "$(id -u)" = 0 ] || { echo "skipped: not root" >&2; exit 77; }
 stage=$(mktemp -d)
+chmod 755 "$stage" # the guest copies it onto /
 trap 'rm -rf "$stage"' EXIT
 DESTDIR=$stage meson install -C "$build" --no-rebuild --quiet >/dev/null
 
