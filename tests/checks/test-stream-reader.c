@@ -219,10 +219,433 @@ static void test_bytes_may_come_one_by_one(void **state) {
         assert_true(whole.n > 0);
 }
 
+/* ---- what is refused ---- */
+
+#define STEP(id, artifact) "{\"testStepArtifact\":{\"testStepId\":\"" id "\"," artifact "}}\n"
+#define BEGIN(id)          STEP(id, "\"testStepStart\":{\"name\":\"x\"}")
+#define END(id, status)    STEP(id, "\"testStepEnd\":{\"status\":\"" status "\"}")
+#define OURS(id, name, content)                                                                              \
+        STEP(id, "\"extension\":{\"name\":\"assay-" name "\",\"content\":{" content "}}")
+#define FACTS(verdict)                                                                                       \
+        "\"verdict\":\"" verdict "\",\"required\":true,\"seed\":\"7\",\"device_nsec\":1,\"reproduced\":0,\"runs\":1"
+#define SAID(id, verdict)  OURS(id, "step", FACTS(verdict))
+#define FINDS(id, type, where)                                                                               \
+        STEP(id, "\"diagnosis\":{\"verdict\":\"hbm-cell\",\"type\":\"" type "\"" where "}")
+#define MEASURES(id, rest) STEP(id, "\"measurement\":{\"name\":\"m\",\"value\":3" rest "}")
+#define LIMIT(type, value) ",\"validators\":[{\"type\":\"" type "\",\"value\":" value "}]"
+#define RUN(artifact)      "{\"testRunArtifact\":{" artifact "}}\n"
+#define LOG                RUN("\"log\":{\"severity\":\"INFO\",\"message\":\"x\"}")
+#define VERSION            "{\"schemaVersion\":{\"major\":2,\"minor\":0}}\n"
+#define START                                                                                                \
+        RUN("\"testRunStart\":{\"name\":\"a\",\"version\":\"1\",\"commandLine\":\"x\",\"parameters\":{},"    \
+            "\"dutInfo\":{\"dutInfoId\":\"a\",\"hardwareInfos\":[{\"hardwareInfoId\":\"a/chip3\",\"name\":\"x\"}]}}")
+#define RUN_END(status, result) RUN("\"testRunEnd\":{\"status\":\"" status "\",\"result\":\"" result "\"}")
+
+static const char chip[] = "a/chip3";
+
+typedef struct Refusal {
+        const char *lines;
+        const char *error;
+} Refusal;
+
+/* Numbers the lines where the stream is numbered, feeds them and the end, and returns the error. */
+static void feed(bool numbered, uint64_t first, const char *lines, char error[static 256]) {
+        _cleanup_(stream_reader_freep) StreamReader *reader = NULL;
+        _cleanup_free_ char *copy = strdup(lines);
+        Heard heard = { .refuse = _EVENT_TYPE_MAX };
+        char *rest = copy, *line;
+        int r = 0;
+
+        assert_int_equal(stream_reader_new(numbered, first, on_event, &heard, &reader), 0);
+        while (r >= 0 && (line = strsep(&rest, "\n")) && *line) {
+                _cleanup_free_ char *whole = NULL;
+
+                if (numbered)
+                        whole = stream_number(line, first++);
+                else
+                        whole = strdup(line);
+                r = stream_reader_feed(reader, whole, strlen(whole));
+                if (r >= 0)
+                        r = stream_reader_feed(reader, "\n", 1);
+        }
+
+        if (r >= 0)
+                r = stream_reader_end(reader);
+        assert_true(r == 0 || r == -EPROTO);
+        if (r < 0)
+                assert_int_equal(stream_reader_feed(reader, "x", 1), -EPROTO);
+        (void) snprintf(error, 256, "%s", r < 0 ? stream_reader_error(reader) : "");
+}
+
+static void assert_refused(bool numbered, uint64_t first, const Refusal *cases, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                char error[256];
+
+                feed(numbered, first, cases[i].lines, error);
+                if (strncmp(error, cases[i].error, strlen(cases[i].error)) != 0)
+                        fail_msg("%s\ngot      %s\nexpected %s", cases[i].lines, error, cases[i].error);
+        }
+}
+
+static void test_what_is_no_line_of_the_standard_is_refused(void **state) {
+        static const Refusal cases[] = {
+                { "x\n", "line 1: no JSON object" },
+                { "[]\n", "line 1: 'line' is no object" },
+                { "7\n", "line 1: no JSON object" },
+                { "{}\n", "line 1: 'line' has 0 artifacts, expected one" },
+                { "{\"a\":1}\n", "line 1: 'line' has a member that the standard does not know" },
+                { LOG "{\"testRunArtifact\":{}} {}\n", "line 2: no JSON object" },
+                { "{\"testRunArtifact\":{}}\n", "line 1: 'testRunArtifact' has 0 artifacts, expected one" },
+                { RUN("\"log\":{\"severity\":\"INFO\",\"message\":\"x\"},\"error\":{\"symptom\":\"x\"}"),
+                  "line 1: 'testRunArtifact' has 2 artifacts, expected one" },
+                { RUN("\"log\":{\"severity\":\"LOUD\",\"message\":\"x\"}"), "line 1: 'severity' is none of its words" },
+                { RUN("\"log\":{\"severity\":\"INFO\",\"message\":7}"), "line 1: 'message' is no string" },
+                { RUN("\"log\":{\"severity\":\"INFO\",\"message\":null}"), "line 1: 'message' is no string" },
+                { RUN("\"log\":{\"severity\":\"INFO\"}"), "line 1: 'message' is missing in 'log'" },
+                { RUN("\"log\":{\"severity\":\"INFO\",\"message\":\"x\",\"x\":1}"),
+                  "line 1: 'log' has a member that the standard does not know" },
+                { RUN("\"log\":{\"severity\":\"INFO\",\"severity\":\"INFO\",\"message\":\"x\"}"),
+                  "line 1: no JSON object" },
+                { RUN("\"log\":{\"severity\":\"INFO\",\"message\":\"\\u001b[31m\"}"),
+                  "line 1: a control character is in 'message'" },
+                { RUN("\"log\":{\"severity\":\"INFO\",\"message\":\"\\u009b\"}"),
+                  "line 1: a control character is in 'message'" },
+                { RUN("\"log\":{\"severity\":\"INFO\",\"message\":\"\\u0000\"}"), "line 1: no JSON object" },
+                { "{\"sequenceNumber\":0," "\"testRunArtifact\":{\"log\":{\"severity\":\"INFO\",\"message\":\"x\"}}}\n",
+                  "line 1: 'line' has a member that the standard does not know" },
+                { BEGIN("a/chip3:x") STEP("a/chip3:x", "\"file\":{\"displayName\":\"x\",\"uri\":\"x\",\"isSnapshot\":1}"),
+                  "line 2: 'isSnapshot' is no boolean" },
+                { BEGIN("a/chip3:x") STEP("a/chip3:x", "\"measurementSeriesEnd\":{\"measurementSeriesId\":\"1\","
+                                                       "\"totalCount\":-1}"),
+                  "line 2: 'totalCount' is no whole number from 0 on" },
+                { BEGIN("a/chip3:x") STEP("a/chip3:x", "\"measurementSeriesElement\":{\"index\":1,\"value\":1,"
+                                                       "\"measurementSeriesId\":\"1\",\"timestamp\":\"now\"}"),
+                  "line 2: 'timestamp' is no time of RFC 3339" },
+                { BEGIN("a/chip3:x") STEP("a/chip3:x", "\"error\":{\"symptom\":\"x\",\"softwareInfoIds\":[1]}"),
+                  "line 2: 'softwareInfoIds' is no string" },
+                { BEGIN("a/chip3:x") STEP("a/chip3:x", "\"measurement\":{\"name\":\"m\",\"value\":[]}"),
+                  "line 2: 'value' is no string, boolean or number" },
+        };
+
+        assert_refused(false, 0, cases, ELEMENTS(cases));
+}
+
+static void test_valid_lines_without_a_meaning_for_us_are_let_through(void **state) {
+        static const char lines[] =
+                BEGIN("a/chip3:x")
+                STEP("a/chip3:x", "\"file\":{\"displayName\":\"x\",\"uri\":\"x\",\"isSnapshot\":true,\"metadata\":{\"a\":[1]}}")
+                STEP("a/chip3:x", "\"measurementSeriesStart\":{\"name\":\"x\",\"measurementSeriesId\":\"1\"}")
+                STEP("a/chip3:x", "\"measurementSeriesElement\":{\"index\":0,\"value\":true,\"measurementSeriesId\":\"1\","
+                                  "\"timestamp\":\"2026-11-21T10:00:00.5+01:00\"}")
+                STEP("a/chip3:x", "\"measurementSeriesEnd\":{\"measurementSeriesId\":\"1\",\"totalCount\":1}")
+                STEP("a/chip3:x", "\"extension\":{\"name\":\"other\",\"content\":[{\"x\":null}]}")
+                STEP("a/chip3:x", "\"log\":{\"severity\":\"DEBUG\",\"message\":\"two\\nlines\"}")
+                SAID("a/chip3:x", "passed") END("a/chip3:x", "COMPLETE");
+        char error[256];
+
+        feed(false, 0, lines, error);
+        assert_string_equal(error, "");
+}
+
+static void test_steps_keep_their_order(void **state) {
+        static const Refusal cases[] = {
+                { BEGIN("a/chip3:x"), "line 2: the stream ends with 1 steps open" },
+                { BEGIN("a/chip3:x") BEGIN("a/chip3:x"), "line 2: a step that started before" },
+                { BEGIN("a/chip3:x") SAID("a/chip3:x", "passed") END("a/chip3:x", "COMPLETE") BEGIN("a/chip3:x"),
+                  "line 4: a step that started before" },
+                { BEGIN("a/chip3:x") SAID("a/chip3:x", "passed") END("a/chip3:x", "COMPLETE") MEASURES("a/chip3:x", ""),
+                  "line 4: a line of a step that is not open" },
+                { MEASURES("a/chip3:x", ""), "line 1: a line of a step that is not open" },
+                { END("a/chip3:x", "COMPLETE"), "line 1: a line of a step that is not open" },
+                { BEGIN("a/chip3:x") END("a/chip3:x", "COMPLETE"), "line 2: a step ends without its verdict" },
+                { BEGIN("a/chip3:x") SAID("a/chip3:x", "passed") MEASURES("a/chip3:x", ""),
+                  "line 3: a step goes on after its verdict" },
+                { BEGIN("a/chip3:x") SAID("a/chip3:x", "passed") SAID("a/chip3:x", "passed"),
+                  "line 3: a step goes on after its verdict" },
+                { BEGIN("a/chip3"), "line 1: 'testStepId' is not UNIT:STEP" },
+                { BEGIN("a/chip3:"), "line 1: 'testStepId' is not UNIT:STEP" },
+                { BEGIN("a/chip3:X"), "line 1: 'testStepId' is not UNIT:STEP" },
+                { BEGIN("A:x"), "line 1: the unit in 'testStepId' is neither a server nor a chip" },
+                { BEGIN("a/chip3/core0:x"), "line 1: the unit in 'testStepId' is neither a server nor a chip" },
+                { START, "line 1: testRunStart in the lines of a child" },
+                { RUN_END("ERROR", "NOT_APPLICABLE"), "line 1: testRunEnd in the lines of a child" },
+                { VERSION, "line 1: 'schemaVersion' is not the first line" },
+        };
+
+        assert_refused(false, 0, cases, ELEMENTS(cases));
+}
+
+static void test_a_step_that_contradicts_itself_is_broken(void **state) {
+        static const Refusal cases[] = {
+                { BEGIN("a/chip3:x") FINDS("a/chip3:x", "FAIL", "") SAID("a/chip3:x", "passed") END("a/chip3:x", "COMPLETE"),
+                  "line 4: a step with a finding or a value beyond its limit cannot have passed" },
+                { BEGIN("a/chip3:x") FINDS("a/chip3:x", "UNKNOWN", "") SAID("a/chip3:x", "passed") END("a/chip3:x", "COMPLETE"),
+                  "line 4: a step with a finding or a value beyond its limit cannot have passed" },
+                { BEGIN("a/chip3:x") FINDS("a/chip3:x", "FAIL", "") SAID("a/chip3:x", "warned") END("a/chip3:x", "COMPLETE"),
+                  "line 4: a step with a finding that says fail has failed" },
+                { BEGIN("a/chip3:x") MEASURES("a/chip3:x", LIMIT("LESS_THAN_OR_EQUAL", "2")) SAID("a/chip3:x", "passed")
+                  END("a/chip3:x", "COMPLETE"),
+                  "line 4: a step with a finding or a value beyond its limit cannot have passed" },
+                { BEGIN("a/chip3:x") STEP("a/chip3:x", "\"error\":{\"symptom\":\"x\"}") SAID("a/chip3:x", "passed")
+                  END("a/chip3:x", "COMPLETE"), "line 4: a step with an error cannot have passed" },
+                { BEGIN("a/chip3:x") SAID("a/chip3:x", "passed") END("a/chip3:x", "SKIP"),
+                  "line 3: status and verdict of a step do not go together" },
+                { BEGIN("a/chip3:x") OURS("a/chip3:x", "step", FACTS("error") ",\"reason\":\"protocol\"")
+                  END("a/chip3:x", "COMPLETE"), "line 3: status and verdict of a step do not go together" },
+                { BEGIN("a/chip3:x") SAID("a/chip3:x", "error") END("a/chip3:x", "ERROR"),
+                  "line 3: verdict and reason do not go together" },
+                { BEGIN("a/chip3:x") SAID("a/chip3:x", "fine") END("a/chip3:x", "COMPLETE"),
+                  "line 3: verdict and reason do not go together" },
+                { BEGIN("a/chip3:x") OURS("a/chip3:x", "step", FACTS("passed") ",\"reason\":\"protocol\"")
+                  END("a/chip3:x", "COMPLETE"), "line 3: verdict and reason do not go together" },
+                { BEGIN("a/chip3:x") OURS("a/chip3:x", "step", "\"verdict\":\"passed\",\"required\":true,\"seed\":\"-7\","
+                  "\"device_nsec\":1,\"reproduced\":0,\"runs\":1") END("a/chip3:x", "COMPLETE"),
+                  "line 3: 'seed' is no number" },
+                { BEGIN("a/chip3:x") OURS("a/chip3:x", "step", "\"verdict\":\"passed\",\"required\":true,\"seed\":\"7\","
+                  "\"device_nsec\":1,\"reproduced\":2,\"runs\":1") END("a/chip3:x", "COMPLETE"),
+                  "line 3: reproduced more often than run" },
+        };
+
+        assert_refused(false, 0, cases, ELEMENTS(cases));
+}
+
+static void test_findings_and_values_sit_where_their_step_may_look(void **state) {
+        static const Refusal cases[] = {
+                { BEGIN("a/chip3:x") FINDS("a/chip3:x", "FAIL", ",\"hardwareInfoId\":\"a/chip4\""),
+                  "line 2: a location outside of the chip of its step" },
+                { BEGIN("a/chip3:x") FINDS("a/chip3:x", "FAIL", ",\"hardwareInfoId\":\"a/chip3/hbm0\""),
+                  "line 2: 'hardwareInfoId' is neither a server nor a chip" },
+                { BEGIN("a/chip3:x") FINDS("a/chip3:x", "FAIL", ",\"hardwareInfoId\":\"7\""),
+                  "line 2: 'hardwareInfoId' is no location" },
+                { BEGIN("a/chip3:x") FINDS("a/chip3:x", "FAIL", ",\"subcomponent\":{\"name\":\"x\"}"),
+                  "line 2: the location of 'subcomponent' is none" },
+                { BEGIN("a/chip3:x") FINDS("a/chip3:x", "FAIL", ",\"subcomponent\":{\"name\":\"x\",\"location\":\"a/chip4/nic0\"}"),
+                  "line 2: 'subcomponent' is not within its hardware" },
+                { BEGIN("a/chip3:x") MEASURES("a/chip3:x", LIMIT("LESS_THAN", "2")),
+                  "line 2: a validator that is no limit of a number" },
+                { BEGIN("a/chip3:x") MEASURES("a/chip3:x", LIMIT("EQUAL", "\"2\"")),
+                  "line 2: a validator that is no limit of a number" },
+                { BEGIN("a/chip3:x") MEASURES("a/chip3:x", ",\"validators\":[{\"type\":\"EQUAL\",\"value\":3},"
+                                                           "{\"type\":\"EQUAL\",\"value\":3}]"),
+                  "line 2: more than one validator" },
+                { BEGIN("a/chip3:x") STEP("a/chip3:x", "\"measurement\":{\"name\":\"m\",\"value\":\"3\"}"),
+                  "line 2: a measurement that is no named number" },
+                { BEGIN("a/chip3:x") OURS("a/chip3:x", "evidence", "\"code\":\"x\",\"location\":\"a\",\"reproduced\":1,\"runs\":1"),
+                  "line 2: evidence without a finding" },
+                { BEGIN("a/chip3:x") FINDS("a/chip3:x", "FAIL", "")
+                  OURS("a/chip3:x", "evidence", "\"code\":\"hbm-row\",\"location\":\"a/chip3\",\"reproduced\":1,\"runs\":1"),
+                  "line 3: evidence of another finding" },
+                { BEGIN("a/chip3:x") FINDS("a/chip3:x", "FAIL", "")
+                  OURS("a/chip3:x", "evidence", "\"code\":\"hbm-cell\",\"location\":\"a/chip3\",\"reproduced\":1,\"runs\":1,"
+                       "\"confidence\":1.5"),
+                  "line 3: evidence out of range" },
+                { BEGIN("a/chip3:x") FINDS("a/chip3:x", "FAIL", "")
+                  OURS("a/chip3:x", "evidence", "\"code\":\"hbm-cell\",\"location\":\"a/chip3\",\"reproduced\":1,\"runs\":1,"
+                       "\"far_end\":\"There\""),
+                  "line 3: 'far_end' is no location" },
+                { BEGIN("a/chip3:x") OURS("a/chip3:x", "part", "\"part\":\"a/chip3\",\"verdict\":\"passed\""),
+                  "line 2: a part is done in a step that is not of a server" },
+                { BEGIN("a:x") OURS("a:x", "part", "\"part\":\"a\",\"verdict\":\"passed\""),
+                  "line 2: 'part' is no chip of this run" },
+                { BEGIN("a:x") OURS("a:x", "part", "\"part\":\"a/chip3\",\"verdict\":\"fine\""),
+                  "line 2: 'verdict' is none of its words" },
+                { BEGIN("a:x") OURS("a:x", "progress", "\"percent\":101"), "line 2: more than 100 percent" },
+                { BEGIN("a:x") OURS("a:x", "magic", ""), "line 2: an extension of ours that does not exist" },
+        };
+
+        assert_refused(false, 0, cases, ELEMENTS(cases));
+}
+
+static void test_a_run_keeps_its_order(void **state) {
+        static const Refusal cases[] = {
+                { "", "line 1: the stream ends before testRunEnd" },
+                { START, "line 1: 'schemaVersion' is missing" },
+                { "{\"schemaVersion\":{\"major\":2,\"minor\":1}}\n", "line 1: a version that is not 2.0" },
+                { VERSION VERSION, "line 2: 'schemaVersion' is not the first line" },
+                { VERSION BEGIN("a/chip3:x"), "line 2: a step before testRunStart" },
+                { VERSION START START, "line 3: testRunStart comes twice or late" },
+                { VERSION START, "line 3: the stream ends before testRunEnd" },
+                { VERSION START BEGIN("b/chip3:x"), "line 3: a step on a server that testRunStart did not declare" },
+                { VERSION START BEGIN("a:x") FINDS("a:x", "FAIL", ",\"hardwareInfoId\":\"b\""),
+                  "line 4: a server that testRunStart did not declare" },
+                { VERSION START BEGIN("a/chip3:x") RUN_END("COMPLETE", "PASS"), "line 4: testRunEnd with 1 steps open" },
+                { VERSION START RUN_END("COMPLETE", "PASS") LOG, "line 4: a line after testRunEnd" },
+                { VERSION START RUN_END("ERROR", "PASS"), "line 3: status and result of the run do not go together" },
+                { VERSION START RUN_END("COMPLETE", "NOT_APPLICABLE"),
+                  "line 3: status and result of the run do not go together" },
+                { VERSION RUN_END("COMPLETE", "PASS"), "line 2: testRunEnd before testRunStart" },
+                { VERSION START RUN("\"error\":{\"symptom\":\"x\"}") RUN_END("COMPLETE", "PASS"),
+                  "line 4: a run with a failed step or an error cannot have passed" },
+                { VERSION START BEGIN("a/chip3:x") SAID("a/chip3:x", "failed") END("a/chip3:x", "COMPLETE")
+                  RUN_END("COMPLETE", "PASS"), "line 6: a run with a failed step or an error cannot have passed" },
+                { VERSION RUN("\"testRunStart\":{\"name\":\"a\",\"version\":\"1\",\"commandLine\":\"x\",\"parameters\":{},"
+                  "\"dutInfo\":{\"dutInfoId\":\"a\",\"hardwareInfos\":[{\"hardwareInfoId\":\"a/nic3\",\"name\":\"x\"}]}}"),
+                  "line 2: 'hardwareInfoId' is neither a server nor a chip" },
+        };
+
+        assert_refused(true, 0, cases, ELEMENTS(cases));
+}
+
+static void test_a_stream_may_go_on_where_another_was_lost(void **state) {
+        static const char lines[] = BEGIN("a/chip3:x") SAID("a/chip3:x", "passed") END("a/chip3:x", "COMPLETE")
+                        RUN_END("COMPLETE", "PASS");
+        static const char restarted[] = VERSION START RUN_END("COMPLETE", "PASS");
+        char error[256];
+
+        feed(true, 42, lines, error);
+        assert_string_equal(error, "");
+        feed(true, 42, restarted, error);
+        assert_string_equal(error, "");
+}
+
+static void test_lines_count_up_by_one(void **state) {
+        static const char *const lines[] = {
+                "{\"sequenceNumber\":1,\"timestamp\":\"2026-11-21T10:00:00Z\",\"schemaVersion\":{\"major\":2,\"minor\":0}}\n",
+                "{\"sequenceNumber\":0.0,\"timestamp\":\"2026-11-21T10:00:00Z\",\"schemaVersion\":{\"major\":2,\"minor\":0}}\n",
+                "{\"sequenceNumber\":-1,\"timestamp\":\"2026-11-21T10:00:00Z\",\"schemaVersion\":{\"major\":2,\"minor\":0}}\n",
+                "{\"timestamp\":\"2026-11-21T10:00:00Z\",\"schemaVersion\":{\"major\":2,\"minor\":0}}\n",
+                "{\"sequenceNumber\":0,\"schemaVersion\":{\"major\":2,\"minor\":0}}\n",
+                "{\"sequenceNumber\":0,\"timestamp\":\"2026-11-21T10:00:00\",\"schemaVersion\":{\"major\":2,\"minor\":0}}\n",
+                "{\"sequenceNumber\":0,\"timestamp\":\"2026-11-21 10:00:00Z\",\"schemaVersion\":{\"major\":2,\"minor\":0}}\n",
+        };
+
+        for (size_t i = 0; i < ELEMENTS(lines); i++) {
+                _cleanup_(stream_reader_freep) StreamReader *reader = NULL;
+                Heard heard = { .refuse = _EVENT_TYPE_MAX };
+
+                assert_int_equal(stream_reader_new(true, 0, on_event, &heard, &reader), 0);
+                assert_int_equal(stream_reader_feed(reader, lines[i], strlen(lines[i])), -EPROTO);
+                assert_int_equal(stream_reader_sequence(reader), 0); /* what was refused does not count */
+        }
+}
+
+static void test_floods_are_stopped(void **state) {
+        static char line[STREAM_LINE_MAX + 2];
+        char many[64], error[256];
+        _cleanup_(stream_reader_freep) StreamReader *reader = NULL, *steps = NULL, *findings = NULL;
+        Heard heard = { .refuse = _EVENT_TYPE_MAX };
+        int r = 0;
+
+        /* a line without an end */
+        memset(line, ' ', sizeof(line));
+        assert_int_equal(stream_reader_new(false, 0, on_event, &heard, &reader), 0);
+        for (unsigned i = 0; i < 40 && r >= 0; i++)
+                r = stream_reader_feed(reader, line, 1024);
+        assert_int_equal(r, -EPROTO);
+        assert_string_equal(stream_reader_error(reader), "line 1: longer than 32768 bytes");
+
+        /* and one that ends too late */
+        line[STREAM_LINE_MAX] = '\n';
+        line[STREAM_LINE_MAX + 1] = '\0';
+        feed(false, 0, line, error);
+        assert_string_equal(error, "line 1: longer than 32768 bytes");
+
+        feed(false, 0, "{\"a\":[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]}\n", error);
+        assert_string_equal(error, "line 1: nested deeper than 16 levels");
+
+        /* more findings than a step may have */
+        assert_int_equal(stream_reader_new(false, 0, on_event, &heard, &findings), 0);
+        assert_int_equal(stream_reader_feed(findings, BEGIN("a/chip3:x"), strlen(BEGIN("a/chip3:x"))), 0);
+        for (unsigned i = 0; i <= STREAM_FINDINGS_MAX; i++) {
+                heard.n = 0;
+                r = stream_reader_feed(findings, FINDS("a/chip3:x", "FAIL", ""), strlen(FINDS("a/chip3:x", "FAIL", "")));
+                assert_int_equal(r, i < STREAM_FINDINGS_MAX ? 0 : -EPROTO);
+        }
+
+        /* more steps than a stream may have */
+        assert_int_equal(stream_reader_new(false, 0, on_event, &heard, &steps), 0);
+        for (unsigned i = 0; i <= STREAM_STEPS_MAX; i++) {
+                _cleanup_free_ char *start = NULL;
+
+                heard.n = 0;
+                (void) snprintf(many, sizeof(many), "%s:n%u", chip, i);
+                start = stream_step_start(many, "x");
+                r = stream_reader_feed(steps, start, strlen(start));
+                assert_int_equal(r, i < STREAM_STEPS_MAX ? 0 : -EPROTO);
+        }
+}
+
+static void test_a_finding_without_evidence_comes_before_the_next_line_of_its_step(void **state) {
+        static const char lines[] = BEGIN("a/chip3:x") BEGIN("a/chip4:x") FINDS("a/chip3:x", "FAIL", "") LOG
+                        MEASURES("a/chip4:x", "") MEASURES("a/chip3:x", "");
+        _cleanup_(stream_reader_freep) StreamReader *reader = NULL;
+        Heard heard = { .refuse = _EVENT_TYPE_MAX };
+
+        assert_int_equal(stream_reader_new(false, 0, on_event, &heard, &reader), 0);
+        assert_int_equal(stream_reader_feed(reader, lines, strlen(lines)), 0);
+        assert_string_equal(heard.text, "0 a/chip3:x begins\n"
+                                        "1 a/chip4:x begins\n"
+                                        "3 : log x\n"
+                                        "4 a/chip4:x m 3  NONE 0 a/chip4\n"
+                                        "5 a/chip3:x finding hbm-cell fail a/chip3 '' 1/1\n"
+                                        "5 a/chip3:x m 3  NONE 0 a/chip3\n");
+}
+
+static void test_a_finding_is_not_lost_with_its_stream(void **state) {
+        static const char lines[] = BEGIN("a/chip3:x") FINDS("a/chip3:x", "FAIL", "");
+
+        for (unsigned broken = 0; broken < 2; broken++) {
+                _cleanup_(stream_reader_freep) StreamReader *reader = NULL;
+                Heard heard = { .refuse = _EVENT_TYPE_MAX };
+
+                assert_int_equal(stream_reader_new(false, 0, on_event, &heard, &reader), 0);
+                assert_int_equal(stream_reader_feed(reader, lines, strlen(lines)), 0);
+                if (broken)
+                        assert_int_equal(stream_reader_feed(reader, "x\n", 2), -EPROTO);
+                assert_int_equal(stream_reader_end(reader), -EPROTO);
+                assert_non_null(strstr(heard.text, "finding hbm-cell fail a/chip3"));
+        }
+}
+
+static void test_what_the_handler_refuses_is_not_counted_as_taken(void **state) {
+        static const char lines[] = LOG BEGIN("a/chip3:x") LOG;
+        _cleanup_(stream_reader_freep) StreamReader *reader = NULL;
+        Heard heard = { .refuse = EVENT_STEP_START };
+
+        assert_int_equal(stream_reader_new(false, 0, on_event, &heard, &reader), 0);
+        assert_int_equal(stream_reader_feed(reader, lines, strlen(lines)), -ECANCELED);
+        assert_int_equal(stream_reader_sequence(reader), 1);
+        assert_int_equal(stream_reader_feed(reader, LOG, strlen(LOG)), -ECANCELED);
+        assert_string_equal(heard.text, "0 : log x\n1 a/chip3:x begins\n");
+}
+
+static void test_a_stream_cut_anywhere_is_no_whole_one(void **state) {
+        Text text = {};
+        StepEnd passed = { .verdict = VERDICT_PASSED, .runs = 1 };
+
+        add_start(&text);
+        add(&text, stream_step_start("us0-1/chip3:hbm", "hbm"));
+        add(&text, stream_step_end("us0-1/chip3:hbm", &passed));
+        add(&text, stream_run_end(RESULT_PASSED));
+
+        for (size_t n = 0; n <= text.n; n++) {
+                _cleanup_(stream_reader_freep) StreamReader *reader = NULL;
+                Heard heard = { .refuse = _EVENT_TYPE_MAX };
+
+                assert_int_equal(stream_reader_new(true, 0, on_event, &heard, &reader), 0);
+                assert_int_equal(stream_reader_feed(reader, text.bytes, n), 0);
+                assert_int_equal(stream_reader_end(reader), n == text.n ? 0 : -EPROTO);
+                assert_int_equal(strstr(heard.text, "end PASSED") != NULL, n == text.n);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_whole_run_comes_back_as_events),
                 cmocka_unit_test(test_bytes_may_come_one_by_one),
+                cmocka_unit_test(test_what_is_no_line_of_the_standard_is_refused),
+                cmocka_unit_test(test_valid_lines_without_a_meaning_for_us_are_let_through),
+                cmocka_unit_test(test_steps_keep_their_order),
+                cmocka_unit_test(test_a_step_that_contradicts_itself_is_broken),
+                cmocka_unit_test(test_findings_and_values_sit_where_their_step_may_look),
+                cmocka_unit_test(test_a_run_keeps_its_order),
+                cmocka_unit_test(test_a_stream_may_go_on_where_another_was_lost),
+                cmocka_unit_test(test_lines_count_up_by_one),
+                cmocka_unit_test(test_floods_are_stopped),
+                cmocka_unit_test(test_a_finding_without_evidence_comes_before_the_next_line_of_its_step),
+                cmocka_unit_test(test_a_finding_is_not_lost_with_its_stream),
+                cmocka_unit_test(test_what_the_handler_refuses_is_not_counted_as_taken),
+                cmocka_unit_test(test_a_stream_cut_anywhere_is_no_whole_one),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
