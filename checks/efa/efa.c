@@ -11,77 +11,16 @@
 #include "checks/efa/efa.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/param.h>
 
 #include "checks/check.h"
-#include "checks/efa/blame.h"
-#include "checks/step.h"
 
 #define SECOND_PEER   5u /* in the ring of those that take part */
 #define DRAIN_MAX     256u
 #define MORE_PACKETS  2048u /* of one byte, per flow, to tell suspects apart */
 #define MORE_LARGE    32u
 #define MORE_PARTNERS 3u
-
-typedef enum NicCounter {
-        COUNTER_TX_PKTS,
-        COUNTER_TX_BYTES,
-        COUNTER_RX_PKTS,
-        COUNTER_RX_BYTES,
-        _NIC_COUNTER_MAX,
-} NicCounter;
-
-static const char *const counter_paths[_NIC_COUNTER_MAX] = {
-        [COUNTER_TX_PKTS]  = "hw_counters/tx_pkts",
-        [COUNTER_TX_BYTES] = "hw_counters/tx_bytes",
-        [COUNTER_RX_PKTS]  = "hw_counters/rx_pkts",
-        [COUNTER_RX_BYTES] = "hw_counters/rx_bytes",
-};
-
-typedef struct Counters {
-        uint64_t values[_NIC_COUNTER_MAX];
-        uint16_t missing; /* bit per counter: not there, or no number */
-} Counters;
-
-static const char *const wrong_codes[_WRONG_MAX] = {
-        [WRONG_LOSS]       = "efa-loss",
-        [WRONG_CORRUPTION] = "efa-corruption",
-        [WRONG_DELIVERY]   = "efa-misdelivery",
-        [WRONG_SILENCE]    = "efa-unresponsive",
-};
-
-static const char *const wrong_words[_WRONG_MAX] = {
-        [WRONG_LOSS]       = "never arrived",
-        [WRONG_CORRUPTION] = "arrived changed",
-        [WRONG_DELIVERY]   = "arrived at the wrong adapter, or twice",
-        [WRONG_SILENCE]    = "found no response",
-};
-
-typedef struct Round {
-        Step *step;
-        const EfaParameters *parameters;
-        Device *device;
-        const char *server;
-        uint16_t asked;   /* chips in the scan */
-        uint16_t silent;  /* of them: the chip does not answer */
-        uint16_t mute;    /* its adapter takes no command: to blame without further ado */
-        uint16_t garbled; /* its adapter says what none may say */
-        uint16_t strange; /* packets of nobody arrived there, or without end */
-        Verdict verdicts[CHIPS];
-        Counters before[CHIPS], after[CHIPS];
-        uint64_t n_sent[CHIPS], n_sent_bytes[CHIPS], n_received[CHIPS], n_received_bytes[CHIPS];
-        uint32_t reorder;
-        uint64_t n_sampled;
-        Ledger ledger;
-        Flow corrupt[CHIPS]; /* by sender: the first flow with a corrupt packet */
-} Round;
-
-static uint16_t answering(const Round *round) {
-        return round->asked & (uint16_t) ~round->silent;
-}
 
 /* ---- counters ---- */
 
@@ -111,8 +50,8 @@ static int read_counters(Round *round, Counters *counters) {
                 return -ENOMEM;
 
         for (unsigned c = 0; c < CHIPS; c++)
-                for (unsigned k = 0; k < _NIC_COUNTER_MAX && answering(round) >> c & 1; k++) {
-                        paths[n] = counter_paths[k];
+                for (unsigned k = 0; k < _NIC_COUNTER_MAX && round_answering(round) >> c & 1; k++) {
+                        paths[n] = efa_counter_paths[k];
                         chips[n++] = (uint8_t) c;
                 }
 
@@ -149,7 +88,7 @@ static int drain(Round *round) {
         size_t n = 0;
 
         for (unsigned c = 0; c < CHIPS; c++)
-                if (answering(round) >> c & 1)
+                if (round_answering(round) >> c & 1)
                         chips[n++] = (uint8_t) c;
 
         r = device_nic_waiting(round->device, chips, n, waiting, errors);
@@ -187,7 +126,7 @@ static int plan_ring(Round *round, Traffic *traffic) {
         int r = 0;
 
         for (unsigned c = 0; c < CHIPS; c++)
-                if (answering(round) >> c & 1)
+                if (round_answering(round) >> c & 1)
                         chips[n++] = c;
 
         second = n > SECOND_PEER + 1 ? SECOND_PEER : 2;
@@ -264,111 +203,13 @@ static int send_round(Round *round, unsigned number, uint16_t suspects, uint16_t
                      (uint32_t) (step_seed(round->step) * UINT64_C(0x9e3779b97f4a7c15) >> 32) + number * FLOWS_MAX);
         r = number == 0 ? plan_ring(round, traffic) : plan_suspects(round, traffic, suspects, sound);
         if (r >= 0)
-                r = traffic_run(traffic, answering(round));
+                r = traffic_run(traffic, round_answering(round));
         if (r >= 0) {
                 take_errors(round, traffic);
                 ledger_add(&round->ledger, traffic, round->mute | round->garbled);
         }
 
         traffic_done(traffic);
-        return r;
-}
-
-/* ---- findings ---- */
-
-static Location adapter(const Round *round, unsigned chip) {
-        Location where = *step_unit(round->step);
-
-        (void) location_append(&where, LOCATION_CHIP, chip);
-        (void) location_append(&where, LOCATION_NIC, chip);
-        return where;
-}
-
-/* The pair of CHIP with the most of WRONG. */
-static const Pair *worst_pair(const Round *round, unsigned chip, Wrong wrong, unsigned *ret_from, unsigned *ret_to) {
-        const Pair *worst = &round->ledger.pairs[chip][chip];
-
-        *ret_from = *ret_to = chip;
-        for (unsigned c = 0; c < CHIPS; c++)
-                for (unsigned way = 0; way < 2; way++) {
-                        const Pair *pair = way == 0 ? &round->ledger.pairs[chip][c] : &round->ledger.pairs[c][chip];
-
-                        if (pair->n_wrong[wrong] <= worst->n_wrong[wrong])
-                                continue;
-                        worst = pair;
-                        *ret_from = way == 0 ? chip : c;
-                        *ret_to = way == 0 ? c : chip;
-                }
-
-        return worst;
-}
-
-static int find_wrong(Round *round, unsigned chip, Wrong wrong, bool suspect) {
-        char expected[16], actual[16], address[96], far[LOCATION_STRING_MAX];
-        Pair sum = ledger_sum(&round->ledger, chip);
-        Location where = adapter(round, chip), other;
-        const Flow *corrupt = NULL;
-        const Pair *worst;
-        unsigned from, to;
-        Evidence evidence = {
-                .has_count = true, .count = (double) sum.n_wrong[wrong], .far_end = far, .address = address,
-                .replaceable = NULL,
-        };
-
-        worst = worst_pair(round, chip, wrong, &from, &to);
-        other = adapter(round, from == chip ? to : from);
-        location_format(&other, far);
-        (void) snprintf(address, sizeof(address), "from nic%u to nic%u", from, to);
-        if (wrong == WRONG_CORRUPTION && round->corrupt[from].n_corrupt > 0) {
-                corrupt = &round->corrupt[from];
-                (void) snprintf(address, sizeof(address), "from nic%u to nic%u, packet %" PRIu32 " of %" PRIu32 " bytes",
-                                corrupt->from, corrupt->to, corrupt->corrupt_sequence, corrupt->bytes);
-                (void) snprintf(expected, sizeof(expected), "0x%08" PRIx32, corrupt->corrupt_expected);
-                (void) snprintf(actual, sizeof(actual), "0x%08" PRIx32, corrupt->corrupt_actual);
-                evidence.expected = expected;
-                evidence.actual = actual;
-        }
-
-        return step_finding(round->step, &round->verdicts[chip], wrong_codes[wrong], &where, &evidence,
-                            "%" PRIu64 " of %" PRIu64 " packets %s; worst: %" PRIu64 " of %" PRIu64
-                            " from nic%u to nic%u%s", sum.n_wrong[wrong], sum.n_packets, wrong_words[wrong],
-                            worst->n_wrong[wrong], worst->n_packets, from, to,
-                            suspect ? ". Which of these two is to blame cannot be told" : "");
-}
-
-static int find_plain(Round *round) {
-        int r = 0;
-
-        for (unsigned c = 0; c < CHIPS && r >= 0; c++) {
-                Location where = adapter(round, c);
-
-                if (!(answering(round) >> c & 1))
-                        continue;
-                if (round->garbled >> c & 1)
-                        r = step_finding(round->step, &round->verdicts[c], "device-garbled", &where, NULL,
-                                         "the adapter answered with what none may say");
-                else if (round->mute >> c & 1)
-                        r = step_finding(round->step, &round->verdicts[c], "efa-unresponsive", &where, NULL,
-                                         "the adapter takes no commands, while its chip answers");
-                if (r >= 0 && round->strange >> c & 1)
-                        r = step_finding(round->step, &round->verdicts[c], "efa-misdelivery", &where, NULL,
-                                         "packets arrived that nobody of this scan sent, or more than were sent");
-        }
-
-        return r;
-}
-
-static int find_all_wrong(Round *round) {
-        uint16_t known = round->mute | round->garbled | round->silent, suspects, blamed;
-        int r = 0;
-
-        for (unsigned w = 0; w < _WRONG_MAX && r >= 0; w++) {
-                blamed = ledger_blame(&round->ledger, (Wrong) w, known, &suspects);
-                for (unsigned c = 0; c < CHIPS && r >= 0; c++)
-                        if (blamed >> c & 1)
-                                r = find_wrong(round, c, (Wrong) w, suspects >> c & 1);
-        }
-
         return r;
 }
 
@@ -383,37 +224,7 @@ static int tell_apart(Round *round) {
                 all |= suspects;
         }
 
-        return all ? send_round(round, 1, all, answering(round) & (uint16_t) ~(blamed | known)) : 0;
-}
-
-static int judge_counters(Round *round, unsigned chip) {
-        const uint64_t seen[_NIC_COUNTER_MAX] = {
-                [COUNTER_TX_PKTS]  = round->n_sent[chip],     [COUNTER_TX_BYTES] = round->n_sent_bytes[chip],
-                [COUNTER_RX_PKTS]  = round->n_received[chip], [COUNTER_RX_BYTES] = round->n_received_bytes[chip],
-        };
-        const Counters *before = &round->before[chip], *after = &round->after[chip];
-        Location where = adapter(round, chip);
-
-        for (unsigned k = 0; k < _NIC_COUNTER_MAX; k++) {
-                uint64_t moved = after->values[k] - before->values[k];
-                Evidence evidence = { .address = counter_paths[k] };
-                char expected[48], actual[32];
-
-                if ((before->missing | after->missing) >> k & 1)
-                        return step_finding(round->step, &round->verdicts[chip], "efa-counter", &where, &evidence,
-                                            "%s is not there, or is no number", counter_paths[k]);
-                if (after->values[k] >= before->values[k] && moved >= seen[k])
-                        continue;
-
-                (void) snprintf(expected, sizeof(expected), "at least %" PRIu64, seen[k]);
-                (void) snprintf(actual, sizeof(actual), "%" PRId64, (int64_t) moved);
-                evidence.expected = expected;
-                evidence.actual = actual;
-                return step_finding(round->step, &round->verdicts[chip], "efa-counter", &where, &evidence,
-                                    "%s moved by %s, and %" PRIu64 " were seen", counter_paths[k], actual, seen[k]);
-        }
-
-        return 0;
+        return all ? send_round(round, 1, all, round_answering(round) & (uint16_t) ~(blamed | known)) : 0;
 }
 
 /* ---- the step ---- */
@@ -430,8 +241,8 @@ static int report(Round *round, Verdict *ret) {
                 if (!(round->asked >> c & 1))
                         continue;
                 (void) location_append(&where, LOCATION_CHIP, c);
-                if (answering(round) >> c & 1 && !(round->mute >> c & 1))
-                        r = judge_counters(round, c);
+                if (round_answering(round) >> c & 1 && !(round->mute >> c & 1))
+                        r = round_judge_counters(round, c);
                 if (r >= 0)
                         r = step_note(round->step, "efa_packets_accounted", (double) own.n_packets, "{packet}", &where);
                 if (round->verdicts[c] == VERDICT_FAILED)
@@ -473,9 +284,9 @@ static int run_rounds(Round *round) {
         if (r >= 0)
                 r = read_counters(round, round->after);
         if (r >= 0)
-                r = find_plain(round);
+                r = round_find_plain(round);
         if (r >= 0)
-                r = find_all_wrong(round);
+                r = round_find_wrong(round);
         return r;
 }
 
@@ -500,7 +311,7 @@ static int efa_run(Step *step, Verdict *ret) {
         r = read_counters(round, round->before);
         if (r < 0)
                 return r;
-        if (__builtin_popcount(answering(round)) < 2)
+        if (__builtin_popcount(round_answering(round)) < 2)
                 return step_error(step, -ETIMEDOUT, "fewer than two chips of the server answer");
 
         r = run_rounds(round);

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/sim/lone-command.h"
+
+#define SINGLE   "scenario: test\nseed: 5\ntopology: {servers: 1}\n"
+#define ARRIVALS 1000u
+
+static Lone *open_with(const char *fault) {
+        char text[512];
+
+        (void) snprintf(text, sizeof(text), SINGLE "faults: [%s]\n", fault);
+        return lone_new(text, NULL);
+}
+
+static WireCompletion send_flow(Lone *lone, unsigned from, unsigned to, uint32_t flow, uint32_t packets, uint32_t bytes) {
+        return lone_run(lone, "trn-0", from, (WireCommand) {
+                .type = COMMAND_NIC_SEND,
+                .nic_send = { .server = "trn-0", .chip = to, .flow = flow, .packets = packets, .bytes = bytes, .seed = 77 },
+        });
+}
+
+/* Returns how many arrived; they and the payloads of every EVERY-th lie in the window. */
+static unsigned receive(Lone *lone, unsigned chip, uint32_t max, uint32_t every, uint32_t payloads) {
+        WireCompletion completion;
+
+        completion = lone_run(lone, "trn-0", chip, (WireCommand) {
+                .type = COMMAND_NIC_RECEIVE, .out_bytes = (uint32_t) (max * sizeof(WireArrival) + payloads * 8192),
+                .nic_receive = { .arrivals_max = max, .payload_every = every, .payload_max = payloads,
+                                 .payload_offset = (uint32_t) (LONE_OUT + max * sizeof(WireArrival)) },
+        });
+        assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
+        return (unsigned) completion.result[1];
+}
+
+static const WireArrival *arrivals_of(const Lone *lone) {
+        return (const WireArrival *) (lone->window + LONE_OUT);
+}
+
+static uint64_t counter_of(Lone *lone, unsigned chip, const char *name) {
+        WireCompletion completion;
+        char path[64];
+
+        (void) snprintf(path, sizeof(path), "hw_counters/%s", name);
+        memcpy(lone->window, path, strlen(path));
+        completion = lone_run(lone, "trn-0", chip, (WireCommand) {
+                .type = COMMAND_ATTRIBUTE, .in_bytes = (uint32_t) strlen(path), .out_bytes = 64,
+        });
+        assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
+        lone->window[LONE_OUT + completion.out_bytes] = 0;
+        return strtoull((const char *) lone->window + LONE_OUT, NULL, 10);
+}
+
+/* By the definition of CRC32C, and of the payload in wire.h. */
+static uint32_t crc_of(const uint8_t *bytes, size_t n) {
+        uint32_t crc = 0xffffffff;
+
+        for (size_t i = 0; i < 8 * n; i++)
+                crc = ((crc ^ bytes[i / 8] >> i % 8) & 1) ? crc >> 1 ^ 0x82f63b78u : crc >> 1;
+        return ~crc;
+}
+
+static uint64_t splitmix64(uint64_t x) {
+        x += 0x9e3779b97f4a7c15u;
+        x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+        x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+        return x ^ x >> 31;
+}
+
+static void payload_of(uint32_t flow, uint32_t sequence, uint32_t n, uint8_t *ret) {
+        for (uint32_t i = 0; i < n; i++)
+                ret[i] = (uint8_t) (splitmix64(splitmix64(77 ^ (uint64_t) flow << 32 ^ sequence) + i / 8) >> 8 * (i % 8));
+}
+
+static void test_each_packet_arrives_once_and_not_in_order(void **state) {
+        static const uint32_t counts[] = { 1, 2, 3, 13, 16, 17, 100, 512 };
+
+        for (size_t k = 0; k < ELEMENTS(counts); k++) {
+                _cleanup_(lone_freep) Lone *lone = lone_new(SINGLE, NULL);
+                unsigned seen[512] = {}, n_late = 0;
+
+                assert_int_equal(send_flow(lone, 2, 9, 4, counts[k], 64).result[0], counts[k]);
+                assert_int_equal(receive(lone, 9, ARRIVALS, 0, 0), counts[k]);
+                for (uint32_t i = 0; i < counts[k]; i++) {
+                        const WireArrival *arrival = &arrivals_of(lone)[i];
+
+                        assert_true(arrival->sequence < counts[k]);
+                        seen[arrival->sequence]++;
+                        n_late += i > 0 && arrival->sequence < arrivals_of(lone)[i - 1].sequence;
+                        assert_int_equal(arrival->chip, 2);
+                        assert_string_equal(arrival->server, "trn-0");
+                }
+                for (uint32_t s = 0; s < counts[k]; s++)
+                        assert_int_equal(seen[s], 1);
+                assert_true(counts[k] < 100 || n_late > 0);
+                assert_int_equal(receive(lone, 9, ARRIVALS, 0, 0), 0);
+        }
+}
+
+static void test_payloads_and_checksums_are_those_of_the_definition(void **state) {
+        static const uint32_t sizes[] = { 1, 8, 4095, 4096, 4097, 8192 };
+        _cleanup_(lone_freep) Lone *lone = lone_new(SINGLE, NULL);
+
+        for (uint32_t k = 0; k < ELEMENTS(sizes); k++) {
+                (void) send_flow(lone, 0, 1, 10 + k, 3, sizes[k]);
+                assert_int_equal(receive(lone, 1, 3, 1, 3), 3);
+                for (unsigned i = 0; i < 3; i++) {
+                        const WireArrival *arrival = &arrivals_of(lone)[i];
+                        const uint8_t *area = lone->window + LONE_OUT + 3 * sizeof(WireArrival);
+                        uint8_t expected[8192];
+
+                        payload_of(10 + k, arrival->sequence, sizes[k], expected);
+                        assert_int_equal(arrival->payload, i + 1);
+                        assert_int_equal(arrival->bytes, sizes[k]);
+                        assert_memory_equal(area + (arrival->payload - 1) * 8192, expected, sizes[k]);
+                        assert_int_equal(arrival->crc32c, crc_of(expected, sizes[k]));
+                }
+        }
+}
+
+static void test_what_does_not_fit_waits_for_the_next_time(void **state) {
+        _cleanup_(lone_freep) Lone *lone = lone_new(SINGLE, NULL);
+        unsigned seen[40] = {};
+
+        (void) send_flow(lone, 0, 1, 1, 40, 1);
+        for (unsigned n = 0; n < 40; n += 10) {
+                assert_int_equal(receive(lone, 1, 10, 0, 0), 10);
+                for (unsigned i = 0; i < 10; i++)
+                        seen[arrivals_of(lone)[i].sequence]++;
+        }
+        for (unsigned s = 0; s < 40; s++)
+                assert_int_equal(seen[s], 1);
+}
+
+static void test_counters_move_by_what_happened(void **state) {
+        _cleanup_(lone_freep) Lone *lone = open_with("{at: trn-0/chip1/nic1, kind: packet-loss, rate: 0.25, direction: receive}");
+        uint64_t delivered = send_flow(lone, 0, 1, 1, 1000, 100).result[0];
+
+        assert_in_range(delivered, 700, 800 + 40);
+        assert_int_equal(receive(lone, 1, ARRIVALS, 0, 0), delivered);
+        assert_int_equal(counter_of(lone, 0, "tx_pkts"), 1000);
+        assert_int_equal(counter_of(lone, 0, "tx_bytes"), 100000);
+        assert_int_equal(counter_of(lone, 0, "retrans_pkts"), 1000 - delivered);
+        assert_int_equal(counter_of(lone, 1, "rx_pkts"), delivered);
+        assert_int_equal(counter_of(lone, 1, "rx_bytes"), 100 * delivered);
+}
+
+static void test_a_corrupt_packet_has_the_checksum_of_what_arrived(void **state) {
+        _cleanup_(lone_freep) Lone *lone = open_with("{at: trn-0/chip1/nic1, kind: packet-corruption, rate: 1}");
+
+        (void) send_flow(lone, 0, 1, 1, 1, 5000);
+        assert_int_equal(receive(lone, 1, 1, 1, 1), 1);
+        const uint8_t *area = lone->window + LONE_OUT + sizeof(WireArrival);
+        unsigned n_wrong = 0;
+        uint8_t sent[8192];
+
+        payload_of(1, 0, 5000, sent);
+        for (unsigned i = 0; i < 5000; i++)
+                n_wrong += (unsigned) __builtin_popcount(area[i] ^ sent[i]);
+        assert_int_equal(n_wrong, 1);
+        assert_int_equal(arrivals_of(lone)[0].crc32c, crc_of(area, 5000));
+}
+
+static void test_a_packet_astray_arrives_somewhere_else_once(void **state) {
+        _cleanup_(lone_freep) Lone *lone = open_with("{at: trn-0/chip1/nic1, kind: packet-misdelivery, rate: 0.3}");
+        unsigned n = 0, seen[200] = {};
+
+        (void) send_flow(lone, 0, 1, 1, 200, 8);
+        for (unsigned c = 0; c < CHIPS; c++) {
+                unsigned here = receive(lone, c, ARRIVALS, 0, 0);
+
+                n += here;
+                for (unsigned i = 0; i < here; i++)
+                        seen[arrivals_of(lone)[i].sequence]++;
+                if (c == 1)
+                        assert_in_range(here, 110, 170);
+        }
+        assert_int_equal(n, 200);
+        for (unsigned s = 0; s < 200; s++)
+                assert_int_equal(seen[s], 1);
+}
+
+static void test_unresponsive_and_absent_remotes_are_told(void **state) {
+        _cleanup_(lone_freep) Lone *lone = open_with("{at: trn-0/chip1/nic1, kind: unresponsive}, {at: trn-0/chip2, kind: hang}");
+        WireCommand absent = { .type = COMMAND_NIC_SEND, .nic_send = { .server = "trn-9", .packets = 1, .bytes = 1 } };
+
+        assert_int_equal(send_flow(lone, 0, 1, 1, 10, 1).result[1], 13);
+        assert_int_equal(send_flow(lone, 0, 2, 1, 10, 1).result[1], 13);
+        assert_int_equal(send_flow(lone, 1, 0, 1, 10, 1).status, STATUS_NRT_TIMEOUT);
+        assert_int_equal(lone_run(lone, "trn-0", 0, absent).result[1], 15);
+        assert_int_equal(counter_of(lone, 0, "unresponsive_remote_events"), 2);
+}
+
+static void test_areas_and_numbers_out_of_range_are_refused(void **state) {
+        static const WireCommand refused[] = {
+                { .type = COMMAND_NIC_SEND, .nic_send = { .server = "trn-0", .packets = 0, .bytes = 1 } },
+                { .type = COMMAND_NIC_SEND, .nic_send = { .server = "trn-0", .packets = 65537, .bytes = 1 } },
+                { .type = COMMAND_NIC_SEND, .nic_send = { .server = "trn-0", .packets = 1, .bytes = 0 } },
+                { .type = COMMAND_NIC_SEND, .nic_send = { .server = "trn-0", .packets = 1, .bytes = 8193 } },
+                { .type = COMMAND_NIC_RECEIVE, .out_bytes = 63, .nic_receive = { .arrivals_max = 1 } },
+                { .type = COMMAND_NIC_RECEIVE, .out_bytes = 64 + 8192, .out_offset = LONE_OUT,
+                  .nic_receive = { .arrivals_max = 1, .payload_every = 1, .payload_max = 1, .payload_offset = LONE_OUT } },
+                { .type = COMMAND_NIC_RECEIVE, .out_bytes = 64 + 8192, .out_offset = LONE_OUT,
+                  .nic_receive = { .arrivals_max = 1, .payload_every = 1, .payload_max = 2, .payload_offset = LONE_OUT + 64 } },
+                { .type = COMMAND_NIC_RECEIVE, .nic_receive = { .arrivals_max = UINT32_MAX } },
+        };
+        _cleanup_(lone_freep) Lone *lone = lone_new(SINGLE, NULL);
+
+        for (size_t i = 0; i < ELEMENTS(refused); i++)
+                assert_int_equal(lone_run(lone, "trn-0", 0, refused[i]).status, STATUS_NRT_INVALID);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_each_packet_arrives_once_and_not_in_order),
+                cmocka_unit_test(test_payloads_and_checksums_are_those_of_the_definition),
+                cmocka_unit_test(test_what_does_not_fit_waits_for_the_next_time),
+                cmocka_unit_test(test_counters_move_by_what_happened),
+                cmocka_unit_test(test_a_corrupt_packet_has_the_checksum_of_what_arrived),
+                cmocka_unit_test(test_a_packet_astray_arrives_somewhere_else_once),
+                cmocka_unit_test(test_unresponsive_and_absent_remotes_are_told),
+                cmocka_unit_test(test_areas_and_numbers_out_of_range_are_refused),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
