@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks/sparsity/loads.h"
+#include "checks/sparsity/parameters.h"
+#include "tests/checks/tensor-chip.h"
+
+extern const Check check_sparsity;
+
+static const SparsityParameters bits = { .paths = SPARSITY_BITS };
+static const SparsityParameters all = { .paths = SPARSITY_ALL };
+
+static TensorOutcome outcome;
+
+static void run(TensorChip *chip, const SparsityParameters *parameters) {
+        tensor_chip_run(chip, &check_sparsity, parameters, &outcome);
+}
+
+static void assert_finding(size_t i, const char *code, const char *where, const char *says) {
+        char full[LOCATION_STRING_MAX];
+
+        (void) snprintf(full, sizeof(full), "us0-0/chip0/%s", where);
+        assert_true(i < outcome.n_findings);
+        assert_string_equal(outcome.findings[i].code, code);
+        assert_string_equal(outcome.findings[i].where, full);
+        if (!strstr(outcome.findings[i].message, says))
+                fail_msg("\"%s\" does not say \"%s\"", outcome.findings[i].message, says);
+}
+
+static void assert_failed_with(size_t n_findings) {
+        assert_int_equal(outcome.error, 0);
+        assert_int_equal(outcome.verdict, VERDICT_FAILED);
+        assert_int_equal(outcome.n_findings, n_findings);
+}
+
+static void test_a_healthy_chip_passes(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        for (unsigned i = 0; i < 3; i++) {
+                run(&chip, i == 1 ? &all : &bits);
+                assert_int_equal(outcome.error, 0);
+                assert_int_equal(outcome.verdict, VERDICT_PASSED);
+                assert_int_equal(outcome.n_findings, 0);
+                assert_int_equal(outcome.n_beyond, 0);
+        }
+        tensor_chip_done(&chip);
+}
+
+static void test_the_small_set_shows_every_tag_bit_at_both_levels_and_every_mode(void **state) {
+        static uint8_t seen[2][PE_ROWS][PE_COLUMNS];
+        unsigned modes = 0;
+
+        for (unsigned i = 0; i < SPARSE_LOADS; i++) {
+                const SparseLoad *load = sparse_load_at(i);
+
+                if (!load->for_bits)
+                        continue;
+                modes |= 1u << sparse_mode_index(load->mode);
+                for (unsigned row = 0; load->mode->group == 16 && row < PE_ROWS; row++)
+                        for (unsigned column = 0; column < PE_COLUMNS; column++) {
+                                seen[1][row][column] |= (uint8_t) sparse_load_tag(load, row, column);
+                                seen[0][row][column] |= (uint8_t) (~sparse_load_tag(load, row, column) & 15);
+                        }
+        }
+
+        assert_int_equal(modes, 127);
+        for (unsigned row = 0; row < PE_ROWS; row++)
+                for (unsigned column = 0; column < PE_COLUMNS; column++) {
+                        assert_int_equal(seen[0][row][column], 15);
+                        assert_int_equal(seen[1][row][column], 15);
+                }
+}
+
+static void test_the_large_set_shows_every_input_of_every_element_in_every_mode(void **state) {
+        static uint16_t seen[SPARSE_MODES][PE_ROWS][PE_COLUMNS];
+
+        for (unsigned i = 0; i < SPARSE_LOADS; i++) {
+                const SparseLoad *load = sparse_load_at(i);
+
+                for (unsigned row = 0; row < PE_ROWS; row++)
+                        for (unsigned column = 0; column < PE_COLUMNS; column++)
+                                seen[sparse_mode_index(load->mode)][row][column] |=
+                                                (uint16_t) (1u << sparse_load_tag(load, row, column));
+        }
+
+        for (unsigned i = 0; i < SPARSE_MODES; i++)
+                for (unsigned row = 0; row < PE_ROWS; row++)
+                        for (unsigned column = 0; column < PE_COLUMNS; column++)
+                                assert_int_equal(seen[i][row][column], (1u << sparse_mode_at(i)->group) - 1);
+}
+
+static void test_random_tag_bits_are_all_found_and_placed(void **state) {
+        TensorChip chip;
+        char where[64], says[64];
+
+        srandom(1234);
+        tensor_chip_init(&chip);
+        for (unsigned i = 0; i < 200; i++) {
+                TensorParameters parameters = { .bit = (unsigned) random() % 4,
+                                                .value = (unsigned) random() % 2 };
+
+                (void) snprintf(where, sizeof(where), "core%u/sparse/row%u/slot%u", (unsigned) random() % 8,
+                                (unsigned) random() % 128, (unsigned) random() % 128);
+                (void) snprintf(says, sizeof(says), "tag bit %u stuck at %u", (unsigned) parameters.bit,
+                                (unsigned) parameters.value);
+                tensor_chip_inject(&chip, "tag-stuck", where, parameters, 1);
+                run(&chip, i % 20 == 0 ? &all : &bits);
+                assert_failed_with(1);
+                assert_finding(0, "sparsity-tag", where, says);
+                assert_true(outcome.n_beyond > 0);
+                tensor_chip_heal(&chip);
+        }
+        tensor_chip_done(&chip);
+}
+
+static void test_tags_of_one_group_and_of_several_cores_are_told_apart(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        tensor_chip_inject(&chip, "tag-stuck", "core1/sparse/row4/slot9",
+                           (TensorParameters){ .bit = 0, .value = 1 }, 1);
+        tensor_chip_inject(&chip, "tag-stuck", "core1/sparse/row5/slot9",
+                           (TensorParameters){ .bit = 3, .value = 0 }, 1);
+        tensor_chip_inject(&chip, "tag-stuck", "core7/sparse/row127/slot127",
+                           (TensorParameters){ .bit = 1, .value = 0 }, 1);
+        run(&chip, &bits);
+        assert_failed_with(3);
+        assert_finding(0, "sparsity-tag", "core1/sparse/row4/slot9", "tag bit 0 stuck at 1");
+        assert_finding(1, "sparsity-tag", "core1/sparse/row5/slot9", "tag bit 3 stuck at 0");
+        assert_finding(2, "sparsity-tag", "core7/sparse/row127/slot127", "tag bit 1 stuck at 0");
+        tensor_chip_done(&chip);
+}
+
+static void test_dead_inputs_of_a_row_are_named(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        tensor_chip_inject(&chip, "select-dead", "core3/sparse/row66", (TensorParameters){ .position = 13 },
+                           1);
+        tensor_chip_inject(&chip, "select-dead", "core3/sparse/row66", (TensorParameters){ .position = 2 },
+                           1);
+        tensor_chip_inject(&chip, "tag-stuck", "core3/sparse/row70/slot1",
+                           (TensorParameters){ .bit = 2, .value = 1 }, 1);
+        run(&chip, &bits);
+        assert_failed_with(2);
+        assert_finding(0, "sparsity-tag", "core3/sparse/row70/slot1", "tag bit 2 stuck at 1");
+        assert_finding(1, "sparsity-select", "core3/sparse/row66", "input 2, 13");
+        tensor_chip_done(&chip);
+}
+
+static void test_a_refused_mode_is_named(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        tensor_chip_inject(&chip, "mode-refused", "core6/sparse", (TensorParameters){ .mode = 3 }, 1);
+        run(&chip, &bits);
+        assert_failed_with(1);
+        assert_finding(0, "sparsity-mode", "core6/sparse", "mode 2:8 is refused");
+        run(&chip, &all);
+        assert_failed_with(1);
+        tensor_chip_done(&chip);
+}
+
+static void test_an_intermittent_tag_bit_is_placed(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        tensor_chip_inject(&chip, "tag-stuck", "core2/sparse/row17/slot40",
+                           (TensorParameters){ .bit = 1, .value = 1 }, 0.5);
+        run(&chip, &all);
+        assert_failed_with(1);
+        assert_finding(0, "sparsity-tag", "core2/sparse/row17/slot40", "tag bit 1 at times stuck at 1");
+        tensor_chip_done(&chip);
+}
+
+static void test_a_broken_array_is_left_to_the_dense_test(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        tensor_chip_inject(&chip, "product-stuck", "core2/pe5.6",
+                           (TensorParameters){ .bit = 24, .value = 1 }, 1);
+        run(&chip, &bits);
+        assert_int_equal(outcome.error, 0);
+        assert_int_equal(outcome.verdict, VERDICT_SKIPPED);
+        assert_int_equal(outcome.n_findings, 0);
+
+        tensor_chip_inject(&chip, "tag-stuck", "core2/sparse/row17/slot40",
+                           (TensorParameters){ .bit = 1, .value = 1 }, 1);
+        run(&chip, &bits);
+        assert_failed_with(1);
+        assert_finding(0, "sparsity-tag", "core2/sparse/row17/slot40", "tag bit 1 stuck at 1");
+        tensor_chip_done(&chip);
+}
+
+static void test_no_random_array_fault_passes_for_a_tag(void **state) {
+        static const char *const kinds[] = { "weight-stuck", "activation-stuck", "product-stuck",
+                                             "psum-stuck" };
+        static const unsigned widths[] = { 16, 16, 32, 32 };
+        TensorChip chip;
+        char where[64];
+
+        srandom(99);
+        tensor_chip_init(&chip);
+        for (unsigned i = 0; i < 100; i++) {
+                unsigned kind = (unsigned) random() % 4;
+
+                (void) snprintf(where, sizeof(where), "core%u/pe%u.%u", (unsigned) random() % 8,
+                                (unsigned) random() % 128, (unsigned) random() % 128);
+                tensor_chip_inject(&chip, kinds[kind], where,
+                                   (TensorParameters){ .bit = (unsigned) random() % widths[kind],
+                                                       .value = (unsigned) random() % 2 },
+                                   1);
+                run(&chip, &bits);
+                assert_int_equal(outcome.error, 0);
+                if (outcome.n_findings > 0)
+                        fail_msg("%s at %s: %s", kinds[kind], where, outcome.findings[0].message);
+                assert_true(outcome.verdict == VERDICT_SKIPPED || outcome.verdict == VERDICT_PASSED);
+                tensor_chip_heal(&chip);
+        }
+        tensor_chip_done(&chip);
+}
+
+static void test_a_core_that_writes_nothing_does_not_pass(void **state) {
+        TensorChip chip;
+
+        for (uint64_t from = 1; from < 128; from += 12) {
+                tensor_chip_init(&chip);
+                run(&chip, &bits); /* leaves golden answers in the window */
+                assert_int_equal(outcome.verdict, VERDICT_PASSED);
+                chip.silent_from = chip.n_commands + from;
+                run(&chip, &bits);
+                assert_false(outcome.error == 0 && outcome.verdict == VERDICT_PASSED);
+                tensor_chip_done(&chip);
+        }
+}
+
+static void test_no_error_of_the_port_becomes_a_pass(void **state) {
+        static const int errors[] = { -EIO, -ETIMEDOUT, -ENODEV, -EPROTO };
+        TensorChip chip;
+
+        for (uint64_t at = 1;; at += 3) {
+                bool reached;
+
+                tensor_chip_init(&chip);
+                chip.fail_at = at;
+                chip.fail_status = at % 2 ? STATUS_NRT_HW_ERROR : STATUS_NRT_UNSUPPORTED;
+                run(&chip, &bits);
+                reached = chip.n_commands >= at;
+                assert_true(reached ? outcome.error < 0 || outcome.verdict == VERDICT_FAILED
+                                    : outcome.verdict == VERDICT_PASSED);
+                tensor_chip_done(&chip);
+
+                tensor_chip_init(&chip);
+                chip.break_at = at;
+                chip.break_error = errors[at % ELEMENTS(errors)];
+                run(&chip, &bits);
+                assert_true(reached ? outcome.error < 0 : outcome.verdict == VERDICT_PASSED);
+                tensor_chip_done(&chip);
+                if (!reached)
+                        break;
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_healthy_chip_passes),
+                cmocka_unit_test(test_the_small_set_shows_every_tag_bit_at_both_levels_and_every_mode),
+                cmocka_unit_test(test_the_large_set_shows_every_input_of_every_element_in_every_mode),
+                cmocka_unit_test(test_random_tag_bits_are_all_found_and_placed),
+                cmocka_unit_test(test_tags_of_one_group_and_of_several_cores_are_told_apart),
+                cmocka_unit_test(test_dead_inputs_of_a_row_are_named),
+                cmocka_unit_test(test_a_refused_mode_is_named),
+                cmocka_unit_test(test_an_intermittent_tag_bit_is_placed),
+                cmocka_unit_test(test_a_broken_array_is_left_to_the_dense_test),
+                cmocka_unit_test(test_no_random_array_fault_passes_for_a_tag),
+                cmocka_unit_test(test_a_core_that_writes_nothing_does_not_pass),
+                cmocka_unit_test(test_no_error_of_the_port_becomes_a_pass),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
