@@ -10,9 +10,11 @@
 #include "daemon/record/base64.h"
 #include "daemon/record/digest.h"
 
-#define NAME_MAX_BYTES      63
+#define NAME_BYTES_MAX      63  /* of plans, steps and promises, which a plan bounds */
+#define WORD_BYTES_MAX      255 /* of measurements and codes, which a worker says */
 #define STEPS_MAX           1024
 #define CHIPS_MAX           1024
+#define TIME_USEC_MAX       253402300799999999u
 #define CHALLENGE_MAX_BYTES 128
 
 static bool is_sha256(const char *text) {
@@ -31,8 +33,26 @@ static bool is_uuid(const char *text) {
         return true;
 }
 
-static bool is_name(const char *text) {
-        return text && *text && strlen(text) <= NAME_MAX_BYTES;
+/* Plain text only: names are compared with each other, and repairing bad UTF-8 could make two of them one. */
+static bool is_name(const char *text, size_t max) {
+        if (!text || !*text || strlen(text) > max)
+                return false;
+        for (; *text; text++)
+                if ((unsigned char) *text < 0x20 || (unsigned char) *text > 0x7e)
+                        return false;
+        return true;
+}
+
+/* a-b-c of lower-case letters and digits */
+static bool is_code(const char *text) {
+        char before = '-';
+
+        if (!is_name(text, WORD_BYTES_MAX))
+                return false;
+        for (; *text; before = *text++)
+                if (!((*text >= 'a' && *text <= 'z') || (*text >= '0' && *text <= '9') || (*text == '-' && before != '-')))
+                        return false;
+        return before != '-';
 }
 
 const char *facts_wrong_with_run(const RecordRun *run) {
@@ -43,16 +63,22 @@ const char *facts_wrong_with_run(const RecordRun *run) {
                 return "the run's ID is not a UUID";
         if (run->stage < 0 || run->stage >= _STAGE_MAX)
                 return "the stage is unknown";
-        if (!is_name(run->plan))
+        if (!is_name(run->plan, NAME_BYTES_MAX))
                 return "the plan has no name, or a too long one";
         if (!is_sha256(run->plan_sha256))
                 return "the plan has no digest";
         if (run->evidence_name && !is_sha256(run->evidence_sha256))
                 return "the evidence has no digest";
+        if (run->finished_usec > TIME_USEC_MAX || run->started_usec > TIME_USEC_MAX)
+                return "the run's times are beyond the year 9999";
         if (run->challenge && (strlen(run->challenge) > CHALLENGE_MAX_BYTES ||
                                base64_decode(run->challenge, strlen(run->challenge), challenge, &n) < 0))
                 return "the challenge is not base64 of at most 128 characters";
         return NULL;
+}
+
+static bool is_amount(double value) {
+        return isfinite(value) && value >= 0;
 }
 
 /* The best that can be said of a step in the face of its evidence. */
@@ -73,16 +99,16 @@ static Verdict step_evidence(const RecordStep *step) {
 static const char *wrong_with_step(const RecordStep *step) {
         Verdict evidence;
 
-        if (!is_name(step->name) || !is_name(step->check))
+        if (!is_name(step->name, NAME_BYTES_MAX) || !is_name(step->check, NAME_BYTES_MAX))
                 return "a step has no name, or a too long one";
         if (step->verdict < 0 || step->verdict >= _VERDICT_MAX || !reason_fits(step->reason, step->verdict))
                 return "a step's reason does not fit its verdict";
         for (size_t i = 0; i < step->n_measurements; i++)
-                if (!is_name(step->measurements[i].name) || step->measurements[i].limit_type < 0 ||
+                if (!is_name(step->measurements[i].name, WORD_BYTES_MAX) || step->measurements[i].limit_type < 0 ||
                     step->measurements[i].limit_type >= _LIMIT_TYPE_MAX)
                         return "a measurement has no name or an unknown limit";
         for (size_t i = 0; i < step->n_diagnoses; i++)
-                if (!is_name(step->diagnoses[i].code) || step->diagnoses[i].severity < 0 ||
+                if (!is_code(step->diagnoses[i].code) || step->diagnoses[i].severity < 0 ||
                     step->diagnoses[i].severity >= _SEVERITY_MAX)
                         return "a diagnosis has no code or an unknown severity";
 
@@ -111,8 +137,8 @@ const char *facts_wrong_with_health(const RecordHealth *health) {
                 fold_step(&fold, step->verdict, step->required);
         }
         for (size_t i = 0; i < health->n_promises; i++) {
-                if (!is_name(health->promises[i].measurement) || !isfinite(health->promises[i].reached) ||
-                    !isfinite(health->promises[i].promised))
+                if (!is_name(health->promises[i].measurement, NAME_BYTES_MAX) || !is_amount(health->promises[i].reached) ||
+                    !is_amount(health->promises[i].promised))
                         return "a promise of coverage has no name or no number";
                 fold_coverage(&fold, health->promises[i].reached, health->promises[i].promised);
         }

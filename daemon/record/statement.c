@@ -19,7 +19,7 @@ void print_time(Printer *printer, const char *key, uint64_t usec) {
         char text[48], whole[32];
         struct tm tm;
 
-        if (!gmtime_r(&sec, &tm) || tm.tm_year > 8099) { /* RFC 3339 has four digits for the year */
+        if (!gmtime_r(&sec, &tm)) {
                 printer->error = -EINVAL;
                 return;
         }
