@@ -3,6 +3,7 @@
 /* assay-run: the worker as a program. With --device it is asked by options, else over its stdin (see worker.h). */
 
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -257,6 +258,7 @@ int main(int argc, char **argv) {
         int status, r;
 
         (void) signal(SIGPIPE, SIG_IGN);
+        (void) close_range(STDERR_FILENO + 1, UINT_MAX, 0); /* nothing else is for us or our children */
 
         r = parse_options(argc, argv, &status);
         if (r < 0)

@@ -136,8 +136,8 @@ static Reason find_obstacle(const Unit *unit, const Check *check, const char **r
         return REASON_NONE;
 }
 
-/* Returns false where the current step is to run. */
-static bool skip_current(Unit *unit) {
+/* Ends the current step, unless it is to run. */
+static void skip_current(Unit *unit) {
         const Check *check = unit_check(unit);
         const char *message;
         char id[ID_MAX];
@@ -146,21 +146,18 @@ static bool skip_current(Unit *unit) {
         if (request_is_done(unit->scan->request, step_id(unit, id))) {
                 unit->done[unit->current] = true;
                 account_leave_out(unit->scan->account, &unit->where, unit->current);
-                return true;
+                return;
         }
 
         if (!check) {
                 begin(unit);
                 end_in_error(unit, REASON_RESOURCE, "this worker does not have the check");
-                return true;
+                return;
         }
 
         reason = find_obstacle(unit, check, &message);
-        if (reason == REASON_NONE)
-                return false;
-
-        skip_step(unit, reason, message);
-        return true;
+        if (reason != REASON_NONE)
+                skip_step(unit, reason, message);
 }
 
 void unit_skip(Unit *unit) {
@@ -169,13 +166,15 @@ void unit_skip(Unit *unit) {
         if (unit->runs > 0)
                 return; /* a retest is due: the step is open as far as the stream knows */
 
-        unit->current = 0;
-        while (unit->current < plan->n_steps) {
-                if (unit->done[unit->current])
-                        unit->current++;
-                else if (!skip_current(unit))
-                        return;
+        for (size_t i = 0; i < plan->n_steps; i++) {
+                unit->current = i;
+                if (!unit->done[i])
+                        skip_current(unit);
         }
+
+        unit->current = 0;
+        while (unit->current < plan->n_steps && unit->done[unit->current])
+                unit->current++;
 }
 
 void unit_give_up(Unit *unit, const char *message) {

@@ -95,13 +95,15 @@ static int fork_child(Unit *unit) {
         pid = fork();
         if (pid < 0)
                 return -errno;
-        if (pid == 0)
+        if (pid == 0) {
+                (void) close(reading);
                 child_run(unit, writing);
+        }
 
         unit->pid = pid;
         unit->fd = TAKE_FD(reading);
         unit->progressed = unit->expired = false;
-        unit->n_buffer = 0;
+        unit->n_buffer = unit->n_bytes = 0;
         set_deadline(unit);
         return 0;
 }

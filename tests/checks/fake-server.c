@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "tests/checks/fake-server.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "checks/cleanup.h"
+#include "checks/wire.h"
+
+#define CONNECTIONS_MAX 64
+
+typedef struct Connection {
+        int fd;
+        uint32_t chip;
+        uint8_t *window;
+        size_t window_bytes;
+} Connection;
+
+typedef struct Server {
+        FakeOptions options;
+        int listener;
+        bool stricken; /* the chip of the fault was spoken to */
+        size_t n;
+        Connection connections[CONNECTIONS_MAX];
+} Server;
+
+/* ---- connections ---- */
+
+static void welcome(Server *server) {
+        int fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC), memory;
+        union {
+                char bytes[CMSG_SPACE(sizeof(int))];
+                struct cmsghdr align;
+        } control = {};
+        WireWelcome answer = { .magic = WIRE_MAGIC, .version = WIRE_VERSION };
+        struct iovec part = { &answer, sizeof(answer) };
+        struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+        struct cmsghdr *rights;
+        WireHello hello;
+
+        if (recv(fd, &hello, sizeof(hello), 0) != sizeof(hello) || server->n == CONNECTIONS_MAX)
+                abort();
+
+        if (strcmp(hello.server, "us0-1") != 0) {
+                answer.status = ENOENT;
+                (void) sendmsg(fd, &message, 0);
+                close(fd);
+                return;
+        }
+
+        memory = memfd_create("window", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        if (ftruncate(memory, hello.window_bytes) < 0 ||
+            fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+                abort();
+
+        answer.window_bytes = hello.window_bytes;
+        message.msg_control = &control;
+        message.msg_controllen = sizeof(control);
+        rights = CMSG_FIRSTHDR(&message);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(rights), &memory, sizeof(int));
+        server->connections[server->n++] = (Connection) {
+                .fd = fd,
+                .chip = hello.chip,
+                .window = mmap(NULL, hello.window_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0),
+                .window_bytes = hello.window_bytes,
+        };
+        (void) sendmsg(fd, &message, MSG_NOSIGNAL);
+        close(memory);
+}
+
+static void part(Server *server, size_t index) {
+        Connection *connection = &server->connections[index];
+
+        close(connection->fd);
+        munmap(connection->window, connection->window_bytes);
+        *connection = server->connections[--server->n];
+}
+
+/* ---- commands ---- */
+
+static void read_attribute(const Server *server, unsigned chip, const char *path, char text[static 64]) {
+        text[0] = '\0';
+        if (strcmp(path, "info/serial_number") == 0)
+                (void) snprintf(text, 64, "%016x", 0x1234u + chip);
+        else if (strcmp(path, "assay/tray") == 0)
+                (void) snprintf(text, 64, "%u", chip / 2);
+        else if (strcmp(path, "assay/occupied") == 0)
+                (void) snprintf(text, 64, "%u\n", (server->options.occupied >> chip) & 1u);
+        else if (strcmp(path, "assay/server_serial") == 0)
+                (void) snprintf(text, 64, "fake");
+}
+
+static void execute(const Server *server, const Connection *connection, const WireCommand *command,
+                    WireCompletion *completion) {
+        char path[128] = "", text[64];
+        FakeFault fault = server->options.fault;
+        bool hung = command->chip == server->options.chip &&
+                    ((fault == FAKE_HANG && server->stricken) || fault == FAKE_HANG_FROM_START);
+
+        *completion = (WireCompletion) { .device_nsec = 1000 };
+        if (connection->chip == WIRE_CHIP_ALL && hung) {
+                completion->status = STATUS_NRT_TIMEOUT;
+                return;
+        }
+        if (command->type == COMMAND_HBM_PAUSE)
+                completion->device_nsec = command->pause.nsec;
+        if (command->type != COMMAND_ATTRIBUTE || command->in_bytes >= sizeof(path))
+                return;
+
+        memcpy(path, connection->window + command->in_offset, command->in_bytes);
+        read_attribute(server, command->chip, path, text);
+        if (text[0] == '\0')
+                completion->status = STATUS_NRT_QUEUE_EMPTY;
+        completion->out_bytes = (uint32_t) strlen(text);
+        memcpy(connection->window + command->out_offset, text, completion->out_bytes);
+        if (fault == FAKE_TOO_MANY_BYTES && connection->chip == server->options.chip)
+                completion->out_bytes = command->out_bytes + 1;
+}
+
+/* Returns whether there is an answer at all, and garbles it. */
+static bool misbehave(Server *server, const Connection *connection, WireBatch *answer, size_t *n_bytes) {
+        FakeFault fault = server->options.fault;
+        bool own = connection->chip == server->options.chip;
+
+        if (own && fault == FAKE_GONE)
+                _exit(0);
+        if (own)
+                server->stricken = true;
+
+        if (own && (fault == FAKE_HANG || fault == FAKE_HANG_PARTLY || fault == FAKE_HANG_FROM_START))
+                return false;
+        if (fault == FAKE_HANG_ALL && server->stricken)
+                return false;
+        if ((own && fault == FAKE_WRONG_SEQUENCE) || (fault == FAKE_GARBLED_ALL && server->stricken))
+                answer->sequence++;
+        if (own && fault == FAKE_SHORT_ANSWER)
+                *n_bytes -= 8;
+        return true;
+}
+
+static bool serve(Server *server, Connection *connection) {
+        static struct {
+                WireBatch head;
+                WireCommand commands[WIRE_BATCH_MAX];
+        } question;
+        static struct {
+                WireBatch head;
+                WireCompletion completions[WIRE_BATCH_MAX];
+        } answer;
+        ssize_t n = recv(connection->fd, &question, sizeof(question), 0);
+        size_t n_bytes;
+
+        if (n <= 0)
+                return false;
+        if ((size_t) n < sizeof(question.head) || question.head.magic != WIRE_MAGIC || question.head.n > WIRE_BATCH_MAX)
+                return true; /* a check that writes into every descriptor it finds */
+
+        answer.head = question.head;
+        n_bytes = sizeof(answer.head) + question.head.n * sizeof(WireCompletion);
+        if (!misbehave(server, connection, &answer.head, &n_bytes))
+                return true;
+
+        for (uint32_t i = 0; i < question.head.n; i++)
+                execute(server, connection, &question.commands[i], &answer.completions[i]);
+        return send(connection->fd, &answer, n_bytes, MSG_NOSIGNAL) >= 0;
+}
+
+static void serve_all(Server *server) {
+        for (;;) {
+                struct pollfd polled[CONNECTIONS_MAX + 1] = { { .fd = server->listener, .events = POLLIN } };
+                size_t n = server->n;
+
+                for (size_t i = 0; i < n; i++)
+                        polled[i + 1] = (struct pollfd) { .fd = server->connections[i].fd, .events = POLLIN };
+                if (poll(polled, n + 1, -1) < 0)
+                        abort();
+
+                for (size_t i = n; i-- > 0;)
+                        if (polled[i + 1].revents != 0 && !serve(server, &server->connections[i]))
+                                part(server, i);
+                if (polled[0].revents != 0)
+                        welcome(server);
+        }
+}
+
+/* ---- the process ---- */
+
+pid_t fake_server_start(const FakeOptions *options) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        static Server server;
+        pid_t pid, parent = getpid();
+
+        server = (Server) { .options = *options };
+        server.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        assert(strlen(options->path) < sizeof(address.sun_path));
+        memcpy(address.sun_path, options->path, strlen(options->path));
+        (void) unlink(options->path);
+        if (bind(server.listener, (struct sockaddr *) &address, sizeof(address)) < 0 ||
+            listen(server.listener, CONNECTIONS_MAX) < 0)
+                abort();
+
+        pid = fork();
+        if (pid == 0) {
+                (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+                if (getppid() != parent)
+                        _exit(1);
+                serve_all(&server);
+        }
+
+        close(server.listener);
+        return pid;
+}
+
+void fake_server_stop(pid_t pid) {
+        (void) kill(pid, SIGKILL);
+        (void) waitpid(pid, NULL, 0);
+}

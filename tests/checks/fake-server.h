@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * A server of sixteen chips that does nothing but answer, in a process of its own: attributes, and everything else with
+ * success at once. It can stop answering in ways that a simulated server cannot be asked for.
+ */
+
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef enum FakeFault {
+        FAKE_NONE,
+        FAKE_HANG,         /* the chip says nothing from its first own batch on */
+        FAKE_HANG_PARTLY,  /* the same, but it still answers over the server's connection */
+        FAKE_HANG_FROM_START, /* over no connection at all */
+        FAKE_HANG_ALL,     /* nothing answers any more once a chip was spoken to */
+        FAKE_WRONG_SEQUENCE,
+        FAKE_SHORT_ANSWER,
+        FAKE_TOO_MANY_BYTES,
+        FAKE_GARBLED_ALL,  /* wrong sequences over all connections, once a chip was spoken to */
+        FAKE_GONE,         /* the whole server leaves when the chip is spoken to */
+} FakeFault;
+
+typedef struct FakeOptions {
+        const char *path; /* of the socket */
+        FakeFault fault;
+        uint8_t chip;
+        uint16_t occupied; /* bit per chip */
+} FakeOptions;
+
+pid_t fake_server_start(const FakeOptions *options);
+void fake_server_stop(pid_t pid);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Takes descriptors on chip 3 and memory on chip 5, and gives nothing back. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "checks/step.h"
+#include "tests/checks/selftest/raw.h"
+
+static int leak_run(Step *step, Verdict *ret) {
+        *ret = VERDICT_PASSED;
+        while (step_chip(step) == 3)
+                if (dup(STDERR_FILENO) < 0)
+                        return -errno;
+        while (step_chip(step) == 5 && MEMORY_IS_BOUNDED)
+                if (!malloc(64u << 20))
+                        return -ENOMEM;
+        return 0;
+}
+
+const Check check_leak = {
+        .name         = "leak",
+        .summary      = "a check that keeps what it takes",
+        .reads        = "nothing",
+        .codes        = (const char *const[]) { NULL },
+        .unit         = LOCATION_CHIP,
+        .disturbs     = DISTURBS_NOTHING,
+        .deadline_sec = 20,
+        .run          = leak_run,
+};

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The judge judged: checks that misbehave, devices that do not answer, and a worker that must survive them all. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "checks/monotonic.h"
+#include "tests/checks/selftest-scan.h"
+#include "tests/checks/selftest/raw.h"
+
+#define SERVER "us0-1"
+#define STEPS(...) ((const char *const[]) { __VA_ARGS__, NULL })
+/* Commands: 2 s × 0.15; steps: 20 s × 0.15, hang 6 s × 0.15. */
+#define QUICKLY STEPS("--seed", "7", "--deadline-scale", "0.15")
+
+static const char *unit_name(int chip, char name[static 32]) {
+        (void) snprintf(name, 32, chip < 0 ? SERVER : SERVER "/chip%d", chip);
+        return name;
+}
+
+static const ScanStep *step_on(const SelftestScan *scan, int chip, const char *step) {
+        char unit[32];
+        const ScanStep *found = selftest_step(scan, unit_name(chip, unit), step);
+
+        assert_non_null(found);
+        assert_true(found->ended);
+        return found;
+}
+
+static void assert_step(const SelftestScan *scan, int chip, const char *step, Verdict verdict, Reason reason) {
+        const ScanStep *found = step_on(scan, chip, step);
+
+        if (found->end.verdict != verdict || found->end.reason != reason)
+                print_error("chip %d, %s: %s %s, %s\n", chip, step, verdict_to_string(found->end.verdict),
+                            reason_to_string(found->end.reason), found->message);
+        assert_int_equal(found->end.verdict, verdict);
+        assert_int_equal(found->end.reason, reason);
+}
+
+/* All chips passed STEP but those of the mask. */
+static void assert_others_passed(const SelftestScan *scan, const char *step, unsigned but) {
+        for (int chip = 0; chip < 16; chip++)
+                if (!(but & (1u << chip)))
+                        assert_step(scan, chip, step, VERDICT_PASSED, REASON_NONE);
+}
+
+static void assert_finding(const SelftestScan *scan, const char *where, const char *code, unsigned reproduced,
+                           unsigned runs) {
+        const ScanFinding *finding = selftest_finding(scan, where, code);
+
+        assert_non_null(finding);
+        assert_int_equal(finding->reproduced, reproduced);
+        assert_int_equal(finding->runs, runs);
+}
+
+static SelftestScan *scan_chips(const FakeOptions *options, const char *const *steps) {
+        SelftestScan *scan = selftest_scan(options, SERVER, steps, QUICKLY);
+
+        assert_int_equal(scan->read, 0);
+        assert_true(scan->ended);
+        assert_int_equal(scan->n_hardware, 17);
+        assert_int_equal(scan->status, result_to_status(scan->result, false));
+        return scan;
+}
+
+static void test_healthy_chips_pass(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("pass", "spend"));
+
+        assert_others_passed(scan, "pass", 0);
+        assert_others_passed(scan, "spend", 0);
+        assert_int_equal(scan->result, RESULT_PASSED);
+        assert_int_equal(scan->n_findings, 0);
+        assert_int_equal(scan->n_measurements, 16);
+        assert_int_equal(step_on(scan, 3, "spend")->end.device_nsec, 100000000);
+        assert_int_equal(step_on(scan, 3, "spend")->end.seed, step_on(scan, 9, "spend")->end.seed);
+        assert_true(step_on(scan, 3, "spend")->end.seed != step_on(scan, 3, "pass")->end.seed);
+}
+
+static void test_a_failure_is_retested_and_stays_with_its_chip(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("fail", "pass"));
+
+        assert_step(scan, 3, "fail", VERDICT_FAILED, REASON_NONE);
+        assert_int_equal(step_on(scan, 3, "fail")->end.runs, 2);
+        assert_int_equal(step_on(scan, 3, "fail")->end.reproduced, 2);
+        assert_finding(scan, SERVER "/chip3/hbm2", "hbm-cell", 2, 2);
+        assert_string_equal(selftest_finding(scan, SERVER "/chip3/hbm2", "hbm-cell")->replaceable, "tray 1");
+        assert_int_equal(scan->n_findings, 1);
+        assert_others_passed(scan, "fail", 1 << 3);
+        assert_others_passed(scan, "pass", 0);
+        assert_int_equal(scan->status, STATUS_FAILED);
+}
+
+static void test_each_finding_says_how_often_it_came_again(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("flaky"));
+
+        assert_finding(scan, SERVER "/chip3", "hbm-bank", 2, 2);
+        assert_finding(scan, SERVER "/chip3", "hbm-cell", 1, 2);
+        assert_finding(scan, SERVER "/chip3", "hbm-row", 1, 2);
+        assert_finding(scan, SERVER "/chip5", "hbm-cell", 1, 2);
+        assert_step(scan, 5, "flaky", VERDICT_FAILED, REASON_NONE); /* once is enough */
+        assert_int_equal(step_on(scan, 5, "flaky")->end.reproduced, 1);
+}
+
+static void test_a_failure_of_all_chips_suspects_the_station(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("alike"));
+
+        assert_finding(scan, SERVER, "suspect-station", 1, 1);
+        assert_int_equal(scan->n_findings, 17);
+        assert_step(scan, -1, "alike", VERDICT_WARNED, REASON_NONE);
+        assert_step(scan, 9, "alike", VERDICT_FAILED, REASON_NONE);
+
+        selftest_scan_free(scan);
+        scan = selftest_scan(&(FakeOptions) {}, SERVER "/chip1," SERVER "/chip3", STEPS("alike"), QUICKLY);
+        assert_int_equal(scan->read, 0);
+        assert_int_equal(scan->n_findings, 2); /* two chips are no station */
+}
+
+static void test_skips_and_errors_keep_their_reasons(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("skip", "error"));
+
+        assert_step(scan, 3, "skip", VERDICT_SKIPPED, REASON_NOT_APPLICABLE);
+        assert_string_equal(step_on(scan, 3, "skip")->message, "chip 3 has none");
+        assert_step(scan, 3, "error", VERDICT_ERROR, REASON_DEVICE_ERROR);
+        assert_string_equal(step_on(scan, 3, "error")->message, "no way to tell");
+        assert_int_equal(scan->result, RESULT_INCONCLUSIVE);
+}
+
+static void test_a_crash_costs_the_open_step_alone(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("pass", "crash", "spend"));
+
+        assert_step(scan, 3, "crash", VERDICT_ERROR, REASON_WORKER_CRASHED);
+        assert_others_passed(scan, "crash", 1 << 3 | 1 << 5 | 1 << 7);
+        assert_others_passed(scan, "pass", 0);
+        assert_others_passed(scan, "spend", 0);
+
+        /* What was found before stands. */
+        assert_step(scan, 5, "crash", VERDICT_FAILED, REASON_NONE);
+        assert_finding(scan, SERVER "/chip5", "hbm-cell", 1, 1);
+        assert_step(scan, 7, "crash", VERDICT_FAILED, REASON_NONE);
+        assert_finding(scan, SERVER "/chip7", "hbm-cell", 2, 2);
+}
+
+static void test_a_hang_costs_its_deadline_and_no_more(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("hang", "pass"));
+
+        assert_step(scan, 3, "hang", VERDICT_ERROR, REASON_WORKER_TIMEOUT);
+        assert_others_passed(scan, "hang", 1 << 3);
+        assert_others_passed(scan, "pass", 0);
+        assert_true(scan->seconds >= 0.9);
+        assert_true(scan->seconds < 8);
+}
+
+static void test_a_flood_is_cut_off(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("flood", "pass"));
+        unsigned n = 0;
+
+        assert_step(scan, 3, "flood", VERDICT_ERROR, REASON_PROTOCOL);
+        assert_step(scan, 5, "flood", VERDICT_FAILED, REASON_NONE);
+        assert_others_passed(scan, "flood", 1 << 3 | 1 << 5);
+        assert_others_passed(scan, "pass", 0);
+
+        for (size_t i = 0; i < scan->n_findings; i++)
+                n += strcmp(scan->findings[i].unit, SERVER "/chip5") == 0;
+        assert_in_range(n, 200, STREAM_FINDINGS_MAX);
+        assert_int_equal(scan->n_measurements, 16 + 1); /* that there were more is said */
+}
+
+static void test_garbage_is_an_error_of_its_step(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("garbage", "pass"));
+
+        assert_step(scan, 3, "garbage", VERDICT_ERROR, REASON_PROTOCOL);
+        assert_step(scan, 5, "garbage", VERDICT_ERROR, REASON_PROTOCOL);
+        assert_step(scan, 7, "garbage", VERDICT_ERROR, REASON_PROTOCOL);
+        assert_others_passed(scan, "garbage", 1 << 3 | 1 << 5 | 1 << 7);
+        assert_others_passed(scan, "pass", 0);
+}
+
+static void test_leaks_are_bounded(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("leak", "pass"));
+
+        assert_step(scan, 3, "leak", VERDICT_ERROR, REASON_RESOURCE);
+        if (MEMORY_IS_BOUNDED)
+                assert_step(scan, 5, "leak", VERDICT_ERROR, REASON_RESOURCE);
+        assert_others_passed(scan, "leak", 1 << 3 | 1 << 5);
+        assert_others_passed(scan, "pass", 1 << 3 | 1 << 5);
+}
+
+static void test_a_check_that_contradicts_itself_never_passes(void **state) {
+        static const struct {
+                int chip;
+                Verdict verdict;
+                Reason reason;
+        } cases[] = {
+                { 3, VERDICT_FAILED, REASON_NONE },         /* passes in spite of a finding */
+                { 5, VERDICT_ERROR, REASON_PROTOCOL },      /* passes beyond its limit */
+                { 7, VERDICT_ERROR, REASON_PROTOCOL },      /* no verdict */
+                { 9, VERDICT_ERROR, REASON_PROTOCOL },      /* fails without a finding */
+                { 11, VERDICT_ERROR, REASON_WORKER_CRASHED }, /* leaves */
+                { 13, VERDICT_ERROR, REASON_PROTOCOL },     /* skips without a reason */
+                { 15, VERDICT_ERROR, REASON_PROTOCOL },     /* measures what is no number */
+        };
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("lie", "pass"));
+        unsigned mask = 0;
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                assert_step(scan, cases[i].chip, "lie", cases[i].verdict, cases[i].reason);
+                mask |= 1u << cases[i].chip;
+        }
+        assert_others_passed(scan, "lie", mask);
+        assert_others_passed(scan, "pass", 0);
+}
+
+static void test_a_lost_server_step_counts_for_the_chips_not_yet_done(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions) { .occupied = 1 << 4 }, STEPS("fabric"));
+
+        assert_step(scan, -1, "fabric", VERDICT_ERROR, REASON_WORKER_CRASHED);
+        assert_finding(scan, SERVER "/chip1", "link-errors", 1, 1);
+        assert_int_equal(scan->n_parts, 6); /* chips 0, 1, 2, 3, 5; and 4, which was left alone */
+        assert_string_equal(scan->parts[0].where, SERVER "/chip4");
+        assert_int_equal(scan->parts[0].verdict, VERDICT_SKIPPED);
+        assert_int_equal(scan->result, RESULT_FAILED); /* chip 1 */
+}
+
+static void test_an_occupied_chip_is_left_alone(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions) { .occupied = 1 << 4 }, STEPS("pass", "spend"));
+
+        assert_step(scan, 4, "spend", VERDICT_SKIPPED, REASON_OCCUPIED);
+        assert_others_passed(scan, "spend", 1 << 4);
+        assert_others_passed(scan, "pass", 0); /* disturbs nothing */
+        assert_int_equal(scan->result, RESULT_INCONCLUSIVE);
+}
+
+static void test_the_budget_of_a_unit_ends_its_steps(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        selftest_scan(&(FakeOptions) {}, SERVER, STEPS("spend", "pass"), STEPS("--budget", "0.05"));
+
+        assert_int_equal(scan->read, 0);
+        assert_others_passed(scan, "spend", 0);
+        assert_step(scan, 0, "pass", VERDICT_SKIPPED, REASON_BUDGET);
+        assert_int_equal(scan->status, STATUS_CANNOT_TELL);
+}
+
+static void test_steps_that_were_not_asked_for_are_told(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        selftest_scan(&(FakeOptions) {}, SERVER "/chip5", STEPS("spend", "pass"), STEPS("--steps", "pass"));
+
+        assert_int_equal(scan->read, 0);
+        assert_step(scan, 5, "spend", VERDICT_SKIPPED, REASON_NOT_REQUESTED);
+        assert_step(scan, 5, "pass", VERDICT_PASSED, REASON_NONE);
+        assert_int_equal(scan->n_steps, 2);
+        assert_int_equal(scan->status, STATUS_CANNOT_TELL);
+}
+
+/* ---- devices that do not answer ---- */
+
+static void test_silence_of_one_chip_is_its_fault(void **state) {
+        static const FakeFault faults[] = { FAKE_HANG, FAKE_HANG_FROM_START };
+
+        for (size_t i = 0; i < ELEMENTS(faults); i++) {
+                _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                                scan_chips(&(FakeOptions) { .fault = faults[i], .chip = 6 }, STEPS("pass", "spend"));
+
+                assert_step(scan, 6, "pass", VERDICT_FAILED, REASON_NONE);
+                assert_finding(scan, SERVER "/chip6", "device-hang", 1, 1);
+                assert_step(scan, 6, "spend", VERDICT_SKIPPED, REASON_PREREQUISITE);
+                assert_others_passed(scan, "pass", 1 << 6);
+                assert_others_passed(scan, "spend", 1 << 6);
+                assert_int_equal(scan->n_findings, 1);
+                assert_int_equal(scan->status, STATUS_FAILED);
+        }
+}
+
+static void test_silence_of_the_only_chip_asked_for_is_its_fault_too(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = selftest_scan(
+                        &(FakeOptions) { .fault = FAKE_HANG, .chip = 6 }, SERVER "/chip6", STEPS("pass"), QUICKLY);
+
+        assert_int_equal(scan->read, 0);
+        assert_finding(scan, SERVER "/chip6", "device-hang", 1, 1);
+}
+
+static void test_silence_of_all_is_nobody_s_fault(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions) { .fault = FAKE_HANG_ALL }, STEPS("pass", "spend"));
+
+        assert_step(scan, 9, "pass", VERDICT_ERROR, REASON_DEVICE_TIMEOUT);
+        assert_step(scan, 9, "spend", VERDICT_SKIPPED, REASON_PREREQUISITE);
+        assert_int_equal(scan->n_findings, 0);
+        assert_int_equal(scan->status, STATUS_CANNOT_TELL);
+}
+
+static void test_garbled_answers_of_one_chip_are_its_fault(void **state) {
+        static const FakeFault faults[] = { FAKE_WRONG_SEQUENCE, FAKE_SHORT_ANSWER, FAKE_TOO_MANY_BYTES };
+
+        for (size_t i = 0; i < ELEMENTS(faults); i++) {
+                _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                                scan_chips(&(FakeOptions) { .fault = faults[i], .chip = 6 }, STEPS("pass", "skip"));
+
+                assert_step(scan, 6, "pass", VERDICT_FAILED, REASON_NONE);
+                assert_finding(scan, SERVER "/chip6", "device-garbled", 2, 2);
+                assert_step(scan, 6, "skip", VERDICT_PASSED, REASON_NONE); /* asks nothing: a fresh child went on */
+                assert_others_passed(scan, "pass", 1 << 6);
+        }
+}
+
+static void test_garbled_answers_of_all_are_nobody_s_fault(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions) { .fault = FAKE_GARBLED_ALL }, STEPS("pass"));
+
+        assert_int_equal(scan->n_findings, 0);
+        assert_step(scan, 0, "pass", VERDICT_ERROR, REASON_PROTOCOL);
+        assert_int_equal(scan->status, STATUS_CANNOT_TELL);
+}
+
+static void test_a_server_that_leaves_in_mid_scan_leaves_it_inconclusive(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions) { .fault = FAKE_GONE, .chip = 15 }, STEPS("pass", "spend", "fabric"));
+
+        assert_step(scan, 15, "pass", VERDICT_ERROR, REASON_DEVICE_ERROR);
+        assert_step(scan, 15, "spend", VERDICT_ERROR, REASON_DEVICE_ERROR);
+        assert_step(scan, -1, "fabric", VERDICT_ERROR, REASON_DEVICE_ERROR);
+        assert_int_equal(scan->n_findings, 0);
+        assert_int_equal(scan->status, STATUS_CANNOT_TELL);
+}
+
+static void test_without_a_server_the_stream_says_so(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = selftest_scan(&(FakeOptions) {}, "us0-9", STEPS("pass"), NULL);
+
+        assert_int_equal(scan->read, 0);
+        assert_int_equal(scan->n_errors, 1);
+        assert_int_equal(scan->result, RESULT_INCONCLUSIVE);
+        assert_int_equal(scan->status, STATUS_UNREACHABLE);
+}
+
+/* ---- over a connection ---- */
+
+typedef struct Connected {
+        pid_t server, worker;
+        int fd;
+} Connected;
+
+/* Starts a worker on a socketpair and sends it HEADER (a format for the device and the bytes of the plan) and the plan. */
+static Connected connect_worker(const char *header, const char *const *steps) {
+        Connected connected;
+        char socket_path[128], plan[128], text[2048], line[2048];
+        FILE *file;
+        size_t n;
+        int fds[2];
+
+        (void) snprintf(socket_path, sizeof(socket_path), "%s/socket", selftest_folder());
+        (void) snprintf(plan, sizeof(plan), "%s/selftest.yaml", selftest_folder());
+        selftest_write_plan(plan, steps, "");
+        file = fopen(plan, "re");
+        assert_non_null(file);
+        n = fread(text, 1, sizeof(text), file);
+        fclose(file);
+
+        connected.server = fake_server_start(&(FakeOptions) { .path = socket_path });
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+        connected.worker = fork();
+        if (connected.worker == 0) {
+                (void) dup2(fds[1], STDIN_FILENO);
+                (void) dup2(fds[1], STDOUT_FILENO);
+                (void) execl(selftest_worker(), selftest_worker(), (char *) NULL);
+                _exit(126);
+        }
+        close(fds[1]);
+        connected.fd = fds[0];
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        (void) snprintf(line, sizeof(line), header, socket_path, n);
+#pragma GCC diagnostic pop
+        assert_int_equal(write(connected.fd, line, strlen(line)), strlen(line));
+        assert_int_equal(write(connected.fd, text, n), n);
+        return connected;
+}
+
+static int leave(Connected *connected) {
+        int status = 0;
+
+        close(connected->fd);
+        assert_int_equal(waitpid(connected->worker, &status, 0), connected->worker);
+        fake_server_stop(connected->server);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_a_request_comes_over_the_connection(void **state) {
+        Connected connected = connect_worker("{\"seed\":5,\"device\":\"sim:%s#us0-1\",\"plan_file\":\"selftest.yaml\","
+                                             "\"plan_bytes\":%zu,\"deadline_scale\":1,\"budget_sec\":5.5}\n",
+                                             STEPS("pass"));
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = calloc(1, sizeof(*scan));
+
+        selftest_read(scan, connected.fd, 0);
+        assert_int_equal(scan->read, 0);
+        assert_int_equal(scan->n_run_starts, 1);
+        assert_others_passed(scan, "pass", 0);
+        assert_int_equal(leave(&connected), STATUS_PASSED);
+}
+
+static void test_a_broken_scan_goes_on_where_it_was(void **state) {
+        Connected connected = connect_worker("{\"seed\":5,\"device\":\"sim:%s#us0-1/chip3,us0-1/chip4\",\"plan_file\":"
+                                             "\"selftest.yaml\",\"plan_bytes\":%zu,\"first_sequence\":4711,\"done\":["
+                                             "\"us0-1/chip3:pass\",\"us0-1/chip4:spend\"]}\n",
+                                             STEPS("pass", "spend"));
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = calloc(1, sizeof(*scan));
+
+        selftest_read(scan, connected.fd, 4711);
+        assert_int_equal(scan->read, 0);
+        assert_int_equal(scan->n_run_starts, 0);
+        assert_int_equal(scan->n_steps, 2);
+        assert_step(scan, 3, "spend", VERDICT_PASSED, REASON_NONE);
+        assert_step(scan, 4, "pass", VERDICT_PASSED, REASON_NONE);
+        assert_int_equal(scan->result, RESULT_PASSED);
+        assert_int_equal(leave(&connected), STATUS_PASSED);
+}
+
+static void test_a_bad_request_is_refused_with_a_stream(void **state) {
+        static const char *const headers[] = {
+                "no JSON\n%.0s%.0zu",
+                "{\"seed\":5,\"device\":\"sim:%s#us0-1\",\"plan_file\":\"p\",\"plan_bytes\":%zu,\"more\":1}\n",
+                "{\"seed\":-5,\"device\":\"sim:%s#us0-1\",\"plan_file\":\"p\",\"plan_bytes\":%zu}\n",
+                "{\"seed\":5,\"seed\":5,\"device\":\"sim:%s#us0-1\",\"plan_file\":\"p\",\"plan_bytes\":%zu}\n",
+                "{\"seed\":5,\"device\":\"sim:%s\",\"plan_file\":\"p\",\"plan_bytes\":%zu}\n",
+                "{\"seed\":5,\"device\":\"sim:%s#us0-1\",\"plan_bytes\":%zu}\n",
+                "{\"seed\":5,\"device\":\"sim:%s#us0-1\",\"plan_file\":\"p\",\"plan_bytes\":9000%zu}\n",
+                "{\"seed\":5,\"device\":\"sim:%s#us0-1\",\"plan_file\":\"p\",\"plan_bytes\":%zu,\"done\":[7]}\n",
+        };
+
+        for (size_t i = 0; i < ELEMENTS(headers); i++) {
+                Connected connected = connect_worker(headers[i], STEPS("pass"));
+                _cleanup_(selftest_scan_freep) SelftestScan *scan = calloc(1, sizeof(*scan));
+
+                selftest_read(scan, connected.fd, 0);
+                assert_int_equal(scan->read, 0);
+                assert_int_equal(scan->n_errors, 1);
+                assert_int_equal(scan->result, RESULT_INCONCLUSIVE);
+                assert_int_equal(leave(&connected), STATUS_USAGE);
+        }
+}
+
+static void test_closing_the_connection_cancels(void **state) {
+        Connected connected = connect_worker("{\"seed\":5,\"device\":\"sim:%s#us0-1\",\"plan_file\":\"selftest.yaml\","
+                                             "\"plan_bytes\":%zu}\n",
+                                             STEPS("hang"));
+        uint64_t start = monotonic_usec();
+        char bytes[512];
+
+        assert_true(read(connected.fd, bytes, sizeof(bytes)) > 0); /* it is at work */
+        assert_int_equal(leave(&connected), STATUS_CANNOT_TELL);
+        assert_true(monotonic_usec() - start < 3000000); /* and waited for no deadline */
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_healthy_chips_pass),
+                cmocka_unit_test(test_a_failure_is_retested_and_stays_with_its_chip),
+                cmocka_unit_test(test_each_finding_says_how_often_it_came_again),
+                cmocka_unit_test(test_a_failure_of_all_chips_suspects_the_station),
+                cmocka_unit_test(test_skips_and_errors_keep_their_reasons),
+                cmocka_unit_test(test_a_crash_costs_the_open_step_alone),
+                cmocka_unit_test(test_a_hang_costs_its_deadline_and_no_more),
+                cmocka_unit_test(test_a_flood_is_cut_off),
+                cmocka_unit_test(test_garbage_is_an_error_of_its_step),
+                cmocka_unit_test(test_leaks_are_bounded),
+                cmocka_unit_test(test_a_check_that_contradicts_itself_never_passes),
+                cmocka_unit_test(test_a_lost_server_step_counts_for_the_chips_not_yet_done),
+                cmocka_unit_test(test_an_occupied_chip_is_left_alone),
+                cmocka_unit_test(test_the_budget_of_a_unit_ends_its_steps),
+                cmocka_unit_test(test_steps_that_were_not_asked_for_are_told),
+                cmocka_unit_test(test_silence_of_one_chip_is_its_fault),
+                cmocka_unit_test(test_silence_of_the_only_chip_asked_for_is_its_fault_too),
+                cmocka_unit_test(test_silence_of_all_is_nobody_s_fault),
+                cmocka_unit_test(test_garbled_answers_of_one_chip_are_its_fault),
+                cmocka_unit_test(test_garbled_answers_of_all_are_nobody_s_fault),
+                cmocka_unit_test(test_a_server_that_leaves_in_mid_scan_leaves_it_inconclusive),
+                cmocka_unit_test(test_without_a_server_the_stream_says_so),
+                cmocka_unit_test(test_a_request_comes_over_the_connection),
+                cmocka_unit_test(test_a_broken_scan_goes_on_where_it_was),
+                cmocka_unit_test(test_a_bad_request_is_refused_with_a_stream),
+                cmocka_unit_test(test_closing_the_connection_cancels),
+        };
+
+        (void) signal(SIGPIPE, SIG_IGN);
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
