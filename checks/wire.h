@@ -90,7 +90,7 @@ typedef enum WireCommandType {
         COMMAND_ATTRIBUTE_WRITE,/* in: path, a zero byte, text */
         COMMAND_RESET,          /* unit: core, or WIRE_CHIP_ALL for the whole chip. Repairs, RNG states and latches take effect */
         /* HBM; unit: stack */
-        COMMAND_MARCH,          /* out: WireMismatch[]; result[0] = mismatches in all, result[1] = accesses of the box */
+        COMMAND_MARCH,          /* out: WireMismatch[]; result[0] = mismatches in all (beyond 2^20: at least so many), result[1] = accesses of the box */
         COMMAND_HBM_COPY_IN,    /* in: 32-byte accesses of copy.box in its order */
         COMMAND_HBM_COPY_OUT,   /* out: the same */
         COMMAND_HBM_PAUSE,      /* retention: pause.nsec of device time without refresh */

@@ -5,7 +5,8 @@
  *
  * stuck-at sits in a cell: whatever is written, the cell holds `value`. The others sit on the way out: a dead row or
  * bank keeps what was written and reads as zeros, as ones or inverted (`reads`); a stuck lane (DQ) carries `value`
- * in all 8 beats of every read of its pseudo-channel. On-die ECC sits between array and lanes: it sees the former
+ * in all 8 beats of every read of its pseudo-channel. comparator-blind is of the march engine: reads that want what it `misses`
+ * are never reported. On-die ECC sits between array and lanes: it sees the former
  * faults and not the latter. While an intermittent fault does not act, cells keep what they were forced to and units
  * read well.
  */
@@ -23,6 +24,11 @@ typedef struct HbmDead {
         int reads; /* index of dead_words: HbmArray - 1 */
 } HbmDead;
 
+typedef struct HbmBlind {
+        int misses; /* index of blind_words */
+} HbmBlind;
+
+static const char *const blind_words[] = { "zeros", "ones", "both", NULL };
 static const char *const dead_words[] = { "zeros", "ones", "inverted", NULL };
 
 static const YamlField stuck_fields[] = {
@@ -32,6 +38,11 @@ static const YamlField stuck_fields[] = {
 
 static const YamlField dead_fields[] = {
         YAML_WORD("reads", HbmDead, reads, dead_words, .summary = "zeros (default), ones or inverted"),
+        {},
+};
+
+static const YamlField blind_fields[] = {
+        YAML_WORD("misses", HbmBlind, misses, blind_words, .required = true, .summary = "reads that want zeros, ones, or both"),
         {},
 };
 
@@ -79,6 +90,16 @@ const FaultKind hbm_fault_kinds[] = {
                 .triggers         = TRIGGERS,
                 .parameters_bytes = sizeof(HbmStuck),
                 .parameters       = stuck_fields,
+        },
+        {
+                .name             = "comparator-blind",
+                .summary          = "the march engine of a stack does not report mismatches",
+                .family           = FAMILY_MEMORY,
+                .at               = PLACES(LOCATION_HBM),
+                .persistence      = PERSISTENCE,
+                .triggers         = TRIGGERS,
+                .parameters_bytes = sizeof(HbmBlind),
+                .parameters       = blind_fields,
         },
         {},
 };
@@ -144,10 +165,23 @@ static int inject_line(Hbm *hbm, const Fault *fault, const WireBox *box) {
         return hbm_overlay_add_line(&hbm->overlay, &line);
 }
 
+bool hbm_comparator_is_blind(const Hbm *hbm, unsigned data) {
+        const HbmBlind *blind = hbm->comparator->parameters;
+
+        return blind->misses == 2 || blind->misses == (int) data;
+}
+
 int hbm_inject(void *state, const Fault *fault) {
         Hbm *hbm = state;
         WireBox box;
         int r;
+
+        if (location_kind(&fault->at) == LOCATION_HBM) {
+                if (hbm->comparator)
+                        return -EEXIST;
+                hbm->comparator = fault;
+                return 0;
+        }
 
         r = box_of(&hbm->shape, &fault->at, &box);
         if (r < 0)
@@ -178,6 +212,9 @@ void hbm_heal(void *state, const Fault *fault) {
         Hbm *hbm = state;
         HbmOverlay *overlay = &hbm->overlay;
         size_t n = 0;
+
+        if (hbm->comparator == fault)
+                hbm->comparator = NULL;
 
         /* Links what was injected since the last command; without memory for that, values are not kept. */
         (void) hbm_overlay_prepare(overlay, &hbm->shape, NULL);

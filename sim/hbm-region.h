@@ -13,6 +13,7 @@ typedef struct HbmElement {
         HbmPattern pattern; /* of data 0 */
         bool hash;          /* the pattern differs from access to access */
         bool writes;
+        uint32_t blind;     /* operations that are not compared */
         uint8_t last_data;  /* of the last write */
         HbmBits uniform[2]; /* of even and odd rows, unless hash */
         uint64_t mismatches;

@@ -42,6 +42,7 @@ typedef struct Hbm {
         HbmRecords records;
         HbmRepair *repairs;
         size_t n_repairs;
+        const Fault *comparator; /* what is wrong with it, or NULL */
 } Hbm;
 
 typedef struct HbmEccTally {
@@ -67,6 +68,8 @@ int hbm_copy_out(void *state, Execution *execution);
 extern const FaultKind hbm_fault_kinds[];
 int hbm_inject(void *state, const Fault *fault);
 void hbm_heal(void *state, const Fault *fault);
+/* Whether the comparator is blind for reads of DATA, in a command in which its fault acts. */
+bool hbm_comparator_is_blind(const Hbm *hbm, unsigned data);
 /* Takes every fault that lies in ROW away: another row has its address now. */
 void hbm_faults_leave(Hbm *hbm, const WireBox *row);
 
