@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/device-hbm.h"
+
+#include <assert.h>
+#include <string.h>
+
+struct HbmBatch {
+        Device *device;
+        WireCommand *commands;
+        WireCompletion *completions;
+        const void **pieces; /* where each answer comes in the window */
+        size_t *offsets;     /* and where it is kept in data */
+        size_t n, allocated;
+        uint8_t *data;
+        size_t n_data, data_allocated;
+};
+
+/* ---- geometry ---- */
+
+int hbm_geometry_parse(const char *text, HbmGeometry *ret) {
+        HbmGeometry geometry = { .accesses = 1 };
+
+        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++) {
+                unsigned long value = 0;
+
+                if (axis > 0 && *text++ != ' ')
+                        return -EINVAL;
+                if (*text < '1' || *text > '9')
+                        return -EINVAL;
+                for (; *text >= '0' && *text <= '9' && value <= UINT16_MAX; text++)
+                        value = value * 10 + (unsigned) (*text - '0');
+                if (value > UINT16_MAX || __builtin_mul_overflow(geometry.accesses, value, &geometry.accesses))
+                        return -EINVAL;
+                geometry.size[axis] = (uint16_t) value;
+        }
+
+        if (*text)
+                return -EINVAL;
+
+        *ret = geometry;
+        return 0;
+}
+
+int device_hbm_geometry(Device *device, unsigned chip, HbmGeometry *ret) {
+        char text[ATTRIBUTE_TEXT_MAX];
+        int r;
+
+        r = device_attribute(device, chip, "assay/hbm/geometry", text);
+        if (r < 0)
+                return r;
+
+        return hbm_geometry_parse(text, ret) < 0 ? -EPROTO : 0;
+}
+
+WireBox hbm_geometry_box(const HbmGeometry *geometry) {
+        WireBox box = {};
+
+        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++)
+                box.last[axis] = (uint16_t) (geometry->size[axis] - 1);
+        return box;
+}
+
+WireBox hbm_access_box(const uint16_t at[static _HBM_AXIS_MAX]) {
+        WireBox box;
+
+        memcpy(box.first, at, sizeof(box.first));
+        memcpy(box.last, at, sizeof(box.last));
+        return box;
+}
+
+uint32_t hbm_geometry_linear(const HbmGeometry *geometry, const uint16_t at[static _HBM_AXIS_MAX]) {
+        uint32_t linear = 0;
+
+        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++)
+                linear = linear * geometry->size[axis] + at[axis];
+        return linear;
+}
+
+void hbm_geometry_at(const HbmGeometry *geometry, uint32_t linear, uint16_t ret[static _HBM_AXIS_MAX]) {
+        for (unsigned axis = _HBM_AXIS_MAX; axis-- > 0;) {
+                ret[axis] = (uint16_t) (linear % geometry->size[axis]);
+                linear /= geometry->size[axis];
+        }
+}
+
+bool hbm_geometry_has(const HbmGeometry *geometry, const uint16_t at[static _HBM_AXIS_MAX]) {
+        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++)
+                if (at[axis] >= geometry->size[axis])
+                        return false;
+        return true;
+}
+
+bool hbm_box_includes(const WireBox *box, const uint16_t at[static _HBM_AXIS_MAX]) {
+        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++)
+                if (at[axis] < box->first[axis] || at[axis] > box->last[axis])
+                        return false;
+        return true;
+}
+
+uint64_t hbm_box_accesses(const WireBox *box) {
+        uint64_t n = 1;
+
+        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++)
+                n *= (uint64_t) box->last[axis] - box->first[axis] + 1;
+        return n;
+}
+
+/* ---- batches ---- */
+
+int hbm_batch_new(Device *device, HbmBatch **ret) {
+        HbmBatch *batch;
+
+        assert(device);
+        assert(ret);
+
+        batch = calloc(1, sizeof(*batch));
+        if (!batch)
+                return -ENOMEM;
+
+        batch->device = device;
+        hbm_batch_reset(batch);
+        *ret = batch;
+        return 0;
+}
+
+HbmBatch *hbm_batch_free(HbmBatch *batch) {
+        if (!batch)
+                return NULL;
+
+        device_window_reset(batch->device);
+        free(batch->commands);
+        free(batch->completions);
+        free(batch->pieces);
+        free(batch->offsets);
+        free(batch->data);
+        free(batch);
+        return NULL;
+}
+
+void hbm_batch_reset(HbmBatch *batch) {
+        batch->n = 0;
+        device_window_reset(batch->device);
+}
+
+size_t hbm_batch_size(const HbmBatch *batch) {
+        return batch->n;
+}
+
+static int grow(void **array, size_t n, size_t element_bytes) {
+        void *grown = reallocarray(*array, n, element_bytes);
+
+        if (!grown)
+                return -ENOMEM;
+        *array = grown;
+        return 0;
+}
+
+static int batch_grow(HbmBatch *batch) {
+        size_t n = batch->allocated > 0 ? 2 * batch->allocated : 64;
+
+        if (batch->n < batch->allocated)
+                return 0;
+
+        if (grow((void **) &batch->commands, n, sizeof(WireCommand)) < 0 ||
+            grow((void **) &batch->completions, n, sizeof(WireCompletion)) < 0 ||
+            grow((void **) &batch->pieces, n, sizeof(void *)) < 0 ||
+            grow((void **) &batch->offsets, n, sizeof(size_t)) < 0)
+                return -ENOMEM;
+
+        batch->allocated = n;
+        return 0;
+}
+
+/* Takes the command in, with room for what goes in and comes out. */
+static int batch_add(HbmBatch *batch, WireCommand command, const void *in, size_t in_bytes, size_t out_bytes) {
+        size_t n_before = device_window_free(batch->device);
+        void *piece = NULL;
+        int r;
+
+        r = batch_grow(batch);
+        if (r < 0)
+                return r;
+
+        /* Both or none: a piece cannot be given back. */
+        if (in_bytes + out_bytes + 2 * WIRE_ALIGNMENT > n_before)
+                return -ENOSPC;
+
+        if (in_bytes > 0) {
+                piece = device_window_take(batch->device, in_bytes);
+                if (!piece)
+                        return -ENOSPC;
+                memcpy(piece, in, in_bytes);
+                command.in_offset = device_window_offset(batch->device, piece);
+                command.in_bytes = (uint32_t) in_bytes;
+        }
+        if (out_bytes > 0) {
+                piece = device_window_take(batch->device, out_bytes);
+                if (!piece)
+                        return -ENOSPC;
+                command.out_offset = device_window_offset(batch->device, piece);
+                command.out_bytes = (uint32_t) out_bytes;
+        }
+
+        batch->commands[batch->n] = command;
+        batch->pieces[batch->n] = out_bytes > 0 ? piece : NULL;
+        return (int) batch->n++;
+}
+
+int hbm_batch_march(HbmBatch *batch, unsigned stack, const WireMarch *march) {
+        WireCommand command = { .type = COMMAND_MARCH, .unit = (uint8_t) stack, .march = *march };
+
+        return batch_add(batch, command, NULL, 0, march->mismatches_max * sizeof(WireMismatch));
+}
+
+int hbm_batch_copy_in(HbmBatch *batch, unsigned stack, const WireBox *box, const void *data, size_t n_bytes) {
+        WireCommand command = { .type = COMMAND_HBM_COPY_IN, .unit = (uint8_t) stack, .copy = { .box = *box } };
+
+        assert(n_bytes == hbm_box_accesses(box) * HBM_ACCESS_BYTES);
+        return batch_add(batch, command, data, n_bytes, 0);
+}
+
+int hbm_batch_copy_out(HbmBatch *batch, unsigned stack, const WireBox *box) {
+        WireCommand command = { .type = COMMAND_HBM_COPY_OUT, .unit = (uint8_t) stack, .copy = { .box = *box } };
+
+        return batch_add(batch, command, NULL, 0, hbm_box_accesses(box) * HBM_ACCESS_BYTES);
+}
+
+int hbm_batch_pause(HbmBatch *batch, unsigned stack, uint64_t nsec) {
+        WireCommand command = { .type = COMMAND_HBM_PAUSE, .unit = (uint8_t) stack, .pause = { .nsec = nsec } };
+
+        return batch_add(batch, command, NULL, 0, 0);
+}
+
+/* The size of one answer must be what its command can give. */
+static bool answer_fits(const WireCommand *command, const WireCompletion *completion) {
+        switch (command->type) {
+        case COMMAND_MARCH:
+                return completion->out_bytes % sizeof(WireMismatch) == 0 && completion->out_bytes <= command->out_bytes;
+        case COMMAND_HBM_COPY_OUT:
+                return completion->out_bytes == command->out_bytes;
+        default:
+                return completion->out_bytes == 0;
+        }
+}
+
+static int keep_answers(HbmBatch *batch) {
+        size_t n_data = 0;
+        int r;
+
+        for (size_t i = 0; i < batch->n; i++) {
+                if (!answer_fits(&batch->commands[i], &batch->completions[i]))
+                        return -EPROTO;
+                batch->offsets[i] = n_data;
+                n_data += batch->completions[i].out_bytes;
+        }
+
+        if (n_data > batch->data_allocated) {
+                r = grow((void **) &batch->data, n_data, 1);
+                if (r < 0)
+                        return r;
+                batch->data_allocated = n_data;
+        }
+
+        for (size_t i = 0; i < batch->n; i++)
+                if (batch->completions[i].out_bytes > 0)
+                        memcpy(batch->data + batch->offsets[i], batch->pieces[i], batch->completions[i].out_bytes);
+        return 0;
+}
+
+int hbm_batch_run(HbmBatch *batch) {
+        int r;
+
+        r = device_execute(batch->device, batch->commands, batch->n, batch->completions);
+        if (r < 0)
+                return r;
+
+        return keep_answers(batch);
+}
+
+HbmAnswer hbm_batch_answer(const HbmBatch *batch, int number) {
+        const WireCompletion *completion;
+        HbmAnswer answer = {};
+        bool march;
+
+        assert(number >= 0 && (size_t) number < batch->n);
+
+        completion = &batch->completions[number];
+        march = batch->commands[number].type == COMMAND_MARCH;
+        answer.device_nsec = completion->device_nsec;
+        if (march) {
+                answer.total = completion->result[0];
+                answer.accesses = completion->result[1];
+                answer.n = completion->out_bytes / sizeof(WireMismatch);
+                answer.mismatches = (const WireMismatch *) (batch->data + batch->offsets[number]);
+        } else if (completion->out_bytes > 0)
+                answer.data = batch->data + batch->offsets[number];
+        return answer;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/hbm/diagnose.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/param.h>
+
+#define LIST_FIRST   8u    /* mismatches asked of every bank */
+#define LIST_FULL    4096u /* and of one that has more */
+#define FULL_BANKS   256u  /* banks read to the end */
+#define LANE_BITS    5u    /* of a lane's number */
+
+static const HbmProbePattern solid[] = {
+        { .field = { .background = HBM_BACKGROUND_SOLID }, .data = 0 },
+        { .field = { .background = HBM_BACKGROUND_SOLID }, .data = 1 },
+};
+
+/*
+ * Patterns in which the stuck lanes read as they should. Bit stripe p < 5 is bit p of the lane's number in all beats:
+ * with the right data it agrees with a lane, and every other lane has the other value in one of the five. Of several
+ * lanes only patterns that suit them all are left.
+ */
+static size_t patterns_for(uint32_t lanes, uint32_t values, HbmProbePattern ret[static LANE_BITS * 2 + 2]) {
+        size_t n = 0;
+
+        for (unsigned p = 0; p <= LANE_BITS; p++) {
+                uint32_t field = 0;
+
+                /* p == LANE_BITS stands for solid. */
+                for (unsigned lane = 0; p < LANE_BITS && lane < 32; lane++)
+                        field |= (uint32_t) (lane >> p & 1) << lane;
+
+                for (unsigned data = 0; data < 2; data++) {
+                        uint32_t shown = data ? ~field : field;
+
+                        if ((shown ^ values) & lanes)
+                                continue;
+                        ret[n++] = (HbmProbePattern) {
+                                .field = { .background = p < LANE_BITS ? HBM_BACKGROUND_BIT_STRIPE : HBM_BACKGROUND_SOLID,
+                                           .parameter  = p < LANE_BITS ? (uint8_t) p : 0 },
+                                .data = data,
+                        };
+                }
+        }
+
+        return n;
+}
+
+/* Under stuck lanes every access fails; look again with patterns that these do not disturb. */
+static int look_under_lanes(const HbmProbe *probe, HbmCase *c) {
+        uint32_t n_banks = hbm_banks_of_pseudo_channel(c->geometry), n = hbm_bank_count(c->geometry) / n_banks;
+        int r;
+
+        for (uint32_t i = 0; i < n; i++) {
+                HbmProbePattern patterns[LANE_BITS * 2 + 2];
+                size_t n_patterns;
+
+                if (c->lanes[i] == 0)
+                        continue;
+                n_patterns = patterns_for(c->lanes[i], hbm_case_lane_values(c, i, c->lanes[i]), patterns);
+                r = hbm_probe_banks(probe, i * n_banks, n_banks, patterns, n_patterns, NULL, c->tallies + i * n_banks);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}
+
+/* Banks that have more failures than were told, though not enough to be dead. */
+static int read_to_the_end(const HbmProbe *probe, const HbmCase *c) {
+        HbmProbe full = *probe;
+        uint32_t n_banks = hbm_banks_of_pseudo_channel(c->geometry);
+        unsigned n_read = 0;
+        int r;
+
+        for (uint32_t bank = 0; bank < hbm_bank_count(c->geometry) && n_read < FULL_BANKS; bank++) {
+                uint32_t lanes = c->lanes[bank / n_banks];
+                HbmProbePattern patterns[LANE_BITS * 2 + 2] = { solid[0], solid[1] };
+                size_t n_patterns = 2;
+                HbmBankTally tally;
+
+                if (c->gone[bank] || c->tallies[bank].count <= LIST_FIRST)
+                        continue;
+                if (lanes != 0)
+                        n_patterns = patterns_for(lanes, hbm_case_lane_values(c, bank / n_banks, lanes), patterns);
+
+                full.list_max = (uint32_t) MIN(c->tallies[bank].count, (uint64_t) LIST_FULL);
+                r = hbm_probe_banks(&full, bank, 1, patterns, n_patterns, NULL, &tally);
+                if (r == -ENOSPC) /* a small window: what was told must do */
+                        return 0;
+                if (r < 0)
+                        return r;
+                n_read++;
+        }
+
+        return 0;
+}
+
+static void take_again(const HbmDiagnosis *diagnosis, HbmCase *c) {
+        hbm_failures_merge(diagnosis->failures);
+        hbm_case_take(c, diagnosis->failures);
+}
+
+static int diagnose_cut_short(const HbmDiagnosis *diagnosis, HbmCase *c) {
+        HbmFailures probed = {};
+        HbmProbe probe = {
+                .geometry = diagnosis->geometry,
+                .batch    = diagnosis->batch,
+                .stack    = c->stack,
+                .failures = &probed,
+                .list_max = LIST_FIRST,
+        };
+        int r;
+
+        r = hbm_probe_banks(&probe, 0, hbm_bank_count(diagnosis->geometry), solid, ELEMENTS(solid), NULL, c->tallies);
+        if (r < 0)
+                goto finish;
+
+        /* Lanes are judged and read off from solid patterns alone: others show half of their beats. */
+        hbm_failures_merge(&probed);
+        hbm_case_take(c, &probed);
+        r = hbm_case_find_lanes(c);
+        if (r < 0)
+                goto finish;
+
+        probe.failures = diagnosis->failures;
+        r = look_under_lanes(&probe, c);
+        if (r < 0)
+                goto finish;
+
+        for (size_t i = 0; r >= 0 && i < probed.n; i++)
+                r = hbm_failures_add(diagnosis->failures, c->stack, probed.failures[i].linear, &probed.failures[i].expected,
+                                     &probed.failures[i].actual);
+        if (r < 0)
+                goto finish;
+        take_again(diagnosis, c);
+        r = hbm_case_find_banks(c);
+        if (r < 0)
+                goto finish;
+
+        r = read_to_the_end(&probe, c);
+        if (r < 0)
+                goto finish;
+        take_again(diagnosis, c);
+        r = hbm_case_find_rest(c);
+
+finish:
+        hbm_failures_done(&probed);
+        return r;
+}
+
+static int diagnose_complete(const HbmDiagnosis *diagnosis, HbmCase *c) {
+        int r;
+
+        hbm_case_take(c, diagnosis->failures);
+        hbm_case_tally(c);
+        r = hbm_case_find_lanes(c);
+        if (r < 0)
+                return r;
+
+        hbm_case_tally(c);
+        r = hbm_case_find_banks(c);
+        return r < 0 ? r : hbm_case_find_rest(c);
+}
+
+int hbm_diagnose(const HbmDiagnosis *diagnosis, unsigned stack, bool truncated, HbmDefects *defects) {
+        HbmCase c;
+        int r;
+
+        r = hbm_case_init(&c, diagnosis->geometry, stack, diagnosis->scatter_max, defects);
+        if (r < 0)
+                return r;
+
+        r = truncated ? diagnose_cut_short(diagnosis, &c) : diagnose_complete(diagnosis, &c);
+        hbm_case_done(&c);
+        return r;
+}

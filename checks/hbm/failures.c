@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/hbm/failures.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LANE_BYTES 4u /* of 32 lanes; the next 4 bytes are the next beat */
+
+void hbm_failures_done(HbmFailures *failures) {
+        free(failures->failures);
+        *failures = (HbmFailures) {};
+}
+
+/* By place; of one place the earlier stays before the later. */
+static int compare_failures(const void *a, const void *b) {
+        const HbmFailure *x = a, *y = b;
+
+        if (x->stack != y->stack)
+                return x->stack < y->stack ? -1 : 1;
+        return (x->linear > y->linear) - (x->linear < y->linear);
+}
+
+void hbm_failures_merge(HbmFailures *failures) {
+        HbmFailure *list = failures->failures;
+        size_t n = 0;
+
+        if (failures->n < 2)
+                return;
+
+        qsort(list, failures->n, sizeof(HbmFailure), compare_failures);
+        for (size_t i = 1; i < failures->n; i++) {
+                if (compare_failures(&list[n], &list[i]) != 0) {
+                        list[++n] = list[i];
+                        continue;
+                }
+                list[n].count += list[i].count;
+                for (unsigned k = 0; k < HBM_ACCESS_BYTES; k++) {
+                        list[n].bits.bytes[k] |= list[i].bits.bytes[k];
+                        list[n].ones.bytes[k] |= list[i].ones.bytes[k];
+                }
+        }
+        failures->n = n + 1;
+}
+
+static int make_room(HbmFailures *failures) {
+        size_t n = failures->allocated > 0 ? 2 * failures->allocated : 256;
+        HbmFailure *grown;
+
+        if (failures->n < failures->allocated)
+                return 0;
+
+        /* The same places fail again and again: most often this is room enough. */
+        hbm_failures_merge(failures);
+        if (failures->n < failures->allocated / 2 || n > HBM_FAILURES_MAX)
+                return 0;
+
+        grown = reallocarray(failures->failures, n, sizeof(HbmFailure));
+        if (!grown)
+                return -ENOMEM;
+        failures->failures = grown;
+        failures->allocated = n;
+        return 0;
+}
+
+int hbm_failures_add(HbmFailures *failures, unsigned stack, uint32_t linear, const HbmData *expected,
+                     const HbmData *actual) {
+        HbmFailure *failure;
+        int r;
+
+        r = make_room(failures);
+        if (r < 0)
+                return r;
+        if (failures->n >= failures->allocated) {
+                failures->full = true;
+                return 0;
+        }
+
+        failure = &failures->failures[failures->n++];
+        *failure = (HbmFailure) { .stack = stack, .linear = linear, .count = 1, .expected = *expected, .actual = *actual };
+        for (unsigned i = 0; i < HBM_ACCESS_BYTES; i++) {
+                failure->bits.bytes[i] = expected->bytes[i] ^ actual->bytes[i];
+                failure->ones.bytes[i] = failure->bits.bytes[i] & actual->bytes[i];
+        }
+        return 0;
+}
+
+HbmFailure *hbm_failures_of(const HbmFailures *failures, unsigned stack, size_t *ret_n) {
+        size_t first = 0, end;
+
+        while (first < failures->n && failures->failures[first].stack != stack)
+                first++;
+        for (end = first; end < failures->n && failures->failures[end].stack == stack; end++)
+                ;
+
+        *ret_n = end - first;
+        return failures->failures + first;
+}
+
+unsigned hbm_data_count(const HbmData *bits) {
+        unsigned n = 0;
+
+        for (unsigned i = 0; i < HBM_ACCESS_BYTES; i++)
+                n += (unsigned) __builtin_popcount(bits->bytes[i]);
+        return n;
+}
+
+int hbm_data_first(const HbmData *bits) {
+        for (unsigned i = 0; i < HBM_ACCESS_BYTES; i++)
+                if (bits->bytes[i])
+                        return (int) (8 * i) + __builtin_ctz(bits->bytes[i]);
+        return -1;
+}
+
+uint32_t hbm_data_lanes(const HbmData *bits) {
+        uint32_t lanes = 0;
+
+        for (unsigned i = 0; i < LANE_BYTES; i++) {
+                uint8_t all = 0xff;
+
+                for (unsigned beat = 0; beat < HBM_ACCESS_BYTES / LANE_BYTES; beat++)
+                        all &= bits->bytes[beat * LANE_BYTES + i];
+                lanes |= (uint32_t) all << (8 * i);
+        }
+        return lanes;
+}
+
+HbmData hbm_data_without(HbmData bits, uint32_t lanes) {
+        for (unsigned i = 0; i < HBM_ACCESS_BYTES; i++)
+                bits.bytes[i] &= (uint8_t) ~(lanes >> (8 * (i % LANE_BYTES)));
+        return bits;
+}

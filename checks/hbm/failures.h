@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * HbmFailures
+ *
+ * The failing accesses of a chip, each once: which bits, how often, and the first difference as evidence.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "checks/device-hbm.h"
+#include "checks/hbm/patterns.h"
+
+#define HBM_FAILURES_MAX (128u << 10)
+
+typedef struct HbmFailure {
+        unsigned stack;
+        uint32_t linear;
+        uint64_t count; /* reads that differed */
+        HbmData bits;   /* that differed in any of them */
+        HbmData ones;   /* that were 1 and should not be, in any of them */
+        HbmData expected, actual; /* of the first */
+} HbmFailure;
+
+typedef struct HbmFailures {
+        HbmFailure *failures;
+        size_t n, allocated;
+        bool full; /* some were dropped */
+} HbmFailures;
+
+void hbm_failures_done(HbmFailures *failures);
+int hbm_failures_add(HbmFailures *failures, unsigned stack, uint32_t linear, const HbmData *expected,
+                     const HbmData *actual);
+/* Sorts by stack and place and makes those of one access one. */
+void hbm_failures_merge(HbmFailures *failures);
+/* After a merge: those of STACK. */
+HbmFailure *hbm_failures_of(const HbmFailures *failures, unsigned stack, size_t *ret_n);
+
+unsigned hbm_data_count(const HbmData *bits);          /* bits that are set */
+int hbm_data_first(const HbmData *bits);               /* the lowest, -1 without */
+uint32_t hbm_data_lanes(const HbmData *bits);          /* data lanes that have all 8 beats set */
+HbmData hbm_data_without(HbmData bits, uint32_t lanes); /* with these lanes cleared */

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * HbmProbe
+ *
+ * Follow-up marches on one stack, bank by bank: where the list of mismatches was cut short, what fails first hides
+ * what fails elsewhere, but each bank can be asked for its own.
+ */
+
+#include "checks/hbm/failures.h"
+
+typedef struct HbmBankTally {
+        uint64_t count; /* failing accesses, the most of any pattern */
+        uint32_t lanes; /* that had all beats wrong in every failure that was told of one pattern */
+} HbmBankTally;
+
+/* A pattern to write and read back. */
+typedef struct HbmProbePattern {
+        HbmField field;
+        unsigned data;
+} HbmProbePattern;
+
+typedef struct HbmProbe {
+        const HbmGeometry *geometry;
+        HbmBatch *batch;
+        unsigned stack;
+        HbmFailures *failures; /* gets what was told */
+        uint32_t list_max;     /* mismatches asked for, per bank and pattern */
+} HbmProbe;
+
+uint32_t hbm_bank_count(const HbmGeometry *geometry);                    /* of a stack */
+uint32_t hbm_bank_accesses(const HbmGeometry *geometry);                 /* of a bank */
+uint32_t hbm_banks_of_pseudo_channel(const HbmGeometry *geometry);
+WireBox hbm_bank_box(const HbmGeometry *geometry, uint32_t first, uint32_t n); /* one bank, or all of a pseudo-channel */
+
+/*
+ * Writes every pattern into banks FIRST … FIRST + N - 1 (one bank, one pseudo-channel, or all) and reads each bank back on its own,
+ * into tallies[bank - first]. Banks with skip[bank] set are left out; SKIP may be NULL.
+ */
+int hbm_probe_banks(const HbmProbe *probe, uint32_t first, uint32_t n, const HbmProbePattern *patterns, size_t n_patterns,
+                    const bool *skip, HbmBankTally *tallies);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * March
+ *
+ * Drives one march test over a box of all stacks of a chip, side by side: one batch per element. The device compares; so
+ * that this can be believed, known mismatches are planted before elements that begin with a read, must come back exactly,
+ * and samples are copied out and compared here.
+ *
+ *  - A plant is one bit of one access, copied in. Each pass plants in every channel of every stack, spread over its
+ *    elements, so both data values and directions have some. One that did not come back is tried again at the
+ *    end: if memory gives it back and the comparator does not report it, the comparator is blind; if memory does not, it
+ *    is a mismatch like others.
+ *  - What a device answers must be possible: places in the box, in order, reads that differ, counts that agree. All
+ *    else is a lie, told apart from mismatches.
+ */
+
+#include <stdint.h>
+
+#include "checks/device-hbm.h"
+#include "checks/hbm/patterns.h"
+#include "checks/march/notation.h"
+
+#define MARCH_PLANTS_MAX  (STACKS * 64u) /* in memory at one time */
+#define MARCH_DOUBTS_MAX  256u
+#define MARCH_LIE_MAX     192u
+
+/* A place that did not hold what it should. */
+typedef struct MarchMismatch {
+        unsigned stack;
+        uint16_t at[_HBM_AXIS_MAX];
+        unsigned element; /* of the march */
+        HbmData expected, actual;
+} MarchMismatch;
+
+typedef struct MarchStack { /* what came of one stack */
+        uint64_t mismatches; /* in all, without plants */
+        uint64_t accesses;   /* covered by every element */
+        bool truncated;      /* some mismatches were counted, not told */
+        unsigned n_blind;    /* plants that memory holds and the comparator does not see */
+        uint16_t blind_at[_HBM_AXIS_MAX]; /* the first of them */
+        unsigned n_lies;
+        char lie[MARCH_LIE_MAX];          /* the first of them */
+} MarchStack;
+
+typedef struct MarchDoubt {
+        unsigned stack;
+        uint16_t at[_HBM_AXIS_MAX];
+        unsigned element;
+        unsigned data; /* what was read there */
+        bool told;     /* the list was not cut short before it */
+        HbmData planted;
+} MarchDoubt;
+
+typedef struct MarchPass {
+        /* asked for */
+        const March *march;
+        HbmField field;
+        HbmGeometry geometry;
+        WireBox box;
+        HbmOrder order;
+        uint64_t seed;           /* of plants and samples */
+        uint32_t mismatches_max; /* per element and stack */
+        unsigned n_samples;      /* per element and stack */
+        uint64_t pause_nsec;
+        int (*found)(const MarchMismatch *mismatch, void *userdata);
+        void *userdata;
+
+        /* came of it */
+        MarchStack stacks[STACKS]; /* what was there before is added to, but for accesses */
+        unsigned n_planted, n_returned; /* plants, and those that came back */
+        unsigned n_samples_compared, n_samples_wrong;
+
+        /* between the two */
+        unsigned n_doubts;
+        MarchDoubt doubts[MARCH_DOUBTS_MAX];
+} MarchPass;
+
+/* Runs the pass. 0, or negative: could not judge (device errors, -ENOMEM, what found() returned). */
+int march_pass_run(MarchPass *pass, HbmBatch *batch);
+
+/* Notes something that no sound device says. */
+void march_pass_lie(MarchPass *pass, unsigned stack, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Where MISMATCH stands in the order of the visit, for comparing two of one element. */
+uint32_t march_visit_key(const HbmGeometry *geometry, HbmOrder order, bool descending,
+                         const uint16_t at[static _HBM_AXIS_MAX]);

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "checks/hbm/parameters.h"
+#include "checks/plan.h"
+#include "tests/hall-device.h"
+
+extern const Check check_hbm;
+
+#define HEAD "scenario: t\nseed: %u\ntopology: {ultraservers: 1}\n"
+#define CHIP "us0-1/chip3/"
+
+static HbmParameters defaults(void) {
+        return *(const HbmParameters *) *check_word_find("hbm")->parameters_defaults;
+}
+
+static Verdict judge(const char *faults, unsigned chip, const HbmParameters *parameters, Found *found) {
+        char text[4096];
+
+        (void) snprintf(text, sizeof(text), HEAD "%s%s\n", 5, faults ? "faults:\n" : "", faults ? faults : "");
+        return hall_judge(text, &check_hbm, "us0-1", chip, parameters, found);
+}
+
+static bool measured(const Found *found, const char *name, const char *value) {
+        char text[128];
+        const char *at;
+
+        (void) snprintf(text, sizeof(text), "\"name\":\"%s\"", name);
+        at = strstr(found->lines, text);
+        (void) snprintf(text, sizeof(text), "\"value\":%s", value);
+        return at && strstr(at, text);
+}
+
+static void a_healthy_chip_passes_over_all_of_its_bytes(void **state) {
+        HbmParameters parameters = defaults();
+        Found found;
+
+        assert_int_equal(judge(NULL, 3, &parameters, &found), VERDICT_PASSED);
+        assert_int_equal(found.n, 0);
+        assert_true(measured(&found, "hbm_bytes_tested", "103079215104"));
+}
+
+#define BANK "hbm2/ch3/pc1/sid0/bg2/ba1"
+
+typedef struct Expected {
+        const char *code, *at;
+} Expected;
+
+/* FAULTS are the only ones of the chip; exactly EXPECTED must be found. */
+static void expect(const char *faults, const HbmParameters *parameters, const Expected *expected, size_t n) {
+        Found found;
+
+        assert_int_equal(judge(faults, 3, parameters, &found), VERDICT_FAILED);
+        if (found.n != n)
+                fprintf(stderr, "%s", found.lines);
+        assert_int_equal(found.n, n);
+        for (size_t i = 0; i < n; i++)
+                if (!found_has(&found, expected[i].code, expected[i].at)) {
+                        fprintf(stderr, "no %s at %s\n%s", expected[i].code, expected[i].at, found.lines);
+                        fail();
+                }
+}
+
+#define FAULT(at, what) "  - {at: " CHIP at ", kind: " what "}\n"
+#define EXPECT(faults, ...)                                                                                  \
+        do {                                                                                                 \
+                const Expected expected[] = { __VA_ARGS__ };                                                 \
+                HbmParameters parameters = defaults();                                                       \
+                expect(faults, &parameters, expected, ELEMENTS(expected));                                   \
+        } while (0)
+
+static void every_kind_is_found_with_its_exact_place(void **state) {
+        EXPECT(FAULT(BANK "/row4711/col12/bit77", "stuck-at, value: 1"), { "hbm-cell", BANK "/row4711/col12/bit77" });
+        EXPECT(FAULT(BANK "/row0/col0/bit0", "stuck-at, value: 0"), { "hbm-cell", BANK "/row0/col0/bit0" });
+        EXPECT(FAULT("hbm3/ch15/pc1/sid2/bg3/ba3/row16383/col31/bit255", "stuck-at, value: 0"),
+               { "hbm-cell", "hbm3/ch15/pc1/sid2/bg3/ba3/row16383/col31/bit255" });
+        EXPECT(FAULT(BANK "/row9/col12/bit7", "stuck-at, value: 1") FAULT(BANK "/row9/col12/bit8", "stuck-at, value: 0"),
+               { "hbm-word", BANK "/row9/col12" });
+        EXPECT(FAULT(BANK "/row4711", "row-dead"), { "hbm-row", BANK "/row4711" });
+        EXPECT(FAULT(BANK "/row4711", "row-dead, reads: ones"), { "hbm-row", BANK "/row4711" });
+        EXPECT(FAULT(BANK "/row4711", "row-dead, reads: inverted"), { "hbm-row", BANK "/row4711" });
+        EXPECT(FAULT(BANK, "bank-dead"), { "hbm-bank", BANK });
+        EXPECT(FAULT(BANK, "bank-dead, reads: ones"), { "hbm-bank", BANK });
+        EXPECT(FAULT(BANK, "bank-dead, reads: inverted"), { "hbm-bank", BANK });
+        EXPECT(FAULT("hbm0/ch0/pc0/dq0", "lane-stuck, value: 0"), { "hbm-lane", "hbm0/ch0/pc0/dq0" });
+        EXPECT(FAULT("hbm1/ch7/pc1/dq31", "lane-stuck, value: 1"), { "hbm-lane", "hbm1/ch7/pc1/dq31" });
+}
+
+static void a_column_is_told_from_cells(void **state) {
+        EXPECT(FAULT(BANK "/row4711/col12/bit77", "stuck-at, value: 1") FAULT(BANK "/row11/col12/bit77", "stuck-at, value: 1")
+               FAULT(BANK "/row3/col12/bit78", "stuck-at, value: 1"),
+               { "hbm-column", BANK }, { "hbm-cell", BANK "/row3/col12/bit78" });
+}
+
+static void faults_on_one_chip_are_told_apart(void **state) {
+        EXPECT(FAULT("hbm2/ch3/pc1/dq5", "lane-stuck, value: 1") FAULT("hbm2/ch3/pc1/dq9", "lane-stuck, value: 0")
+               FAULT(BANK, "bank-dead") FAULT("hbm2/ch3/pc1/sid1/bg0/ba0/row77", "row-dead, reads: inverted")
+               FAULT("hbm2/ch3/pc1/sid1/bg0/ba2/row5/col6/bit10", "stuck-at, value: 1")
+               FAULT("hbm2/ch0/pc0/sid1/bg0/ba0/row78", "row-dead") FAULT("hbm2/ch15/pc1/sid2/bg3/ba0", "bank-dead")
+               FAULT("hbm0/ch1/pc0/sid1/bg0/ba0/row78/col1/bit1", "stuck-at, value: 1"),
+               { "hbm-lane", "hbm2/ch3/pc1/dq5" }, { "hbm-lane", "hbm2/ch3/pc1/dq9" }, { "hbm-bank", BANK },
+               { "hbm-row", "hbm2/ch3/pc1/sid1/bg0/ba0/row77" },
+               { "hbm-cell", "hbm2/ch3/pc1/sid1/bg0/ba2/row5/col6/bit10" }, { "hbm-row", "hbm2/ch0/pc0/sid1/bg0/ba0/row78" },
+               { "hbm-bank", "hbm2/ch15/pc1/sid2/bg3/ba0" }, { "hbm-cell", "hbm0/ch1/pc0/sid1/bg0/ba0/row78/col1/bit1" });
+}
+
+static void a_neighbour_of_a_sick_chip_passes(void **state) {
+        HbmParameters parameters = defaults();
+        Found found;
+
+        assert_int_equal(judge(FAULT(BANK, "bank-dead"), 4, &parameters, &found), VERDICT_PASSED);
+}
+
+static void a_comparator_that_misses_plants_is_found(void **state) {
+        EXPECT(FAULT("hbm1", "comparator-blind, misses: both"), { "hbm-comparator", "hbm1" });
+        EXPECT(FAULT("hbm1", "comparator-blind, misses: zeros"), { "hbm-comparator", "hbm1" });
+        EXPECT(FAULT("hbm3", "comparator-blind, misses: ones"), { "hbm-comparator", "hbm3" });
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(every_kind_is_found_with_its_exact_place),
+                cmocka_unit_test(a_column_is_told_from_cells),
+                cmocka_unit_test(faults_on_one_chip_are_told_apart),
+                cmocka_unit_test(a_comparator_that_misses_plants_is_found),
+                cmocka_unit_test(a_neighbour_of_a_sick_chip_passes),
+                cmocka_unit_test(a_healthy_chip_passes_over_all_of_its_bytes),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
