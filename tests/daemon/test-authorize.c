@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A private dbus-daemon, a stand-in for polkit on it that allows what it finds a file for, the daemon's objects in a
+ * child, and clients of another uid where the test may have one.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <systemd/sd-bus.h>
+
+#include "daemon/names.h"
+#include "tests/daemon/trial.h"
+
+#define NOBODY     65534
+#define OTHER_UID  1 /* daemon: dbus-daemon turns away uids that have no name */
+#define POLKIT     "org.freedesktop.PolicyKit1"
+
+typedef struct Fixture {
+        char folder[64];
+        char address[128];
+        pid_t bus, polkit, daemon;
+} Fixture;
+
+static void pause_msec(long msec) {
+        struct timespec time = { 0, msec * 1000000 };
+
+        (void) nanosleep(&time, NULL);
+}
+
+static sd_bus *connect_bus(const Fixture *fixture) {
+        sd_bus *bus = NULL;
+
+        assert_true(sd_bus_new(&bus) >= 0);
+        assert_true(sd_bus_set_address(bus, fixture->address) >= 0);
+        assert_true(sd_bus_set_bus_client(bus, true) >= 0);
+        assert_true(sd_bus_negotiate_fds(bus, true) >= 0);
+        assert_true(sd_bus_start(bus) >= 0);
+        return bus;
+}
+
+/* ---- the stand-in ---- */
+
+static int on_check(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        const char *folder = userdata, *kind, *action;
+        char path[256];
+
+        /* The subject is the caller's name on the bus; more of it than its kind is not looked at here. */
+        if (sd_bus_message_enter_container(message, 'r', "sa{sv}") <= 0 ||
+            sd_bus_message_read(message, "s", &kind) <= 0 || strcmp(kind, "system-bus-name") != 0 ||
+            sd_bus_message_skip(message, "a{sv}") < 0 || sd_bus_message_exit_container(message) < 0 ||
+            sd_bus_message_read(message, "s", &action) <= 0)
+                return -EBADMSG;
+
+        (void) snprintf(path, sizeof(path), "%s/allow-%s", folder, action);
+        return sd_bus_reply_method_return(message, "(bba{ss})", access(path, F_OK) == 0, 0, 0);
+}
+
+static const sd_bus_vtable polkit_vtable[] = {
+        SD_BUS_VTABLE_START(0),
+        SD_BUS_METHOD("CheckAuthorization", "(sa{sv})sa{ss}us", "(bba{ss})", on_check, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_VTABLE_END
+};
+
+static void serve_polkit(const Fixture *fixture) {
+        sd_bus *bus = connect_bus(fixture);
+
+        assert_true(sd_bus_add_object_vtable(bus, NULL, "/org/freedesktop/PolicyKit1/Authority", POLKIT ".Authority",
+                                             polkit_vtable, (void *) fixture->folder) >= 0);
+        assert_true(sd_bus_request_name(bus, POLKIT, 0) >= 0);
+        for (;;)
+                if (sd_bus_process(bus, NULL) == 0)
+                        (void) sd_bus_wait(bus, UINT64_MAX);
+}
+
+/* ---- the daemon ---- */
+
+static void serve_daemon(const Fixture *fixture) {
+        Trial trial;
+        sd_bus *bus;
+
+        assert_int_equal(trial_new("[{device: sim:slow, servers: [us0-0, us0-1]}]", "{workers: 1}", &trial), 0);
+        bus = connect_bus(fixture);
+        assert_true(sd_bus_attach_event(bus, trial.event, 0) >= 0);
+        assert_true(sd_event_set_signal_exit(trial.event, true) >= 0);
+        assert_true(manager_attach(trial.manager, bus) >= 0);
+        assert_true(sd_bus_request_name(bus, ASSAY_BUS_NAME, 0) >= 0);
+        (void) sd_event_loop(trial.event);
+        sd_bus_flush_close_unref(bus);
+        trial_done(&trial);
+        _exit(0);
+}
+
+static void wait_name(const Fixture *fixture, const char *name) {
+        sd_bus *bus = connect_bus(fixture);
+
+        for (unsigned i = 0; i < 200; i++) {
+                if (sd_bus_get_name_creds(bus, name, 0, NULL) >= 0) {
+                        sd_bus_flush_close_unref(bus);
+                        return;
+                }
+                pause_msec(20);
+        }
+
+        fail_msg("%s does not come", name);
+}
+
+static void start_bus(Fixture *fixture) {
+        char path[128], config[1024];
+        FILE *file;
+
+        (void) snprintf(fixture->folder, sizeof(fixture->folder), "/tmp/assay-authorize-XXXXXX");
+        assert_non_null(mkdtemp(fixture->folder));
+        assert_int_equal(chmod(fixture->folder, 0755), 0);
+        (void) snprintf(fixture->address, sizeof(fixture->address), "unix:path=%s/bus", fixture->folder);
+        (void) snprintf(config, sizeof(config),
+                        "<busconfig><type>system</type><listen>%s</listen><auth>EXTERNAL</auth>"
+                        "<policy context=\"default\"><allow user=\"*\"/><allow send_destination=\"*\"/>"
+                        "<allow receive_sender=\"*\"/><allow own=\"*\"/></policy></busconfig>",
+                        fixture->address);
+        (void) snprintf(path, sizeof(path), "%s/bus.conf", fixture->folder);
+        file = fopen(path, "we");
+        fputs(config, file);
+        fclose(file);
+
+        fixture->bus = fork();
+        if (fixture->bus == 0) {
+                char option[256];
+
+                (void) snprintf(option, sizeof(option), "--config-file=%s", path);
+                execlp("dbus-daemon", "dbus-daemon", option, "--nofork", "--nopidfile", NULL);
+                _exit(127);
+        }
+
+        (void) snprintf(path, sizeof(path), "%s/bus", fixture->folder);
+        for (unsigned i = 0; i < 200 && access(path, F_OK) < 0; i++)
+                pause_msec(20);
+}
+
+static int set_up(void **state) {
+        static Fixture fixture;
+        sigset_t mask;
+
+        fixture = (Fixture) {};
+        (void) sigemptyset(&mask);
+        (void) sigaddset(&mask, SIGTERM);
+        start_bus(&fixture);
+        fixture.polkit = fork();
+        if (fixture.polkit == 0)
+                serve_polkit(&fixture);
+        (void) sigprocmask(SIG_BLOCK, &mask, NULL);
+        fixture.daemon = fork();
+        if (fixture.daemon == 0)
+                serve_daemon(&fixture);
+        (void) sigprocmask(SIG_UNBLOCK, &mask, NULL);
+
+        wait_name(&fixture, POLKIT);
+        wait_name(&fixture, ASSAY_BUS_NAME);
+        *state = &fixture;
+        return 0;
+}
+
+static void end(pid_t pid) {
+        if (pid > 0) {
+                (void) kill(pid, SIGTERM);
+                (void) waitpid(pid, NULL, 0);
+        }
+}
+
+static int tear_down(void **state) {
+        Fixture *fixture = *state;
+        char command[128];
+
+        end(fixture->daemon);
+        end(fixture->polkit);
+        end(fixture->bus);
+        (void) snprintf(command, sizeof(command), "rm -rf '%s'", fixture->folder);
+        return system(command);
+}
+
+static void allow(const Fixture *fixture, const char *action, bool allowed) {
+        char path[256];
+
+        (void) snprintf(path, sizeof(path), "%s/allow-%s", fixture->folder, action);
+        if (allowed)
+                close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+        else
+                (void) unlink(path);
+}
+
+/* ---- clients: a child each, of another uid where this is root; its status says what came of it ---- */
+
+enum { GRANTED, DENIED, OTHER };
+
+typedef struct Asking {
+        uid_t uid;
+        const char *path, *interface, *method;
+        const char *property; /* of LogControl1, else NULL */
+        const char *value;
+} Asking;
+
+static sd_bus_message *make_call(sd_bus *bus, const Asking *asking) {
+        sd_bus_message *message = NULL;
+
+        assert_true(sd_bus_message_new_method_call(bus, &message, ASSAY_BUS_NAME, asking->path, asking->interface,
+                                                   asking->method) >= 0);
+        if (asking->property)
+                assert_true(sd_bus_message_append(message, "ssv", "org.freedesktop.LogControl1", asking->property, "s",
+                                                  asking->value) >= 0);
+        else if (strcmp(asking->method, "StartScan") == 0)
+                assert_true(sd_bus_message_append(message, "assa{sv}t", 1, "us0-0", "quick", 0, (uint64_t) 0) >= 0);
+        else
+                assert_true(sd_bus_message_append(message, "t", (uint64_t) 0) >= 0);
+        return message;
+}
+
+static int ask(const Fixture *fixture, const Asking *asking) {
+        int status;
+        pid_t pid;
+
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                sd_bus_error error = SD_BUS_ERROR_NULL;
+                sd_bus *bus;
+                int r;
+
+                if (geteuid() == 0 && asking->uid != 0 &&
+                    (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+                     setresuid(asking->uid, asking->uid, asking->uid) < 0))
+                        _exit(99);
+                bus = connect_bus(fixture);
+                r = sd_bus_call(bus, make_call(bus, asking), UINT64_C(20000000), &error, NULL);
+                if (r < 0 && !sd_bus_error_has_name(&error, SD_BUS_ERROR_ACCESS_DENIED))
+                        fprintf(stderr, "%s: %s\n", error.name, error.message);
+                _exit(r >= 0 ? GRANTED : sd_bus_error_has_name(&error, SD_BUS_ERROR_ACCESS_DENIED) ? DENIED : OTHER);
+        }
+
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFEXITED(status));
+        return WEXITSTATUS(status);
+}
+
+static const Asking start = { NOBODY, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "StartScan", NULL, NULL };
+static const Asking list = { NOBODY, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "ListTargets", NULL, NULL };
+static const Asking set_level = { NOBODY, "/org/freedesktop/LogControl1", "org.freedesktop.DBus.Properties", "Set",
+                                  "LogLevel", "debug" };
+
+static void test_polkit_decides_who_may_scan(void **state) {
+        Fixture *fixture = *state;
+
+        assert_int_equal(ask(fixture, &list), GRANTED);
+        assert_int_equal(ask(fixture, &start), DENIED);
+        allow(fixture, ASSAY_ACTION_SCAN, true);
+        assert_int_equal(ask(fixture, &start), GRANTED);
+        allow(fixture, ASSAY_ACTION_SCAN, false);
+        assert_int_equal(ask(fixture, &start), DENIED); /* no answer is kept for the next call */
+}
+
+static void test_root_need_not_ask(void **state) {
+        Fixture *fixture = *state;
+        Asking as_root = start;
+
+        if (geteuid() != 0)
+                skip();
+        as_root.uid = 0;
+        assert_int_equal(ask(fixture, &as_root), GRANTED);
+}
+
+static void test_without_polkit_nothing_is_permitted(void **state) {
+        Fixture *fixture = *state;
+
+        allow(fixture, ASSAY_ACTION_SCAN, true);
+        end(fixture->polkit);
+        fixture->polkit = 0;
+        assert_int_equal(ask(fixture, &start), DENIED);
+        assert_int_equal(ask(fixture, &list), GRANTED);
+}
+
+static void test_who_started_a_scan_may_cancel_it_and_others_ask(void **state) {
+        Asking cancel = { NOBODY, ASSAY_SCAN_PATH_PREFIX "/_1", ASSAY_SCAN_INTERFACE, "Cancel", NULL, NULL };
+        Fixture *fixture = *state;
+
+        allow(fixture, ASSAY_ACTION_SCAN, true);
+        for (unsigned i = 0; i < 4; i++)
+                assert_int_equal(ask(fixture, &start), GRANTED);
+        cancel.path = ASSAY_SCAN_PATH_PREFIX "/_4";
+        if (geteuid() == 0) {
+                cancel.uid = OTHER_UID;
+                assert_int_equal(ask(fixture, &cancel), DENIED);
+                allow(fixture, ASSAY_ACTION_CANCEL_ANY, true);
+                assert_int_equal(ask(fixture, &cancel), GRANTED);
+                allow(fixture, ASSAY_ACTION_CANCEL_ANY, false);
+        }
+        cancel.uid = NOBODY;
+        cancel.path = ASSAY_SCAN_PATH_PREFIX "/_3";
+        assert_int_equal(ask(fixture, &cancel), GRANTED);
+}
+
+static void test_the_log_level_is_set_by_who_may_and_only_to_what_there_is(void **state) {
+        Fixture *fixture = *state;
+        sd_bus_error error = SD_BUS_ERROR_NULL;
+        Asking wrong = set_level;
+        sd_bus *bus;
+        char *level;
+
+        assert_int_equal(ask(fixture, &set_level), DENIED);
+        allow(fixture, ASSAY_ACTION_LOG_LEVEL, true);
+        assert_int_equal(ask(fixture, &set_level), GRANTED);
+        wrong.value = "loud";
+        assert_int_equal(ask(fixture, &wrong), OTHER);
+
+        bus = connect_bus(fixture);
+        assert_true(sd_bus_get_property_string(bus, ASSAY_BUS_NAME, "/org/freedesktop/LogControl1",
+                                               "org.freedesktop.LogControl1", "LogLevel", &error, &level) >= 0);
+        assert_string_equal(level, "debug");
+        free(level);
+        sd_bus_flush_close_unref(bus);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                TEST(test_polkit_decides_who_may_scan),
+                TEST(test_root_need_not_ask),
+                TEST(test_without_polkit_nothing_is_permitted),
+                TEST(test_who_started_a_scan_may_cancel_it_and_others_ask),
+                TEST(test_the_log_level_is_set_by_who_may_and_only_to_what_there_is),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
