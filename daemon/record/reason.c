@@ -12,14 +12,14 @@ static const char *text_of(const json_t *object, const char *key) {
         return json_string_value(json_object_get(object, key)) ?: "";
 }
 
-/* Signed text goes to terminals and hooks: control characters become blanks. */
+/* Signed text goes to terminals and hooks, which take plain characters and no others. */
 static void print_text(Printer *printer, const char *text) {
         size_t start = printer->n;
 
         printer_text(printer, text);
         for (size_t i = start; i < printer->n && printer->error == 0; i++)
-                if ((unsigned char) printer->text[i] < 0x20 || printer->text[i] == 0x7f)
-                        printer->text[i] = ' ';
+                if (printer->text[i] < 0x20 || printer->text[i] > 0x7e)
+                        printer->text[i] = '?';
 }
 
 static void print_count(Printer *printer, size_t n) {

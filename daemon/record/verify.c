@@ -17,8 +17,12 @@ typedef struct Refusal {
         char text[320];
 } Refusal;
 
+/* The detail may quote the payload, cut anywhere: only plain characters go on to terminals and buses. */
 static int refuse(Refusal *refusal, const char *what, const char *detail) {
         (void) snprintf(refusal->text, sizeof(refusal->text), "%s%s", what, detail);
+        for (char *p = refusal->text; *p; p++)
+                if (*p < 0x20 || *p > 0x7e)
+                        *p = '?';
         return -EBADMSG;
 }
 

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The same bytes as an envelope, which no forger can sign, and as a payload signed by a key the keyring holds: verified
+ * or refused, and of what is refused nothing comes out but the reason. What base64 takes it gives back.
+ */
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "daemon/record/base64.h"
+#include "daemon/record/envelope.h"
+#include "daemon/record/record.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define HOLDS(condition)                                                                                     \
+        do {                                                                                                 \
+                if (!(condition))                                                                            \
+                        abort();                                                                             \
+        } while (0)
+
+/* RFC 8032 section 7.1, test 1: everyone's key. */
+static const char pem[] = "-----BEGIN PRIVATE KEY-----\n"
+                          "MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
+                          "-----END PRIVATE KEY-----\n";
+
+static RecordKey *key;
+static RecordKeyring *keyring;
+
+static void make_keys(void) {
+        _cleanup_close_ int fd = memfd_create("key", MFD_CLOEXEC);
+        char path[64];
+
+        HOLDS(fd >= 0 && fchmod(fd, 0600) == 0 && write(fd, pem, sizeof(pem) - 1) == (ssize_t) sizeof(pem) - 1);
+        (void) snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        HOLDS(record_key_load(path, &key) == 0);
+        HOLDS(record_keyring_parse(record_key_public_pem(key), strlen(record_key_public_pem(key)), &keyring) == 0);
+}
+
+static RecordTrust verify(const char *envelope, size_t n, const uint8_t *payload, size_t n_payload) {
+        RecordVerified verified;
+        RecordTrust trust;
+
+        HOLDS(record_verify(keyring, envelope, n, &trust, &verified) == 0);
+        HOLDS(verified.reason && verified.reason[0]);
+        for (const char *p = verified.reason; *p; p++)
+                HOLDS((unsigned char) *p >= 0x20);
+        if (trust == RECORD_VERIFIED) {
+                HOLDS(payload && verified.n_payload == n_payload && memcmp(verified.payload, payload, n_payload) == 0);
+                HOLDS(result_to_string(verified.entry.result) && verified.origin[0] && strlen(verified.entry.id) == 64);
+        } else
+                HOLDS(!verified.payload && verified.n_payload == 0 && !verified.entry.id[0] && !verified.key_id[0]);
+        record_verified_done(&verified);
+        return trust;
+}
+
+static void try_base64(const char *text, size_t n) {
+        _cleanup_free_ uint8_t *bytes = malloc(n / 4 * 3 + 1);
+        _cleanup_free_ char *again = NULL;
+        size_t n_bytes;
+
+        HOLDS(bytes);
+        if (base64_decode(text, n, bytes, &n_bytes) < 0)
+                return;
+        again = malloc(BASE64_SIZE(n_bytes) + 1);
+        HOLDS(again && base64_encode(bytes, n_bytes, again) == again + n);
+        for (size_t i = 0; i < n; i++)
+                HOLDS(again[i] == (text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i]));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        Signed record;
+
+        if (!key)
+                make_keys();
+        try_base64((const char *) data, size);
+        HOLDS(verify((const char *) data, size, NULL, 0) != RECORD_VERIFIED);
+        if (envelope_sign(key, data, size, &record) < 0)
+                return 0;
+        HOLDS(verify(record.envelope.text, record.envelope.n, data, size) != RECORD_UNKNOWN_KEY);
+        signed_done(&record);
+        return 0;
+}
