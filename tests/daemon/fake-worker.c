@@ -95,7 +95,7 @@ static bool is_done(const Request *request, const char *id) {
 
 static void begin(Request *request) {
         Hardware hardware[TARGETS_MAX] = {};
-        char serials[TARGETS_MAX][16];
+        char serials[TARGETS_MAX][24];
         RunStart start = { .version = "0", .command_line = "fake", .plan = request->plan->name,
                            .plan_sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
                            .dut = "us0-0", .n_hardware = request->n_chips, .hardware = hardware };

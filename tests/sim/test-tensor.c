@@ -368,7 +368,7 @@ static void run_random(bool sparse, unsigned n_faults, unsigned rounds, uint64_t
 
         bench_init(&bench);
         seed = first_seed;
-        print_message("seed %llu\n", (unsigned long long) seed);
+        print_message("# seed %llu\n", (unsigned long long) seed);
 
         for (unsigned round = 0; round < rounds; round++) {
                 Injected injected = {};
