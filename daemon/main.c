@@ -232,6 +232,7 @@ static int open_log(const Config *config, const WorkerPlace *worker, RecordLog *
                 .queue_max = CONFIG_SERVERS_MAX * 2,
         };
         r = record_log_open(&options, ret, &text);
+        key = NULL; /* the log has it, or has released it */
         if (r == -EBADMSG)
                 log_error("The log %s is not sound, nothing is signed: %s", config->store, text ? text : "damaged");
         else if (r < 0)
@@ -239,7 +240,6 @@ static int open_log(const Config *config, const WorkerPlace *worker, RecordLog *
         if (r < 0)
                 return r;
 
-        key = NULL; /* the log has it */
         *ret_public_key = TAKE_PTR(public_key);
         return 0;
 }
