@@ -32,6 +32,18 @@ static uint16_t ask_server(Unit *unit) {
         return answering;
 }
 
+static bool answers_itself(Unit *unit) {
+        _cleanup_(device_freep) Device *device = NULL;
+        uint64_t start = monotonic_usec();
+        uint16_t self = (uint16_t) (1u << unit->chip), answering = 0;
+
+        if (scan_open(unit->scan, unit->server, (unsigned) unit->chip, &device) >= 0)
+                answering = inventory_answering(device, self);
+
+        unit->scan->stalled_usec += monotonic_usec() - start;
+        return answering != 0;
+}
+
 static bool neighbours_got_ahead(const Unit *unit) {
         const Request *request = unit->scan->request;
         double usec = 0.9e6 * request->plan->deadline_sec * request->deadline_scale;
@@ -59,5 +71,5 @@ bool unit_is_to_blame(Unit *unit, const char *code) {
         if (strcmp(code, "device-hang") != 0)
                 return true;
 
-        return !(answering & self) || neighbours_got_ahead(unit);
+        return !(answering & self) || !answers_itself(unit) || neighbours_got_ahead(unit);
 }

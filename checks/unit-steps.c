@@ -323,7 +323,8 @@ static int on_end(Unit *unit, const Event *event) {
                 return refuse_line(unit, "a step that found a failure and did not fail");
 
         unit->used_nsec += end.device_nsec;
-        suspicion = findings_find(&unit->findings, "device-hang") || findings_find(&unit->findings, "device-garbled");
+        suspicion = unit->chip >= 0 && (findings_find(&unit->findings, "device-hang") ||
+                                        findings_find(&unit->findings, "device-garbled"));
         if (suspicion)
                 unit->next = judge_suspicion(unit, &end);
         else if (end.verdict != VERDICT_ERROR)

@@ -124,13 +124,19 @@ static int write_start(Scan *scan) {
 
 /* What every chip needs is computed once, and inherited. */
 static void prepare_checks(const Request *request) {
+        const PlanStep *steps = request->plan->steps;
+
         for (size_t i = 0; i < request->plan->n_steps; i++) {
-                const Check *check = check_find(request->plan->steps[i].check->name);
+                const Check *check = check_find(steps[i].check->name);
                 bool before = false;
 
+                if (!check || !check->prepare || !request_asks_for(request, steps[i].name))
+                        continue;
+
                 for (size_t j = 0; j < i; j++)
-                        before = before || request->plan->steps[j].check == request->plan->steps[i].check;
-                if (check && check->prepare && !before)
+                        before = before || (steps[j].check == steps[i].check &&
+                                            request_asks_for(request, steps[j].name));
+                if (!before)
                         check->prepare();
         }
 }

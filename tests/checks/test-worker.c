@@ -266,7 +266,7 @@ static void test_steps_that_were_not_asked_for_are_told(void **state) {
 /* ---- devices that do not answer ---- */
 
 static void test_silence_of_one_chip_is_its_fault(void **state) {
-        static const FakeFault faults[] = { FAKE_HANG, FAKE_HANG_FROM_START };
+        static const FakeFault faults[] = { FAKE_HANG, FAKE_HANG_PARTLY, FAKE_HANG_FROM_START };
 
         for (size_t i = 0; i < ELEMENTS(faults); i++) {
                 _cleanup_(selftest_scan_freep) SelftestScan *scan =
