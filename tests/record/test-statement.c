@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/record/statement.h"
+#include "tests/record/payload.h"
+
+static Payloads payloads;
+
+static int setup(void **state) {
+        payloads_init(&payloads);
+        return 0;
+}
+
+static int teardown(void **state) {
+        payloads_done(&payloads);
+        return 0;
+}
+
+static const char *text_at(const json_t *value, const char *path) {
+        char parts[128], *part, *saved;
+
+        (void) snprintf(parts, sizeof(parts), "%s", path);
+        for (part = strtok_r(parts, ".", &saved); part && value; part = strtok_r(NULL, ".", &saved))
+                value = payload_child((json_t *) value, part);
+        return json_is_string(value) ? json_string_value(value) : value ? "(no text)" : "(nothing)";
+}
+
+static void assert_time(uint64_t usec, const char *expected) {
+        Printer p = {};
+
+        print_time(&p, "t", usec);
+        assert_int_equal(p.error, 0);
+        printer_raw(&p, "", 1);
+        assert_string_equal(p.text, expected);
+        printer_done(&p);
+}
+
+/* date -u -d @… */
+static void test_times_are_those_of_utc(void **state) {
+        (void) setenv("TZ", "America/New_York", 1);
+        tzset();
+        assert_time(0, "\"t\":\"1970-01-01T00:00:00.000Z\"");
+        assert_time(951782400123456, "\"t\":\"2000-02-29T00:00:00.123Z\"");
+        assert_time(1795252442000000, "\"t\":\"2026-11-21T09:14:02.000Z\"");
+        assert_time(253402300799999999, "\"t\":\"9999-12-31T23:59:59.999Z\"");
+        (void) unsetenv("TZ");
+        tzset();
+}
+
+static void test_a_failed_chip_tells_what_where_and_how_often(void **state) {
+        json_t *payload = json_loads(payloads.bad, JSON_REJECT_DUPLICATES, NULL);
+        static const char *const expected[][2] = {
+                { "_type", "https://in-toto.io/Statement/v1" },
+                { "subject.0.name", "accelerator" },
+                { "subject.0.uri", "urn:dev:ops:32473-Trainium2-0123456789abc003" },
+                { "predicate.host.uri", "urn:dev:ops:32473-Trn2-SRV00017" },
+                { "predicate.producer.scanner.uri", "pkg:generic/assayd@0.1.0" },
+                { "predicate.run.stage", "PREFLIGHT" },
+                { "predicate.run.startedOn", "2026-11-21T09:14:02.000Z" },
+                { "predicate.run.finishedOn", "2026-11-21T09:14:09.500Z" },
+                { "predicate.run.challenge", "c2F5IHNvbWV0aGluZw==" },
+                { "predicate.location.path", "us0-2/chip3" },
+                { "predicate.location.pciAddress", "0000:4b:00.0" },
+                { "predicate.location.tray", "0" },
+                { "predicate.location.reportedSerial", "(nothing)" },
+                { "predicate.environment.0.name", "firmware" },
+                { "predicate.environment.0.version", "2.30.1" },
+                { "predicate.evidence.0.name", "us0-2.ocp.jsonl" },
+                { "predicate.status", "COMPLETE" },
+                { "predicate.result", "FAILED" },
+                { "predicate.failedTests.0", "systolic" },
+                { "predicate.failedTests.1", "(nothing)" },
+                { "predicate.passedTests.4", "sparsity" },
+                { "predicate.steps.1.measurements.0.result", "FAILED" },
+                { "predicate.steps.1.measurements.0.limits.0.type", "LESS_THAN_OR_EQUAL" },
+                { "predicate.steps.1.diagnoses.0.verdict", "systolic-pe" },
+                { "predicate.steps.1.diagnoses.0.type", "FAIL" },
+                { "predicate.steps.1.diagnoses.0.component.name", "pe17.93" },
+                { "predicate.steps.1.diagnoses.0.component.type", "FUNCTION" },
+                { "predicate.steps.1.diagnoses.0.component.location", "us0-2/chip3/core5/pe17.93" },
+                { "predicate.steps.1.diagnoses.0.annotations.expected", "0x3f80" },
+                { "predicate.steps.1.diagnoses.0.annotations.replaceable", "tray 0" },
+                { "predicate.steps.1.diagnoses.0.annotations.confidence", "(nothing)" },
+                { "predicate.coverage.0.name", "hbm-bytes-tested" },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(expected); i++)
+                if (strcmp(text_at(payload, expected[i][0]), expected[i][1]) != 0)
+                        fail_msg("%s is %s, not %s", expected[i][0], text_at(payload, expected[i][0]), expected[i][1]);
+        json_decref(payload);
+}
+
+static json_t *sign_again(const Server *server) {
+        RecordOutcome outcome;
+        json_t *payload;
+        RecordLog *log;
+        char *text;
+
+        assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+        assert_int_equal(record_log_scan(log, &server->scan, 3), 0);
+        place_wait(log, &outcome);
+        assert_int_equal(outcome.error, 0);
+        text = payload_of(&payloads, log, outcome.entries[0].index);
+        payload = json_loads(text, 0, NULL);
+        free(text);
+        record_outcome_done(&outcome);
+        (void) record_log_free(log);
+        return payload;
+}
+
+static void test_what_was_not_tested_is_told_with_its_reason(void **state) {
+        Server *server = &payloads.server;
+        json_t *payload;
+
+        server_init(server);
+        server->steps[0][3].verdict = VERDICT_SKIPPED;
+        server->steps[0][3].reason = REASON_OCCUPIED;
+        server->steps[0][3].required = false;
+        server->steps[0][4].verdict = VERDICT_ERROR;
+        server->steps[0][4].reason = REASON_WORKER_CRASHED;
+        server->steps[0][4].message = "gone\xff";
+        server->chips[0].result = RESULT_INCONCLUSIVE;
+        payload = sign_again(server);
+        assert_string_equal(text_at(payload, "predicate.status"), "ERROR");
+        assert_string_equal(text_at(payload, "predicate.result"), "INCONCLUSIVE");
+        assert_string_equal(text_at(payload, "predicate.untestedTests.0.name"), "efa");
+        assert_string_equal(text_at(payload, "predicate.untestedTests.0.reason"), "occupied");
+        assert_string_equal(text_at(payload, "predicate.untestedTests.1.name"), "rounding");
+        assert_string_equal(text_at(payload, "predicate.untestedTests.1.reason"), "worker-crashed");
+        assert_string_equal(text_at(payload, "predicate.steps.3.status"), "SKIP");
+        assert_string_equal(text_at(payload, "predicate.steps.4.status"), "ERROR");
+        assert_string_equal(text_at(payload, "predicate.steps.4.message"), "gone\ufffd");
+        json_decref(payload);
+}
+
+static void test_a_value_that_is_no_number_is_an_error_of_the_step(void **state) {
+        Server *server = &payloads.server;
+        json_t *payload;
+
+        server_init(server);
+        server->measurements[0][1].value = 0.0 / 0.0;
+        server->steps[0][1].verdict = VERDICT_FAILED;
+        server->chips[0].result = RESULT_FAILED;
+        payload = sign_again(server);
+        assert_string_equal(text_at(payload, "predicate.steps.1.measurements.0"), "(nothing)");
+        assert_string_equal(text_at(payload, "predicate.steps.1.errors.0.symptom"), "not-a-number");
+        assert_string_equal(text_at(payload, "predicate.steps.1.errors.0.message"), "mismatched_outputs");
+        json_decref(payload);
+}
+
+static void test_a_seed_that_no_double_holds_is_text(void **state) {
+        Server *server = &payloads.server;
+        json_t *payload;
+
+        server_init(server);
+        server->scan.run.seed = UINT64_MAX;
+        server->steps[0][0].device_nsec = 9007199254740992;
+        payload = sign_again(server);
+        assert_string_equal(text_at(payload, "predicate.run.seed"), "18446744073709551615");
+        assert_string_equal(text_at(payload, "predicate.steps.0.deviceNanoseconds"), "9007199254740992");
+        assert_string_equal(text_at(payload, "predicate.steps.1.deviceNanoseconds"), "(no text)");
+        json_decref(payload);
+}
+
+static void test_a_serial_that_is_none_is_kept_beside_the_slot(void **state) {
+        Server *server = &payloads.server;
+        json_t *payload;
+
+        server_init(server);
+        server->chips[0].subject.serial = "not a serial";
+        payload = sign_again(server);
+        assert_string_equal(text_at(payload, "subject.0.name"), "slot");
+        assert_string_equal(text_at(payload, "subject.0.uri"), "urn:dev:ops:32473-Trn2-SRV00017_chip0");
+        assert_string_equal(text_at(payload, "predicate.location.reportedSerial"), "not a serial");
+        json_decref(payload);
+}
+
+static void test_facts_that_no_envelope_holds_are_refused(void **state) {
+        Server *server = &payloads.server;
+        char *text = malloc(RECORD_ENVELOPE_MAX);
+        RecordLog *log;
+
+        server_init(server);
+        memset(text, 'x', RECORD_ENVELOPE_MAX - 1);
+        text[RECORD_ENVELOPE_MAX - 1] = '\0';
+        server->steps[0][0].message = text;
+        assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+        assert_int_equal(record_log_scan(log, &server->scan, 3), -E2BIG);
+        /* The largest that is taken is also signed, and read. */
+        text[RECORD_ENVELOPE_MAX / 4 * 3 - 6000] = '\0';
+        (void) record_log_free(log);
+        json_decref(sign_again(server));
+        free(text);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_times_are_those_of_utc),
+                cmocka_unit_test(test_a_failed_chip_tells_what_where_and_how_often),
+                cmocka_unit_test(test_what_was_not_tested_is_told_with_its_reason),
+                cmocka_unit_test(test_a_value_that_is_no_number_is_an_error_of_the_step),
+                cmocka_unit_test(test_a_seed_that_no_double_holds_is_text),
+                cmocka_unit_test(test_a_serial_that_is_none_is_kept_beside_the_slot),
+                cmocka_unit_test(test_facts_that_no_envelope_holds_are_refused),
+        };
+
+        return cmocka_run_group_tests(tests, setup, teardown);
+}

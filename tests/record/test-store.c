@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <openssl/evp.h>
+#include <sqlite3.h>
+
+#include "tests/record/payload.h"
+
+/* What becomes of a log that someone else wrote in. */
+
+static Payloads payloads;
+
+static int setup(void **state) {
+        payloads_init(&payloads);
+        return 0;
+}
+
+static int teardown(void **state) {
+        payloads_done(&payloads);
+        return 0;
+}
+
+static void execute(const char *sql) {
+        char *error = NULL;
+        sqlite3 *db;
+
+        assert_int_equal(sqlite3_open(payloads.place.log, &db), SQLITE_OK);
+        if (sqlite3_exec(db, sql, NULL, NULL, &error) != SQLITE_OK)
+                fail_msg("%s: %s", sql, error);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void assert_refused(const char *sql, const char *reason) {
+        _cleanup_free_ char *error = NULL;
+        RecordLog *log = NULL;
+
+        execute(sql);
+        assert_int_equal(place_open(&payloads.place, &log, &error), -EBADMSG);
+        assert_non_null(error);
+        if (!strstr(error, reason))
+                fail_msg("%s: \"%s\" does not say \"%s\"", sql, error, reason);
+}
+
+static void test_a_log_with_a_gap_is_refused(void **state) {
+        assert_refused("DELETE FROM record WHERE idx = 5", "gap");
+}
+
+static void test_a_log_that_begins_late_is_refused(void **state) {
+        assert_refused("DELETE FROM record WHERE idx = 0; DELETE FROM entry WHERE idx = 0", "gap");
+}
+
+static void test_an_index_moved_is_refused(void **state) {
+        assert_refused("UPDATE record SET idx = 99 WHERE idx = 17", "gap");
+}
+
+static void test_the_last_envelope_edited_is_refused(void **state) {
+        assert_refused("UPDATE record SET envelope = (SELECT envelope FROM record WHERE idx = 16) WHERE idx = 17", "has another index");
+}
+
+static void test_the_last_id_edited_is_refused(void **state) {
+        assert_refused("UPDATE record SET id = zeroblob(32) WHERE idx = 17", "is stored under another ID");
+}
+
+static void test_the_last_envelope_damaged_is_refused(void **state) {
+        assert_refused("UPDATE record SET envelope = CAST(replace(CAST(envelope AS TEXT), 'sig\":\"', 'sig\":\"A') AS BLOB)"
+                       " WHERE idx = 17", "the last record, 17");
+}
+
+static void test_a_log_cut_short_goes_on_where_it_ends(void **state) {
+        RecordLog *log;
+
+        /* Nobody can tell from the log alone; that is what witnesses are for. */
+        execute("DELETE FROM record WHERE idx = 17; DELETE FROM entry WHERE idx = 17");
+        assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+        assert_int_equal(record_log_size(log), 17);
+        (void) record_log_free(log);
+}
+
+static void test_a_database_of_another_program_is_refused(void **state) {
+        assert_refused("PRAGMA application_id=7", "belongs to another program");
+}
+
+static void test_what_is_no_database_is_refused_and_left_as_it_is(void **state) {
+        _cleanup_free_ char *error = NULL;
+        RecordLog *log = NULL;
+        char text[32] = "";
+        FILE *file;
+
+        file = fopen(payloads.place.log, "w");
+        assert_true(fputs("my favourite file, not a database\n", file) > 0);
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(place_open(&payloads.place, &log, &error), -EBADMSG);
+        file = fopen(payloads.place.log, "r");
+        assert_non_null(fgets(text, 18, file));
+        assert_string_equal(text, "my favourite file");
+        (void) fclose(file);
+}
+
+static void test_a_table_that_leads_to_another_record_is_not_believed(void **state) {
+        Location chip = server_location("us0-2/chip3");
+        RecordVerified verified;
+        RecordLog *log;
+
+        execute("UPDATE newest SET idx = 1 WHERE subject = 'us0-2/chip3'");
+        assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+        assert_int_equal(record_log_newest_verified(log, &chip, "preflight", &verified), -EBADMSG);
+        (void) record_log_free(log);
+
+        execute("UPDATE newest SET idx = 4 WHERE subject = 'us0-2/chip3';"
+                "UPDATE record SET envelope = CAST(replace(CAST(envelope AS TEXT), 'keyid', 'keyie') AS BLOB) WHERE idx = 4");
+        assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+        assert_int_equal(record_log_newest_verified(log, &chip, "preflight", &verified), 0); /* nothing signed changed */
+        record_verified_done(&verified);
+        (void) record_log_free(log);
+
+        execute("UPDATE record SET envelope = CAST(replace(CAST(envelope AS TEXT), 'sig\":\"', 'sig\":\"A') AS BLOB) WHERE idx = 4");
+        assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+        assert_int_equal(record_log_newest_verified(log, &chip, "preflight", &verified), -EBADMSG);
+        (void) record_log_free(log);
+}
+
+static void test_every_subject_has_its_identity_document(void **state) {
+        _cleanup_free_ char *document = NULL;
+        RecordLog *log;
+
+        assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+        assert_int_equal(record_log_identity(log, "26f39bfbbba6805e725327c3094c387c400e90d4be189130a0aee3580117ab87", &document), 0);
+        assert_string_equal(document, "assay-identity/v1\nkind: accelerator\nmanufacturer: Amazon\nproduct: Trainium2\n"
+                                      "serial: 0123456789abc003\n");
+        document[0] = '\0';
+        assert_int_equal(record_log_identity(log, "26f39bfbbba6805e725327c3094c387c400e90d4be189130a0aee3580117ab88", &document), -ENOENT);
+        assert_int_equal(record_log_identity(log, "26F3", &document), -EINVAL);
+        (void) record_log_free(log);
+}
+
+static void base64(const unsigned char *data, int n, char *text) {
+        (void) EVP_EncodeBlock((unsigned char *) text, data, n);
+}
+
+/* The hash of the Merkle leaf, built from the envelope with other means than the log's. */
+static void test_a_leaf_is_the_hash_of_its_hashedrekord(void **state) {
+        char id_text[64], spki_text[80], sig_text[128], leaf[600];
+        unsigned char digest[32], spki[64];
+        json_t *envelope = json_loads(payloads.envelope, 0, NULL);
+        sqlite3_stmt *statement;
+        size_t n_raw = 32;
+        sqlite3 *db;
+        int n;
+
+        assert_int_equal(sqlite3_open(payloads.place.log, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_prepare_v2(db, "SELECT id, leaf FROM record WHERE idx = 4", -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+        base64(sqlite3_column_blob(statement, 0), 32, id_text);
+        (void) snprintf(sig_text, sizeof(sig_text), "%s",
+                        json_string_value(json_object_get(json_array_get(json_object_get(envelope, "signatures"), 0), "sig")));
+        memcpy(spki, "\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00", 12);
+        assert_int_equal(EVP_PKEY_get_raw_public_key(key_public(payloads.key)->pkey, spki + 12, &n_raw), 1);
+        base64(spki, 44, spki_text);
+        n = snprintf(leaf, sizeof(leaf),
+                     "%c{\"apiVersion\":\"0.0.2\",\"kind\":\"hashedrekord\",\"spec\":{\"hashedRekordV002\":{\"data\":{"
+                     "\"algorithm\":\"SHA2_256\",\"digest\":\"%s\"},\"signature\":{\"content\":\"%s\",\"verifier\":{"
+                     "\"keyDetails\":\"PKIX_ED25519\",\"publicKey\":{\"rawBytes\":\"%s\"}}}}}}",
+                     0, id_text, sig_text, spki_text);
+        assert_int_equal(n, 407); /* 406 bytes of body, and the prefix */
+        assert_int_equal(EVP_Digest(leaf, (size_t) n, digest, NULL, EVP_sha256(), NULL), 1);
+        assert_int_equal(sqlite3_column_bytes(statement, 1), 32);
+        assert_memory_equal(sqlite3_column_blob(statement, 1), digest, 32);
+        (void) sqlite3_finalize(statement);
+        (void) sqlite3_close(db);
+        json_decref(envelope);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_a_log_with_a_gap_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_that_begins_late_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_an_index_moved_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_the_last_envelope_edited_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_the_last_id_edited_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_the_last_envelope_damaged_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_cut_short_goes_on_where_it_ends, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_database_of_another_program_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_is_no_database_is_refused_and_left_as_it_is, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_table_that_leads_to_another_record_is_not_believed, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_every_subject_has_its_identity_document, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_leaf_is_the_hash_of_its_hashedrekord, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
