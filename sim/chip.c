@@ -216,6 +216,8 @@ static void write_attribute(Chip *chip, Execution *execution) {
 void chip_reset(Chip *chip, unsigned core) {
         const Model *model;
 
+        for (unsigned i = 0; i < CORES; i++)
+                chip->core_resets[i] += core == WIRE_CHIP_ALL || core == i;
         for (size_t m = 0; (model = model_at(m)); m++) {
                 size_t slot = dispatch_slot(model);
 
@@ -297,6 +299,7 @@ int chip_execute(Chip *chip, uint64_t batch, const WireCommand *command, uint8_t
         if (!answer_refuses(chip, &execution))
                 run(chip, model, &execution);
         chip->n_commands++;
+        chip->engine_failures[engine] += completion->status != STATUS_NRT_SUCCESS;
         chip->engine_nsec[engine] = execution.start_nsec + completion->device_nsec;
         chip_advance(chip, chip->engine_nsec[engine]);
         return 0;

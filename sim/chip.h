@@ -33,7 +33,8 @@ struct Chip {
         uint64_t batch;            /* the last batch it took part in, and when that began */
         uint64_t batch_nsec;
         uint64_t engine_nsec[ENGINES]; /* when each is free again */
-        uint64_t engine_commands[ENGINES];
+        uint64_t engine_commands[ENGINES], engine_failures[ENGINES];
+        uint64_t core_resets[CORES];
         uint64_t n_commands;       /* of all engines, attributes too */
         double heat;               /* °C that faults add */
         size_t n_faults;

@@ -140,6 +140,16 @@ static int read_instance_type(void *state, Chip *chip, unsigned index, char *tex
         return print(text, size, chip->server->ultraserver->hall->ring ? "trn2u.48xlarge" : "trn2.48xlarge");
 }
 
+/* The driver's words: 0 in reset, 1 ready, 2 invalid. A simulated reset is over when its command is. */
+static int read_reset(void *state, Chip *chip, unsigned index, char *text, size_t size) {
+        return print(text, size, "1");
+}
+
+static int write_reset(void *state, Chip *chip, unsigned index, const char *text) {
+        chip_reset(chip, WIRE_CHIP_ALL);
+        return 0;
+}
+
 /* ---- mailbox ---- */
 
 static int read_api_version(void *state, Chip *chip, unsigned index, char *text, size_t size) {
@@ -236,6 +246,7 @@ static const Attribute attributes[] = {
         { "connected_devices",                   read_connected,        NULL           },
         { "core_count",                          read_core_count,       NULL           },
         { "node_id_4",                           read_node_id,          NULL           },
+        { "reset",                               read_reset,            write_reset    },
         { "info/serial_number",                  read_serial,           NULL           },
         { "info/architecture/arch_type",         read_arch,             NULL           },
         { "info/architecture/device_name",       read_device_name,      NULL           },

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/chip.h"
@@ -142,6 +143,35 @@ static void errors_count_in_sysfs_and_mailbox_alike(void **state) {
         assert_int_equal(completion.status, STATUS_NRT_QUEUE_EMPTY);
 }
 
+static uint64_t read_number(Chip *chip, const char *path) {
+        WireCompletion completion;
+
+        (void) read_attribute(chip, 1, path, &completion);
+        assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
+        window[1024 + completion.out_bytes] = '\0';
+        return strtoull((const char *) window + 1024, NULL, 10);
+}
+
+static void a_core_counts_what_ended_well_and_what_did_not(void **state) {
+        WireCommand bad = { .type = COMMAND_RNG_SEED, .unit = 5, .seed = { .engine = _ENGINE_MAX } };
+        WireCommand reset = { .type = COMMAND_RESET, .unit = 5 };
+        _cleanup_(hall_freep) Hall *hall = NULL;
+        WireCompletion completion;
+        Chip *chip;
+
+        assert_int_equal(hall_new(1, 60, true, 1, &hall), 0);
+        chip = chip_of(hall, 3);
+        (void) seed_core(chip, 1, 5);
+        (void) seed_core(chip, 1, 5);
+        (void) chip_execute(chip, 1, &bad, window, sizeof(window), &completion);
+        assert_int_not_equal(completion.status, STATUS_NRT_SUCCESS);
+        (void) chip_execute(chip, 1, &reset, window, sizeof(window), &completion);
+        assert_int_equal(read_number(chip, "neuron_core5/stats/status/success/total"), 2);
+        assert_int_equal(read_number(chip, "neuron_core5/stats/status/failure/total"), 1);
+        assert_int_equal(read_number(chip, "neuron_core5/stats/other_info/reset_req_count"), 1);
+        assert_int_equal(read_number(chip, "neuron_core4/stats/status/success/total"), 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(engines_run_side_by_side_and_each_in_order),
@@ -149,6 +179,7 @@ int main(void) {
                 cmocka_unit_test(commands_for_parts_that_no_chip_has_are_refused),
                 cmocka_unit_test(an_attribute_is_its_whole_path),
                 cmocka_unit_test(a_text_that_does_not_fit_is_not_cut),
+                cmocka_unit_test(a_core_counts_what_ended_well_and_what_did_not),
                 cmocka_unit_test(errors_count_in_sysfs_and_mailbox_alike),
         };
 

@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The verbs of assay-sim as a person meets them: what they print, and how they end. TAP on stdout.
+#
+# usage: verbs.sh ASSAY-SIM
+set -uo pipefail
+
+sim=$1
+folder=$(mktemp -d -t "assay sim.XXXXXX")
+trap '[ -z "${pid:-}" ] || kill "$pid" 2>/dev/null; wait 2>/dev/null; rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+unset ASSAY_SIM_SOCKET
+
+number=0 failed=0
+# Runs a command and holds its status and what it says (both streams) against a pattern.
+holds() { # SENTENCE STATUS PATTERN COMMAND…
+        local sentence=$1 status=$2 pattern=$3 said got=0
+        shift 3
+        said=$("$@" 2>&1) || got=$?
+        number=$((number + 1))
+        if [ "$got" = "$status" ] && [[ $said == $pattern ]]; then
+                echo "ok $number - $sentence"
+        else
+                echo "not ok $number - $sentence"
+                printf '# status %s, said: %s\n' "$got" "$said"
+                failed=$((failed + 1))
+        fi
+}
+
+printf 'scenario: t\nseed: 3\ntopology: {ultraservers: 1}\nfaults: [{at: us0-1/chip3, kind: hang}]\n' >good.yaml
+printf 'scenario: t\ntopology: {ultraservers: 1}\nfaults: [{at: us0-1/chip3, kind: melt}]\n' >bad.yaml
+
+holds "without a verb it says what there is" 64 '*serve*check*inject*heal*faults*kinds*' "$sim"
+holds "an unknown verb is refused" 64 '*no verb is called "play"*' "$sim" play
+holds "help is no error" 0 '*Exit status*' "$sim" --help
+holds "a good scenario is valid" 0 '' "$sim" check good.yaml
+holds "a bad scenario is refused where it is bad" 64 'bad.yaml:3:34: no kind is called "melt"*' "$sim" check bad.yaml
+holds "serve refuses it in the same words" 64 'bad.yaml:3:34: no kind is called "melt"*' "$sim" serve bad.yaml
+holds "a file that is not there is refused by name" 64 '*none.yaml*' "$sim" check none.yaml
+holds "an option of another verb is refused" 64 '*--json*' "$sim" serve good.yaml --json
+holds "a scenario too many is refused" 64 '*too many*' "$sim" check good.yaml good.yaml
+holds "a stream that is no stream fails" 1 '*the stream cannot be read*' "$sim" check good.yaml --stream good.yaml
+holds "nobody listens yet" 69 '*faults: *' bash -c '"$0" faults 2>&1 | sed s/^assay-sim:/faults:/; exit ${PIPESTATUS[0]}' "$sim"
+holds "kinds are a table for machines" 0 '' bash -c '"$0" kinds --json | jq -e "length > 20 and all(.[]; .kind and .family and (.at | length > 0))" >/dev/null' "$sim"
+holds "kinds are words for people" 0 '*hang (telemetry): *' "$sim" kinds
+
+"$sim" serve good.yaml >ready & pid=$!
+for _ in $(seq 200); do [ -s ready ] && break; sleep 0.02; done
+holds "it says when it is ready and with what" 0 'ready: assay-sim.sock, 4 servers, 64 chips, 1 faults' cat ready
+holds "a second one does not take the socket" 1 '*Address already in use*' "$sim" serve good.yaml
+holds "faults of the scenario are listed" 0 '1  us0-1/chip3  hang  permanent' "$sim" faults
+holds "inject says the id" 0 '2' "$sim" inject '{at: us0-2/chip5, kind: overheat, celsius: 30}'
+holds "inject refuses with a position" 64 'fault:1:12: expected chip0 to chip15' "$sim" inject '{at: us0-2/chip55, kind: overheat, celsius: 30}'
+holds "faults know their parameters" 0 '30*' bash -c '"$0" faults --json | jq ".[1].parameters.celsius"' "$sim"
+holds "heal takes an id" 0 '1 healed' "$sim" heal 2
+holds "heal takes a place" 0 '1 healed' "$sim" heal us0-1
+holds "nothing is left to heal" 64 'there is no fault all' "$sim" heal all
+kill "$pid"
+wait "$pid"
+holds "SIGTERM is a clean end" 0 "$?" echo 0
+holds "and the socket is gone" 1 '' test -e assay-sim.sock
+
+# What a killed one left behind does not keep the next from serving.
+"$sim" serve good.yaml >ready2 & pid=$!
+for _ in $(seq 200); do [ -s ready2 ] && break; sleep 0.02; done
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+"$sim" serve good.yaml --mode 0660 >ready3 & pid=$!
+for _ in $(seq 200); do [ -s ready3 ] && break; sleep 0.02; done
+holds "a dead socket is taken over" 0 'ready: *' cat ready3
+holds "with the mode that was asked for" 0 660 stat -c %a assay-sim.sock
+
+echo "1..$number"
+exit $((failed > 0))
