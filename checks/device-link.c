@@ -29,6 +29,8 @@ static int end_error(uint32_t status) {
                 return -ENOENT;
         case STATUS_NRT_TIMEOUT:
                 return -ETIMEDOUT;
+        case DEVICE_STATUS_GARBLED:
+                return -EPROTO;
         default:
                 return -EREMOTEIO;
         }

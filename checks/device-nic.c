@@ -13,6 +13,8 @@ static int adapter_error(uint32_t status) {
                 return -ENXIO;
         case STATUS_NRT_TIMEOUT:
                 return -ETIMEDOUT;
+        case DEVICE_STATUS_GARBLED:
+                return -EPROTO;
         default:
                 return -EREMOTEIO;
         }

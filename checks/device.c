@@ -123,15 +123,18 @@ static size_t command_engine(const WireCommand *command) {
 }
 
 /* Engines run side by side, the commands of one in order: a batch takes as long as its busiest engine. */
-static int judge_batch(Device *device, const WireCommand *commands, size_t n, const WireCompletion *completions) {
+static int judge_batch(Device *device, const WireCommand *commands, size_t n, WireCompletion *completions) {
         uint64_t busy[CHIPS * ENGINES] = {}, longest = 0;
         int r = 0;
 
         for (size_t i = 0; i < n; i++) {
                 uint64_t *engine = &busy[command_engine(&commands[i])];
 
-                if (completions[i].out_bytes > commands[i].out_bytes || completions[i].device_nsec > COMMAND_NSEC_MAX)
-                        return -EPROTO;
+                if (completions[i].out_bytes > commands[i].out_bytes || completions[i].device_nsec > COMMAND_NSEC_MAX) {
+                        if (device->chip != WIRE_CHIP_ALL)
+                                return -EPROTO;
+                        completions[i] = (WireCompletion) { .status = DEVICE_STATUS_GARBLED };
+                }
 
                 *engine += completions[i].device_nsec;
                 longest = MAX(longest, *engine);
@@ -323,6 +326,8 @@ static int attribute_error(uint32_t status) {
                 return -ENOENT;
         case STATUS_NRT_TIMEOUT:
                 return -ETIMEDOUT;
+        case DEVICE_STATUS_GARBLED:
+                return -EPROTO;
         default:
                 return -EREMOTEIO;
         }

@@ -57,6 +57,10 @@ void device_set_deadline(Device *device, uint64_t usec);
  */
 int device_execute(Device *device, WireCommand *commands, size_t n, WireCompletion *completions);
 
+/* On a device for a whole server an answer that breaks the agreement (lengths out of range) is one chip's affair: its
+ * completion gets this status, and the others stand. */
+#define DEVICE_STATUS_GARBLED UINT32_MAX
+
 uint32_t device_status(const Device *device);     /* WireStatus of the last command that did not succeed */
 uint64_t device_nsec(const Device *device);       /* device time used through this handle so far */
 unsigned device_timed_out(const Device *device);  /* whether a deadline has passed: every later call is -ETIMEDOUT */
