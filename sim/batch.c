@@ -95,6 +95,12 @@ ssize_t batch_run(const Reach *reach, const void *packet, size_t n, uint8_t answ
                 return -EPROTO;
 
         batch = ++reach->server->ultraserver->n_batches;
+        for (uint32_t i = 0; i < header->n; i++) { /* before a link command of one moves the clock of another */
+                Chip *chip = chip_of(reach, &commands[i]);
+
+                if (chip)
+                        chip_join(chip, batch);
+        }
         for (uint32_t i = 0; i < header->n; i++) {
                 if (run_command(reach, batch, &commands[i], &completions[i], &one) < 0)
                         return 0;

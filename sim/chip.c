@@ -255,12 +255,16 @@ static void run(Chip *chip, const Model *model, Execution *execution) {
         }
 }
 
+void chip_join(Chip *chip, uint64_t batch) {
+        if (chip->batch == batch)
+                return;
+        chip->batch = batch;
+        chip->batch_nsec = chip->nsec;
+}
+
 /* Where it starts: with its batch, or behind what its own engine still does. */
 static uint64_t start_of(Chip *chip, uint64_t batch, unsigned engine) {
-        if (chip->batch != batch) {
-                chip->batch = batch;
-                chip->batch_nsec = chip->nsec;
-        }
+        chip_join(chip, batch);
         return chip->engine_nsec[engine] > chip->batch_nsec ? chip->engine_nsec[engine] : chip->batch_nsec;
 }
 

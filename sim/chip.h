@@ -52,6 +52,9 @@ void *chip_part_peek(const Chip *chip, const Model *model, unsigned index);
 /* The chip as a location. */
 void chip_location(const Chip *chip, Location *ret);
 
+/* Takes part in a batch: its commands start no earlier than now. */
+void chip_join(Chip *chip, uint64_t batch);
+
 /*
  * Runs one command whose areas lie in the window. BATCH is a number of the caller's that changes with each batch: it
  * says which commands start together. Returns 0 with *completion set, also where that says that the command is wrong.
