@@ -241,7 +241,7 @@ static int report(Round *round, Verdict *ret) {
                 if (!(round->asked >> c & 1))
                         continue;
                 (void) location_append(&where, LOCATION_CHIP, c);
-                if (round_answering(round) >> c & 1 && !(round->mute >> c & 1))
+                if (round_answering(round) >> c & 1 && !((round->mute | round->garbled) >> c & 1))
                         r = round_judge_counters(round, c);
                 if (r >= 0)
                         r = step_note(round->step, "efa_packets_accounted", (double) own.n_packets, "{packet}", &where);
@@ -323,7 +323,7 @@ const Check check_efa = {
         .summary      = "every EFA adapter: flows to others of the server, every packet accounted for",
         .reads        = "NIC traffic; hw_counters/{tx,rx}_{pkts,bytes}",
         .codes        = (const char *const[]) { "efa-loss", "efa-corruption", "efa-unresponsive", "efa-misdelivery",
-                                                "efa-counter", "device-garbled", NULL },
+                                                "efa-counter", NULL },
         .skips        = "not-requested where fewer than two adapters of the server are in the scan",
         .unit         = LOCATION_SERVER,
         .disturbs     = DISTURBS_LINKS,

@@ -99,8 +99,8 @@ int round_find_plain(Round *round) {
                 if (!(round_answering(round) >> c & 1))
                         continue;
                 if (round->garbled >> c & 1)
-                        r = step_finding(round->step, &round->verdicts[c], "device-garbled", &where, NULL,
-                                         "the adapter answered with what none may say");
+                        r = step_finding(round->step, &round->verdicts[c], "efa-counter", &where, NULL,
+                                         "the adapter answers with values that none can have: nothing it says counts");
                 else if (round->mute >> c & 1)
                         r = step_finding(round->step, &round->verdicts[c], "efa-unresponsive", &where, NULL,
                                          "the adapter takes no commands, while its chip answers");

@@ -110,7 +110,8 @@ static int read_status(Fabric *fabric, Exchange *exchange) {
                 port->error = exchange->errors[i];
                 if (port->error >= 0)
                         port->before = exchange->statuses[i];
-                if (port->error >= 0 || port->error == -EPROTO)
+                /* Silent, or not there at all, is the chip; everything else it says for itself. */
+                if (port->error != -ETIMEDOUT && port->error != -ENXIO)
                         n_answers[exchange->ends[i].chip]++;
         }
 

@@ -205,6 +205,11 @@ static int judge_cable(Judged *judged) {
 
 static int judge_nowhere(Judged *judged) {
         Evidence evidence = { .expected = judged->far_text, .actual = "nothing", .replaceable = replaceable(judged) };
+        const Port *far = fabric_port(judged->fabric, judged->far);
+
+        /* Explained by a far end that talks nonsense or is down, which is found there. */
+        if (far->error < 0 || (judged->far.server == 0 && far->n_sent == 0 && !far->before.up))
+                return 0;
 
         return step_finding(judged->fabric->step, judged->verdict, "link-miscabled", &judged->where, &evidence,
                             "the link is up, but no port of this scan is heard: it should be %s. Follow the cable",
@@ -317,8 +322,8 @@ static int judge_port(Judged *judged) {
         if (!port->driven || judged->fabric->silent[judged->id.chip] || port->error == -ETIMEDOUT)
                 return 0;
         if (port->error == -EPROTO)
-                return step_finding(judged->fabric->step, judged->verdict, "device-garbled", &judged->where, NULL,
-                                    "the port answered with values that no port can have");
+                return step_finding(judged->fabric->step, judged->verdict, "link-counter", &judged->where, NULL,
+                                    "the port answers with values that no port can have: nothing it says counts");
         if (port->error == -ENXIO)
                 return step_finding(judged->fabric->step, judged->verdict, "link-down", &judged->where, NULL,
                                     "the chip says that it has no such port");

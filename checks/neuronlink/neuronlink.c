@@ -151,7 +151,7 @@ const Check check_neuronlink = {
         .reads        = "link status, discovery frames, PRBS and loopback of every port; info/serial_number, "
                         "assay/link/PORT/cable",
         .codes        = (const char *const[]) { "link-errors", "link-lane", "link-down", "link-miscabled", "link-counter",
-                                                "device-garbled", NULL },
+                                                NULL },
         .skips        = "not-requested where no link has both its ends in the scan; budget where PRBS does not fit",
         .unit         = LOCATION_SERVER,
         .disturbs     = DISTURBS_LINKS,

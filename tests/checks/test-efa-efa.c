@@ -129,7 +129,7 @@ static void test_a_rare_loss_is_laid_to_the_right_adapter(void **state) {
                 }
         }
 
-        /* 992 packets touch an adapter: 1 - 0.998^992 = 86 % */
+        /* 976 packets touch an adapter: 1 - 0.998^976 = 86 % */
         assert_in_range(n_found, 76, 96);
         assert_true(n_right >= n_found - 1);
 }
@@ -140,6 +140,26 @@ static void test_a_chip_that_hangs_costs_only_itself(void **state) {
         expect_pass(step);
         for (unsigned c = 0; c < CHIPS; c++)
                 assert_int_equal(step->parts[c], c == 6 ? VERDICT_ERROR : VERDICT_PASSED);
+}
+
+static void test_an_adapter_that_garbles_its_answers_costs_only_its_chip(void **state) {
+        static const char *const modes[] = { "status", "oversize", "void" };
+
+        for (size_t i = 0; i < ELEMENTS(modes); i++) {
+                Verdict verdict = _VERDICT_INVALID;
+                char text[512];
+
+                (void) snprintf(text, sizeof(text), SINGLE "faults: [{at: trn-0/chip6, kind: garble, mode: %s, command: nic}]\n",
+                                modes[i]);
+                _cleanup_rehearsal_ Step *step = rehearsal_new(text, "efa", "trn-0");
+
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                for (unsigned c = 0; c < CHIPS; c++) {
+                        if (step->parts[c] != (c == 6 ? VERDICT_FAILED : VERDICT_PASSED))
+                                rehearsal_print(step);
+                        assert_int_equal(step->parts[c], c == 6 ? VERDICT_FAILED : VERDICT_PASSED);
+                }
+        }
 }
 
 static void test_no_failing_batch_becomes_a_pass(void **state) {
@@ -169,6 +189,7 @@ int main(void) {
                 cmocka_unit_test(test_each_fault_is_found_at_its_adapter_and_nowhere_else),
                 cmocka_unit_test(test_a_rare_loss_is_laid_to_the_right_adapter),
                 cmocka_unit_test(test_a_chip_that_hangs_costs_only_itself),
+                cmocka_unit_test(test_an_adapter_that_garbles_its_answers_costs_only_its_chip),
                 cmocka_unit_test(test_no_failing_batch_becomes_a_pass),
         };
 

@@ -62,6 +62,21 @@ static void test_a_healthy_ring_passes_on_all_six_ports(void **state) {
         }
 }
 
+/* All links of a server are busy at the same time, and so are both ends of each. */
+static void test_clocks_of_all_chips_move_by_one_pass_of_prbs(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "neuronlink", "trn-0");
+        NeuronlinkParameters *parameters = step->parameters;
+
+        parameters->bits = 4700000; /* without an error in a good lane, so without a second pass */
+        parameters->ber = 1e-6;
+        expect_pass(step);
+        for (unsigned c = 0; c < CHIPS; c++) {
+                uint64_t nsec = chip_nsec(server_chip(step->servers[0].server, c));
+
+                assert_in_range(nsec, 4700000 / 32, 4700000 / 32 + 300000);
+        }
+}
+
 static void test_a_single_server_has_four_ports_a_chip(void **state) {
         _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "neuronlink", "trn-0");
 
@@ -159,6 +174,30 @@ static void test_a_chip_that_hangs_costs_only_itself(void **state) {
         for (unsigned c = 0; c < CHIPS; c++) {
                 assert_int_equal(step->parts[c], c == 6 ? VERDICT_ERROR : VERDICT_PASSED);
                 assert_true(c == 6 || step->ports_tested[c] == 6);
+        }
+}
+
+/* Whatever it says wrong, and however: itself fails, and those beside it do not. */
+static void test_a_chip_that_garbles_its_answers_costs_only_itself(void **state) {
+        static const char *const modes[] = { "status", "oversize", "void" };
+
+        for (size_t i = 0; i < ELEMENTS(modes); i++) {
+                Verdict verdict = _VERDICT_INVALID;
+                char text[512];
+
+                (void) snprintf(text, sizeof(text), ULTRA "faults: [{at: us0-1/chip6, kind: garble, mode: %s, command: link}]\n",
+                                modes[i]);
+                _cleanup_rehearsal_ Step *step = rehearsal_new(text, "neuronlink", "us0-1");
+
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                if (verdict != VERDICT_FAILED)
+                        rehearsal_print(step);
+                assert_int_equal(verdict, VERDICT_FAILED);
+                for (unsigned c = 0; c < CHIPS; c++) {
+                        if (step->parts[c] != (c == 6 ? VERDICT_FAILED : VERDICT_PASSED))
+                                rehearsal_print(step);
+                        assert_int_equal(step->parts[c], c == 6 ? VERDICT_FAILED : VERDICT_PASSED);
+                }
         }
 }
 
@@ -280,12 +319,14 @@ static void test_a_budget_too_small_for_prbs_skips(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_healthy_ring_passes_on_all_six_ports),
+                cmocka_unit_test(test_clocks_of_all_chips_move_by_one_pass_of_prbs),
                 cmocka_unit_test(test_a_single_server_has_four_ports_a_chip),
                 cmocka_unit_test(test_links_to_servers_outside_the_scan_are_not_driven),
                 cmocka_unit_test(test_links_to_occupied_chips_are_not_driven),
                 cmocka_unit_test(test_without_a_link_in_the_scan_the_step_is_skipped),
                 cmocka_unit_test(test_each_fault_is_found_at_its_port_and_nowhere_else),
                 cmocka_unit_test(test_a_chip_that_hangs_costs_only_itself),
+                cmocka_unit_test(test_a_chip_that_garbles_its_answers_costs_only_itself),
                 cmocka_unit_test(test_a_server_where_nobody_answers_cannot_be_judged),
                 cmocka_unit_test(test_every_swap_of_two_cables_is_named_at_all_four_ports),
                 cmocka_unit_test(test_no_failing_batch_becomes_a_pass),
