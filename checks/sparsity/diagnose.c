@@ -40,9 +40,13 @@ static Selection selection_at(const Work *work, unsigned index, unsigned row, un
 
 static void find_wrong(Work *work) {
         for (unsigned i = 0; i < SPARSE_LOADS; i++) {
-                const SparseLoad *load = sparse_load_at(i);
+                const SparseLoad *load;
 
-                for (unsigned column = 0; work->selections->out[i] && column < PE_COLUMNS; column++) {
+                if (!work->selections->out[i])
+                        continue;
+
+                load = sparse_load_at(i);
+                for (unsigned column = 0; column < PE_COLUMNS; column++) {
                         size_t at = (size_t) column * load->mode->moving;
 
                         if (memcmp(work->selections->out[i] + at, load->golden + at,
@@ -86,7 +90,6 @@ static int match_tag(const Work *work, unsigned row, unsigned column, unsigned b
         int silent = 0;
 
         for (unsigned i = 0; i < SPARSE_LOADS; i++) {
-                const SparseMode *mode = sparse_load_at(i)->mode;
                 Selection selection;
                 unsigned tag;
 
@@ -95,7 +98,8 @@ static int match_tag(const Work *work, unsigned row, unsigned column, unsigned b
 
                 selection = selection_at(work, i, row, column);
                 tag = value ? selection.tag | 1u << bit : selection.tag & ~(1u << bit);
-                if (selection.legible && selection.selected == (tag < mode->group ? 1u << tag : 0))
+                if (selection.legible &&
+                    selection.selected == (tag < sparse_load_at(i)->mode->group ? 1u << tag : 0))
                         continue;
                 if (!selection_is_right(&selection))
                         return -1;

@@ -27,7 +27,8 @@ static uint16_t weights[3][PE_ROWS * PE_COLUMNS]; /* by log2 of keep */
 static uint16_t values[SPARSE_MODES][VALUES_MAX];
 static uint16_t tags[SPARSE_LOADS][PE_ROWS * TAG_WORDS];
 static uint32_t goldens[SPARSE_LOADS][PE_COLUMNS * MOVING_LARGEST];
-static bool prepared;
+static unsigned steps[SPARSE_LOADS];
+static bool complements[SPARSE_LOADS];
 
 static uint16_t power_of_two(unsigned exponent) {
         return (uint16_t) ((exponent + 127) << 7);
@@ -68,7 +69,11 @@ static void set_tag(uint16_t *words, unsigned row, unsigned column, unsigned tag
         words[row * TAG_WORDS + column / 4] |= (uint16_t) (tag << 4 * (column % 4));
 }
 
-static void prepare_golden(SparseLoad *load, uint32_t *golden) {
+static unsigned get_tag(const uint16_t *words, unsigned row, unsigned column) {
+        return words[row * TAG_WORDS + column / 4] >> 4 * (column % 4) & 15;
+}
+
+static void prepare_golden(const SparseLoad *load, const uint16_t *words, uint32_t *golden) {
         const SparseMode *mode = load->mode;
 
         for (unsigned column = 0; column < PE_COLUMNS; column++) {
@@ -77,7 +82,7 @@ static void prepare_golden(SparseLoad *load, uint32_t *golden) {
                 for (unsigned row = 0; row < PE_ROWS; row++) {
                         unsigned group = row / mode->keep;
 
-                        sums[place_column(mode, group, sparse_load_tag(load, row, column))] +=
+                        sums[place_column(mode, group, get_tag(words, row, column))] +=
                                         1u << (place_shift(mode, group) + row % mode->keep);
                 }
                 for (unsigned n = 0; n < mode->moving; n++)
@@ -87,53 +92,65 @@ static void prepare_golden(SparseLoad *load, uint32_t *golden) {
 
 /* Slots of a group lie apart, and neighbours differ, so that a selection cannot pass for another's. STEP
  * walks every element through all its inputs; COMPLEMENT turns every bit of every tag. */
-static void prepare_load(unsigned mode_index, unsigned step, bool complement, bool for_bits) {
-        const SparseMode *mode = &modes[mode_index];
-        SparseLoad *load = &loads[n_loads];
+static void compute_load(unsigned index) {
+        SparseLoad *load = &loads[index];
+        const SparseMode *mode = load->mode;
 
-        assert(n_loads < SPARSE_LOADS);
+        for (unsigned row = 0; row < PE_ROWS; row++) {
+                unsigned start = row % mode->keep * mode->group / mode->keep + row / mode->keep +
+                                 steps[index];
 
-        *load = (SparseLoad){
-                .mode = mode,
-                .for_bits = for_bits,
-                .tags = tags[n_loads],
-                .golden = goldens[n_loads],
-                .n_bytes = PE_COLUMNS * mode->moving * sizeof(uint32_t),
-        };
-
-        for (unsigned row = 0; row < PE_ROWS; row++)
                 for (unsigned column = 0; column < PE_COLUMNS; column++) {
-                        unsigned slot = row % mode->keep, group = row / mode->keep;
-                        unsigned tag = (slot * mode->group / mode->keep + group + 3 * column + step) %
-                                       mode->group;
+                        unsigned tag = (start + 3 * column) % mode->group;
 
-                        set_tag(tags[n_loads], row, column, complement ? ~tag & 15 : tag);
+                        set_tag(tags[index], row, column, complements[index] ? ~tag & 15 : tag);
                 }
+        }
 
-        prepare_golden(load, goldens[n_loads]);
-        n_loads++;
+        prepare_golden(load, tags[index], goldens[index]);
+        load->tags = tags[index];
+        load->golden = goldens[index];
 }
 
-void loads_prepare(void) {
-        if (prepared)
+static void add_load(unsigned mode, unsigned step, bool complement, bool for_bits) {
+        assert(n_loads < SPARSE_LOADS);
+
+        steps[n_loads] = step;
+        complements[n_loads] = complement;
+        loads[n_loads++] = (SparseLoad){
+                .mode = &modes[mode],
+                .for_bits = for_bits,
+                .n_bytes = PE_COLUMNS * modes[mode].moving * sizeof(uint32_t),
+        };
+}
+
+/* The list of loads; what they hold is computed when it is first wanted. */
+static void make_list(void) {
+        if (n_loads > 0)
                 return;
 
         for (unsigned i = 0; i < SPARSE_MODES; i++) {
                 prepare_mode(i);
                 for (unsigned step = 0; step < modes[i].group; step++)
-                        prepare_load(i, step, false, step == 0);
+                        add_load(i, step, false, step == 0);
                 if (modes[i].group == SPARSE_GROUP_MAX)
-                        prepare_load(i, 0, true, true);
+                        add_load(i, 0, true, true);
         }
-
         assert(n_loads == SPARSE_LOADS);
-        prepared = true;
+}
+
+void loads_prepare(void) {
+        make_list();
+
+        for (unsigned i = 0; i < SPARSE_LOADS; i++)
+                if (loads[i].for_bits)
+                        (void) sparse_load_at(i);
 }
 
 const SparseMode *sparse_mode_at(unsigned index) {
         assert(index < SPARSE_MODES);
 
-        loads_prepare();
+        make_list();
         return &modes[index];
 }
 
@@ -144,12 +161,21 @@ unsigned sparse_mode_index(const SparseMode *mode) {
 const SparseLoad *sparse_load_at(unsigned index) {
         assert(index < SPARSE_LOADS);
 
-        loads_prepare();
+        make_list();
+        if (!loads[index].golden)
+                compute_load(index);
         return &loads[index];
 }
 
+bool sparse_load_is_for_bits(unsigned index) {
+        assert(index < SPARSE_LOADS);
+
+        make_list();
+        return loads[index].for_bits;
+}
+
 unsigned sparse_load_tag(const SparseLoad *load, unsigned row, unsigned column) {
-        return load->tags[row * TAG_WORDS + column / 4] >> 4 * (column % 4) & 15;
+        return get_tag(load->tags, row, column);
 }
 
 /* BITS as an integer of at most SUM_BITS bits. */

@@ -37,13 +37,14 @@ typedef struct SparseLoad {
         size_t n_bytes;         /* of it */
 } SparseLoad;
 
-/* Computes them all, once. */
+/* Computes the small set, once. The others are computed when they are asked for. */
 void loads_prepare(void);
 
 /* By number; the loads of a mode stand together, in the order of modes. */
 const SparseMode *sparse_mode_at(unsigned index);
 unsigned sparse_mode_index(const SparseMode *mode);
 const SparseLoad *sparse_load_at(unsigned index);
+bool sparse_load_is_for_bits(unsigned index);
 
 /* The tag of the element in PE (row, column). */
 unsigned sparse_load_tag(const SparseLoad *load, unsigned row, unsigned column);

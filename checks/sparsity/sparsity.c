@@ -166,7 +166,7 @@ static int run_loads(Sparsity *sparsity) {
         for (unsigned i = 0; i < SPARSE_LOADS; i++) {
                 int r;
 
-                if (!sparsity->all_paths && !sparse_load_at(i)->for_bits)
+                if (!sparsity->all_paths && !sparse_load_is_for_bits(i))
                         continue;
 
                 r = run_load(sparsity, i);

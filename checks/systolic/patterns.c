@@ -102,23 +102,30 @@ static uint16_t integer_to_bf16(int value) {
 }
 
 static void prepare_full(unsigned index) {
+        static int w[PE_ROWS * PE_COLUMNS], x[PE_ROWS * FULL_MOVING];
+
         (void) pattern_begin(index, "P10", FULL_MOVING);
 
-        for (unsigned i = 0; i < PE_ROWS * PE_COLUMNS; i++)
-                weights[index][i] = integer_to_bf16(full_integer(i, 1));
-        for (unsigned i = 0; i < PE_ROWS * FULL_MOVING; i++)
-                values[index][i] = integer_to_bf16(full_integer(i, 1u << 20));
+        for (unsigned i = 0; i < PE_ROWS * PE_COLUMNS; i++) {
+                w[i] = full_integer(i, 1);
+                weights[index][i] = integer_to_bf16(w[i]);
+        }
+        for (unsigned i = 0; i < PE_ROWS * FULL_MOVING; i++) {
+                x[i] = full_integer(i, 1u << 20);
+                values[index][i] = integer_to_bf16(x[i]);
+        }
 
-        for (unsigned column = 0; column < PE_COLUMNS; column++)
-                for (unsigned n = 0; n < FULL_MOVING; n++) {
-                        int sum = 0; /* at most 128 × 127 × 127 < 2^24 on the way: exact at every step */
+        for (unsigned column = 0; column < PE_COLUMNS; column++) {
+                int sums[FULL_MOVING] = {}; /* at most 128 × 127 × 127 < 2^24 on the way: exact at every step
+                                             */
 
-                        for (unsigned row = 0; row < PE_ROWS; row++)
-                                sum += full_integer(row * PE_COLUMNS + column, 1) *
-                                       full_integer(row * FULL_MOVING + n, 1u << 20);
-                        goldens[index][column * FULL_MOVING + n] =
-                                        exact_round(sum < 0, (uint64_t) (sum < 0 ? -sum : sum), 0);
-                }
+                for (unsigned row = 0; row < PE_ROWS; row++)
+                        for (unsigned n = 0; n < FULL_MOVING; n++)
+                                sums[n] += w[row * PE_COLUMNS + column] * x[row * FULL_MOVING + n];
+                for (unsigned n = 0; n < FULL_MOVING; n++)
+                        goldens[index][column * FULL_MOVING + n] = exact_round(
+                                        sums[n] < 0, (uint64_t) (sums[n] < 0 ? -sums[n] : sums[n]), 0);
+        }
 }
 
 void patterns_prepare(void) {

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What the tensor engine costs: CPU time of one healthy chip in `systolic` and `sparsity`, model and check
+ * together and apart, and what a faulty element adds. One line per figure: NAME VALUE UNIT.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "checks/sparsity/parameters.h"
+#include "sim/tensor-memo.h"
+#include "tests/checks/tensor-chip.h"
+
+extern const Check check_systolic;
+extern const Check check_sparsity;
+
+static TensorOutcome outcome;
+
+static double cpu_now(void) {
+        struct timespec now;
+
+        (void) clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+        return (double) now.tv_sec + (double) now.tv_nsec * 1e-9;
+}
+
+static void must(bool held, const char *what) {
+        if (held)
+                return;
+
+        fprintf(stderr, "bench-systolic: %s\n", what);
+        exit(EXIT_FAILURE);
+}
+
+/* The best of five times N healthy chips, as a busy machine only ever adds. */
+static void bench_check(TensorChip *chip, const Check *check, const SparsityParameters *parameters,
+                        const char *name) {
+        double best = 1e9, best_model = 0;
+        unsigned n = 20;
+
+        for (unsigned round = 0; round < 5; round++) {
+                double begin;
+
+                tensor_chip_run(chip, check, parameters, &outcome); /* warm: memo, goldens */
+                chip->model_sec = 0;
+                begin = cpu_now();
+                for (unsigned i = 0; i < n; i++) {
+                        tensor_chip_run(chip, check, parameters, &outcome);
+                        must(outcome.error == 0 && outcome.verdict == VERDICT_PASSED,
+                             "a healthy chip did not pass");
+                }
+                begin = cpu_now() - begin;
+                if (begin < best) {
+                        best = begin;
+                        best_model = chip->model_sec;
+                }
+        }
+
+        printf("%s_chip %.3f ms\n", name, best / n * 1e3);
+        printf("%s_chip_model %.3f ms\n", name, best_model / n * 1e3);
+}
+
+/* One matmul of 128 × 128 × MOVING of NOISE (else one-hot), from scratch and with one element faulty. */
+static void bench_cone(TensorChip *chip, bool noise, unsigned moving, const char *name) {
+        uint16_t *w = (uint16_t *) chip->window, *x = w + PE_ROWS * PE_COLUMNS;
+        static const char *const kinds[] = { "product-stuck", "activation-stuck" };
+        double full = 1e9;
+
+        for (unsigned i = 0; i < PE_ROWS * PE_COLUMNS; i++)
+                w[i] = (uint16_t) (0x3f00 + random() % 0x100);
+        for (unsigned i = 0; i < PE_ROWS * moving; i++)
+                x[i] = noise || i / moving == i % moving ? (uint16_t) (0x3f00 + random() % 0x100) : 0;
+
+        for (unsigned kind = 0; kind <= ELEMENTS(kinds); kind++) {
+                WireCommand commands[2] = {
+                        {.type = COMMAND_LOAD_STATIONARY,
+                         .in_bytes = PE_ROWS * PE_COLUMNS * 2,
+                         .load = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = FORMAT_BF16 }},
+                        { .type = COMMAND_MATMUL,
+                         .in_offset = PE_ROWS * PE_COLUMNS * 2,
+                         .in_bytes = PE_ROWS * moving * 2,
+                         .out_offset = 512 << 10,
+                         .out_bytes = PE_COLUMNS * moving * 4,
+                         .matmul = { .moving = (uint16_t) moving, .flags = MATMUL_OVERWRITE } },
+                };
+                double best = 1e9;
+
+                if (kind > 0)
+                        tensor_chip_inject(chip, kinds[kind - 1], "core0/pe64.64",
+                                           (TensorParameters){ .bit = 9, .value = 1 }, 1);
+                for (unsigned i = 0; i < 7; i++) {
+                        double begin;
+
+                        if (kind == 0)
+                                memo_forget();
+                        begin = cpu_now();
+                        must(device_execute(chip->device, commands, 2, NULL) == 0, "a matmul failed");
+                        begin = cpu_now() - begin;
+                        best = begin < best ? begin : best;
+                }
+                tensor_chip_heal(chip);
+
+                if (kind == 0) {
+                        full = best;
+                        printf("%s_matmul %.3f ms\n", name, best * 1e3);
+                } else
+                        printf("%s_cone_%s %.3f ms RATIO %.3f to %s_matmul\n", name, kinds[kind - 1],
+                               best * 1e3, best / full, name);
+        }
+}
+
+int main(void) {
+        static const SparsityParameters bits = { .paths = SPARSITY_BITS }, all = { .paths = SPARSITY_ALL };
+        double begin = cpu_now();
+        TensorChip chip;
+
+        check_systolic.prepare();
+        printf("systolic_prepare %.3f ms\n", (cpu_now() - begin) * 1e3);
+        begin = cpu_now();
+        check_sparsity.prepare();
+        printf("sparsity_prepare %.3f ms\n", (cpu_now() - begin) * 1e3);
+
+        tensor_chip_init(&chip);
+        chip.measure = true;
+        begin = cpu_now();
+        tensor_chip_run(&chip, &check_systolic, NULL, &outcome);
+        printf("systolic_first_chip %.3f ms\n", (cpu_now() - begin) * 1e3);
+        begin = cpu_now();
+        tensor_chip_run(&chip, &check_sparsity, &bits, &outcome);
+        printf("sparsity_first_chip %.3f ms\n", (cpu_now() - begin) * 1e3);
+
+        bench_check(&chip, &check_systolic, NULL, "systolic");
+        bench_check(&chip, &check_sparsity, &bits, "sparsity");
+        bench_check(&chip, &check_sparsity, &all, "sparsity_all");
+        bench_cone(&chip, false, 128, "one_hot");
+        bench_cone(&chip, true, 128, "dense");
+        tensor_chip_done(&chip);
+        return EXIT_SUCCESS;
+}
