@@ -6,6 +6,7 @@
  * that the port it names did send.
  */
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,10 +85,13 @@ static int read_labels(Fabric *fabric) {
         if (r < 0)
                 return r;
 
-        /* A label that is not there is not told; nothing is judged by it. */
+        /* A label that is not there is not told; nothing is judged by it. One that cannot be read is another matter. */
         for (size_t i = 0; i < n; i++)
                 if (errors[i] >= 0)
                         (void) snprintf(labels[i], LABEL_MAX, "%.*s", (int) LABEL_MAX - 1, texts[i]);
+                else if (errors[i] != -ENOENT)
+                        for (unsigned p = 0; p < PORTS; p++)
+                                server->ports[chips[i]][p].refused = true;
 
         return 0;
 }
@@ -140,8 +144,10 @@ int fabric_read_after(Fabric *fabric) {
 
                 if (exchange->errors[i] >= 0)
                         port->after = exchange->statuses[i];
-                else if (port->error >= 0)
+                else if (port->error >= 0) {
                         port->error = exchange->errors[i];
+                        port->refused = true;
+                }
         }
 
         return 0;
@@ -166,9 +172,14 @@ static int send_all(Fabric *fabric, unsigned s, Exchange *exchange, uint64_t non
         if (r < 0)
                 return r;
 
-        for (size_t i = 0; i < exchange->n; i++)
+        for (size_t i = 0; i < exchange->n; i++) {
+                Port *port = &server->ports[exchange->ends[i].chip][exchange->ends[i].port];
+
                 if (exchange->errors[i] >= 0)
-                        server->ports[exchange->ends[i].chip][exchange->ends[i].port].n_sent++;
+                        port->n_sent++;
+                else if (port->before.up)
+                        port->refused = true;
+        }
 
         return 0;
 }
@@ -208,6 +219,8 @@ static int receive_all(Fabric *fabric, unsigned s, Exchange *exchange, uint64_t 
                 Port *port = &server->ports[exchange->ends[i].chip][exchange->ends[i].port];
 
                 port->heard = HEARD_NOTHING;
+                if (exchange->errors[i] < 0 && exchange->errors[i] != -ENOENT && port->before.up)
+                        port->refused = true;
                 if (exchange->errors[i] < 0)
                         continue;
 

@@ -46,6 +46,7 @@ typedef struct Port {
         bool prbs;      /* its lanes were counted */
         bool undecided; /* too many errors to pass, too few bits to fail */
         bool tested;
+        bool refused;   /* it did not do something it was asked for, though it is up: nothing is proven */
         int error;      /* of asking for its status, see device-link.h */
         WireLinkStatus before, after;
         uint64_t n_sent, n_received, n_errors; /* what its own counters should have counted since `before`, at least */

@@ -23,6 +23,7 @@
 static int judge_chip(Fabric *fabric, unsigned chip, Verdict *verdict, unsigned *ret_untested) {
         Location where = *step_unit(fabric->step);
         unsigned n_ports = 0, n_lanes = 0;
+        bool refused = false;
         int r;
 
         (void) location_append(&where, LOCATION_CHIP, chip);
@@ -40,14 +41,16 @@ static int judge_chip(Fabric *fabric, unsigned chip, Verdict *verdict, unsigned 
                 *ret_untested += !port->tested;
                 if (port->driven && port->error == -ETIMEDOUT)
                         fabric->silent[chip] = true;
+                refused = refused || (port->driven && port->refused);
         }
 
         r = step_note(fabric->step, "neuronlink_ports_tested", n_ports, "{port}", &where);
         if (r >= 0)
                 r = step_note(fabric->step, "neuronlink_lanes_tested", n_lanes, "{lane}", &where);
         /* What a silent chip is worth is for the step that asks it alone; here it could not be judged. */
-        return r < 0 ? r : step_part_done(fabric->step, &where, fabric->silent[chip] && *verdict == VERDICT_PASSED ?
-                                                                VERDICT_ERROR : *verdict);
+        refused = refused || fabric->silent[chip];
+        return r < 0 ? r : step_part_done(fabric->step, &where, refused && *verdict == VERDICT_PASSED ? VERDICT_ERROR :
+                                                                                                        *verdict);
 }
 
 static int judge_server(Fabric *fabric, Verdict *ret) {
