@@ -29,9 +29,9 @@ char *base64_encode(const void *data, size_t n, char *text) {
 
 /* One entry per byte: the six bits + 1, so that what is not named is 0: no character of base64. */
 #define LETTER(c, first, value) [c] = (value) + (c) - (first) + 1
-#define FOUR(c, first, value)                                                                                 \
-        LETTER((c), first, value), LETTER((c) + 1, first, value), LETTER((c) + 2, first, value),             \
-                LETTER((c) + 3, first, value)
+#define FOUR(c, first, value)                                                                               \
+        LETTER((c), first, value), LETTER((c) + 1, first, value), LETTER((c) + 2, first, value),            \
+                        LETTER((c) + 3, first, value)
 
 static const uint8_t values[256] = {
         FOUR('A', 'A', 0),        FOUR('E', 'A', 0),        FOUR('I', 'A', 0),        FOUR('M', 'A', 0),

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Fetched once: looking the algorithm up costs as much as hashing a kilobyte. Lives as long as the process. */
+/* Fetched once, for good: looking the algorithm up costs as much as hashing a kilobyte. */
 static EVP_MD *sha256;
 static pthread_once_t sha256_once = PTHREAD_ONCE_INIT;
 

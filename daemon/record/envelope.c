@@ -31,19 +31,21 @@ static void print_base64(Printer *printer, const void *data, size_t n) {
 }
 
 /*
- * The leaf of the log's Merkle tree is a Rekor v2 hashedrekord body, in the one form RFC 8785 gives it, so that stock
- * Sigstore verifiers take an inclusion proof; its hash has the leaf prefix of RFC 6962.
+ * The leaf of the log's Merkle tree is a Rekor v2 hashedrekord body, in the one form RFC 8785 gives it, so
+ * that stock Sigstore verifiers take an inclusion proof; its hash has the leaf prefix of RFC 6962.
  */
 static int leaf_hash(const RecordKey *key, const uint8_t *id, const uint8_t *signature, uint8_t *ret) {
         _cleanup_printer_ Printer leaf = {};
 
         printer_raw(&leaf, "\0", 1);
-        printer_text(&leaf, "{\"apiVersion\":\"0.0.2\",\"kind\":\"hashedrekord\",\"spec\":{\"hashedRekordV002\":"
-                            "{\"data\":{\"algorithm\":\"SHA2_256\",\"digest\":\"");
+        printer_text(&leaf,
+                     "{\"apiVersion\":\"0.0.2\",\"kind\":\"hashedrekord\",\"spec\":{\"hashedRekordV002\":"
+                     "{\"data\":{\"algorithm\":\"SHA2_256\",\"digest\":\"");
         print_base64(&leaf, id, DIGEST_BYTES);
         printer_text(&leaf, "\"},\"signature\":{\"content\":\"");
         print_base64(&leaf, signature, KEY_SIGNATURE_BYTES);
-        printer_text(&leaf, "\",\"verifier\":{\"keyDetails\":\"PKIX_ED25519\",\"publicKey\":{\"rawBytes\":\"");
+        printer_text(&leaf,
+                     "\",\"verifier\":{\"keyDetails\":\"PKIX_ED25519\",\"publicKey\":{\"rawBytes\":\"");
         print_base64(&leaf, key_spki(key), KEY_SPKI_BYTES);
         printer_text(&leaf, "\"}}}}}}");
         if (leaf.error < 0)
@@ -51,10 +53,12 @@ static int leaf_hash(const RecordKey *key, const uint8_t *id, const uint8_t *sig
         return digest_sha256(leaf.text, leaf.n, ret);
 }
 
-static void envelope_print(Printer *printer, const RecordKey *key, const void *payload, size_t n, const uint8_t *signature) {
+static void envelope_print(Printer *printer, const RecordKey *key, const void *payload, size_t n,
+                           const uint8_t *signature) {
         printer_text(printer, "{\"payload\":\"");
         print_base64(printer, payload, n);
-        printer_text(printer, "\",\"payloadType\":\"" RECORD_PAYLOAD_TYPE "\",\"signatures\":[{\"keyid\":\"");
+        printer_text(printer,
+                     "\",\"payloadType\":\"" RECORD_PAYLOAD_TYPE "\",\"signatures\":[{\"keyid\":\"");
         printer_text(printer, record_key_id(key));
         printer_text(printer, "\",\"sig\":\"");
         print_base64(printer, signature, KEY_SIGNATURE_BYTES);

@@ -4,8 +4,9 @@
 /*
  * Envelope
  *
- * DSSE 1.0.2: the pre-authentication encoding (PAE) that is signed, and the JSON object that carries payload and
- * signature. The record ID is the SHA-256 of the PAE, since envelopes can be written in many ways and the PAE in one.
+ * DSSE 1.0.2: the pre-authentication encoding (PAE) that is signed, and the JSON object that carries payload
+ * and signature. The record ID is the SHA-256 of the PAE, since envelopes can be written in many ways and
+ * the PAE in one.
  */
 
 #include <stddef.h>

@@ -27,13 +27,14 @@ static bool is_uuid(const char *text) {
         if (strlen(text) != 36)
                 return false;
         for (size_t i = 0; i < 36; i++)
-                if (i == 8 || i == 13 || i == 18 || i == 23 ? text[i] != '-'
-                                                            : !isxdigit((unsigned char) text[i]) || isupper((unsigned char) text[i]))
+                if (i == 8 || i == 13 || i == 18 || i == 23
+                                    ? text[i] != '-'
+                                    : !isxdigit((unsigned char) text[i]) || isupper((unsigned char) text[i]))
                         return false;
         return true;
 }
 
-/* Plain text only: names are compared with each other, and repairing bad UTF-8 could make two of them one. */
+/* Plain text only: names are compared, and repairing bad UTF-8 could make two of them one. */
 static bool is_name(const char *text, size_t max) {
         if (!text || !*text || strlen(text) > max)
                 return false;
@@ -50,7 +51,8 @@ static bool is_code(const char *text) {
         if (!is_name(text, WORD_BYTES_MAX))
                 return false;
         for (; *text; before = *text++)
-                if (!((*text >= 'a' && *text <= 'z') || (*text >= '0' && *text <= '9') || (*text == '-' && before != '-')))
+                if (!((*text >= 'a' && *text <= 'z') || (*text >= '0' && *text <= '9') ||
+                      (*text == '-' && before != '-')))
                         return false;
         return before != '-';
 }
@@ -104,7 +106,8 @@ static const char *wrong_with_step(const RecordStep *step) {
         if (step->verdict < 0 || step->verdict >= _VERDICT_MAX || !reason_fits(step->reason, step->verdict))
                 return "a step's reason does not fit its verdict";
         for (size_t i = 0; i < step->n_measurements; i++)
-                if (!is_name(step->measurements[i].name, WORD_BYTES_MAX) || step->measurements[i].limit_type < 0 ||
+                if (!is_name(step->measurements[i].name, WORD_BYTES_MAX) ||
+                    step->measurements[i].limit_type < 0 ||
                     step->measurements[i].limit_type >= _LIMIT_TYPE_MAX)
                         return "a measurement has no name or an unknown limit";
         for (size_t i = 0; i < step->n_diagnoses; i++)
@@ -115,7 +118,8 @@ static const char *wrong_with_step(const RecordStep *step) {
         evidence = step_evidence(step);
         if (step->verdict == VERDICT_PASSED && evidence != VERDICT_PASSED)
                 return "a step passed in the face of its own evidence";
-        if ((step->verdict == VERDICT_WARNED || step->verdict == VERDICT_SKIPPED) && evidence == VERDICT_FAILED)
+        if ((step->verdict == VERDICT_WARNED || step->verdict == VERDICT_SKIPPED) &&
+            evidence == VERDICT_FAILED)
                 return "a step did not fail in the face of its own evidence";
         return NULL;
 }
@@ -137,8 +141,8 @@ const char *facts_wrong_with_health(const RecordHealth *health) {
                 fold_step(&fold, step->verdict, step->required);
         }
         for (size_t i = 0; i < health->n_promises; i++) {
-                if (!is_name(health->promises[i].measurement, NAME_BYTES_MAX) || !is_amount(health->promises[i].reached) ||
-                    !is_amount(health->promises[i].promised))
+                if (!is_name(health->promises[i].measurement, NAME_BYTES_MAX) ||
+                    !is_amount(health->promises[i].reached) || !is_amount(health->promises[i].promised))
                         return "a promise of coverage has no name or no number";
                 fold_coverage(&fold, health->promises[i].reached, health->promises[i].promised);
         }

@@ -4,8 +4,9 @@
 /*
  * Facts
  *
- * Whether what is handed over for signing agrees with itself. The rules are those by which a reader judges the record
- * again: evidence is a lower bound. A step, a chip or a server may be called worse than its numbers, never better.
+ * Whether what is handed over for signing agrees with itself. The rules are those by which a reader judges
+ * the record again: evidence is a lower bound. A step, a chip or a server may be called worse than its
+ * numbers, never better.
  */
 
 #include "daemon/record/record.h"

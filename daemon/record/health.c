@@ -81,7 +81,8 @@ static void print_measurement(Printer *printer, const RecordMeasurement *measure
         printer_open(printer, '{');
         printer_member(printer, "name", measurement->name);
         printer_member_number(printer, "value", measurement->value);
-        printer_member_always(printer, "unit", measurement->unit && *measurement->unit ? measurement->unit : "1");
+        printer_member_always(printer, "unit",
+                              measurement->unit && *measurement->unit ? measurement->unit : "1");
         if (measurement->limit_type != LIMIT_NONE) {
                 printer_key(printer, "limits");
                 printer_open(printer, '[');
@@ -91,14 +92,16 @@ static void print_measurement(Printer *printer, const RecordMeasurement *measure
                 printer_close(printer, '}');
                 printer_close(printer, ']');
                 printer_member(printer, "result",
-                               limit_holds(measurement->limit_type, measurement->value, limit) ? "PASSED" : "FAILED");
+                               limit_holds(measurement->limit_type, measurement->value, limit) ? "PASSED"
+                                                                                               : "FAILED");
         }
         print_component(printer, &measurement->where);
         printer_close(printer, '}');
 }
 
 static bool is_printable(const RecordMeasurement *measurement) {
-        return isfinite(measurement->value) && (measurement->limit_type == LIMIT_NONE || isfinite(measurement->limit));
+        return isfinite(measurement->value) &&
+               (measurement->limit_type == LIMIT_NONE || isfinite(measurement->limit));
 }
 
 static void print_measurements(Printer *printer, const RecordStep *step) {

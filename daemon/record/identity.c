@@ -13,7 +13,8 @@ static bool is_word(const char *text, size_t max, const char *also) {
         for (size_t i = 0; i < n; i++) {
                 char c = text[i];
 
-                if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || strchr(also, c)))
+                if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                      strchr(also, c)))
                         return false;
         }
         return n > 0 && n <= max;
@@ -41,12 +42,12 @@ static void identity_by_serial(unsigned pen, const RecordSubject *subject, const
         ret->name = kind;
         (void) snprintf(ret->uri, sizeof(ret->uri), "urn:dev:ops:%u-%s-%s", pen, product, subject->serial);
         (void) snprintf(ret->document, sizeof(ret->document),
-                        "assay-identity/v1\nkind: %s\nmanufacturer: Amazon\nproduct: %s\nserial: %s\n", kind, product,
-                        subject->serial);
+                        "assay-identity/v1\nkind: %s\nmanufacturer: Amazon\nproduct: %s\nserial: %s\n", kind,
+                        product, subject->serial);
 }
 
-static void identity_by_slot(const IdentityIssuer *issuer, const RecordSubject *subject, const RecordSubject *server,
-                             Identity *ret) {
+static void identity_by_slot(const IdentityIssuer *issuer, const RecordSubject *subject,
+                             const RecordSubject *server, Identity *ret) {
         /* A server without a serial is no slot of itself. */
         bool known = identity_serial_is_valid(server->serial) && subject->where.n_parts > 0;
         char path[LOCATION_STRING_MAX], components[LOCATION_STRING_MAX + 1];
@@ -63,17 +64,20 @@ static void identity_by_slot(const IdentityIssuer *issuer, const RecordSubject *
         n = snprintf(ret->document, sizeof(ret->document),
                      "assay-identity/v1\nkind: slot\nmanufacturer: Amazon\nproduct: %s\n", product);
         if (known)
-                (void) snprintf(ret->document + n, sizeof(ret->document) - (size_t) n, "serial: %s\nslot: %s\n",
-                                server->serial, slot);
+                (void) snprintf(ret->document + n, sizeof(ret->document) - (size_t) n,
+                                "serial: %s\nslot: %s\n", server->serial, slot);
         else
-                (void) snprintf(ret->document + n, sizeof(ret->document) - (size_t) n, "slot: %s\norigin: %s\n", slot,
-                                issuer->origin);
+                (void) snprintf(ret->document + n, sizeof(ret->document) - (size_t) n,
+                                "slot: %s\norigin: %s\n", slot, issuer->origin);
 }
 
-int identity_of(const IdentityIssuer *issuer, const RecordSubject *subject, const RecordSubject *server, Identity *ret) {
+int identity_of(const IdentityIssuer *issuer, const RecordSubject *subject, const RecordSubject *server,
+                Identity *ret) {
         if (identity_serial_is_valid(subject->serial))
                 identity_by_serial(issuer->pen, subject,
-                                   location_kind(&subject->where) == LOCATION_SERVER ? "server" : "accelerator", ret);
+                                   location_kind(&subject->where) == LOCATION_SERVER ? "server"
+                                                                                     : "accelerator",
+                                   ret);
         else
                 identity_by_slot(issuer, subject, server, ret);
         return digest_sha256(ret->document, strlen(ret->document), ret->digest);

@@ -4,8 +4,8 @@
 /*
  * Identity
  *
- * What a record is about: a small text of facts that never change, whose SHA-256 is the subject's digest, so that a
- * piece of hardware can be named like a file. Anyone with the serial writes the same text.
+ * What a record is about: a small text of facts that never change, whose SHA-256 is the subject's digest, so
+ * that a piece of hardware can be named like a file. Anyone with the serial writes the same text.
  *
  *     assay-identity/v1
  *     kind: accelerator | server | slot
@@ -13,9 +13,9 @@
  *     product: Trainium2
  *     serial: 0123456789abc003
  *
- * A part whose serial is unknown, or no serial at all (RFC 9039 allows A-Z a-z 0-9 . -), is known by where it sits: kind
- * `slot`, the product and serial of its server, and `slot: chip3`. Where the server's serial is unknown too, only the
- * log's own names are left: no serial, `slot: us0-2/chip3` and `origin: ORIGIN`.
+ * A part whose serial is unknown, or no serial at all (RFC 9039 allows A-Z a-z 0-9 . -), is known by where
+ * it sits: kind `slot`, the product and serial of its server, and `slot: chip3`. Where the server's serial
+ * is unknown too, only the log's own names are left: no serial, `slot: us0-2/chip3` and `origin: ORIGIN`.
  */
 
 #include "daemon/record/digest.h"
@@ -38,7 +38,8 @@ typedef struct IdentityIssuer {
 } IdentityIssuer;
 
 bool identity_serial_is_valid(const char *serial);
-int identity_of(const IdentityIssuer *issuer, const RecordSubject *subject, const RecordSubject *server, Identity *ret);
+int identity_of(const IdentityIssuer *issuer, const RecordSubject *subject, const RecordSubject *server,
+                Identity *ret);
 
 /* {"name":…,"uri":…,"digest":{…} and an open brace: the caller may go on, and closes. */
 void identity_print_open(Printer *printer, const Identity *identity, const char *name);

@@ -54,7 +54,8 @@ static int limit_judge(const json_t *value, const json_t *limit) {
         return -EINVAL;
 }
 
-static bool judge_measurement(const json_t *measurement, const char *step, Verdict *evidence, Judgement *judgement) {
+static bool judge_measurement(const json_t *measurement, const char *step, Verdict *evidence,
+                              Judgement *judgement) {
         const json_t *limits = json_object_get(measurement, "limits");
         const char *name = text_of(measurement, "name");
         bool holds = true;
@@ -63,7 +64,8 @@ static bool judge_measurement(const json_t *measurement, const char *step, Verdi
                 int r = limit_judge(json_object_get(measurement, "value"), json_array_get(limits, i));
 
                 if (r < 0)
-                        return wrong(judgement, "%.40s: the limit of %.60s cannot be recomputed", step, name);
+                        return wrong(judgement, "%.40s: the limit of %.60s cannot be recomputed", step,
+                                     name);
                 holds = holds && r > 0;
         }
         if (json_array_size(limits) > 0 && json_object_get(measurement, "result") &&
@@ -97,7 +99,8 @@ static bool judge_evidence(const json_t *step, Verdict *evidence, Judgement *jud
 
         *evidence = VERDICT_PASSED;
         for (size_t i = 0; i < json_array_size(measurements); i++)
-                if (!judge_measurement(json_array_get(measurements, i), text_of(step, "name"), evidence, judgement))
+                if (!judge_measurement(json_array_get(measurements, i), text_of(step, "name"), evidence,
+                                       judgement))
                         return false;
         for (size_t i = 0; i < json_array_size(diagnoses); i++) {
                 const json_t *diagnosis = json_array_get(diagnoses, i);
@@ -121,20 +124,26 @@ static bool judge_step(const json_t *step, Verdict *ret, Judgement *judgement) {
                 return wrong(judgement, "%.40s: status %s with result %s", name, text_of(step, "status"),
                              text_of(step, "result"));
         if (is_open != (json_object_get(step, "reason") != NULL))
-                return wrong(judgement, "%.40s: a reason is %s", name, is_open ? "missing" : "given for what was tested");
+                return wrong(judgement, "%.40s: a reason is %s", name,
+                             is_open ? "missing" : "given for what was tested");
         if (!judge_evidence(step, &evidence, judgement))
                 return false;
         if ((verdict == VERDICT_PASSED && evidence != VERDICT_PASSED) ||
             ((verdict == VERDICT_WARNED || verdict == VERDICT_SKIPPED) && evidence == VERDICT_FAILED))
-                return wrong(judgement, "%.40s: called %s in the face of its own evidence", name, text_of(step, "result"));
+                return wrong(judgement, "%.40s: called %s in the face of its own evidence", name,
+                             text_of(step, "result"));
         *ret = verdict;
         return true;
 }
 
 /* ---- a chip ---- */
 
-/* Whether LIST, of names or of objects with a name, holds exactly the names of the steps with one of the verdicts. */
-static bool judge_names(const json_t *predicate, const char *key, Verdict a, Verdict b, Judgement *judgement) {
+/*
+ * Whether LIST, of names or of objects with a name, holds exactly the names of the steps with one of the
+ * verdicts.
+ */
+static bool judge_names(const json_t *predicate, const char *key, Verdict a, Verdict b,
+                        Judgement *judgement) {
         const json_t *list = json_object_get(predicate, key), *steps = json_object_get(predicate, "steps");
         size_t n = 0;
 
@@ -149,7 +158,8 @@ static bool judge_names(const json_t *predicate, const char *key, Verdict a, Ver
                 for (size_t k = 0; k < json_array_size(list) && !found; k++) {
                         const json_t *item = json_array_get(list, k);
 
-                        found = strcmp(json_string_value(item) ?: text_of(item, "name"), text_of(step, "name")) == 0 &&
+                        found = strcmp(json_string_value(item) ?: text_of(item, "name"),
+                                       text_of(step, "name")) == 0 &&
                                 (!json_is_object(item) || says(item, "reason", text_of(step, "reason")));
                 }
                 if (!found)
@@ -184,7 +194,8 @@ static bool judge_health(const json_t *predicate, Judgement *judgement) {
         const json_t *coverage = json_object_get(predicate, "coverage");
         Fold fold = {};
 
-        if (!judge_status(predicate, judgement) || !judge_steps(json_object_get(predicate, "steps"), &fold, judgement))
+        if (!judge_status(predicate, judgement) ||
+            !judge_steps(json_object_get(predicate, "steps"), &fold, judgement))
                 return false;
         for (size_t i = 0; i < json_array_size(coverage); i++) {
                 const json_t *promise = json_array_get(coverage, i);
@@ -217,8 +228,8 @@ static bool judge_summary(const json_t *predicate, Judgement *judgement) {
                 worst = result_worst(worst, result_from_string(text_of(annotations, "result")));
         }
         if (result_worst(result, worst) != result)
-                return wrong(judgement, "the result is called %s, its chips come to %s", text_of(predicate, "result"),
-                             result_to_string(worst));
+                return wrong(judgement, "the result is called %s, its chips come to %s",
+                             text_of(predicate, "result"), result_to_string(worst));
         return true;
 }
 

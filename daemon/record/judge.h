@@ -4,9 +4,10 @@
 /*
  * Judge
  *
- * A record's verdict made again from what it holds: limits from values, steps from measurements and diagnoses, the result
- * from steps and coverage, the lists of names from the steps. Evidence is a lower bound: a step, or a server, may be
- * called worse than its numbers, never better; a chip's result must be exactly the fold.
+ * A record's verdict made again from what it holds: limits from values, steps from measurements and
+ * diagnoses, the result from steps and coverage, the lists of names from the steps. Evidence is a lower
+ * bound: a step, or a server, may be called worse than its numbers, never better; a chip's result must be
+ * exactly the fold.
  */
 
 #include <jansson.h>
@@ -21,5 +22,8 @@ typedef struct Judgement {
 /* PREDICATE fits its schema. */
 bool judge_predicate(const json_t *predicate, const char *predicate_type, Judgement *ret);
 
-/* The step of a health record in the words of assay; _VERDICT_INVALID where status and result contradict each other. */
+/*
+ * The step of a health record in the words of assay; _VERDICT_INVALID where status and result contradict
+ * each other.
+ */
 Verdict judge_step_verdict(const json_t *step);

@@ -32,7 +32,8 @@ static void md_ctx_freep(EVP_MD_CTX **ctx) {
 #define _cleanup_bio_    _cleanup_(bio_freep)
 #define _cleanup_md_ctx_ _cleanup_(md_ctx_freep)
 
-/* "SHA256:" and the unpadded base64 of SHA-256 over the key as SSH writes it: two length-prefixed strings. */
+/* "SHA256:" and the unpadded base64 of SHA-256 over the key as SSH writes it: two length-prefixed strings.
+ */
 static int key_fingerprint(const EVP_PKEY *pkey, char ret[static KEY_ID_MAX]) {
         uint8_t blob[51] = "\0\0\0\x0bssh-ed25519\0\0\0\x20", digest[DIGEST_BYTES];
         size_t n = 32;
@@ -64,7 +65,8 @@ void public_key_done(PublicKey *key) {
         key->pkey = NULL;
 }
 
-int public_key_verify(const PublicKey *key, const void *pae, size_t n, const uint8_t *signature, size_t n_signature) {
+int public_key_verify(const PublicKey *key, const void *pae, size_t n, const uint8_t *signature,
+                      size_t n_signature) {
         _cleanup_md_ctx_ EVP_MD_CTX *ctx = NULL;
         int r;
 
@@ -187,7 +189,8 @@ int record_key_load(const char *path, RecordKey **ret) {
 }
 
 /* Makes PATH with MODE and lets WRITE fill it; it is on disk, whole, or not there at all. */
-static int key_file_write(const char *path, mode_t mode, EVP_PKEY *pkey, int (*write_pem)(BIO *bio, EVP_PKEY *pkey)) {
+static int key_file_write(const char *path, mode_t mode, EVP_PKEY *pkey,
+                          int (*write_pem)(BIO *bio, EVP_PKEY *pkey)) {
         _cleanup_bio_ BIO *bio = NULL;
         int fd, r = 0;
 

@@ -4,8 +4,9 @@
 /*
  * Key
  *
- * Ed25519 keys, private and public. The algorithm belongs to the key, never to a message. The key ID is the OpenSSH
- * fingerprint, since other DSSE implementations compute just that and skip signatures with any other non-empty ID.
+ * Ed25519 keys, private and public. The algorithm belongs to the key, never to a message. The key ID is the
+ * OpenSSH fingerprint, since other DSSE implementations compute just that and skip signatures with any other
+ * non-empty ID.
  */
 
 #include <openssl/evp.h>
@@ -32,4 +33,5 @@ const PublicKey *key_public(const RecordKey *key);
 int public_key_init(PublicKey *key, EVP_PKEY *pkey);
 void public_key_done(PublicKey *key);
 /* 1 good, 0 not, -ENOMEM. */
-int public_key_verify(const PublicKey *key, const void *pae, size_t n, const uint8_t *signature, size_t n_signature);
+int public_key_verify(const PublicKey *key, const void *pae, size_t n, const uint8_t *signature,
+                      size_t n_signature);

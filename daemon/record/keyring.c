@@ -25,7 +25,8 @@ static int keyring_add(RecordKeyring **keyring, EVP_PKEY *pkey) {
                 return 0;
         }
         r = (*keyring)->n_keys >= KEYRING_KEYS_MAX ? -E2BIG : 0;
-        larger = r < 0 ? NULL : realloc(*keyring, sizeof(**keyring) + ((*keyring)->n_keys + 1) * sizeof(PublicKey));
+        larger = r < 0 ? NULL
+                       : realloc(*keyring, sizeof(**keyring) + ((*keyring)->n_keys + 1) * sizeof(PublicKey));
         if (!larger) {
                 public_key_done(&key);
                 return r < 0 ? r : -ENOMEM;
@@ -57,7 +58,10 @@ static int keyring_read_block(RecordKeyring **keyring, BIO *bio) {
         return r < 0 ? r : 1;
 }
 
-/* Reads every PEM block. One that is no Ed25519 public key spoils the file: a key skipped is trust lost unnoticed. */
+/*
+ * Reads every PEM block. One that is no Ed25519 public key spoils the file: a key skipped is trust lost
+ * unnoticed.
+ */
 static int keyring_read(RecordKeyring **keyring, BIO *bio) {
         int r;
 

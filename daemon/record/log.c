@@ -43,12 +43,16 @@ static int check_last(RecordLog *log, char **ret_wrong) {
                 wrong = "is stored under another ID";
         if (!wrong)
                 return 0;
-        if (asprintf(ret_wrong, "the last record, %llu: %s", (unsigned long long) log->head.size - 1, wrong) < 0)
+        if (asprintf(ret_wrong, "the last record, %llu: %s", (unsigned long long) log->head.size - 1,
+                     wrong) < 0)
                 return -ENOMEM;
         return -EBADMSG;
 }
 
-/* One writer at a time. The lock is not on the database itself, whose own locks closing a descriptor would drop. */
+/*
+ * One writer at a time. The lock is not on the database itself, whose own locks closing a descriptor would
+ * drop.
+ */
 static int lock_log(RecordLog *log) {
         _cleanup_free_ char *path = NULL;
 
@@ -120,8 +124,9 @@ static bool options_are_valid(const RecordLogOptions *options) {
         const char *origin = options->origin;
         uint8_t digest[DIGEST_BYTES];
 
-        return *origin && strlen(origin) < sizeof(((RecordVerified *) NULL)->origin) && !strpbrk(origin, " +\n") &&
-               *options->producer && (!options->scanner_sha256 || digest_from_hex(options->scanner_sha256, digest) == 0);
+        return *origin && strlen(origin) < sizeof(((RecordVerified *) NULL)->origin) &&
+               !strpbrk(origin, " +\n") && *options->producer &&
+               (!options->scanner_sha256 || digest_from_hex(options->scanner_sha256, digest) == 0);
 }
 
 int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret_error) {
@@ -129,7 +134,8 @@ int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret
         _cleanup_free_ char *wrong = NULL;
         int r;
 
-        assert(options && options->path && options->origin && options->producer && options->version && options->key);
+        assert(options && options->path && options->origin && options->producer && options->version &&
+               options->key);
         assert(ret);
 
         log = log_new(options);
@@ -146,7 +152,8 @@ int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret
 
         r = station_init(&log->station, options);
         if (r == 0)
-                r = record_keyring_parse(record_key_public_pem(log->key), strlen(record_key_public_pem(log->key)), &log->keyring);
+                r = record_keyring_parse(record_key_public_pem(log->key),
+                                         strlen(record_key_public_pem(log->key)), &log->keyring);
         if (r == 0)
                 r = lock_log(log);
         if (r == 0)
@@ -317,7 +324,8 @@ int record_log_newest(RecordLog *log, const Location *subject, const char *plan,
         return reader_newest(&log->reader, subject, plan, ret);
 }
 
-int record_log_newest_verified(RecordLog *log, const Location *subject, const char *plan, RecordVerified *ret) {
+int record_log_newest_verified(RecordLog *log, const Location *subject, const char *plan,
+                               RecordVerified *ret) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         _cleanup_free_ char *envelope = NULL;
         uint8_t id[DIGEST_BYTES];
@@ -339,8 +347,10 @@ int record_log_newest_verified(RecordLog *log, const Location *subject, const ch
                 return r;
         /* The table that led here proves nothing; the record must be the one that was asked for. */
         if (trust != RECORD_VERIFIED || verified.entry.index != entry.index ||
-            strcmp(verified.origin, log->station.origin) != 0 || !location_equal(&verified.entry.subject, subject) ||
-            (plan && strcmp(verified.entry.plan, plan) != 0) || strcmp(verified.entry.type, RECORD_TYPE_RUN_START) == 0)
+            strcmp(verified.origin, log->station.origin) != 0 ||
+            !location_equal(&verified.entry.subject, subject) ||
+            (plan && strcmp(verified.entry.plan, plan) != 0) ||
+            strcmp(verified.entry.type, RECORD_TYPE_RUN_START) == 0)
                 return -EBADMSG;
         *ret = verified;
         verified = (RecordVerified) {};

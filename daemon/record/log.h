@@ -4,8 +4,8 @@
 /*
  * Log
  *
- * The one writer's state, the queue into it and the outcomes out of it. The thread (writer.c) owns store and key; what the
- * two sides share is under the mutex, so that no fsync is ever waited for on the event loop.
+ * The one writer's state, the queue into it and the outcomes out of it. The thread (writer.c) owns store and
+ * key; what the two sides share is under the mutex, so that no fsync is ever waited for on the event loop.
  */
 
 #include <pthread.h>

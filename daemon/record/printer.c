@@ -77,7 +77,10 @@ void printer_key(Printer *printer, const char *key) {
         printer_raw(printer, "\":", 2);
 }
 
-/* The length of the UTF-8 sequence at TEXT, 0 where there is none: overlong, surrogate, beyond U+10FFFF, cut off. */
+/*
+ * The length of the UTF-8 sequence at TEXT, 0 where there is none: overlong, surrogate, beyond U+10FFFF, cut
+ * off.
+ */
 static size_t sequence_length(const uint8_t *text) {
         uint32_t rune, least;
         size_t n;
@@ -183,7 +186,8 @@ void printer_unsigned(Printer *printer, uint64_t value) {
         int n;
 
         printer_comma(printer);
-        n = snprintf(text, sizeof(text), value <= (uint64_t) EXACT_MAX ? "%llu" : "\"%llu\"", (unsigned long long) value);
+        n = snprintf(text, sizeof(text), value <= (uint64_t) EXACT_MAX ? "%llu" : "\"%llu\"",
+                     (unsigned long long) value);
         printer_raw(printer, text, (size_t) n);
 }
 

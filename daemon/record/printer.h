@@ -4,8 +4,9 @@
 /*
  * Printer
  *
- * Writes JSON into growing memory, on one line. It sets the commas; the caller sets keys, each once. An error sticks,
- * so that one look at the end is enough. Numbers are printed under the C locale whatever the process has.
+ * Writes JSON into growing memory, on one line. It sets the commas; the caller sets keys, each once. An
+ * error sticks, so that one look at the end is enough. Numbers are printed under the C locale whatever the
+ * process has.
  */
 
 #include <stddef.h>

@@ -39,7 +39,8 @@ static int reader_step(Reader *reader, sqlite3_stmt *statement) {
         return r == SQLITE_DONE ? -ENOENT : store_error(reader->store, r);
 }
 
-int reader_envelope(Reader *reader, uint64_t index, char **ret, size_t *ret_n, uint8_t ret_id[static DIGEST_BYTES]) {
+int reader_envelope(Reader *reader, uint64_t index, char **ret, size_t *ret_n,
+                    uint8_t ret_id[static DIGEST_BYTES]) {
         sqlite3_stmt *statement = reader_begin(reader, STORE_ENVELOPE);
         char *text = NULL;
         size_t n = 0;
@@ -149,9 +150,10 @@ static int write_line(int fd, const void *text, size_t n) {
         size_t done = 0;
 
         while (done < n + 1) {
+                size_t left = done < n ? n - done : 0;
                 struct iovec parts[2] = {
-                        { .iov_base = (char *) text + (done < n ? done : n), .iov_len = done < n ? n - done : 0 },
-                        { .iov_base = &newline, .iov_len = 1 },
+                        { (char *) text + n - left, left },
+                        { &newline, 1 },
                 };
                 ssize_t k = writev(fd, parts, ELEMENTS(parts));
 
@@ -179,7 +181,8 @@ int reader_export(Reader *reader, uint64_t first, uint64_t last, int fd) {
                         r = -EBADMSG;
                         break;
                 }
-                r = write_line(fd, sqlite3_column_blob(statement, 1), (size_t) sqlite3_column_bytes(statement, 1));
+                r = write_line(fd, sqlite3_column_blob(statement, 1),
+                               (size_t) sqlite3_column_bytes(statement, 1));
                 if (r < 0)
                         break;
         }

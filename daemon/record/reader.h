@@ -17,7 +17,8 @@ void reader_init(Reader *reader, Store *store);
 void reader_done(Reader *reader);
 
 /* The envelope of INDEX, malloc'd, and the ID it is stored under; -ENOENT. */
-int reader_envelope(Reader *reader, uint64_t index, char **ret, size_t *ret_n, uint8_t ret_id[static DIGEST_BYTES]);
+int reader_envelope(Reader *reader, uint64_t index, char **ret, size_t *ret_n,
+                    uint8_t ret_id[static DIGEST_BYTES]);
 int reader_newest(Reader *reader, const Location *subject, const char *plan, RecordEntry *ret);
 int reader_unfinished(Reader *reader, uint64_t first, RecordEntry *ret);
 /* How many envelopes of FIRST … LAST-1 went to FD, one line each. */

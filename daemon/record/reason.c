@@ -51,7 +51,8 @@ static const char *below(const char *location, const char *subject) {
 }
 
 /* The first diagnosis of TYPE in the steps, and how many there are. */
-static const json_t *find_diagnosis(const json_t *steps, const char *type, const json_t **ret_step, size_t *ret_n) {
+static const json_t *find_diagnosis(const json_t *steps, const char *type, const json_t **ret_step,
+                                    size_t *ret_n) {
         const json_t *first = NULL;
 
         *ret_n = 0;
@@ -80,7 +81,8 @@ static const json_t *find_step(const json_t *steps, Verdict verdict) {
         return NULL;
 }
 
-static void print_diagnosis(Printer *printer, const json_t *predicate, const char *type, Verdict verdict, const char *subject) {
+static void print_diagnosis(Printer *printer, const json_t *predicate, const char *type, Verdict verdict,
+                            const char *subject) {
         const json_t *steps = json_object_get(predicate, "steps"), *step = NULL, *diagnosis;
         const char *where;
         size_t n;
@@ -238,6 +240,7 @@ void reason_print(Printer *printer, const json_t *predicate, const char *predica
                 print_summary_reason(printer, predicate, subject);
         else {
                 printer_text(printer, ": run started, plan ");
-                print_text(printer, text_of(json_array_get(json_object_get(predicate, "configuration"), 0), "name"));
+                print_text(printer,
+                           text_of(json_array_get(json_object_get(predicate, "configuration"), 0), "name"));
         }
 }

@@ -110,8 +110,8 @@ static bool is_code(const char *text) {
 #define WORDS_RESULT    WORDS("PASSED", "WARNED", "FAILED", "INCONCLUSIVE")
 #define WORDS_SOURCE    WORDS("ntp", "ptp", "rtc", "none")
 #define WORDS_STATISTIC WORDS("min", "max", "mean", "sum", "p50", "p99", "last")
-#define WORDS_LIMIT                                                                                          \
-        WORDS("EQUAL", "NOT_EQUAL", "LESS_THAN", "LESS_THAN_OR_EQUAL", "GREATER_THAN",                       \
+#define WORDS_LIMIT                                                                                         \
+        WORDS("EQUAL", "NOT_EQUAL", "LESS_THAN", "LESS_THAN_OR_EQUAL", "GREATER_THAN",                      \
               "GREATER_THAN_OR_EQUAL", "REGEX_MATCH", "REGEX_NO_MATCH")
 #define WORDS_COMPONENT WORDS("UNSPECIFIED", "ASIC", "ASIC-SUBSYSTEM", "BUS", "FUNCTION", "CONNECTOR")
 
@@ -121,16 +121,19 @@ static bool is_code(const char *text) {
 
 static const Shape shape_digest = { FIELDS({ "sha256", FIELD_TEXT, .is_valid = is_sha256 }) };
 
-#define DESCRIPTOR_FIELDS                                                                                    \
-        { "name", FIELD_TEXT, .optional = true }, { "uri", FIELD_TEXT, .optional = true },                   \
-                { "digest", FIELD_OBJECT, .optional = true, .of = &shape_digest },                           \
-                { "content", FIELD_TEXT, .optional = true }, { "mediaType", FIELD_TEXT, .optional = true }
+#define DESCRIPTOR_FIELDS                                                                                   \
+        { "name", FIELD_TEXT, .optional = true }, { "uri", FIELD_TEXT, .optional = true },                  \
+                        { "digest", FIELD_OBJECT, .optional = true, .of = &shape_digest },                  \
+                        { "content", FIELD_TEXT, .optional = true }, {                                      \
+                "mediaType", FIELD_TEXT, .optional = true                                                   \
+        }
 
 static const Shape shape_descriptor = { FIELDS(DESCRIPTOR_FIELDS), .is_descriptor = true };
 
 static const Shape shape_digested = {
         FIELDS({ "name", FIELD_TEXT, .optional = true }, { "uri", FIELD_TEXT, .optional = true },
-               { "mediaType", FIELD_TEXT, .optional = true }, { "digest", FIELD_OBJECT, .of = &shape_digest }),
+               { "mediaType", FIELD_TEXT, .optional = true },
+               { "digest", FIELD_OBJECT, .of = &shape_digest }),
 };
 
 static const Shape shape_named_plan = {
@@ -144,7 +147,8 @@ static const Shape shape_producer = {
 };
 
 static const Shape shape_log = {
-        FIELDS({ "origin", FIELD_TEXT, .is_valid = is_origin }, { "index", FIELD_INTEGER, .max = INDEX_MAX }),
+        FIELDS({ "origin", FIELD_TEXT, .is_valid = is_origin },
+               { "index", FIELD_INTEGER, .max = INDEX_MAX }),
 };
 
 static const Shape shape_clock = {
@@ -153,10 +157,12 @@ static const Shape shape_clock = {
                { "monotonicNs", FIELD_TEXT, .optional = true, .is_valid = is_digits }),
 };
 
-#define RUN_FIELDS                                                                                           \
-        { "id", FIELD_TEXT, .is_valid = is_uuid }, { "stage", FIELD_TEXT, .words = WORDS_STAGE },            \
-                { "challenge", FIELD_TEXT, .optional = true }, { "startedOn", FIELD_TEXT, .is_valid = is_time }, \
-                { "seed", FIELD_COUNT, .optional = true }
+#define RUN_FIELDS                                                                                          \
+        { "id", FIELD_TEXT, .is_valid = is_uuid }, { "stage", FIELD_TEXT, .words = WORDS_STAGE },           \
+                        { "challenge", FIELD_TEXT, .optional = true },                                      \
+                        { "startedOn", FIELD_TEXT, .is_valid = is_time }, {                                 \
+                "seed", FIELD_COUNT, .optional = true                                                       \
+        }
 
 static const Shape shape_run_start = { FIELDS(RUN_FIELDS) };
 
@@ -230,41 +236,49 @@ static const Shape shape_annotations = {
 };
 
 static const Shape shape_chip = {
-        FIELDS(DESCRIPTOR_FIELDS, { "annotations", FIELD_OBJECT, .of = &shape_annotations }), .is_descriptor = true,
+        FIELDS(DESCRIPTOR_FIELDS, { "annotations", FIELD_OBJECT, .of = &shape_annotations }),
+        .is_descriptor = true,
 };
 
 /* What every predicate has. */
-#define LOGGED_FIELDS                                                                                        \
-        { "producer", FIELD_OBJECT, .of = &shape_producer }, { "log", FIELD_OBJECT, .of = &shape_log },      \
-                { "previous", FIELD_OBJECT, .optional = true, .of = &shape_digest },                         \
-                { "configuration", FIELD_OBJECTS, .min = 1, .of = &shape_named_plan },                       \
-                { "location", FIELD_OBJECT, .optional = true, .of = &shape_location },                       \
-                { "environment", FIELD_OBJECTS, .optional = true, .of = &shape_version },                    \
-                { "evidence", FIELD_OBJECTS, .optional = true, .of = &shape_digested }
+#define LOGGED_FIELDS                                                                                       \
+        { "producer", FIELD_OBJECT, .of = &shape_producer }, { "log", FIELD_OBJECT, .of = &shape_log },     \
+                        { "previous", FIELD_OBJECT, .optional = true, .of = &shape_digest },                \
+                        { "configuration", FIELD_OBJECTS, .min = 1, .of = &shape_named_plan },              \
+                        { "location", FIELD_OBJECT, .optional = true, .of = &shape_location },              \
+                        { "environment", FIELD_OBJECTS, .optional = true, .of = &shape_version }, {         \
+                "evidence", FIELD_OBJECTS, .optional = true, .of = &shape_digested                          \
+        }
 
-#define RESULT_FIELDS                                                                                        \
-        { "status", FIELD_TEXT, .words = WORDS_STATUS }, { "result", FIELD_TEXT, .words = WORDS_RESULT },    \
-                { "run", FIELD_OBJECT, .of = &shape_run }
+#define RESULT_FIELDS                                                                                       \
+        { "status", FIELD_TEXT, .words = WORDS_STATUS }, { "result", FIELD_TEXT, .words = WORDS_RESULT }, { \
+                "run", FIELD_OBJECT, .of = &shape_run                                                       \
+        }
 
 static const Shape shape_health = {
-        FIELDS(LOGGED_FIELDS, RESULT_FIELDS, { "host", FIELD_OBJECT, .optional = true, .of = &shape_descriptor },
-               { "steps", FIELD_OBJECTS, .max = LIST_MAX, .of = &shape_step }, { "passedTests", FIELD_NAMES },
-               { "warnedTests", FIELD_NAMES }, { "failedTests", FIELD_NAMES },
+        FIELDS(LOGGED_FIELDS, RESULT_FIELDS,
+               { "host", FIELD_OBJECT, .optional = true, .of = &shape_descriptor },
+               { "steps", FIELD_OBJECTS, .max = LIST_MAX, .of = &shape_step },
+               { "passedTests", FIELD_NAMES }, { "warnedTests", FIELD_NAMES },
+               { "failedTests", FIELD_NAMES },
                { "untestedTests", FIELD_OBJECTS, .optional = true, .max = LIST_MAX, .of = &shape_untested },
                { "coverage", FIELD_OBJECTS, .optional = true, .of = &shape_coverage }),
 };
 
 static const Shape shape_summary = {
-        FIELDS(LOGGED_FIELDS, RESULT_FIELDS, { "components", FIELD_OBJECTS, .max = LIST_MAX, .of = &shape_chip }),
+        FIELDS(LOGGED_FIELDS, RESULT_FIELDS,
+               { "components", FIELD_OBJECTS, .max = LIST_MAX, .of = &shape_chip }),
 };
 
 static const Shape shape_start = {
         FIELDS(LOGGED_FIELDS, { "run", FIELD_OBJECT, .of = &shape_run_start }),
 };
 
-#define STATEMENT(shape)                                                                                     \
-        { FIELDS({ "subject", FIELD_OBJECTS, .min = 1, .max = 1, .of = &shape_digested },                    \
-                 { "predicateType", FIELD_TEXT }, { "predicate", FIELD_OBJECT, .of = (shape) }) }
+#define STATEMENT(shape)                                                                                    \
+        {                                                                                                   \
+                FIELDS({ "subject", FIELD_OBJECTS, .min = 1, .max = 1, .of = &shape_digested },             \
+                       { "predicateType", FIELD_TEXT }, { "predicate", FIELD_OBJECT, .of = (shape) })       \
+        }
 
 static const struct {
         const char *predicate_type;
@@ -290,8 +304,8 @@ static bool wrong_within(SchemaWrong *wrong, const char *name, size_t index, boo
                 (void) snprintf(wrong->text, sizeof(wrong->text), "%s[%zu]%s%.128s", name, index,
                                 inner.text[0] == ':' ? "" : ".", inner.text);
         else
-                (void) snprintf(wrong->text, sizeof(wrong->text), "%s%s%.128s", name, inner.text[0] == ':' ? "" : ".",
-                                inner.text);
+                (void) snprintf(wrong->text, sizeof(wrong->text), "%s%s%.128s", name,
+                                inner.text[0] == ':' ? "" : ".", inner.text);
         return false;
 }
 
@@ -361,7 +375,8 @@ static bool list_fits(const json_t *list, const Field *field, SchemaWrong *wrong
         double n = (double) json_array_size(list);
 
         if (!json_is_array(list) || n < field->min || (field->max > 0 && n > field->max))
-                return wrong_value(wrong, "is no list of the right length") || wrong_within(wrong, field->name, 0, false);
+                return wrong_value(wrong, "is no list of the right length") ||
+                       wrong_within(wrong, field->name, 0, false);
         for (size_t i = 0; i < json_array_size(list); i++)
                 if (!shape_fits(json_array_get(list, i), field->of, wrong))
                         return wrong_within(wrong, field->name, i, true);

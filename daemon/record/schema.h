@@ -4,8 +4,9 @@
 /*
  * Schema
  *
- * The shape of the statements, as tables: what must be there, of which type, within which bounds. The published form of
- * the same is health-v1.schema.json. Fields that are not named here are let through: `v1` may grow.
+ * The shape of the statements, as tables: what must be there, of which type, within which bounds. The
+ * published form of the same is health-v1.schema.json. Fields that are not named here are let through: `v1`
+ * may grow.
  */
 
 #include <jansson.h>

@@ -45,7 +45,8 @@ int station_init(Station *station, const RecordLogOptions *options) {
                 station_done(station);
                 return -ENOMEM;
         }
-        station->issuer = (IdentityIssuer) { .pen = options->pen ?: DOCUMENTATION_PEN, .origin = station->origin };
+        station->issuer = (IdentityIssuer) { .pen = options->pen ?: DOCUMENTATION_PEN,
+                                            .origin = station->origin };
         read_boot_id(boot_id);
 
         printer_open(p, '{');
@@ -114,7 +115,8 @@ static void print_clock(Printer *printer) {
                 printer_member_number(printer, "maxErrorSeconds", (double) timex.maxerror / 1e6);
         if (clock_gettime(CLOCK_BOOTTIME, &now) == 0) {
                 (void) snprintf(text, sizeof(text), "%llu",
-                                (unsigned long long) now.tv_sec * 1000000000ull + (unsigned long long) now.tv_nsec);
+                                (unsigned long long) now.tv_sec * 1000000000ull +
+                                                (unsigned long long) now.tv_nsec);
                 printer_member(printer, "monotonicNs", text);
         }
         printer_close(printer, '}');
@@ -135,7 +137,8 @@ static void print_run(Printer *printer, const RecordRun *run, bool finished) {
         printer_close(printer, '}');
 }
 
-static void print_descriptor(Printer *printer, const char *name, const char *media_type, const char *sha256) {
+static void print_descriptor(Printer *printer, const char *name, const char *media_type,
+                             const char *sha256) {
         printer_open(printer, '{');
         printer_member(printer, "name", name);
         printer_member(printer, "mediaType", media_type);
@@ -234,7 +237,8 @@ static int draft_check(const Draft *draft) {
         return 0;
 }
 
-int draft_start(const Station *station, const RecordRun *run, const RecordSubject *server, DraftGroup **ret) {
+int draft_start(const Station *station, const RecordRun *run, const RecordSubject *server,
+                DraftGroup **ret) {
         _cleanup_(draft_group_freep) DraftGroup *group = NULL;
         _cleanup_printer_ Printer context = {};
         int r;
@@ -272,12 +276,13 @@ static void print_component(Draft *draft, const RecordHealth *health) {
         printer_key(p, "logIndex");
 }
 
-static int draft_chip(Draft *draft, const Station *station, const RecordScan *scan, const RecordHealth *health,
-                      const Printer *context) {
+static int draft_chip(Draft *draft, const Station *station, const RecordScan *scan,
+                      const RecordHealth *health, const Printer *context) {
         Identity host;
         int r;
 
-        r = draft_open(draft, station, RECORD_TYPE_HEALTH, &scan->run, &health->subject, &health->host, context);
+        r = draft_open(draft, station, RECORD_TYPE_HEALTH, &scan->run, &health->subject, &health->host,
+                       context);
         if (r < 0)
                 return r;
         draft->entry.result = health->result;
@@ -305,10 +310,12 @@ static const char *scan_status(const RecordScan *scan) {
         return status;
 }
 
-static int draft_summary(Draft *draft, const Station *station, const RecordScan *scan, const Printer *context) {
+static int draft_summary(Draft *draft, const Station *station, const RecordScan *scan,
+                         const Printer *context) {
         int r;
 
-        r = draft_open(draft, station, RECORD_TYPE_SUMMARY, &scan->run, &scan->server, &scan->server, context);
+        r = draft_open(draft, station, RECORD_TYPE_SUMMARY, &scan->run, &scan->server, &scan->server,
+                       context);
         if (r < 0)
                 return r;
         draft->entry.result = scan->result;
@@ -345,7 +352,8 @@ int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret)
         return 0;
 }
 
-static void print_components(Printer *payload, const DraftGroup *group, size_t n, uint64_t first, const Signed *records) {
+static void print_components(Printer *payload, const DraftGroup *group, size_t n, uint64_t first,
+                             const Signed *records) {
         char hex[DIGEST_HEX];
 
         printer_key(payload, "components");

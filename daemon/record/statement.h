@@ -4,8 +4,9 @@
 /*
  * Statement
  *
- * in-toto Statement v1. A draft is a statement printed when its facts arrive, so that nothing borrowed is kept; what only
- * the log knows (index, previous record, and in the roll-up the IDs of the chips' records) is put in when it is signed.
+ * in-toto Statement v1. A draft is a statement printed when its facts arrive, so that nothing borrowed is
+ * kept; what only the log knows (index, previous record, and in the roll-up the IDs of the chips' records)
+ * is put in when it is signed.
  */
 
 #include "daemon/record/envelope.h"
@@ -33,7 +34,8 @@ typedef struct Draft {
         Printer component; /* of a chip: its descriptor in the roll-up up to the index */
 } Draft;
 
-/* Drafts that are committed together or not at all: a run-start, or the chips of a server and its roll-up, in order. */
+/* Drafts that are committed together or not at all: a run-start, or the chips of a server and its roll-up,
+ * in order. */
 typedef struct DraftGroup DraftGroup;
 struct DraftGroup {
         DraftGroup *next;
@@ -52,8 +54,8 @@ int draft_start(const Station *station, const RecordRun *run, const RecordSubjec
 int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret);
 
 /*
- * Prints the payload of draft K as record INDEX. PREVIOUS is the ID of the record before it (not looked at for index 0);
- * SIGNED are the K records of the group before it, the first of which is INDEX - K.
+ * Prints the payload of draft K as record INDEX. PREVIOUS is the ID of the record before it (not looked at
+ * for index 0); SIGNED are the K records of the group before it, the first of which is INDEX - K.
  */
 void statement_print(Printer *payload, const DraftGroup *group, size_t k, uint64_t index,
                      const uint8_t previous[static DIGEST_BYTES], const Signed *records);

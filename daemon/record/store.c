@@ -10,41 +10,42 @@
 #define BUSY_MSEC       10000
 
 static const char schema[] =
-        "CREATE TABLE log (one INTEGER PRIMARY KEY CHECK (one = 1), origin TEXT NOT NULL) STRICT;"
-        "CREATE TABLE record (idx INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, leaf BLOB NOT NULL,"
-        " envelope BLOB NOT NULL) STRICT;"
-        "CREATE TABLE entry (idx INTEGER PRIMARY KEY, type TEXT NOT NULL, subject TEXT NOT NULL, result TEXT NOT NULL,"
-        " plan TEXT NOT NULL, run TEXT NOT NULL, finished INTEGER NOT NULL) STRICT;"
-        "CREATE TABLE newest (subject TEXT NOT NULL, plan TEXT NOT NULL, idx INTEGER NOT NULL,"
-        " PRIMARY KEY (subject, plan)) STRICT, WITHOUT ROWID;"
-        "CREATE TABLE unfinished (idx INTEGER PRIMARY KEY, run TEXT NOT NULL, subject TEXT NOT NULL) STRICT;"
-        "CREATE TABLE identity (digest BLOB PRIMARY KEY, document TEXT NOT NULL) STRICT, WITHOUT ROWID;";
+                "CREATE TABLE log (one INTEGER PRIMARY KEY CHECK (one = 1), origin TEXT NOT NULL) STRICT;"
+                "CREATE TABLE record (idx INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, leaf BLOB NOT NULL,"
+                " envelope BLOB NOT NULL) STRICT;"
+                "CREATE TABLE entry (idx INTEGER PRIMARY KEY, type TEXT NOT NULL, subject TEXT NOT NULL,"
+        " result TEXT NOT NULL,"
+                " plan TEXT NOT NULL, run TEXT NOT NULL, finished INTEGER NOT NULL) STRICT;"
+                "CREATE TABLE newest (subject TEXT NOT NULL, plan TEXT NOT NULL, idx INTEGER NOT NULL,"
+                " PRIMARY KEY (subject, plan)) STRICT, WITHOUT ROWID;"
+                "CREATE TABLE unfinished (idx INTEGER PRIMARY KEY, run TEXT NOT NULL, subject TEXT NOT NULL) STRICT;"
+                "CREATE TABLE identity (digest BLOB PRIMARY KEY, document TEXT NOT NULL) STRICT, WITHOUT ROWID;";
 
 #define ENTRY_COLUMNS "e.idx, r.id, e.type, e.subject, e.result, e.plan, e.run, e.finished"
 #define ENTRY_FROM    " FROM entry e JOIN record r ON r.idx = e.idx "
 
 static const char *const texts[_STORE_STATEMENT_MAX] = {
-        [STORE_BEGIN]             = "BEGIN IMMEDIATE",
-        [STORE_COMMIT]            = "COMMIT",
-        [STORE_ROLLBACK]          = "ROLLBACK",
-        [STORE_INSERT_RECORD]     = "INSERT INTO record VALUES (?1, ?2, ?3, ?4)",
-        [STORE_INSERT_ENTRY]      = "INSERT INTO entry VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        [STORE_INSERT_NEWEST]     = "INSERT INTO newest VALUES (?1, ?2, ?3)"
-                                    " ON CONFLICT (subject, plan) DO UPDATE SET idx = excluded.idx",
-        [STORE_INSERT_IDENTITY]   = "INSERT INTO identity VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+        [STORE_BEGIN] = "BEGIN IMMEDIATE",
+        [STORE_COMMIT] = "COMMIT",
+        [STORE_ROLLBACK] = "ROLLBACK",
+        [STORE_INSERT_RECORD] = "INSERT INTO record VALUES (?1, ?2, ?3, ?4)",
+        [STORE_INSERT_ENTRY] = "INSERT INTO entry VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        [STORE_INSERT_NEWEST] = "INSERT INTO newest VALUES (?1, ?2, ?3)"
+                                " ON CONFLICT (subject, plan) DO UPDATE SET idx = excluded.idx",
+        [STORE_INSERT_IDENTITY] = "INSERT INTO identity VALUES (?1, ?2) ON CONFLICT DO NOTHING",
         [STORE_INSERT_UNFINISHED] = "INSERT INTO unfinished VALUES (?1, ?2, ?3)",
         [STORE_DELETE_UNFINISHED] = "DELETE FROM unfinished WHERE run = ?1 AND subject = ?2",
-        [STORE_SIZE]              = "SELECT count(*), coalesce(min(idx), 0), coalesce(max(idx), -1),"
-                                    " (SELECT count(*) FROM entry) FROM record",
-        [STORE_LAST]              = "SELECT id FROM record ORDER BY idx DESC LIMIT 1",
-        [STORE_ENTRY]             = "SELECT " ENTRY_COLUMNS ENTRY_FROM "WHERE e.idx = ?1",
-        [STORE_ENVELOPE]          = "SELECT envelope, id FROM record WHERE idx = ?1",
-        [STORE_EXPORT]            = "SELECT idx, envelope FROM record WHERE idx >= ?1 AND idx < ?2 ORDER BY idx",
-        [STORE_NEWEST]            = "SELECT max(idx) FROM newest WHERE subject = ?1",
-        [STORE_NEWEST_OF_PLAN]    = "SELECT max(idx) FROM newest WHERE subject = ?1 AND plan = ?2",
-        [STORE_UNFINISHED]        = "SELECT " ENTRY_COLUMNS ENTRY_FROM
-                                    "WHERE e.idx = (SELECT min(idx) FROM unfinished WHERE idx >= ?1)",
-        [STORE_IDENTITY]          = "SELECT document FROM identity WHERE digest = ?1",
+        [STORE_SIZE] = "SELECT count(*), coalesce(min(idx), 0), coalesce(max(idx), -1),"
+                       " (SELECT count(*) FROM entry) FROM record",
+        [STORE_LAST] = "SELECT id FROM record ORDER BY idx DESC LIMIT 1",
+        [STORE_ENTRY] = "SELECT " ENTRY_COLUMNS ENTRY_FROM "WHERE e.idx = ?1",
+        [STORE_ENVELOPE] = "SELECT envelope, id FROM record WHERE idx = ?1",
+        [STORE_EXPORT] = "SELECT idx, envelope FROM record WHERE idx >= ?1 AND idx < ?2 ORDER BY idx",
+        [STORE_NEWEST] = "SELECT max(idx) FROM newest WHERE subject = ?1",
+        [STORE_NEWEST_OF_PLAN] = "SELECT max(idx) FROM newest WHERE subject = ?1 AND plan = ?2",
+        [STORE_UNFINISHED] = "SELECT " ENTRY_COLUMNS ENTRY_FROM
+                             "WHERE e.idx = (SELECT min(idx) FROM unfinished WHERE idx >= ?1)",
+        [STORE_IDENTITY] = "SELECT document FROM identity WHERE digest = ?1",
 };
 
 int store_error(Store *store, int sqlite_error) {
@@ -141,7 +142,8 @@ static int create_tables(Store *store, const char *origin) {
         if (r == 0)
                 r = execute(store, schema);
         if (r == 0)
-                r = store_error(store, sqlite3_prepare_v2(store->db, "INSERT INTO log VALUES (1, ?1)", -1, &statement, NULL));
+                r = store_error(store, sqlite3_prepare_v2(store->db, "INSERT INTO log VALUES (1, ?1)", -1,
+                                                          &statement, NULL));
         if (r == 0)
                 r = store_error(store, sqlite3_bind_text(statement, 1, origin, -1, SQLITE_STATIC));
         if (r == 0)
@@ -167,7 +169,8 @@ static int check_origin(Store *store, const char *origin, char **ret_wrong) {
                 r = 0;
                 if (!theirs || strcmp(theirs, origin) != 0) {
                         r = -EBADMSG;
-                        if (asprintf(ret_wrong, "the log's origin is %s, not %s", theirs ?: "missing", origin) < 0)
+                        if (asprintf(ret_wrong, "the log's origin is %s, not %s", theirs ?: "missing",
+                                     origin) < 0)
                                 r = -ENOMEM;
                 }
         } else
@@ -198,7 +201,8 @@ static int prepare(Store *store) {
         int r;
 
         for (size_t i = 0; i < _STORE_STATEMENT_MAX; i++) {
-                r = sqlite3_prepare_v3(store->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &store->statements[i], NULL);
+                r = sqlite3_prepare_v3(store->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT,
+                                       &store->statements[i], NULL);
                 if (r != SQLITE_OK)
                         return store_error(store, r);
         }
@@ -217,7 +221,9 @@ int store_open(const char *path, const char *origin, Store **ret, char **ret_wro
         if (!store)
                 return -ENOMEM;
         r = sqlite3_open_v2(path, &store->db,
-                            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+                            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
+                                            SQLITE_OPEN_EXRESCODE,
+                            NULL);
         r = store_error(store, r);
         if (r < 0)
                 return r;
@@ -270,7 +276,8 @@ static int insert_record(Store *store, const StoreRow *row) {
         (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) row->entry->index);
         (void) sqlite3_bind_blob(statement, 2, row->record->id, DIGEST_BYTES, SQLITE_STATIC);
         (void) sqlite3_bind_blob(statement, 3, row->record->leaf, DIGEST_BYTES, SQLITE_STATIC);
-        (void) sqlite3_bind_blob(statement, 4, row->record->envelope.text, (int) row->record->envelope.n, SQLITE_STATIC);
+        (void) sqlite3_bind_blob(statement, 4, row->record->envelope.text, (int) row->record->envelope.n,
+                                 SQLITE_STATIC);
         return run(store, STORE_INSERT_RECORD);
 }
 
@@ -400,5 +407,6 @@ int store_head(Store *store, uint64_t *ret_size, uint8_t ret_id[static DIGEST_BY
 }
 
 int store_settle(Store *store) {
-        return store_error(store, sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
+        return store_error(store, sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE,
+                                                            NULL, NULL));
 }

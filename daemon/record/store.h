@@ -4,10 +4,11 @@
 /*
  * Store
  *
- * The records in SQLite: WAL, synchronous=FULL, so that a COMMIT that returned is on disk. The table `record` is the
- * truth; beside it stand, written in the same transaction and rebuildable from it, what a record says about itself
- * (`entry`), which record is the newest of a part and plan (`newest`), run-starts without an end (`unfinished`), and the
- * identity documents whose digests the subjects are.
+ * The records in SQLite: WAL, synchronous=FULL, so that a COMMIT that returned is on disk. The table
+ * `record` is the truth; beside it stand, written in the same transaction and rebuildable from it, what a
+ * record says about itself
+ * (`entry`), which record is the newest of a part and plan (`newest`), run-starts without an end
+ * (`unfinished`), and the identity documents whose digests the subjects are.
  */
 
 #include <sqlite3.h>
@@ -45,8 +46,8 @@ typedef struct Store {
 } Store;
 
 /*
- * Opens or makes the database and reads back that it will not lose a commit. -EBADMSG: no log, or that of another origin,
- * and *ret_wrong (malloc'd) says which.
+ * Opens or makes the database and reads back that it will not lose a commit. -EBADMSG: no log, or that of
+ * another origin, and *ret_wrong (malloc'd) says which.
  */
 int store_open(const char *path, const char *origin, Store **ret, char **ret_wrong);
 Store *store_close(Store *store);
@@ -61,7 +62,8 @@ typedef struct StoreRow {
         const Identity *identity;
 } StoreRow;
 
-/* All rows in one transaction, or none. *ret_unknown where COMMIT failed in a way that does not tell which. */
+/* All rows in one transaction, or none. *ret_unknown where COMMIT failed in a way that does not tell which.
+ */
 int store_append(Store *store, const StoreRow *rows, size_t n, bool *ret_unknown);
 
 /* How many records there are and the last one's ID; -EBADMSG where the indices have a gap. */

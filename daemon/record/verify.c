@@ -27,8 +27,8 @@ static int refuse(Refusal *refusal, const char *what, const char *detail) {
 }
 
 /*
- * The key ID only says where to look first; the signature decides. A signature that no key fits is forged where the
- * envelope names a key we hold, and otherwise of someone we do not know.
+ * The key ID only says where to look first; the signature decides. A signature that no key fits is forged
+ * where the envelope names a key we hold, and otherwise of someone we do not know.
  */
 static int check_signature(const RecordKeyring *keyring, const Envelope *envelope, RecordTrust *ret_trust,
                            const PublicKey **ret_key) {
@@ -40,7 +40,8 @@ static int check_signature(const RecordKeyring *keyring, const Envelope *envelop
 
                 if (!key || (i > 0 && key == named))
                         continue;
-                r = public_key_verify(key, envelope->pae, envelope->n_pae, envelope->signature, envelope->n_signature);
+                r = public_key_verify(key, envelope->pae, envelope->n_pae, envelope->signature,
+                                      envelope->n_signature);
                 if (r < 0)
                         return r;
                 if (r > 0) {
@@ -91,13 +92,15 @@ static int take_times(const json_t *run, RecordEntry *entry, Refusal *refusal) {
         if (parse_time(text_of(run, "startedOn"), &started) < 0)
                 return refuse(refusal, "run.startedOn", " is no time");
         entry->finished_usec = started;
-        if (json_object_get(run, "finishedOn") && parse_time(text_of(run, "finishedOn"), &entry->finished_usec) < 0)
+        if (json_object_get(run, "finishedOn") &&
+            parse_time(text_of(run, "finishedOn"), &entry->finished_usec) < 0)
                 return refuse(refusal, "run.finishedOn", " is no time");
         return 0;
 }
 
 /* The fields that readers index and select by. */
-static int take_entry(const json_t *predicate, const char *type, RecordVerified *verified, Refusal *refusal) {
+static int take_entry(const json_t *predicate, const char *type, RecordVerified *verified,
+                      Refusal *refusal) {
         const json_t *log = json_object_get(predicate, "log"), *run = json_object_get(predicate, "run");
         const json_t *plan = json_array_get(json_object_get(predicate, "configuration"), 0);
         const char *path = text_of(json_object_get(predicate, "location"), "path");
@@ -112,11 +115,13 @@ static int take_entry(const json_t *predicate, const char *type, RecordVerified 
                 return refuse(refusal, "location.path", " is no location");
         r = take_text(type, entry->type, sizeof(entry->type), "predicateType", refusal);
         if (r == 0)
-                r = take_text(text_of(plan, "name"), entry->plan, sizeof(entry->plan), "the name of the plan", refusal);
+                r = take_text(text_of(plan, "name"), entry->plan, sizeof(entry->plan),
+                              "the name of the plan", refusal);
         if (r == 0)
                 r = take_text(text_of(run, "id"), entry->run, sizeof(entry->run), "run.id", refusal);
         if (r == 0)
-                r = take_text(text_of(log, "origin"), verified->origin, sizeof(verified->origin), "log.origin", refusal);
+                r = take_text(text_of(log, "origin"), verified->origin, sizeof(verified->origin),
+                              "log.origin", refusal);
         return r < 0 ? r : take_times(run, entry, refusal);
 }
 
@@ -132,7 +137,8 @@ static int print_reason(const json_t *statement, const char *type, char **ret) {
         return 0;
 }
 
-/* Everything after the signature: the payload is authentic, but is it a record and does it agree with itself? */
+/* Everything after the signature: the payload is authentic, but is it a record and does it agree with
+ * itself? */
 static int check_payload(const char *payload, size_t n, RecordVerified *verified, Refusal *refusal) {
         _cleanup_json_ json_t *statement = NULL;
         const json_t *predicate;
@@ -186,10 +192,14 @@ static int verify(const RecordKeyring *keyring, const char *text, size_t n, Reco
         if (r < 0)
                 return r;
         if (!key)
-                return refuse(refusal, *ret_trust == RECORD_REFUSED ? "the signature does not fit" : "no key of the keyring fits", "");
+                return refuse(refusal,
+                              *ret_trust == RECORD_REFUSED ? "the signature does not fit"
+                                                           : "no key of the keyring fits",
+                              "");
 
         *ret_trust = RECORD_REFUSED;
-        r = check_payload(envelope.pae + envelope.payload_offset, envelope.n_pae - envelope.payload_offset, verified, refusal);
+        r = check_payload(envelope.pae + envelope.payload_offset, envelope.n_pae - envelope.payload_offset,
+                          verified, refusal);
         if (r < 0)
                 return r;
         r = take_payload(&envelope, verified);
@@ -200,7 +210,8 @@ static int verify(const RecordKeyring *keyring, const char *text, size_t n, Reco
         return 0;
 }
 
-int record_verify(const RecordKeyring *keyring, const char *envelope, size_t n, RecordTrust *ret_trust, RecordVerified *ret) {
+int record_verify(const RecordKeyring *keyring, const char *envelope, size_t n, RecordTrust *ret_trust,
+                  RecordVerified *ret) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         Refusal refusal = {};
         RecordTrust trust;

@@ -6,7 +6,8 @@
 
 #define BATCH_RECORDS_MAX 1024 /* in one transaction */
 
-/* Every group of the batch that is still good gets the records it asks for; one that cannot be signed drops out. */
+/* Every group of the batch that is still good gets the records it asks for; one that cannot be signed drops
+ * out. */
 static size_t sign_batch(RecordLog *log, DraftGroup *batch, Signed *records, StoreRow *rows) {
         Head head = log->head;
         size_t n = 0;
@@ -19,7 +20,9 @@ static size_t sign_batch(RecordLog *log, DraftGroup *batch, Signed *records, Sto
                         RecordEntry *entry = &group->entries[k];
 
                         statement_print(&payload, group, k, head.size, head.id, &records[n]);
-                        group->error = payload.error ?: envelope_sign(log->key, payload.text, payload.n, &records[n + k]);
+                        group->error = payload.error
+                                                       ?: envelope_sign(log->key, payload.text, payload.n,
+                                                                        &records[n + k]);
                         if (group->error < 0)
                                 break;
                         *entry = group->drafts[k].entry;
@@ -40,8 +43,8 @@ static size_t sign_batch(RecordLog *log, DraftGroup *batch, Signed *records, Sto
 }
 
 /*
- * After an error in doubt: what is really there? The log ends where it did, or where the commit in doubt would have put
- * it; anything else is not our doing, and then nothing must be signed on top of it.
+ * After an error in doubt: what is really there? The log ends where it did, or where the commit in doubt
+ * would have put it; anything else is not our doing, and then nothing must be signed on top of it.
  */
 static int writer_reopen(RecordLog *log) {
         _cleanup_(store_closep) Store *store = NULL;
@@ -56,7 +59,8 @@ static int writer_reopen(RecordLog *log) {
         if (r < 0)
                 return r;
 
-        if (log->doubt.size > 0 && found.size == log->doubt.size && memcmp(found.id, log->doubt.id, DIGEST_BYTES) == 0) {
+        if (log->doubt.size > 0 && found.size == log->doubt.size &&
+            memcmp(found.id, log->doubt.id, DIGEST_BYTES) == 0) {
                 r = store_settle(store);
                 if (r < 0)
                         return r;
@@ -122,7 +126,8 @@ static void write_batch(RecordLog *log, DraftGroup *batch, size_t n_records) {
                         group->error = r;
 }
 
-/* Waits for work; takes what is there up to the size of a transaction. NULL: the log closes and nothing is left. */
+/* Waits for work; takes what is there up to the size of a transaction. NULL: the log closes and nothing is
+ * left. */
 static DraftGroup *take_batch(RecordLog *log, size_t *ret_n_records) {
         DraftGroup *batch, **end = &batch;
         size_t n = 0;

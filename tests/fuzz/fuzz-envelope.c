@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The same bytes as an envelope, which no forger can sign, and as a payload signed by a key the keyring holds: verified
- * or refused, and of what is refused nothing comes out but the reason. What base64 takes it gives back.
+ * The same bytes as an envelope, which no forger can sign, and as a payload signed by a key the keyring
+ * holds: verified or refused, and of what is refused nothing comes out but the reason. What base64 takes it
+ * gives back.
  */
 
 #include <stdint.h>
@@ -17,10 +18,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define HOLDS(condition)                                                                                     \
-        do {                                                                                                 \
-                if (!(condition))                                                                            \
-                        abort();                                                                             \
+#define HOLDS(condition)                                                                                    \
+        do {                                                                                                \
+                if (!(condition))                                                                           \
+                        abort();                                                                            \
         } while (0)
 
 /* RFC 8032 section 7.1, test 1: everyone's key. */
@@ -35,10 +36,12 @@ static void make_keys(void) {
         _cleanup_close_ int fd = memfd_create("key", MFD_CLOEXEC);
         char path[64];
 
-        HOLDS(fd >= 0 && fchmod(fd, 0600) == 0 && write(fd, pem, sizeof(pem) - 1) == (ssize_t) sizeof(pem) - 1);
+        HOLDS(fd >= 0 && fchmod(fd, 0600) == 0 &&
+              write(fd, pem, sizeof(pem) - 1) == (ssize_t) sizeof(pem) - 1);
         (void) snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
         HOLDS(record_key_load(path, &key) == 0);
-        HOLDS(record_keyring_parse(record_key_public_pem(key), strlen(record_key_public_pem(key)), &keyring) == 0);
+        HOLDS(record_keyring_parse(record_key_public_pem(key), strlen(record_key_public_pem(key)),
+                                   &keyring) == 0);
 }
 
 static RecordTrust verify(const char *envelope, size_t n, const uint8_t *payload, size_t n_payload) {
@@ -50,10 +53,13 @@ static RecordTrust verify(const char *envelope, size_t n, const uint8_t *payload
         for (const char *p = verified.reason; *p; p++)
                 HOLDS((unsigned char) *p >= 0x20);
         if (trust == RECORD_VERIFIED) {
-                HOLDS(payload && verified.n_payload == n_payload && memcmp(verified.payload, payload, n_payload) == 0);
-                HOLDS(result_to_string(verified.entry.result) && verified.origin[0] && strlen(verified.entry.id) == 64);
+                HOLDS(payload && verified.n_payload == n_payload &&
+                      memcmp(verified.payload, payload, n_payload) == 0);
+                HOLDS(result_to_string(verified.entry.result) && verified.origin[0] &&
+                      strlen(verified.entry.id) == 64);
         } else
-                HOLDS(!verified.payload && verified.n_payload == 0 && !verified.entry.id[0] && !verified.key_id[0]);
+                HOLDS(!verified.payload && verified.n_payload == 0 && !verified.entry.id[0] &&
+                      !verified.key_id[0]);
         record_verified_done(&verified);
         return trust;
 }

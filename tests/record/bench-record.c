@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a record costs in CPU time: from facts to COMMIT in groups of one server, and from an envelope to a verdict. The
- * reference is the bare cryptography over the same bytes, measured in the same run.
+ * What a record costs in CPU time: from facts to COMMIT in groups of one server, and from an envelope to a
+ * verdict. The reference is the bare cryptography over the same bytes, measured in the same run.
  */
 
 #include <openssl/evp.h>
@@ -89,7 +89,8 @@ static double verify_usec(const RecordKeyring *keyring, const char *envelope) {
                 RecordVerified verified;
                 RecordTrust trust;
 
-                if (record_verify(keyring, envelope, strlen(envelope), &trust, &verified) < 0 || trust != RECORD_VERIFIED)
+                if (record_verify(keyring, envelope, strlen(envelope), &trust, &verified) < 0 ||
+                    trust != RECORD_VERIFIED)
                         abort();
                 record_verified_done(&verified);
         }
@@ -133,7 +134,8 @@ int main(void) {
         wall = (now_usec(CLOCK_MONOTONIC) - wall) / (SCANS * RECORDS);
 
         envelope = place_envelope(log, 5);
-        if (record_verify(keyring, envelope, strlen(envelope), &trust, &verified) < 0 || trust != RECORD_VERIFIED)
+        if (record_verify(keyring, envelope, strlen(envelope), &trust, &verified) < 0 ||
+            trust != RECORD_VERIFIED)
                 return 1;
         sign = sign_usec(pkey, verified.payload, verified.n_payload, signature);
         check = check_usec(pkey, verified.payload, verified.n_payload, signature);

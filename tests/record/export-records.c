@@ -23,7 +23,8 @@ int main(int argc, char *argv[]) {
         server_init(&server);
         if (record_key_generate(place.key) < 0 || place_open(&place, &log, NULL) < 0)
                 return 1;
-        if (record_log_start(log, &server.scan.run, &server.scan.server, 1) < 0 || record_log_scan(log, &server.scan, 2) < 0)
+        if (record_log_start(log, &server.scan.run, &server.scan.server, 1) < 0 ||
+            record_log_scan(log, &server.scan, 2) < 0)
                 return 1;
         for (unsigned i = 0; i < 2; i++) {
                 place_wait(log, &outcome);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Payloads of real records, changed at one place and signed again by the right key: what only a judge can refuse. */
+/* Payloads of real records, changed at one place and signed again by the right key: what only a judge can
+ * refuse. */
 
 #include <jansson.h>
 
@@ -23,7 +24,8 @@ static inline char *payload_of(Payloads *p, RecordLog *log, uint64_t index) {
         RecordVerified verified;
         RecordTrust trust;
 
-        if (record_verify(p->keyring, envelope, strlen(envelope), &trust, &verified) < 0 || trust != RECORD_VERIFIED)
+        if (record_verify(p->keyring, envelope, strlen(envelope), &trust, &verified) < 0 ||
+            trust != RECORD_VERIFIED)
                 abort();
         payload = strdup(verified.payload);
         record_verified_done(&verified);
@@ -72,10 +74,12 @@ static inline void payloads_done(Payloads *p) {
 
 /* The member of the object, or element of the list, that the first part of PATH names. */
 static inline json_t *payload_child(json_t *value, const char *part) {
-        return json_is_array(value) ? json_array_get(value, strtoul(part, NULL, 10)) : json_object_get(value, part);
+        return json_is_array(value) ? json_array_get(value, strtoul(part, NULL, 10))
+                                    : json_object_get(value, part);
 }
 
-/* Sets what stands at PATH ("predicate.steps.0.result") to the JSON in TEXT; NULL removes it. A list grows by its end. */
+/* Sets what stands at PATH ("predicate.steps.0.result") to the JSON in TEXT; NULL removes it. A list grows
+ * by its end. */
 static inline void payload_set(json_t *root, const char *path, const char *text) {
         json_t *value = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL, *parent = root;
         char parts[256], *part, *next, *saved;
@@ -117,7 +121,8 @@ static inline RecordTrust payload_verify(Payloads *p, const char *payload, size_
 }
 
 /* PAYLOAD with up to three changes: path and JSON in turn, up to a NULL path. */
-static inline RecordTrust payload_verify_changed(Payloads *p, const char *payload, const char *const *changes, RecordVerified *ret) {
+static inline RecordTrust payload_verify_changed(Payloads *p, const char *payload,
+                                                 const char *const *changes, RecordVerified *ret) {
         json_t *root = json_loads(payload, 0, NULL);
         RecordTrust trust;
         char *text;

@@ -37,7 +37,8 @@ static inline void place_done(Place *place) {
         (void) nftw(place->folder, place_remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static inline int place_open_as(const Place *place, const char *origin, const char *key_path, RecordLog **ret, char **ret_error) {
+static inline int place_open_as(const Place *place, const char *origin, const char *key_path,
+                                RecordLog **ret, char **ret_error) {
         RecordLogOptions options = {
                 .path = place->log,
                 .origin = origin,

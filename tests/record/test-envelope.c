@@ -21,7 +21,8 @@ static void test_the_pae_is_that_of_the_specification(void **state) {
         assert_int_equal(pae.n, 54);
         assert_memory_equal(pae.text, "DSSEv1 29 http://example.com/HelloWorld 11 hello world", 54);
         assert_int_equal(digest_sha256(pae.text, pae.n, digest), 0);
-        assert_string_equal(digest_to_hex(digest, hex), "217751fac2c4f14edb2c9297fbc34abcb016ba88e74757e875ec4ac16fb6b6a1");
+        assert_string_equal(digest_to_hex(digest, hex),
+                            "217751fac2c4f14edb2c9297fbc34abcb016ba88e74757e875ec4ac16fb6b6a1");
         printer_done(&pae);
 }
 
@@ -52,8 +53,11 @@ static int parse(const char *text, Envelope *ret) {
 static void test_an_envelope_comes_back_as_the_bytes_that_are_verified(void **state) {
         Envelope envelope;
 
-        assert_int_equal(parse("{\"payload\":\"aGVsbG8=\",\"payloadType\":\"application/vnd.in-toto+json\",\"more\":{},"
-                               "\"signatures\":[{\"sig\":\"QUJD\",\"keyid\":\"SHA256:x\"}]}", &envelope), 0);
+        assert_int_equal(
+                        parse("{\"payload\":\"aGVsbG8=\",\"payloadType\":\"application/vnd.in-toto+json\",\"more\":{},"
+                              "\"signatures\":[{\"sig\":\"QUJD\",\"keyid\":\"SHA256:x\"}]}",
+                              &envelope),
+                        0);
         assert_memory_equal(envelope.pae, "DSSEv1 28 application/vnd.in-toto+json 5 hello", envelope.n_pae);
         assert_int_equal(envelope.payload_offset, envelope.n_pae - 5);
         assert_string_equal(envelope.key_id, "SHA256:x");
@@ -78,8 +82,10 @@ static void test_a_signature_or_key_id_of_any_length_stays_within_its_room(void 
                         sig[n_sig - 2] = '=';
                 memset(key_id, 'k', n);
                 key_id[n] = '\0';
-                (void) snprintf(text, sizeof(text), "{\"payload\":\"\",\"payloadType\":\"application/vnd.in-toto+json\","
-                                "\"signatures\":[{\"sig\":\"%s\",\"keyid\":\"%s\"}]}", sig, key_id);
+                (void) snprintf(text, sizeof(text),
+                                "{\"payload\":\"\",\"payloadType\":\"application/vnd.in-toto+json\","
+                                "\"signatures\":[{\"sig\":\"%s\",\"keyid\":\"%s\"}]}",
+                                sig, key_id);
                 r = parse(text, &envelope);
                 assert_int_equal(r, n >= 1 && n <= 126 ? 0 : -EBADMSG);
                 if (r < 0)

@@ -159,15 +159,36 @@ static unsigned draw(unsigned n) {
 
 static const char *draw_text(void) {
         static const char *const texts[] = {
-                NULL, "", "x", "a b", "\"", "\\", "\n\t\x01", "\xff\xfe", "\xed\xa0\x80", "grün", "{}[]:,", "-", "a-b", "0",
-                "001122", "us0-2/chip3", "%s%n", "systolic-pe", "1e400", "/../..", "a1-b2-c3", "'); DROP TABLE record;--",
+                NULL,
+                "",
+                "x",
+                "a b",
+                "\"",
+                "\\",
+                "\n\t\x01",
+                "\xff\xfe",
+                "\xed\xa0\x80",
+                "grün",
+                "{}[]:,",
+                "-",
+                "a-b",
+                "0",
+                "001122",
+                "us0-2/chip3",
+                "%s%n",
+                "systolic-pe",
+                "1e400",
+                "/../..",
+                "a1-b2-c3",
+                "'); DROP TABLE record;--",
         };
 
         return texts[draw(ELEMENTS(texts))];
 }
 
 static double draw_number(void) {
-        static const double numbers[] = { 0, 1, -1, 0.1, 1e-300, 1e300, 9007199254740993.0, NAN, INFINITY, -INFINITY, -0.0, 5e-324 };
+        static const double numbers[] = { 0,   1,        -1,        0.1,  1e-300, 1e300, 9007199254740993.0,
+                                          NAN, INFINITY, -INFINITY, -0.0, 5e-324 };
 
         return numbers[draw(ELEMENTS(numbers))];
 }
@@ -256,7 +277,9 @@ static void test_whatever_is_taken_for_signing_is_believed_when_read(void **stat
                         RecordVerified verified;
                         RecordTrust trust;
 
-                        assert_int_equal(record_verify(p.keyring, envelope, strlen(envelope), &trust, &verified), 0);
+                        assert_int_equal(record_verify(p.keyring, envelope, strlen(envelope), &trust,
+                                                       &verified),
+                                         0);
                         if (trust != RECORD_VERIFIED)
                                 fail_msg("draw %u: %s", i, verified.reason);
                         record_verified_done(&verified);

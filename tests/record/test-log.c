@@ -53,7 +53,9 @@ static void test_a_scan_comes_back_as_one_record_per_chip_and_a_roll_up(void **s
         Fixture *fixture = *state;
         RecordOutcome outcome;
 
-        assert_int_equal(record_log_start(fixture->log, &fixture->server.scan.run, &fixture->server.scan.server, 1), 0);
+        assert_int_equal(record_log_start(fixture->log, &fixture->server.scan.run,
+                                          &fixture->server.scan.server, 1),
+                         0);
         place_wait(fixture->log, &outcome);
         assert_int_equal(outcome.error, 0);
         assert_int_equal(outcome.n_entries, 1);
@@ -64,7 +66,8 @@ static void test_a_scan_comes_back_as_one_record_per_chip_and_a_roll_up(void **s
         assert_int_equal(outcome.n_entries, SERVER_CHIPS + 1);
         for (size_t i = 0; i < outcome.n_entries; i++) {
                 assert_int_equal(outcome.entries[i].index, 1 + i);
-                assert_string_equal(outcome.entries[i].type, i < SERVER_CHIPS ? RECORD_TYPE_HEALTH : RECORD_TYPE_SUMMARY);
+                assert_string_equal(outcome.entries[i].type,
+                                    i < SERVER_CHIPS ? RECORD_TYPE_HEALTH : RECORD_TYPE_SUMMARY);
                 assert_int_equal(outcome.entries[i].result,
                                  i == SERVER_BAD || i == SERVER_CHIPS ? RESULT_FAILED : RESULT_PASSED);
         }
@@ -79,7 +82,9 @@ static void test_every_exported_record_verifies_and_follows_the_one_before(void 
         char previous[RECORD_ID_HEX + 64] = "";
         RecordOutcome outcome;
 
-        assert_int_equal(record_log_start(fixture->log, &fixture->server.scan.run, &fixture->server.scan.server, 1), 0);
+        assert_int_equal(record_log_start(fixture->log, &fixture->server.scan.run,
+                                          &fixture->server.scan.server, 1),
+                         0);
         place_wait(fixture->log, &outcome);
         record_outcome_done(&outcome);
         scan_once(fixture, 2, &outcome);
@@ -96,7 +101,8 @@ static void test_every_exported_record_verifies_and_follows_the_one_before(void 
                         assert_string_equal(verified.entry.id, outcome.entries[i - 1].id);
                         assert_non_null(strstr(verified.payload, previous));
                 }
-                (void) snprintf(previous, sizeof(previous), "\"previous\":{\"sha256\":\"%s\"}", verified.entry.id);
+                (void) snprintf(previous, sizeof(previous), "\"previous\":{\"sha256\":\"%s\"}",
+                                verified.entry.id);
                 record_verified_done(&verified);
                 free(envelope);
         }
@@ -147,7 +153,9 @@ static void test_a_run_without_its_end_is_found_again(void **state) {
 
         for (unsigned i = 1; i <= 3; i++) {
                 fixture->server.run[35] = (char) ('0' + i);
-                assert_int_equal(record_log_start(fixture->log, &fixture->server.scan.run, &fixture->server.scan.server, i), 0);
+                assert_int_equal(record_log_start(fixture->log, &fixture->server.scan.run,
+                                                  &fixture->server.scan.server, i),
+                                 0);
                 place_wait(fixture->log, &outcome);
                 record_outcome_done(&outcome);
         }
@@ -190,7 +198,9 @@ static void test_a_log_of_another_origin_or_key_is_refused(void **state) {
         record_outcome_done(&outcome);
         fixture->log = record_log_free(fixture->log);
 
-        assert_int_equal(place_open_as(&fixture->place, "fleet.example/other", fixture->place.key, &other, &error), -EBADMSG);
+        assert_int_equal(place_open_as(&fixture->place, "fleet.example/other", fixture->place.key, &other,
+                                       &error),
+                         -EBADMSG);
         assert_string_equal(error, "the log's origin is " PLACE_ORIGIN ", not fleet.example/other");
         free(error);
         (void) snprintf(key, sizeof(key), "%s/other.key", fixture->place.folder);
@@ -198,18 +208,25 @@ static void test_a_log_of_another_origin_or_key_is_refused(void **state) {
         assert_int_equal(place_open_as(&fixture->place, PLACE_ORIGIN, key, &other, &error), -EBADMSG);
         assert_string_equal(error, "the last record, 16: is signed with another key");
         free(error);
-        assert_int_equal(place_open_as(&fixture->place, "no good", fixture->place.key, &other, &error), -EINVAL);
+        assert_int_equal(place_open_as(&fixture->place, "no good", fixture->place.key, &other, &error),
+                         -EINVAL);
         assert_null(other);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_a_scan_comes_back_as_one_record_per_chip_and_a_roll_up, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_every_exported_record_verifies_and_follows_the_one_before, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_the_newest_record_of_a_part_is_the_one_with_the_highest_index, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_scan_comes_back_as_one_record_per_chip_and_a_roll_up,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(
+                                test_every_exported_record_verifies_and_follows_the_one_before, setup,
+                                teardown),
+                cmocka_unit_test_setup_teardown(
+                                test_the_newest_record_of_a_part_is_the_one_with_the_highest_index, setup,
+                                teardown),
                 cmocka_unit_test_setup_teardown(test_a_run_without_its_end_is_found_again, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_range_beyond_the_end_is_refused, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_log_of_another_origin_or_key_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_of_another_origin_or_key_is_refused, setup,
+                                                teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

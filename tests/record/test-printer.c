@@ -131,7 +131,8 @@ static void test_a_locale_with_a_decimal_comma_changes_nothing(void **state) {
         int r;
 
         assert_non_null(mkdtemp(folder));
-        (void) snprintf(command, sizeof(command), "localedef -i de_DE -f UTF-8 %s/comma >/dev/null 2>&1", folder);
+        (void) snprintf(command, sizeof(command), "localedef -i de_DE -f UTF-8 %s/comma >/dev/null 2>&1",
+                        folder);
         r = system(command);
         (void) setenv("LOCPATH", folder, 1);
         if (r == 0 && setlocale(LC_ALL, "comma")) {

@@ -91,7 +91,8 @@ static void test_a_failed_chip_tells_what_where_and_how_often(void **state) {
 
         for (size_t i = 0; i < ELEMENTS(expected); i++)
                 if (strcmp(text_at(payload, expected[i][0]), expected[i][1]) != 0)
-                        fail_msg("%s is %s, not %s", expected[i][0], text_at(payload, expected[i][0]), expected[i][1]);
+                        fail_msg("%s is %s, not %s", expected[i][0], text_at(payload, expected[i][0]),
+                                 expected[i][1]);
         json_decref(payload);
 }
 

@@ -172,8 +172,8 @@ static void test_what_is_acknowledged_has_been_synced(void **state) {
 }
 
 /*
- * The n-th operation on the disk fails, for every n: the scan comes back with an error and left nothing, or it was
- * committed; the next one works; the chain holds.
+ * The n-th operation on the disk fails, for every n: the scan comes back with an error and left nothing, or
+ * it was committed; the next one works; the chain holds.
  */
 static void sweep(int error, bool stays, bool after) {
         RecordLog *log = open_log();
@@ -283,7 +283,10 @@ static void test_a_full_file_system_is_survived(void **state) {
 
 static void test_a_full_queue_says_so_and_loses_nothing(void **state) {
         RecordLogOptions options = {
-                .path = place.log, .origin = PLACE_ORIGIN, .producer = "https://fleet.example", .version = "0.1.0",
+                .path = place.log,
+                .origin = PLACE_ORIGIN,
+                .producer = "https://fleet.example",
+                .version = "0.1.0",
                 .queue_max = 4,
         };
         RecordOutcome outcome;
@@ -310,14 +313,22 @@ static void test_a_full_queue_says_so_and_loses_nothing(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_no_acknowledged_record_is_lost_when_the_writer_is_killed, setup, teardown),
+                cmocka_unit_test_setup_teardown(
+                                test_no_acknowledged_record_is_lost_when_the_writer_is_killed, setup,
+                                teardown),
                 cmocka_unit_test_setup_teardown(test_what_is_acknowledged_has_been_synced, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_full_disk_commits_nothing_and_the_next_try_works, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_disk_that_stays_full_commits_nothing, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_an_error_of_writing_or_syncing_commits_nothing_or_all, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_an_error_after_the_work_was_done_commits_nothing_or_all, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_dead_disk_takes_nothing_and_comes_back, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_full_queue_says_so_and_loses_nothing, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_full_disk_commits_nothing_and_the_next_try_works,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_disk_that_stays_full_commits_nothing, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_an_error_of_writing_or_syncing_commits_nothing_or_all,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(test_an_error_after_the_work_was_done_commits_nothing_or_all,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_dead_disk_takes_nothing_and_comes_back, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_a_full_queue_says_so_and_loses_nothing, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(test_a_full_file_system_is_survived, setup, teardown),
         };
 
