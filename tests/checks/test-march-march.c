@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Devices that fail, and devices that lie: between the check and a sound chip sits somebody who changes what it answers. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "checks/plan.h"
+#include "tests/hall-device.h"
+
+extern const Check check_hbm;
+
+typedef enum Lie {
+        LIE_NONE,
+        LIE_FAIL,       /* the n-th batch fails with an errno */
+        LIE_SILENT,     /* no mismatches ever */
+        LIE_FORGET,     /* the last mismatch of each list */
+        LIE_MORE,       /* counts one more than there are */
+        LIE_ELSEWHERE,  /* the first mismatch is at another place */
+        LIE_OUTSIDE,    /* at a place that does not exist */
+        LIE_OPERATION,  /* of a write */
+        LIE_EQUAL,      /* what is reported as different is as expected */
+        LIE_ORDER,      /* the first two change places */
+        LIE_DATA,       /* other data than memory has */
+        LIE_HALF,       /* visits half of the accesses and says so */
+        LIE_COPY,       /* copies out something else */
+        LIE_STATUS,     /* a status that is no success */
+        LIE_LENGTH,     /* a length that is no multiple */
+        LIE_GEOMETRY,   /* attributes say nothing */
+        _LIE_MAX,
+} Lie;
+
+typedef struct Liar {
+        Device *device; /* owns the sound one below */
+        void *below;
+        uint8_t *window;
+        Lie lie;
+        unsigned n, fail_at;
+        int error;
+        bool lied;
+} Liar;
+
+static void change_march(Liar *liar, const WireCommand *command, WireCompletion *completion) {
+        WireMismatch *list = (WireMismatch *) (liar->window + command->out_offset), swap;
+        size_t n = completion->out_bytes / sizeof(WireMismatch);
+
+        if (liar->lie == LIE_HALF) {
+                completion->result[1] /= 2;
+                liar->lied = true;
+        }
+        if (liar->lie == LIE_STATUS)
+                completion->status = STATUS_NRT_HBM_UE;
+        if (liar->lie == LIE_MORE)
+                completion->result[0]++;
+        if (n == 0)
+                return;
+
+        liar->lied = liar->lie > LIE_FAIL;
+        switch ((int) liar->lie) { /* the others have nothing to do with lists */
+        case LIE_SILENT:
+                completion->result[0] = completion->out_bytes = 0;
+                break;
+        case LIE_FORGET:
+                completion->result[0]--;
+                completion->out_bytes -= (uint32_t) sizeof(WireMismatch);
+                break;
+        case LIE_ELSEWHERE:
+                list[0].at[HBM_ROW] ^= 1;
+                break;
+        case LIE_OUTSIDE:
+                list[0].at[HBM_SID] = 3;
+                break;
+        case LIE_OPERATION:
+                list[0].op = 23;
+                break;
+        case LIE_EQUAL:
+                memset(list[0].actual, command->march.ops[0] & MARCH_DATA ? 0xff : 0, sizeof(list[0].actual));
+                break;
+        case LIE_ORDER:
+                swap = list[0];
+                list[0] = list[n - 1];
+                list[n - 1] = swap;
+                break;
+        case LIE_DATA:
+                list[0].actual[5] ^= 0x10;
+                break;
+        case LIE_LENGTH:
+                completion->out_bytes--;
+                break;
+        default:
+                break;
+        }
+}
+
+static int liar_execute(void *userdata, const WireCommand *commands, size_t n, WireCompletion *completions,
+                        uint64_t deadline_usec) {
+        Liar *liar = userdata;
+        int r;
+
+        if (liar->lie == LIE_FAIL && ++liar->n == liar->fail_at) {
+                liar->lied = true;
+                return liar->error;
+        }
+
+        r = hall_execute(liar->below, commands, n, completions, deadline_usec);
+        for (size_t i = 0; r >= 0 && i < n; i++) {
+                if (commands[i].type == COMMAND_MARCH)
+                        change_march(liar, &commands[i], &completions[i]);
+                if (commands[i].type == COMMAND_HBM_COPY_OUT && liar->lie == LIE_COPY) {
+                        liar->window[commands[i].out_offset] ^= 1;
+                        liar->lied = true;
+                }
+                if (commands[i].type == COMMAND_ATTRIBUTE && liar->lie == LIE_GEOMETRY) {
+                        completions[i].status = STATUS_NRT_QUEUE_EMPTY;
+                        liar->lied = true;
+                }
+        }
+        return r;
+}
+
+static void liar_close(void *userdata) {
+        hall_close(((Liar *) userdata)->below);
+}
+
+static const DeviceTransport liar_transport = { liar_execute, liar_close };
+
+static Verdict judge(Liar *liar, Found *found) {
+        static const char text[] = "scenario: t\nseed: 9\ntopology: {ultraservers: 1}\n";
+        HallDevice *hall = calloc(1, sizeof(*hall));
+        size_t window_bytes = 1 << 20;
+        StepServer servers[1] = { { .name = "us0-0", .included = 0xffff } };
+        StepSettings settings = {
+                .name = "hbm", .n_servers = 1, .servers = servers, .seed = 1, .budget_sec = 60, .required = true,
+                .parameters = *check_word_find("hbm")->parameters_defaults, .write = found_write, .userdata = found,
+        };
+        StepEnd end = { .verdict = _VERDICT_INVALID };
+        char *error = NULL;
+        Step *step = NULL;
+
+        assert_int_equal(scenario_parse("t", text, strlen(text), &hall->scenario, &error), 0);
+        liar->window = mmap(NULL, window_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        hall->reach = (Reach) { hall_server(hall->scenario->hall, "us0-0"), 0, liar->window, window_bytes };
+        liar->below = hall;
+        assert_int_equal(device_new(&liar_transport, liar, "us0-0", 0, liar->window, window_bytes, &servers[0].device), 0);
+
+        found->n = 0;
+        found->lines[0] = '\0';
+        (void) snprintf(settings.unit.server, sizeof(settings.unit.server), "us0-0");
+        (void) location_append(&settings.unit, LOCATION_CHIP, 0);
+        assert_int_equal(step_new(&settings, &step), 0);
+        step_run(step, &check_hbm, &end);
+        step_free(step);
+        device_free(servers[0].device);
+        return end.verdict;
+}
+
+static void a_sound_device_passes_here(void **state) {
+        Found found;
+
+        assert_int_equal(judge(&(Liar) { .lie = LIE_NONE }, &found), VERDICT_PASSED);
+}
+
+static void no_lie_is_a_pass(void **state) {
+        for (unsigned lie = LIE_SILENT; lie < _LIE_MAX; lie++) {
+                Liar liar = { .lie = (Lie) lie };
+                Found found;
+                Verdict verdict = judge(&liar, &found);
+
+                assert_true(liar.lied || lie == LIE_STATUS || lie == LIE_MORE);
+                if (verdict != VERDICT_FAILED && verdict != VERDICT_ERROR)
+                        fail_msg("lie %u: verdict %u", lie, verdict);
+        }
+}
+
+static void a_comparator_that_says_what_cannot_be_is_found(void **state) {
+        static const Lie lies[] = { LIE_SILENT, LIE_FORGET, LIE_MORE, LIE_OUTSIDE, LIE_OPERATION, LIE_EQUAL, LIE_ORDER, LIE_HALF };
+
+        for (size_t i = 0; i < ELEMENTS(lies); i++) {
+                Liar liar = { .lie = lies[i] };
+                Found found;
+
+                assert_int_equal(judge(&liar, &found), VERDICT_FAILED);
+                if (!found_has(&found, "hbm-comparator", "us0-0/chip0/hbm0"))
+                        fail_msg("lie %u: %s", lies[i], found.lines);
+        }
+}
+
+static void a_device_that_fails_anywhere_never_passes(void **state) {
+        static const int errors[] = { -ETIMEDOUT, -ENODEV, -EPROTO, -ENOMEM };
+
+        for (size_t e = 0; e < ELEMENTS(errors); e++)
+                for (unsigned n = 1;; n++) {
+                        Liar liar = { .lie = LIE_FAIL, .fail_at = n, .error = errors[e] };
+                        Found found;
+                        Verdict verdict = judge(&liar, &found);
+
+                        if (!liar.lied) {
+                                assert_int_equal(verdict, VERDICT_PASSED);
+                                assert_true(n > 5);
+                                break;
+                        }
+                        if (verdict != VERDICT_ERROR)
+                                fail_msg("error %d of batch %u: verdict %u\n%s", errors[e], n, verdict, found.lines);
+                }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_sound_device_passes_here),
+                cmocka_unit_test(no_lie_is_a_pass),
+                cmocka_unit_test(a_comparator_that_says_what_cannot_be_is_found),
+                cmocka_unit_test(a_device_that_fails_anywhere_never_passes),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
