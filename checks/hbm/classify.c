@@ -9,8 +9,8 @@
 
 #define LANES_PLAUSIBLE 16  /* more stuck lanes in one pseudo-channel are dead banks */
 #define LIST_PLAUSIBLE  64u /* failures that make a lane or a bank plausible where the list is all there is */
-#define BANK_ROWS       16u
-#define BANK_COLUMNS    16u
+#define LIST_ROWS       8u  /* neighbouring rows, all failing, that make a bank plausible there */
+#define LIST_BEATS      4   /* beats of a lane that make the lane plausible there */
 
 void hbm_defects_done(HbmDefects *defects) {
         free(defects->defects);
@@ -119,7 +119,7 @@ static uint32_t vote(const HbmCase *c, uint32_t first, uint32_t n_banks) {
         }
 
         for (unsigned lane = 0; lane < 32; lane++)
-                if (votes[lane] >= MAX(n_banks / 4, MIN(2u, n_banks)) && 10 * votes[lane] >= 9 * failing &&
+                if (votes[lane] >= MAX(n_banks / 16, MIN(2u, n_banks)) && 10 * votes[lane] >= 9 * failing &&
                     __builtin_popcount(sids[lane]) >= MIN(2, (int) c->geometry->size[HBM_SID]))
                         lanes |= UINT32_C(1) << lane;
 
@@ -249,20 +249,27 @@ static unsigned column_of(const HbmCase *c, const HbmFailure *failure) {
         return failure->linear % c->geometry->size[HBM_COLUMN];
 }
 
-/* Many rows and columns, densely: all that a list cut short may show of a dead bank that was well when it was probed. */
+/*
+ * Rows beside rows that fail in most columns: all that a list cut short may show of a dead bank that was well when it was
+ * probed. Lists of both directions show both ends of it.
+ */
 static bool list_is_a_bank(const HbmCase *c, const Bank *bank) {
-        uint32_t rows = MIN(BANK_ROWS, MAX(c->geometry->size[HBM_ROW] / 2u, 2u));
-        uint32_t columns = MIN(BANK_COLUMNS, MAX(c->geometry->size[HBM_COLUMN] / 2u, 1u));
-        uint32_t n_rows = 0, spanned;
+        uint32_t wanted = MIN(LIST_ROWS, MAX(c->geometry->size[HBM_ROW] / 2u, 2u)), n_rows = 0, previous = 0;
+        uint32_t columns = MAX(c->geometry->size[HBM_COLUMN] / 2u, 1u);
 
-        if (bank->n < rows * columns || bank->n < LIST_PLAUSIBLE)
-                return false;
+        for (size_t i = 0, end; i < bank->n && n_rows < wanted; i = end) {
+                uint32_t row = row_of(c, bank->failures[i]);
 
-        for (size_t i = 0; i < bank->n; i++)
-                n_rows += i == 0 || row_of(c, bank->failures[i]) != row_of(c, bank->failures[i - 1]);
-        spanned = row_of(c, bank->failures[bank->n - 1]) - row_of(c, bank->failures[0]) + 1;
+                for (end = i; end < bank->n && row_of(c, bank->failures[end]) == row; end++)
+                        ;
+                if (end - i < columns)
+                        n_rows = 0;
+                else
+                        n_rows = n_rows > 0 && row == previous + 1 ? n_rows + 1 : 1;
+                previous = row;
+        }
 
-        return n_rows >= rows && 2 * n_rows >= spanned && bank->n >= (size_t) n_rows * columns;
+        return n_rows >= wanted && bank->n >= LIST_PLAUSIBLE;
 }
 
 static void take_out(Bank *bank) {
@@ -394,23 +401,18 @@ static int judge_bank(HbmCase *c, Bank *bank) {
 
 /* A lane as a list cut short shows it: many failures of a pseudo-channel, all of them in that lane and nowhere else. */
 static int find_listed_lane(HbmCase *c, size_t first, size_t end) {
-        uint32_t n_banks = hbm_banks_of_pseudo_channel(c->geometry), lanes = UINT32_MAX;
-        uint32_t pseudo_channel = bank_of(c, &c->failures[first]) / n_banks;
-        HbmData rest;
+        uint32_t n_banks = hbm_banks_of_pseudo_channel(c->geometry), lanes = 0;
+        HbmData all = {};
 
-        if (end - first < LIST_PLAUSIBLE)
-                return 0;
         for (size_t i = first; i < end; i++)
-                lanes &= hbm_data_lanes(&c->failures[i].bits);
-        if (__builtin_popcount(lanes) != 1)
-                return 0;
-        for (size_t i = first; i < end; i++) {
-                rest = hbm_data_without(c->failures[i].bits, lanes);
-                if (hbm_data_first(&rest) >= 0)
-                        return 0;
-        }
+                for (unsigned k = 0; k < HBM_ACCESS_BYTES; k++) {
+                        all.bytes[k] |= c->failures[i].bits.bytes[k];
+                        lanes |= (uint32_t) c->failures[i].bits.bytes[k] << (8 * (k % 4));
+                }
 
-        return add_lanes(c, pseudo_channel, lanes);
+        if (end - first < LIST_PLAUSIBLE || __builtin_popcount(lanes) != 1 || hbm_data_count(&all) < LIST_BEATS)
+                return 0;
+        return add_lanes(c, bank_of(c, &c->failures[first]) / n_banks, lanes);
 }
 
 static int find_listed_lanes(HbmCase *c) {

@@ -10,6 +10,7 @@
 #define LIST_FULL    4096u /* and of one that has more */
 #define FULL_BANKS   256u  /* banks read to the end */
 #define LANE_BITS    5u    /* of a lane's number */
+#define PROBES       4u    /* of every bank, while nothing shows */
 
 static const HbmProbePattern solid[] = {
         { .field = { .background = HBM_BACKGROUND_SOLID }, .data = 0 },
@@ -102,52 +103,53 @@ static void take_again(const HbmDiagnosis *diagnosis, HbmCase *c) {
         hbm_case_take(c, diagnosis->failures);
 }
 
-static int diagnose_cut_short(const HbmDiagnosis *diagnosis, HbmCase *c) {
+/* Asks every bank with solid patterns: these alone show all beats of a lane. */
+static int ask_banks(const HbmDiagnosis *diagnosis, HbmProbe *probe, HbmCase *c) {
         HbmFailures probed = {};
+        int r;
+
+        probe->failures = &probed;
+        r = hbm_probe_banks(probe, 0, hbm_bank_count(diagnosis->geometry), solid, ELEMENTS(solid), NULL, c->tallies);
+        if (r >= 0) {
+                hbm_failures_merge(&probed);
+                hbm_case_take(c, &probed);
+                r = hbm_case_find_lanes(c);
+        }
+
+        probe->failures = diagnosis->failures;
+        if (r >= 0)
+                r = look_under_lanes(probe, c);
+        for (size_t i = 0; r >= 0 && i < probed.n; i++)
+                r = hbm_failures_add(diagnosis->failures, c->stack, probed.failures[i].linear,
+                                     &probed.failures[i].expected, &probed.failures[i].actual);
+
+        take_again(diagnosis, c);
+        hbm_failures_done(&probed);
+        return r < 0 ? r : hbm_case_find_banks(c);
+}
+
+static int diagnose_cut_short(const HbmDiagnosis *diagnosis, HbmCase *c) {
         HbmProbe probe = {
                 .geometry = diagnosis->geometry,
                 .batch    = diagnosis->batch,
                 .stack    = c->stack,
-                .failures = &probed,
                 .list_max = LIST_FIRST,
         };
+        size_t n_before = c->defects->n;
         int r;
 
-        r = hbm_probe_banks(&probe, 0, hbm_bank_count(diagnosis->geometry), solid, ELEMENTS(solid), NULL, c->tallies);
-        if (r < 0)
-                goto finish;
-
-        /* Lanes are judged and read off from solid patterns alone: others show half of their beats. */
-        hbm_failures_merge(&probed);
-        hbm_case_take(c, &probed);
-        r = hbm_case_find_lanes(c);
-        if (r < 0)
-                goto finish;
-
-        probe.failures = diagnosis->failures;
-        r = look_under_lanes(&probe, c);
-        if (r < 0)
-                goto finish;
-
-        for (size_t i = 0; r >= 0 && i < probed.n; i++)
-                r = hbm_failures_add(diagnosis->failures, c->stack, probed.failures[i].linear, &probed.failures[i].expected,
-                                     &probed.failures[i].actual);
-        if (r < 0)
-                goto finish;
-        take_again(diagnosis, c);
-        r = hbm_case_find_banks(c);
-        if (r < 0)
-                goto finish;
+        /* Something large is there; what does not always act may need to be asked again. */
+        for (unsigned i = 0; i < PROBES && c->defects->n == n_before; i++) {
+                r = ask_banks(diagnosis, &probe, c);
+                if (r < 0)
+                        return r;
+        }
 
         r = read_to_the_end(&probe, c);
         if (r < 0)
-                goto finish;
+                return r;
         take_again(diagnosis, c);
-        r = hbm_case_find_rest(c);
-
-finish:
-        hbm_failures_done(&probed);
-        return r;
+        return hbm_case_find_rest(c);
 }
 
 static int diagnose_complete(const HbmDiagnosis *diagnosis, HbmCase *c) {

@@ -123,12 +123,76 @@ static void a_comparator_that_misses_plants_is_found(void **state) {
         EXPECT(FAULT("hbm3", "comparator-blind, misses: ones"), { "hbm-comparator", "hbm3" });
 }
 
+/* Random places and parameters of every kind; what and where must come out exactly. */
+static void random_faults_are_located_exactly(void **state) {
+        static const struct {
+                const char *kind, *code;
+                unsigned depth; /* of the place: bank, row, cell; 0: a lane */
+        } kinds[] = {
+                { "stuck-at, value: 0", "hbm-cell", 3 },  { "stuck-at, value: 1", "hbm-cell", 3 },
+                { "row-dead", "hbm-row", 2 },             { "row-dead, reads: ones", "hbm-row", 2 },
+                { "row-dead, reads: inverted", "hbm-row", 2 }, { "bank-dead", "hbm-bank", 1 },
+                { "bank-dead, reads: ones", "hbm-bank", 1 }, { "bank-dead, reads: inverted", "hbm-bank", 1 },
+                { "lane-stuck, value: 0", "hbm-lane", 0 }, { "lane-stuck, value: 1", "hbm-lane", 0 },
+        };
+        const char *only = getenv("HBM_SEED");
+        unsigned first = only ? (unsigned) atoi(only) : 1, n = getenv("HBM_TRIALS") ? (unsigned) atoi(getenv("HBM_TRIALS")) : 6;
+        const char *extra = getenv("HBM_EXTRA") ? getenv("HBM_EXTRA") : "";
+        unsigned missed = 0, wrong = 0;
+
+        for (unsigned seed = first; seed < first + n; seed++)
+                for (size_t i = 0; i < ELEMENTS(kinds); i++) {
+                        uint64_t x = (seed * 1000003u + i) * 0x9e3779b97f4a7c15u;
+                        char at[128], fault[256];
+                        HbmParameters parameters = defaults();
+                        Verdict verdict;
+                        Found found;
+                        int length;
+
+                        x ^= x >> 29;
+                        x *= 0xbf58476d1ce4e5b9u;
+                        x ^= x >> 32;
+                        length = snprintf(at, sizeof(at), "hbm%u/ch%u/pc%u", (unsigned) x % 4, (unsigned) (x >> 2) % 16,
+                                          (unsigned) (x >> 6) % 2);
+                        if (kinds[i].depth == 0)
+                                (void) snprintf(at + length, sizeof(at) - (size_t) length, "/dq%u", (unsigned) (x >> 7) % 32);
+                        else
+                                length += snprintf(at + length, sizeof(at) - (size_t) length, "/sid%u/bg%u/ba%u",
+                                                   (unsigned) (x >> 12) % 3, (unsigned) (x >> 16) % 4, (unsigned) (x >> 18) % 4);
+                        if (kinds[i].depth > 1)
+                                length += snprintf(at + length, sizeof(at) - (size_t) length, "/row%u", (unsigned) (x >> 20) % 16384);
+                        if (kinds[i].depth > 2)
+                                (void) snprintf(at + length, sizeof(at) - (size_t) length, "/col%u/bit%u",
+                                                (unsigned) (x >> 34) % 32, (unsigned) (x >> 39) % 256);
+                        (void) snprintf(fault, sizeof(fault), FAULT("%s", "%s%s"), at, kinds[i].kind, extra);
+
+                        verdict = judge(fault, 3, &parameters, &found);
+                        if (verdict != VERDICT_FAILED) {
+                                fprintf(stderr, "seed %u: missed (%s) %s", seed, verdict_to_string(verdict), fault);
+                                missed++;
+                        } else if (found.n != 1 || !found_has(&found, kinds[i].code, at)) {
+                                const char *line = found.lines;
+
+                                fprintf(stderr, "seed %u: wrong %s", seed, fault);
+                                for (const char *end; getenv("HBM_SEED") && (end = strchr(line, '\n')); line = end + 1)
+                                        if (memmem(line, (size_t) (end - line), "diagnosis", 9))
+                                                fprintf(stderr, "%.*s", (int) (end - line + 1), line);
+                                wrong++;
+                        }
+                }
+
+        if (missed + wrong > 0)
+                fprintf(stderr, "of %zu: %u missed, %u wrong\n", n * ELEMENTS(kinds), missed, wrong);
+        assert_int_equal(missed + wrong, 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_kind_is_found_with_its_exact_place),
                 cmocka_unit_test(a_column_is_told_from_cells),
                 cmocka_unit_test(faults_on_one_chip_are_told_apart),
                 cmocka_unit_test(a_comparator_that_misses_plants_is_found),
+                cmocka_unit_test(random_faults_are_located_exactly),
                 cmocka_unit_test(a_neighbour_of_a_sick_chip_passes),
                 cmocka_unit_test(a_healthy_chip_passes_over_all_of_its_bytes),
         };
