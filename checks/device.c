@@ -122,6 +122,20 @@ static size_t command_engine(const WireCommand *command) {
         return chip * ENGINES + engine;
 }
 
+/* A status that no document knows says nothing, least of all that the command was run. */
+static bool status_is_known(uint32_t status) {
+        static const uint16_t known[] = {
+                STATUS_NRT_SUCCESS, STATUS_NRT_FAILURE, STATUS_NRT_INVALID, STATUS_NRT_INVALID_HANDLE, STATUS_NRT_RESOURCE,
+                STATUS_NRT_TIMEOUT, STATUS_NRT_HW_ERROR, STATUS_NRT_UNSUPPORTED, STATUS_NRT_QUEUE_EMPTY,
+                STATUS_NRT_COMPLETED_NUM_ERR, STATUS_NRT_HBM_UE, STATUS_NRT_NC_UE, STATUS_NRT_REPAIRABLE_HBM_UE,
+        };
+
+        for (size_t i = 0; i < ELEMENTS(known); i++)
+                if (status == known[i])
+                        return true;
+        return false;
+}
+
 /* Engines run side by side, the commands of one in order: a batch takes as long as its busiest engine. */
 static int judge_batch(Device *device, const WireCommand *commands, size_t n, WireCompletion *completions) {
         uint64_t busy[CHIPS * ENGINES] = {}, longest = 0;
@@ -130,7 +144,8 @@ static int judge_batch(Device *device, const WireCommand *commands, size_t n, Wi
         for (size_t i = 0; i < n; i++) {
                 uint64_t *engine = &busy[command_engine(&commands[i])];
 
-                if (completions[i].out_bytes > commands[i].out_bytes || completions[i].device_nsec > COMMAND_NSEC_MAX) {
+                if (completions[i].out_bytes > commands[i].out_bytes || completions[i].device_nsec > COMMAND_NSEC_MAX ||
+                    !status_is_known(completions[i].status)) {
                         if (device->chip != WIRE_CHIP_ALL)
                                 return -EPROTO;
                         completions[i] = (WireCompletion) { .status = DEVICE_STATUS_GARBLED };

@@ -27,9 +27,13 @@ static const char *const paths[_FACT_MAX] = {
         [FACT_SERVER_SERIAL] = "assay/server_serial",
 };
 
-/* A hang looks like its own timeout when the whole server is on the line. */
+/* What one chip did to its own commands while the whole server is on the line: a hang, or no sense. */
 static int chip_error(const Device *device, int error) {
-        return error == -EREMOTEIO && device_status(device) == STATUS_NRT_TIMEOUT ? -ETIMEDOUT : error;
+        if (error != -EREMOTEIO)
+                return error;
+        if (device_status(device) == STATUS_NRT_TIMEOUT)
+                return -ETIMEDOUT;
+        return device_status(device) == DEVICE_STATUS_GARBLED ? -EPROTO : error;
 }
 
 static void read_chip(Device *device, unsigned chip, Inventory *inventory) {

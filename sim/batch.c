@@ -33,9 +33,12 @@ static Chip *chip_of(const Reach *reach, const WireCommand *command) {
         return server_chip(reach->server, command->chip);
 }
 
-/* What a garbled answer says of a command that was run. */
-static void spoil(Garble garble, WireCompletion *completion) {
-        if (garble == GARBLE_STATUS)
+/*
+ * What a garbled answer says of a command that was run. Over its server the packets are the host driver's, which keep
+ * together whatever one chip does to its own: then what would have broken the packet breaks this completion.
+ */
+static void spoil(Garble garble, bool server_wide, WireCompletion *completion) {
+        if (garble == GARBLE_STATUS || (server_wide && garble > GARBLE_OVERSIZE && garble < GARBLE_NONE))
                 completion->status = 0x5a5a5a5a;
         else if (garble == GARBLE_OVERSIZE)
                 completion->out_bytes = UINT32_MAX;
@@ -78,7 +81,7 @@ static int run_command(const Reach *reach, uint64_t batch, const WireCommand *co
                 return 0;
         }
         (void) chip_execute(chip, batch, command, reach->window, reach->window_bytes, completion);
-        spoil(*ret_garble, completion);
+        spoil(*ret_garble, reach->chip == WIRE_CHIP_ALL, completion);
         return 0;
 }
 
@@ -104,7 +107,7 @@ ssize_t batch_run(const Reach *reach, const void *packet, size_t n, uint8_t answ
         for (uint32_t i = 0; i < header->n; i++) {
                 if (run_command(reach, batch, &commands[i], &completions[i], &one) < 0)
                         return 0;
-                if (one != GARBLE_NONE)
+                if (one != GARBLE_NONE && reach->chip != WIRE_CHIP_ALL)
                         garble = one;
         }
 

@@ -96,6 +96,15 @@ static void test_what_a_completion_claims_is_bounded(void **state) {
         assert_int_equal(device_nsec(device), 0);
 }
 
+static void test_a_status_that_nobody_knows_breaks_the_agreement(void **state) {
+        WireCommand command = { .type = COMMAND_MATMUL };
+        Fake fake = { .status = 0x5a5a };
+        _cleanup_(device_freep) Device *device = open_fake(&fake, 0);
+
+        assert_int_equal(device_execute(device, &command, 1, NULL), -EPROTO);
+        assert_int_equal(device_failure(device), -EPROTO);
+}
+
 static void test_a_status_is_told_after_all_commands_ran(void **state) {
         WireCommand commands[WIRE_BATCH_MAX + 1] = {};
         Fake fake = { .status = STATUS_NRT_HW_ERROR };
@@ -217,6 +226,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_many_commands_travel_in_packets_of_the_wire_s_size),
                 cmocka_unit_test(test_what_a_completion_claims_is_bounded),
+                cmocka_unit_test(test_a_status_that_nobody_knows_breaks_the_agreement),
                 cmocka_unit_test(test_a_status_is_told_after_all_commands_ran),
                 cmocka_unit_test(test_after_a_deadline_the_device_answers_no_more),
                 cmocka_unit_test(test_the_window_is_a_stack_of_aligned_pieces),
