@@ -196,9 +196,11 @@ static bool ran(Verdict verdict) {
         return verdict == VERDICT_PASSED || verdict == VERDICT_WARNED || verdict == VERDICT_FAILED;
 }
 
-static void fold_chip(const Account *account, size_t server, size_t chip, bool whole, Fold *fold) {
+/* Returns how many steps were this account's business. */
+static unsigned fold_chip(const Account *account, size_t server, size_t chip, bool whole, Fold *fold) {
         const Plan *plan = account->plan;
         double reached[PLAN_PROMISES_MAX] = {};
+        unsigned n = 0;
 
         for (size_t step = 0; step < plan->n_steps; step++) {
                 const Entry *own = entry_at(account, server, chip, step);
@@ -207,6 +209,7 @@ static void fold_chip(const Account *account, size_t server, size_t chip, bool w
                 if (verdict == _VERDICT_INVALID)
                         continue;
 
+                n++;
                 fold_step(fold, verdict, plan->steps[step].required);
                 for (size_t i = 0; own->reached && ran(verdict) && i < plan->n_promises; i++)
                         reached[i] = fmax(reached[i], own->reached[i]);
@@ -214,6 +217,8 @@ static void fold_chip(const Account *account, size_t server, size_t chip, bool w
 
         for (size_t i = 0; whole && i < plan->n_promises; i++)
                 fold_coverage(fold, reached[i], plan->promises[i].value);
+
+        return n;
 }
 
 static Result judge_server(const Account *account, size_t server, bool whole) {
@@ -231,12 +236,9 @@ static Result judge_server(const Account *account, size_t server, bool whole) {
         for (unsigned chip = 0; chip < CHIPS; chip++) {
                 Fold fold = {};
 
-                if (!(account->target->servers[server].chips & (1u << chip)))
-                        continue;
-
-                fold_chip(account, server, chip, whole, &fold);
-                /* Whatever was to be done here was done before us: what became of it is not ours to tell. */
-                if (fold.n_steps > 0 || whole)
+                /* Where all that was to be done was done before us, what became of it is not ours to tell. */
+                if ((account->target->servers[server].chips & (1u << chip)) &&
+                    (fold_chip(account, server, chip, whole, &fold) > 0 || whole))
                         result = result_worst(result, fold_result(&fold));
         }
 
