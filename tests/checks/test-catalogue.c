@@ -99,7 +99,7 @@ static void test_checks_declare_the_codes_that_the_catalogue_says_are_theirs(voi
                         continue;
 
                 check = check_find(entry->check);
-                if (check && !is_declared(check, entry->code))
+                if (!check || !is_declared(check, entry->code))
                         fail_msg("%s does not declare %s", entry->check, entry->code);
         }
 }
