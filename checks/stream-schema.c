@@ -436,38 +436,58 @@ static int judge_value(const json_t *value, const Member *member, char wrong[sta
         return refuse(wrong, "'%s' is of no known type", member->name);
 }
 
-static int judge_object(const json_t *object, const Member *of, char wrong[static SCHEMA_WRONG_MAX]) {
-        size_t n_known = 0;
+static const Member *find_member(const Member *members, const char *name) {
+        for (; members->name; members++)
+                if (strcmp(members->name, name) == 0)
+                        return members;
+
+        return NULL;
+}
+
+/* What must be there, once SEEN has a bit for each member that is. */
+static int judge_presence(const Member *of, uint32_t seen, char wrong[static SCHEMA_WRONG_MAX]) {
         unsigned n_alternatives = 0;
         bool alternatives = false;
 
-        if (!json_is_object(object))
-                return refuse(wrong, "'%s' is no object", of->name);
-
         for (const Member *member = of->members; member->name; member++) {
-                const json_t *value = json_object_get(object, member->name);
-                int r;
+                bool is_there = (seen & (UINT32_C(1) << (member - of->members))) != 0;
+
+                if (member->required && !is_there)
+                        return refuse(wrong, "'%s' is missing in '%s'", member->name, of->name);
 
                 alternatives = alternatives || member->alternative;
-                if (!value && member->required)
-                        return refuse(wrong, "'%s' is missing in '%s'", member->name, of->name);
-                if (!value)
-                        continue;
-
-                r = judge_value(value, member, wrong);
-                if (r < 0)
-                        return r;
-
-                n_known++;
-                n_alternatives += member->alternative;
+                n_alternatives += member->alternative && is_there;
         }
 
-        if (json_object_size(object) != n_known)
-                return refuse(wrong, "'%s' has a member that the standard does not know", of->name);
         if (alternatives && n_alternatives != 1)
                 return refuse(wrong, "'%s' has %u artifacts, expected one", of->name, n_alternatives);
 
         return 0;
+}
+
+/* Goes by what the object has, which is little, and not by what it might have. */
+static int judge_object(const json_t *object, const Member *of, char wrong[static SCHEMA_WRONG_MAX]) {
+        json_t *members = (json_t *) object; /* jansson's iterators want it so, and change nothing */
+        uint32_t seen = 0;
+
+        if (!json_is_object(object))
+                return refuse(wrong, "'%s' is no object", of->name);
+
+        for (void *at = json_object_iter(members); at; at = json_object_iter_next(members, at)) {
+                const Member *member = find_member(of->members, json_object_iter_key(at));
+                int r;
+
+                if (!member)
+                        return refuse(wrong, "'%s' has a member that the standard does not know", of->name);
+
+                r = judge_value(json_object_iter_value(at), member, wrong);
+                if (r < 0)
+                        return r;
+
+                seen |= UINT32_C(1) << (member - of->members);
+        }
+
+        return judge_presence(of, seen, wrong);
 }
 
 int stream_schema_judge(const json_t *line, bool numbered, char wrong[static SCHEMA_WRONG_MAX]) {
