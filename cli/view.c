@@ -132,11 +132,11 @@ int view_new(const char *payload, size_t n, View **ret) {
 const char *view_action(const char *code, const char *replaceable, char *buffer, size_t size) {
         const CatalogueEntry *entry = catalogue_find(code);
         const char *action = entry ? action_to_string(entry->action) : "";
-        size_t verb = strcspn(action, "-");
+        const char *noun = strrchr(action, '-');
 
-        /* "replace-tray" of "tray 3" is "replace tray 3"; a reset or a retest is of the part in its own column. */
-        if (replaceable && *replaceable && (strncmp(action, "replace-", 8) == 0 || strncmp(action, "reseat-", 7) == 0))
-                snprintf(buffer, size, "%.*s %s", (int) verb, action, replaceable);
+        /* "replace-tray" of "tray 3" is "replace tray 3"; what is not itself the thing to replace goes without. */
+        if (noun && replaceable && strncmp(replaceable, noun + 1, strlen(noun + 1)) == 0)
+                snprintf(buffer, size, "%.*s %s", (int) (noun - action), action, replaceable);
         else
                 snprintf(buffer, size, "%s", action);
         for (char *c = buffer; *c; c++)
