@@ -28,7 +28,7 @@ static bool is_too_deep(const char *text, size_t n) {
 }
 
 int json_read(const char *text, size_t n, json_t **ret, const char **ret_wrong) {
-        json_error_t error;
+        json_error_t error = {}; /* jansson leaves the code alone where it has nothing to say */
         json_t *value;
 
         if (is_too_deep(text, n)) {
@@ -40,7 +40,7 @@ int json_read(const char *text, size_t n, json_t **ret, const char **ret_wrong) 
                 *ret = value;
                 return 0;
         }
-        if (json_error_code(&error) == json_error_out_of_memory)
+        if (json_error_code(&error) == json_error_out_of_memory || json_error_code(&error) == json_error_unknown)
                 return -ENOMEM;
         *ret_wrong = json_error_code(&error) == json_error_duplicate_key ? "a key stands twice in one object"
                                                                          : "this is not JSON";

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The n-th allocation of the process fails, for every n: in this program, in OpenSSL, in jansson and in SQLite, on either
+ * thread. Nothing is verified that was not, nothing is half committed, and the next try works.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdatomic.h>
+
+#include "tests/record/payload.h"
+
+extern void *__libc_malloc(size_t n);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *p, size_t n);
+
+/* Seen by the libraries too, which ask the program first. */
+#define FOR_ALL __attribute__((visibility("default")))
+FOR_ALL void *malloc(size_t n);
+FOR_ALL void *calloc(size_t n, size_t size);
+FOR_ALL void *realloc(void *p, size_t n);
+
+static atomic_int countdown; /* allocations until one fails; 0: none does */
+static atomic_bool hit;
+
+static bool refuses(void) {
+        int before = atomic_load(&countdown);
+
+        while (before > 0 && !atomic_compare_exchange_weak(&countdown, &before, before - 1))
+                ;
+        if (before != 1)
+                return false;
+        atomic_store(&hit, true);
+        errno = ENOMEM;
+        return true;
+}
+
+void *malloc(size_t n) {
+        return refuses() ? NULL : __libc_malloc(n);
+}
+
+void *calloc(size_t n, size_t size) {
+        return refuses() ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t n) {
+        return refuses() ? NULL : __libc_realloc(p, n);
+}
+
+static void arm(int n) {
+        atomic_store(&hit, false);
+        atomic_store(&countdown, n);
+}
+
+/* Whether the armed allocation was reached. */
+static bool disarm(void) {
+        atomic_store(&countdown, 0);
+        return atomic_load(&hit);
+}
+
+static Payloads payloads;
+
+static int setup(void **state) {
+        payloads_init(&payloads);
+        return 0;
+}
+
+static int teardown(void **state) {
+        payloads_done(&payloads);
+        return 0;
+}
+
+static void test_nothing_is_verified_for_want_of_memory(void **state) {
+        size_t n_envelope = strlen(payloads.envelope_start);
+        unsigned n_failed = 0, n_refused = 0;
+
+        for (int n = 1;; n += 1 + n / 100) {
+                RecordVerified verified = {};
+                RecordTrust trust = RECORD_REFUSED;
+                bool was_hit;
+                int r;
+
+                arm(n);
+                r = record_verify(payloads.keyring, payloads.envelope_start, n_envelope, &trust, &verified);
+                was_hit = disarm();
+                if (r < 0) {
+                        assert_int_equal(r, -ENOMEM);
+                        assert_null(verified.payload);
+                        assert_null(verified.reason);
+                        n_failed++;
+                } else if (trust == RECORD_VERIFIED)
+                        assert_string_equal(verified.payload, payloads.start);
+                else {
+                        /* jansson and OpenSSL do not always tell want of memory from bad data: refused then, never verified. */
+                        assert_null(verified.payload);
+                        n_refused++;
+                }
+                record_verified_done(&verified);
+                if (!was_hit) {
+                        assert_int_equal(r, 0);
+                        assert_int_equal(trust, RECORD_VERIFIED);
+                        break;
+                }
+        }
+        print_message("# %u times out of memory, %u times refused\n", n_failed, n_refused);
+        assert_true(n_failed + n_refused > 50);
+}
+
+static void test_keys_are_loaded_whole_or_not_at_all(void **state) {
+        for (int n = 1;; n += 1 + n / 100) {
+                RecordKeyring *keyring = NULL;
+                RecordKey *key = NULL;
+                bool was_hit;
+                int r, q;
+
+                arm(n);
+                r = record_key_load(payloads.place.key, &key);
+                q = r < 0 ? r : record_keyring_parse(record_key_public_pem(key), strlen(record_key_public_pem(key)), &keyring);
+                was_hit = disarm();
+                assert_true((r == 0) == (key != NULL));
+                assert_true((q == 0) == (keyring != NULL));
+                if (key)
+                        assert_string_equal(record_key_id(key), record_key_id(payloads.key));
+                (void) record_keyring_free(keyring);
+                (void) record_key_free(key);
+                if (!was_hit) {
+                        assert_int_equal(q, 0);
+                        break;
+                }
+        }
+}
+
+static void test_a_scan_is_committed_whole_or_not_at_all(void **state) {
+        Server *server = &payloads.server;
+        unsigned n_failed = 0;
+        RecordLog *log;
+        uint64_t size;
+
+        server->scan.n_chips = 1;
+        server->scan.result = RESULT_PASSED;
+        assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+        size = record_log_size(log);
+        for (int n = 1;; n += 1 + n / 100) {
+                RecordOutcome outcome = {};
+                bool was_hit;
+                int r;
+
+                arm(n);
+                r = record_log_scan(log, &server->scan, 1);
+                if (r == 0) {
+                        place_wait(log, &outcome);
+                        r = outcome.error;
+                }
+                was_hit = disarm();
+                if (r == 0)
+                        size += 2;
+                else
+                        n_failed++;
+                record_outcome_done(&outcome);
+                assert_int_equal(record_log_size(log), size);
+                if (!was_hit) {
+                        assert_int_equal(r, 0);
+                        break;
+                }
+        }
+        (void) record_log_free(log);
+        assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+        assert_int_equal(record_log_size(log), size);
+        (void) record_log_free(log);
+        print_message("# %u allocations failed\n", n_failed);
+        assert_true(n_failed > 20);
+}
+
+static void test_a_log_is_opened_whole_or_not_at_all(void **state) {
+        for (int n = 1;; n += 1 + n / 100) {
+                RecordLogOptions options = {
+                        .path = payloads.place.log, .origin = PLACE_ORIGIN, .producer = "https://fleet.example", .version = "0.1.0",
+                };
+                _cleanup_free_ char *error = NULL;
+                RecordLog *log = NULL;
+                bool was_hit;
+                int r;
+
+                assert_int_equal(record_key_load(payloads.place.key, &options.key), 0);
+                arm(n);
+                r = record_log_open(&options, &log, &error);
+                was_hit = disarm();
+                assert_true((r == 0) == (log != NULL));
+                (void) record_log_free(log);
+                if (!was_hit) {
+                        assert_int_equal(r, 0);
+                        break;
+                }
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_nothing_is_verified_for_want_of_memory, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_keys_are_loaded_whole_or_not_at_all, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_scan_is_committed_whole_or_not_at_all, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_is_opened_whole_or_not_at_all, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
