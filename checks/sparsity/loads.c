@@ -73,21 +73,17 @@ static unsigned get_tag(const uint16_t *words, unsigned row, unsigned column) {
         return words[row * TAG_WORDS + column / 4] >> 4 * (column % 4) & 15;
 }
 
-static void prepare_golden(const SparseLoad *load, const uint16_t *words, uint32_t *golden) {
-        const SparseMode *mode = load->mode;
+static void prepare_golden(const SparseMode *mode, const uint16_t *words, uint32_t *golden) {
+        for (unsigned row = 0; row < PE_ROWS; row++) {
+                unsigned group = row / mode->keep, first = place_column(mode, group, 0);
+                uint32_t weight = 1u << (place_shift(mode, group) + row % mode->keep);
 
-        for (unsigned column = 0; column < PE_COLUMNS; column++) {
-                uint32_t *sums = golden + column * mode->moving;
-
-                for (unsigned row = 0; row < PE_ROWS; row++) {
-                        unsigned group = row / mode->keep;
-
-                        sums[place_column(mode, group, get_tag(words, row, column))] +=
-                                        1u << (place_shift(mode, group) + row % mode->keep);
-                }
-                for (unsigned n = 0; n < mode->moving; n++)
-                        sums[n] = exact_round(false, sums[n], 0);
+                for (unsigned column = 0; column < PE_COLUMNS; column++)
+                        golden[column * mode->moving + first + get_tag(words, row, column)] += weight;
         }
+
+        for (unsigned i = 0; i < PE_COLUMNS * mode->moving; i++)
+                golden[i] = exact_round(false, golden[i], 0);
 }
 
 /* Slots of a group lie apart, and neighbours differ, so that a selection cannot pass for another's. STEP
@@ -97,17 +93,17 @@ static void compute_load(unsigned index) {
         const SparseMode *mode = load->mode;
 
         for (unsigned row = 0; row < PE_ROWS; row++) {
-                unsigned start = row % mode->keep * mode->group / mode->keep + row / mode->keep +
-                                 steps[index];
+                unsigned slot = row % mode->keep, group = row / mode->keep;
+                unsigned tag = (slot * mode->group / mode->keep + group + steps[index]) % mode->group;
 
                 for (unsigned column = 0; column < PE_COLUMNS; column++) {
-                        unsigned tag = (start + 3 * column) % mode->group;
-
                         set_tag(tags[index], row, column, complements[index] ? ~tag & 15 : tag);
+                        tag += 3 % mode->group;
+                        tag -= tag >= mode->group ? mode->group : 0;
                 }
         }
 
-        prepare_golden(load, tags[index], goldens[index]);
+        prepare_golden(mode, tags[index], goldens[index]);
         load->tags = tags[index];
         load->golden = goldens[index];
 }

@@ -27,8 +27,8 @@ uint32_t exact_round(bool negative, uint64_t magnitude, int exponent) {
                 unit = -149;
 
         drop = unit - exponent;
-        if (drop > 63)
-                return sign; /* less than half of the smallest: magnitude has 64 bits at the most */
+        if (drop > 63) /* nothing stays but what rounds up to one unit */
+                return sign | (drop == 64 && magnitude > UINT64_C(1) << 63);
 
         if (drop > 0) {
                 kept = magnitude >> drop;

@@ -52,11 +52,10 @@ static void prepare_one_hot(unsigned index) {
 
         for (unsigned i = 0; i < PE_ROWS * PE_COLUMNS; i++)
                 weights[index][i] = one_hot->w;
-        for (unsigned row = 0; row < PE_ROWS; row++) {
+        for (unsigned row = 0; row < PE_ROWS; row++)
                 values[index][row * PE_ROWS + row] = one_hot->x;
-                for (unsigned column = 0; column < PE_COLUMNS; column++)
-                        goldens[index][column * PE_ROWS + row] = pattern->product;
-        }
+        for (unsigned i = 0; i < PE_COLUMNS * PE_ROWS; i++)
+                goldens[index][i] = pattern->product;
 }
 
 /* Another weight in each element, seen one row at a time. */
