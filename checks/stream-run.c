@@ -38,7 +38,8 @@ static const char *firmware_of(const json_t *dut, const char *id) {
         json_t *info;
 
         json_array_foreach(json_object_get(dut, "softwareInfos"), i, info)
-                if (strcmp(stream_text(info, "computerSystem"), id) == 0 && strcmp(stream_text(info, "softwareType"), "FIRMWARE") == 0)
+                if (strcmp(stream_text(info, "computerSystem"), id) == 0 &&
+                    strcmp(stream_text(info, "softwareType"), "FIRMWARE") == 0)
                         return stream_text(info, "version");
 
         return "";
@@ -73,10 +74,13 @@ static int on_hardware(StreamReader *reader, const json_t *dut, const json_t *in
         return stream_emit(reader, NULL, &event);
 }
 
-static const char *clean_text(const json_t *parameters, const char *name) {
+/* Parameters are free-form: a plan's name is taken only where it looks like one. */
+static const char *plan_name_of(const json_t *parameters, const char *name) {
         const char *text = stream_text(parameters, name);
 
-        return strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(text) && strlen(text) < STREAM_STEP_NAME_MAX ? text : "";
+        size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+        return text[n] == '\0' && n < STREAM_STEP_NAME_MAX ? text : "";
 }
 
 static int on_run_start(StreamReader *reader, json_t *start) {
@@ -94,7 +98,7 @@ static int on_run_start(StreamReader *reader, json_t *start) {
                 return stream_refuse(reader, "more than %d parts", HARDWARE_MAX);
 
         reader->started = true;
-        event.plan = clean_text(json_object_get(start, "parameters"), "plan");
+        event.plan = plan_name_of(json_object_get(start, "parameters"), "plan");
         r = stream_emit(reader, NULL, &event);
         if (r < 0)
                 return r;
@@ -121,7 +125,8 @@ static Result read_result(const json_t *end) {
         };
 
         for (size_t i = 0; i < ELEMENTS(pairs); i++)
-                if (strcmp(stream_text(end, "status"), pairs[i].status) == 0 && strcmp(stream_text(end, "result"), pairs[i].result) == 0)
+                if (strcmp(stream_text(end, "status"), pairs[i].status) == 0 &&
+                    strcmp(stream_text(end, "result"), pairs[i].result) == 0)
                         return pairs[i].means;
 
         return _RESULT_INVALID;
