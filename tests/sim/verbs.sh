@@ -6,7 +6,7 @@
 # usage: verbs.sh ASSAY-SIM
 set -uo pipefail
 
-sim=$1
+sim=$(realpath "$1")
 folder=$(mktemp -d -t "assay sim.XXXXXX")
 trap '[ -z "${pid:-}" ] || kill "$pid" 2>/dev/null; wait 2>/dev/null; rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
