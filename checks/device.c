@@ -301,7 +301,7 @@ static int read_slots(Device *device, unsigned chip, const char *const *paths, s
                         continue;
                 if (completions[i].status != STATUS_NRT_SUCCESS) {
                         device->status = completions[i].status;
-                        return -EREMOTEIO;
+                        return completions[i].status == DEVICE_STATUS_GARBLED ? -EPROTO : -EREMOTEIO;
                 }
 
                 r = copy_text(slots + i * ATTRIBUTE_SLOT + ATTRIBUTE_PATH_MAX, completions[i].out_bytes, texts[i]);
