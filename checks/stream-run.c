@@ -8,7 +8,8 @@
 #include "checks/cleanup.h"
 #include "checks/stream-state.h"
 
-#define HARDWARE_MAX 512
+#define HARDWARE_MAX    512
+#define PCI_ADDRESS_MAX 64
 
 bool stream_is_declared(const StreamReader *reader, const char *server) {
         for (size_t i = 0; i < reader->n_servers; i++)
@@ -50,7 +51,9 @@ static const char *pci_address_of(const json_t *dut, const char *id) {
         const json_t *addresses = json_object_get(json_object_get(dut, "metadata"), "pciAddresses");
         const char *text = stream_text(addresses, id);
 
-        return strlen(text) == strspn(text, "0123456789abcdefABCDEF:.") ? text : "";
+        size_t n = strspn(text, "0123456789abcdefABCDEF:.");
+
+        return text[n] == '\0' && n < PCI_ADDRESS_MAX ? text : "";
 }
 
 static int on_hardware(StreamReader *reader, const json_t *dut, const json_t *info) {
@@ -77,7 +80,6 @@ static int on_hardware(StreamReader *reader, const json_t *dut, const json_t *in
 /* Parameters are free-form: a plan's name is taken only where it looks like one. */
 static const char *plan_name_of(const json_t *parameters, const char *name) {
         const char *text = stream_text(parameters, name);
-
         size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-");
 
         return text[n] == '\0' && n < STREAM_STEP_NAME_MAX ? text : "";
