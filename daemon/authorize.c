@@ -78,8 +78,8 @@ int authority_new(sd_bus *bus, Authority **ret) {
         /* A direct connection has no names. */
         if (sd_bus_is_bus_client(bus) > 0) {
                 r = sd_bus_match_signal_async(bus, &authority->watch, "org.freedesktop.DBus",
-                                              "/org/freedesktop/DBus", "org.freedesktop.DBus", "NameOwnerChanged",
-                                              on_name_owner_changed, NULL, authority);
+                                              "/org/freedesktop/DBus", "org.freedesktop.DBus",
+                                              "NameOwnerChanged", on_name_owner_changed, NULL, authority);
                 if (r < 0)
                         return r;
         }
@@ -142,7 +142,8 @@ static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
         question->allowed = allowed;
 
         /* The handler runs again and finds the answer; after that nobody needs it. */
-        r = sd_event_add_defer(sd_bus_get_event(question->authority->bus), &question->forget, on_forget, question);
+        r = sd_event_add_defer(sd_bus_get_event(question->authority->bus), &question->forget, on_forget,
+                               question);
         if (r >= 0)
                 r = sd_event_source_set_priority(question->forget, SD_EVENT_PRIORITY_IDLE);
         if (r >= 0)
@@ -174,7 +175,8 @@ static int ask(Question *question, const char *const *details) {
         uint32_t flags;
         int r;
 
-        flags = sd_bus_message_get_allow_interactive_authorization(question->message) > 0 ? ALLOW_INTERACTION : 0;
+        flags = sd_bus_message_get_allow_interactive_authorization(question->message) > 0 ? ALLOW_INTERACTION
+                                                                                          : 0;
         r = sd_bus_message_new_method_call(question->authority->bus, &call, POLKIT_NAME, POLKIT_PATH,
                                            POLKIT_INTERFACE, "CheckAuthorization");
         if (r >= 0)
@@ -239,8 +241,8 @@ int authorize(Authority *authority, sd_bus_message *message, const char *action,
         int r;
 
         LIST_FOREACH(question, &authority->questions, entry)
-                if (question->answered && question->message == message && strcmp(question->action, action) == 0)
-                        return question->allowed ? 1 : refuse(error, action);
+        if (question->answered && question->message == message && strcmp(question->action, action) == 0)
+                return question->allowed ? 1 : refuse(error, action);
 
         r = authorize_sender_uid(message, &uid);
         if (r < 0)
@@ -257,7 +259,8 @@ int authorize(Authority *authority, sd_bus_message *message, const char *action,
 
         r = question_new(authority, message, action, uid, details);
         if (r < 0)
-                return sd_bus_error_set_errnof(error, r, "Failed to ask polkit about %s: %s", action, strerror(-r));
+                return sd_bus_error_set_errnof(error, r, "Failed to ask polkit about %s: %s", action,
+                                               strerror(-r));
 
         return 0;
 }

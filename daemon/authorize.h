@@ -4,8 +4,9 @@
 /*
  * Authority
  *
- * Whether a caller may change something. polkit is asked without waiting for it: a method handler calls authorize()
- * after it has read and validated and before it acts, and is run a second time when the answer is there.
+ * Whether a caller may change something. polkit is asked without waiting for it: a method handler calls
+ * authorize() after it has read and validated and before it acts, and is run a second time when the answer
+ * is there.
  */
 
 #include <systemd/sd-bus.h>
@@ -22,8 +23,8 @@ Authority *authority_free(Authority *authority);
 DEFINE_CLEANUP(Authority *, authority_free);
 
 /*
- * 1: allowed. 0: polkit is being asked, the handler returns 1 and runs again. Negative: refused, ERROR is filled in.
- * DETAILS are shown to who is asked: pairs of key and value, ends with NULL.
+ * 1: allowed. 0: polkit is being asked, the handler returns 1 and runs again. Negative: refused, ERROR is
+ * filled in. DETAILS are shown to who is asked: pairs of key and value, ends with NULL.
  */
 int authorize(Authority *authority, sd_bus_message *message, const char *action, const char *const *details,
               sd_bus_error *error);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
-
-#include <systemd/sd-bus.h>
 
 #include "daemon/bus-errors.h"
 #include "daemon/names.h"
@@ -23,4 +22,11 @@ static const sd_bus_error_map errors[] = {
 
 int bus_errors_add(void) {
         return sd_bus_error_add_map(errors);
+}
+
+int bus_check_flags(uint64_t flags, uint64_t known, sd_bus_error *error) {
+        if ((flags & ~known) != 0)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Unknown flags 0x%" PRIx64,
+                                         flags & ~known);
+        return 0;
 }

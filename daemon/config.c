@@ -93,9 +93,10 @@ static int read_server(Yaml *yaml, yaml_node_t *item, size_t index, void *userda
         if (r < 0)
                 return r;
         if (!location_server_name_is_valid(name))
-                return yaml_refuse(yaml, item, 0,
-                                   "'%.64s' is no name of a server, expected lower-case letters, digits and '-'",
-                                   name);
+                return yaml_refuse(
+                                yaml, item, 0,
+                                "'%.64s' is no name of a server, expected lower-case letters, digits and '-'",
+                                name);
         for (size_t i = 0; i < config->n_servers; i++)
                 if (strcmp(config->servers[i].name, name) == 0)
                         return yaml_refuse(yaml, item, 0, "server '%s' is listed twice", name);

@@ -4,8 +4,8 @@
 /*
  * Config
  *
- * What /etc/assay/assayd.yaml says. Strict: unknown keys, wrong types and values out of range are refused with
- * file:line:column.
+ * What /etc/assay/assayd.yaml says. Strict: unknown keys, wrong types and values out of range are refused
+ * with file:line:column.
  *
  *     origin: us0.example/assayd              # of the log; stays for ever
  *     producer: https://example.com/us0       # URI of this station
@@ -64,7 +64,8 @@ typedef struct Config {
         ConfigServer *servers;
 } Config;
 
-/* Return 0, or a negative errno with *ret_error set to a malloc'd "FILE:LINE:COLUMN: …", which the caller frees. */
+/* Return 0, or a negative errno with *ret_error set to a malloc'd "FILE:LINE:COLUMN: …", which the caller
+ * frees. */
 int config_parse(const char *name, const char *text, size_t n, Config **ret, char **ret_error);
 int config_load(const char *path, Config **ret, char **ret_error);
 Config *config_free(Config *config);

@@ -56,7 +56,8 @@ static int packing_begin(EvidencePacker *packer, const char *name) {
         packer->from = openat(packer->folder_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         if (packer->from < 0)
                 return -errno;
-        packer->to = openat(packer->folder_fd, packed, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
+        packer->to = openat(packer->folder_fd, packed, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+                            0640);
         if (packer->to < 0)
                 return -errno;
 

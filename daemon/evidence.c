@@ -66,7 +66,8 @@ int evidence_create(const char *folder, const char *run, EvidenceFile **ret) {
 }
 
 /* Reads whole lines from the start, and leaves FILE just after the last. */
-static int reread(EvidenceFile *file, int (*each)(const char *bytes, size_t n, void *userdata), void *userdata) {
+static int reread(EvidenceFile *file, int (*each)(const char *bytes, size_t n, void *userdata),
+                  void *userdata) {
         _cleanup_free_ char *buffer = malloc(SLICE_BYTES);
         const char *end;
         int r = 0;
@@ -98,7 +99,8 @@ static int reread(EvidenceFile *file, int (*each)(const char *bytes, size_t n, v
 }
 
 int evidence_reopen(const char *folder, const char *run,
-                    int (*each)(const char *bytes, size_t n, void *userdata), void *userdata, EvidenceFile **ret) {
+                    int (*each)(const char *bytes, size_t n, void *userdata), void *userdata,
+                    EvidenceFile **ret) {
         _cleanup_(evidence_freep) EvidenceFile *file = NULL;
         int r;
 

@@ -4,8 +4,8 @@
 /*
  * Evidence
  *
- * What a worker said, kept byte for byte: <run>.ocp.jsonl in the evidence folder while the scan runs, packed with zstd
- * when its records are signed. The digest in the records is that of the plain bytes.
+ * What a worker said, kept byte for byte: <run>.ocp.jsonl in the evidence folder while the scan runs, packed
+ * with zstd when its records are signed. The digest in the records is that of the plain bytes.
  */
 
 #include <stddef.h>
@@ -22,10 +22,11 @@ typedef struct EvidenceFile EvidenceFile;
 
 /* Makes the file of RUN in FOLDER; it must not exist. */
 int evidence_create(const char *folder, const char *run, EvidenceFile **ret);
-/* Opens that of an earlier life for appending, and calls EACH for all it holds so far, slice by slice. What follows the
- * last newline is cut off. */
+/* Opens that of an earlier life for appending, and calls EACH for all it holds so far, slice by slice. What
+ * follows the last newline is cut off. */
 int evidence_reopen(const char *folder, const char *run,
-                    int (*each)(const char *bytes, size_t n, void *userdata), void *userdata, EvidenceFile **ret);
+                    int (*each)(const char *bytes, size_t n, void *userdata), void *userdata,
+                    EvidenceFile **ret);
 EvidenceFile *evidence_free(EvidenceFile *file); /* closes it; the file stays */
 DEFINE_CLEANUP(EvidenceFile *, evidence_free);
 

@@ -28,10 +28,10 @@ static json_t *describe(const Job *job) {
         json_t *servers = json_array();
 
         for (size_t i = 0; i < job->n_servers; i++)
-                (void) json_array_append_new(servers, json_pack("{s:s, s:s, s:I}",
-                                                                "name", job->servers[i].target->config->name,
-                                                                "run", job->servers[i].run,
-                                                                "chips", (json_int_t) job->servers[i].chips));
+                (void) json_array_append_new(servers, json_pack("{s:s, s:s, s:I}", "name",
+                                                                job->servers[i].target->config->name, "run",
+                                                                job->servers[i].run, "chips",
+                                                                (json_int_t) job->servers[i].chips));
 
         return json_pack("{s:I, s:I, s:I, s:s, s:f, s:s, s:s%, s:o}",
                          "uid", (json_int_t) scan->uid,
@@ -85,8 +85,8 @@ static int read_servers(const json_t *servers, JobFile *ret) {
                 const char *name, *run;
                 json_int_t chips;
 
-                if (json_unpack(json_array_get(servers, i), "{s:s, s:s, s:I}", "name", &name, "run", &run, "chips",
-                                &chips) < 0 ||
+                if (json_unpack(json_array_get(servers, i), "{s:s, s:s, s:I}", "name", &name, "run", &run,
+                                "chips", &chips) < 0 ||
                     !location_server_name_is_valid(name) || strlen(run) != RUN_ID_BYTES - 1 || chips <= 0 ||
                     chips > (json_int_t) TARGET_CHIPS_ALL)
                         return -EBADMSG;
@@ -108,9 +108,10 @@ static int read_content(json_t *content, JobFile *ret) {
         json_t *servers;
         int r;
 
-        if (json_unpack(content, "{s:I, s:I, s:I, s:s, s:F, s:s, s:s%, s:o}", "uid", &uid, "started_usec", &started,
-                        "seed", &seed, "challenge", &challenge, "budget_sec", &ret->options.budget_sec, "plan", &plan,
-                        "plan_text", &text, &n_text, "servers", &servers) < 0 ||
+        if (json_unpack(content, "{s:I, s:I, s:I, s:s, s:F, s:s, s:s%, s:o}", "uid", &uid, "started_usec",
+                        &started, "seed", &seed, "challenge", &challenge, "budget_sec",
+                        &ret->options.budget_sec, "plan", &plan, "plan_text", &text, &n_text, "servers",
+                        &servers) < 0 ||
             uid < 0 || uid > UINT32_MAX || started < 0 || seed < 0 || strlen(challenge) > SCAN_CHALLENGE_MAX)
                 return -EBADMSG;
 

@@ -4,8 +4,8 @@
 /*
  * JobFile
  *
- * What a job was asked for, beside its evidence: <run>.job.json, from before its run-start records until its records are
- * signed. With the evidence it is all that a daemon needs to go on where another ended.
+ * What a job was asked for, beside its evidence: <run>.job.json, from before its run-start records until its
+ * records are signed. With the evidence it is all that a daemon needs to go on where another ended.
  */
 
 #include <stddef.h>

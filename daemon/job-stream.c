@@ -3,9 +3,9 @@
 /*
  * Job: see job.h. Its worker: what it is told, what it says, and what happens when it is lost.
  *
- * Everything a worker sends is bounded: its lines by the reader, its bytes in total, its silence and its time by one
- * timer. The bytes of whole lines that were understood go into the evidence and nothing else does; the steps that a lost
- * worker had open are ended there by us, and a fresh worker goes on after them.
+ * Everything a worker sends is bounded: its lines by the reader, its bytes in total, its silence and its
+ * time by one timer. The bytes of whole lines that were understood go into the evidence and nothing else
+ * does; the steps that a lost worker had open are ended there by us, and a fresh worker goes on after them.
  */
 
 #include <inttypes.h>
@@ -106,7 +106,8 @@ static int make_header(const Job *job, char **ret, size_t *ret_n) {
 
 /* ---- what we say in its place ---- */
 
-/* Numbers LINES (freed) and puts them into the evidence. What cannot be written is missing there and nowhere else. */
+/* Numbers LINES (freed) and puts them into the evidence. What cannot be written is missing there and nowhere
+ * else. */
 static void say(Job *job, char *lines) {
         char *rest = lines, *line;
 
@@ -182,7 +183,8 @@ static void lose_steps(Job *job, Reason reason, const char *message) {
 /* Whether another worker is worth it. */
 static bool may_go_on(Job *job, Reason reason) {
         return reason != REASON_CANCELLED && reason != REASON_RESOURCE && now_usec() < job->deadline_usec &&
-               job->n_bytes < STREAM_BYTES_MAX && job->n_lost++ < job->scan->manager->config->limits.reconnects;
+               job->n_bytes < STREAM_BYTES_MAX &&
+               job->n_lost++ < job->scan->manager->config->limits.reconnects;
 }
 
 /* The worker is gone or given up. Its open steps are lost; a fresh one goes on after them, a few times. */
@@ -369,7 +371,8 @@ static void job_connect(Job *job) {
                 return;
 
         (void) snprintf(message, sizeof(message), "the worker could not be started: %s", strerror(-r));
-        log_error("Scan %" PRIu64 " on %s: %s", job->scan->id, job->servers[0].target->config->name, message);
+        log_error("Scan %" PRIu64 " on %s: %s", job->scan->id, job->servers[0].target->config->name,
+                  message);
         job->reader = stream_reader_free(job->reader);
         job_conclude(job, REASON_RESOURCE, message);
 }
@@ -381,7 +384,8 @@ static int on_old_bytes(const char *bytes, size_t n, void *userdata) {
         return stream_reader_feed(job->reader, bytes, n);
 }
 
-/* What an earlier daemon kept was understood line by line; where it is not any more, nothing is built on it. */
+/* What an earlier daemon kept was understood line by line; where it is not any more, nothing is built on it.
+ */
 static int read_evidence(Job *job) {
         int r;
 
@@ -449,8 +453,10 @@ void job_run(Job *job) {
 
         r = prepare(job);
         if (r < 0) {
-                (void) snprintf(message, sizeof(message), "the scan could not be prepared: %s", strerror(-r));
-                log_error("Scan %" PRIu64 " on %s: %s", job->scan->id, job->servers[0].target->config->name, message);
+                (void) snprintf(message, sizeof(message), "the scan could not be prepared: %s",
+                                strerror(-r));
+                log_error("Scan %" PRIu64 " on %s: %s", job->scan->id, job->servers[0].target->config->name,
+                          message);
                 job_conclude(job, REASON_RESOURCE, message);
                 return;
         }

@@ -150,7 +150,8 @@ static void settle(Job *job, JobServer *server, Result result) {
         job->state = JOB_FINISHED;
         if (!job->is_unrecorded)
                 job_file_remove(job);
-        if (job->evidence && evidence_packer_add(job->scan->manager->packer, evidence_name(job->evidence)) < 0)
+        if (job->evidence &&
+            evidence_packer_add(job->scan->manager->packer, evidence_name(job->evidence)) < 0)
                 log_debug("No memory to pack evidence %s, ignoring", evidence_name(job->evidence));
         job->evidence = evidence_free(job->evidence);
         job->tally = tally_free(job->tally);
@@ -178,7 +179,8 @@ static int sign_tally(Job *job, JobServer *server, const Tally *tally, size_t in
         return r;
 }
 
-/* What the worker said fits no record. That it said so is evidence; the record says that nothing was judged. */
+/* What the worker said fits no record. That it said so is evidence; the record says that nothing was judged.
+ */
 static int sign_nothing(Job *job, JobServer *server, const char *digest, int error) {
         const Selected selected = { server->target, server->chips };
         _cleanup_(tally_freep) Tally *tally = NULL;
@@ -189,7 +191,8 @@ static int sign_nothing(Job *job, JobServer *server, const char *digest, int err
         if (r < 0)
                 return r;
 
-        tally_close(tally, error == -E2BIG ? REASON_RESOURCE : REASON_PROTOCOL, "what was found fits no record");
+        tally_close(tally, error == -E2BIG ? REASON_RESOURCE : REASON_PROTOCOL,
+                    "what was found fits no record");
         return sign_tally(job, server, tally, 0, digest);
 }
 
@@ -220,7 +223,8 @@ void job_sign_again(Job *job) {
                 if (r == -EAGAIN)
                         return; /* when the log has room again */
                 if (r < 0) {
-                        log_error_errno(r, "Failed to record the scan of %s: %m", server->target->config->name);
+                        log_error_errno(r, "Failed to record the scan of %s: %m",
+                                        server->target->config->name);
                         scan_explain(job->scan, "%s could not be recorded: %s", server->target->config->name,
                                      strerror(-r));
                         job->is_unrecorded = true;
@@ -251,7 +255,8 @@ void job_abandon(Job *job) {
         if (job->state == JOB_FINISHED)
                 return;
 
-        tally_close(job->tally, REASON_RESOURCE, "the run-start record of another server could not be written");
+        tally_close(job->tally, REASON_RESOURCE,
+                    "the run-start record of another server could not be written");
         job_sign(job);
 }
 

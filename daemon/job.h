@@ -4,8 +4,9 @@
 /*
  * Job
  *
- * What one worker does of a scan: a server or, where the plan tests the ring of an UltraServer and all of it was asked
- * for, its servers together. It begins with a run-start record per server and ends with their records:
+ * What one worker does of a scan: a server or, where the plan tests the ring of an UltraServer and all of it
+ * was asked for, its servers together. It begins with a run-start record per server and ends with their
+ * records:
  *
  *     starting → queued → running → signing → finished
  */
@@ -77,7 +78,8 @@ DEFINE_CLEANUP(Job *, job_free);
 
 /* Queues the run-start records; the outcomes come through job_take_outcome(). */
 int job_start(Job *job);
-/* Takes what the evidence of an earlier daemon says; where that is all, the job is signed, else it stays queued. */
+/* Takes what the evidence of an earlier daemon says; where that is all, the job is signed, else it stays
+ * queued. */
 void job_resume(Job *job);
 /* What became of what was asked of the log under TICKET. False: not ours. */
 bool job_take_outcome(Job *job, const RecordOutcome *outcome);

@@ -4,8 +4,9 @@
 /*
  * Journal
  *
- * What the daemon tells its administrator: lines on stderr, with the priority prefix where that is the journal, and
- * one structured entry per record. Each error is told once, by the function that knows what was attempted.
+ * What the daemon tells its administrator: lines on stderr, with the priority prefix where that is the
+ * journal, and one structured entry per record. Each error is told once, by the function that knows what was
+ * attempted.
  */
 
 #include <stdarg.h>

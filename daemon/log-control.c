@@ -35,8 +35,8 @@ static int property_set_level(sd_bus *bus, const char *path, const char *interfa
 }
 
 /*
- * sd-bus answers for the setter of a property when that returns, so it cannot wait for polkit. This looks at each Set
- * before the setter does, and lets it through when it is allowed.
+ * sd-bus answers for the setter of a property when that returns, so it cannot wait for polkit. This looks at
+ * each Set before the setter does, and lets it through when it is allowed.
  */
 static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         Authority *authority = userdata;
@@ -70,8 +70,9 @@ static int property_get_target(sd_bus *bus, const char *path, const char *interf
         return sd_bus_message_append(reply, "s", getenv("JOURNAL_STREAM") ? "journal" : "console");
 }
 
-static int property_get_identifier(sd_bus *bus, const char *path, const char *interface, const char *property,
-                                   sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+static int property_get_identifier(sd_bus *bus, const char *path, const char *interface,
+                                   const char *property, sd_bus_message *reply, void *userdata,
+                                   sd_bus_error *error) {
         return sd_bus_message_append(reply, "s", "assayd");
 }
 
@@ -91,6 +92,6 @@ int log_control_attach(Authority *authority, sd_bus *bus) {
         if (r < 0)
                 return r;
 
-        return sd_bus_add_object_vtable(bus, NULL, LOG_CONTROL_PATH, LOG_CONTROL_INTERFACE, log_control_vtable,
-                                        authority);
+        return sd_bus_add_object_vtable(bus, NULL, LOG_CONTROL_PATH, LOG_CONTROL_INTERFACE,
+                                        log_control_vtable, authority);
 }

@@ -3,7 +3,8 @@
 /*
  * assayd
  *
- * Runs scans of servers and remembers them as signed records. It touches no hardware: workers do, as other users.
+ * Runs scans of servers and remembers them as signed records. It touches no hardware: workers do, as other
+ * users.
  */
 
 #include <fcntl.h>
@@ -57,8 +58,18 @@ static int help(void) {
 
 /* Returns 1 where there is nothing more to do. */
 static int parse_arguments(int argc, char **argv) {
-        enum { OPTION_CONFIG = 256, OPTION_BUS, OPTION_KEY, OPTION_STORE, OPTION_STATE, OPTION_RUN, OPTION_LOG_LEVEL,
-               OPTION_MAKE_KEY, OPTION_HELP, OPTION_VERSION };
+        enum {
+                OPTION_CONFIG = 256,
+                OPTION_BUS,
+                OPTION_KEY,
+                OPTION_STORE,
+                OPTION_STATE,
+                OPTION_RUN,
+                OPTION_LOG_LEVEL,
+                OPTION_MAKE_KEY,
+                OPTION_HELP,
+                OPTION_VERSION
+        };
         static const struct option options[] = {
                 { "config",    required_argument, NULL, OPTION_CONFIG    },
                 { "bus",       required_argument, NULL, OPTION_BUS       },
@@ -149,7 +160,8 @@ static int settle_path(char **path, const char *argument, const char *folder, co
 }
 
 static int settle_config(Config *config) {
-        const char *state = arg_state ? arg_state : getenv("STATE_DIRECTORY"), *credentials = getenv("CREDENTIALS_DIRECTORY");
+        const char *state = arg_state ? arg_state : getenv("STATE_DIRECTORY"),
+                   *credentials = getenv("CREDENTIALS_DIRECTORY");
         int r;
 
         /* A given state folder is where all state goes. */
@@ -170,11 +182,13 @@ static int settle_config(Config *config) {
                 return log_error_errno(r, "Failed to read the configuration: %m");
 
         if (mkdir(config->evidence, 0750) < 0 && errno != EEXIST)
-                return log_error_errno(-errno, "Failed to make the evidence folder %s: %m", config->evidence);
+                return log_error_errno(-errno, "Failed to make the evidence folder %s: %m",
+                                       config->evidence);
         return 0;
 }
 
-/* Which worker: one that was named is executed; else the socket where it is installed; else the installed program. */
+/* Which worker: one that was named is executed; else the socket where it is installed; else the installed
+ * program. */
 static void find_worker(const Config *config, WorkerPlace *ret) {
         const char *run = arg_run ? arg_run : getenv("ASSAY_RUN");
         const char *socket_path = config->run_socket ? config->run_socket : WORKER_SOCKET_PATH;
@@ -204,14 +218,16 @@ static void hash_program(const char *path, char ret[static EVIDENCE_DIGEST_HEX])
         (void) munmap(bytes, (size_t) status.st_size);
 }
 
-static int open_log(const Config *config, const WorkerPlace *worker, RecordLog **ret, char **ret_public_key) {
+static int open_log(const Config *config, const WorkerPlace *worker, RecordLog **ret,
+                    char **ret_public_key) {
         _cleanup_(record_key_freep) RecordKey *key = NULL;
         _cleanup_free_ char *public_key = NULL, *text = NULL;
         char digest[EVIDENCE_DIGEST_HEX];
         int r;
 
         if (!config->key) {
-                log_error("No key: give --key FILE, `key:` in %s, or the credential " CREDENTIAL, arg_config);
+                log_error("No key: give --key FILE, `key:` in %s, or the credential " CREDENTIAL,
+                          arg_config);
                 return -ENOKEY;
         }
         r = record_key_load(config->key, &key);
@@ -234,7 +250,8 @@ static int open_log(const Config *config, const WorkerPlace *worker, RecordLog *
         r = record_log_open(&options, ret, &text);
         key = NULL; /* the log has it, or has released it */
         if (r == -EBADMSG)
-                log_error("The log %s is not sound, nothing is signed: %s", config->store, text ? text : "damaged");
+                log_error("The log %s is not sound, nothing is signed: %s", config->store,
+                          text ? text : "damaged");
         else if (r < 0)
                 log_error("Failed to open the log %s: %s", config->store, text ? text : strerror(-r));
         if (r < 0)
@@ -350,7 +367,8 @@ static int serve(sd_event *event, Manager *manager) {
         if (r >= 0) {
                 manager_restore(manager);
                 manager_schedule(manager);
-                (void) sd_notifyf(false, "READY=1\nSTATUS=%zu servers, %llu records", manager->targets.n_items,
+                (void) sd_notifyf(false, "READY=1\nSTATUS=%zu servers, %llu records",
+                                  manager->targets.n_items,
                                   (unsigned long long) record_log_size(manager->log));
                 log_info("Ready: %zu servers, log %s", manager->targets.n_items, manager->config->origin);
                 r = sd_event_loop(event);

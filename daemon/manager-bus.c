@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Manager: see manager.h. Its face on the bus. The order in every handler is law, since authorising runs it a second
- * time: read, validate, authorise, act, reply.
+ * Manager: see manager.h. Its face on the bus. The order in every handler is law, since authorising runs it
+ * a second time: read, validate, authorise, act, reply.
  */
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,239 +13,20 @@
 #include "daemon/bus-errors.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
+#include "daemon/scan-request.h"
 #include "daemon/sealed.h"
 #include "daemon/standing.h"
 
-#define TARGETS_ASKED_MAX  4096
 #define OPEN_RECORDS_BYTES (64u << 20)
 #define OPEN_RECORDS_SLICE 64
 
-typedef struct ScanRequest {
-        char **targets;
-        const char *plan_name;
-        uint64_t flags;
-        ScanOptions options;
-        Plan *plan;
-        Selected *selected;
-        size_t n_selected;
-} ScanRequest;
-
-static void scan_request_done(ScanRequest *request) {
-        for (char **target = request->targets; target && *target; target++)
-                free(*target);
-
-        free(request->targets);
-        free(request->selected);
-        plan_free(request->plan);
-}
-
-static bool is_base64(const char *text) {
-        size_t n = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
-        size_t padding = strspn(text + n, "=");
-
-        return padding <= 2 && text[n + padding] == '\0' && (n + padding) % 4 == 0 && n > 0;
-}
-
-static int read_challenge(sd_bus_message *message, ScanOptions *options, sd_bus_error *error) {
-        const char *challenge;
-        int r;
-
-        r = sd_bus_message_read(message, "v", "s", &challenge);
-        if (r < 0)
-                return r;
-        if (strlen(challenge) > SCAN_CHALLENGE_MAX || !is_base64(challenge))
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
-                                         "%s is not 4 to %d bytes of base64", ASSAY_OPTION_CHALLENGE,
-                                         SCAN_CHALLENGE_MAX);
-
-        (void) snprintf(options->challenge, sizeof(options->challenge), "%s", challenge);
-        return 0;
-}
-
-static int read_seed(sd_bus_message *message, ScanOptions *options, sd_bus_error *error) {
-        int r;
-
-        r = sd_bus_message_read(message, "v", "t", &options->seed);
-        if (r < 0)
-                return r;
-        if (options->seed > SCAN_SEED_MAX)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "%s is larger than %" PRIu64,
-                                         ASSAY_OPTION_SEED, SCAN_SEED_MAX);
-
-        options->has_seed = true;
-        return 0;
-}
-
-static int read_budget(sd_bus_message *message, ScanOptions *options, sd_bus_error *error) {
-        int r;
-
-        r = sd_bus_message_read(message, "v", "d", &options->budget_sec);
-        if (r < 0)
-                return r;
-        if (!isfinite(options->budget_sec) || options->budget_sec <= 0)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "%s is no positive number",
-                                         ASSAY_OPTION_BUDGET);
-        return 0;
-}
-
-static const struct {
-        const char *name;
-        int (*read)(sd_bus_message *message, ScanOptions *options, sd_bus_error *error);
-} scan_options[] = {
-        { ASSAY_OPTION_SEED,      read_seed      },
-        { ASSAY_OPTION_CHALLENGE, read_challenge },
-        { ASSAY_OPTION_BUDGET,    read_budget    },
-};
-
-/* A wrong type comes as -ENXIO from the reader. */
-static int read_option(sd_bus_message *message, ScanOptions *options, unsigned *seen, sd_bus_error *error) {
-        const char *name;
-        int r;
-
-        r = sd_bus_message_read(message, "s", &name);
-        if (r < 0)
-                return r;
-
-        for (size_t i = 0; i < ELEMENTS(scan_options); i++) {
-                if (strcmp(name, scan_options[i].name) != 0)
-                        continue;
-                if (*seen & (1u << i))
-                        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Option '%s' is given twice", name);
-                *seen |= 1u << i;
-                r = scan_options[i].read(message, options, error);
-                if (r == -ENXIO && !sd_bus_error_is_set(error))
-                        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Option '%s' has another type", name);
-                return r;
-        }
-
-        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Unknown option '%.64s'", name);
-}
-
-static int read_options(sd_bus_message *message, ScanOptions *options, sd_bus_error *error) {
-        unsigned seen = 0;
-        int r;
-
-        r = sd_bus_message_enter_container(message, 'a', "{sv}");
-        if (r < 0)
-                return r;
-        while ((r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
-                r = read_option(message, options, &seen, error);
-                if (r < 0)
-                        return r;
-                r = sd_bus_message_exit_container(message);
-                if (r < 0)
-                        return r;
-        }
-
-        return r < 0 ? r : sd_bus_message_exit_container(message);
-}
-
-static int check_flags(uint64_t flags, uint64_t known, sd_bus_error *error) {
-        if ((flags & ~known) != 0)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Unknown flags 0x%" PRIx64,
-                                         flags & ~known);
-        return 0;
-}
-
-static int read_scan_request(sd_bus_message *message, ScanRequest *request, sd_bus_error *error) {
-        int r;
-
-        r = sd_bus_message_read_strv(message, &request->targets);
-        if (r >= 0)
-                r = sd_bus_message_read(message, "s", &request->plan_name);
-        if (r >= 0)
-                r = read_options(message, &request->options, error);
-        if (r >= 0)
-                r = sd_bus_message_read(message, "t", &request->flags);
-        if (r < 0)
-                return r;
-
-        return check_flags(request->flags, ASSAY_SCAN_NO_QUEUE, error);
-}
-
-static int validate_plan(Manager *manager, ScanRequest *request, sd_bus_error *error) {
-        const char *folders = manager->config->plans ? manager->config->plans : plan_folders();
-        _cleanup_free_ char *text = NULL;
-        int r;
-
-        r = plan_find(folders, request->plan_name, &request->plan, &text);
-        if (r == -ENOENT)
-                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_PLAN, "No plan '%.64s' in %s", request->plan_name,
-                                         folders);
-        if (r == -ENOMEM)
-                return r;
-        if (r < 0)
-                return sd_bus_error_set(error, ASSAY_ERROR_BAD_PLAN, text ? text : strerror(-r));
-        if (request->plan->n_steps == 0)
-                return sd_bus_error_setf(error, ASSAY_ERROR_BAD_PLAN, "Plan '%s' has no steps", request->plan_name);
-        if (request->options.budget_sec > request->plan->budget_sec)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "%s is more than the plan's %g s",
-                                         ASSAY_OPTION_BUDGET, request->plan->budget_sec);
-        return 0;
-}
-
-static int validate_targets(Manager *manager, ScanRequest *request, sd_bus_error *error) {
-        SelectError wrong;
-        size_t at, n = 0;
-        int r;
-
-        while (request->targets && request->targets[n])
-                if (++n > TARGETS_ASKED_MAX)
-                        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "More than %d targets",
-                                                 TARGETS_ASKED_MAX);
-
-        r = targets_select(&manager->targets, request->targets, &request->selected, &request->n_selected, &wrong, &at);
-        if (r < 0)
-                return r;
-        if (wrong == SELECT_NOTHING)
-                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "No targets");
-        if (wrong == SELECT_TWICE || wrong == SELECT_DEPTH)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Target '%.160s': %s", request->targets[at],
-                                         select_error_to_string(wrong));
-        if (wrong != SELECT_OK)
-                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_TARGET, "Target '%.160s': %s", request->targets[at],
-                                         select_error_to_string(wrong));
-        return 0;
-}
-
-/* What depends on the moment is checked after polkit has answered too: this runs both times. */
-static int validate_load(Manager *manager, const ScanRequest *request, uid_t uid, sd_bus_error *error) {
-        size_t n, total;
-
-        n = manager_count_scans(manager, uid, &total);
-        if (n >= manager->config->limits.scans_per_uid || total >= manager->config->limits.scans)
-                return sd_bus_error_setf(error, ASSAY_ERROR_TOO_MANY_SCANS,
-                                         "%zu scans of uid %u and %zu in all are not finished", n, (unsigned) uid, total);
-
-        for (size_t i = 0; (request->flags & ASSAY_SCAN_NO_QUEUE) && i < request->n_selected; i++) {
-                const Target *target = request->selected[i].target;
-
-                if (target->job || target->n_waiting > 0)
-                        return sd_bus_error_setf(error, ASSAY_ERROR_OCCUPIED, "%s is being scanned", target->config->name);
-        }
-
-        return 0;
-}
-
-static int validate_scan_request(Manager *manager, ScanRequest *request, uid_t uid, sd_bus_error *error) {
-        int r;
-
-        r = validate_targets(manager, request, error);
-        if (r < 0)
-                return r;
-        r = validate_plan(manager, request, error);
-        if (r < 0)
-                return r;
-
-        return validate_load(manager, request, uid, error);
-}
-
-static int start_scan(Manager *manager, ScanRequest *request, uid_t uid, sd_bus_message *message, sd_bus_error *error) {
+static int start_scan(Manager *manager, ScanRequest *request, uid_t uid, sd_bus_message *message,
+                      sd_bus_error *error) {
         Scan *scan;
         int r;
 
-        r = scan_new(manager, uid, request->plan, request->selected, request->n_selected, &request->options, message,
-                     &scan);
+        r = scan_new(manager, uid, request->plan, request->selected, request->n_selected, &request->options,
+                     message, &scan);
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r, "Failed to start the scan: %s", strerror(-r));
 
@@ -265,13 +45,13 @@ static int method_start_scan(sd_bus_message *message, void *userdata, sd_bus_err
 
         manager_evict(manager);
 
-        r = read_scan_request(message, &request, error);
+        r = scan_request_read(message, &request, error);
         if (r < 0)
                 return r;
         r = authorize_sender_uid(message, &uid);
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r, "Failed to learn who asks: %s", strerror(-r));
-        r = validate_scan_request(manager, &request, uid, error);
+        r = scan_request_validate(manager, &request, uid, error);
         if (r < 0)
                 return r;
 
@@ -298,7 +78,8 @@ static int append_target(Manager *manager, sd_bus_message *reply, Target *target
         bool is_chip = location_kind(where) == LOCATION_CHIP;
 
         return sd_bus_message_append(reply, "(ssss)", location_format(where, name),
-                                     is_chip ? TARGET_CHIP_MODEL : target->config->model, target_state(target),
+                                     is_chip ? TARGET_CHIP_MODEL : target->config->model,
+                                     target_state(target),
                                      result == _RESULT_INVALID ? "" : result_to_string(result));
 }
 
@@ -335,7 +116,7 @@ static int method_list_targets(sd_bus_message *message, void *userdata, sd_bus_e
         r = sd_bus_message_read(message, "t", &flags);
         if (r < 0)
                 return r;
-        r = check_flags(flags, ASSAY_TARGETS_CHIPS, error);
+        r = bus_check_flags(flags, ASSAY_TARGETS_CHIPS, error);
         if (r < 0)
                 return r;
 
@@ -361,7 +142,8 @@ static int append_scans(Manager *manager, sd_bus_message *reply) {
                         continue;
                 r = sd_bus_message_append(reply, "(tssso)", scan->id, scan->plan->name,
                                           scan_state_to_string(scan->state),
-                                          scan_is_finished(scan) ? result_to_string(scan->result) : "", scan->path);
+                                          scan_is_finished(scan) ? result_to_string(scan->result) : "",
+                                          scan->path);
         }
         if (r < 0)
                 return r;
@@ -378,7 +160,7 @@ static int method_list_scans(sd_bus_message *message, void *userdata, sd_bus_err
         r = sd_bus_message_read(message, "t", &flags);
         if (r < 0)
                 return r;
-        r = check_flags(flags, 0, error);
+        r = bus_check_flags(flags, 0, error);
         if (r < 0)
                 return r;
 
@@ -418,7 +200,7 @@ static int method_get_verdict(sd_bus_message *message, void *userdata, sd_bus_er
         r = sd_bus_message_read(message, "sstt", &target, &plan, &max_age_usec, &flags);
         if (r < 0)
                 return r;
-        r = check_flags(flags, 0, error);
+        r = bus_check_flags(flags, 0, error);
         if (r < 0)
                 return r;
 
@@ -427,8 +209,8 @@ static int method_get_verdict(sd_bus_message *message, void *userdata, sd_bus_er
         else
                 standing_read(manager->log, &where, plan[0] ? plan : NULL, max_age_usec, &standing);
 
-        return sd_bus_reply_method_return(message, "sstt", result_to_string(standing.result), standing.reason,
-                                          standing.index, standing.age_usec);
+        return sd_bus_reply_method_return(message, "sstt", result_to_string(standing.result),
+                                          standing.reason, standing.index, standing.age_usec);
 }
 
 /* Slices, so that what one call may take is bounded by bytes and not by what records weigh. */
@@ -460,22 +242,25 @@ static int method_open_records(sd_bus_message *message, void *userdata, sd_bus_e
         r = sd_bus_message_read(message, "ttt", &first, &count, &flags);
         if (r < 0)
                 return r;
-        r = check_flags(flags, 0, error);
+        r = bus_check_flags(flags, 0, error);
         if (r < 0)
                 return r;
         if (first >= record_log_size(manager->log))
-                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_RECORD, "No record %" PRIu64 ", the log has %" PRIu64,
-                                         first, record_log_size(manager->log));
+                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_RECORD,
+                                         "No record %" PRIu64 ", the log has %" PRIu64, first,
+                                         record_log_size(manager->log));
 
         fd = sealed_new("assay-records");
         if (fd < 0)
                 return sd_bus_error_set_errnof(error, fd, "Failed to export records: %s", strerror(-fd));
         r = export_records(manager->log, first, count > 0 ? count : UINT64_MAX, fd);
         if (r < 0)
-                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to export records: %s", strerror(-r));
+                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to export records: %s",
+                                         strerror(-r));
         sealed = sealed_open(fd);
         if (sealed < 0)
-                return sd_bus_error_set_errnof(error, sealed, "Failed to seal records: %s", strerror(-sealed));
+                return sd_bus_error_set_errnof(error, sealed, "Failed to seal records: %s",
+                                               strerror(-sealed));
 
         return sd_bus_reply_method_return(message, "h", sealed);
 }
@@ -506,8 +291,9 @@ static int property_get_key_id(sd_bus *bus, const char *path, const char *interf
         return sd_bus_message_append(reply, "s", record_log_key_id(manager->log));
 }
 
-static int property_get_public_key(sd_bus *bus, const char *path, const char *interface, const char *property,
-                                   sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+static int property_get_public_key(sd_bus *bus, const char *path, const char *interface,
+                                   const char *property, sd_bus_message *reply, void *userdata,
+                                   sd_bus_error *error) {
         const Manager *manager = userdata;
 
         return sd_bus_message_append(reply, "s", manager->public_key);
@@ -565,20 +351,22 @@ int manager_bus_attach(Manager *manager, sd_bus *bus) {
         if (r < 0)
                 return r;
 
-        return sd_bus_add_object_vtable(bus, NULL, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, manager_vtable, manager);
+        return sd_bus_add_object_vtable(bus, NULL, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE,
+                                        manager_vtable, manager);
 }
 
 /* A lost signal never fails a scan. */
 void manager_bus_scan_new(Manager *manager, const Scan *scan) {
         if (manager->bus)
-                (void) sd_bus_emit_signal(manager->bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "ScanNew", "to",
-                                          scan->id, scan->path);
+                (void) sd_bus_emit_signal(manager->bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE,
+                                          "ScanNew", "to", scan->id, scan->path);
 }
 
 void manager_bus_scan_removed(Manager *manager, const Scan *scan) {
         if (manager->bus)
-                (void) sd_bus_emit_signal(manager->bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "ScanRemoved", "tos",
-                                          scan->id, scan->path, result_to_string(scan->result));
+                (void) sd_bus_emit_signal(manager->bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE,
+                                          "ScanRemoved", "tos", scan->id, scan->path,
+                                          result_to_string(scan->result));
 }
 
 void manager_bus_record_signed(Manager *manager, const RecordEntry *entry) {
@@ -586,7 +374,8 @@ void manager_bus_record_signed(Manager *manager, const RecordEntry *entry) {
         bool is_start = strcmp(entry->type, RECORD_TYPE_RUN_START) == 0;
 
         if (manager->bus)
-                (void) sd_bus_emit_signal(manager->bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "RecordSigned", "tsss",
-                                          entry->index, entry->id, location_format(&entry->subject, subject),
+                (void) sd_bus_emit_signal(manager->bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE,
+                                          "RecordSigned", "tsss", entry->index, entry->id,
+                                          location_format(&entry->subject, subject),
                                           is_start ? "" : result_to_string(entry->result));
 }

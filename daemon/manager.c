@@ -176,7 +176,8 @@ static int manager_fill(Manager *manager) {
                 return r;
         r = evidence_packer_new(manager->event, manager->config->evidence, &manager->packer);
         if (r < 0)
-                return log_error_errno(r, "Failed to open the evidence folder %s: %m", manager->config->evidence);
+                return log_error_errno(r, "Failed to open the evidence folder %s: %m",
+                                       manager->config->evidence);
 
         return sd_event_add_io(manager->event, &manager->log_source, record_log_fd(manager->log), EPOLLIN,
                                on_outcomes, manager);

@@ -42,7 +42,8 @@ struct Manager {
         bool is_scheduling;
 };
 
-/* Takes over CONFIG, LOG and PUBLIC_KEY (PEM) on success. The log must be open: nothing is signed by one that is damaged. */
+/* Takes over CONFIG, LOG and PUBLIC_KEY (PEM) on success. The log must be open: nothing is signed by one
+ * that is damaged. */
 int manager_new(sd_event *event, Config *config, const WorkerPlace *worker, RecordLog *log, char *public_key,
                 Manager **ret);
 Manager *manager_free(Manager *manager);

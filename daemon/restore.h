@@ -4,8 +4,8 @@
 /*
  * Restore
  *
- * A daemon that comes back brings every run that was begun to an end: it goes on from what the stream of the worker
- * already says, and what it knows nothing more of it closes as INCONCLUSIVE.
+ * A daemon that comes back brings every run that was begun to an end: it goes on from what the stream of the
+ * worker already says, and what it knows nothing more of it closes as INCONCLUSIVE.
  */
 
 #include "daemon/manager.h"

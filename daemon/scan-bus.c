@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/authorize.h"
+#include "daemon/bus-errors.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
 #include "daemon/sealed.h"
@@ -43,7 +44,8 @@ static int find_scan(sd_bus *bus, const char *path, const char *interface, void 
         return 1;
 }
 
-static int enumerate_scans(sd_bus *bus, const char *prefix, void *userdata, char ***ret_nodes, sd_bus_error *error) {
+static int enumerate_scans(sd_bus *bus, const char *prefix, void *userdata, char ***ret_nodes,
+                           sd_bus_error *error) {
         Manager *manager = userdata;
         size_t n = 0, count = 0;
         char **nodes;
@@ -82,10 +84,12 @@ static int method_cancel(sd_bus_message *message, void *userdata, sd_bus_error *
         r = sd_bus_message_read(message, "t", &flags);
         if (r < 0)
                 return r;
-        if (flags != 0)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Unknown flags 0x%" PRIx64, flags);
+        r = bus_check_flags(flags, 0, error);
+        if (r < 0)
+                return r;
         if (scan->state == SCAN_SIGNING || scan_is_finished(scan))
-                return sd_bus_error_setf(error, ASSAY_ERROR_SCAN_FINISHED, "Scan %" PRIu64 " has ended", scan->id);
+                return sd_bus_error_setf(error, ASSAY_ERROR_SCAN_FINISHED, "Scan %" PRIu64 " has ended",
+                                         scan->id);
 
         r = authorize_sender_uid(message, &uid);
         if (r < 0)
@@ -126,8 +130,9 @@ static int method_open_stream(sd_bus_message *message, void *userdata, sd_bus_er
         r = sd_bus_message_read(message, "t", &flags);
         if (r < 0)
                 return r;
-        if (flags != 0)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Unknown flags 0x%" PRIx64, flags);
+        r = bus_check_flags(flags, 0, error);
+        if (r < 0)
+                return r;
 
         fd = sealed_new("assay-stream");
         if (fd < 0)
@@ -137,7 +142,8 @@ static int method_open_stream(sd_bus_message *message, void *userdata, sd_bus_er
                 return sd_bus_error_set_errnof(error, r, "Failed to copy the stream: %s", strerror(-r));
         sealed = sealed_open(fd);
         if (sealed < 0)
-                return sd_bus_error_set_errnof(error, sealed, "Failed to seal the stream: %s", strerror(-sealed));
+                return sd_bus_error_set_errnof(error, sealed, "Failed to seal the stream: %s",
+                                               strerror(-sealed));
 
         return sd_bus_reply_method_return(message, "h", sealed);
 }
@@ -191,7 +197,8 @@ static int property_get_result(sd_bus *bus, const char *path, const char *interf
                                sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const Scan *scan = userdata;
 
-        return sd_bus_message_append(reply, "s", scan_is_finished(scan) ? result_to_string(scan->result) : "");
+        return sd_bus_message_append(reply, "s",
+                                     scan_is_finished(scan) ? result_to_string(scan->result) : "");
 }
 
 static int property_get_message(sd_bus *bus, const char *path, const char *interface, const char *property,
@@ -205,7 +212,8 @@ static int property_get_records(sd_bus *bus, const char *path, const char *inter
                                 sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const Scan *scan = userdata;
 
-        return sd_bus_message_append_array(reply, 't', scan->records, scan->n_records * sizeof(*scan->records));
+        return sd_bus_message_append_array(reply, 't', scan->records,
+                                           scan->n_records * sizeof(*scan->records));
 }
 
 static const sd_bus_vtable scan_vtable[] = {
@@ -214,28 +222,30 @@ static const sd_bus_vtable scan_vtable[] = {
         SD_BUS_PROPERTY("State", "s", property_get_state, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Plan", "s", property_get_plan, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("Targets", "as", property_get_targets, 0, SD_BUS_VTABLE_PROPERTY_CONST),
-        SD_BUS_PROPERTY("Progress", "u", NULL, offsetof(Scan, progress), SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("Progress", "u", NULL, offsetof(Scan, progress),
+                        SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Result", "s", property_get_result, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Message", "s", property_get_message, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Records", "at", property_get_records, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("RequesterUID", "u", NULL, offsetof(Scan, uid), SD_BUS_VTABLE_PROPERTY_CONST),
-        SD_BUS_PROPERTY("StartedUSec", "t", NULL, offsetof(Scan, started_usec), SD_BUS_VTABLE_PROPERTY_CONST),
-        SD_BUS_PROPERTY("FinishedUSec", "t", NULL, offsetof(Scan, finished_usec), SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("StartedUSec", "t", NULL, offsetof(Scan, started_usec),
+                        SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("FinishedUSec", "t", NULL, offsetof(Scan, finished_usec),
+                        SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_METHOD_WITH_ARGS("Cancel", SD_BUS_ARGS("t", flags), SD_BUS_NO_RESULT, method_cancel,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
-        SD_BUS_METHOD_WITH_ARGS("OpenStream", SD_BUS_ARGS("t", flags), SD_BUS_RESULT("h", stream), method_open_stream,
-                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("OpenStream", SD_BUS_ARGS("t", flags), SD_BUS_RESULT("h", stream),
+                                method_open_stream, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_SIGNAL_WITH_ARGS("Finding",
-                                SD_BUS_ARGS("s", severity, "s", code, "s", location, "s", message),
-                                0),
+                                SD_BUS_ARGS("s", severity, "s", code, "s", location, "s", message), 0),
         SD_BUS_VTABLE_END
 };
 
 int scan_bus_attach(Manager *manager, sd_bus *bus) {
         int r;
 
-        r = sd_bus_add_fallback_vtable(bus, NULL, ASSAY_SCAN_PATH_PREFIX, ASSAY_SCAN_INTERFACE, scan_vtable, find_scan,
-                                       manager);
+        r = sd_bus_add_fallback_vtable(bus, NULL, ASSAY_SCAN_PATH_PREFIX, ASSAY_SCAN_INTERFACE, scan_vtable,
+                                       find_scan, manager);
         if (r < 0)
                 return r;
 
@@ -250,8 +260,8 @@ void scan_bus_finding(Scan *scan, const Finding *finding) {
         char where[LOCATION_STRING_MAX];
 
         if (is_known(scan))
-                (void) sd_bus_emit_signal(scan->manager->bus, scan->path, ASSAY_SCAN_INTERFACE, "Finding", "ssss",
-                                          severity_to_string(finding->severity), finding->code,
+                (void) sd_bus_emit_signal(scan->manager->bus, scan->path, ASSAY_SCAN_INTERFACE, "Finding",
+                                          "ssss", severity_to_string(finding->severity), finding->code,
                                           location_format(&finding->where, where),
                                           finding->message ? finding->message : "");
 }
@@ -269,7 +279,8 @@ void scan_bus_changed(Scan *scan, const char *property, ...) {
                 names[n++] = (char *) name;
         va_end(arguments);
 
-        (void) sd_bus_emit_properties_changed_strv(scan->manager->bus, scan->path, ASSAY_SCAN_INTERFACE, names);
+        (void) sd_bus_emit_properties_changed_strv(scan->manager->bus, scan->path, ASSAY_SCAN_INTERFACE,
+                                                   names);
 }
 
 /* Answers StartScan, and tells everybody. */

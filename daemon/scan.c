@@ -20,7 +20,8 @@ static const char *const state_words[_SCAN_STATE_MAX] = {
         [SCAN_FINISHED] = ASSAY_STATE_FINISHED,
 };
 
-/* Checks that drive the links between the servers of an UltraServer: for these its servers share one worker. */
+/* Checks that drive the links between the servers of an UltraServer: for these its servers share one worker.
+ */
 static const char *const ring_checks[] = { "neuronlink" };
 
 const char *scan_state_to_string(ScanState state) {
@@ -172,7 +173,8 @@ void scan_resume(Scan *scan) {
         }
 }
 
-/* All run-starts are committed: the jobs queue. Or not all: then what was begun is ended, and nothing was scanned. */
+/* All run-starts are committed: the jobs queue. Or not all: then what was begun is ended, and nothing was
+ * scanned. */
 static void scan_answer(Scan *scan) {
         scan->is_hidden = scan->start_error < 0;
         scan->state = SCAN_QUEUED;
@@ -280,7 +282,8 @@ void scan_job_changed(Scan *scan, Job *job) {
         scan->state = state;
         if (state == SCAN_FINISHED) {
                 scan_finish(scan);
-                scan_bus_changed(scan, "State", "Progress", "Result", "Message", "Records", "FinishedUSec", NULL);
+                scan_bus_changed(scan, "State", "Progress", "Result", "Message", "Records", "FinishedUSec",
+                                 NULL);
         } else
                 scan_bus_changed(scan, "State", NULL);
 }
@@ -295,7 +298,8 @@ static unsigned measure_progress(const Scan *scan) {
                 for (size_t s = 0; s < job->n_servers; s++)
                         chips += (unsigned) __builtin_popcount(job->servers[s].chips);
                 total += (uint64_t) chips * scan->plan->n_steps;
-                settled += job->tally ? tally_progress(job->tally, &n) : (uint64_t) chips * scan->plan->n_steps;
+                settled += job->tally ? tally_progress(job->tally, &n)
+                                      : (uint64_t) chips * scan->plan->n_steps;
         }
 
         return total > 0 ? (unsigned) (settled * 100 / total) : 0;
@@ -332,8 +336,8 @@ void scan_job_progressed(Scan *scan) {
         }
 
         if (!scan->progress_timer)
-                (void) sd_event_add_time(scan->manager->event, &scan->progress_timer, CLOCK_MONOTONIC, next, 0,
-                                         on_progress_timer, scan);
+                (void) sd_event_add_time(scan->manager->event, &scan->progress_timer, CLOCK_MONOTONIC, next,
+                                         0, on_progress_timer, scan);
         else if (sd_event_source_set_time(scan->progress_timer, next) >= 0)
                 (void) sd_event_source_set_enabled(scan->progress_timer, SD_EVENT_ONESHOT);
 }

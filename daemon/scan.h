@@ -4,8 +4,8 @@
 /*
  * Scan
  *
- * What somebody asked for: a plan on some servers or chips, done by one or more jobs. It is known on the bus once the
- * run-start records of all its servers are committed, and finished once their records are.
+ * What somebody asked for: a plan on some servers or chips, done by one or more jobs. It is known on the bus
+ * once the run-start records of all its servers are committed, and finished once their records are.
  */
 
 #include <stdbool.h>
@@ -82,7 +82,8 @@ struct Scan {
 
 const char *scan_state_to_string(ScanState state); /* of the bus; NULL for SCAN_STARTING */
 
-/* Takes over PLAN and SELECTED on success, and holds REQUEST (may be NULL) until the run-start records are committed. */
+/* Takes over PLAN and SELECTED on success, and holds REQUEST (may be NULL) until the run-start records are
+ * committed. */
 int scan_new(Manager *manager, uid_t uid, Plan *plan, Selected *selected, size_t n_selected,
              const ScanOptions *options, sd_bus_message *request, Scan **ret);
 Scan *scan_free(Scan *scan);

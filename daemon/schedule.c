@@ -3,9 +3,9 @@
 /*
  * Schedule
  *
- * Which job is next. Among those whose servers are free: one of the requester with the fewest workers; among equals of
- * the one who has waited longest for a turn; then the oldest. A job that waits for a server keeps younger ones off all
- * of its servers, so that an UltraServer has its turn too.
+ * Which job is next. Among those whose servers are free: one of the requester with the fewest workers; among
+ * equals of the one who has waited longest for a turn; then the oldest. A job that waits for a server keeps
+ * younger ones off all of its servers, so that an UltraServer has its turn too.
  */
 
 #include "daemon/manager.h"
@@ -83,7 +83,8 @@ static Job *choose(Manager *manager) {
                 for (size_t i = 0; i < scan->n_jobs; i++) {
                         candidate.job = scan->jobs[i];
                         if (candidate.job->state == JOB_QUEUED &&
-                            claim(candidate.job, promised, &manager->targets) && is_better(&candidate, &best))
+                            claim(candidate.job, promised, &manager->targets) &&
+                            is_better(&candidate, &best))
                                 best = candidate;
                 }
         }

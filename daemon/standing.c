@@ -56,15 +56,16 @@ static void take_verified(const RecordVerified *verified, Standing *ret) {
         (void) snprintf(ret->reason, sizeof(ret->reason), "%s", verified->reason ? verified->reason : "");
 }
 
-/* A server is no better than the newest word on each of its chips: a scan of one chip must not hide another's failure. */
+/* A server is no better than the newest word on each of its chips: a scan of one chip must not hide
+ * another's failure. */
 static void weigh_chips(RecordLog *log, const Location *server, Standing *ret) {
         for (unsigned c = 0; c < TARGET_CHIPS; c++) {
                 RecordVerified verified = {};
                 Location chip = *server;
                 RecordEntry entry;
 
-                if (location_append(&chip, LOCATION_CHIP, c) < 0 || record_log_newest(log, &chip, NULL, &entry) < 0 ||
-                    entry.result != RESULT_FAILED)
+                if (location_append(&chip, LOCATION_CHIP, c) < 0 ||
+                    record_log_newest(log, &chip, NULL, &entry) < 0 || entry.result != RESULT_FAILED)
                         continue;
 
                 if (record_log_newest_verified(log, &chip, NULL, &verified) >= 0)
@@ -76,7 +77,8 @@ static void weigh_chips(RecordLog *log, const Location *server, Standing *ret) {
         }
 }
 
-void standing_read(RecordLog *log, const Location *subject, const char *plan, uint64_t max_age_usec, Standing *ret) {
+void standing_read(RecordLog *log, const Location *subject, const char *plan, uint64_t max_age_usec,
+                   Standing *ret) {
         RecordVerified verified = {};
         RecordEntry entry;
         int r;
@@ -92,7 +94,8 @@ void standing_read(RecordLog *log, const Location *subject, const char *plan, ui
                 r = record_log_newest_verified(log, subject, entry.plan, &verified);
         if (r < 0) {
                 cannot_tell(ret, "%s: %s",
-                            r == -EBADMSG ? "the newest record does not verify" : "the log could not be read",
+                            r == -EBADMSG ? "the newest record does not verify"
+                                          : "the log could not be read",
                             verified.reason ? verified.reason : strerror(-r));
                 record_verified_done(&verified);
                 return;
@@ -105,6 +108,7 @@ void standing_read(RecordLog *log, const Location *subject, const char *plan, ui
 
         /* A failure does not age. */
         if (max_age_usec > 0 && ret->age_usec > max_age_usec && ret->result != RESULT_FAILED)
-                cannot_tell(ret, "record %" PRIu64 " is stale: %" PRIu64 " s old, at most %" PRIu64 " s wanted",
+                cannot_tell(ret,
+                            "record %" PRIu64 " is stale: %" PRIu64 " s old, at most %" PRIu64 " s wanted",
                             ret->index, ret->age_usec / 1000000, max_age_usec / 1000000);
 }

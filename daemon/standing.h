@@ -4,8 +4,8 @@
 /*
  * Standing
  *
- * How a server or chip stands: its newest record, read from the log and verified. Nothing is tested and nothing is
- * believed that does not verify.
+ * How a server or chip stands: its newest record, read from the log and verified. Nothing is tested and
+ * nothing is believed that does not verify.
  */
 
 #include <stdint.h>
@@ -24,7 +24,9 @@ typedef struct Standing {
 } Standing;
 
 /*
- * PLAN NULL: of any plan. A newer FAILED record of another plan still counts: what is known to be broken is not passed
- * by asking differently. MAX_AGE_USEC 0: any age. Whatever goes wrong is INCONCLUSIVE with a reason.
+ * PLAN NULL: of any plan. A newer FAILED record of another plan still counts: what is known to be broken is
+ * not passed by asking differently. MAX_AGE_USEC 0: any age. Whatever goes wrong is INCONCLUSIVE with a
+ * reason.
  */
-void standing_read(RecordLog *log, const Location *subject, const char *plan, uint64_t max_age_usec, Standing *ret);
+void standing_read(RecordLog *log, const Location *subject, const char *plan, uint64_t max_age_usec,
+                   Standing *ret);

@@ -13,7 +13,8 @@ typedef enum TallyState {
 
 /* A step of the plan on one chip; or on the server itself. */
 typedef struct TallyStep {
-        TallyState state; /* of a step on this very unit; a chip of a step on its server stays TALLY_UNSEEN */
+        TallyState state; /* of a step on this very unit; a chip of a step on its server stays TALLY_UNSEEN
+                           */
         Verdict verdict;
         Reason reason;
         char *message;

@@ -12,7 +12,8 @@ static void judge_missing(const Tally *tally, RecordStep *ret) {
 }
 
 /* A step on the server, as it counts for one of its chips. */
-static void judge_part(const Tally *tally, const TallyStep *on_server, const TallyStep *on_chip, RecordStep *ret) {
+static void judge_part(const Tally *tally, const TallyStep *on_server, const TallyStep *on_chip,
+                       RecordStep *ret) {
         if (on_server->state != TALLY_ENDED && !on_chip->has_part) {
                 judge_missing(tally, ret);
                 return;
@@ -46,7 +47,8 @@ static void judge_own(const TallyStep *step, RecordStep *ret) {
 
 /* Findings outweigh what the worker concluded, and a limit that does not hold is no pass. */
 static void judge_evidence(const TallyStep *step, RecordStep *ret) {
-        if (step->found == VERDICT_FAILED || (step->found == VERDICT_WARNED && ret->verdict == VERDICT_PASSED)) {
+        if (step->found == VERDICT_FAILED ||
+            (step->found == VERDICT_WARNED && ret->verdict == VERDICT_PASSED)) {
                 ret->verdict = step->found;
                 ret->reason = REASON_NONE;
         } else if (ret->verdict == VERDICT_PASSED && step->beyond) {
@@ -86,7 +88,8 @@ static bool step_ran(const RecordStep *step) {
                step->verdict == VERDICT_FAILED;
 }
 
-static Result judge_chip(const Tally *tally, const TallyUnit *chip, RecordStep *steps, RecordPromise *promises) {
+static Result judge_chip(const Tally *tally, const TallyUnit *chip, RecordStep *steps,
+                         RecordPromise *promises) {
         Fold fold = {};
 
         for (size_t i = 0; i < tally->plan->n_steps; i++)
@@ -96,7 +99,8 @@ static Result judge_chip(const Tally *tally, const TallyUnit *chip, RecordStep *
                 double reached = 0;
 
                 for (size_t i = 0; i < tally->plan->n_steps; i++)
-                        if (chip->steps[i].reached && step_ran(&steps[i]) && chip->steps[i].reached[p] > reached)
+                        if (chip->steps[i].reached && step_ran(&steps[i]) &&
+                            chip->steps[i].reached[p] > reached)
                                 reached = chip->steps[i].reached[p];
 
                 promises[p] = (RecordPromise) {
@@ -130,9 +134,10 @@ void tally_subject(const Tally *tally, size_t index, RecordSubject *ret) {
         unit_subject(&tally->servers[index].self, tally->servers[index].target->config->model, ret);
 }
 
-/* A server is as bad as its worst chip; where something failed that lies in none of them, it failed; and a scan of some
- * chips cannot clear it. */
-static Result judge_server(const Tally *tally, const TallyServer *server, const RecordHealth *chips, size_t n_chips) {
+/* A server is as bad as its worst chip; where something failed that lies in none of them, it failed; and a
+ * scan of some chips cannot clear it. */
+static Result judge_server(const Tally *tally, const TallyServer *server, const RecordHealth *chips,
+                           size_t n_chips) {
         Result result = n_chips < TARGET_CHIPS ? RESULT_INCONCLUSIVE : RESULT_PASSED;
 
         for (size_t c = 0; c < n_chips; c++)
@@ -140,7 +145,8 @@ static Result judge_server(const Tally *tally, const TallyServer *server, const 
 
         for (size_t i = 0; i < tally->plan->n_steps; i++)
                 if (server->self.steps[i].found == VERDICT_FAILED ||
-                    (server->self.steps[i].state == TALLY_ENDED && server->self.steps[i].verdict == VERDICT_FAILED))
+                    (server->self.steps[i].state == TALLY_ENDED &&
+                     server->self.steps[i].verdict == VERDICT_FAILED))
                         result = RESULT_FAILED;
 
         return result;
@@ -185,7 +191,8 @@ int tally_record(const Tally *tally, size_t index, const RecordRun *run, RecordS
         tally_subject(tally, index, &scan.server);
         for (unsigned c = 0; c < TARGET_CHIPS && r >= 0; c++)
                 if (server->chips[c].wanted)
-                        r = record_chip(tally, server, &server->chips[c], &scan.server, &chips[scan.n_chips++]);
+                        r = record_chip(tally, server, &server->chips[c], &scan.server,
+                                        &chips[scan.n_chips++]);
         if (r < 0) {
                 tally_record_done(&scan);
                 return r;

@@ -419,7 +419,8 @@ static void name_step(TallyStep *step, const PlanStep *planned, const char *id, 
         naming->each(id, naming->userdata);
 }
 
-void tally_done_steps(const Tally *tally, void (*each)(const char *step_id, void *userdata), void *userdata) {
+void tally_done_steps(const Tally *tally, void (*each)(const char *step_id, void *userdata),
+                      void *userdata) {
         Naming naming = { each, userdata };
 
         each_unit(tally, TALLY_ENDED, name_step, &naming);

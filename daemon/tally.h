@@ -4,13 +4,13 @@
 /*
  * Tally
  *
- * What the stream of one worker amounts to: for each chip that was asked for, every step of the plan with its verdict,
- * measurements and findings, and at the end the records of each server. It grows with what the plan and the limits
- * below allow, whatever the worker says.
+ * What the stream of one worker amounts to: for each chip that was asked for, every step of the plan with
+ * its verdict, measurements and findings, and at the end the records of each server. It grows with what the
+ * plan and the limits below allow, whatever the worker says.
  *
- * A step on a server counts for each of its chips: failed where a finding lies in the chip; else what the worker said
- * when it was done with that part; else how the step ended. A finding in the chip of another server of the same worker
- * counts there. Steps of the plan that never reported are errors.
+ * A step on a server counts for each of its chips: failed where a finding lies in the chip; else what the
+ * worker said when it was done with that part; else how the step ended. A finding in the chip of another
+ * server of the same worker counts there. Steps of the plan that never reported are errors.
  */
 
 #include <stdbool.h>
@@ -34,7 +34,8 @@ int tally_new(const Plan *plan, const Selected *selected, size_t n_selected, Tal
 Tally *tally_free(Tally *tally);
 DEFINE_CLEANUP(Tally *, tally_free);
 
-/* Takes one event. -EPROTO: a unit or step that nobody asked for, with *ret_wrong set to a static sentence. */
+/* Takes one event. -EPROTO: a unit or step that nobody asked for, with *ret_wrong set to a static sentence.
+ */
 int tally_event(Tally *tally, const Event *event, const char **ret_wrong);
 
 /* The worker is gone: the steps it had open end here. Calls EACH (may be NULL) with their ids before. */
@@ -51,12 +52,12 @@ bool tally_has_ended(const Tally *tally); /* the worker said so */
 unsigned tally_progress(const Tally *tally, unsigned *ret_total); /* steps of chips that are settled */
 
 /*
- * The facts of server INDEX (of SELECTED) as they stand now, with RUN. Strings and arrays are borrowed from the tally;
- * release with tally_record_done().
+ * The facts of server INDEX (of SELECTED) as they stand now, with RUN. Strings and arrays are borrowed from
+ * the tally; release with tally_record_done().
  */
 int tally_record(const Tally *tally, size_t index, const RecordRun *run, RecordScan *ret);
 void tally_record_done(RecordScan *scan);
-/* The result of what was asked for. The server's own (scan->result) is INCONCLUSIVE where only some of its chips were:
- * a scan of one chip passes when the chip does, and still does not clear the server. */
+/* The result of what was asked for. The server's own (scan->result) is INCONCLUSIVE where only some of its
+ * chips were: a scan of one chip passes when the chip does, and still does not clear the server. */
 Result tally_asked(const RecordScan *scan);
 void tally_subject(const Tally *tally, size_t index, RecordSubject *ret);

@@ -69,7 +69,8 @@ size_t targets_count_ultraserver(const Targets *targets, const Target *target) {
         size_t n = 0;
 
         for (size_t i = 0; i < targets->n_items; i++)
-                if (target->ultraserver[0] && strcmp(targets->items[i].ultraserver, target->ultraserver) == 0)
+                if (target->ultraserver[0] &&
+                    strcmp(targets->items[i].ultraserver, target->ultraserver) == 0)
                         n++;
 
         return n;
@@ -121,8 +122,8 @@ static SelectError select_one(Targets *targets, const char *name, uint32_t *mask
         return select_chips(masks, (size_t) (target - targets->items), UINT32_C(1) << chip);
 }
 
-int targets_select(Targets *targets, char *const *names, Selected **ret, size_t *ret_n, SelectError *ret_error,
-                   size_t *ret_at) {
+int targets_select(Targets *targets, char *const *names, Selected **ret, size_t *ret_n,
+                   SelectError *ret_error, size_t *ret_at) {
         _cleanup_free_ uint32_t *masks = NULL;
         _cleanup_free_ Selected *selected = NULL;
         size_t n = 0;

@@ -4,7 +4,8 @@
 /*
  * Target
  *
- * A server of the configuration: what may be asked for, what is being done with it, and how it stands in the log.
+ * A server of the configuration: what may be asked for, what is being done with it, and how it stands in the
+ * log.
  */
 
 #include <stdbool.h>
@@ -66,11 +67,12 @@ typedef enum SelectError {
 const char *select_error_to_string(SelectError error);
 
 /*
- * Resolves NAMES (servers, chips, UltraServers; ends with NULL) in the order of the configuration. Returns 0 with
- * *ret_error SELECT_OK and the malloc'd selection; or 0 with what is wrong and the index of the name; or -ENOMEM.
+ * Resolves NAMES (servers, chips, UltraServers; ends with NULL) in the order of the configuration. Returns 0
+ * with *ret_error SELECT_OK and the malloc'd selection; or 0 with what is wrong and the index of the name;
+ * or -ENOMEM.
  */
-int targets_select(Targets *targets, char *const *names, Selected **ret, size_t *ret_n, SelectError *ret_error,
-                   size_t *ret_at);
+int targets_select(Targets *targets, char *const *names, Selected **ret, size_t *ret_n,
+                   SelectError *ret_error, size_t *ret_at);
 
 /* All servers of the UltraServer of TARGET. */
 size_t targets_count_ultraserver(const Targets *targets, const Target *target);

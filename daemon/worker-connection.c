@@ -66,7 +66,8 @@ static int spawn(const char *program, int fd, pid_t *ret_pid) {
         for (size_t i = 0; i < ELEMENTS(kept); i++) {
                 const char *value = getenv(kept[i]);
 
-                if (value && (size_t) snprintf(values[n], sizeof(values[n]), "%s=%s", kept[i], value) < sizeof(values[n]))
+                if (value && (size_t) snprintf(values[n], sizeof(values[n]), "%s=%s", kept[i], value) <
+                                             sizeof(values[n]))
                         environment[n] = values[n], n++;
         }
 
@@ -139,11 +140,13 @@ static int send_header(WorkerConnection *connection) {
         return sd_event_source_set_io_events(connection->io, EPOLLIN);
 }
 
-/* Reads one slice and hands it on. Returns 1 when there was one, 0 when nothing waits, -ENODATA at the end of file. */
+/* Reads one slice and hands it on. Returns 1 when there was one, 0 when nothing waits, -ENODATA at the end
+ * of file. */
 static int receive(WorkerConnection *connection) {
         ssize_t n, used;
 
-        n = recv(connection->fd, connection->buffer + connection->n_buffer, BUFFER_BYTES - connection->n_buffer, 0);
+        n = recv(connection->fd, connection->buffer + connection->n_buffer,
+                 BUFFER_BYTES - connection->n_buffer, 0);
         if (n < 0)
                 return errno == EAGAIN || errno == EINTR ? 0 : errno == ECONNRESET ? -ENODATA : -errno;
         if (n == 0)
@@ -194,7 +197,8 @@ static int watch_exit(sd_event *event, WorkerConnection *connection) {
         if (connection->pid == 0)
                 return 0;
 
-        r = sd_event_add_child(event, &connection->exit, connection->pid, WEXITED, on_exit_of_worker, connection);
+        r = sd_event_add_child(event, &connection->exit, connection->pid, WEXITED, on_exit_of_worker,
+                               connection);
         if (r < 0)
                 return r;
 

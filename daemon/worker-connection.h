@@ -4,9 +4,9 @@
 /*
  * WorkerConnection
  *
- * A worker is its connection: plan and target go in, the stream comes out, closing ends it. Installed it is the socket
- * of assay-run.socket, behind which systemd starts a worker as another user; in a checkout a socketpair with assay-run
- * executed at its other end.
+ * A worker is its connection: plan and target go in, the stream comes out, closing ends it. Installed it is
+ * the socket of assay-run.socket, behind which systemd starts a worker as another user; in a checkout a
+ * socketpair with assay-run executed at its other end.
  */
 
 #include <stddef.h>
@@ -26,7 +26,8 @@ typedef struct WorkerPlace {
 
 typedef struct WorkerConnection WorkerConnection;
 
-/* What came: N bytes at the end; the return value says how many were used, or ends the connection when negative. */
+/* What came: N bytes at the end; the return value says how many were used, or ends the connection when
+ * negative. */
 typedef ssize_t (*WorkerBytes)(const char *bytes, size_t n, void *userdata);
 /* No more will come: 0 at its end of file, or what broke it. The handler frees the connection. */
 typedef void (*WorkerGone)(int error, void *userdata);

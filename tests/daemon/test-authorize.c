@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -39,6 +40,15 @@ static void pause_msec(long msec) {
         struct timespec time = { 0, msec * 1000000 };
 
         (void) nanosleep(&time, NULL);
+}
+
+/* What a test leaves behind when it fails ends with it. */
+static pid_t fork_child(void) {
+        pid_t pid = fork();
+
+        if (pid == 0)
+                (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+        return pid;
 }
 
 static sd_bus *connect_bus(const Fixture *fixture) {
@@ -107,7 +117,7 @@ static void serve_daemon(const Fixture *fixture) {
 static void wait_name(const Fixture *fixture, const char *name) {
         sd_bus *bus = connect_bus(fixture);
 
-        for (unsigned i = 0; i < 200; i++) {
+        for (unsigned i = 0; i < 1500; i++) {
                 if (sd_bus_get_name_creds(bus, name, 0, NULL) >= 0) {
                         sd_bus_flush_close_unref(bus);
                         return;
@@ -136,7 +146,7 @@ static void start_bus(Fixture *fixture) {
         fputs(config, file);
         fclose(file);
 
-        fixture->bus = fork();
+        fixture->bus = fork_child();
         if (fixture->bus == 0) {
                 char option[256];
 
@@ -146,7 +156,7 @@ static void start_bus(Fixture *fixture) {
         }
 
         (void) snprintf(path, sizeof(path), "%s/bus", fixture->folder);
-        for (unsigned i = 0; i < 200 && access(path, F_OK) < 0; i++)
+        for (unsigned i = 0; i < 1500 && access(path, F_OK) < 0; i++)
                 pause_msec(20);
 }
 
@@ -158,11 +168,11 @@ static int set_up(void **state) {
         (void) sigemptyset(&mask);
         (void) sigaddset(&mask, SIGTERM);
         start_bus(&fixture);
-        fixture.polkit = fork();
+        fixture.polkit = fork_child();
         if (fixture.polkit == 0)
                 serve_polkit(&fixture);
         (void) sigprocmask(SIG_BLOCK, &mask, NULL);
-        fixture.daemon = fork();
+        fixture.daemon = fork_child();
         if (fixture.daemon == 0)
                 serve_daemon(&fixture);
         (void) sigprocmask(SIG_UNBLOCK, &mask, NULL);

@@ -24,7 +24,7 @@
 #define KEEPS_FREED 0
 #endif
 
-#define LIMITS "{workers: 2, reconnects: 2, step_sec: 2, silence_sec: 0.5}"
+#define LIMITS "{workers: 2, reconnects: 2, step_sec: 3, silence_sec: 1.5}"
 
 typedef struct Case {
         const char *behaviour;
@@ -83,7 +83,7 @@ static void test_a_worker_gets_the_verdict_it_deserves(void **state) {
                 assert_int_equal(trial_new(targets, LIMITS, &trial), 0);
                 scan = trial_scan(&trial, 1000, "us0-0");
                 assert_non_null(scan);
-                if (!trial_wait(&trial, scan, 20))
+                if (!trial_wait(&trial, scan, 60))
                         fail_msg("%s does not end", cases[i].behaviour);
                 if (scan->result != cases[i].result)
                         fail_msg("%s is %s", cases[i].behaviour, result_to_string(scan->result));
@@ -106,7 +106,7 @@ static void test_a_flood_costs_neither_memory_nor_the_next_scan(void **state) {
         assert_true(trial_wait(&trial, flood, 120));
         after = trial_rss_kib();
         assert_int_equal(flood->result, RESULT_INCONCLUSIVE);
-        assert_true(trial_wait(&trial, next, 20));
+        assert_true(trial_wait(&trial, next, 60));
         assert_int_equal(next->result, RESULT_PASSED);
         if (!KEEPS_FREED && after > before + 32 * 1024)
                 fail_msg("grew from %llu KiB to %llu KiB", (unsigned long long) before, (unsigned long long) after);
@@ -121,7 +121,7 @@ static void test_a_worker_that_cannot_be_started_is_inconclusive_for_want_of_it(
         assert_int_equal(trial_new("[{device: sim:pass, servers: [us0-0]}]", LIMITS, &trial), 0);
         trial.manager->worker.run_path = "/nonexistent/assay-run";
         scan = trial_scan(&trial, 1000, "us0-0");
-        assert_true(trial_wait(&trial, scan, 10));
+        assert_true(trial_wait(&trial, scan, 60));
         assert_int_equal(scan->result, RESULT_INCONCLUSIVE);
         judge_chip(&trial, &expected);
         trial_done(&trial);
@@ -141,11 +141,11 @@ static void test_a_cancelled_scan_is_signed_with_what_was_not_tested(void **stat
         assert_int_equal(trial_new("[{device: sim:slow, servers: [us0-0, us0-1]}]", "{workers: 1}", &trial), 0);
         scan = trial_scan(&trial, 1000, "us0-0");
         waiting = trial_scan(&trial, 1000, "us0-1");
-        assert_true(trial_run(&trial, is_running, scan, 10));
+        assert_true(trial_run(&trial, is_running, scan, 60));
         scan_cancel(waiting);
         scan_cancel(scan);
-        assert_true(trial_wait(&trial, scan, 10));
-        assert_true(trial_wait(&trial, waiting, 10));
+        assert_true(trial_wait(&trial, scan, 60));
+        assert_true(trial_wait(&trial, waiting, 60));
         assert_int_equal(scan->result, RESULT_INCONCLUSIVE);
         assert_int_equal(waiting->result, RESULT_INCONCLUSIVE);
         judge_chip(&trial, &expected);
@@ -167,7 +167,7 @@ static void test_the_digest_in_the_record_is_that_of_the_evidence(void **state) 
         assert_int_equal(location_append(&where, LOCATION_CHIP, 0), 0);
         assert_int_equal(trial_new("[{device: sim:half-line, servers: [us0-0]}]", LIMITS, &trial), 0);
         scan = trial_scan(&trial, 1000, "us0-0");
-        assert_true(trial_wait(&trial, scan, 10));
+        assert_true(trial_wait(&trial, scan, 60));
         (void) snprintf(name, sizeof(name), "%s%s", scan->jobs[0]->servers[0].run, EVIDENCE_SUFFIX);
 
         copy = tmpfile();

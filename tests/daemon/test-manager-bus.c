@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -70,6 +71,7 @@ static int set_up(void **state) {
         fixture.daemon = fork();
         assert_true(fixture.daemon >= 0);
         if (fixture.daemon == 0) {
+                (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
                 close(pair[1]);
                 serve(pair[0], ready[1]);
         }
@@ -274,7 +276,7 @@ static uint64_t start_scan(Fixture *fixture, const char *target, char ret_path[s
 }
 
 static void wait_finished(Fixture *fixture, const char *path) {
-        for (unsigned i = 0; i < 400; i++) {
+        for (unsigned i = 0; i < 1200; i++) {
                 sd_bus_error error = SD_BUS_ERROR_NULL;
                 struct timespec time = { 0, 50000000 };
                 char *text = NULL;

@@ -64,7 +64,7 @@ static void test_a_scan_goes_on_after_the_step_that_was_open(void **state) {
 
         assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
         scan = trial_scan(&trial, 1000, "us0-0");
-        assert_true(trial_run(&trial, is_half_done, scan, 10));
+        assert_true(trial_run(&trial, is_half_done, scan, 60));
         assert_int_equal(count_files(&trial, JOB_FILE_SUFFIX), 1);
 
         assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
@@ -72,7 +72,7 @@ static void test_a_scan_goes_on_after_the_step_that_was_open(void **state) {
         assert_non_null(scan);
         assert_int_equal(scan->uid, 1000);
         assert_int_equal(scan->options.seed, 7);
-        assert_true(trial_wait(&trial, scan, 20));
+        assert_true(trial_wait(&trial, scan, 60));
 
         for (unsigned c = 0; c < TARGET_CHIPS; c++) {
                 Location where = { .server = "us0-0" };
@@ -106,7 +106,7 @@ static void test_a_scan_that_had_not_begun_is_scanned_as_a_whole(void **state) {
                 assert_true(sd_event_run(trial.event, UINT64_MAX) >= 0);
 
         assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 2}"), 0);
-        assert_true(trial_run(&trial, all_finished, trial.manager, 20));
+        assert_true(trial_run(&trial, all_finished, trial.manager, 60));
         assert_int_equal(record_log_newest(trial.manager->log, &where, "quick", &entry), 0);
         assert_int_equal(entry.result, RESULT_PASSED);
         assert_true(none_unfinished(trial.manager->log));
@@ -122,13 +122,13 @@ static void test_a_run_of_which_nothing_is_left_is_closed_as_inconclusive(void *
 
         assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
         scan = trial_scan(&trial, 1000, "us0-0");
-        assert_true(trial_run(&trial, is_half_done, scan, 10));
+        assert_true(trial_run(&trial, is_half_done, scan, 60));
         (void) snprintf(command, sizeof(command), "rm %s/evidence/*%s", trial.folder, JOB_FILE_SUFFIX);
         assert_int_equal(system(command), 0);
 
         assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
         assert_true(TAILQ_EMPTY(&trial.manager->scans));
-        assert_true(trial_run(&trial, none_unfinished, trial.manager->log, 10));
+        assert_true(trial_run(&trial, none_unfinished, trial.manager->log, 60));
         assert_int_equal(record_log_newest(trial.manager->log, &where, "quick", &entry), 0);
         assert_int_equal(entry.result, RESULT_INCONCLUSIVE);
         trial_done(&trial);
@@ -143,12 +143,12 @@ static void test_evidence_that_does_not_parse_is_not_built_on(void **state) {
 
         assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
         scan = trial_scan(&trial, 1000, "us0-0");
-        assert_true(trial_run(&trial, is_half_done, scan, 10));
+        assert_true(trial_run(&trial, is_half_done, scan, 60));
         (void) snprintf(command, sizeof(command), "sed -i 3s/./x/ %s/evidence/*.ocp.jsonl", trial.folder);
         assert_int_equal(system(command), 0);
 
         assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
-        assert_true(trial_run(&trial, none_unfinished, trial.manager->log, 10));
+        assert_true(trial_run(&trial, none_unfinished, trial.manager->log, 60));
         assert_int_equal(record_log_newest(trial.manager->log, &where, "quick", &entry), 0);
         assert_int_equal(entry.result, RESULT_INCONCLUSIVE);
         trial_done(&trial);
@@ -160,9 +160,9 @@ static void test_a_server_that_is_no_longer_configured_is_closed_too(void **stat
 
         assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
         scan = trial_scan(&trial, 1000, "us0-0");
-        assert_true(trial_run(&trial, is_half_done, scan, 10));
+        assert_true(trial_run(&trial, is_half_done, scan, 60));
         assert_int_equal(trial_restart(&trial, "[{device: sim:pass, servers: [trn-0]}]", "{}"), 0);
-        assert_true(trial_run(&trial, none_unfinished, trial.manager->log, 10));
+        assert_true(trial_run(&trial, none_unfinished, trial.manager->log, 60));
         trial_done(&trial);
 }
 

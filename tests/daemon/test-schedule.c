@@ -81,7 +81,7 @@ static void test_the_oldest_finished_scans_are_forgotten(void **state) {
         for (unsigned i = 0; i < ASSAY_SCANS_KEPT + 5; i++) {
                 Scan *scan = trial_scan(&trial, 1000, "us0-0/chip0");
 
-                assert_true(trial_wait(&trial, scan, 10));
+                assert_true(trial_wait(&trial, scan, 60));
         }
 
         manager_evict(trial.manager);
