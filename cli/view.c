@@ -14,6 +14,8 @@ View *view_free(View *view) {
                 return NULL;
 
         json_decref(view->statement);
+        for (size_t i = 0; i < view->n_untested; i++)
+                free(view->untested[i].owned);
         free(view->findings);
         free(view->untested);
         free(view);
@@ -87,7 +89,32 @@ static int read_untested(View *view, json_t *list, json_t *steps) {
         if (!view->untested)
                 return -ENOMEM;
         json_array_foreach(list, i, item)
-                view->untested[view->n_untested++] = (ViewUntested) { text(item, "name"), reason_of(steps, item) };
+                view->untested[view->n_untested++] = (ViewUntested) { text(item, "name"), reason_of(steps, item), NULL };
+        return 0;
+}
+
+/* A promise that was not kept is why a chip without findings did not pass. */
+static int read_shortfalls(View *view) {
+        json_t *item;
+        size_t i;
+
+        json_array_foreach(view->coverage, i, item) {
+                double reached = json_number_value(json_object_get(item, "reached"));
+                double promised = json_number_value(json_object_get(item, "promised"));
+                ViewUntested *more;
+                char *reason;
+
+                if (reached >= promised)
+                        continue;
+                more = reallocarray(view->untested, view->n_untested + 1, sizeof(*more));
+                if (!more)
+                        return -ENOMEM;
+                view->untested = more;
+                if (asprintf(&reason, "%.15g of %.15g that the plan promises", reached, promised) < 0)
+                        return -ENOMEM;
+                view->untested[view->n_untested++] = (ViewUntested) { text(item, "name"), reason, reason };
+        }
+
         return 0;
 }
 
@@ -122,6 +149,8 @@ int view_new(const char *payload, size_t n, View **ret) {
         if (r < 0)
                 return r;
         r = read_untested(view, json_object_get(predicate, "untestedTests"), json_object_get(predicate, "steps"));
+        if (r >= 0)
+                r = read_shortfalls(view);
         if (r < 0)
                 return r;
 

@@ -22,8 +22,9 @@ typedef struct ViewFinding {
 } ViewFinding;
 
 typedef struct ViewUntested {
-        const char *name;
+        const char *name; /* a step, or a measurement whose promise was not kept */
         const char *reason;
+        char *owned; /* released with the view */
 } ViewUntested;
 
 /* Strings live as long as the view. */
