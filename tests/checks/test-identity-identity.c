@@ -49,6 +49,14 @@ static void firmware_unlike_that_of_most_is_a_warning(void **state) {
         assert_int_equal(judge(text, 4, NULL, &found), VERDICT_PASSED);
 }
 
+static void which_chip_is_asked_first_does_not_make_the_rule(void **state) {
+        static const char text[] = HEAD "faults: [{at: us0-1/chip0, kind: firmware-mismatch, version: 1.17.9.0}]\n";
+        Found found;
+
+        assert_int_equal(judge(text, 0, NULL, &found), VERDICT_WARNED);
+        assert_int_equal(judge(text, 1, NULL, &found), VERDICT_PASSED);
+}
+
 static void firmware_is_what_the_plan_wants_where_it_says_so(void **state) {
         char old[] = "1.17.9.0";
         Found found;
@@ -112,6 +120,7 @@ int main(void) {
                 cmocka_unit_test(every_healthy_chip_is_who_it_should_be),
                 cmocka_unit_test(both_carriers_of_one_serial_are_found),
                 cmocka_unit_test(firmware_unlike_that_of_most_is_a_warning),
+                cmocka_unit_test(which_chip_is_asked_first_does_not_make_the_rule),
                 cmocka_unit_test(firmware_is_what_the_plan_wants_where_it_says_so),
                 cmocka_unit_test(a_chip_that_believes_to_sit_elsewhere_is_a_mismatch),
                 cmocka_unit_test(driver_and_firmware_must_tell_one_serial),
