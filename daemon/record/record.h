@@ -144,7 +144,7 @@ typedef struct RecordLogOptions {
         const char *producer; /* URI of this station */
         const char *version; /* of the scanner */
         const char *scanner_sha256; /* of its binary, hex; NULL: not known */
-        RecordKey *key;      /* the log takes it over */
+        RecordKey *key;      /* the log takes it over, also when it cannot be opened */
         size_t queue_max;    /* groups waiting (a run-start, or a server with its chips), default 256 */
         unsigned pen;        /* private enterprise number in device URNs; 0: 32473, that of documentation */
 } RecordLogOptions;
@@ -154,7 +154,7 @@ typedef struct RecordEntry {
         uint64_t index;
         char id[RECORD_ID_HEX];
         char type[64];    /* predicate type */
-        Location subject;
+        Location subject; /* all zero where a foreign record names none */
         Result result;    /* RESULT_INCONCLUSIVE for run-start */
         char plan[64];
         char run[37];
@@ -164,7 +164,7 @@ typedef struct RecordEntry {
 /*
  * Opens or makes the log and starts its writer thread. Checks it: no gap, the last envelope fits its ID, index, origin
  * and signature. -EBADMSG: it is damaged, foreign or signed with another key, and ret_error (malloc'd) says how: then
- * nothing must be signed.
+ * nothing must be signed. -EBUSY: another process writes it; -EINVAL: an origin, producer or digest no record may have.
  */
 int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret_error);
 /* Waits for what is queued, then closes. */
@@ -184,7 +184,7 @@ int record_log_fd(const RecordLog *log);
 
 typedef struct RecordOutcome {
         uint64_t ticket;
-        int error; /* 0: committed; -ENOSPC, -EIO …: not, and nothing of it was */
+        int error; /* 0: committed; -ENOSPC, -EIO …: not, and nothing of it was; the next try may work again */
         size_t n_entries;
         RecordEntry *entries; /* in index order; free with record_outcome_done() */
 } RecordOutcome;
