@@ -21,7 +21,9 @@
 #include "checks/cleanup.h"
 
 static uint64_t power_up_seed(const Hbm *hbm) {
-        return hbm_splitmix64(chip_seed(hbm->chip) ^ hbm_splitmix64(0x68626d00u + chip_index(hbm->chip) * STACKS + hbm->index));
+        uint64_t place = chip_index(hbm->chip) * STACKS + hbm->index;
+
+        return hbm_splitmix64(chip_seed(hbm->chip) ^ hbm_splitmix64(0x68626d00u + place));
 }
 
 static int hbm_init(void *state, Chip *chip, unsigned index) {
@@ -66,8 +68,10 @@ int hbm_reshape(Hbm *hbm, const char *geometry) {
 
 /* Without a kind that leaks charge a pause is time and no more. */
 static int hbm_pause(void *state, Execution *execution) {
-        execution->completion->status = STATUS_NRT_SUCCESS;
-        execution->completion->device_nsec = execution->command->pause.nsec;
+        uint64_t nsec = execution->command->pause.nsec;
+
+        execution->completion->status = nsec <= HBM_NSEC_MAX ? STATUS_NRT_SUCCESS : STATUS_NRT_INVALID;
+        execution->completion->device_nsec = nsec <= HBM_NSEC_MAX ? nsec : 0;
         return 0;
 }
 
@@ -84,7 +88,9 @@ static int hbm_hammer(void *state, Execution *execution) {
         uint64_t rows = (uint64_t) hammer->box.last[HBM_ROW] - hammer->box.first[HBM_ROW] + 1, nsec;
 
         if (!one_bank(hbm, &hammer->box) ||
-            __builtin_mul_overflow(rows * ((uint64_t) HBM_ACTIVATE_NSEC + hammer->open_nsec), hammer->activations, &nsec)) {
+            __builtin_mul_overflow(rows * ((uint64_t) HBM_ACTIVATE_NSEC + hammer->open_nsec), hammer->activations,
+                                   &nsec) ||
+            nsec > HBM_NSEC_MAX) {
                 execution->completion->status = STATUS_NRT_INVALID;
                 return 0;
         }

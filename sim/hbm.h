@@ -15,6 +15,7 @@
 
 #define HBM_BYTES_PER_NSEC  725u  /* 2.9 TB/s over four stacks */
 #define HBM_ACTIVATE_NSEC   45u   /* tRC */
+#define HBM_NSEC_MAX        (UINT64_C(86400) * 1000000000) /* of one pause or hammering */
 #define HBM_SPARES_PER_BANK 8u    /* rows that repair may use up */
 #define HBM_REPAIRS_MAX     512u  /* pending and done, of one stack */
 

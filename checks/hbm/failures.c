@@ -95,7 +95,7 @@ HbmFailure *hbm_failures_of(const HbmFailures *failures, unsigned stack, size_t 
                 ;
 
         *ret_n = end - first;
-        return failures->failures + first;
+        return failures->failures ? failures->failures + first : NULL;
 }
 
 unsigned hbm_data_count(const HbmData *bits) {

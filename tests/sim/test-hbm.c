@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/sim/lone-stack.h"
+
+#define GEOMETRY "2 2 1 2 2 16 4"
+
+static const FaultKind *kind(const char *name) {
+        for (const FaultKind *k = hbm_fault_kinds; k->name; k++)
+                if (strcmp(k->name, name) == 0)
+                        return k;
+        fail_msg("no kind is called %s", name);
+        return NULL;
+}
+
+static Fault fault_of(const char *name, const char *at, void *parameters) {
+        Fault fault = { .kind = kind(name), .persistence = PERSISTENCE_PERMANENT, .parameters = parameters };
+
+        assert_int_equal(location_parse(at, &fault.at, NULL, NULL), 0);
+        return fault;
+}
+
+/* Writes 1 everywhere and reads it back; returns how many accesses differ. */
+static uint64_t failing(LoneStack *lone) {
+        WireCommand command = { .type = COMMAND_MARCH, .march = { .box = hbm_box_whole(&lone->hbm.shape), .n_ops = 2,
+                                .ops = { MARCH_WRITE | MARCH_DATA, MARCH_DATA } } };
+        WireCompletion completion = lone_stack_run(lone, command);
+
+        assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
+        return completion.result[0];
+}
+
+static WireCommand repair_of(unsigned row) {
+        WireCommand command = { .type = COMMAND_HBM_REPAIR };
+
+        command.repair.box.first[HBM_ROW] = command.repair.box.last[HBM_ROW] = (uint16_t) row;
+        return command;
+}
+
+static void a_repair_takes_effect_at_the_reset_and_not_before(void **state) {
+        uint64_t zero[2] = {};
+        Fault row = fault_of("row-dead", "us0-0/chip0/hbm0/ch0/pc0/sid0/bg0/ba0/row3", zero);
+        Fault cell = fault_of("stuck-at", "us0-0/chip0/hbm0/ch0/pc0/sid0/bg0/ba0/row3/col1/bit9", zero);
+        Fault other = fault_of("stuck-at", "us0-0/chip0/hbm0/ch0/pc0/sid0/bg0/ba0/row4/col1/bit9", zero);
+        LoneStack lone;
+
+        lone_stack_open(&lone, GEOMETRY, 4096);
+        assert_int_equal(model_hbm.inject(&lone.hbm, &row), 0);
+        assert_int_equal(model_hbm.inject(&lone.hbm, &cell), 0);
+        assert_int_equal(model_hbm.inject(&lone.hbm, &other), 0);
+        assert_int_equal(failing(&lone), 5);
+
+        assert_int_equal(lone_stack_run(&lone, repair_of(3)).status, STATUS_NRT_SUCCESS);
+        assert_int_equal(failing(&lone), 5);
+        model_hbm.reset(&lone.hbm);
+        assert_int_equal(failing(&lone), 1);
+
+        /* What was repaired away can still be healed. */
+        model_hbm.heal(&lone.hbm, &row);
+        model_hbm.heal(&lone.hbm, &cell);
+        model_hbm.heal(&lone.hbm, &other);
+        assert_int_equal(failing(&lone), 0);
+        lone_stack_close(&lone);
+}
+
+static void a_bank_has_only_so_many_spare_rows(void **state) {
+        LoneStack lone;
+
+        lone_stack_open(&lone, GEOMETRY, 4096);
+        for (unsigned i = 0; i < HBM_SPARES_PER_BANK; i++)
+                assert_int_equal(lone_stack_run(&lone, repair_of(i)).status, STATUS_NRT_SUCCESS);
+        assert_int_equal(lone_stack_run(&lone, repair_of(9)).status, STATUS_NRT_RESOURCE);
+        lone_stack_close(&lone);
+}
+
+static void what_is_out_of_range_is_refused(void **state) {
+        static const uint16_t beyond[_HBM_AXIS_MAX] = { 2, 2, 1, 2, 2, 16, 4 };
+        WireCommand good = { .type = COMMAND_MARCH, .out_bytes = 480, .march = { .n_ops = 1, .mismatches_max = 10 } }, bad;
+        LoneStack lone;
+
+        lone_stack_open(&lone, GEOMETRY, 4096);
+        assert_int_equal(lone_stack_run(&lone, good).status, STATUS_NRT_SUCCESS);
+
+        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++) {
+                bad = good;
+                bad.march.box.last[axis] = beyond[axis];
+                assert_int_equal(lone_stack_run(&lone, bad).status, STATUS_NRT_INVALID);
+                bad.type = COMMAND_HBM_COPY_OUT;
+                assert_int_equal(lone_stack_run(&lone, bad).status, STATUS_NRT_INVALID);
+        }
+#define REFUSED(field, value)                                                                                \
+        do {                                                                                                 \
+                bad = good;                                                                                  \
+                bad.march.field = value;                                                                     \
+                assert_int_equal(lone_stack_run(&lone, bad).status, STATUS_NRT_INVALID);                     \
+        } while (0)
+        REFUSED(order, _HBM_ORDER_MAX);
+        REFUSED(descending, 2);
+        REFUSED(background, _HBM_BACKGROUND_MAX);
+        REFUSED(parameter, 8);
+        REFUSED(ecc, 2);
+        REFUSED(n_ops, 0);
+        REFUSED(n_ops, MARCH_OPS_MAX + 1);
+        REFUSED(ops[0], 0x40);
+        REFUSED(mismatches_max, 11);
+        bad = (WireCommand) { .type = COMMAND_HBM_PAUSE, .pause = { .nsec = UINT64_MAX } };
+        assert_int_equal(lone_stack_run(&lone, bad).status, STATUS_NRT_INVALID);
+        bad = (WireCommand) { .type = COMMAND_HBM_HAMMER, .hammer = { .activations = UINT64_MAX } };
+        assert_int_equal(lone_stack_run(&lone, bad).status, STATUS_NRT_INVALID);
+        lone_stack_close(&lone);
+}
+
+static void device_time_comes_from_the_bandwidth(void **state) {
+        WireCommand command = { .type = COMMAND_MARCH, .march = { .n_ops = 10 } };
+        LoneStack lone;
+
+        lone_stack_open(&lone, HBM_SHAPE_TEXT, 4096);
+        command.march.box = hbm_box_whole(&lone.hbm.shape);
+        memset(command.march.ops, MARCH_WRITE, 10);
+        /* 24 GiB ten times at 725 GB/s. */
+        assert_int_equal(lone_stack_run(&lone, command).device_nsec / 1000000, 355);
+        lone_stack_close(&lone);
+}
+
+static void a_healed_cell_holds_what_it_held_until_it_is_written(void **state) {
+        uint64_t zero[2] = {};
+        Fault cell = fault_of("stuck-at", "us0-0/chip0/hbm0/ch1/pc0/sid0/bg0/ba0/row3/col1/bit9", zero);
+        WireCommand read = { .type = COMMAND_MARCH, .march = { .n_ops = 1, .ops = { MARCH_DATA } } };
+        LoneStack lone;
+
+        lone_stack_open(&lone, GEOMETRY, 4096);
+        read.march.box = hbm_box_whole(&lone.hbm.shape);
+        assert_int_equal(model_hbm.inject(&lone.hbm, &cell), 0);
+        assert_int_equal(failing(&lone), 1);
+        model_hbm.heal(&lone.hbm, &cell);
+        assert_int_equal(lone_stack_run(&lone, read).result[0], 1);
+        assert_int_equal(failing(&lone), 0);
+        lone_stack_close(&lone);
+}
+
+/* As many layers as boxes would be slow and, in the end, refused: those side by side become one. */
+static void banks_written_one_by_one_are_one_layer(void **state) {
+        WireCommand command = { .type = COMMAND_MARCH, .march = { .n_ops = 1, .ops = { MARCH_WRITE } } };
+        LoneStack lone;
+
+        lone_stack_open(&lone, GEOMETRY, 4096);
+        for (unsigned i = 0; i < 16; i++) {
+                WireBox box = hbm_box_whole(&lone.hbm.shape);
+
+                box.first[HBM_CHANNEL] = box.last[HBM_CHANNEL] = (uint16_t) (i >> 3);
+                box.first[HBM_PSEUDO_CHANNEL] = box.last[HBM_PSEUDO_CHANNEL] = i >> 2 & 1;
+                box.first[HBM_BANK_GROUP] = box.last[HBM_BANK_GROUP] = i >> 1 & 1;
+                box.first[HBM_BANK] = box.last[HBM_BANK] = i & 1;
+                command.march.box = box;
+                assert_int_equal(lone_stack_run(&lone, command).status, STATUS_NRT_SUCCESS);
+        }
+        assert_true(lone.hbm.content.n_layers <= 2);
+        lone_stack_close(&lone);
+}
+
+static void faults_that_cannot_both_be_are_refused(void **state) {
+        uint64_t zero[2] = {};
+        Fault cell = fault_of("stuck-at", "us0-0/chip0/hbm0/ch1/pc0/sid0/bg0/ba0/row3/col1/bit9", zero);
+        Fault row = fault_of("row-dead", "us0-0/chip0/hbm0/ch1/pc0/sid0/bg0/ba0/row3", zero);
+        Fault beyond = fault_of("row-dead", "us0-0/chip0/hbm0/ch1/pc0/sid0/bg0/ba0/row16", zero);
+        LoneStack lone;
+
+        lone_stack_open(&lone, GEOMETRY, 4096);
+        assert_int_equal(model_hbm.inject(&lone.hbm, &cell), 0);
+        assert_int_equal(model_hbm.inject(&lone.hbm, &cell), -EEXIST);
+        assert_int_equal(model_hbm.inject(&lone.hbm, &row), 0);
+        assert_int_equal(model_hbm.inject(&lone.hbm, &row), -EEXIST);
+        assert_int_equal(model_hbm.inject(&lone.hbm, &beyond), -EINVAL);
+        lone_stack_close(&lone);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_repair_takes_effect_at_the_reset_and_not_before),
+                cmocka_unit_test(a_bank_has_only_so_many_spare_rows),
+                cmocka_unit_test(what_is_out_of_range_is_refused),
+                cmocka_unit_test(device_time_comes_from_the_bandwidth),
+                cmocka_unit_test(a_healed_cell_holds_what_it_held_until_it_is_written),
+                cmocka_unit_test(banks_written_one_by_one_are_one_layer),
+                cmocka_unit_test(faults_that_cannot_both_be_are_refused),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
