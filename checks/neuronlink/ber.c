@@ -57,3 +57,22 @@ int ber_allowed(double nb, double confidence) {
 
         return BER_ERRORS_MAX;
 }
+
+/* The chance of k errors and more: its terms shrink by nb / k each, so that a few beyond k are all there is. */
+static double chance_of(double nb, unsigned k) {
+        double sum = 0;
+
+        for (unsigned i = k; i < k + 200; i++)
+                sum += exp(log_term(nb, i));
+
+        return sum;
+}
+
+unsigned ber_certain(double nb, double chance) {
+        unsigned k = nb < 1 ? 1 : (unsigned) nb + 1;
+
+        while (k < BER_ERRORS_MAX && chance_of(nb, k) >= chance)
+                k++;
+
+        return k;
+}

@@ -15,3 +15,6 @@ double ber_required(double confidence, unsigned errors);
 /* The most errors that still prove it, or -1 where even none would not: too few bits. At most BER_ERRORS_MAX. */
 #define BER_ERRORS_MAX 1000000
 int ber_allowed(double nb, double confidence);
+
+/* The fewest errors that a lane of which NB are expected makes with less than this CHANCE. */
+unsigned ber_certain(double nb, double chance);

@@ -22,6 +22,8 @@
 #define RING      4u /* servers of an UltraServer */
 #define LABEL_MAX 32u
 
+#define PASSES_MAX 4u
+
 typedef struct NeuronlinkParameters {
         uint64_t bits;     /* per lane */
         double ber;        /* the bit error ratio to exclude … */
@@ -53,7 +55,7 @@ typedef struct Port {
         Heard heard;
         PortId from; /* with HEARD_PORT */
         char cable[LABEL_MAX]; /* serial number, "" for a trace of the board */
-        uint64_t bits;         /* per lane, over both passes */
+        unsigned n_passes;     /* of parameters->bits each */
         uint64_t errors[LINK_LANES_MAX];
         uint32_t dead, unlocked, crossed; /* a bit per lane */
         uint8_t source[LINK_LANES_MAX];   /* of a crossed lane: whose stream it carries, LINK_LANES_MAX for nobody's */
@@ -73,7 +75,8 @@ typedef struct Fabric {
         uint64_t seed;
         unsigned n_servers; /* RING, or 1 without a ring */
         bool silent[CHIPS]; /* of server 0 */
-        int allowed, allowed_twice; /* errors of a lane in parameters->bits, and in twice as many */
+        /* Errors of a lane after so many passes: up to `allowed` it passes, from `certain` on no good lane made them. */
+        int allowed[PASSES_MAX + 1], certain[PASSES_MAX + 1];
         FabricServer servers[RING];
 } Fabric;
 
@@ -98,7 +101,7 @@ int fabric_discover(Fabric *fabric);
 /* The ports' own view again, when all is done. */
 int fabric_read_after(Fabric *fabric);
 
-/* PRBS on every port of server 0 whose far end may be driven; a second time where the first did not decide. */
+/* PRBS on every port of server 0 whose far end may be driven; again where that did not decide. */
 int fabric_count_errors(Fabric *fabric);
 
 /* Near-end loopback of one port: 1 it hears itself on all lanes, 0 it does not, -ETIMEDOUT its chip does not answer. */

@@ -35,13 +35,19 @@ static Location lane_location(const Judged *judged, unsigned lane) {
 }
 
 static int allowed_errors(const Judged *judged) {
-        return judged->port->bits > judged->fabric->parameters->bits ? judged->fabric->allowed_twice :
-                                                                       judged->fabric->allowed;
+        const Port *port = judged->port;
+
+        /* What could not be counted once more is not proven bad. */
+        return port->undecided ? judged->fabric->certain[port->n_passes] - 1 : judged->fabric->allowed[port->n_passes];
+}
+
+static double counted_bits(const Judged *judged) {
+        return (double) judged->port->n_passes * (double) judged->fabric->parameters->bits;
 }
 
 /* How sure it is that the ratio is beyond the limit: the chance that a lane at the limit makes fewer errors. */
 static double excess_confidence(const Judged *judged, uint64_t errors) {
-        double nb = (double) judged->port->bits * judged->fabric->parameters->ber;
+        double nb = counted_bits(judged) * judged->fabric->parameters->ber;
 
         return errors > 4 * nb + 100 ? 1 : 1 - ber_confidence(nb, (unsigned) errors - 1);
 }
@@ -57,7 +63,7 @@ static int judge_errors(Judged *judged, const Location *where, const char *what,
 
         (void) snprintf(expected, sizeof(expected), "at most %d errors a lane", allowed);
         (void) snprintf(actual, sizeof(actual), "%" PRIu64 " errors in %.3g bits", errors,
-                        (double) judged->port->bits * n_lanes);
+                        counted_bits(judged) * n_lanes);
         r = step_measure(judged->fabric->step, "neuronlink_lane_errors", (double) errors / n_lanes, "{error}",
                          LIMIT_LESS_THAN_OR_EQUAL, allowed, where);
         if (r < 0)
@@ -65,7 +71,7 @@ static int judge_errors(Judged *judged, const Location *where, const char *what,
 
         return step_finding(judged->fabric->step, judged->verdict, "link-errors", where, &evidence,
                             "%s: error ratio %.2g, the limit is %g with %g %% confidence; from %s", what,
-                            (double) errors / ((double) judged->port->bits * n_lanes), judged->fabric->parameters->ber,
+                            (double) errors / (counted_bits(judged) * n_lanes), judged->fabric->parameters->ber,
                             judged->fabric->parameters->confidence * 100, judged->far_text);
 }
 
@@ -99,10 +105,6 @@ static uint32_t lanes_beyond(const Judged *judged, uint64_t *ret_errors) {
         const Port *port = judged->port;
         int allowed = allowed_errors(judged);
         uint32_t beyond = 0;
-
-        /* What the second pass could not be run for is not proven bad. */
-        if (port->undecided)
-                allowed = judged->fabric->allowed_twice;
 
         *ret_errors = 0;
         for (unsigned l = 0; l < link_port_width(judged->id.port); l++)

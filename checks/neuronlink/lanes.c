@@ -4,9 +4,9 @@
  * Counting errors lane by lane. Every receiving port has a seed of its own and lanes differ, so the state a lane shows
  * says whose stream it is; errors alone would pass a dead line, which has none.
  *
- * A sequential test: a lane passes with so few errors that the promised ratio is excluded, fails with more than twice
- * the bits could excuse, and is counted once more in between. A good lane (1e-15) makes an error in 93e9 bits once in
- * ten thousand times; that must not cost a chip, and two more in the second pass it will not make.
+ * A sequential test: a lane passes with so few errors that the promised ratio is excluded, fails with so many that no
+ * good lane made them, and is counted once more in between. A good lane (1e-15) makes an error in 93e9 bits once in ten
+ * thousand times; that must not cost a chip, and enough more to fail it will not make.
  */
 
 #include <string.h>
@@ -60,9 +60,10 @@ static void look_at_lane(Port *port, unsigned l, unsigned n_lanes, const WireLan
 }
 
 /* Between passing and failing, and not to be judged by anything else. */
-static bool is_undecided(const Fabric *fabric, const Port *port, unsigned n_lanes, int allowed) {
+static bool is_undecided(const Fabric *fabric, const Port *port, unsigned n_lanes) {
         for (unsigned l = 0; l < n_lanes; l++)
-                if (port->errors[l] > (uint64_t) allowed && port->errors[l] <= (uint64_t) fabric->allowed_twice &&
+                if (port->errors[l] > (uint64_t) fabric->allowed[port->n_passes] &&
+                    port->errors[l] < (uint64_t) fabric->certain[port->n_passes] &&
                     !((port->dead | port->unlocked | port->crossed) >> l & 1))
                         return true;
 
@@ -88,10 +89,10 @@ static int run_pass(Fabric *fabric, Pass *pass, unsigned number) {
                         continue;
                 }
                 port->prbs = true;
-                port->bits += fabric->parameters->bits;
+                port->n_passes++;
                 for (unsigned l = 0; l < pass->lanes[i].n; l++)
                         look_at_lane(port, l, pass->lanes[i].n, &pass->lanes[i].lanes[l], &pass->prbs[i]);
-                port->undecided = number == 0 && is_undecided(fabric, port, pass->lanes[i].n, fabric->allowed);
+                port->undecided = number + 1 < PASSES_MAX && is_undecided(fabric, port, pass->lanes[i].n);
         }
 
         return 0;
@@ -141,18 +142,19 @@ int fabric_count_errors(Fabric *fabric) {
 
         pass->n = choose(fabric, false, pass->ends);
         r = run_pass(fabric, pass, 0);
-        if (r < 0)
-                return r;
 
-        pass->n = choose(fabric, true, pass->ends);
-        if (pass->n == 0 || step_budget_sec(fabric->step) < sec)
-                return 0;
+        for (unsigned number = 1; number < PASSES_MAX && r >= 0; number++) {
+                pass->n = choose(fabric, true, pass->ends);
+                if (pass->n == 0 || step_budget_sec(fabric->step) < (number + 1) * sec)
+                        break;
+                r = run_pass(fabric, pass, number);
+        }
 
-        return run_pass(fabric, pass, 1);
+        return r;
 }
 
 int fabric_hears_itself(Fabric *fabric, PortId id) {
-        WireLinkPrbs prbs = prbs_for(fabric, id, 2, LOOPBACK_BITS);
+        WireLinkPrbs prbs = prbs_for(fabric, id, PASSES_MAX, LOOPBACK_BITS);
         LinkEnd end = { id.chip, id.port };
         LinkLanes lanes = {};
         int error = 0, r;

@@ -18,6 +18,8 @@
 #include "checks/neuronlink/ber.h"
 #include "checks/neuronlink/fabric.h"
 
+#define GOOD_LANE   1e-15 /* bit error ratio */
+#define FALSE_ALARM 1e-12 /* chance to fail a good lane: 64 million receivers are swept 15,000 times for one */
 #define NB_MAX 100000.0 /* bits × ratio: more proves no more and costs time */
 
 static int judge_chip(Fabric *fabric, unsigned chip, Verdict *verdict, unsigned *ret_untested) {
@@ -88,9 +90,13 @@ static int set_limits(Fabric *fabric) {
         if (nb > NB_MAX)
                 return step_error(fabric->step, -EINVAL, "%g errors are expected at the limit: fewer bits will do", nb);
 
-        fabric->allowed = ber_allowed(nb, parameters->confidence);
-        fabric->allowed_twice = ber_allowed(2 * nb, parameters->confidence);
-        if (fabric->allowed < 0)
+        for (unsigned n = 1; n <= PASSES_MAX; n++) {
+                fabric->allowed[n] = ber_allowed(n * nb, parameters->confidence);
+                fabric->certain[n] = (int) ber_certain(n * (double) parameters->bits * GOOD_LANE, FALSE_ALARM);
+                if (fabric->certain[n] <= fabric->allowed[n])
+                        fabric->certain[n] = fabric->allowed[n] + 1;
+        }
+        if (fabric->allowed[1] < 0)
                 return step_error(fabric->step, -EINVAL, "%" PRIu64 " bits cannot exclude %g with %g %% confidence, %.3g do",
                                   parameters->bits, parameters->ber, parameters->confidence * 100,
                                   ber_required(parameters->confidence, 0) / parameters->ber);

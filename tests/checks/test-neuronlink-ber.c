@@ -78,11 +78,23 @@ static void test_the_rule_for_a_fleet(void **state) {
         assert_string_equal(text, "65");
 }
 
+static void test_certain_errors_are_the_fewest_that_chance_does_not_make(void **state) {
+        for (double nb = 1e-6; nb < 500; nb *= 3.7)
+                for (double chance = 1e-3; chance > 1e-13; chance /= 31) {
+                        unsigned k = ber_certain(nb, chance);
+
+                        assert_true(tail_above(nb, k - 1) < chance);
+                        assert_true(k == 1 || tail_above(nb, k - 2) >= chance || k - 1 <= nb);
+                }
+        assert_int_equal(ber_certain(9.3e-5, 1e-12), 3); /* 9.3e-5 ^ 3 / 6 = 1.3e-13 */
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_required_bits_agree_with_the_table_to_its_last_digit),
                 cmocka_unit_test(test_confidence_is_the_chance_of_more_errors),
                 cmocka_unit_test(test_allowed_errors_are_the_most_that_still_prove),
+                cmocka_unit_test(test_certain_errors_are_the_fewest_that_chance_does_not_make),
                 cmocka_unit_test(test_the_rule_for_a_fleet),
         };
 

@@ -333,6 +333,56 @@ static void test_no_failing_batch_becomes_a_pass(void **state) {
                 }
 }
 
+/* Good lanes make errors too: with so many bits, dozens of them a server and pass. */
+static void test_long_runs_do_not_fail_good_lanes(void **state) {
+        for (unsigned seed = 0; seed < 60; seed++) {
+                char text[128];
+
+                (void) snprintf(text, sizeof(text), "scenario: test\nseed: %u\ntopology: {servers: 1}\n", seed);
+                _cleanup_rehearsal_ Step *step = rehearsal_new(text, "neuronlink", "trn-0");
+                NeuronlinkParameters *parameters = step->parameters;
+
+                parameters->bits = 20000000000000;
+                parameters->ber = 1e-12;
+                step->budget_sec = 100000;
+                expect_pass(step);
+                for (unsigned c = 0; c < CHIPS; c++)
+                        assert_true(step->lanes_tested[c] == 128);
+        }
+}
+
+static void test_a_lane_at_the_limit_is_found_as_surely_as_promised(void **state) {
+        unsigned n_found = 0;
+
+        for (unsigned seed = 0; seed < 300; seed++) {
+                Verdict verdict = _VERDICT_INVALID;
+                char text[256];
+
+                (void) snprintf(text, sizeof(text), "scenario: test\nseed: %u\ntopology: {servers: 1}\n"
+                                "faults: [{at: trn-0/chip3/link-y+/lane1, kind: bit-errors, rate: 5e-11}]\n", seed);
+                _cleanup_rehearsal_ Step *step = rehearsal_new(text, "neuronlink", "trn-0");
+
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                n_found += rehearsal_said(step, "link-errors", "trn-0/chip3/link-y+/lane1");
+        }
+
+        assert_in_range(n_found, 287, 300); /* 1 % missed at the first pass, less than that later */
+}
+
+static void test_without_budget_for_more_an_undecided_lane_is_not_tested(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE "faults: [{at: trn-0/chip3/link-y+/lane1, kind: bit-errors, "
+                                                       "rate: 1e-11}]\n", "neuronlink", "trn-0");
+        Verdict verdict = _VERDICT_INVALID;
+        unsigned n_untested = 0;
+
+        step->budget_sec = 3;
+        for (unsigned i = 0; i < 40; i++) { /* 0.93 errors a pass: none, too few, or enough */
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                n_untested += verdict == VERDICT_PASSED && step->lanes_tested[3] < 128;
+        }
+        assert_in_range(n_untested, 10, 38);
+}
+
 static void test_too_few_bits_for_the_promised_ratio_are_refused(void **state) {
         _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "neuronlink", "trn-0");
         NeuronlinkParameters *parameters = step->parameters;
@@ -368,6 +418,9 @@ int main(void) {
                 cmocka_unit_test(test_a_ring_of_three_wrong_plugs_needs_two_moves),
                 cmocka_unit_test(test_a_loopback_plug_is_called_one),
                 cmocka_unit_test(test_no_failing_batch_becomes_a_pass),
+                cmocka_unit_test(test_long_runs_do_not_fail_good_lanes),
+                cmocka_unit_test(test_a_lane_at_the_limit_is_found_as_surely_as_promised),
+                cmocka_unit_test(test_without_budget_for_more_an_undecided_lane_is_not_tested),
                 cmocka_unit_test(test_too_few_bits_for_the_promised_ratio_are_refused),
                 cmocka_unit_test(test_a_budget_too_small_for_prbs_skips),
         };
