@@ -76,11 +76,10 @@ static int child_write(void *userdata, const char *lines) {
 }
 
 static void say(Child *child, char *lines) {
-        _cleanup_free_ char *owned = lines;
-
         if (!lines)
                 _exit(EXIT_FAILURE); /* no memory: the step it had open is lost with it */
         (void) child_write(child, lines);
+        free(lines);
 }
 
 /* ---- steps ---- */

@@ -77,8 +77,6 @@ void outlet_forward(Outlet *outlet, char *line, size_t n) {
 }
 
 void outlet_write(Outlet *outlet, char *lines) {
-        _cleanup_free_ char *owned = lines;
-
         if (!lines && outlet->failure == 0)
                 outlet->failure = -ENOMEM;
 
@@ -89,4 +87,6 @@ void outlet_write(Outlet *outlet, char *lines) {
                 outlet_forward(outlet, line, (size_t) (end - line) + 1);
                 line = end + 1;
         }
+
+        free(lines);
 }

@@ -107,11 +107,11 @@ double step_budget_sec(const Step *step) {
 
 /* LINES is freed; NULL is how the stream's writers say that there was no memory. The first failure stays. */
 static int step_write(Step *step, char *lines) {
-        _cleanup_free_ char *owned = lines;
         int r = lines ? 0 : -ENOMEM;
 
         if (r >= 0 && step->settings.write)
                 r = step->settings.write(step->settings.userdata, lines);
+        free(lines);
         if (r < 0 && step->failure == 0)
                 step->failure = r;
         return r;
@@ -178,7 +178,8 @@ int step_note(Step *step, const char *name, double value, const char *unit, cons
 }
 
 /* Formats, and where the text was cut takes away the half of a character that may stand at its end. */
-static void format_message(char message[static STREAM_MESSAGE_MAX], const char *format, va_list arguments) {
+static void __attribute__((format(printf, 2, 0)))
+format_message(char message[static STREAM_MESSAGE_MAX], const char *format, va_list arguments) {
         int n = vsnprintf(message, STREAM_MESSAGE_MAX, format, arguments);
 
         if (n < STREAM_MESSAGE_MAX)
