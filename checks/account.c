@@ -48,7 +48,8 @@ Account *account_free(Account *account) {
         if (!account)
                 return NULL;
 
-        for (size_t i = 0; account->entries && i < account->target->n_servers * UNITS * account->plan->n_steps; i++)
+        for (size_t i = 0;
+             account->entries && i < account->target->n_servers * UNITS * account->plan->n_steps; i++)
                 free(account->entries[i].reached);
         free(account->entries);
         free(account);
@@ -67,13 +68,16 @@ static Entry *entry_find(const Account *account, const Location *where, size_t s
 
         for (size_t i = 0; i < account->target->n_servers; i++)
                 if (strcmp(account->target->servers[i].name, where->server) == 0)
-                        return chip >= (int) CHIPS ? NULL : entry_at(account, i, chip < 0 ? SERVER : (size_t) chip, step);
+                        return chip >= (int) CHIPS ? NULL
+                                                   : entry_at(account, i, chip < 0 ? SERVER : (size_t) chip,
+                                                              step);
 
         return NULL;
 }
 
 /* What a chip's step says of elsewhere stays with the chip. */
-static Entry *entry_holding(const Account *account, const Location *unit, const Location *where, size_t step) {
+static Entry *entry_holding(const Account *account, const Location *unit, const Location *where,
+                            size_t step) {
         Entry *entry = location_kind(unit) == LOCATION_CHIP ? NULL : entry_find(account, where, step);
 
         return entry ? entry : entry_find(account, unit, step);
@@ -87,7 +91,8 @@ void account_leave_out(Account *account, const Location *unit, size_t step) {
 }
 
 /* Promises are kept by measurements of the chip itself, not of its parts. */
-void account_measurement(Account *account, const Location *unit, size_t step, const Measurement *measurement) {
+void account_measurement(Account *account, const Location *unit, size_t step,
+                         const Measurement *measurement) {
         const Plan *plan = account->plan;
         Entry *entry = entry_holding(account, unit, &measurement->where, step);
 
@@ -163,7 +168,8 @@ static unsigned count_chips(const Account *account, size_t server, size_t step, 
         return n;
 }
 
-void account_suspects(const Account *account, void (*each)(const Suspect *suspect, void *userdata), void *userdata) {
+void account_suspects(const Account *account, void (*each)(const Suspect *suspect, void *userdata),
+                      void *userdata) {
         for (size_t server = 0; server < account->target->n_servers; server++)
                 for (size_t step = 0; step < account->plan->n_steps; step++) {
                         int first = __builtin_ffs(account->target->servers[server].chips) - 1;
@@ -236,7 +242,8 @@ static Result judge_server(const Account *account, size_t server, bool whole) {
         for (unsigned chip = 0; chip < CHIPS; chip++) {
                 Fold fold = {};
 
-                /* Where all that was to be done was done before us, what became of it is not ours to tell. */
+                /* Where all that was to be done was done before us, what became of it is not ours to tell.
+                 */
                 if ((account->target->servers[server].chips & (1u << chip)) &&
                     (fold_chip(account, server, chip, whole, &fold) > 0 || whole))
                         result = result_worst(result, fold_result(&fold));

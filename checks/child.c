@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The child of a unit: sequential code, one step after the other, on connections it inherited. It dies with the worker,
- * holds no descriptor but its own, and leaves as soon as its connection is of no more use.
+ * The child of a unit: sequential code, one step after the other, on connections it inherited. It dies with
+ * the worker, holds no descriptor but its own, and leaves as soon as its connection is of no more use.
  */
 
 #include "checks/child.h"
@@ -91,8 +91,8 @@ static uint64_t splitmix64(uint64_t x) {
         return x ^ x >> 31;
 }
 
-/* The same for every unit, so that what a check prepares for one chip serves all; below 2^53, so that every reader of
- * JSON gets it whole. */
+/* The same for every unit, so that what a check prepares for one chip serves all; below 2^53, so that every
+ * reader of JSON gets it whole. */
 static uint64_t step_seed_of(const Request *request, const char *step) {
         uint64_t seed = splitmix64(request->seed);
 
@@ -110,8 +110,8 @@ static void describe_step(Child *child, const PlanStep *planned, const Check *ch
         size_t n = unit->chip >= 0 ? 1 : unit->scan->n_servers;
 
         for (size_t i = 0; i < n; i++)
-                unit->servers[i].included =
-                                scan_included(unit->scan, (unit->server + i) % unit->scan->n_servers, check->disturbs);
+                unit->servers[i].included = scan_included(
+                                unit->scan, (unit->server + i) % unit->scan->n_servers, check->disturbs);
 
         *ret = (StepSettings) {
                 .unit = unit->where,
@@ -139,11 +139,13 @@ static void suspect_device(Step *step, const Unit *unit, int error) {
                 (void) step_finding(step, &verdict, "device-hang", NULL, NULL, "no answer in %g s",
                                     request->plan->deadline_sec * request->deadline_scale);
         if (error == -EPROTO)
-                (void) step_finding(step, &verdict, "device-garbled", NULL, NULL, "an answer that no device may give");
+                (void) step_finding(step, &verdict, "device-garbled", NULL, NULL,
+                                    "an answer that no device may give");
 }
 
 /* Returns the errno that kept the check from judging, or 0. */
-static int run_once(Child *child, const PlanStep *planned, const Check *check, const char *id, StepEnd *ret) {
+static int run_once(Child *child, const PlanStep *planned, const Check *check, const char *id,
+                    StepEnd *ret) {
         _cleanup_(step_freep) Step *step = NULL;
         StepSettings settings;
         int r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What the checks say of themselves, from their declarations and the tables of their parameters: the manual and the
- * completion of plans are made from this.
+ * What the checks say of themselves, from their declarations and the tables of their parameters: the manual
+ * and the completion of plans are made from this.
  */
 
 #include "checks/describe.h"
@@ -17,8 +17,9 @@
 
 static const char *type_word(YamlType type) {
         static const char *const words[] = {
-                [YAML_TYPE_STRING] = "text",   [YAML_TYPE_BOOLEAN] = "boolean", [YAML_TYPE_UNSIGNED] = "unsigned",
-                [YAML_TYPE_NUMBER] = "number", [YAML_TYPE_WORD] = "word",       [YAML_TYPE_STRUCT] = "mapping",
+                [YAML_TYPE_STRING] = "text",       [YAML_TYPE_BOOLEAN] = "boolean",
+                [YAML_TYPE_UNSIGNED] = "unsigned", [YAML_TYPE_NUMBER] = "number",
+                [YAML_TYPE_WORD] = "word",         [YAML_TYPE_STRUCT] = "mapping",
                 [YAML_TYPE_CUSTOM] = "custom",
         };
 
@@ -78,8 +79,8 @@ static json_t *describe_parameters(const char *name) {
         json_t *list = json_array();
 
         for (const YamlField *field = word ? word->parameters : NULL; field && field->name; field++) {
-                json_t *object = json_pack("{ss, ss, sb}", "name", field->name, "type", type_word(field->type),
-                                           "required", field->required);
+                json_t *object = json_pack("{ss, ss, sb}", "name", field->name, "type",
+                                           type_word(field->type), "required", field->required);
 
                 describe_range(field, object);
                 (void) json_object_set_new(object, "default", default_of(field, *word->parameters_defaults));
@@ -97,21 +98,22 @@ static json_t *describe_codes(const Check *check) {
         for (const char *const *code = check->codes; code && *code; code++) {
                 const CatalogueEntry *entry = catalogue_find(*code);
 
-                (void) json_array_append_new(list, json_pack("{ss, ss, ss, ss}", "code", *code, "severity",
-                                                             entry ? severity_to_string(entry->severity) : "",
-                                                             "action", entry ? action_to_string(entry->action) : "",
-                                                             "summary", entry ? entry->summary : ""));
+                (void) json_array_append_new(
+                                list, json_pack("{ss, ss, ss, ss}", "code", *code, "severity",
+                                                entry ? severity_to_string(entry->severity) : "", "action",
+                                                entry ? action_to_string(entry->action) : "", "summary",
+                                                entry ? entry->summary : ""));
         }
 
         return list;
 }
 
 static json_t *describe(const Check *check) {
-        return json_pack("{ss, ss, ss, ss, ss?, ss?, si, so, so}", "name", check->name, "summary", check->summary,
-                         "unit", check->unit == LOCATION_CHIP ? "chip" : "server", "disturbs",
-                         disturbs_to_string(check->disturbs), "reads", check->reads, "skips", check->skips,
-                         "deadline_sec", (int) check->deadline_sec, "codes", describe_codes(check), "parameters",
-                         describe_parameters(check->name));
+        return json_pack("{ss, ss, ss, ss, ss?, ss?, si, so, so}", "name", check->name, "summary",
+                         check->summary, "unit", check->unit == LOCATION_CHIP ? "chip" : "server",
+                         "disturbs", disturbs_to_string(check->disturbs), "reads", check->reads, "skips",
+                         check->skips, "deadline_sec", (int) check->deadline_sec, "codes",
+                         describe_codes(check), "parameters", describe_parameters(check->name));
 }
 
 /* ---- for people ---- */
@@ -150,7 +152,8 @@ static void print_check(FILE *file, const json_t *check) {
         size_t i;
 
         fprintf(file, "%s: %s\n", text_of(check, "name"), text_of(check, "summary"));
-        fprintf(file, "    unit %s, disturbs %s, at most %d s\n", text_of(check, "unit"), text_of(check, "disturbs"),
+        fprintf(file, "    unit %s, disturbs %s, at most %d s\n", text_of(check, "unit"),
+                text_of(check, "disturbs"),
                 (int) json_integer_value(json_object_get(check, "deadline_sec")));
         fprintf(file, "    reads %s\n", text_of(check, "reads"));
         if (text_of(check, "skips")[0])

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The device port over a socket of assay-sim: one SOCK_SEQPACKET connection and one sealed memfd. The deadline is the
- * kernel's (SO_RCVTIMEO): a round trip is two system calls. After anything but a proper answer the connection is given
- * up, because what still comes on it belongs to no question any more.
+ * The device port over a socket of assay-sim: one SOCK_SEQPACKET connection and one sealed memfd. The
+ * deadline is the kernel's (SO_RCVTIMEO): a round trip is two system calls. After anything but a proper
+ * answer the connection is given up, because what still comes on it belongs to no question any more.
  */
 
 #include <assert.h>
@@ -41,7 +41,8 @@ static Socket *socket_free(Socket *socket) {
 DEFINE_CLEANUP(Socket *, socket_free);
 
 static int set_deadline(Socket *socket, uint64_t usec) {
-        struct timeval timeout = { .tv_sec = (time_t) (usec / 1000000), .tv_usec = (suseconds_t) (usec % 1000000) };
+        struct timeval timeout = { .tv_sec = (time_t) (usec / 1000000),
+                                   .tv_usec = (suseconds_t) (usec % 1000000) };
 
         if (socket->deadline_usec == usec)
                 return 0;
@@ -94,7 +95,10 @@ static ssize_t receive_packet(Socket *socket, struct msghdr *message) {
 
 static int exchange(Socket *socket, const WireCommand *commands, size_t n, WireCompletion *completions) {
         WireBatch batch = { .magic = WIRE_MAGIC, .sequence = ++socket->sequence, .n = (uint32_t) n }, answer;
-        struct iovec question[] = { { &batch, sizeof(batch) }, { (void *) commands, n * sizeof(*commands) } };
+        struct iovec question[] = {
+                {&batch,             sizeof(batch)        },
+                { (void *) commands, n * sizeof(*commands)}
+        };
         struct iovec reply[] = { { &answer, sizeof(answer) }, { completions, n * sizeof(*completions) } };
         struct msghdr message = { .msg_iov = reply, .msg_iovlen = ELEMENTS(reply) };
         ssize_t received;
@@ -108,8 +112,9 @@ static int exchange(Socket *socket, const WireCommand *commands, size_t n, WireC
         if (received < 0)
                 return (int) received;
 
-        if ((size_t) received != sizeof(answer) + n * sizeof(*completions) || (message.msg_flags & MSG_TRUNC) ||
-            answer.magic != WIRE_MAGIC || answer.sequence != batch.sequence || answer.n != n)
+        if ((size_t) received != sizeof(answer) + n * sizeof(*completions) ||
+            (message.msg_flags & MSG_TRUNC) || answer.magic != WIRE_MAGIC ||
+            answer.sequence != batch.sequence || answer.n != n)
                 return -EPROTO;
 
         return 0;
@@ -175,7 +180,8 @@ static int receive_welcome(Socket *socket, WireWelcome *ret, int *ret_fd) {
                 return (int) n;
 
         for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
-                if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+                if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+                    c->cmsg_len == CMSG_LEN(sizeof(int)))
                         memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
 
         if (n != sizeof(*ret) || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || ret->magic != WIRE_MAGIC)
@@ -203,7 +209,8 @@ static int shake_hands(Socket *socket, const char *server, unsigned chip, size_t
                 return -ENOENT;
         if (welcome.status == ENOMEM)
                 return -ENOMEM;
-        if (welcome.status != 0 || welcome.version != WIRE_VERSION || welcome.window_bytes != window_bytes || fd < 0)
+        if (welcome.status != 0 || welcome.version != WIRE_VERSION || welcome.window_bytes != window_bytes ||
+            fd < 0)
                 return -EPROTO;
 
         return map_window(socket, fd, welcome.window_bytes);
@@ -235,7 +242,8 @@ static int connect_socket(const char *path, Socket **ret) {
         return 0;
 }
 
-int device_open_socket(const char *path, const char *server, unsigned chip, size_t window_bytes, Device **ret) {
+int device_open_socket(const char *path, const char *server, unsigned chip, size_t window_bytes,
+                       Device **ret) {
         _cleanup_(socket_freep) Socket *connection = NULL;
         int r;
 
@@ -255,7 +263,8 @@ int device_open_socket(const char *path, const char *server, unsigned chip, size
         if (r < 0)
                 return r;
 
-        r = device_new(&transport, connection, server, chip, connection->window, connection->window_bytes, ret);
+        r = device_new(&transport, connection, server, chip, connection->window, connection->window_bytes,
+                       ret);
         if (r < 0)
                 return r;
 

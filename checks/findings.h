@@ -4,8 +4,8 @@
 /*
  * Findings
  *
- * What the runs of one step found, merged: the same code at the same place is one finding that was reproduced, one that
- * only the retest saw is added. The evidence is that of the first run that saw it.
+ * What the runs of one step found, merged: the same code at the same place is one finding that was
+ * reproduced, one that only the retest saw is added. The evidence is that of the first run that saw it.
  */
 
 #include <stdbool.h>

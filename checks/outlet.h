@@ -4,8 +4,8 @@
 /*
  * Outlet
  *
- * Where a worker's stream leaves: numbers lines, collects them and writes them out. A stream with a hole would lie, so
- * after the first failure nothing more leaves and the scan is given up.
+ * Where a worker's stream leaves: numbers lines, collects them and writes them out. A stream with a hole
+ * would lie, so after the first failure nothing more leaves and the scan is given up.
  */
 
 #include <stddef.h>

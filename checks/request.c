@@ -38,7 +38,8 @@ static const Key keys[] = {
         { "plan_file",      KEY_TEXT,  offsetof(Header, plan_file),      true,  0, 0 },
         { "plan_bytes",     KEY_WHOLE, offsetof(Header, plan_bytes),     true,  1, PLAN_BYTES_MAX },
         { "seed",           KEY_WHOLE, offsetof(Header, seed),           true,  0, (double) REQUEST_SEED_MAX },
-        { "deadline_scale", KEY_REAL,  offsetof(Header, deadline_scale), false, REQUEST_SCALE_MIN, REQUEST_SCALE_MAX },
+        { "deadline_scale", KEY_REAL,  offsetof(Header, deadline_scale), false, REQUEST_SCALE_MIN,
+          REQUEST_SCALE_MAX },
         { "budget_sec",     KEY_REAL,  offsetof(Header, budget_sec),     false, 0, REQUEST_BUDGET_MAX },
         { "first_sequence", KEY_WHOLE, offsetof(Header, first_sequence), false, 0, 1e15 },
         { "done",           KEY_LIST,  offsetof(Header, done),           false, 0, REQUEST_DONE_MAX },
@@ -84,7 +85,8 @@ static int read_key(const Key *key, json_t *value, Header *header, char **ret_er
                                       key->type == KEY_WHOLE ? "whole " : "");
                 *(double *) field = json_number_value(value);
                 if (!(*(double *) field >= key->low && *(double *) field <= key->high))
-                        return refuse(ret_error, "request: %s is not within %g … %g", key->name, key->low, key->high);
+                        return refuse(ret_error, "request: %s is not within %g … %g", key->name, key->low,
+                                      key->high);
                 return 0;
         case KEY_LIST:
                 if (!list_is_valid(value, (size_t) key->high))
@@ -133,7 +135,8 @@ static int copy_done(const json_t *list, Request *request) {
                 return -ENOMEM;
 
         for (; request->n_done < n; request->n_done++) {
-                request->done[request->n_done] = strdup(json_string_value(json_array_get(list, request->n_done)));
+                request->done[request->n_done] =
+                                strdup(json_string_value(json_array_get(list, request->n_done)));
                 if (!request->done[request->n_done])
                         return -ENOMEM;
         }
@@ -159,8 +162,8 @@ static int apply(const Header *header, const char *plan, Request *request, char 
         if (header->budget_sec > 0 && header->budget_sec < request->budget_sec)
                 request->budget_sec = header->budget_sec;
         request->first_sequence = (uint64_t) header->first_sequence;
-        (void) snprintf(request->command_line, sizeof(request->command_line), "assay-run --device %.200s --plan %.200s",
-                        header->device, header->plan_file);
+        (void) snprintf(request->command_line, sizeof(request->command_line),
+                        "assay-run --device %.200s --plan %.200s", header->device, header->plan_file);
         return copy_done(header->done, request);
 }
 
@@ -205,7 +208,8 @@ int request_read(int fd, Request *ret, char **ret_error) {
 
         r = read_until(fd, text, &n_text, 0, REQUEST_HEADER_MAX);
         if (r == -EMSGSIZE)
-                return refuse(ret_error, "request: the first line is longer than %u bytes", REQUEST_HEADER_MAX);
+                return refuse(ret_error, "request: the first line is longer than %u bytes",
+                              REQUEST_HEADER_MAX);
         if (r < 0)
                 return r;
 
@@ -260,7 +264,8 @@ int request_digest(const Request *request, char ret[static 65]) {
         unsigned char digest[EVP_MAX_MD_SIZE];
         unsigned n = 0;
 
-        if (EVP_Digest(request->plan->text, request->plan->n_text, digest, &n, EVP_sha256(), NULL) != 1 || n != 32)
+        if (EVP_Digest(request->plan->text, request->plan->n_text, digest, &n, EVP_sha256(), NULL) != 1 ||
+            n != 32)
                 return -EIO;
 
         for (unsigned i = 0; i < n; i++)

@@ -37,8 +37,9 @@ typedef struct Request {
 } Request;
 
 /*
- * Reads a request from FD, all of it and nothing after it. Returns 0; -ECONNABORTED where the peer closed before it was
- * complete; -EINVAL with *ret_error, malloc'd, where it is not what worker.h describes; or the errno of reading.
+ * Reads a request from FD, all of it and nothing after it. Returns 0; -ECONNABORTED where the peer closed
+ * before it was complete; -EINVAL with *ret_error, malloc'd, where it is not what worker.h describes; or the
+ * errno of reading.
  */
 int request_read(int fd, Request *ret, char **ret_error);
 void request_done(Request *request);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* assay-run: the worker as a program. With --device it is asked by options, else over its stdin (see worker.h). */
+/* assay-run: the worker as a program. With --device it is asked by options, else over its stdin (see
+ * worker.h). */
 
 #include <getopt.h>
 #include <limits.h>
@@ -160,7 +161,8 @@ static int choose_steps(Request *request) {
                         return -ENOMEM;
                 request->only[request->n_only++] = name;
 
-                for (i = 0; i < request->plan->n_steps && strcmp(request->plan->steps[i].name, name) != 0; i++)
+                for (i = 0; i < request->plan->n_steps && strcmp(request->plan->steps[i].name, name) != 0;
+                     i++)
                         ;
                 if (i == request->plan->n_steps)
                         return complain(name, "the plan has no such step");
@@ -198,7 +200,8 @@ static int request_from_options(int argc, char **argv, Request *request) {
                 return r;
 
         request->deadline_scale = arg_scale;
-        request->budget_sec = arg_budget > 0 ? fmin(arg_budget, request->plan->budget_sec) : request->plan->budget_sec;
+        request->budget_sec = arg_budget > 0 ? fmin(arg_budget, request->plan->budget_sec)
+                                             : request->plan->budget_sec;
         for (int i = 0, n = 0; i < argc && n < REQUEST_COMMAND_MAX; i++)
                 n += snprintf(request->command_line + n, sizeof(request->command_line) - (size_t) n, "%s%s",
                               i > 0 ? " " : "", argv[i]);

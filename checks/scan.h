@@ -35,7 +35,8 @@ typedef struct Scan {
         ScanServer servers[TARGET_SERVERS_MAX];
         size_t n_units;
         Unit *units; /* chips, then servers */
-        uint64_t stalled_usec; /* wall time in which we kept children waiting, to be given back to their deadlines */
+        uint64_t stalled_usec; /* wall time in which we kept children waiting, to be given back to their
+                                  deadlines */
         Outlet outlet;
 } Scan;
 

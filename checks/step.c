@@ -3,8 +3,8 @@
 /*
  * Step
  *
- * What a check may do, and the judge's own judge: whatever a check returns, its verdict is never better than what it
- * found and measured, and never a pass when the port broke off while it ran.
+ * What a check may do, and the judge's own judge: whatever a check returns, its verdict is never better than
+ * what it found and measured, and never a pass when the port broke off while it ran.
  */
 
 #include "checks/step.h"
@@ -45,7 +45,8 @@ int step_new(const StepSettings *settings, Step **ret) {
                 return -ENOMEM;
 
         step->settings = *settings;
-        (void) snprintf(step->id, sizeof(step->id), "%s:%s", location_format(&settings->unit, unit), settings->name);
+        (void) snprintf(step->id, sizeof(step->id), "%s:%s", location_format(&settings->unit, unit),
+                        settings->name);
         *ret = step;
         return 0;
 }
@@ -222,8 +223,8 @@ static int write_finding(Step *step, Finding *finding) {
         return step_write_now(step, stream_finding(step->id, finding));
 }
 
-int step_finding(Step *step, Verdict *verdict, const char *code, const Location *where, const Evidence *evidence,
-                 const char *format, ...) {
+int step_finding(Step *step, Verdict *verdict, const char *code, const Location *where,
+                 const Evidence *evidence, const char *format, ...) {
         const CatalogueEntry *entry = catalogue_find(code);
         char message[STREAM_MESSAGE_MAX];
         Finding finding = {
@@ -387,8 +388,8 @@ int step_run(Step *step, const Check *check, StepEnd *ret) {
                 r = total_failure(step);
 
         /*
-         * A fault that was found stays found, whatever broke off afterwards. On a server that would blame the chips the
-         * step never came to; there the finding speaks for its own chip.
+         * A fault that was found stays found, whatever broke off afterwards. On a server that would blame
+         * the chips the step never came to; there the finding speaks for its own chip.
          */
         if (r < 0 && step->found == VERDICT_FAILED && location_kind(&step->settings.unit) == LOCATION_CHIP)
                 end.verdict = VERDICT_FAILED;

@@ -4,7 +4,8 @@
 /*
  * Step
  *
- * All a check may do, with the typed calls of the device headers. A check opens no file, does not fork, sleep or log.
+ * All a check may do, with the typed calls of the device headers. A check opens no file, does not fork,
+ * sleep or log.
  */
 
 #include <stdbool.h>
@@ -22,11 +23,11 @@ Device *step_device(Step *step);
 unsigned step_chip(const Step *step);
 /* The unit as a location; copy it and append parts. */
 const Location *step_unit(const Step *step);
-/* The device of another server of the same scan (the ring of an UltraServer); NULL where it is not part of it: then
- * nothing of it may be driven. */
+/* The device of another server of the same scan (the ring of an UltraServer); NULL where it is not part of
+ * it: then nothing of it may be driven. */
 Device *step_neighbour(Step *step, const char *server);
-/* In a step on a server: whether CHIP was asked for, answers and is not occupied. Links and NICs of others are not
- * driven. */
+/* In a step on a server: whether CHIP was asked for, answers and is not occupied. Links and NICs of others
+ * are not driven. */
 bool step_includes(const Step *step, const char *server, unsigned chip);
 
 /* The check's own parameters (see plan.h), with defaults filled in; NULL if it has none. */
@@ -39,8 +40,8 @@ double step_budget_sec(const Step *step);
 /* ---- what it says ---- */
 
 /*
- * Writes a measurement with its limit. WHERE NULL is the unit. Returns 1 where the value is beyond its limit (or not
- * finite), 0 within; negative when it could not be written.
+ * Writes a measurement with its limit. WHERE NULL is the unit. Returns 1 where the value is beyond its limit
+ * (or not finite), 0 within; negative when it could not be written.
  */
 int step_measure(Step *step, const char *name, double value, const char *unit, LimitType type, double limit,
                  const Location *where);
@@ -48,16 +49,18 @@ int step_measure(Step *step, const char *name, double value, const char *unit, L
 int step_note(Step *step, const char *name, double value, const char *unit, const Location *where);
 
 /*
- * Writes a finding and raises *verdict by the severity of CODE in the catalogue. WHERE NULL is the unit; EVIDENCE may be
- * NULL. More than STREAM_FINDINGS_MAX are counted, not written.
+ * Writes a finding and raises *verdict by the severity of CODE in the catalogue. WHERE NULL is the unit;
+ * EVIDENCE may be NULL. More than STREAM_FINDINGS_MAX are counted, not written.
  */
-int step_finding(Step *step, Verdict *verdict, const char *code, const Location *where, const Evidence *evidence,
-                 const char *format, ...) __attribute__((format(printf, 6, 7)));
+int step_finding(Step *step, Verdict *verdict, const char *code, const Location *where,
+                 const Evidence *evidence, const char *format, ...) __attribute__((format(printf, 6, 7)));
 
 /* Sets *ret to skipped, with the reason; returns 0. */
-int step_skip(Step *step, Verdict *ret, Reason reason, const char *format, ...) __attribute__((format(printf, 4, 5)));
+int step_skip(Step *step, Verdict *ret, Reason reason, const char *format, ...)
+                __attribute__((format(printf, 4, 5)));
 
-/* Names what kept the check from judging, for the `error` artifact; returns ERROR (a negative errno) as it is. */
+/* Names what kept the check from judging, for the `error` artifact; returns ERROR (a negative errno) as it
+ * is. */
 int step_error(Step *step, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 void step_progress(Step *step, unsigned percent);
@@ -70,11 +73,12 @@ int step_part_done(Step *step, const Location *chip, Verdict verdict);
 typedef struct StepServer {
         Device *device;                  /* NULL: not to be driven */
         char name[LOCATION_SERVER_NAME_MAX];
-        uint16_t included;               /* bit per chip: asked for, answering, and free for what the check disturbs */
+        uint16_t included; /* bit per chip: asked for, answering, and free for what the check disturbs */
         char trays[CHIPS][16];           /* "3", what assay/tray said; "" unknown */
 } StepServer;
 
-/* Takes whole lines without number and time. Returns 0 or a negative errno, which becomes the step's own error. */
+/* Takes whole lines without number and time. Returns 0 or a negative errno, which becomes the step's own
+ * error. */
 typedef int (*StepWriter)(void *userdata, const char *lines);
 
 typedef struct StepSettings {
@@ -87,21 +91,22 @@ typedef struct StepSettings {
         double budget_sec;
         bool required;
         StepWriter write;           /* NULL: nothing is written */
-        void (*flush)(void *userdata); /* NULL, or called after what must not be lost with the process: findings, parts */
+        void (*flush)(void *userdata); /* NULL, or called after what must not be lost with the process:
+                                          findings, parts */
         void *userdata;
 } StepSettings;
 
 /*
- * The verdict is raised to what the step's findings say, and is an error where it contradicts what was measured: a pass
- * with a value beyond its limit, a pass although the port broke off.
+ * The verdict is raised to what the step's findings say, and is an error where it contradicts what was
+ * measured: a pass with a value beyond its limit, a pass although the port broke off.
  */
 int step_new(const StepSettings *settings, Step **ret);
 Step *step_free(Step *step);
 DEFINE_CLEANUP(Step *, step_free);
 
 /*
- * Runs CHECK once, without writing step start and end, and sets *ret in any case; ret->message lives as long as STEP.
- * Returns the negative errno that kept the check from judging, else 0.
+ * Runs CHECK once, without writing step start and end, and sets *ret in any case; ret->message lives as long
+ * as STEP. Returns the negative errno that kept the check from judging, else 0.
  */
 int step_run(Step *step, const Check *check, StepEnd *ret);
 /* How a negative errno of a check is told. */

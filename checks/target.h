@@ -4,8 +4,9 @@
 /*
  * Target
  *
- * What a worker scans and where it finds it: `sim:SOCKET#PARTS`, PARTS being servers and chips, comma-separated. A
- * server means all its chips. Several servers are those of one UltraServer, so that the ring between them can be tested.
+ * What a worker scans and where it finds it: `sim:SOCKET#PARTS`, PARTS being servers and chips,
+ * comma-separated. A server means all its chips. Several servers are those of one UltraServer, so that the
+ * ring between them can be tested.
  */
 
 #include <stdbool.h>

@@ -3,9 +3,10 @@
 /*
  * Unit: see unit.h. This part asks the neighbours.
  *
- * A chip that does not answer while others do is broken; when nothing answers, it is the server, its driver or the host,
- * and nobody could judge. So the chip's server is asked, over a connection of its own, which of its chips answer now. A
- * chip that answers there after all was only late, unless its neighbours got ahead in the very time it lost.
+ * A chip that does not answer while others do is broken; when nothing answers, it is the server, its driver
+ * or the host, and nobody could judge. So the chip's server is asked, over a connection of its own, which of
+ * its chips answer now. A chip that answers there after all was only late, unless its neighbours got ahead
+ * in the very time it lost.
  */
 
 #include <assert.h>

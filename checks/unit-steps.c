@@ -54,13 +54,15 @@ static void begin(Unit *unit) {
         char id[ID_MAX];
 
         if (unit->runs == 0)
-                outlet_write(outlet_of(unit), stream_step_start(step_id(unit, id), unit_step(unit)->check->name));
+                outlet_write(outlet_of(unit),
+                             stream_step_start(step_id(unit, id), unit_step(unit)->check->name));
         open_step(unit);
 }
 
 static void account_for(Unit *unit, Verdict verdict) {
         for (size_t i = 0; i < unit->findings.n; i++)
-                account_finding(unit->scan->account, &unit->where, unit->current, &unit->findings.items[i].finding);
+                account_finding(unit->scan->account, &unit->where, unit->current,
+                                &unit->findings.items[i].finding);
         account_end(unit->scan->account, &unit->where, unit->current, verdict);
 }
 
@@ -83,7 +85,9 @@ static void end_step(Unit *unit, StepEnd end) {
 /* What a chip was found to have stays found, whatever became of the rest of its step. */
 static void end_in_error(Unit *unit, Reason reason, const char *message) {
         bool failed = unit->chip >= 0 && findings_verdict(&unit->findings) == VERDICT_FAILED;
-        StepEnd end = { .runs = unit->runs + 1, .device_nsec = unit->first.device_nsec, .seed = unit->first.seed };
+        StepEnd end = { .runs = unit->runs + 1,
+                        .device_nsec = unit->first.device_nsec,
+                        .seed = unit->first.seed };
 
         if (failed || unit->runs > 0) {
                 end.verdict = VERDICT_FAILED;
@@ -186,7 +190,9 @@ void unit_give_up(Unit *unit, const char *message) {
 }
 
 static int add_suspicion(Unit *unit, const char *code, const char *message) {
-        Finding finding = { .code = code, .severity = SEVERITY_FAIL, .where = unit->where, .message = message };
+        Finding finding = {
+                .code = code, .severity = SEVERITY_FAIL, .where = unit->where, .message = message
+        };
 
         return findings_add(&unit->findings, &finding, 1);
 }
@@ -266,7 +272,8 @@ static int on_finding(Unit *unit, const Event *event) {
 }
 
 static int on_part(Unit *unit, const Event *event) {
-        if (unit->chip >= 0 || location_kind(&event->part) != LOCATION_CHIP || !may_speak_of(unit, &event->part))
+        if (unit->chip >= 0 || location_kind(&event->part) != LOCATION_CHIP ||
+            !may_speak_of(unit, &event->part))
                 return refuse_line(unit, "the part of a step that is no chip");
 
         forward(unit);

@@ -113,8 +113,8 @@ static int new_reader(Unit *unit) {
         return stream_reader_new(false, 0, unit_on_event, unit, &unit->reader);
 }
 
-/* The child has its connections by inheritance; what we opened for it is closed here again, so that no other child gets
- * it too and the device notices when this one dies. */
+/* The child has its connections by inheritance; what we opened for it is closed here again, so that no other
+ * child gets it too and the device notices when this one dies. */
 static int start_child(Unit *unit) {
         int r;
 
@@ -143,7 +143,8 @@ static void go_on(Unit *unit) {
                         return;
                 unit_refuse(unit, r, "no connection to the device, or no process for it");
                 if (r == -ETIMEDOUT)
-                        unit_give_up(unit, "the device does not answer"); /* each try would cost a deadline */
+                        unit_give_up(unit,
+                                     "the device does not answer"); /* each try would cost a deadline */
         }
 }
 
@@ -241,7 +242,8 @@ static bool take_line(Unit *unit, char *line, size_t n) {
                                   stream_reader_error(unit->reader);
                 char message[STREAM_MESSAGE_MAX];
 
-                (void) snprintf(message, sizeof(message), "%s", why && why[0] ? why : "its output cannot be read");
+                (void) snprintf(message, sizeof(message), "%s",
+                                why && why[0] ? why : "its output cannot be read");
                 lose_child(unit, r == -ENOMEM ? REASON_RESOURCE : REASON_PROTOCOL, message);
                 return false;
         }
@@ -284,9 +286,11 @@ static void take_end(Unit *unit) {
                 (void) snprintf(message, sizeof(message), "no end within %u s, times %g",
                                 unit_check(unit)->deadline_sec, unit->scan->request->deadline_scale);
         else if (WIFSIGNALED(status))
-                (void) snprintf(message, sizeof(message), "the child died of SIG%s", sigabbrev_np(WTERMSIG(status)));
+                (void) snprintf(message, sizeof(message), "the child died of SIG%s",
+                                sigabbrev_np(WTERMSIG(status)));
         else
-                (void) snprintf(message, sizeof(message), "the child left with status %d", WEXITSTATUS(status));
+                (void) snprintf(message, sizeof(message), "the child left with status %d",
+                                WEXITSTATUS(status));
 
         if (unit->open)
                 (void) stream_reader_end(unit->reader); /* a finding may still wait for its evidence */

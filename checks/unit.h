@@ -4,9 +4,9 @@
 /*
  * Unit
  *
- * A chip or a server on its way through the steps of a plan, and the child process that runs them. The child is not
- * trusted: its lines are bounded and judged one by one, and its death, silence or garbage costs the step it had open;
- * a fresh child with a fresh connection goes on after that.
+ * A chip or a server on its way through the steps of a plan, and the child process that runs them. The child
+ * is not trusted: its lines are bounded and judged one by one, and its death, silence or garbage costs the
+ * step it had open; a fresh child with a fresh connection goes on after that.
  */
 
 #include <sys/types.h>
@@ -92,5 +92,6 @@ void unit_lose(Unit *unit, Reason reason, const char *message);
 
 /* ---- unit-control.c: is it the device, or everything? ---- */
 
-/* Whether the current step's CODE (device-hang, device-garbled) is the chip's own fault: others answer as they should. */
+/* Whether the current step's CODE (device-hang, device-garbled) is the chip's own fault: others answer as
+ * they should. */
 bool unit_is_to_blame(Unit *unit, const char *code);

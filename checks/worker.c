@@ -38,11 +38,13 @@ int scan_open(const Scan *scan, size_t server, unsigned chip, Device **ret) {
         Device *device;
         int r;
 
-        r = device_open_socket(request->target.socket, scan->servers[server].target->name, chip, WINDOW_BYTES, &device);
+        r = device_open_socket(request->target.socket, scan->servers[server].target->name, chip,
+                               WINDOW_BYTES, &device);
         if (r < 0)
                 return r;
 
-        device_set_deadline(device, (uint64_t) (request->plan->deadline_sec * request->deadline_scale * 1e6));
+        device_set_deadline(device,
+                            (uint64_t) (request->plan->deadline_sec * request->deadline_scale * 1e6));
         *ret = device;
         return 0;
 }
@@ -143,7 +145,8 @@ static void prepare_checks(const Request *request) {
 
 /* ---- the loop ---- */
 
-static int wait_for(Scan *scan, size_t first, size_t n, struct pollfd polled[static UNITS_MAX + 1], size_t *ret_n) {
+static int wait_for(Scan *scan, size_t first, size_t n, struct pollfd polled[static UNITS_MAX + 1],
+                    size_t *ret_n) {
         uint64_t nearest = UINT64_MAX, now = monotonic_usec();
         size_t n_polled = 0;
         int timeout;
@@ -158,7 +161,9 @@ static int wait_for(Scan *scan, size_t first, size_t n, struct pollfd polled[sta
                 return 0;
 
         polled[n_polled] = (struct pollfd) { .fd = scan->input_fd, .events = POLLIN };
-        timeout = nearest == UINT64_MAX ? -1 : nearest <= now ? 0 : (int) MIN((nearest - now) / 1000 + 1, 3600000u);
+        timeout = nearest == UINT64_MAX ? -1
+                  : nearest <= now      ? 0
+                                        : (int) MIN((nearest - now) / 1000 + 1, 3600000u);
         if (poll(polled, n_polled + 1, timeout) < 0 && errno != EINTR)
                 return -errno;
 
@@ -179,7 +184,8 @@ static void read_units(Scan *scan, size_t first, size_t n, const struct pollfd *
         }
 }
 
-/* Children must not lose time that we took: by waiting for a slow reader, or for an answer about one of them. */
+/* Children must not lose time that we took: by waiting for a slow reader, or for an answer about one of
+ * them. */
 static void give_time_back(Scan *scan, size_t first, size_t n) {
         uint64_t usec = scan->stalled_usec + scan->outlet.stalled_usec;
 
@@ -224,7 +230,8 @@ static int run_all(Scan *scan) {
 
 /* ---- the end ---- */
 
-/* Sixteen chips that fail alike are rather one station. The step appears once more, on the server as a whole. */
+/* Sixteen chips that fail alike are rather one station. The step appears once more, on the server as a
+ * whole. */
 static void tell_suspect(const Suspect *suspect, void *userdata) {
         Scan *scan = userdata;
         const PlanStep *planned = &scan->request->plan->steps[suspect->step];
@@ -232,7 +239,10 @@ static void tell_suspect(const Suspect *suspect, void *userdata) {
         Unit *unit = &scan->units[scan->n_units - scan->n_servers + suspect->server];
         char id[LOCATION_STRING_MAX + PLAN_NAME_MAX], message[256];
         StepEnd end = { .verdict = VERDICT_WARNED, .runs = 1 };
-        Finding finding = { .code = "suspect-station", .where = unit->where, .message = message, .reproduced = 1,
+        Finding finding = { .code = "suspect-station",
+                            .where = unit->where,
+                            .message = message,
+                            .reproduced = 1,
                             .runs = 1 };
 
         if (!entry || check_find(planned->check->name)->unit != LOCATION_CHIP || unit->findings.n > 0)
@@ -332,7 +342,8 @@ int worker_run(const Request *request, int input_fd, int output_fd, Result *ret)
         if (reached > 0)
                 result = conclude(scan);
         else
-                outlet_write(&scan->outlet, stream_run_error("device-unreachable", strerror(-scan->servers[0].error)));
+                outlet_write(&scan->outlet,
+                             stream_run_error("device-unreachable", strerror(-scan->servers[0].error)));
         outlet_write(&scan->outlet, stream_run_end(result));
         r = outlet_flush(&scan->outlet);
         if (r < 0)

@@ -166,7 +166,8 @@ static bool serve(Server *server, Connection *connection) {
 
         if (n <= 0)
                 return false;
-        if ((size_t) n < sizeof(question.head) || question.head.magic != WIRE_MAGIC || question.head.n > WIRE_BATCH_MAX)
+        if ((size_t) n < sizeof(question.head) || question.head.magic != WIRE_MAGIC ||
+            question.head.n > WIRE_BATCH_MAX)
                 return true; /* a check that writes into every descriptor it finds */
 
         answer.head = question.head;
@@ -185,7 +186,7 @@ static void serve_all(Server *server) {
                 size_t n = server->n;
 
                 for (size_t i = 0; i < n; i++)
-                        polled[i + 1] = (struct pollfd) { .fd = server->connections[i].fd, .events = POLLIN };
+                        polled[i + 1] = (struct pollfd){ .fd = server->connections[i].fd, .events = POLLIN };
                 if (poll(polled, n + 1, -1) < 0)
                         abort();
 

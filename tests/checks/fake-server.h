@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * A server of sixteen chips that does nothing but answer, in a process of its own: attributes, and everything else with
- * success at once. It can stop answering in ways that a simulated server cannot be asked for.
+ * A server of sixteen chips that does nothing but answer, in a process of its own: attributes, and
+ * everything else with success at once. It can stop answering in ways that a simulated server cannot be
+ * asked for.
  */
 
 #include <stdint.h>

@@ -46,7 +46,8 @@ void selftest_write_plan(const char *path, const char *const *steps, const char 
 
         if (!file)
                 abort();
-        fputs("plan: selftest\nsummary: checks that misbehave\nstage: PREFLIGHT\nbudget: 10\nsteps:\n", file);
+        fputs("plan: selftest\nsummary: checks that misbehave\nstage: PREFLIGHT\nbudget: 10\nsteps:\n",
+              file);
         for (; *steps; steps++)
                 fprintf(file, "  - check: %s\n", *steps);
         fputs(more, file);
@@ -100,7 +101,8 @@ static int take_event(const Event *event, void *userdata) {
         if (event->type == EVENT_STEP_END) {
                 step->ended = true;
                 step->end = event->end;
-                (void) snprintf(step->message, sizeof(step->message), "%s", event->end.message ? event->end.message : "");
+                (void) snprintf(step->message, sizeof(step->message), "%s",
+                                event->end.message ? event->end.message : "");
         }
         if (event->type == EVENT_FINDING)
                 take_finding(scan, event);

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A scan by assay-run-selftest, and what its stream said: every line is read by the strict reader, so that a scan that
- * could be read at all is a whole and valid one.
+ * A scan by assay-run-selftest, and what its stream said: every line is read by the strict reader, so that a
+ * scan that could be read at all is a whole and valid one.
  */
 
 #include <stdbool.h>
@@ -45,7 +45,8 @@ typedef struct SelftestScan {
         double seconds;
 } SelftestScan;
 
-/* ARGUMENTS follow `assay-run-selftest --device sim:…#PARTS --plan …`; the plan has the STEPS (a NULL at the end). */
+/* ARGUMENTS follow `assay-run-selftest --device sim:…#PARTS --plan …`; the plan has the STEPS (a NULL at the
+ * end). */
 SelftestScan *selftest_scan(const FakeOptions *options, const char *parts, const char *const *steps,
                             const char *const *arguments);
 SelftestScan *selftest_scan_free(SelftestScan *scan);

@@ -37,7 +37,8 @@ static Location chip_at(unsigned chip) {
 static void measure(Account *account, unsigned chip, double value) {
         Location where = chip_at(chip);
 
-        account_measurement(account, &where, 0, &(Measurement) { .name = "try_bytes", .value = value, .where = where });
+        account_measurement(account, &where, 0,
+                            &(Measurement){ .name = "try_bytes", .value = value, .where = where });
 }
 
 /* Everything as it should be. */

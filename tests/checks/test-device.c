@@ -59,7 +59,8 @@ static Device *open_fake(Fake *fake, unsigned chip) {
         fake->window = window;
         if (fake->text)
                 fake->n_text = (uint32_t) strlen(fake->text);
-        assert_int_equal(device_new(&fake_transport, fake, "us0-1", chip, window, sizeof(window), &device), 0);
+        assert_int_equal(device_new(&fake_transport, fake, "us0-1", chip, window, sizeof(window), &device),
+                         0);
         return device;
 }
 

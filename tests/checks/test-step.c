@@ -47,7 +47,13 @@ static StepServer server = { .name = "us0-1", .included = 1 << 3, .trays = { [3]
 
 static Step *new_step(const char *unit) {
         StepSettings settings = {
-                .name = "try", .n_servers = 1, .servers = &server, .seed = 7, .budget_sec = 2.5, .write = keep, .required = true,
+                .name = "try",
+                .n_servers = 1,
+                .servers = &server,
+                .seed = 7,
+                .budget_sec = 2.5,
+                .write = keep,
+                .required = true,
         };
         Step *step = NULL;
 
@@ -163,7 +169,8 @@ static void test_every_end_is_judged(void **state) {
                 write_result = cases[i].write;
                 (void) step_run(step, &check, &end);
                 if (end.verdict != cases[i].verdict || end.reason != cases[i].reason)
-                        print_error("case %zu: %s %s\n", i, verdict_to_string(end.verdict), reason_to_string(end.reason));
+                        print_error("case %zu: %s %s\n", i, verdict_to_string(end.verdict),
+                                    reason_to_string(end.reason));
                 assert_int_equal(end.verdict, cases[i].verdict);
                 assert_int_equal(end.reason, cases[i].reason);
                 assert_true(reason_fits(end.reason, end.verdict));
@@ -191,7 +198,9 @@ static void test_a_finding_names_the_tray_of_its_chip(void **state) {
         assert_non_null(strstr(written, "\"replaceable\":\"tray 1\""));
 
         written[0] = '\0';
-        assert_int_equal(step_finding(step, &verdict, "hbm-cell", NULL, &(Evidence) { .replaceable = "cable 7" }, "here"), 0);
+        assert_int_equal(step_finding(step, &verdict, "hbm-cell", NULL,
+                                      &(Evidence){ .replaceable = "cable 7" }, "here"),
+                         0);
         assert_non_null(strstr(written, "\"replaceable\":\"cable 7\""));
         assert_null(strstr(written, "tray 1"));
         assert_int_equal(verdict, VERDICT_FAILED);

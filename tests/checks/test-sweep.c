@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The sweep: every registered check runs on a healthy simulated part whose port fails once, at the first, second, third …
- * command, in every way a port can fail. Whatever the check makes of it, it must not be a pass. Checks are called
- * directly, so that the judgement is theirs and not that of the step, which would not believe such a pass either.
+ * The sweep: every registered check runs on a healthy simulated part whose port fails once, at the first,
+ * second, third … command, in every way a port can fail. Whatever the check makes of it, it must not be a
+ * pass. Checks are called directly, so that the judgement is theirs and not that of the step, which would
+ * not believe such a pass either.
  *
- * A status or a wrong length stays: the same command of the same part goes on completing so. A check may ask again, and may believe the
- * answer it gets then; what it never got an answer to it may not.
+ * A status or a wrong length stays: the same command of the same part goes on completing so. A check may ask
+ * again, and may believe the answer it gets then; what it never got an answer to it may not.
  *
- * A check of thousands of commands would take an hour: of each way and check SAMPLES places are tried, the first and last
- * ones and others by a printed seed. `test-checks-sweep --full` (or ASSAY_SWEEP_FULL=1) tries them all.
+ * A check of thousands of commands would take an hour: of each way and check SAMPLES places are tried, the
+ * first and last ones and others by a printed seed. `test-checks-sweep --full` (or ASSAY_SWEEP_FULL=1) tries
+ * them all.
  */
 
 #include <setjmp.h>
@@ -83,7 +85,8 @@ static bool is_label(const Port *port, const WireCommand *command) {
         const char *path = (const char *) port->window + command->in_offset;
 
         for (size_t i = 0; i < ELEMENTS(labels); i++)
-                if (port->is_server && command->type == COMMAND_ATTRIBUTE && command->in_bytes >= strlen(labels[i]) &&
+                if (port->is_server && command->type == COMMAND_ATTRIBUTE &&
+                    command->in_bytes >= strlen(labels[i]) &&
                     memcmp(path, labels[i], strlen(labels[i])) == 0)
                         return true;
 
@@ -114,10 +117,12 @@ static void strike(const Port *port, WireCompletion *completion) {
         else if (port->fault->way == WAY_HUGE)
                 completion->out_bytes = OUT_HUGE;
         else
-                completion->out_bytes = (uint32_t) (completion->out_bytes * (uint64_t) port->fault->value / 100);
+                completion->out_bytes =
+                                (uint32_t) (completion->out_bytes * (uint64_t) port->fault->value / 100);
 }
 
-static void strike_again(const Port *port, const WireCommand *commands, size_t n, WireCompletion *completions) {
+static void strike_again(const Port *port, const WireCommand *commands, size_t n,
+                         WireCompletion *completions) {
         for (size_t i = 0; i < n; i++)
                 if (is_same(&commands[i], &port->struck_command) && commands[i].type != COMMAND_ATTRIBUTE)
                         strike(port, &completions[i]);
@@ -251,9 +256,10 @@ static unsigned sweep_fault(const Check *check, size_t fault, uint64_t n_command
                         continue;
 
                 n_passes++;
-                print_error("%s passed although command %llu of %llu (type %u, chip %u, unit %u) failed: %s\n", check->name,
-                            (unsigned long long) port.at, (unsigned long long) n_commands, port.struck_command.type,
-                            port.struck_command.chip, port.struck_command.unit, faults[fault].name);
+                print_error("%s passed although command %llu of %llu (type %u, chip %u, unit %u) failed: %s\n",
+                            check->name, (unsigned long long) port.at, (unsigned long long) n_commands,
+                            port.struck_command.type, port.struck_command.chip, port.struck_command.unit,
+                            faults[fault].name);
         }
 
         return n_passes;
@@ -309,8 +315,8 @@ static int start_simulator(void **state) {
         if (simulator == 0) {
                 (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
                 (void) dup2(STDERR_FILENO, STDOUT_FILENO);
-                (void) execl(getenv("ASSAY_SIM"), "assay-sim", "serve", getenv("ASSAY_HEALTHY"), "--socket", socket_path,
-                             (char *) NULL);
+                (void) execl(getenv("ASSAY_SIM"), "assay-sim", "serve", getenv("ASSAY_HEALTHY"), "--socket",
+                             socket_path, (char *) NULL);
                 _exit(126);
         }
 

@@ -15,7 +15,9 @@ static void test_servers_and_chips_are_told_apart(void **state) {
         const char *wrong;
         Target target;
 
-        assert_int_equal(target_parse("sim:/run/a#b/sim#us0-1/chip3,us0-2,us0-1/chip15,us0-1/chip3", &target, &wrong), 0);
+        assert_int_equal(target_parse("sim:/run/a#b/sim#us0-1/chip3,us0-2,us0-1/chip15,us0-1/chip3", &target,
+                                      &wrong),
+                         0);
         assert_string_equal(target.socket, "/run/a#b/sim");
         assert_int_equal(target.n_servers, 2);
         assert_string_equal(target.servers[0].name, "us0-1");
@@ -28,8 +30,19 @@ static void test_servers_and_chips_are_told_apart(void **state) {
 
 static void test_what_is_no_target_is_refused_with_a_reason(void **state) {
         static const char *const cases[] = {
-                "", "sim:", "sim:#us0-1", "sim:socket", "pci:0#us0-1", "sim:s#", "sim:s#us0-1,", "sim:s#,us0-1",
-                "sim:s#us0-1/chip16", "sim:s#us0-1/chip3/hbm0", "sim:s#US0-1", "sim:s#us0-1/nic3", "sim:s# us0-1",
+                "",
+                "sim:",
+                "sim:#us0-1",
+                "sim:socket",
+                "pci:0#us0-1",
+                "sim:s#",
+                "sim:s#us0-1,",
+                "sim:s#,us0-1",
+                "sim:s#us0-1/chip16",
+                "sim:s#us0-1/chip3/hbm0",
+                "sim:s#US0-1",
+                "sim:s#us0-1/nic3",
+                "sim:s# us0-1",
                 "sim:s#us0-0,us0-1,us0-2,us0-3,us0-4",
         };
 

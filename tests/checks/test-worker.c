@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The judge judged: checks that misbehave, devices that do not answer, and a worker that must survive them all. */
+/* The judge judged: checks that misbehave, devices that do not answer, and a worker that must survive them
+ * all. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +38,8 @@ static const ScanStep *step_on(const SelftestScan *scan, int chip, const char *s
         return found;
 }
 
-static void assert_step(const SelftestScan *scan, int chip, const char *step, Verdict verdict, Reason reason) {
+static void assert_step(const SelftestScan *scan, int chip, const char *step, Verdict verdict,
+                        Reason reason) {
         const ScanStep *found = step_on(scan, chip, step);
 
         if (found->end.verdict != verdict || found->end.reason != reason)
@@ -54,8 +56,8 @@ static void assert_others_passed(const SelftestScan *scan, const char *step, uns
                         assert_step(scan, chip, step, VERDICT_PASSED, REASON_NONE);
 }
 
-static void assert_finding(const SelftestScan *scan, const char *where, const char *code, unsigned reproduced,
-                           unsigned runs) {
+static void assert_finding(const SelftestScan *scan, const char *where, const char *code,
+                           unsigned reproduced, unsigned runs) {
         const ScanFinding *finding = selftest_finding(scan, where, code);
 
         assert_non_null(finding);
@@ -74,7 +76,8 @@ static SelftestScan *scan_chips(const FakeOptions *options, const char *const *s
 }
 
 static void test_healthy_chips_pass(void **state) {
-        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("pass", "spend"));
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions){}, STEPS("pass", "spend"));
 
         assert_others_passed(scan, "pass", 0);
         assert_others_passed(scan, "spend", 0);
@@ -87,7 +90,8 @@ static void test_healthy_chips_pass(void **state) {
 }
 
 static void test_a_failure_is_retested_and_stays_with_its_chip(void **state) {
-        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("fail", "pass"));
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions){}, STEPS("fail", "pass"));
 
         assert_step(scan, 3, "fail", VERDICT_FAILED, REASON_NONE);
         assert_int_equal(step_on(scan, 3, "fail")->end.runs, 2);
@@ -126,7 +130,8 @@ static void test_a_failure_of_all_chips_suspects_the_station(void **state) {
 }
 
 static void test_skips_and_errors_keep_their_reasons(void **state) {
-        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("skip", "error"));
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions){}, STEPS("skip", "error"));
 
         assert_step(scan, 3, "skip", VERDICT_SKIPPED, REASON_NOT_APPLICABLE);
         assert_string_equal(step_on(scan, 3, "skip")->message, "chip 3 has none");
@@ -136,7 +141,8 @@ static void test_skips_and_errors_keep_their_reasons(void **state) {
 }
 
 static void test_a_crash_costs_the_open_step_alone(void **state) {
-        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("pass", "crash", "spend"));
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions){}, STEPS("pass", "crash", "spend"));
 
         assert_step(scan, 3, "crash", VERDICT_ERROR, REASON_WORKER_CRASHED);
         assert_others_passed(scan, "crash", 1 << 3 | 1 << 5 | 1 << 7);
@@ -151,7 +157,8 @@ static void test_a_crash_costs_the_open_step_alone(void **state) {
 }
 
 static void test_a_hang_costs_its_deadline_and_no_more(void **state) {
-        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("hang", "pass"));
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions){}, STEPS("hang", "pass"));
 
         assert_step(scan, 3, "hang", VERDICT_ERROR, REASON_WORKER_TIMEOUT);
         assert_others_passed(scan, "hang", 1 << 3);
@@ -161,7 +168,8 @@ static void test_a_hang_costs_its_deadline_and_no_more(void **state) {
 }
 
 static void test_a_flood_is_cut_off(void **state) {
-        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("flood", "pass"));
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions){}, STEPS("flood", "pass"));
         unsigned n = 0;
 
         assert_step(scan, 3, "flood", VERDICT_ERROR, REASON_PROTOCOL);
@@ -176,7 +184,8 @@ static void test_a_flood_is_cut_off(void **state) {
 }
 
 static void test_garbage_is_an_error_of_its_step(void **state) {
-        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("garbage", "pass"));
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions){}, STEPS("garbage", "pass"));
 
         assert_step(scan, 3, "garbage", VERDICT_ERROR, REASON_PROTOCOL);
         assert_step(scan, 5, "garbage", VERDICT_ERROR, REASON_PROTOCOL);
@@ -186,7 +195,8 @@ static void test_garbage_is_an_error_of_its_step(void **state) {
 }
 
 static void test_leaks_are_bounded(void **state) {
-        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("leak", "pass"));
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions){}, STEPS("leak", "pass"));
 
         assert_step(scan, 3, "leak", VERDICT_ERROR, REASON_RESOURCE);
         if (MEMORY_IS_BOUNDED)
@@ -209,7 +219,8 @@ static void test_a_check_that_contradicts_itself_never_passes(void **state) {
                 { 13, VERDICT_ERROR, REASON_PROTOCOL },     /* skips without a reason */
                 { 15, VERDICT_ERROR, REASON_PROTOCOL },     /* measures what is no number */
         };
-        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&(FakeOptions) {}, STEPS("lie", "pass"));
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions){}, STEPS("lie", "pass"));
         unsigned mask = 0;
 
         for (size_t i = 0; i < ELEMENTS(cases); i++) {
@@ -243,8 +254,8 @@ static void test_an_occupied_chip_is_left_alone(void **state) {
 }
 
 static void test_the_budget_of_a_unit_ends_its_steps(void **state) {
-        _cleanup_(selftest_scan_freep) SelftestScan *scan =
-                        selftest_scan(&(FakeOptions) {}, SERVER, STEPS("spend", "pass"), STEPS("--budget", "0.05"));
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = selftest_scan(
+                        &(FakeOptions){}, SERVER, STEPS("spend", "pass"), STEPS("--budget", "0.05"));
 
         assert_int_equal(scan->read, 0);
         assert_others_passed(scan, "spend", 0);
@@ -253,8 +264,8 @@ static void test_the_budget_of_a_unit_ends_its_steps(void **state) {
 }
 
 static void test_steps_that_were_not_asked_for_are_told(void **state) {
-        _cleanup_(selftest_scan_freep) SelftestScan *scan =
-                        selftest_scan(&(FakeOptions) {}, SERVER "/chip5", STEPS("spend", "pass"), STEPS("--steps", "pass"));
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = selftest_scan(
+                        &(FakeOptions){}, SERVER "/chip5", STEPS("spend", "pass"), STEPS("--steps", "pass"));
 
         assert_int_equal(scan->read, 0);
         assert_step(scan, 5, "spend", VERDICT_SKIPPED, REASON_NOT_REQUESTED);
@@ -269,8 +280,8 @@ static void test_silence_of_one_chip_is_its_fault(void **state) {
         static const FakeFault faults[] = { FAKE_HANG, FAKE_HANG_PARTLY, FAKE_HANG_FROM_START };
 
         for (size_t i = 0; i < ELEMENTS(faults); i++) {
-                _cleanup_(selftest_scan_freep) SelftestScan *scan =
-                                scan_chips(&(FakeOptions) { .fault = faults[i], .chip = 6 }, STEPS("pass", "spend"));
+                _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(
+                                &(FakeOptions){ .fault = faults[i], .chip = 6 }, STEPS("pass", "spend"));
 
                 assert_step(scan, 6, "pass", VERDICT_FAILED, REASON_NONE);
                 assert_finding(scan, SERVER "/chip6", "device-hang", 1, 1);
@@ -283,8 +294,9 @@ static void test_silence_of_one_chip_is_its_fault(void **state) {
 }
 
 static void test_silence_of_the_only_chip_asked_for_is_its_fault_too(void **state) {
-        _cleanup_(selftest_scan_freep) SelftestScan *scan = selftest_scan(
-                        &(FakeOptions) { .fault = FAKE_HANG, .chip = 6 }, SERVER "/chip6", STEPS("pass"), QUICKLY);
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        selftest_scan(&(FakeOptions){ .fault = FAKE_HANG, .chip = 6 }, SERVER "/chip6",
+                                      STEPS("pass"), QUICKLY);
 
         assert_int_equal(scan->read, 0);
         assert_finding(scan, SERVER "/chip6", "device-hang", 1, 1);
@@ -304,12 +316,13 @@ static void test_garbled_answers_of_one_chip_are_its_fault(void **state) {
         static const FakeFault faults[] = { FAKE_WRONG_SEQUENCE, FAKE_SHORT_ANSWER, FAKE_TOO_MANY_BYTES };
 
         for (size_t i = 0; i < ELEMENTS(faults); i++) {
-                _cleanup_(selftest_scan_freep) SelftestScan *scan =
-                                scan_chips(&(FakeOptions) { .fault = faults[i], .chip = 6 }, STEPS("pass", "skip"));
+                _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(
+                                &(FakeOptions){ .fault = faults[i], .chip = 6 }, STEPS("pass", "skip"));
 
                 assert_step(scan, 6, "pass", VERDICT_FAILED, REASON_NONE);
                 assert_finding(scan, SERVER "/chip6", "device-garbled", 2, 2);
-                assert_step(scan, 6, "skip", VERDICT_PASSED, REASON_NONE); /* asks nothing: a fresh child went on */
+                assert_step(scan, 6, "skip", VERDICT_PASSED,
+                            REASON_NONE); /* asks nothing: a fresh child went on */
                 assert_others_passed(scan, "pass", 1 << 6);
         }
 }
@@ -324,8 +337,8 @@ static void test_garbled_answers_of_all_are_nobody_s_fault(void **state) {
 }
 
 static void test_a_server_that_leaves_in_mid_scan_leaves_it_inconclusive(void **state) {
-        _cleanup_(selftest_scan_freep) SelftestScan *scan =
-                        scan_chips(&(FakeOptions) { .fault = FAKE_GONE, .chip = 15 }, STEPS("pass", "spend", "fabric"));
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(
+                        &(FakeOptions){ .fault = FAKE_GONE, .chip = 15 }, STEPS("pass", "spend", "fabric"));
 
         assert_step(scan, 15, "pass", VERDICT_ERROR, REASON_DEVICE_ERROR);
         assert_step(scan, 15, "spend", VERDICT_ERROR, REASON_DEVICE_ERROR);
@@ -335,7 +348,8 @@ static void test_a_server_that_leaves_in_mid_scan_leaves_it_inconclusive(void **
 }
 
 static void test_without_a_server_the_stream_says_so(void **state) {
-        _cleanup_(selftest_scan_freep) SelftestScan *scan = selftest_scan(&(FakeOptions) {}, "us0-9", STEPS("pass"), NULL);
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        selftest_scan(&(FakeOptions){}, "us0-9", STEPS("pass"), NULL);
 
         assert_int_equal(scan->read, 0);
         assert_int_equal(scan->n_errors, 1);
@@ -350,7 +364,8 @@ typedef struct Connected {
         int fd;
 } Connected;
 
-/* Starts a worker on a socketpair and sends it HEADER (a format for the device and the bytes of the plan) and the plan. */
+/* Starts a worker on a socketpair and sends it HEADER (a format for the device and the bytes of the plan)
+ * and the plan. */
 static Connected connect_worker(const char *header, const char *const *steps) {
         Connected connected;
         char socket_path[128], plan[128], text[2048], line[2048];
@@ -397,9 +412,10 @@ static int leave(Connected *connected) {
 }
 
 static void test_a_request_comes_over_the_connection(void **state) {
-        Connected connected = connect_worker("{\"seed\":5,\"device\":\"sim:%s#us0-1\",\"plan_file\":\"selftest.yaml\","
-                                             "\"plan_bytes\":%zu,\"deadline_scale\":1,\"budget_sec\":5.5}\n",
-                                             STEPS("pass"));
+        Connected connected = connect_worker(
+                        "{\"seed\":5,\"device\":\"sim:%s#us0-1\",\"plan_file\":\"selftest.yaml\","
+                        "\"plan_bytes\":%zu,\"deadline_scale\":1,\"budget_sec\":5.5}\n",
+                        STEPS("pass"));
         _cleanup_(selftest_scan_freep) SelftestScan *scan = calloc(1, sizeof(*scan));
 
         selftest_read(scan, connected.fd, 0);
@@ -410,10 +426,11 @@ static void test_a_request_comes_over_the_connection(void **state) {
 }
 
 static void test_a_broken_scan_goes_on_where_it_was(void **state) {
-        Connected connected = connect_worker("{\"seed\":5,\"device\":\"sim:%s#us0-1/chip3,us0-1/chip4\",\"plan_file\":"
-                                             "\"selftest.yaml\",\"plan_bytes\":%zu,\"first_sequence\":4711,\"done\":["
-                                             "\"us0-1/chip3:pass\",\"us0-1/chip4:spend\"]}\n",
-                                             STEPS("pass", "spend"));
+        Connected connected = connect_worker(
+                        "{\"seed\":5,\"device\":\"sim:%s#us0-1/chip3,us0-1/chip4\",\"plan_file\":"
+                        "\"selftest.yaml\",\"plan_bytes\":%zu,\"first_sequence\":4711,\"done\":["
+                        "\"us0-1/chip3:pass\",\"us0-1/chip4:spend\"]}\n",
+                        STEPS("pass", "spend"));
         _cleanup_(selftest_scan_freep) SelftestScan *scan = calloc(1, sizeof(*scan));
 
         selftest_read(scan, connected.fd, 4711);
@@ -451,9 +468,10 @@ static void test_a_bad_request_is_refused_with_a_stream(void **state) {
 }
 
 static void test_closing_the_connection_cancels(void **state) {
-        Connected connected = connect_worker("{\"seed\":5,\"device\":\"sim:%s#us0-1\",\"plan_file\":\"selftest.yaml\","
-                                             "\"plan_bytes\":%zu}\n",
-                                             STEPS("hang"));
+        Connected connected = connect_worker(
+                        "{\"seed\":5,\"device\":\"sim:%s#us0-1\",\"plan_file\":\"selftest.yaml\","
+                        "\"plan_bytes\":%zu}\n",
+                        STEPS("hang"));
         uint64_t start = monotonic_usec();
         char bytes[512];
 

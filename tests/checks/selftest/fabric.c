@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A step on a server: done with chips 0 to 5, it dies; it found something on chip 1. Occupied chips it must not touch. */
+/* A step on a server: done with chips 0 to 5, it dies; it found something on chip 1. Occupied chips it must
+ * not touch. */
 
 #include "checks/step.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Finds one thing at first, another the second time, and a third both times; on chip 5 nothing the second time. */
+/* Finds one thing at first, another the second time, and a third both times; on chip 5 nothing the second
+ * time. */
 
 #include "checks/step.h"
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Talks without end on chip 3: lines that are valid, each for itself. On chip 5 more findings than anyone reads. */
+/* Talks without end on chip 3: lines that are valid, each for itself. On chip 5 more findings than anyone
+ * reads. */
 
 #include "checks/step.h"
 #include "tests/checks/selftest/raw.h"
 
 static int flood_run(Step *step, Verdict *ret) {
-        static const char line[] = "{\"testStepArtifact\":{\"testStepId\":\"us0-1/chip3:flood\",\"extension\":{\"name\":"
-                                   "\"assay-progress\",\"content\":{\"percent\":1}}}}\n";
+        static const char line[] =
+                        "{\"testStepArtifact\":{\"testStepId\":\"us0-1/chip3:flood\",\"extension\":{\"name\":"
+                        "\"assay-progress\",\"content\":{\"percent\":1}}}}\n";
         int r = 0;
 
         *ret = VERDICT_PASSED;

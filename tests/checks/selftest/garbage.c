@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Writes what is no line of ours: on chip 3 no JSON, on chip 5 a line without end, on chip 7 one of another chip. */
+/* Writes what is no line of ours: on chip 3 no JSON, on chip 5 a line without end, on chip 7 one of another
+ * chip. */
 
 #include <string.h>
 
@@ -8,8 +9,9 @@
 #include "tests/checks/selftest/raw.h"
 
 static int garbage_run(Step *step, Verdict *ret) {
-        static const char foreign[] = "{\"testStepArtifact\":{\"testStepId\":\"us0-1/chip2:pass\",\"testStepStart\":{"
-                                      "\"name\":\"pass\"}}}\n";
+        static const char foreign[] =
+                        "{\"testStepArtifact\":{\"testStepId\":\"us0-1/chip2:pass\",\"testStepStart\":{"
+                        "\"name\":\"pass\"}}}\n";
         static char endless[2 * STREAM_LINE_MAX];
 
         *ret = VERDICT_PASSED;

@@ -6,7 +6,8 @@
 
 static int skip_run(Step *step, Verdict *ret) {
         *ret = VERDICT_PASSED;
-        return step_chip(step) == 3 ? step_skip(step, ret, REASON_NOT_APPLICABLE, "chip %u has none", 3u) : 0;
+        return step_chip(step) == 3 ? step_skip(step, ret, REASON_NOT_APPLICABLE, "chip %u has none", 3u)
+                                    : 0;
 }
 
 const Check check_skip = {
