@@ -3,6 +3,7 @@
 #include "cli/view.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ View *view_free(View *view) {
 
         json_decref(view->statement);
         for (size_t i = 0; i < view->n_untested; i++)
-                free(view->untested[i].owned);
+                free(view->untested[i].reason);
         free(view->findings);
         free(view->untested);
         free(view);
@@ -48,6 +49,52 @@ static int add_finding(View *view, const char *step, json_t *diagnosis) {
         return 0;
 }
 
+static int add_untested(View *view, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static int add_untested(View *view, const char *name, const char *format, ...) {
+        ViewUntested *more;
+        va_list arguments;
+        char *reason;
+        int r;
+
+        more = reallocarray(view->untested, view->n_untested + 1, sizeof(*more));
+        if (!more)
+                return -ENOMEM;
+        view->untested = more;
+
+        va_start(arguments, format);
+        r = vasprintf(&reason, format, arguments);
+        va_end(arguments);
+        if (r < 0)
+                return -ENOMEM;
+
+        view->untested[view->n_untested++] = (ViewUntested) { name, reason };
+        return 0;
+}
+
+/* A check names what it left out within its step by a measurement that ends in _untested. */
+static int read_left_out(View *view, json_t *step) {
+        static const char suffix[] = "_untested";
+        json_t *measurement;
+        size_t i;
+        int r;
+
+        json_array_foreach(json_object_get(step, "measurements"), i, measurement) {
+                const char *name = text(measurement, "name"), *unit = text(measurement, "unit");
+                size_t n = strlen(name), brace = *unit == '{';
+                double value = json_number_value(json_object_get(measurement, "value"));
+
+                if (n < sizeof(suffix) || strcmp(name + n - strlen(suffix), suffix) != 0 || !(value > 0))
+                        continue;
+                r = add_untested(view, text(step, "name"), "%.15g %.*s%s with something out of the scan or in service",
+                                 value, (int) (strlen(unit) - 2 * brace), unit + brace, value == 1 ? "" : "s");
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}
+
 static int read_steps(View *view, json_t *steps) {
         json_t *step, *diagnosis;
         size_t i, k;
@@ -57,6 +104,9 @@ static int read_steps(View *view, json_t *steps) {
                 json_t *nsec = json_object_get(step, "deviceNanoseconds");
 
                 view->device_sec += (json_is_string(nsec) ? strtod(json_string_value(nsec), NULL) : json_number_value(nsec)) / 1e9;
+                r = read_left_out(view, step);
+                if (r < 0)
+                        return r;
                 json_array_foreach(json_object_get(step, "diagnoses"), k, diagnosis) {
                         r = add_finding(view, text(step, "name"), diagnosis);
                         if (r < 0)
@@ -82,14 +132,13 @@ static int read_untested(View *view, json_t *list, json_t *steps) {
         json_t *item;
         size_t i;
 
-        if (json_array_size(list) == 0)
-                return 0;
+        int r;
 
-        view->untested = calloc(json_array_size(list), sizeof(*view->untested));
-        if (!view->untested)
-                return -ENOMEM;
-        json_array_foreach(list, i, item)
-                view->untested[view->n_untested++] = (ViewUntested) { text(item, "name"), reason_of(steps, item), NULL };
+        json_array_foreach(list, i, item) {
+                r = add_untested(view, text(item, "name"), "%s", reason_of(steps, item));
+                if (r < 0)
+                        return r;
+        }
         return 0;
 }
 
@@ -98,21 +147,17 @@ static int read_shortfalls(View *view) {
         json_t *item;
         size_t i;
 
+        int r;
+
         json_array_foreach(view->coverage, i, item) {
                 double reached = json_number_value(json_object_get(item, "reached"));
                 double promised = json_number_value(json_object_get(item, "promised"));
-                ViewUntested *more;
-                char *reason;
 
                 if (reached >= promised)
                         continue;
-                more = reallocarray(view->untested, view->n_untested + 1, sizeof(*more));
-                if (!more)
-                        return -ENOMEM;
-                view->untested = more;
-                if (asprintf(&reason, "%.15g of %.15g that the plan promises", reached, promised) < 0)
-                        return -ENOMEM;
-                view->untested[view->n_untested++] = (ViewUntested) { text(item, "name"), reason, reason };
+                r = add_untested(view, text(item, "name"), "%.15g of %.15g that the plan promises", reached, promised);
+                if (r < 0)
+                        return r;
         }
 
         return 0;

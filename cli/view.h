@@ -23,8 +23,7 @@ typedef struct ViewFinding {
 
 typedef struct ViewUntested {
         const char *name; /* a step, or a measurement whose promise was not kept */
-        const char *reason;
-        char *owned; /* released with the view */
+        char *reason;     /* released with the view */
 } ViewUntested;
 
 /* Strings live as long as the view. */

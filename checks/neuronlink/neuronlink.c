@@ -24,7 +24,7 @@
 
 static int judge_chip(Fabric *fabric, unsigned chip, Verdict *verdict, unsigned *ret_untested) {
         Location where = *step_unit(fabric->step);
-        unsigned n_ports = 0, n_lanes = 0;
+        unsigned n_ports = 0, n_lanes = 0, n_untested = 0;
         bool refused = false;
         int r;
 
@@ -40,13 +40,16 @@ static int judge_chip(Fabric *fabric, unsigned chip, Verdict *verdict, unsigned 
                         return r;
                 n_ports += port->tested;
                 n_lanes += port->prbs && port->tested ? link_port_width(p) : 0;
-                *ret_untested += !port->tested;
+                n_untested += !port->tested;
                 if (port->driven && port->error == -ETIMEDOUT)
                         fabric->silent[chip] = true;
                 refused = refused || (port->driven && port->refused);
         }
 
+        *ret_untested += n_untested;
         r = step_note(fabric->step, "neuronlink_ports_tested", n_ports, "{port}", &where);
+        if (r >= 0)
+                r = step_note(fabric->step, "neuronlink_ports_untested", n_untested, "{port}", &where);
         if (r >= 0)
                 r = step_note(fabric->step, "neuronlink_lanes_tested", n_lanes, "{lane}", &where);
         /* What a silent chip is worth is for the step that asks it alone; here it could not be judged. */
