@@ -30,7 +30,8 @@ int hbm_geometry_parse(const char *text, HbmGeometry *ret) {
                         return -EINVAL;
                 for (; *text >= '0' && *text <= '9' && value <= UINT16_MAX; text++)
                         value = value * 10 + (unsigned) (*text - '0');
-                if (value > UINT16_MAX || __builtin_mul_overflow(geometry.accesses, value, &geometry.accesses))
+                if (value > UINT16_MAX ||
+                    __builtin_mul_overflow(geometry.accesses, value, &geometry.accesses))
                         return -EINVAL;
                 geometry.size[axis] = (uint16_t) value;
         }
@@ -173,7 +174,8 @@ static int batch_grow(HbmBatch *batch) {
 }
 
 /* Takes the command in, with room for what goes in and comes out. */
-static int batch_add(HbmBatch *batch, WireCommand command, const void *in, size_t in_bytes, size_t out_bytes) {
+static int batch_add(HbmBatch *batch, WireCommand command, const void *in, size_t in_bytes,
+                     size_t out_bytes) {
         size_t n_before = device_window_free(batch->device);
         void *piece = NULL;
         int r;
@@ -213,7 +215,8 @@ int hbm_batch_march(HbmBatch *batch, unsigned stack, const WireMarch *march) {
         return batch_add(batch, command, NULL, 0, march->mismatches_max * sizeof(WireMismatch));
 }
 
-int hbm_batch_copy_in(HbmBatch *batch, unsigned stack, const WireBox *box, const void *data, size_t n_bytes) {
+int hbm_batch_copy_in(HbmBatch *batch, unsigned stack, const WireBox *box, const void *data,
+                      size_t n_bytes) {
         WireCommand command = { .type = COMMAND_HBM_COPY_IN, .unit = (uint8_t) stack, .copy = { .box = *box } };
 
         assert(n_bytes == hbm_box_accesses(box) * HBM_ACCESS_BYTES);
@@ -236,7 +239,8 @@ int hbm_batch_pause(HbmBatch *batch, unsigned stack, uint64_t nsec) {
 static bool answer_fits(const WireCommand *command, const WireCompletion *completion) {
         switch (command->type) {
         case COMMAND_MARCH:
-                return completion->out_bytes % sizeof(WireMismatch) == 0 && completion->out_bytes <= command->out_bytes;
+                return completion->out_bytes % sizeof(WireMismatch) == 0 &&
+                       completion->out_bytes <= command->out_bytes;
         case COMMAND_HBM_COPY_OUT:
                 return completion->out_bytes == command->out_bytes;
         default:
@@ -264,7 +268,8 @@ static int keep_answers(HbmBatch *batch) {
 
         for (size_t i = 0; i < batch->n; i++)
                 if (batch->completions[i].out_bytes > 0)
-                        memcpy(batch->data + batch->offsets[i], batch->pieces[i], batch->completions[i].out_bytes);
+                        memcpy(batch->data + batch->offsets[i], batch->pieces[i],
+                               batch->completions[i].out_bytes);
         return 0;
 }
 

@@ -38,7 +38,8 @@ HbmBits hbm_spot_stored(const Hbm *hbm, const HbmSpot *spot, HbmBits *ret_intend
                 const HbmCell *cell = &hbm->overlay.cells[spot->first_cell + i];
                 uint64_t mask = UINT64_C(1) << (cell->bit % 64);
 
-                bits.w[cell->bit / 64] = cell->value ? bits.w[cell->bit / 64] | mask : bits.w[cell->bit / 64] & ~mask;
+                bits.w[cell->bit / 64] =
+                                cell->value ? bits.w[cell->bit / 64] | mask : bits.w[cell->bit / 64] & ~mask;
         }
 
         return bits;

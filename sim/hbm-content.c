@@ -143,8 +143,8 @@ static int cut_one(HbmContent *content, const HbmLayer *layer) {
                 WireBox common, pieces[HBM_BOX_PIECES_MAX];
                 unsigned n = 1;
 
-                r = layers_grow(&content->next, &content->next_allocated, content->n_next + HBM_BOX_PIECES_MAX,
-                                HBM_FRAGMENTS_MAX);
+                r = layers_grow(&content->next, &content->next_allocated,
+                                content->n_next + HBM_BOX_PIECES_MAX, HBM_FRAGMENTS_MAX);
                 if (r < 0)
                         return r;
 

@@ -73,7 +73,8 @@ static HbmBits read_access(Hbm *hbm, Execution *execution, const uint16_t at[sta
                 hbm_spot_wake(hbm, spot, execution);
                 stored = hbm_spot_stored(hbm, spot, &intended);
         } else
-                stored = intended = hbm_pattern_bits(hbm_content_find(&hbm->content, at), linear, at[HBM_ROW]);
+                stored = intended =
+                                hbm_pattern_bits(hbm_content_find(&hbm->content, at), linear, at[HBM_ROW]);
 
         return hbm_read(&effects, stored, &intended, execution->command->copy.ecc, tally);
 }

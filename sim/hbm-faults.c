@@ -141,7 +141,8 @@ static int inject_cell(Hbm *hbm, const Fault *fault, const WireBox *box) {
         if (spot && spot->held)
                 bits = spot->data;
         else
-                bits = hbm_pattern_bits(hbm_content_find(&hbm->content, box->first), linear, box->first[HBM_ROW]);
+                bits = hbm_pattern_bits(hbm_content_find(&hbm->content, box->first), linear,
+                                        box->first[HBM_ROW]);
         cell.value = bits.w[bit / 64] >> (bit % 64) & 1;
 
         return hbm_overlay_add_cell(&hbm->overlay, &cell);
@@ -237,7 +238,8 @@ void hbm_heal(void *state, const Fault *fault) {
 
 void hbm_faults_leave(Hbm *hbm, const WireBox *row) {
         HbmOverlay *overlay = &hbm->overlay;
-        uint32_t first = hbm_shape_linear(&hbm->shape, row->first), last = hbm_shape_linear(&hbm->shape, row->last);
+        uint32_t first = hbm_shape_linear(&hbm->shape, row->first),
+                 last = hbm_shape_linear(&hbm->shape, row->last);
         size_t n = 0;
 
         for (size_t i = 0; i < overlay->n_cells; i++)

@@ -25,9 +25,9 @@ static bool march_is_valid(const Hbm *hbm, const WireCommand *command) {
         const WireMarch *march = &command->march;
 
         return hbm_box_is_valid(&hbm->shape, &march->box) && march->order < _HBM_ORDER_MAX &&
-                        march->descending <= 1 && march->background < _HBM_BACKGROUND_MAX && march->parameter <= 7 &&
-                        march->ecc <= 1 && march->n_ops >= 1 && march->n_ops <= MARCH_OPS_MAX &&
-                        march->mismatches_max <= command->out_bytes / sizeof(WireMismatch);
+               march->descending <= 1 && march->background < _HBM_BACKGROUND_MAX && march->parameter <= 7 &&
+               march->ecc <= 1 && march->n_ops >= 1 && march->n_ops <= MARCH_OPS_MAX &&
+               march->mismatches_max <= command->out_bytes / sizeof(WireMismatch);
 }
 
 HbmBits hbm_element_bits(const HbmElement *element, uint32_t linear, unsigned row) {
@@ -62,7 +62,8 @@ static int element_init(HbmElement *element, Hbm *hbm, const WireMarch *march) {
         return 0;
 }
 
-int hbm_element_record(HbmElement *element, const uint16_t at[static _HBM_AXIS_MAX], unsigned op, const HbmBits *actual) {
+int hbm_element_record(HbmElement *element, const uint16_t at[static _HBM_AXIS_MAX], unsigned op,
+                       const HbmBits *actual) {
         HbmRecords *records = &element->hbm->records;
         uint32_t key = hbm_shape_key(&element->hbm->shape, (HbmOrder) element->march->order, at);
         HbmRecord *record;
@@ -137,7 +138,8 @@ static int run_spots(HbmElement *element, const Execution *execution) {
         size_t first, end;
         int r;
 
-        r = hbm_overlay_range(&hbm->overlay, &hbm->shape, (HbmOrder) march->order, &march->box, &first, &end);
+        r = hbm_overlay_range(&hbm->overlay, &hbm->shape, (HbmOrder) march->order, &march->box, &first,
+                              &end);
         if (r < 0)
                 return r;
 
@@ -149,7 +151,8 @@ static int run_spots(HbmElement *element, const Execution *execution) {
                         continue;
 
                 hbm_spot_wake(hbm, spot, execution);
-                r = run_spot(element, spot, spot->unit >= 0 ? &hbm->overlay.units[spot->unit].effects : &none);
+                r = run_spot(element, spot,
+                             spot->unit >= 0 ? &hbm->overlay.units[spot->unit].effects : &none);
                 if (r < 0)
                         return r;
         }
@@ -181,10 +184,12 @@ static void complete(HbmElement *element, Execution *execution) {
         uint64_t bytes = accesses * element->march->n_ops * HBM_ACCESS_BYTES;
 
         for (size_t i = 0; i < records->n; i++)
-                memcpy(execution->out + i * sizeof(WireMismatch), &records->records[i].mismatch, sizeof(WireMismatch));
+                memcpy(execution->out + i * sizeof(WireMismatch), &records->records[i].mismatch,
+                       sizeof(WireMismatch));
 
         if (element->tally.corrected > 0)
-                chip_count(execution->chip, COUNTER_MEM_ECC_CORRECTED, element->hbm->index, element->tally.corrected);
+                chip_count(execution->chip, COUNTER_MEM_ECC_CORRECTED, element->hbm->index,
+                           element->tally.corrected);
         if (element->tally.uncorrected > 0)
                 chip_count(execution->chip, COUNTER_MEM_ECC_UNCORRECTED, element->hbm->index,
                            element->tally.uncorrected);

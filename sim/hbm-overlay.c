@@ -62,7 +62,8 @@ int hbm_overlay_add_line(HbmOverlay *overlay, const HbmLine *line) {
 
                 if (memcmp(&other->box, &line->box, sizeof(line->box)) != 0)
                         continue;
-                if ((other->effects.array && line->effects.array) || (other->effects.lanes & line->effects.lanes))
+                if ((other->effects.array && line->effects.array) ||
+                    (other->effects.lanes & line->effects.lanes))
                         return -EEXIST;
         }
 
@@ -226,8 +227,8 @@ int hbm_overlay_prepare(HbmOverlay *overlay, const HbmShape *shape, const Execut
                 if (r < 0)
                         return r;
                 for (size_t i = 0; i < overlay->n_spots; i++)
-                        overlay->spots[i].unit =
-                                        hbm_overlay_unit_at(overlay, overlay->spots[i].linear, overlay->spots[i].at);
+                        overlay->spots[i].unit = hbm_overlay_unit_at(overlay, overlay->spots[i].linear,
+                                                                     overlay->spots[i].at);
                 overlay->dirty = false;
                 hbm_overlay_sweep(overlay);
         }
@@ -236,7 +237,8 @@ int hbm_overlay_prepare(HbmOverlay *overlay, const HbmShape *shape, const Execut
         return 0;
 }
 
-int32_t hbm_overlay_unit_at(const HbmOverlay *overlay, uint32_t linear, const uint16_t at[static _HBM_AXIS_MAX]) {
+int32_t hbm_overlay_unit_at(const HbmOverlay *overlay, uint32_t linear,
+                            const uint16_t at[static _HBM_AXIS_MAX]) {
         size_t low = 0, high = overlay->n_units;
         int32_t unit;
 
@@ -278,7 +280,8 @@ HbmSpot *hbm_overlay_find(HbmOverlay *overlay, uint32_t linear) {
         return i < overlay->n_spots && overlay->spots[i].linear == linear ? &overlay->spots[i] : NULL;
 }
 
-int hbm_overlay_spot(HbmOverlay *overlay, uint32_t linear, const uint16_t at[static _HBM_AXIS_MAX], HbmSpot **ret) {
+int hbm_overlay_spot(HbmOverlay *overlay, uint32_t linear, const uint16_t at[static _HBM_AXIS_MAX],
+                     HbmSpot **ret) {
         size_t i = lower_bound(overlay, linear);
         HbmSpot *spot;
         int r;

@@ -95,12 +95,14 @@ int hbm_overlay_add_line(HbmOverlay *overlay, const HbmLine *line); /* -EEXIST: 
 int hbm_overlay_prepare(HbmOverlay *overlay, const HbmShape *shape, const Execution *execution);
 
 /* The innermost unit that AT lies in, or -1. */
-int32_t hbm_overlay_unit_at(const HbmOverlay *overlay, uint32_t linear, const uint16_t at[static _HBM_AXIS_MAX]);
+int32_t hbm_overlay_unit_at(const HbmOverlay *overlay, uint32_t linear,
+                            const uint16_t at[static _HBM_AXIS_MAX]);
 
 /* NULL where that access is like its surroundings. */
 HbmSpot *hbm_overlay_find(HbmOverlay *overlay, uint32_t linear);
 /* The same, made where there is none. -ENOMEM; -ENOSPC: more than HBM_SPOTS_MAX. */
-int hbm_overlay_spot(HbmOverlay *overlay, uint32_t linear, const uint16_t at[static _HBM_AXIS_MAX], HbmSpot **ret);
+int hbm_overlay_spot(HbmOverlay *overlay, uint32_t linear, const uint16_t at[static _HBM_AXIS_MAX],
+                     HbmSpot **ret);
 /* Forgets spots that have become like their surroundings. */
 void hbm_overlay_sweep(HbmOverlay *overlay);
 

@@ -26,7 +26,8 @@ typedef struct Region {
 } Region;
 
 /* What one access gives: a bit for each operation that mismatches. SINK is told each of them. */
-typedef int (*Sink)(HbmElement *element, const uint16_t at[static _HBM_AXIS_MAX], unsigned op, const HbmBits *actual);
+typedef int (*Sink)(HbmElement *element, const uint16_t at[static _HBM_AXIS_MAX], unsigned op,
+                    const HbmBits *actual);
 
 static int run_access(HbmElement *element, const Region *region, const uint16_t at[static _HBM_AXIS_MAX],
                       HbmEccTally *tally, Sink sink, uint32_t *ret_differs) {
@@ -66,7 +67,8 @@ static int run_access(HbmElement *element, const Region *region, const uint16_t 
 }
 
 /* Whether an access of the box belongs to the region: to no unit within its own, and to no spot. */
-static bool region_owns(const HbmElement *element, const Region *region, const uint16_t at[static _HBM_AXIS_MAX]) {
+static bool region_owns(const HbmElement *element, const Region *region,
+                        const uint16_t at[static _HBM_AXIS_MAX]) {
         HbmOverlay *overlay = &element->hbm->overlay;
         uint32_t linear = hbm_shape_linear(&element->hbm->shape, at);
 
@@ -85,7 +87,8 @@ typedef struct Agreement {
 } Agreement;
 
 /* One access: sets *ret_data to the data that its stuck lanes agree with. */
-static bool lanes_agree(const HbmElement *element, uint64_t index, uint64_t lanes, uint64_t values, unsigned *ret_data) {
+static bool lanes_agree(const HbmElement *element, uint64_t index, uint64_t lanes, uint64_t values,
+                        unsigned *ret_data) {
         uint64_t x = (hbm_splitmix64(element->pattern.seed ^ index) ^ values) & lanes, same = x ? lanes : 0;
 
         /* Most differ in the first word already. */
@@ -166,8 +169,8 @@ static uint64_t count_lanes(HbmElement *element, const Region *region) {
                         outside = !outside;
 
                 /* Where a hash meets something that is not, both representatives know: they always differ. */
-                if (!hash || region->effects.array == HBM_ARRAY_ZEROS || region->effects.array == HBM_ARRAY_ONES ||
-                    outside) {
+                if (!hash || region->effects.array == HBM_ARRAY_ZEROS ||
+                    region->effects.array == HBM_ARRAY_ONES || outside) {
                         mismatches += n;
                         continue;
                 }
@@ -257,7 +260,8 @@ static int tell_region(HbmElement *element, const Region *region) {
                 r = run_access(element, region, at, &unused, hbm_element_record, &differs);
                 if (r < 0)
                         return r;
-        } while (records->n < enough && hbm_walk_next(&region->box, (HbmOrder) march->order, march->descending, at));
+        } while (records->n < enough &&
+                 hbm_walk_next(&region->box, (HbmOrder) march->order, march->descending, at));
 
         return 0;
 }
@@ -334,7 +338,8 @@ static uint32_t first_key(const HbmElement *element, const WireBox *box) {
 }
 
 /* Counts FRAGMENT and adds those of its regions that mismatch to REGIONS. Returns how many, or negative. */
-static int count_fragment(HbmElement *element, const HbmLayer *fragment, uint64_t (*own)[2], Region *regions) {
+static int count_fragment(HbmElement *element, const HbmLayer *fragment, uint64_t (*own)[2],
+                          Region *regions) {
         const HbmOverlay *overlay = &element->hbm->overlay;
         int n = 0, r;
 

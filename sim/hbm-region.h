@@ -24,7 +24,8 @@ typedef struct HbmElement {
 
 /* The background of one access. */
 HbmBits hbm_element_bits(const HbmElement *element, uint32_t linear, unsigned row);
-int hbm_element_record(HbmElement *element, const uint16_t at[static _HBM_AXIS_MAX], unsigned op, const HbmBits *actual);
+int hbm_element_record(HbmElement *element, const uint16_t at[static _HBM_AXIS_MAX], unsigned op,
+                       const HbmBits *actual);
 /* Sorts the records and keeps the first that are wanted. */
 void hbm_element_cut_records(HbmElement *element);
 

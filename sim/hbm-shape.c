@@ -10,12 +10,12 @@
 
 /* Slowest to fastest. */
 static const uint8_t axes[_HBM_ORDER_MAX][_HBM_AXIS_MAX] = {
-        [HBM_ORDER_COLUMN_FAST] = { HBM_CHANNEL, HBM_PSEUDO_CHANNEL, HBM_SID, HBM_BANK_GROUP, HBM_BANK, HBM_ROW,
-                                    HBM_COLUMN },
-        [HBM_ORDER_ROW_FAST]    = { HBM_CHANNEL, HBM_PSEUDO_CHANNEL, HBM_SID, HBM_BANK_GROUP, HBM_BANK, HBM_COLUMN,
-                                    HBM_ROW },
-        [HBM_ORDER_BANK_FAST]   = { HBM_CHANNEL, HBM_PSEUDO_CHANNEL, HBM_SID, HBM_ROW, HBM_COLUMN, HBM_BANK_GROUP,
-                                    HBM_BANK },
+        [HBM_ORDER_COLUMN_FAST] = {HBM_CHANNEL,  HBM_PSEUDO_CHANNEL, HBM_SID, HBM_BANK_GROUP, HBM_BANK,
+                                   HBM_ROW,        HBM_COLUMN},
+        [HBM_ORDER_ROW_FAST] = { HBM_CHANNEL, HBM_PSEUDO_CHANNEL, HBM_SID, HBM_BANK_GROUP, HBM_BANK,
+                                   HBM_COLUMN,     HBM_ROW   },
+        [HBM_ORDER_BANK_FAST] = { HBM_CHANNEL, HBM_PSEUDO_CHANNEL, HBM_SID, HBM_ROW,        HBM_COLUMN,
+                                   HBM_BANK_GROUP, HBM_BANK  },
 };
 
 int hbm_shape_parse(const char *text, HbmShape *ret) {
@@ -150,7 +150,8 @@ bool hbm_box_join(WireBox *a, const WireBox *b) {
         if (differs < 0)
                 return true;
         /* Overlapping or side by side along the one axis in which they differ. */
-        if (b->first[differs] > (uint32_t) a->last[differs] + 1 || a->first[differs] > (uint32_t) b->last[differs] + 1)
+        if (b->first[differs] > (uint32_t) a->last[differs] + 1 ||
+            a->first[differs] > (uint32_t) b->last[differs] + 1)
                 return false;
         if (b->first[differs] < a->first[differs])
                 a->first[differs] = b->first[differs];

@@ -44,7 +44,8 @@ static int add_defect(HbmCase *c, HbmDefectKind kind, const HbmFailure *failure,
         return 0;
 }
 
-int hbm_case_init(HbmCase *c, const HbmGeometry *geometry, unsigned stack, unsigned scatter_max, HbmDefects *defects) {
+int hbm_case_init(HbmCase *c, const HbmGeometry *geometry, unsigned stack, unsigned scatter_max,
+                  HbmDefects *defects) {
         uint32_t n_banks = hbm_bank_count(geometry);
 
         *c = (HbmCase) { .geometry = geometry, .stack = stack, .scatter_max = scatter_max, .defects = defects };
@@ -133,7 +134,8 @@ uint32_t hbm_case_lane_values(const HbmCase *c, uint32_t pseudo_channel, uint32_
         for (size_t i = 0; i < c->n_failures && (known & lanes) != lanes; i++) {
                 const HbmFailure *failure = &c->failures[i];
 
-                for (unsigned k = 0; k < HBM_ACCESS_BYTES && failure->linear / accesses == pseudo_channel; k++) {
+                for (unsigned k = 0; k < HBM_ACCESS_BYTES && failure->linear / accesses == pseudo_channel;
+                     k++) {
                         known |= (uint32_t) failure->bits.bytes[k] << (8 * (k % 4));
                         values |= (uint32_t) failure->ones.bytes[k] << (8 * (k % 4));
                 }
@@ -143,7 +145,8 @@ uint32_t hbm_case_lane_values(const HbmCase *c, uint32_t pseudo_channel, uint32_
 }
 
 static int add_lanes(HbmCase *c, uint32_t pseudo_channel, uint32_t lanes) {
-        uint32_t n_banks = hbm_banks_of_pseudo_channel(c->geometry), accesses = hbm_bank_accesses(c->geometry);
+        uint32_t n_banks = hbm_banks_of_pseudo_channel(c->geometry),
+                 accesses = hbm_bank_accesses(c->geometry);
         uint32_t linear = pseudo_channel * n_banks * accesses;
         const HbmFailure *failure = first_failure(c, linear, n_banks * accesses);
         uint32_t values = hbm_case_lane_values(c, pseudo_channel, lanes);
@@ -157,7 +160,8 @@ static int add_lanes(HbmCase *c, uint32_t pseudo_channel, uint32_t lanes) {
         for (int lane = 0; lane < 32; lane++) {
                 if (!(lanes >> lane & 1))
                         continue;
-                r = add_defect(c, HBM_DEFECT_LANE, failure, linear, lane, count, failure ? failure->count : 0);
+                r = add_defect(c, HBM_DEFECT_LANE, failure, linear, lane, count,
+                               failure ? failure->count : 0);
                 if (r < 0)
                         return r;
                 c->defects->defects[c->defects->n - 1].value = values >> lane & 1;
@@ -347,7 +351,8 @@ static int find_columns(HbmCase *c, Bank *bank) {
                 for (size_t k = bank->n; k-- > i;) {
                         bool any = false;
 
-                        if (!bank->failures[k] || column_of(c, bank->failures[k]) != column_of(c, bank->failures[i]))
+                        if (!bank->failures[k] ||
+                            column_of(c, bank->failures[k]) != column_of(c, bank->failures[i]))
                                 continue;
                         for (unsigned byte = 0; byte < HBM_ACCESS_BYTES; byte++)
                                 any |= bank->failures[k]->bits.bytes[byte] & shared.bytes[byte];
@@ -410,7 +415,8 @@ static int find_listed_lane(HbmCase *c, size_t first, size_t end) {
                         lanes |= (uint32_t) c->failures[i].bits.bytes[k] << (8 * (k % 4));
                 }
 
-        if (end - first < LIST_PLAUSIBLE || __builtin_popcount(lanes) != 1 || hbm_data_count(&all) < LIST_BEATS)
+        if (end - first < LIST_PLAUSIBLE || __builtin_popcount(lanes) != 1 ||
+            hbm_data_count(&all) < LIST_BEATS)
                 return 0;
         return add_lanes(c, bank_of(c, &c->failures[first]) / n_banks, lanes);
 }
@@ -422,7 +428,8 @@ static int find_listed_lanes(HbmCase *c) {
         for (size_t i = 0, end; i < c->n_failures; i = end) {
                 uint32_t pseudo_channel = bank_of(c, &c->failures[i]) / n_banks;
 
-                for (end = i; end < c->n_failures && bank_of(c, &c->failures[end]) / n_banks == pseudo_channel; end++)
+                for (end = i;
+                     end < c->n_failures && bank_of(c, &c->failures[end]) / n_banks == pseudo_channel; end++)
                         ;
                 if (c->lanes[pseudo_channel] || c->gone[bank_of(c, &c->failures[i])])
                         continue;
@@ -442,7 +449,8 @@ static int scatter(HbmCase *c, size_t first) {
         HbmDefect small = {};
 
         for (size_t i = first; i < defects->n; i++)
-                n_small += defects->defects[i].kind == HBM_DEFECT_CELL || defects->defects[i].kind == HBM_DEFECT_WORD;
+                n_small += defects->defects[i].kind == HBM_DEFECT_CELL ||
+                           defects->defects[i].kind == HBM_DEFECT_WORD;
         if (n_small <= c->scatter_max)
                 return 0;
 

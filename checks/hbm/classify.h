@@ -64,7 +64,8 @@ typedef struct HbmCase {
         HbmDefects *defects;
 } HbmCase;
 
-int hbm_case_init(HbmCase *c, const HbmGeometry *geometry, unsigned stack, unsigned scatter_max, HbmDefects *defects);
+int hbm_case_init(HbmCase *c, const HbmGeometry *geometry, unsigned stack, unsigned scatter_max,
+                  HbmDefects *defects);
 void hbm_case_done(HbmCase *c);
 /* The next failures to judge: those of the stack, merged. */
 void hbm_case_take(HbmCase *c, const HbmFailures *failures);

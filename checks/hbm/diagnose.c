@@ -50,7 +50,8 @@ static size_t patterns_for(uint32_t lanes, uint32_t values, HbmProbePattern ret[
 
 /* Under stuck lanes every access fails; look again with patterns that these do not disturb. */
 static int look_under_lanes(const HbmProbe *probe, HbmCase *c) {
-        uint32_t n_banks = hbm_banks_of_pseudo_channel(c->geometry), n = hbm_bank_count(c->geometry) / n_banks;
+        uint32_t n_banks = hbm_banks_of_pseudo_channel(c->geometry),
+                 n = hbm_bank_count(c->geometry) / n_banks;
         int r;
 
         for (uint32_t i = 0; i < n; i++) {
@@ -60,7 +61,8 @@ static int look_under_lanes(const HbmProbe *probe, HbmCase *c) {
                 if (c->lanes[i] == 0)
                         continue;
                 n_patterns = patterns_for(c->lanes[i], hbm_case_lane_values(c, i, c->lanes[i]), patterns);
-                r = hbm_probe_banks(probe, i * n_banks, n_banks, patterns, n_patterns, NULL, c->tallies + i * n_banks);
+                r = hbm_probe_banks(probe, i * n_banks, n_banks, patterns, n_patterns, NULL,
+                                    c->tallies + i * n_banks);
                 if (r < 0)
                         return r;
         }
@@ -84,7 +86,8 @@ static int read_to_the_end(const HbmProbe *probe, const HbmCase *c) {
                 if (c->gone[bank] || c->tallies[bank].count <= LIST_FIRST)
                         continue;
                 if (lanes != 0)
-                        n_patterns = patterns_for(lanes, hbm_case_lane_values(c, bank / n_banks, lanes), patterns);
+                        n_patterns = patterns_for(lanes, hbm_case_lane_values(c, bank / n_banks, lanes),
+                                                  patterns);
 
                 full.list_max = (uint32_t) MIN(c->tallies[bank].count, (uint64_t) LIST_FULL);
                 r = hbm_probe_banks(&full, bank, 1, patterns, n_patterns, NULL, &tally);
@@ -109,7 +112,8 @@ static int ask_banks(const HbmDiagnosis *diagnosis, HbmProbe *probe, HbmCase *c)
         int r;
 
         probe->failures = &probed;
-        r = hbm_probe_banks(probe, 0, hbm_bank_count(diagnosis->geometry), solid, ELEMENTS(solid), NULL, c->tallies);
+        r = hbm_probe_banks(probe, 0, hbm_bank_count(diagnosis->geometry), solid, ELEMENTS(solid), NULL,
+                            c->tallies);
         if (r >= 0) {
                 hbm_failures_merge(&probed);
                 hbm_case_take(c, &probed);

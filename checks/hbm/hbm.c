@@ -49,12 +49,14 @@ typedef struct Run {
 static int on_mismatch(const MarchMismatch *mismatch, void *userdata) {
         Run *run = userdata;
 
-        return hbm_failures_add(&run->failures, mismatch->stack, hbm_geometry_linear(&run->geometry, mismatch->at),
-                                &mismatch->expected, &mismatch->actual);
+        return hbm_failures_add(&run->failures, mismatch->stack,
+                                hbm_geometry_linear(&run->geometry, mismatch->at), &mismatch->expected,
+                                &mismatch->actual);
 }
 
 /* The location of AT within its stack, as far as axis LAST; of the stack where the grammar has no such place. */
-static Location locate(const Run *run, unsigned stack, const uint16_t at[static _HBM_AXIS_MAX], HbmAxis last) {
+static Location locate(const Run *run, unsigned stack, const uint16_t at[static _HBM_AXIS_MAX],
+                       HbmAxis last) {
         static const LocationKind kinds[_HBM_AXIS_MAX] = {
                 LOCATION_CHANNEL, LOCATION_PSEUDO_CHANNEL, LOCATION_SID, LOCATION_BANK_GROUP, LOCATION_BANK,
                 LOCATION_ROW, LOCATION_COLUMN,
@@ -320,7 +322,8 @@ static int diagnose(Run *run) {
                 if (run->stacks[stack].mismatches == 0 && n_failures == 0)
                         continue;
 
-                r = hbm_diagnose(&diagnosis, stack, run->stacks[stack].truncated || run->failures.full, &run->defects);
+                r = hbm_diagnose(&diagnosis, stack, run->stacks[stack].truncated || run->failures.full,
+                                 &run->defects);
                 if (r < 0)
                         return r;
                 if (run->defects.n == before) {
@@ -351,7 +354,8 @@ static int measure(Run *run, bool complete) {
         }
 
         r = step_measure(run->step, "hbm_bytes_tested", (double) (accesses * HBM_ACCESS_BYTES), "By",
-                         complete ? LIMIT_GREATER_THAN_OR_EQUAL : LIMIT_NONE, (double) (planned * HBM_ACCESS_BYTES), NULL);
+                         complete ? LIMIT_GREATER_THAN_OR_EQUAL : LIMIT_NONE,
+                         (double) (planned * HBM_ACCESS_BYTES), NULL);
         if (r < 0)
                 return r;
         r = step_measure(run->step, "hbm_mismatches", (double) mismatches, "{error}", LIMIT_LESS_THAN_OR_EQUAL, 0, NULL);
@@ -368,7 +372,8 @@ static int measure(Run *run, bool complete) {
 
 /* From row 0 of every bank on, as many rows as make up the bytes that are wanted. */
 static void choose_box(Run *run) {
-        double a_row = (double) STACKS * run->geometry.accesses / run->geometry.size[HBM_ROW] * HBM_ACCESS_BYTES;
+        double a_row = (double) STACKS * run->geometry.accesses / run->geometry.size[HBM_ROW] *
+                       HBM_ACCESS_BYTES;
         double rows = ceil((double) run->parameters->bytes / a_row);
 
         run->box = hbm_geometry_box(&run->geometry);

@@ -17,7 +17,8 @@ uint32_t hbm_bank_count(const HbmGeometry *geometry) {
 }
 
 uint32_t hbm_banks_of_pseudo_channel(const HbmGeometry *geometry) {
-        return (uint32_t) geometry->size[HBM_SID] * geometry->size[HBM_BANK_GROUP] * geometry->size[HBM_BANK];
+        return (uint32_t) geometry->size[HBM_SID] * geometry->size[HBM_BANK_GROUP] *
+               geometry->size[HBM_BANK];
 }
 
 WireBox hbm_bank_box(const HbmGeometry *geometry, uint32_t first, uint32_t n) {
@@ -41,8 +42,8 @@ static WireMarch probe_march(const HbmProbePattern *pattern, WireBox box, bool w
         };
 }
 
-static int keep_answer(const HbmProbe *probe, const HbmProbePattern *pattern, const HbmAnswer *answer, const WireBox *box,
-                       HbmBankTally *tally) {
+static int keep_answer(const HbmProbe *probe, const HbmProbePattern *pattern, const HbmAnswer *answer,
+                       const WireBox *box, HbmBankTally *tally) {
         uint32_t lanes = answer->n > 0 && 2 * answer->total >= hbm_box_accesses(box) ? UINT32_MAX : 0;
         int r;
 
@@ -63,8 +64,8 @@ static int keep_answer(const HbmProbe *probe, const HbmProbePattern *pattern, co
 
                 lanes &= hbm_data_lanes(&bits);
 
-                r = hbm_failures_add(probe->failures, probe->stack, hbm_geometry_linear(probe->geometry, mismatch->at),
-                                     &expected, &actual);
+                r = hbm_failures_add(probe->failures, probe->stack,
+                                     hbm_geometry_linear(probe->geometry, mismatch->at), &expected, &actual);
                 if (r < 0)
                         return r;
         }
@@ -75,8 +76,8 @@ static int keep_answer(const HbmProbe *probe, const HbmProbePattern *pattern, co
 }
 
 /* Reads as many banks as go into one batch, from *at on. */
-static int read_some(const HbmProbe *probe, const HbmProbePattern *pattern, uint32_t first, uint32_t n, const bool *skip,
-                     HbmBankTally *tallies, uint32_t *at) {
+static int read_some(const HbmProbe *probe, const HbmProbePattern *pattern, uint32_t first, uint32_t n,
+                     const bool *skip, HbmBankTally *tallies, uint32_t *at) {
         int numbers[BATCH_BANKS];
         uint32_t banks[BATCH_BANKS];
         unsigned n_reads = 0;
@@ -115,8 +116,8 @@ static int read_some(const HbmProbe *probe, const HbmProbePattern *pattern, uint
         return 0;
 }
 
-int hbm_probe_banks(const HbmProbe *probe, uint32_t first, uint32_t n, const HbmProbePattern *patterns, size_t n_patterns,
-                    const bool *skip, HbmBankTally *tallies) {
+int hbm_probe_banks(const HbmProbe *probe, uint32_t first, uint32_t n, const HbmProbePattern *patterns,
+                    size_t n_patterns, const bool *skip, HbmBankTally *tallies) {
         WireBox box = hbm_bank_box(probe->geometry, first, n);
         int r;
 

@@ -38,5 +38,5 @@ WireBox hbm_bank_box(const HbmGeometry *geometry, uint32_t first, uint32_t n); /
  * Writes every pattern into banks FIRST … FIRST + N - 1 (one bank, one pseudo-channel, or all) and reads each bank back on its own,
  * into tallies[bank - first]. Banks with skip[bank] set are left out; SKIP may be NULL.
  */
-int hbm_probe_banks(const HbmProbe *probe, uint32_t first, uint32_t n, const HbmProbePattern *patterns, size_t n_patterns,
-                    const bool *skip, HbmBankTally *tallies);
+int hbm_probe_banks(const HbmProbe *probe, uint32_t first, uint32_t n, const HbmProbePattern *patterns,
+                    size_t n_patterns, const bool *skip, HbmBankTally *tallies);

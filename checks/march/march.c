@@ -63,8 +63,8 @@ static unsigned data_of(uint8_t op) {
         return op & MARCH_DATA ? 1 : 0;
 }
 
-static int found(Visit *visit, unsigned stack, const uint16_t at[static _HBM_AXIS_MAX], const HbmData *expected,
-                 const HbmData *actual) {
+static int found(Visit *visit, unsigned stack, const uint16_t at[static _HBM_AXIS_MAX],
+                 const HbmData *expected, const HbmData *actual) {
         MarchMismatch mismatch = { .stack = stack, .element = visit->element, .expected = *expected, .actual = *actual };
 
         memcpy(mismatch.at, at, sizeof(mismatch.at));
@@ -143,7 +143,8 @@ static int judge_stack(Visit *visit, MarchPlants *plants, unsigned stack) {
         if (answer.accesses != hbm_box_accesses(&pass->box))
                 march_pass_lie(pass, stack, "visited %" PRIu64 " accesses of %" PRIu64, answer.accesses,
                                hbm_box_accesses(&pass->box));
-        if (answer.n != (answer.total < visit->march.mismatches_max ? answer.total : visit->march.mismatches_max)) {
+        if (answer.n !=
+            (answer.total < visit->march.mismatches_max ? answer.total : visit->march.mismatches_max)) {
                 march_pass_lie(pass, stack, "counted %" PRIu64 " mismatches and listed %zu", answer.total, answer.n);
                 answer.total = answer.n > answer.total ? answer.n : answer.total;
         }
@@ -267,7 +268,8 @@ int march_pass_run(MarchPass *pass, HbmBatch *batch) {
                 const MarchElement *element = &pass->march->elements[i];
 
                 visit.element = i;
-                r = element->direction == MARCH_DELAY ? run_pause(pass, batch) : run_element(&visit, &plants, element);
+                r = element->direction == MARCH_DELAY ? run_pause(pass, batch)
+                                                      : run_element(&visit, &plants, element);
                 if (r < 0)
                         return r;
         }

@@ -81,7 +81,8 @@ typedef struct MarchPass {
 int march_pass_run(MarchPass *pass, HbmBatch *batch);
 
 /* Notes something that no sound device says. */
-void march_pass_lie(MarchPass *pass, unsigned stack, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void march_pass_lie(MarchPass *pass, unsigned stack, const char *format, ...)
+                __attribute__((format(printf, 3, 4)));
 
 /* Where MISMATCH stands in the order of the visit, for comparing two of one element. */
 uint32_t march_visit_key(const HbmGeometry *geometry, HbmOrder order, bool descending,

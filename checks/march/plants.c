@@ -53,7 +53,8 @@ static int plant_one(MarchPlants *plants, MarchPass *pass, HbmBatch *batch, unsi
                 return 0;
 
         plant->stack = stack;
-        plant->planted = hbm_field_data(&pass->field, &pass->geometry, plant->at, reading->ops[0] & MARCH_DATA ? 1 : 0);
+        plant->planted = hbm_field_data(&pass->field, &pass->geometry, plant->at,
+                                        reading->ops[0] & MARCH_DATA ? 1 : 0);
         plant->planted.bytes[bit / 8] ^= (uint8_t) (1u << bit % 8);
 
         box = hbm_access_box(plant->at);
@@ -83,7 +84,8 @@ int march_plants_plant(MarchPlants *plants, MarchPass *pass, HbmBatch *batch, un
         for (unsigned stack = 0; stack < STACKS; stack++) {
                 unsigned n = plants_of_stack(plants, stack);
 
-                for (unsigned i = plants->nth % spread; i < n_channels && n < STACK_PLANTS; i += spread, n++) {
+                for (unsigned i = plants->nth % spread; i < n_channels && n < STACK_PLANTS;
+                     i += spread, n++) {
                         r = plant_one(plants, pass, batch, stack, first + i, element);
                         if (r < 0)
                                 return r;
@@ -126,7 +128,8 @@ MarchPlantMatch march_plants_match(MarchPlants *plants, unsigned stack, const ui
         return MARCH_PLANT_CHANGED;
 }
 
-void march_plants_settle(MarchPlants *plants, MarchPass *pass, unsigned stack, unsigned element, bool truncated) {
+void march_plants_settle(MarchPlants *plants, MarchPass *pass, unsigned stack, unsigned element,
+                         bool truncated) {
         for (unsigned i = 0; i < plants->n; i++) {
                 const MarchPlant *plant = &plants->plants[i];
                 MarchDoubt *doubt;
@@ -166,7 +169,8 @@ typedef enum Trial {
         TRIAL_BLIND, /* memory gives it back, and it was not reported */
 } Trial;
 
-static int try_doubt(const MarchPass *pass, const MarchDoubt *doubt, HbmBatch *batch, Trial *ret, HbmData *ret_actual) {
+static int try_doubt(const MarchPass *pass, const MarchDoubt *doubt, HbmBatch *batch, Trial *ret,
+                     HbmData *ret_actual) {
         WireBox box = hbm_access_box(doubt->at);
         WireMarch march = {
                 .box            = box,

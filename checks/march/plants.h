@@ -46,7 +46,8 @@ int march_plants_find(const MarchPlants *plants, unsigned stack, const uint16_t 
 MarchPlantMatch march_plants_match(MarchPlants *plants, unsigned stack, const uint16_t at[static _HBM_AXIS_MAX],
                                    unsigned op, const HbmData *actual, HbmData *expected);
 /* Ends the judgement of one stack: what has not come back is doubted. TRUNCATED: not all mismatches were told. */
-void march_plants_settle(MarchPlants *plants, MarchPass *pass, unsigned stack, unsigned element, bool truncated);
+void march_plants_settle(MarchPlants *plants, MarchPass *pass, unsigned stack, unsigned element,
+                         bool truncated);
 /* After ELEMENT: what it has overwritten is gone. */
 void march_plants_forget(MarchPlants *plants, const MarchElement *element);
 

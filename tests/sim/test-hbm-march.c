@@ -14,7 +14,7 @@
 
 #include "tests/sim/lone-stack.h"
 
-#define CASES      1000
+#define CASES      600
 #define COMMANDS   14
 #define CELLS_MAX  4096 /* accesses of the plain model */
 #define FAULTS_MAX 12
