@@ -75,7 +75,7 @@ static void print_component(Printer *printer, const Location *where) {
 }
 
 /* A value that is no number is an error of the step (below) and cannot stand here. */
-static void print_measurement(Printer *printer, const RecordMeasurement *measurement) {
+static void print_measurement(Printer *printer, const RecordMeasurement *measurement, const Location *unit) {
         double limit = measurement->limit;
 
         printer_open(printer, '{');
@@ -95,7 +95,9 @@ static void print_measurement(Printer *printer, const RecordMeasurement *measure
                                limit_holds(measurement->limit_type, measurement->value, limit) ? "PASSED"
                                                                                                : "FAILED");
         }
-        print_component(printer, &measurement->where);
+        /* Most are of the subject itself, which need not be said again. */
+        if (!location_equal(&measurement->where, unit))
+                print_component(printer, &measurement->where);
         printer_close(printer, '}');
 }
 
@@ -104,7 +106,7 @@ static bool is_printable(const RecordMeasurement *measurement) {
                (measurement->limit_type == LIMIT_NONE || isfinite(measurement->limit));
 }
 
-static void print_measurements(Printer *printer, const RecordStep *step) {
+static void print_measurements(Printer *printer, const RecordStep *step, const Location *unit) {
         size_t n_errors = 0;
 
         if (step->n_measurements == 0)
@@ -113,7 +115,7 @@ static void print_measurements(Printer *printer, const RecordStep *step) {
         printer_open(printer, '[');
         for (size_t i = 0; i < step->n_measurements; i++)
                 if (is_printable(&step->measurements[i]))
-                        print_measurement(printer, &step->measurements[i]);
+                        print_measurement(printer, &step->measurements[i], unit);
                 else
                         n_errors++;
         printer_close(printer, ']');
@@ -159,7 +161,7 @@ static void print_diagnosis(Printer *printer, const RecordDiagnosis *diagnosis) 
         printer_close(printer, '}');
 }
 
-static void print_step(Printer *printer, const RecordStep *step, size_t i) {
+static void print_step(Printer *printer, const RecordStep *step, size_t i, const Location *unit) {
         char id[24];
 
         (void) snprintf(id, sizeof(id), "%zu", i);
@@ -175,7 +177,7 @@ static void print_step(Printer *printer, const RecordStep *step, size_t i) {
         printer_member(printer, "message", step->message);
         printer_member_unsigned(printer, "seed", step->seed);
         printer_member_unsigned(printer, "deviceNanoseconds", step->device_nsec);
-        print_measurements(printer, step);
+        print_measurements(printer, step, unit);
         if (step->n_diagnoses > 0) {
                 printer_key(printer, "diagnoses");
                 printer_open(printer, '[');
@@ -249,7 +251,7 @@ void print_health(Printer *printer, const RecordHealth *health) {
         printer_key(printer, "steps");
         printer_open(printer, '[');
         for (size_t i = 0; i < health->n_steps; i++)
-                print_step(printer, &health->steps[i], i);
+                print_step(printer, &health->steps[i], i, &health->subject.where);
         printer_close(printer, ']');
         print_names(printer, "passedTests", health, VERDICT_PASSED);
         print_names(printer, "warnedTests", health, VERDICT_WARNED);

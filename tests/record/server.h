@@ -80,6 +80,8 @@ static inline void server_init(Server *server) {
                 }
         }
         server->measurements[SERVER_BAD][1].value = 512;
+        server->measurements[SERVER_BAD][1].where = server_location("us0-2/chip3/core5");
+        server->measurements[0][0].where = server_location("us0-2/chip0/hbm2");
         server->steps[SERVER_BAD][1].verdict = VERDICT_FAILED;
         server->steps[SERVER_BAD][1].n_diagnoses = 1;
         server->steps[SERVER_BAD][1].diagnoses = &server->diagnosis;

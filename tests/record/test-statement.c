@@ -77,6 +77,8 @@ static void test_a_failed_chip_tells_what_where_and_how_often(void **state) {
                 { "predicate.failedTests.1", "(nothing)" },
                 { "predicate.passedTests.4", "sparsity" },
                 { "predicate.steps.1.measurements.0.result", "FAILED" },
+                { "predicate.steps.0.measurements.0.component", "(nothing)" }, /* the subject itself */
+                { "predicate.steps.1.measurements.0.component.location", "us0-2/chip3/core5" },
                 { "predicate.steps.1.measurements.0.limits.0.type", "LESS_THAN_OR_EQUAL" },
                 { "predicate.steps.1.diagnoses.0.verdict", "systolic-pe" },
                 { "predicate.steps.1.diagnoses.0.type", "FAIL" },
