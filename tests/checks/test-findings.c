@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "checks/findings.h"
+
+static Finding finding_at(const char *where, const char *code) {
+        Finding finding = { .code = code, .severity = SEVERITY_FAIL, .message = "here" };
+
+        assert_int_equal(location_parse(where, &finding.where, NULL, NULL), 0);
+        return finding;
+}
+
+static void add(Findings *findings, const char *where, const char *code, unsigned run) {
+        Finding finding = finding_at(where, code);
+
+        assert_int_equal(findings_add(findings, &finding, run), 0);
+}
+
+static void test_the_same_code_and_place_is_one_finding(void **state) {
+        Findings findings = {};
+
+        add(&findings, "us0-1/chip3", "hbm-cell", 1);
+        add(&findings, "us0-1/chip3", "hbm-cell", 1); /* twice in one run is once */
+        add(&findings, "us0-1/chip3", "hbm-row", 1);
+        add(&findings, "us0-1/chip3/hbm1", "hbm-cell", 1);
+        assert_int_equal(findings.n, 3);
+
+        add(&findings, "us0-1/chip3", "hbm-cell", 2);
+        add(&findings, "us0-1/chip3/hbm2", "hbm-cell", 2);
+        assert_int_equal(findings.n, 4);
+        assert_int_equal(findings.items[0].finding.reproduced, 2);
+        assert_int_equal(findings.items[1].finding.reproduced, 1);
+        assert_int_equal(findings.items[3].finding.reproduced, 1);
+        findings_clear(&findings);
+        assert_int_equal(findings.n, 0);
+}
+
+static void test_strings_outlive_their_event(void **state) {
+        char expected[] = "0xff";
+        Finding finding = finding_at("us0-1/chip3", "hbm-cell");
+        Findings findings = {};
+
+        finding.evidence.expected = expected;
+        assert_int_equal(findings_add(&findings, &finding, 1), 0);
+        memset(expected, 'x', 4);
+        assert_string_equal(findings_find(&findings, "hbm-cell")->evidence.expected, "0xff");
+        findings_clear(&findings);
+}
+
+static void test_what_was_only_suspected_goes_away(void **state) {
+        Findings findings = {};
+
+        add(&findings, "us0-1/chip3", "device-hang", 1);
+        add(&findings, "us0-1/chip3", "hbm-cell", 1);
+        findings_remove(&findings, "device-hang");
+        assert_null(findings_find(&findings, "device-hang"));
+        assert_non_null(findings_find(&findings, "hbm-cell"));
+        assert_int_equal(findings_verdict(&findings), VERDICT_FAILED);
+        findings_remove(&findings, "hbm-cell");
+        assert_int_equal(findings_verdict(&findings), VERDICT_PASSED);
+        findings_clear(&findings);
+}
+
+static void test_they_are_bounded(void **state) {
+        Findings findings = {};
+        Finding finding = finding_at("us0-1/chip3", "hbm-cell");
+
+        for (unsigned i = 0; i < STREAM_FINDINGS_MAX; i++) {
+                Finding one = finding_at("us0-1/chip3", "systolic-pe");
+
+                assert_int_equal(location_append(&one.where, LOCATION_CORE, i % 8), 0);
+                assert_int_equal(location_append_pe(&one.where, i / 8, 0), 0);
+                assert_int_equal(findings_add(&findings, &one, 1), 0);
+        }
+        assert_int_equal(findings_add(&findings, &finding, 1), -ENOBUFS);
+        findings_clear(&findings);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_the_same_code_and_place_is_one_finding),
+                cmocka_unit_test(test_strings_outlive_their_event),
+                cmocka_unit_test(test_what_was_only_suspected_goes_away),
+                cmocka_unit_test(test_they_are_bounded),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
