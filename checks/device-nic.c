@@ -89,7 +89,8 @@ int device_nic_receive(Device *device, unsigned chip, WireArrival *ret, size_t a
                 return adapter_error(completion.status);
         if (r < 0)
                 return r;
-        if (completion.result[1] > arrivals_max || completion.result[1] > completion.result[0])
+        if (completion.result[1] > arrivals_max || completion.result[1] > completion.result[0] ||
+            completion.out_bytes < completion.result[1] * sizeof(WireArrival))
                 return -EPROTO;
 
         memcpy(ret, out, completion.result[1] * sizeof(WireArrival));

@@ -11,7 +11,6 @@
 
 #include <assert.h>
 #include <string.h>
-#include <sys/param.h>
 
 #include "checks/monotonic.h"
 #include "checks/unit.h"
@@ -45,19 +44,26 @@ static bool answers_itself(Unit *unit) {
         return answering != 0;
 }
 
+/* Others went on after this one began to wait, and it is not the half of them that waits as long. */
 static bool neighbours_got_ahead(const Unit *unit) {
         const Request *request = unit->scan->request;
         double usec = 0.9e6 * request->plan->deadline_sec * request->deadline_scale;
-        uint64_t now = monotonic_usec(), since = now - MIN(now, (uint64_t) usec);
+        uint64_t now = monotonic_usec();
+        unsigned n = 0, n_waiting = 0;
+        bool ahead = false;
 
         for (size_t i = 0; i < unit->scan->n_units; i++) {
                 const Unit *other = &unit->scan->units[i];
 
-                if (other != unit && other->server == unit->server && other->answered_usec > since)
-                        return true;
+                if (other == unit || other->server != unit->server || other->chip < 0)
+                        continue;
+
+                n++;
+                n_waiting += other->open && (double) (now - other->started_usec) >= usec;
+                ahead = ahead || other->answered_usec > unit->started_usec;
         }
 
-        return false;
+        return ahead && 2 * n_waiting < n;
 }
 
 bool unit_is_to_blame(Unit *unit, const char *code) {

@@ -46,6 +46,7 @@ static void tell_excluded_chips(Unit *unit) {
 static void open_step(Unit *unit) {
         unit->open = true;
         unit->progressed = true;
+        unit->started_usec = monotonic_usec();
         unit->n_bytes = 0;
 }
 

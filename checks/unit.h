@@ -34,6 +34,7 @@ struct Unit {
         bool done[PLAN_STEPS_MAX]; /* ended, or none of this unit's */
         size_t current;            /* the step that is open or comes next; n_steps at the end */
         uint64_t used_nsec;        /* device time so far */
+        uint64_t started_usec;     /* when the current step began, by the monotonic clock */
         uint64_t answered_usec;    /* when the device last did its part in a step, by the monotonic clock */
 
         /* the current step */

@@ -9,6 +9,7 @@
  * thousand times; that must not cost a chip, and enough more to fail it will not make.
  */
 
+#include <errno.h>
 #include <string.h>
 
 #include "checks/neuronlink/ber.h"
@@ -86,6 +87,7 @@ static int run_pass(Fabric *fabric, Pass *pass, unsigned number) {
 
                 if (pass->errors[i] < 0) {
                         port->error = pass->errors[i];
+                        port->refused = port->refused || port->error != -ETIMEDOUT;
                         continue;
                 }
                 port->prbs = true;
