@@ -56,74 +56,67 @@ static int help(void) {
         return 1;
 }
 
+enum {
+        OPTION_LOG_LEVEL = 256,
+        OPTION_HELP,
+        OPTION_VERSION,
+        OPTION_TEXT, /* from here on: the index of its text */
+};
+
+/* Options that are a text and nothing more. */
+static const char **const texts[] = { &arg_config, &arg_bus, &arg_key, &arg_store, &arg_state, &arg_run, &arg_make_key };
+
+static const struct option options[] = {
+        { "config",    required_argument, NULL, OPTION_TEXT + 0  },
+        { "bus",       required_argument, NULL, OPTION_TEXT + 1  },
+        { "key",       required_argument, NULL, OPTION_TEXT + 2  },
+        { "store",     required_argument, NULL, OPTION_TEXT + 3  },
+        { "state-dir", required_argument, NULL, OPTION_TEXT + 4  },
+        { "run",       required_argument, NULL, OPTION_TEXT + 5  },
+        { "make-key",  required_argument, NULL, OPTION_TEXT + 6  },
+        { "log-level", required_argument, NULL, OPTION_LOG_LEVEL },
+        { "help",      no_argument,       NULL, OPTION_HELP      },
+        { "version",   no_argument,       NULL, OPTION_VERSION   },
+        {}
+};
+
+static int set_log_level(const char *word) {
+        int level = journal_level_from_string(word);
+
+        if (level < 0) {
+                log_error("Unknown log level '%s', expected emerg … debug", word);
+                return -EINVAL;
+        }
+
+        journal_set_level(level);
+        return 0;
+}
+
+static int take_option(int option) {
+        if (option == OPTION_HELP)
+                return help();
+        if (option == OPTION_VERSION) {
+                puts("assayd " ASSAY_VERSION);
+                return 1;
+        }
+        if (option == OPTION_LOG_LEVEL)
+                return set_log_level(optarg);
+        if (option < OPTION_TEXT)
+                return -EINVAL; /* getopt has said why */
+
+        *texts[option - OPTION_TEXT] = optarg;
+        return 0;
+}
+
 /* Returns 1 where there is nothing more to do. */
 static int parse_arguments(int argc, char **argv) {
-        enum {
-                OPTION_CONFIG = 256,
-                OPTION_BUS,
-                OPTION_KEY,
-                OPTION_STORE,
-                OPTION_STATE,
-                OPTION_RUN,
-                OPTION_LOG_LEVEL,
-                OPTION_MAKE_KEY,
-                OPTION_HELP,
-                OPTION_VERSION
-        };
-        static const struct option options[] = {
-                { "config",    required_argument, NULL, OPTION_CONFIG    },
-                { "bus",       required_argument, NULL, OPTION_BUS       },
-                { "key",       required_argument, NULL, OPTION_KEY       },
-                { "store",     required_argument, NULL, OPTION_STORE     },
-                { "state-dir", required_argument, NULL, OPTION_STATE     },
-                { "run",       required_argument, NULL, OPTION_RUN       },
-                { "log-level", required_argument, NULL, OPTION_LOG_LEVEL },
-                { "make-key",  required_argument, NULL, OPTION_MAKE_KEY  },
-                { "help",      no_argument,       NULL, OPTION_HELP      },
-                { "version",   no_argument,       NULL, OPTION_VERSION   },
-                {}
-        };
-        int option, level;
+        int option, r;
 
-        while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0)
-                switch (option) {
-                case OPTION_CONFIG:
-                        arg_config = optarg;
-                        break;
-                case OPTION_BUS:
-                        arg_bus = optarg;
-                        break;
-                case OPTION_KEY:
-                        arg_key = optarg;
-                        break;
-                case OPTION_STORE:
-                        arg_store = optarg;
-                        break;
-                case OPTION_STATE:
-                        arg_state = optarg;
-                        break;
-                case OPTION_RUN:
-                        arg_run = optarg;
-                        break;
-                case OPTION_MAKE_KEY:
-                        arg_make_key = optarg;
-                        break;
-                case OPTION_LOG_LEVEL:
-                        level = journal_level_from_string(optarg);
-                        if (level < 0) {
-                                log_error("Unknown log level '%s', expected emerg … debug", optarg);
-                                return -EINVAL;
-                        }
-                        journal_set_level(level);
-                        break;
-                case OPTION_HELP:
-                        return help();
-                case OPTION_VERSION:
-                        puts("assayd " ASSAY_VERSION);
-                        return 1;
-                default:
-                        return -EINVAL; /* getopt has said why */
-                }
+        while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+                r = take_option(option);
+                if (r != 0)
+                        return r;
+        }
 
         if (optind < argc) {
                 log_error("Unexpected argument '%s'", argv[optind]);

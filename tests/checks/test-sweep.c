@@ -283,7 +283,7 @@ static unsigned sweep_check(const Check *check) {
         for (size_t i = 0; i < ELEMENTS(faults); i++)
                 n_passes += sweep_fault(check, i, untouched.n, &n_struck);
 
-        print_message("%s: %llu commands, %u faulted runs, %u false passes\n", check->name,
+        print_message("# %s: %llu commands, %u faulted runs, %u false passes\n", check->name,
                       (unsigned long long) untouched.n, n_struck, n_passes);
         return n_passes + (n_struck == 0);
 }
@@ -292,7 +292,7 @@ static void test_no_fault_of_the_port_becomes_a_pass(void **state) {
         unsigned n_passes = 0;
         size_t i;
 
-        print_message("seed %llu\n", (unsigned long long) seed);
+        print_message("# seed %llu\n", (unsigned long long) seed);
         for (i = 0; check_at(i); i++)
                 n_passes += sweep_check(check_at(i));
 
