@@ -66,7 +66,7 @@ enum {
 /* Options that are a text and nothing more. */
 static const char **const texts[] = { &arg_config, &arg_bus, &arg_key, &arg_store, &arg_state, &arg_run, &arg_make_key };
 
-static const struct option options[] = {
+static const struct option long_options[] = {
         { "config",    required_argument, NULL, OPTION_TEXT + 0  },
         { "bus",       required_argument, NULL, OPTION_TEXT + 1  },
         { "key",       required_argument, NULL, OPTION_TEXT + 2  },
@@ -112,7 +112,7 @@ static int take_option(int option) {
 static int parse_arguments(int argc, char **argv) {
         int option, r;
 
-        while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+        while ((option = getopt_long(argc, argv, "", long_options, NULL)) >= 0) {
                 r = take_option(option);
                 if (r != 0)
                         return r;
