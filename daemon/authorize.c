@@ -106,15 +106,16 @@ int authorize_sender_uid(sd_bus_message *message, uid_t *ret) {
         sd_bus_creds *creds = NULL;
         int r;
 
-        r = sd_bus_query_sender_creds(message, SD_BUS_CREDS_EUID, &creds);
-        /* A direct connection has no sender: its peer is who speaks. */
-        if (r < 0 || sd_bus_creds_get_euid(creds, ret) < 0) {
-                sd_bus_creds_unref(creds);
-                creds = NULL;
+        /*
+         * A direct connection has no sender: its peer is who speaks. Only then: the peer of a bus connection is
+         * whoever made the bus, often root, and a sender that has left by now must not become that.
+         */
+        if (sd_bus_message_get_sender(message))
+                r = sd_bus_query_sender_creds(message, SD_BUS_CREDS_EUID, &creds);
+        else
                 r = sd_bus_get_owner_creds(sd_bus_message_get_bus(message), SD_BUS_CREDS_EUID, &creds);
-                if (r >= 0)
-                        r = sd_bus_creds_get_euid(creds, ret);
-        }
+        if (r >= 0)
+                r = sd_bus_creds_get_euid(creds, ret);
 
         sd_bus_creds_unref(creds);
         return r;
@@ -240,9 +241,11 @@ int authorize(Authority *authority, sd_bus_message *message, const char *action,
         uid_t uid;
         int r;
 
-        LIST_FOREACH(question, &authority->questions, entry)
-        if (question->answered && question->message == message && strcmp(question->action, action) == 0)
-                return question->allowed ? 1 : refuse(error, action);
+        LIST_FOREACH(question, &authority->questions, entry) {
+                if (question->answered && question->message == message &&
+                    strcmp(question->action, action) == 0)
+                        return question->allowed ? 1 : refuse(error, action);
+        }
 
         r = authorize_sender_uid(message, &uid);
         if (r < 0)

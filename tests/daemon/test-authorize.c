@@ -290,6 +290,55 @@ static void test_root_need_not_ask(void **state) {
         assert_int_equal(ask(fixture, &as_root), GRANTED);
 }
 
+/* Sends and leaves, before the daemon can ask the bus who that was. */
+static void ask_and_leave(const Fixture *fixture, const Asking *asking) {
+        sd_bus_message *call;
+        int status;
+        pid_t pid;
+
+        assert_int_equal(kill(fixture->daemon, SIGSTOP), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                sd_bus *bus;
+
+                if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+                    setresuid(asking->uid, asking->uid, asking->uid) < 0)
+                        _exit(99);
+                bus = connect_bus(fixture);
+                call = make_call(bus, asking);
+                if (sd_bus_message_set_expect_reply(call, false) < 0 || sd_bus_send(bus, call, NULL) < 0 ||
+                    sd_bus_flush(bus) < 0)
+                        _exit(98);
+                sd_bus_close(bus);
+                _exit(0);
+        }
+
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        pause_msec(100); /* the bus hears of it */
+        assert_int_equal(kill(fixture->daemon, SIGCONT), 0);
+}
+
+static void test_who_has_left_the_bus_is_not_taken_for_its_owner(void **state) {
+        sd_bus_error error = SD_BUS_ERROR_NULL;
+        Fixture *fixture = *state;
+        sd_bus_message *reply = NULL;
+        sd_bus *bus;
+
+        if (geteuid() != 0)
+                skip(); /* the owner of the bus is root only here */
+        ask_and_leave(fixture, &start);
+        assert_int_equal(ask(fixture, &list), GRANTED);
+
+        bus = connect_bus(fixture);
+        assert_true(sd_bus_call_method(bus, ASSAY_BUS_NAME, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "GetScan",
+                                       &error, &reply, "t", (uint64_t) 1) < 0);
+        assert_string_equal(error.name, ASSAY_ERROR_NO_SUCH_SCAN);
+        sd_bus_error_free(&error);
+        sd_bus_flush_close_unref(bus);
+}
+
 static void test_without_polkit_nothing_is_permitted(void **state) {
         Fixture *fixture = *state;
 
@@ -347,6 +396,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_polkit_decides_who_may_scan),
                 TEST(test_root_need_not_ask),
+                TEST(test_who_has_left_the_bus_is_not_taken_for_its_owner),
                 TEST(test_without_polkit_nothing_is_permitted),
                 TEST(test_who_started_a_scan_may_cancel_it_and_others_ask),
                 TEST(test_the_log_level_is_set_by_who_may_and_only_to_what_there_is),
