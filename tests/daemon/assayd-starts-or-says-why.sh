@@ -77,6 +77,12 @@ kill -TERM "$daemon"
 wait "$daemon" && ok "SIGTERM ends it cleanly" || fail "SIGTERM ends it cleanly"
 daemon=
 
+start || fail "it starts again"
+kill "$bus"
+wait "$daemon"
+[ $? = 1 ] && ok "without its bus it ends, and not as if it had been told to" || fail "the end of the bus is no success"
+daemon= bus=
+
 # What is not sound is not continued.
 expect 1 "Failed to load the key" "a key that is none is refused" "$assayd" --config "$folder/good.yaml" \
         --key "$folder/good.yaml" --state-dir "$folder" --bus "unix:path=$folder/bus"
