@@ -66,17 +66,19 @@ int job_new(Scan *scan, const Selected *selected, size_t n_selected, Job **ret) 
         return 0;
 }
 
+static void release(Target *target, const Job *job) {
+        if (target->job == job)
+                target->job = NULL;
+}
+
 Job *job_free(Job *job) {
         if (!job)
                 return NULL;
 
         for (size_t i = 0; i < job->n_servers; i++) {
-                Target *target = job->servers[i].target;
-
-                if (target->job == job)
-                        target->job = NULL;
+                release(job->servers[i].target, job);
                 if (job->state == JOB_QUEUED)
-                        target->n_waiting--;
+                        job->servers[i].target->n_waiting--;
         }
         if (job->state == JOB_RUNNING)
                 job->scan->manager->n_running--;
@@ -140,12 +142,15 @@ int job_start(Job *job) {
 static void settle(Job *job, JobServer *server, Result result) {
         server->is_settled = true;
         server->result = result;
-        if (server->target->job == job)
-                server->target->job = NULL;
+        release(server->target, job);
 
         for (size_t i = 0; i < job->n_servers; i++)
                 if (!job->servers[i].is_settled)
                         return;
+
+        /* Those too that an earlier daemon had settled: the ring was driven through them. */
+        for (size_t i = 0; i < job->n_servers; i++)
+                release(job->servers[i].target, job);
 
         job->state = JOB_FINISHED;
         if (!job->is_unrecorded)

@@ -166,6 +166,35 @@ static void test_a_server_that_is_no_longer_configured_is_closed_too(void **stat
         trial_done(&trial);
 }
 
+/* A worker of several servers, one of which has its records already: that one is free afterwards too. */
+static void test_a_server_that_has_its_records_is_free_when_the_others_have_theirs(void **state) {
+        char run[RUN_ID_BYTES], command[512];
+        Trial trial;
+        Scan *scan;
+
+        assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+        scan = trial_scan(&trial, 1000, "us0-0");
+        memcpy(run, scan->jobs[0]->servers[0].run, sizeof(run));
+        assert_true(trial_wait(&trial, scan, 60));
+        scan = trial_scan(&trial, 1000, "us0-1");
+        assert_true(trial_run(&trial, is_half_done, scan, 60));
+        (void) snprintf(command, sizeof(command),
+                        "sed -i 's/}]/},{\"name\":\"us0-0\",\"run\":\"%s\",\"chips\":65535}]/' %s/evidence/*%s", run,
+                        trial.folder, JOB_FILE_SUFFIX);
+        assert_int_equal(system(command), 0);
+
+        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+        scan = TAILQ_FIRST(&trial.manager->scans);
+        assert_non_null(scan);
+        assert_int_equal(scan->jobs[0]->n_servers, 2);
+        assert_true(trial_wait(&trial, scan, 60));
+        for (size_t i = 0; i < trial.manager->targets.n_items; i++) {
+                assert_null(trial.manager->targets.items[i].job);
+                assert_int_equal(trial.manager->targets.items[i].n_waiting, 0);
+        }
+        trial_done(&trial);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_scan_goes_on_after_the_step_that_was_open),
@@ -173,6 +202,7 @@ int main(void) {
                 cmocka_unit_test(test_a_run_of_which_nothing_is_left_is_closed_as_inconclusive),
                 cmocka_unit_test(test_evidence_that_does_not_parse_is_not_built_on),
                 cmocka_unit_test(test_a_server_that_is_no_longer_configured_is_closed_too),
+                cmocka_unit_test(test_a_server_that_has_its_records_is_free_when_the_others_have_theirs),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
