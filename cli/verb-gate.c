@@ -44,18 +44,32 @@ static uint64_t now_usec(void) {
         return (uint64_t) ts.tv_sec * 1000000 + (uint64_t) ts.tv_nsec / 1000;
 }
 
-/* What the record itself says: the daemon only pointed at it. A newer failure under any plan counts against the target. */
+/* A server is answered for by its own record, or by that of a chip in it that failed. */
+static bool is_about(const RecordEntry *entry, const char *target) {
+        Location where;
+
+        if (location_parse(target, &where, NULL, NULL) < 0)
+                return false;
+        return location_equal(&entry->subject, &where) ||
+               (entry->result == RESULT_FAILED && location_contains(&where, &entry->subject));
+}
+
+/*
+ * What the record itself says: the daemon only pointed at it. A newer failure under any plan counts against the target,
+ * and a failure does not age: it would become `unknown`, which some hooks let pass.
+ */
 static void judge(Answer *a, const char *target, const RecordVerified *verified) {
         const RecordEntry *entry = &verified->entry;
         char subject[LOCATION_STRING_MAX];
         uint64_t now = now_usec();
 
         location_format(&entry->subject, subject);
-        if (strcmp(subject, target) != 0)
+        if (!is_about(entry, target))
                 answer(a, STATUS_REFUSED, "%s: record %" PRIu64 " is about %s", target, entry->index, subject);
         else if (options.plan && strcmp(options.plan, entry->plan) != 0 && entry->result != RESULT_FAILED)
                 answer(a, STATUS_REFUSED, "%s: record %" PRIu64 " is of plan %s", target, entry->index, entry->plan);
-        else if (options.max_age_usec != UINT64_MAX && entry->finished_usec + options.max_age_usec < now)
+        else if (options.max_age_usec != UINT64_MAX && entry->result != RESULT_FAILED &&
+                 entry->finished_usec + options.max_age_usec < now)
                 answer(a, STATUS_CANNOT_TELL, "%s: record %" PRIu64 " is too old (%" PRIu64 " s)", target, entry->index,
                        (now - entry->finished_usec) / 1000000);
         else

@@ -46,6 +46,9 @@ has "rounding-mode"
 expect 0 "gate of a sound chip" assayctl gate trn-0/chip1 --max-age 1h
 expect 2 "gate finds a record too old" assayctl gate trn-0/chip1 --max-age 0.000001s
 expect 1 "unknown means fail to a hook that says so" assayctl gate trn-0/chip1 --max-age 0.000001s --unknown fail
+expect 1 "a failure does not age" assayctl gate trn-0/chip7 --max-age 0.000001s --unknown pass
+expect 1 "a server is no better than its chips, whatever was scanned last" assayctl gate trn-0 --unknown pass
+has "rounding-mode"
 expect 0 "unknown means pass to a hook that says so" assayctl gate trn-0/chip1 --max-age 0.000001s --unknown pass
 expect 1 "node-problem-detector gets 80 bytes" assayctl gate trn-0/chip7 --npd
 [ "$(wc -c <"$out")" -le 80 ] || bad "more than 80 bytes"
