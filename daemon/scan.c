@@ -219,7 +219,11 @@ void scan_job_started(Scan *scan, Job *job, int error) {
                 scan_answer(scan);
 }
 
+/* What waits goes first: else the place of each worker that ends is given to the next job, to be cancelled too. */
 void scan_cancel(Scan *scan) {
+        for (size_t i = 0; i < scan->n_jobs; i++)
+                if (scan->jobs[i]->state == JOB_QUEUED)
+                        job_cancel(scan->jobs[i]);
         for (size_t i = 0; i < scan->n_jobs; i++)
                 job_cancel(scan->jobs[i]);
 }

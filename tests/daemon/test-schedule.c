@@ -74,6 +74,28 @@ static void test_never_more_workers_than_allowed_and_one_per_server(void **state
         trial_done(&trial);
 }
 
+static bool is_running(void *userdata) {
+        const Scan *scan = userdata;
+
+        return scan->state == SCAN_RUNNING;
+}
+
+static void test_a_cancel_starts_nothing_that_it_would_have_to_cancel(void **state) {
+        Trial trial;
+        Scan *scan;
+
+        assert_int_equal(trial_new("[{device: sim:slow, servers: [" SERVERS "]}]", "{workers: 1}", &trial), 0);
+        scan = trial_scan(&trial, 1000, "us0");
+        assert_int_equal(scan->n_jobs, 4);
+        assert_true(trial_run(&trial, is_running, scan, 60));
+        assert_int_equal(trial.manager->turn, 1);
+        scan_cancel(scan);
+        assert_int_equal(trial.manager->turn, 1);
+        assert_true(trial_wait(&trial, scan, 60));
+        assert_int_equal(trial.manager->n_running, 0);
+        trial_done(&trial);
+}
+
 static void test_the_oldest_finished_scans_are_forgotten(void **state) {
         Trial trial;
 
@@ -95,6 +117,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_requesters_take_turns),
                 cmocka_unit_test(test_never_more_workers_than_allowed_and_one_per_server),
+                cmocka_unit_test(test_a_cancel_starts_nothing_that_it_would_have_to_cancel),
                 cmocka_unit_test(test_the_oldest_finished_scans_are_forgotten),
         };
 
