@@ -16,21 +16,15 @@
 #define CHANGED_MAX 8
 
 static Scan *find_by_path(Manager *manager, const char *path) {
-        const char *number = path + strlen(ASSAY_SCAN_PATH_PREFIX);
-        char canonical[SCAN_PATH_MAX];
+        static const char prefix[] = ASSAY_SCAN_PATH_PREFIX "/_";
         Scan *scan;
 
-        if (strncmp(path, ASSAY_SCAN_PATH_PREFIX "/_", strlen(ASSAY_SCAN_PATH_PREFIX "/_")) != 0)
+        if (strncmp(path, prefix, strlen(prefix)) != 0)
                 return NULL;
 
-        number += strlen("/_");
-        scan = manager_find_scan(manager, strtoull(number, NULL, 10));
-        if (!scan)
-                return NULL;
-
-        /* One object, one path. */
-        (void) snprintf(canonical, sizeof(canonical), "%s", scan->path);
-        return strcmp(canonical, path) == 0 ? scan : NULL;
+        /* One object, one path: "/_042" is none. */
+        scan = manager_find_scan(manager, strtoull(path + strlen(prefix), NULL, 10));
+        return scan && strcmp(scan->path, path) == 0 ? scan : NULL;
 }
 
 static int find_scan(sd_bus *bus, const char *path, const char *interface, void *userdata, void **ret_found,
