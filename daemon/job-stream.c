@@ -229,12 +229,15 @@ void job_cancel(Job *job) {
 /* ---- what it says ---- */
 
 static int on_event(const Event *event, void *userdata) {
+        const char *wrong = NULL;
         Job *job = userdata;
         int r;
 
-        r = tally_event(job->tally, event, &job->wrong);
-        if (r < 0)
+        r = tally_event(job->tally, event, &wrong);
+        if (r < 0) {
+                job->wrong = wrong;
                 return r;
+        }
 
         if (event->type == EVENT_RUN_START)
                 job->is_announced = true;

@@ -245,11 +245,14 @@ static int take_finding(Tally *tally, TallyUnit *unit, size_t index, const Findi
         return grown[step->n_findings - 1].code && grown[step->n_findings - 1].message ? 0 : -ENOMEM;
 }
 
-static int take_part(Tally *tally, TallyUnit *unit, size_t index, const Location *part, Verdict verdict) {
+static int take_part(Tally *tally, TallyUnit *unit, size_t index, const Location *part, Verdict verdict,
+                     const char **ret_wrong) {
         TallyUnit *chip = find_unit(tally, part);
 
-        if (location_kind(&unit->where) != LOCATION_SERVER || location_kind(part) != LOCATION_CHIP)
+        if (location_kind(&unit->where) != LOCATION_SERVER || location_kind(part) != LOCATION_CHIP) {
+                *ret_wrong = "the part of a step that is no chip of its server";
                 return -EPROTO;
+        }
         if (!chip)
                 return 0;
 
@@ -300,8 +303,7 @@ static int take_in_step(Tally *tally, const Event *event, const char **ret_wrong
         case EVENT_FINDING:
                 return take_finding(tally, unit, (size_t) index, &event->finding);
         case EVENT_PART_DONE:
-                *ret_wrong = "the part of a step that is no chip of its server";
-                return take_part(tally, unit, (size_t) index, &event->part, event->verdict);
+                return take_part(tally, unit, (size_t) index, &event->part, event->verdict, ret_wrong);
         case EVENT_STEP_END:
                 return take_end(step, &event->end);
         case EVENT_RUN_START:
