@@ -79,6 +79,14 @@ static int read_counters(Round *round, Counters *counters) {
 
 /* ---- traffic ---- */
 
+/* What an adapter alone is to blame for: it answers nonsense, or takes no command. */
+static void note_error(Round *round, unsigned chip, int error) {
+        if (error == -EPROTO)
+                round->garbled |= (uint16_t) (1u << chip);
+        else if (error < 0)
+                round->mute |= (uint16_t) (1u << chip);
+}
+
 /* What earlier scans may have left behind. */
 static int drain(Round *round) {
         _cleanup_free_ WireArrival *arrivals = NULL;
@@ -99,14 +107,17 @@ static int drain(Round *round) {
         if (!arrivals)
                 return -ENOMEM;
 
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
+                note_error(round, chips[i], errors[i]);
                 for (unsigned k = 0; errors[i] >= 0 && waiting[i] > 0 && k < DRAIN_MAX; k++) {
                         r = device_nic_receive(round->device, chips[i], arrivals, 512, 0, NULL, 0, &waiting[i]);
                         if (r < 0 && device_failure(round->device) < 0)
                                 return r;
+                        note_error(round, chips[i], r);
                         if (r <= 0)
                                 break;
                 }
+        }
 
         return 0;
 }
@@ -166,20 +177,16 @@ static void take_errors(Round *round, const Traffic *traffic) {
         for (size_t f = 0; f < traffic->n_flows; f++) {
                 const Flow *flow = &traffic->flows[f];
 
-                if (flow->error == -EPROTO)
-                        round->garbled |= (uint16_t) (1u << flow->from);
-                else if (flow->error < 0)
-                        round->mute |= (uint16_t) (1u << flow->from);
+                note_error(round, flow->from, flow->error);
+                if (flow->error >= 0 && flow_is_denied(flow))
+                        round->denied[flow->from] = *flow;
                 if (flow->n_corrupt > 0 && round->corrupt[flow->from].n_corrupt == 0)
                         round->corrupt[flow->from] = *flow;
                 round->reorder = MAX(round->reorder, flow->reorder);
         }
 
         for (unsigned c = 0; c < CHIPS; c++) {
-                if (traffic->errors[c] == -EPROTO)
-                        round->garbled |= (uint16_t) (1u << c);
-                else if (traffic->errors[c] < 0)
-                        round->mute |= (uint16_t) (1u << c);
+                note_error(round, c, traffic->errors[c]);
                 if (traffic->n_strange[c] > 0 || traffic->flooded[c])
                         round->strange |= (uint16_t) (1u << c);
                 round->n_sent[c] += traffic->n_sent[c];

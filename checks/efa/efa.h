@@ -43,6 +43,7 @@ typedef struct Round {
         uint64_t n_sampled;
         Ledger ledger;
         Flow corrupt[CHIPS]; /* by sender: the first flow with a corrupt packet */
+        Flow denied[CHIPS];  /* by sender: a flow that arrived although the sender says it did not; else no packets */
 } Round;
 
 extern const char *const efa_counter_paths[_NIC_COUNTER_MAX];

@@ -126,6 +126,23 @@ int round_find_wrong(Round *round) {
         return r;
 }
 
+/* The completion of a flow is a count of the adapter like any other. */
+static int judge_completions(Round *round, unsigned chip) {
+        const Flow *flow = &round->denied[chip];
+        Location where = adapter(round, chip);
+        char expected[16], actual[32];
+
+        if (flow->packets == 0)
+                return 0;
+
+        (void) snprintf(expected, sizeof(expected), "%" PRIu32, flow->packets);
+        (void) snprintf(actual, sizeof(actual), "%" PRIu64, flow->completion.delivered);
+        return step_finding(round->step, &round->verdicts[chip], "efa-counter", &where,
+                            &(Evidence) { .address = "completion", .expected = expected, .actual = actual },
+                            "of %s packets to nic%u it says that %s were delivered, and all of them arrived", expected,
+                            flow->to, actual);
+}
+
 int round_judge_counters(Round *round, unsigned chip) {
         const uint64_t seen[_NIC_COUNTER_MAX] = {
                 [COUNTER_TX_PKTS]  = round->n_sent[chip],     [COUNTER_TX_BYTES] = round->n_sent_bytes[chip],
@@ -153,5 +170,5 @@ int round_judge_counters(Round *round, unsigned chip) {
                                     "%s moved by %s, and %" PRIu64 " were seen", efa_counter_paths[k], actual, seen[k]);
         }
 
-        return 0;
+        return judge_completions(round, chip);
 }

@@ -192,3 +192,7 @@ int traffic_run(Traffic *traffic, uint16_t receivers) {
 uint32_t flow_lost(const Flow *flow) {
         return flow->packets - flow->n_here - flow->n_astray;
 }
+
+bool flow_is_denied(const Flow *flow) {
+        return flow->completion.status == EFA_OK && flow_lost(flow) == 0 && flow->completion.delivered != flow->packets;
+}

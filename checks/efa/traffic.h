@@ -65,3 +65,6 @@ int traffic_run(Traffic *traffic, uint16_t receivers);
 
 /* Packets of FLOW that arrived nowhere. */
 uint32_t flow_lost(const Flow *flow);
+
+/* All packets of FLOW arrived, and its sender's adapter says otherwise. */
+bool flow_is_denied(const Flow *flow);

@@ -49,6 +49,9 @@ struct Step {
         double budget_sec;
         unsigned fail_at, n_batches; /* the n-th batch fails with `failure` */
         int failure;
+        /* What a device makes of the answer to one command, if it lies. */
+        void (*tamper)(Step *step, const WireCommand *command, WireCompletion *completion);
+        unsigned n_tampered;
         size_t n_said;
         Said said[REHEARSAL_FINDINGS];
         Verdict parts[CHIPS]; /* _VERDICT_INVALID: nothing was said of it */
@@ -83,6 +86,8 @@ static int line_execute(void *userdata, const WireCommand *commands, size_t n, W
                 return -EPROTO;
 
         memcpy(completions, answer + sizeof(header), n * sizeof(*completions));
+        for (size_t i = 0; line->step->tamper && i < n; i++)
+                line->step->tamper(line->step, &commands[i], &completions[i]);
         return 0;
 }
 
@@ -149,7 +154,7 @@ DEFINE_CLEANUP(Step *, rehearsal_free);
 #define _cleanup_rehearsal_ _cleanup_(rehearsal_freep)
 
 static int rehearsal_run(Step *step, Verdict *ret) {
-        step->n_said = step->n_batches = step->n_measurements = 0;
+        step->n_said = step->n_batches = step->n_measurements = step->n_tampered = 0;
         step->reorder = -1;
         for (unsigned c = 0; c < CHIPS; c++)
                 step->parts[c] = _VERDICT_INVALID;

@@ -162,6 +162,42 @@ static void test_an_adapter_that_garbles_its_answers_costs_only_its_chip(void **
         }
 }
 
+/* chip6 only; each once. */
+static void deny_delivery(Step *step, const WireCommand *command, WireCompletion *completion) {
+        if (command->type == COMMAND_NIC_SEND && command->chip == 6 && step->n_tampered++ == 0)
+                completion->result[0] = 0;
+}
+
+static void refuse_to_receive(Step *step, const WireCommand *command, WireCompletion *completion) {
+        if (command->type == COMMAND_NIC_RECEIVE && command->chip == 6 && step->n_tampered++ == 0)
+                *completion = (WireCompletion) { .status = STATUS_NRT_FAILURE };
+}
+
+static void expect_only_chip6(Step *step, const char *code) {
+        Verdict verdict = _VERDICT_INVALID;
+
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        rehearsal_print(step);
+        assert_true(step->n_tampered > 0);
+        assert_int_equal(verdict, VERDICT_FAILED);
+        assert_int_equal(step->n_said, 1);
+        assert_true(rehearsal_said(step, code, "trn-0/chip6/nic6"));
+}
+
+static void test_an_adapter_that_denies_what_it_delivered_is_a_liar(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "efa", "trn-0");
+
+        step->tamper = deny_delivery;
+        expect_only_chip6(step, "efa-counter");
+}
+
+static void test_a_command_refused_before_the_traffic_counts_too(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "efa", "trn-0");
+
+        step->tamper = refuse_to_receive;
+        expect_only_chip6(step, "efa-unresponsive");
+}
+
 static void test_no_failing_batch_becomes_a_pass(void **state) {
         static const int errors[] = { -EIO, -ENODEV, -EPROTO, -ETIMEDOUT };
 
@@ -190,6 +226,8 @@ int main(void) {
                 cmocka_unit_test(test_a_rare_loss_is_laid_to_the_right_adapter),
                 cmocka_unit_test(test_a_chip_that_hangs_costs_only_itself),
                 cmocka_unit_test(test_an_adapter_that_garbles_its_answers_costs_only_its_chip),
+                cmocka_unit_test(test_an_adapter_that_denies_what_it_delivered_is_a_liar),
+                cmocka_unit_test(test_a_command_refused_before_the_traffic_counts_too),
                 cmocka_unit_test(test_no_failing_batch_becomes_a_pass),
         };
 
