@@ -9,6 +9,8 @@
  */
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +65,22 @@ typedef struct Memory {
 } Memory;
 
 static _Thread_local Memory memory;
+static pthread_once_t memory_once = PTHREAD_ONCE_INIT;
+static pthread_key_t memory_key;
+static int memory_key_error;
+
+/* A thread takes its memory with it. */
+static void memory_done(void *p) {
+        Memory *own = p;
+
+        for (unsigned i = 0; i < MEMORY_ENTRIES; i++)
+                free(own->entries[i].in);
+        *own = (Memory) {};
+}
+
+static void memory_make_key(void) {
+        memory_key_error = pthread_key_create(&memory_key, memory_done);
+}
 
 /* ---- generator ---- */
 
@@ -246,9 +264,12 @@ static void convert_lanes(const Format *format, const WireConvert *convert, Gene
 static const Remembered *remember(const Format *format, const WireConvert *convert, const Generator *before, const uint8_t *in,
                                   size_t n_in, size_t n_out) {
         Remembered *entry = &memory.entries[memory.next++ % MEMORY_ENTRIES];
+        bool kept;
 
+        (void) pthread_once(&memory_once, memory_make_key);
+        kept = memory_key_error == 0 && pthread_setspecific(memory_key, &memory) == 0;
         free(entry->in);
-        entry->in = n_in <= MEMORY_BYTES_MAX ? malloc(n_in + n_out) : NULL;
+        entry->in = kept && n_in <= MEMORY_BYTES_MAX ? malloc(n_in + n_out) : NULL;
         if (!entry->in)
                 return NULL; /* it is only slower */
 

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -271,6 +272,19 @@ static void test_a_reset_seeds_with_zero(void **state) {
         assert_memory_equal(first, bench->window + OUT, sizeof(first));
 }
 
+static void *convert_something(void *userdata) {
+        convert(userdata, ENGINE_VECTOR, FORMAT_BF16, CONVERT_STOCHASTIC);
+        return NULL;
+}
+
+/* Seen by the leak sanitizer alone. */
+static void test_a_thread_that_ends_forgets_what_it_remembered(void **state) {
+        pthread_t thread;
+
+        assert_int_equal(pthread_create(&thread, NULL, convert_something, *state), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
 static void test_what_is_out_of_range_is_refused(void **state) {
         static const WireConvert bad[] = {
                 { .engine = _ENGINE_MAX, .format = FORMAT_BF16, .count = COUNT },
@@ -297,6 +311,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_what_is_remembered_equals_what_is_computed, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_faults_touch_their_lane_alone, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_reset_seeds_with_zero, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_thread_that_ends_forgets_what_it_remembered, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_is_out_of_range_is_refused, setup, teardown),
         };
 
