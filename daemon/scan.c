@@ -188,6 +188,8 @@ static void scan_answer(Scan *scan) {
                         continue;
                 }
                 queue_job(job);
+                if (scan->is_cancelled)
+                        job_cancel(job);
         }
 
         manager_schedule(scan->manager);
@@ -221,6 +223,7 @@ void scan_job_started(Scan *scan, Job *job, int error) {
 
 /* What waits goes first: else the place of each worker that ends is given to the next job, to be cancelled too. */
 void scan_cancel(Scan *scan) {
+        scan->is_cancelled = true; /* where the run-starts are not committed yet, the jobs end as soon as they are */
         for (size_t i = 0; i < scan->n_jobs; i++)
                 if (scan->jobs[i]->state == JOB_QUEUED)
                         job_cancel(scan->jobs[i]);

@@ -78,6 +78,7 @@ struct Scan {
         size_t n_starting;       /* run-start records whose outcome is open */
         int start_error;
         bool is_hidden; /* it was refused: only what it began is brought to an end */
+        bool is_cancelled;
 };
 
 const char *scan_state_to_string(ScanState state); /* of the bus; NULL for SCAN_STARTING */

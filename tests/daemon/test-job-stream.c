@@ -154,6 +154,20 @@ static void test_a_cancelled_scan_is_signed_with_what_was_not_tested(void **stat
         trial_done(&trial);
 }
 
+static void test_a_scan_cancelled_before_its_run_start_is_committed_never_runs(void **state) {
+        Case expected = { "slow", RESULT_INCONCLUSIVE, "us0-0/chip15", RESULT_INCONCLUSIVE, "cancelled" };
+        Trial trial;
+        Scan *scan;
+
+        assert_int_equal(trial_new("[{device: sim:slow, servers: [us0-0]}]", "{workers: 1}", &trial), 0);
+        scan = trial_scan(&trial, 1000, "us0-0");
+        scan_cancel(scan); /* the event loop has not run: nothing is committed */
+        assert_true(trial_wait(&trial, scan, 60));
+        assert_int_equal(scan->result, RESULT_INCONCLUSIVE);
+        judge_chip(&trial, &expected);
+        trial_done(&trial);
+}
+
 static void test_the_digest_in_the_record_is_that_of_the_evidence(void **state) {
         char digest[EVIDENCE_DIGEST_HEX], name[128];
         RecordVerified verified = {};
@@ -191,6 +205,7 @@ int main(void) {
                 cmocka_unit_test(test_a_flood_costs_neither_memory_nor_the_next_scan),
                 cmocka_unit_test(test_a_worker_that_cannot_be_started_is_inconclusive_for_want_of_it),
                 cmocka_unit_test(test_a_cancelled_scan_is_signed_with_what_was_not_tested),
+                cmocka_unit_test(test_a_scan_cancelled_before_its_run_start_is_committed_never_runs),
                 cmocka_unit_test(test_the_digest_in_the_record_is_that_of_the_evidence),
         };
 
