@@ -138,6 +138,14 @@ int job_start(Job *job) {
         return 0;
 }
 
+/* What is signed needs no second try. Else both files stay as they are, for the next daemon. */
+static void conclude_files(Job *job) {
+        job_file_remove(job);
+        if (job->evidence &&
+            evidence_packer_add(job->scan->manager->packer, evidence_name(job->evidence)) < 0)
+                log_debug("No memory to pack evidence %s, ignoring", evidence_name(job->evidence));
+}
+
 /* Nothing more will be written about SERVER. */
 static void settle(Job *job, JobServer *server, Result result) {
         server->is_settled = true;
@@ -154,10 +162,7 @@ static void settle(Job *job, JobServer *server, Result result) {
 
         job->state = JOB_FINISHED;
         if (!job->is_unrecorded)
-                job_file_remove(job);
-        if (job->evidence &&
-            evidence_packer_add(job->scan->manager->packer, evidence_name(job->evidence)) < 0)
-                log_debug("No memory to pack evidence %s, ignoring", evidence_name(job->evidence));
+                conclude_files(job);
         job->evidence = evidence_free(job->evidence);
         job->tally = tally_free(job->tally);
         scan_job_changed(job->scan, job);

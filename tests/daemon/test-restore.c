@@ -195,6 +195,35 @@ static void test_a_server_that_has_its_records_is_free_when_the_others_have_thei
         trial_done(&trial);
 }
 
+static bool is_idle(void *userdata) {
+        unsigned *turns = userdata;
+
+        return (*turns)++ > 20;
+}
+
+/* The log took nothing: the records are made from the evidence once it does, and nothing is tested again. */
+static void test_what_could_not_be_recorded_is_recorded_by_the_next_daemon(void **state) {
+        unsigned turns = 0;
+        Trial trial;
+        Scan *scan;
+
+        assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+        scan = trial_scan(&trial, 1000, "us0-0");
+        assert_true(trial_run(&trial, is_half_done, scan, 60));
+        scan->jobs[0]->is_unrecorded = true;
+        assert_true(trial_wait(&trial, scan, 60));
+        assert_true(trial_run(&trial, is_idle, &turns, 60));
+        assert_int_equal(count_files(&trial, JOB_FILE_SUFFIX), 1);
+        assert_int_equal(count_files(&trial, EVIDENCE_SUFFIX ".zst"), 0);
+
+        turns = 0;
+        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+        assert_true(trial_run(&trial, is_idle, &turns, 60));
+        assert_int_equal(count_files(&trial, JOB_FILE_SUFFIX), 0);
+        assert_int_equal(count_files(&trial, EVIDENCE_SUFFIX ".zst"), 1);
+        trial_done(&trial);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_scan_goes_on_after_the_step_that_was_open),
@@ -202,6 +231,7 @@ int main(void) {
                 cmocka_unit_test(test_a_run_of_which_nothing_is_left_is_closed_as_inconclusive),
                 cmocka_unit_test(test_evidence_that_does_not_parse_is_not_built_on),
                 cmocka_unit_test(test_a_server_that_is_no_longer_configured_is_closed_too),
+                cmocka_unit_test(test_what_could_not_be_recorded_is_recorded_by_the_next_daemon),
                 cmocka_unit_test(test_a_server_that_has_its_records_is_free_when_the_others_have_theirs),
         };
 
