@@ -62,6 +62,9 @@ expect 0 "verify a passed record" assayctl verify 2
 expect 1 "the worst of several counts" assayctl verify 2 1
 expect 0 "export writes a file" assayctl export 1 2 --output "$stage/two.jsonl"
 [ "$(wc -l <"$stage/two.jsonl")" = 2 ] || bad "not two lines"
+expect 0 "export ends with the log" assayctl export 0 100000
+[ "$(wc -l <"$out")" = 21 ] || bad "not every record once"
+expect 64 "export begins within it" assayctl export 21 1
 expect 1 "verify a file offline" "$1/cli/assayctl" --bus unix:path=/nowhere verify "$stage/two.jsonl" --key "$stage/record.pub.pem"
 expect 0 "explain a code" assayctl explain rounding-mode
 expect 0 "explain a record" assayctl explain 1
