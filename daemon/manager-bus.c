@@ -17,8 +17,8 @@
 #include "daemon/sealed.h"
 #include "daemon/standing.h"
 
-#define OPEN_RECORDS_BYTES (64u << 20)
-#define OPEN_RECORDS_SLICE 64
+#define OPEN_RECORDS_BYTES (4u << 20) /* of one call: others wait while it is copied */
+#define OPEN_RECORDS_SLICE 16
 
 static int start_scan(Manager *manager, ScanRequest *request, uid_t uid, sd_bus_message *message,
                       sd_bus_error *error) {
