@@ -213,7 +213,7 @@ static void print_chips(Printer *printer, const json_t *components, Result resul
                 if (strcmp(text_of(annotations, "result"), result_to_string(result)) != 0)
                         continue;
                 printer_text(printer, n > 0 ? ", " : "");
-                print_text(printer, n == NAMES_MAX ? "…" : below(text_of(annotations, "slot"), subject));
+                print_text(printer, n == NAMES_MAX ? "..." : below(text_of(annotations, "slot"), subject));
                 n++;
         }
         printer_text(printer, ")");

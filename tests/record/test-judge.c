@@ -138,6 +138,9 @@ static void test_a_server_is_no_better_than_its_worst_chip(void **state) {
         };
         static const Case good[] = {
                 { "us0-2: 16 chips, 15 PASSED, 1 FAILED (chip3)", { NULL } },
+                { "us0-2: 16 chips, 11 PASSED, 5 FAILED (chip0, chip1, chip2, chip3, ...)",
+                  { P "components.0.annotations.result", "\"FAILED\"", P "components.1.annotations.result", "\"FAILED\"",
+                    P "components.2.annotations.result", "\"FAILED\"", P "components.4.annotations.result", "\"FAILED\"" } },
                 { "us0-2: 16 chips, 16 PASSED", { P "components.3.annotations.result", "\"PASSED\"" } }, /* called worse */
                 { "us0-2: 0 chips", { P "components", "[]", P "result", "\"INCONCLUSIVE\"" } },
         };
