@@ -27,8 +27,6 @@ Table *table_free(Table *table) {
         return NULL;
 }
 
-DEFINE_CLEANUP(Table *, table_free);
-
 int table_new(const TableColumn *columns, Table **ret) {
         _cleanup_(table_freep) Table *table = calloc(1, sizeof(*table));
 

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "checks/cleanup.h"
+
 typedef struct Table Table;
 
 typedef struct TableColumn {
@@ -25,3 +27,4 @@ size_t table_rows(const Table *table);
 /* Prints with a final newline. Returns 0 or a negative errno. */
 int table_print(Table *table);
 Table *table_free(Table *table);
+DEFINE_CLEANUP(Table *, table_free);

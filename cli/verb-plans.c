@@ -14,8 +14,6 @@
 
 #define PLANS_MAX 256
 
-DEFINE_CLEANUP(Table *, table_free);
-
 static int compare(const void *a, const void *b) {
         return strcmp(a, b);
 }

@@ -14,8 +14,6 @@
 #define LAST_DEFAULT 50 /* without arguments: the newest */
 #define AT_ONCE      256
 
-DEFINE_CLEANUP(Table *, table_free);
-
 static int add(Table *table, uint64_t index, RecordTrust trust, const RecordVerified *verified) {
         char number[24], id[RECORD_ID_HEX], subject[LOCATION_STRING_MAX] = "", when[32] = "";
         time_t seconds = (time_t) (verified->entry.finished_usec / 1000000);

@@ -9,8 +9,6 @@
 #include "cli/pager.h"
 #include "cli/table.h"
 
-DEFINE_CLEANUP(Table *, table_free);
-
 int verb_scans(int argc, char **argv) {
         static const TableColumn columns[] = {
                 { "SCAN",   "scan",   true,  false },

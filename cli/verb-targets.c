@@ -9,8 +9,6 @@
 
 #define TARGETS_WITH_CHIPS 1u
 
-DEFINE_CLEANUP(Table *, table_free);
-
 int verb_targets(int argc, char **argv) {
         static const TableColumn columns[] = {
                 { "TARGET",  "target",  false, false },

@@ -34,7 +34,6 @@ static Verdicts *verdicts_free(Verdicts *verdicts) {
 }
 
 DEFINE_CLEANUP(Verdicts *, verdicts_free);
-DEFINE_CLEANUP(Table *, table_free);
 
 static bool is_health(const View *view) {
         return strcmp(view->type, RECORD_TYPE_HEALTH) == 0;
