@@ -12,20 +12,13 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "daemon/clock.h"
 #include "daemon/job.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 
 #define LOST_MESSAGE_MAX 256
-
-static uint64_t now_usec(void) {
-        struct timespec now;
-
-        (void) clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
-}
 
 static void job_connect(Job *job);
 
@@ -182,7 +175,7 @@ static void lose_steps(Job *job, Reason reason, const char *message) {
 
 /* Whether another worker is worth it. */
 static bool may_go_on(Job *job, Reason reason) {
-        return reason != REASON_CANCELLED && reason != REASON_RESOURCE && now_usec() < job->deadline_usec &&
+        return reason != REASON_CANCELLED && reason != REASON_RESOURCE && clock_usec(CLOCK_MONOTONIC) < job->deadline_usec &&
                job->n_bytes < STREAM_BYTES_MAX &&
                job->n_lost++ < job->scan->manager->config->limits.reconnects;
 }
@@ -276,7 +269,7 @@ static ssize_t on_bytes(const char *bytes, size_t n, void *userdata) {
         size_t good;
         int r, error;
 
-        job->heard_usec = now_usec();
+        job->heard_usec = clock_usec(CLOCK_MONOTONIC);
         good = feed_lines(job, bytes, n, &error);
         r = evidence_append(job->evidence, bytes, good);
         job->n_bytes += good;
@@ -333,7 +326,7 @@ static uint64_t earlier(uint64_t a, uint64_t b) {
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         Job *job = userdata;
-        uint64_t now = now_usec();
+        uint64_t now = clock_usec(CLOCK_MONOTONIC);
 
         if (now >= job->deadline_usec)
                 job_lose(job, REASON_WORKER_TIMEOUT, "the worker took longer than the plan's deadline");
@@ -360,7 +353,7 @@ static int connect_worker(Job *job) {
         if (r < 0)
                 return r;
 
-        job->heard_usec = now_usec();
+        job->heard_usec = clock_usec(CLOCK_MONOTONIC);
         return worker_connection_new(manager->event, &manager->worker, header, n, on_bytes, on_gone, job,
                                      &job->worker);
 }
@@ -430,7 +423,7 @@ static int prepare(Job *job) {
         uint64_t steps_usec = scaled_usec(job, manager->config->limits.step_sec);
         int r;
 
-        job->heard_usec = now_usec();
+        job->heard_usec = clock_usec(CLOCK_MONOTONIC);
         job->deadline_usec = job->heard_usec + steps_usec * (job->scan->plan->n_steps + 1);
         if (!job->evidence) {
                 r = evidence_create(manager->config->evidence, job->servers[0].run, &job->evidence);

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
+#include "daemon/clock.h"
 #include "daemon/job-file.h"
 #include "daemon/job.h"
 #include "daemon/journal.h"
@@ -93,15 +93,12 @@ Job *job_free(Job *job) {
 }
 
 void job_record_run(const Job *job, const JobServer *server, const char *digest, RecordRun *ret) {
-        struct timespec now;
-
-        (void) clock_gettime(CLOCK_REALTIME, &now);
         *ret = (RecordRun) {
                 .id = server->run,
                 .stage = job->scan->plan->stage,
                 .challenge = job->scan->options.challenge[0] ? job->scan->options.challenge : NULL,
                 .started_usec = job->started_usec,
-                .finished_usec = (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000,
+                .finished_usec = clock_usec(CLOCK_REALTIME),
                 .seed = job->seed,
                 .plan = job->scan->plan->name,
                 .plan_sha256 = job->scan->plan_sha256,

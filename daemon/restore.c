@@ -5,8 +5,8 @@
 #include <dirent.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
+#include "daemon/clock.h"
 #include "daemon/job-file.h"
 #include "daemon/journal.h"
 #include "daemon/restore.h"
@@ -141,18 +141,16 @@ static void restore_one(Restoring *restoring, const char *name) {
 static void close_run(Restoring *restoring, const RecordEntry *entry) {
         Manager *manager = restoring->manager;
         char digest[EVIDENCE_DIGEST_HEX];
-        struct timespec now;
         RecordScan scan;
         int r;
 
-        (void) clock_gettime(CLOCK_REALTIME, &now);
         r = evidence_sha256("", 0, digest);
         scan = (RecordScan) {
                 .run = {
                         .id = entry->run,
                         .stage = STAGE_PREFLIGHT,
                         .started_usec = entry->finished_usec,
-                        .finished_usec = (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000,
+                        .finished_usec = clock_usec(CLOCK_REALTIME),
                         .plan = entry->plan,
                         .plan_sha256 = digest,
                 },

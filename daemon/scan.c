@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
+#include "daemon/clock.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
@@ -26,13 +26,6 @@ static const char *const ring_checks[] = { "neuronlink" };
 
 const char *scan_state_to_string(ScanState state) {
         return state >= 0 && state < _SCAN_STATE_MAX ? state_words[state] : NULL;
-}
-
-static uint64_t clock_usec(clockid_t clock) {
-        struct timespec now;
-
-        (void) clock_gettime(clock, &now);
-        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
 }
 
 static bool plan_tests_ring(const Plan *plan) {

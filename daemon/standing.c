@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "daemon/clock.h"
 #include "daemon/standing.h"
 #include "daemon/target.h"
 
@@ -41,12 +41,9 @@ static int find_newest(RecordLog *log, const Location *subject, const char *plan
 }
 
 static uint64_t age_of(uint64_t finished_usec) {
-        struct timespec now;
-        uint64_t now_usec;
+        uint64_t now = clock_usec(CLOCK_REALTIME);
 
-        (void) clock_gettime(CLOCK_REALTIME, &now);
-        now_usec = (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
-        return now_usec > finished_usec ? now_usec - finished_usec : 0;
+        return now > finished_usec ? now - finished_usec : 0;
 }
 
 static void take_verified(const RecordVerified *verified, Standing *ret) {
