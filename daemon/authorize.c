@@ -107,8 +107,9 @@ int authorize_sender_uid(sd_bus_message *message, uid_t *ret) {
         int r;
 
         /*
-         * A direct connection has no sender: its peer is who speaks. Only then: the peer of a bus connection is
-         * whoever made the bus, often root, and a sender that has left by now must not become that.
+         * A direct connection has no sender: its peer is who speaks. Only then: the peer of a bus
+         * connection is whoever made the bus, often root, and a sender that has left by now must not become
+         * that.
          */
         if (sd_bus_message_get_sender(message))
                 r = sd_bus_query_sender_creds(message, SD_BUS_CREDS_EUID, &creds);

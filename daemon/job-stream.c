@@ -175,8 +175,8 @@ static void lose_steps(Job *job, Reason reason, const char *message) {
 
 /* Whether another worker is worth it. */
 static bool may_go_on(Job *job, Reason reason) {
-        return reason != REASON_CANCELLED && reason != REASON_RESOURCE && clock_usec(CLOCK_MONOTONIC) < job->deadline_usec &&
-               job->n_bytes < STREAM_BYTES_MAX &&
+        return reason != REASON_CANCELLED && reason != REASON_RESOURCE &&
+               clock_usec(CLOCK_MONOTONIC) < job->deadline_usec && job->n_bytes < STREAM_BYTES_MAX &&
                job->n_lost++ < job->scan->manager->config->limits.reconnects;
 }
 

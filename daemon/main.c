@@ -394,7 +394,8 @@ static int run(void) {
                 r = serve(event, manager);
 
         sd_event_unref(event);
-        /* The loop ends with 0 on SIGTERM, and above when the bus is lost: then systemd must start us again. */
+        /* The loop ends with 0 on SIGTERM, and above when the bus is lost: then systemd must start us
+         * again. */
         return r == -EBADMSG ? STATUS_REFUSED : r != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

@@ -214,7 +214,8 @@ void scan_job_started(Scan *scan, Job *job, int error) {
                 scan_answer(scan);
 }
 
-/* What waits goes first: else the place of each worker that ends is given to the next job, to be cancelled too. */
+/* What waits goes first: else the place of each worker that ends is given to the next job, to be cancelled
+ * too. */
 void scan_cancel(Scan *scan) {
         scan->is_cancelled = true; /* where the run-starts are not committed yet, the jobs end as soon as they are */
         for (size_t i = 0; i < scan->n_jobs; i++)
