@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/assayctl.h"
+#include "cli/wrap.h"
 
 static pid_t pager = 0;
 
@@ -24,6 +25,7 @@ void pager_open(void) {
                 return;
 
         fflush(stdout);
+        (void) wrap_width();
         pager = fork();
         if (pager == 0) {
                 (void) dup2(fds[0], STDIN_FILENO);

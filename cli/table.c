@@ -6,9 +6,10 @@
 #include <jansson.h>
 #include <libsmartcols/libsmartcols.h>
 #include <stdio.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "cli/assayctl.h"
+#include "cli/wrap.h"
 
 struct Table {
         const TableColumn *columns;
@@ -46,9 +47,9 @@ int table_new(const TableColumn *columns, Table **ret) {
                 if (!table->table)
                         return -ENOMEM;
                 for (size_t i = 0; i < table->n_columns; i++) {
-                        int flags = (columns[i].number ? SCOLS_FL_RIGHT : 0) | (columns[i].wrap ? SCOLS_FL_WRAP : 0);
+                        int flags = columns[i].number ? SCOLS_FL_RIGHT : 0;
 
-                        if (!scols_table_new_column(table->table, columns[i].heading, columns[i].wrap ? 0.5 : 0, flags))
+                        if (!scols_table_new_column(table->table, columns[i].heading, 0, flags))
                                 return -ENOMEM;
                 }
         }
@@ -94,6 +95,49 @@ size_t table_rows(const Table *table) {
         return table->n_rows;
 }
 
+static const char *cell_text(struct libscols_line *line, size_t column) {
+        return scols_cell_get_data(scols_line_get_cell(line, column)) ?: "";
+}
+
+/* Whether rows would be broken by the edge of the terminal, and there is a long text that can stand below instead. */
+static bool too_wide(const Table *table) {
+        bool wraps = false;
+        size_t sum = 0;
+
+        for (size_t i = 0; i < table->n_columns; i++) {
+                size_t width = wrap_columns(table->columns[i].heading);
+
+                wraps |= table->columns[i].wrap;
+
+                for (size_t k = 0; k < table->n_rows; k++) {
+                        size_t n = wrap_columns(cell_text(scols_table_get_line(table->table, k), i));
+
+                        width = n > width ? n : width;
+                }
+                sum += width + (i > 0);
+        }
+
+        return wraps && sum > wrap_width();
+}
+
+/* Where the rows do not fit: what is short on one line, each long text below it, broken between its words. */
+static void print_narrow(const Table *table) {
+        for (size_t k = 0; k < table->n_rows; k++) {
+                struct libscols_line *line = scols_table_get_line(table->table, k);
+                bool first = true;
+
+                for (size_t i = 0; i < table->n_columns; i++)
+                        if (!table->columns[i].wrap && *cell_text(line, i)) {
+                                printf("%s%s", first ? "" : "  ", cell_text(line, i));
+                                first = false;
+                        }
+                putchar('\n');
+                for (size_t i = 0; i < table->n_columns; i++)
+                        if (table->columns[i].wrap && *cell_text(line, i))
+                                wrap_print(4, cell_text(line, i));
+        }
+}
+
 int table_print(Table *table) {
         int r;
 
@@ -106,10 +150,12 @@ int table_print(Table *table) {
 
         if (table->n_rows == 0)
                 return 0;
-        if (isatty(STDOUT_FILENO))
-                (void) scols_table_enable_maxout(table->table, 0);
-        else
-                (void) scols_table_set_termforce(table->table, SCOLS_TERMFORCE_NEVER);
+        if (too_wide(table)) {
+                print_narrow(table);
+                return 0;
+        }
+
+        (void) scols_table_set_termforce(table->table, SCOLS_TERMFORCE_NEVER);
         r = scols_print_table(table->table);
         return r < 0 ? r : 0;
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A table on stdout by libsmartcols, or the same rows as a JSON array with --json. Columns that are too wide are wrapped
- * on a terminal and left whole elsewhere.
+ * A table on stdout by libsmartcols, or the same rows as a JSON array with --json. On a terminal that is too narrow for it
+ * the long texts of a row stand below the short ones.
  */
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ typedef struct TableColumn {
         const char *heading; /* NULL ends the list */
         const char *key;     /* in JSON */
         bool number;         /* right-aligned; a JSON number */
-        bool wrap;
+        bool wrap;           /* a long text */
 } TableColumn;
 
 int table_new(const TableColumn *columns, Table **ret);

@@ -64,7 +64,7 @@ static int list(void) {
                 { "PLAN",    "plan",    false, false },
                 { "STAGE",   "stage",   false, false },
                 { "STEPS",   "steps",   true,  false },
-                { "SUMMARY", "summary", false, false },
+                { "SUMMARY", "summary", false, true  },
                 {},
         };
         _cleanup_free_ char (*found)[PLAN_NAME_MAX] = calloc(PLANS_MAX + 1, sizeof(*found));
