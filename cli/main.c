@@ -30,7 +30,7 @@ static const Verb verbs[] = {
         { "verify",    1, -1, "INDEX|FILE...",  "Verify records, from the daemon or offline from files",   "key payload",                       verb_verify    },
         { "export",    1, 2,  "FIRST [COUNT]", "Write records as JSON lines",                            "output",                            verb_export    },
         { "plans",     0, 1,  "[PLAN]",       "List plans, or show one",                                 "",                                  verb_plans     },
-        { "explain",   1, 1,  "CODE|INDEX",   "Explain a finding code, or the findings of a record",     "key",                               verb_explain   },
+        { "explain",   0, 1,  "[CODE|INDEX]", "List finding codes, explain one, or the findings of a record", "key",                               verb_explain   },
         { "log-level", 0, 1,  "[LEVEL]",      "Show or set the daemon's log level",                      "",                                  verb_log_level },
         {},
 };

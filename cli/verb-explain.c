@@ -9,36 +9,111 @@
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/pager.h"
+#include "cli/table.h"
 #include "cli/view.h"
+#include "cli/wrap.h"
+
+static json_t *code_json(const CatalogueEntry *entry) {
+        return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "code", entry->code, "check", entry->check, "severity",
+                         severity_to_string(entry->severity), "action", action_to_string(entry->action), "summary", entry->summary,
+                         "explanation", entry->explanation, "remedy", entry->remedy);
+}
+
+static int print_json(json_t *object) {
+        int r = object ? json_dumpf(object, stdout, JSON_INDENT(2)) : -1;
+
+        json_decref(object);
+        if (r < 0)
+                return complain(STATUS_CANNOT_TELL, "could not print");
+        putchar('\n');
+        return STATUS_PASSED;
+}
 
 static void explain_code(const CatalogueEntry *entry) {
-        if (options.json) {
-                _cleanup_(json_decrefp) json_t *object =
-                                json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "code", entry->code, "check", entry->check, "severity",
-                                          severity_to_string(entry->severity), "action", action_to_string(entry->action), "summary",
-                                          entry->summary, "explanation", entry->explanation, "remedy", entry->remedy);
+        char remedy[1024];
 
-                (void) json_dumpf(object, stdout, JSON_INDENT(2));
-                putchar('\n');
-                return;
-        }
+        printf("%s: %s (%s, found by %s)\n\n", entry->code, entry->summary, severity_to_string(entry->severity), entry->check);
+        wrap_print(0, entry->explanation);
+        putchar('\n');
+        (void) snprintf(remedy, sizeof(remedy), "To do (%s): %s", action_to_string(entry->action), entry->remedy);
+        wrap_print(0, remedy);
+}
 
-        printf("%s: %s (%s, found by %s)\n\n%s\n\nTo do (%s): %s\n", entry->code, entry->summary, severity_to_string(entry->severity),
-               entry->check, entry->explanation, action_to_string(entry->action), entry->remedy);
+static int list_codes(void) {
+        static const TableColumn columns[] = {
+                { "CODE",     "code",     false, false },
+                { "CHECK",    "check",    false, false },
+                { "SEVERITY", "severity", false, false },
+                { "DO",       "action",   false, false },
+                { "SUMMARY",  "summary",  false, true  },
+                {},
+        };
+        _cleanup_(table_freep) Table *table = NULL;
+        const CatalogueEntry *entry;
+        int r;
+
+        r = table_new(columns, &table);
+        for (size_t i = 0; r >= 0 && (entry = catalogue_at(i)); i++)
+                r = table_row(table, (const char *[]) { entry->code, entry->check, severity_to_string(entry->severity),
+                                                        action_to_string(entry->action), entry->summary });
+        if (r < 0)
+                return complain(STATUS_CANNOT_TELL, "out of memory");
+
+        pager_open();
+        r = table_print(table);
+        return r < 0 ? complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r)) : STATUS_PASSED;
 }
 
 static void explain_finding(const ViewFinding *finding) {
         const CatalogueEntry *entry = catalogue_find(finding->code);
+        const char *part = finding->replaceable;
 
-        if (!options.json)
-                printf("%s\n  %s%s%s%s\n\n", finding->where, finding->message, finding->replaceable ? " [" : "", finding->replaceable ?: "",
-                       finding->replaceable ? "]" : "");
+        puts(finding->where);
+        wrap_print(2, finding->message);
+        if (part)
+                printf("  replaceable part: %s\n", part);
+        putchar('\n');
         if (entry)
                 explain_code(entry);
         else
                 printf("%s: this assayctl does not know the code\n", finding->code);
-        if (!options.json)
-                putchar('\n');
+        putchar('\n');
+}
+
+static json_t *view_json(const View *view) {
+        json_t *findings = json_array(), *untested = json_array();
+
+        for (size_t i = 0; i < view->n_findings; i++) {
+                const ViewFinding *f = &view->findings[i];
+                const CatalogueEntry *entry = catalogue_find(f->code);
+                json_t *finding = entry ? code_json(entry) : json_pack("{s:s}", "code", f->code);
+
+                (void) json_object_set_new(finding, "where", json_string(f->where));
+                (void) json_object_set_new(finding, "message", json_string(f->message));
+                (void) json_object_set_new(finding, "replaceable", f->replaceable ? json_string(f->replaceable) : json_null());
+                (void) json_array_append_new(findings, finding);
+        }
+        for (size_t i = 0; i < view->n_untested; i++)
+                (void) json_array_append_new(untested, json_pack("{s:s, s:s}", "name", view->untested[i].name, "reason",
+                                                                 view->untested[i].reason));
+        return json_pack("{s:I, s:s, s:s, s:s, s:o, s:o}", "record", (json_int_t) view->index, "target", view->where, "plan", view->plan,
+                         "result", result_to_string(view->result) ?: "", "findings", findings, "untested", untested);
+}
+
+static int explain_view(const View *view) {
+        if (options.json)
+                return print_json(view_json(view));
+
+        pager_open();
+        printf("%s  %s  plan %s, record %" PRIu64 "\n\n", view->where, result_to_string(view->result) ?: "run started", view->plan,
+               view->index);
+        for (size_t i = 0; i < view->n_findings; i++)
+                explain_finding(&view->findings[i]);
+        if (view->n_findings == 0)
+                puts("No findings.");
+        for (size_t i = 0; i < view->n_untested; i++)
+                printf("Not tested: %s (%s)\n", view->untested[i].name, view->untested[i].reason);
+        return STATUS_PASSED;
 }
 
 static int explain_record(uint64_t index) {
@@ -63,29 +138,23 @@ static int explain_record(uint64_t index) {
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "record %" PRIu64 ": %s", index, strerror(-r));
 
-        pager_open();
-        if (!options.json)
-                printf("%s  %s  plan %s, record %" PRIu64 "\n\n", view->where, result_to_string(view->result), view->plan, index);
-        for (size_t i = 0; i < view->n_findings; i++)
-                explain_finding(&view->findings[i]);
-        if (view->n_findings == 0)
-                puts("No findings.");
-        return STATUS_PASSED;
+        return explain_view(view);
 }
 
 int verb_explain(int argc, char **argv) {
-        const CatalogueEntry *entry = catalogue_find(argv[0]);
+        const CatalogueEntry *entry;
         uint64_t index;
 
+        if (argc == 0)
+                return list_codes();
         if (parse_u64(argv[0], &index) >= 0)
                 return explain_record(index);
-        if (!entry) {
-                fprintf(stderr, "Known codes:");
-                for (size_t i = 0; (entry = catalogue_at(i)); i++)
-                        fprintf(stderr, " %s", entry->code);
-                fputc('\n', stderr);
-                return complain(STATUS_USAGE, "no finding code is called '%s'", argv[0]);
-        }
+
+        entry = catalogue_find(argv[0]);
+        if (!entry)
+                return complain(STATUS_USAGE, "no finding code is called '%s'; assayctl explain lists them", argv[0]);
+        if (options.json)
+                return print_json(code_json(entry));
 
         explain_code(entry);
         return STATUS_PASSED;

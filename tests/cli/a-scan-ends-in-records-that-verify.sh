@@ -69,6 +69,10 @@ expect 1 "verify a file offline" "$1/cli/assayctl" --bus unix:path=/nowhere veri
 expect 0 "explain a code" assayctl explain rounding-mode
 expect 0 "explain a record" assayctl explain 1
 has "trn-0/chip0/core2/gpsimd"
+expect 0 "a record explained is one document" assayctl --json explain 1
+query '.result == "FAILED" and (.findings | length > 0 and all(.code == "rounding-mode" and .replaceable == "tray 0"))'
+expect 0 "a record without findings as well" assayctl --json explain 2
+query '.findings == [] and .result == "PASSED"'
 expect 0 "plans lists plans" assayctl plans
 has quick
 expect 0 "a plan as JSON" assayctl --json plans quick
