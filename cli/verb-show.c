@@ -16,6 +16,7 @@ int verb_show(int argc, char **argv) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_free_ char *path = NULL, *state = NULL, *plan = NULL;
         uint32_t percent = 0;
+        uint64_t id = 0;
         int r;
 
         r = call_connect(&bus);
@@ -38,8 +39,9 @@ int verb_show(int argc, char **argv) {
                 return verdicts_print(bus, path);
         }
 
+        (void) parse_u64(argv[0], &id);
         if (options.json)
-                printf("{\"scan\": \"%s\", \"state\": \"%s\", \"plan\": \"%s\", \"progress\": %" PRIu32 "}\n", argv[0], state, plan, percent);
+                printf("{\"scan\": %" PRIu64 ", \"state\": \"%s\", \"plan\": \"%s\", \"progress\": %" PRIu32 "}\n", id, state, plan, percent);
         else
                 printf("Scan %s (%s): %s, %" PRIu32 " %%\n", argv[0], plan, state, percent);
         return STATUS_PASSED;

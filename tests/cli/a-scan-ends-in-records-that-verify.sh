@@ -34,7 +34,7 @@ has "13 PASSED, 3 FAILED"
 has "rounding_conversions_compared"
 expect 1 "show prints it again" assayctl show 1
 expect 1 "show --json carries whole statements" assayctl --json show 1
-query '.result == "FAILED" and (.statements | length) == 18'
+query '.scan == 1 and .result == "FAILED" and (.statements | length) == 18'
 query '[.statements[].predicate | select(.steps) | .run.challenge] | unique == ["bm9uY2U="]'
 expect 0 "a healthy chip alone passes" assayctl scan trn-0/chip1 --plan quick
 expect 0 "scans lists both" assayctl --json scans
