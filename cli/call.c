@@ -45,6 +45,8 @@ static const struct {
         { SD_BUS_ERROR_NAME_HAS_NO_OWNER,                         STATUS_UNREACHABLE   },
         { SD_BUS_ERROR_NO_REPLY,                                  STATUS_UNREACHABLE   },
         { SD_BUS_ERROR_DISCONNECTED,                              STATUS_UNREACHABLE   },
+        { "System.Error.ENOTCONN",                                STATUS_UNREACHABLE   }, /* ssh came to nothing */
+        { "System.Error.ECONNRESET",                              STATUS_UNREACHABLE   },
         { "org.freedesktop.DBus.Error.Spawn.ChildExited",         STATUS_UNREACHABLE   },
         { "org.freedesktop.DBus.Error.Spawn.ExecFailed",          STATUS_UNREACHABLE   },
 };
@@ -59,7 +61,7 @@ int complain_bus(const sd_bus_error *error, int r, const char *what) {
                 status = STATUS_UNREACHABLE;
 
         if (status == STATUS_UNREACHABLE)
-                return complain(status, "%s: assayd does not answer on this bus", what);
+                return complain(status, "%s: assayd does not answer on %s", what, options.host ?: "this bus");
         return complain(status, "%s: %s", what, error && error->message ? error->message : strerror(-r));
 }
 

@@ -127,7 +127,7 @@ static int parse_age(const char *text, uint64_t *ret_usec) {
         for (size_t i = 0; i < ELEMENTS(units); i++)
                 if (strcmp(end, units[i].suffix) == 0) {
                         *ret_usec = (uint64_t) (value * units[i].sec * 1e6);
-                        return 0;
+                        return *ret_usec > 0 ? 0 : -EINVAL; /* 0 is `any age` on the bus */
                 }
 
         return -EINVAL;
@@ -162,7 +162,7 @@ static void print_help(void) {
                "  --budget SEC       scan: less device time than the plan allows\n"
                "  --no-wait          scan: print the scan's number and leave\n"
                "  --chips            targets: list chips too\n"
-               "  --max-age AGE      verdict, gate: older is unknown (90s, 15min, 12h, 7d)\n"
+               "  --max-age AGE      verdict, gate: older is unknown, unless FAILED (90s, 15min, 12h, 7d)\n"
                "  --unknown WORD     gate: what unknown means to this hook, pass or fail\n"
                "  --npd              gate: node-problem-detector: codes 0 1 2, at most 80 bytes\n"
                "  --key FILE         gate, verify, explain: public keys (PEM) to trust\n"
@@ -266,7 +266,7 @@ int main(int argc, char **argv) {
                 if (strcmp(verb->name, argv[optind]) != 0)
                         continue;
                 if (n < verb->min || (verb->max >= 0 && n > verb->max))
-                        return complain(STATUS_USAGE, "usage: assayctl %s %s", verb->name, verb->arguments);
+                        return complain(STATUS_USAGE, "usage: assayctl %s%s%s", verb->name, *verb->arguments ? " " : "", verb->arguments);
                 if (refuse_options(verb, given) != 0)
                         return STATUS_USAGE;
 

@@ -20,8 +20,14 @@ expect 64 "too many arguments" "$ctl" targets x
 expect 64 "too few arguments" "$ctl" scan
 expect 64 "a seed that is no number" "$ctl" scan us0 --seed 7abc
 expect 64 "an age that is none" "$ctl" gate us0 --max-age soon
+expect 64 "an age of nothing, which would be any" "$ctl" verdict us0 --max-age 0s
 expect 64 "a negative budget" "$ctl" scan us0 --budget -1
 expect 64 "a code that does not exist" "$ctl" explain hbm-nothing
+has "assayctl explain lists them"
+expect 0 "a list of the codes that do" "$ctl" explain
+has "hbm-pseudo-channel"
+mkdir "$stage/bin" && ln -s /bin/false "$stage/bin/ssh"
+expect 69 "a host that ssh does not reach" env PATH="$stage/bin:$PATH" "$ctl" --host nowhere.invalid targets
 expect 0 "help" "$ctl" --help
 expect 0 "version" "$ctl" --version
 for verb in targets "scan us0" scans "show 1" "cancel 1" "verdict us0" "gate us0" records "verify 1" "export 1" log-level watch; do
