@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 
 #include "daemon/authorize.h"
@@ -21,8 +22,8 @@ static void tell_entries(Manager *manager, uint64_t scan, const RecordOutcome *o
                 const RecordEntry *entry = &outcome->entries[i];
                 Target *target = targets_find(&manager->targets, entry->subject.server);
 
-                if (target)
-                        target_forget(target, &entry->subject);
+                if (target && strcmp(entry->type, RECORD_TYPE_RUN_START) != 0)
+                        target_take(target, &entry->subject, entry->result);
                 manager_bus_record_signed(manager, entry);
                 journal_record(scan, entry);
         }

@@ -160,10 +160,12 @@ TargetStanding *target_standing(Target *target, const Location *subject) {
         return &target->standings[chip < 0 ? (int) TARGET_CHIPS : chip];
 }
 
-void target_forget(Target *target, const Location *subject) {
+void target_take(Target *target, const Location *subject, Result result) {
         TargetStanding *standing = target_standing(target, subject);
 
+        /* What was just signed need not be read back. */
         if (standing)
-                standing->known = false;
-        target->standings[TARGET_CHIPS].known = false; /* a server is no better than its chips */
+                *standing = (TargetStanding) { .known = true, .result = result };
+        /* A server is no better than its chips: see standing.h. */
+        target->standings[TARGET_CHIPS].known = false;
 }

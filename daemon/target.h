@@ -24,7 +24,7 @@
 
 typedef struct Job Job;
 
-/* How a part stood when it was last looked up; forgotten when a record of it is signed. */
+/* How a part stood when it was last looked up or a record of it was signed. */
 typedef struct TargetStanding {
         bool known;
         Result result; /* _RESULT_INVALID: no record */
@@ -77,6 +77,7 @@ int targets_select(Targets *targets, char *const *names, Selected **ret, size_t 
 /* All servers of the UltraServer of TARGET. */
 size_t targets_count_ultraserver(const Targets *targets, const Target *target);
 
-void target_forget(Target *target, const Location *subject);
+/* A record of SUBJECT, a chip or the server, was committed with RESULT. */
+void target_take(Target *target, const Location *subject, Result result);
 /* The slot of a chip or, for a location without one, of the server. */
 TargetStanding *target_standing(Target *target, const Location *subject);

@@ -103,9 +103,29 @@ static void test_only_names_with_two_numbers_belong_to_an_ultraserver(void **sta
         assert_int_equal(targets_count_ultraserver(&fixture->targets, targets_find(&fixture->targets, "trn-0")), 0);
 }
 
+static void test_a_record_tells_how_its_chip_stands_and_lets_the_server_be_looked_up_again(void **state) {
+        Fixture *fixture = *state;
+        Target *target = targets_find(&fixture->targets, "us0-1");
+        Location server = { .server = "us0-1" }, chip = server, other = server;
+
+        assert_int_equal(location_append(&chip, LOCATION_CHIP, 3), 0);
+        assert_int_equal(location_append(&other, LOCATION_CHIP, 4), 0);
+        *target_standing(target, &server) = (TargetStanding) { .known = true, .result = RESULT_PASSED };
+        target_take(target, &chip, RESULT_FAILED);
+        assert_true(target_standing(target, &chip)->known);
+        assert_int_equal(target_standing(target, &chip)->result, RESULT_FAILED);
+        assert_false(target_standing(target, &other)->known);
+        assert_false(target_standing(target, &server)->known);
+        target_take(target, &server, RESULT_PASSED);
+        assert_false(target_standing(target, &server)->known);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_names_select_servers_chips_and_ultraservers, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(
+                                test_a_record_tells_how_its_chip_stands_and_lets_the_server_be_looked_up_again, set_up,
+                                tear_down),
                 cmocka_unit_test_setup_teardown(test_only_names_with_two_numbers_belong_to_an_ultraserver, set_up,
                                                 tear_down),
         };
