@@ -13,7 +13,8 @@
 #include "daemon/names.h"
 #include "daemon/sealed.h"
 
-#define CHANGED_MAX 8
+#define CHANGED_MAX       8
+#define OPEN_STREAM_BYTES STREAM_BYTES_MAX /* of all jobs: it is memory of ours, and others wait meanwhile */
 
 static Scan *find_by_path(Manager *manager, const char *path) {
         static const char prefix[] = ASSAY_SCAN_PATH_PREFIX "/_";
@@ -101,6 +102,7 @@ static int method_cancel(sd_bus_message *message, void *userdata, sd_bus_error *
         return r < 0 ? r : 1;
 }
 
+/* -EFBIG: together they are more than OPEN_STREAM_BYTES. */
 static int copy_streams(const Scan *scan, int fd) {
         for (size_t i = 0; i < scan->n_jobs; i++) {
                 char name[RUN_ID_BYTES + sizeof(EVIDENCE_SUFFIX)];
@@ -110,6 +112,8 @@ static int copy_streams(const Scan *scan, int fd) {
                 r = evidence_copy(scan->manager->config->evidence, name, fd);
                 if (r < 0 && r != -ENOENT) /* a job that has not begun has said nothing */
                         return r;
+                if (lseek(fd, 0, SEEK_CUR) > (off_t) OPEN_STREAM_BYTES)
+                        return -EFBIG;
         }
 
         return 0;
@@ -132,6 +136,10 @@ static int method_open_stream(sd_bus_message *message, void *userdata, sd_bus_er
         if (fd < 0)
                 return sd_bus_error_set_errnof(error, fd, "Failed to copy the stream: %s", strerror(-fd));
         r = copy_streams(scan, fd);
+        if (r == -EFBIG)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                         "The streams of scan %" PRIu64 " have more than %u MiB together",
+                                         scan->id, OPEN_STREAM_BYTES >> 20);
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r, "Failed to copy the stream: %s", strerror(-r));
         sealed = sealed_open(fd);

@@ -414,6 +414,24 @@ static void test_a_scan_is_told_from_its_start_to_its_records(void **state) {
                      ASSAY_ERROR_SCAN_FINISHED, "1");
 }
 
+/* A large scan's streams are files for an administrator; nobody makes the daemon copy them all into its memory. */
+static void test_streams_beyond_a_bound_are_not_copied(void **state) {
+        sd_bus_error error = SD_BUS_ERROR_NULL;
+        Fixture *fixture = *state;
+        char path[64], command[512];
+
+        if (geteuid() != 0)
+                skip();
+        (void) start_scan(fixture, "us0-1", path);
+        wait_finished(fixture, path);
+        (void) snprintf(command, sizeof(command),
+                        "cd %s/evidence && n=0; until ls *.zst && ! ls *.jsonl || [ $n = 100 ]; do sleep 0.1; n=$((n+1)); done "
+                        ">/dev/null 2>&1; for f in *.zst; do truncate -s 65M \"${f%%.zst}\"; done", fixture->folder);
+        assert_int_equal(system(command), 0);
+        expect_error(call(fixture, path, ASSAY_SCAN_INTERFACE, "OpenStream", &error, NULL, "t", (uint64_t) 0), &error,
+                     SD_BUS_ERROR_LIMITS_EXCEEDED, "64 MiB");
+}
+
 static void test_a_stale_record_is_inconclusive(void **state) {
         sd_bus_error error = SD_BUS_ERROR_NULL;
         struct timespec time = { 0, 20000000 };
@@ -569,6 +587,7 @@ int main(void) {
                 TEST(test_a_scan_that_cannot_be_is_refused_before_anybody_is_asked),
                 TEST(test_what_nobody_knows_is_inconclusive_or_said_so),
                 TEST(test_a_scan_is_told_from_its_start_to_its_records),
+                TEST(test_streams_beyond_a_bound_are_not_copied),
                 TEST(test_a_stale_record_is_inconclusive),
                 TEST(test_limits_and_busy_servers_are_refused_by_name),
                 TEST(test_the_documented_interface_is_the_live_one),
