@@ -209,7 +209,10 @@ const char *view_action(const char *code, const char *replaceable, char *buffer,
         const char *noun = strrchr(action, '-');
 
         /* "replace-tray" of "tray 3" is "replace tray 3"; what is not itself the thing to replace goes without. */
-        if (noun && replaceable && strncmp(replaceable, noun + 1, strlen(noun + 1)) == 0)
+        if (noun && replaceable && strcmp(noun, "-cable") == 0 && strncmp(replaceable, "tray", 4) == 0)
+                /* A broken port, or a link that is a trace of the board: no cable is to blame. */
+                snprintf(buffer, size, "replace %s", replaceable);
+        else if (noun && replaceable && strncmp(replaceable, noun + 1, strlen(noun + 1)) == 0)
                 snprintf(buffer, size, "%.*s %s", (int) (noun - action), action, replaceable);
         else
                 snprintf(buffer, size, "%s", action);
