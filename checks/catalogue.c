@@ -123,20 +123,20 @@ static const CatalogueEntry entries[] = {
         { "hbm-cell", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
           "one memory cell does not hold what is written",
           "The march test read one bit of one column of one row wrongly, and its neighbours rightly.",
-          "Have the row replaced by a spare one, reset the chip, and scan its HBM again. Without a spare row left in "
-          "the bank, replace the tray." },
+          "Run the memory repair for the row that the finding names, reset the chip, and scan its HBM again. Where the "
+          "bank has no spare row left, replace the tray." },
         { "hbm-word", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
           "several bits of one memory access fail",
           "The march test read more than one bit of a single 32-byte access wrongly, more than ECC may correct, "
           "and the rest of its row rightly.",
-          "Have the row replaced by a spare one, reset the chip, and scan its HBM again. Without a spare row left in "
-          "the bank, replace the tray." },
+          "Run the memory repair for the row that the finding names, reset the chip, and scan its HBM again. Where the "
+          "bank has no spare row left, replace the tray." },
         { "hbm-row", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
           "a memory row fails",
           "Most columns of one row failed the march test while the other rows of the bank did not: its word line or the "
           "decoder behind it is broken.",
-          "Have the row replaced by a spare one, reset the chip, and scan its HBM again. Without a spare row left in "
-          "the bank, replace the tray." },
+          "Run the memory repair for the row that the finding names, reset the chip, and scan its HBM again. Where the "
+          "bank has no spare row left, replace the tray." },
         { "hbm-column", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "a memory column fails",
           "The same column failed in many rows of one bank: a bit line, its sense amplifier or the column decoder is "
@@ -248,15 +248,16 @@ static const CatalogueEntry entries[] = {
           "by one. A link without a cable is a trace of the board: replace the tray." },
         { "link-down", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "a link is down",
-          "The port has no link to its neighbour although both were asked to bring it up. Which of the ends is broken "
-          "cannot be told from here.",
-          "See that the cable is there and reseat both ends. If the link stays down, replace the cable, then the trays "
-          "at its ends one by one." },
+          "The port has no link to its neighbour although both were asked to bring it up. The finding says whether the "
+          "port hears itself: if it does, and the far one too, it is what lies between them.",
+          "If the finding names a tray, replace that tray. Else see that the cable is there and reseat both ends. If the "
+          "link stays down, replace the cable, then the trays at its ends one by one." },
         { "link-miscabled", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "a cable ends at the wrong port",
           "A frame sent into the link arrived at another port than the topology says. Both ports work; collectives "
           "would use the wrong way or stop.",
-          "Move the cable to the port the finding names, then scan again." },
+          "Exchange or move the plug as the finding says, then scan again. Two cables that are swapped are told at all of "
+          "their ends: one exchange puts them right, a second one undoes it." },
         { "link-counter", "neuronlink", SEVERITY_FAIL, ACTION_RESET_CHIP,
           "a port's own counters disagree with the traffic",
           "Frames and errors as the port counts them differ from what was sent through it. In service its errors would "
