@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
 #include "checks/describe.h"
 #include "checks/worker.h"
@@ -258,6 +259,7 @@ static int run_from_options(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+        struct stat st;
         int status, r;
 
         (void) signal(SIGPIPE, SIG_IGN);
@@ -273,7 +275,7 @@ int main(int argc, char **argv) {
                 return describe_checks(stdout, arg_json) < 0 ? STATUS_CANNOT_TELL : 0;
         if (arg_device)
                 return run_from_options(argc, argv);
-        if (argc > 1)
+        if (argc > 1 || fstat(STDIN_FILENO, &st) < 0 || !S_ISSOCK(st.st_mode))
                 return usage(stderr);
 
         return run_from_connection();
