@@ -20,7 +20,7 @@ static const char *type_word(YamlType type) {
                 [YAML_TYPE_STRING] = "text",       [YAML_TYPE_BOOLEAN] = "boolean",
                 [YAML_TYPE_UNSIGNED] = "unsigned", [YAML_TYPE_NUMBER] = "number",
                 [YAML_TYPE_WORD] = "word",         [YAML_TYPE_STRUCT] = "mapping",
-                [YAML_TYPE_CUSTOM] = "custom",
+                [YAML_TYPE_CUSTOM] = "text",
         };
 
         return words[type];

@@ -505,7 +505,7 @@ static const FaultKind kinds[_KIND_MAX + 1] = {
                 .parameters_bytes = sizeof(SwapParameters),
                 .parameters       = (const YamlField[]) {
                         YAML_CUSTOM("with", SwapParameters, with, cable_read_with, .required = true,
-                                    .summary = "the port of the other cable"),
+                                    .summary = "the port of the other cable, as a full location"),
                         {}
                 },
                 .validate         = cable_validate_swap,

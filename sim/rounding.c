@@ -448,7 +448,7 @@ static const FaultKind kinds[] = {
                 .parameters       = (const YamlField[]) {
                         /* Bits below 11 take part only in results below the normal range of the 8-bit formats. */
                         YAML_UNSIGNED("bit", StuckBit, bit, 11, 31, .required = true, .summary = "31 decides about halves"),
-                        YAML_UNSIGNED("value", StuckBit, value, 0, 1, .required = true),
+                        YAML_UNSIGNED("value", StuckBit, value, 0, 1, .required = true, .summary = "what it is stuck at"),
                         {}
                 },
         },

@@ -19,7 +19,7 @@ static const char *type_word(YamlType type) {
         static const char *const words[] = {
                 [YAML_TYPE_STRING] = "text", [YAML_TYPE_BOOLEAN] = "boolean", [YAML_TYPE_UNSIGNED] = "integer",
                 [YAML_TYPE_NUMBER] = "number", [YAML_TYPE_WORD] = "word", [YAML_TYPE_STRUCT] = "mapping",
-                [YAML_TYPE_CUSTOM] = "value",
+                [YAML_TYPE_CUSTOM] = "text",
         };
 
         return words[type];

@@ -331,7 +331,7 @@ const Check check_efa = {
         .reads        = "NIC traffic; hw_counters/{tx,rx}_{pkts,bytes}",
         .codes        = (const char *const[]) { "efa-loss", "efa-corruption", "efa-unresponsive", "efa-misdelivery",
                                                 "efa-counter", NULL },
-        .skips        = "not-requested where fewer than two adapters of the server are in the scan",
+        .skips        = "not-requested: fewer than two adapters of the server are in the scan",
         .unit         = LOCATION_SERVER,
         .disturbs     = DISTURBS_LINKS,
         .deadline_sec = 30,

@@ -295,7 +295,7 @@ static int identity_run(Step *step, Verdict *ret) {
 
 const Check check_identity = {
         .name         = "identity",
-        .summary      = "Every chip is there, once, in its place, and runs the same firmware",
+        .summary      = "every chip is there, once, in its place, and runs the same firmware",
         .reads        = "info/serial_number, info/architecture, core_count, connected_devices, mailbox/{serial,routing_id}, "
                         "assay/{tray,part_number,pci_address,firmware}, serials and firmware of the other chips of the server",
         .codes        = (const char *const[]) { "identity-missing", "identity-duplicate", "identity-mismatch", "identity-firmware", NULL },

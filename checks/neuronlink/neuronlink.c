@@ -164,7 +164,7 @@ const Check check_neuronlink = {
                         "assay/link/PORT/cable",
         .codes        = (const char *const[]) { "link-errors", "link-lane", "link-down", "link-miscabled", "link-counter",
                                                 NULL },
-        .skips        = "not-requested where no link has both its ends in the scan; budget where PRBS does not fit",
+        .skips        = "not-requested: no link has both its ends in the scan; budget: the plan has less device time left than PRBS takes",
         .unit         = LOCATION_SERVER,
         .disturbs     = DISTURBS_LINKS,
         .deadline_sec = 30,

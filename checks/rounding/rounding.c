@@ -344,7 +344,7 @@ static void rounding_prepare(void) {
 
 const Check check_rounding = {
         .name         = "rounding",
-        .summary      = "Conversions of the Vector, Scalar and GpSimd engines, to nearest and stochastic, lane by lane",
+        .summary      = "conversions of the Vector, Scalar and GpSimd engines, to nearest and stochastic, lane by lane",
         .reads        = "convert, seed of the generators, on 8 cores × 3 engines × 128 lanes",
         .codes        = (const char *const[]) { "rounding-nearest", "rounding-mode", "rounding-generator", "rounding-bias", "rounding-lanes",
                                                 NULL },

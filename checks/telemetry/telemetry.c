@@ -301,7 +301,7 @@ static int telemetry_run(Step *step, Verdict *ret) {
 
 const Check check_telemetry = {
         .name         = "telemetry",
-        .summary      = "What every chip counts and measures of itself, and whether its two tellings agree",
+        .summary      = "what every chip counts and measures of itself, and whether its two tellings agree",
         .reads        = "stats/hardware/{mem,sram}_ecc_*, stats/hardware/health_status/unhealthy_components, "
                         "mailbox/{hbmN_ecc,sram_ecc,health_status,heartbeat}, assay/temperature",
         .codes        = (const char *const[]) { "hbm-uncorrected", "hbm-repairable", "hbm-corrected", "sram-uncorrected",
