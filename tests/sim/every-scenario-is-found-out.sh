@@ -32,7 +32,7 @@ run_scenario() { # SCENARIO NUMBER: prints what is wrong
         for device in $(devices "$scenario" "$stage/s$2.socket"); do
                 streams+=("$stage/s$2.${#streams[@]}.jsonl")
                 status=0
-                # A hang is told by its deadline; half a second is still fifty times what a healthy chip needs.
+                # A hang is told by its deadline, two seconds times the scale; a healthy chip needs milliseconds.
                 timeout 120 "$build/checks/assay-run" --device "$device" --plan "$plan" --deadline-scale "${ASSAY_MATRIX_SCALE:-0.25}" \
                         >"${streams[-1]}" 2>"$stage/s$2.err" || status=$?
                 case $status in 0 | 1 | 2) ;; *) echo "assay-run ended with $status"; cat "$stage/s$2.err"; return 1;; esac
