@@ -6,6 +6,7 @@
 
 #include "checks/yaml.h"
 #include "daemon/config.h"
+#include "daemon/record/record.h"
 
 #define DEVICE_PREFIX "sim:"
 
@@ -21,8 +22,8 @@ static int read_origin(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata)
         for (size_t i = 0; text[i]; i++)
                 if (text[i] <= ' ' || text[i] == '+' || text[i] == 0x7f)
                         return yaml_refuse(yaml, node, i, "an origin has no spaces and no '+'");
-        if (text[0] == '\0' || strlen(text) > 255)
-                return yaml_refuse(yaml, node, 0, "an origin has 1 to 255 bytes");
+        if (text[0] == '\0' || strlen(text) >= RECORD_ORIGIN_MAX)
+                return yaml_refuse(yaml, node, 0, "an origin has 1 to %d bytes", RECORD_ORIGIN_MAX - 1);
 
         free(*(char **) ret);
         *(char **) ret = strdup(text);

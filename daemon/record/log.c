@@ -124,7 +124,7 @@ static bool options_are_valid(const RecordLogOptions *options) {
         const char *origin = options->origin;
         uint8_t digest[DIGEST_BYTES];
 
-        return *origin && strlen(origin) < sizeof(((RecordVerified *) NULL)->origin) &&
+        return *origin && strlen(origin) < RECORD_ORIGIN_MAX &&
                !strpbrk(origin, " +\n") && *options->producer &&
                (!options->scanner_sha256 || digest_from_hex(options->scanner_sha256, digest) == 0);
 }

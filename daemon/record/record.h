@@ -22,6 +22,7 @@
 #define RECORD_ID_BYTES       32
 #define RECORD_ID_HEX         65 /* with the final zero */
 #define RECORD_ENVELOPE_MAX   (1u << 20)
+#define RECORD_ORIGIN_MAX     128 /* of a log, with the final zero */
 #define RECORD_PAYLOAD_TYPE   "application/vnd.in-toto+json"
 #define RECORD_TYPE_HEALTH    "urn:assay:attestation:health:v1"
 #define RECORD_TYPE_SUMMARY   "urn:assay:attestation:health-summary:v1"
@@ -232,7 +233,7 @@ typedef enum RecordTrust {
 typedef struct RecordVerified {
         RecordEntry entry;
         char key_id[64];  /* the key that signed it, from the keyring */
-        char origin[128]; /* of its log; what does not fit is refused */
+        char origin[RECORD_ORIGIN_MAX]; /* of its log; what does not fit is refused */
         char *payload; /* the signed bytes, malloc'd; only where trust is RECORD_VERIFIED */
         size_t n_payload;
         char *reason; /* the line of text a record's refusal or result comes with: "us0-2/chip3 hbm: hbm-cell at …" */

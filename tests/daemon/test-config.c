@@ -11,6 +11,7 @@
 
 #include "daemon/config.h"
 
+#define A32     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define HEAD    "origin: us0.example/assayd\nproducer: https://example.com/us0\n"
 #define TARGETS "targets: [{device: sim:/run/a.sock, servers: [us0-0]}]\n"
 
@@ -30,7 +31,8 @@ static const Refusal refusals[] = {
         { HEAD TARGETS "origin: again\n",                           "4:1:",  "origin"            },
         { "origin: a b\nproducer: urn:x\n" TARGETS,                 "1:10:", "no spaces"         },
         { "origin: a+b\nproducer: urn:x\n" TARGETS,                 "1:10:", "'+'"               },
-        { "origin: ''\nproducer: urn:x\n" TARGETS,                  "1:9:",  "1 to 255"          },
+        { "origin: ''\nproducer: urn:x\n" TARGETS,                  "1:9:",  "1 to 127"          },
+        { "origin: " A32 A32 A32 A32 "\nproducer: urn:x\n" TARGETS, "1:9:",  "1 to 127"          },
         { "origin: [a]\nproducer: urn:x\n" TARGETS,                 "1:9:",  "origin"            },
         { "origin: a\nproducer: nowhere\n" TARGETS,                 "2:11:", "not a URI"         },
         { "origin: a\nproducer: 'urn:a b'\n" TARGETS,               "2:11:", "not a URI"         },
