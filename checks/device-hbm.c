@@ -144,10 +144,6 @@ void hbm_batch_reset(HbmBatch *batch) {
         device_window_reset(batch->device);
 }
 
-size_t hbm_batch_size(const HbmBatch *batch) {
-        return batch->n;
-}
-
 static int grow(void **array, size_t n, size_t element_bytes) {
         void *grown = reallocarray(*array, n, element_bytes);
 

@@ -58,4 +58,3 @@ int hbm_batch_pause(HbmBatch *batch, unsigned stack, uint64_t nsec);
 /* The errors of device_execute(). */
 int hbm_batch_run(HbmBatch *batch);
 HbmAnswer hbm_batch_answer(const HbmBatch *batch, int number);
-size_t hbm_batch_size(const HbmBatch *batch);

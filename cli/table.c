@@ -91,10 +91,6 @@ int table_row(Table *table, const char *const *cells) {
         return 0;
 }
 
-size_t table_rows(const Table *table) {
-        return table->n_rows;
-}
-
 static const char *cell_text(struct libscols_line *line, size_t column) {
         return scols_cell_get_data(scols_line_get_cell(line, column)) ?: "";
 }

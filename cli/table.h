@@ -23,7 +23,6 @@ typedef struct TableColumn {
 int table_new(const TableColumn *columns, Table **ret);
 /* One text per column; NULL is an empty cell. Copied. */
 int table_row(Table *table, const char *const *cells);
-size_t table_rows(const Table *table);
 /* Prints with a final newline. Returns 0 or a negative errno. */
 int table_print(Table *table);
 Table *table_free(Table *table);

@@ -50,10 +50,6 @@ Chip *chip_free(Chip *chip) {
         return NULL;
 }
 
-Server *chip_server(const Chip *chip) {
-        return chip->server;
-}
-
 void chip_location(const Chip *chip, Location *ret) {
         *ret = (Location) {};
         memcpy(ret->server, chip->server->name, sizeof(ret->server));

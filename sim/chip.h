@@ -46,7 +46,6 @@ int chip_new(Server *server, unsigned index, Chip **ret);
 Chip *chip_free(Chip *chip);
 DEFINE_CLEANUP(Chip *, chip_free);
 
-Server *chip_server(const Chip *chip);
 /* The state of a part where somebody has asked for it before, else NULL. */
 void *chip_part_peek(const Chip *chip, const Model *model, unsigned index);
 /* The chip as a location. */

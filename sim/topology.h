@@ -22,7 +22,6 @@
 #define ULTRASERVERS_MAX   6250u /* 400,000 chips */
 #define SERVERS_MAX        25000u
 #define RING               4u /* servers of an UltraServer */
-#define TRAYS              8u /* of a server */
 
 typedef struct Hall Hall;
 typedef struct UltraServer UltraServer;

@@ -14,7 +14,6 @@
 #include "checks/device-nic.h"
 
 #define FLOWS_MAX         256u /* of a round: one batch */
-#define FLOW_PACKETS_MAX  65536u
 #define TRAFFIC_SIZES     5u
 #define EFA_OK            0u
 #define EFA_UNRESPONSIVE  13u

@@ -314,11 +314,6 @@ const char *record_log_key_id(const RecordLog *log) {
         return record_key_id(log->key);
 }
 
-const char *record_log_origin(const RecordLog *log) {
-        assert(log);
-        return log->station.origin;
-}
-
 int record_log_newest(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret) {
         assert(log && subject && ret);
         return reader_newest(&log->reader, subject, plan, ret);

@@ -19,7 +19,6 @@
 #include "checks/location.h"
 #include "checks/verdict.h"
 
-#define RECORD_ID_BYTES       32
 #define RECORD_ID_HEX         65 /* with the final zero */
 #define RECORD_ENVELOPE_MAX   (1u << 20)
 #define RECORD_ORIGIN_MAX     128 /* of a log, with the final zero */
@@ -198,7 +197,6 @@ void record_outcome_done(RecordOutcome *outcome);
 
 uint64_t record_log_size(RecordLog *log);
 const char *record_log_key_id(const RecordLog *log);
-const char *record_log_origin(const RecordLog *log);
 
 /* The newest health (chip) or summary (server) record of a location, of PLAN or of any plan (NULL). -ENOENT: none. */
 int record_log_newest(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret);
