@@ -100,6 +100,26 @@ static json_t *view_json(const View *view) {
                          "result", result_to_string(view->result) ?: "", "findings", findings, "untested", untested);
 }
 
+/* A server's record sums up those of its chips: there is what was found. */
+static size_t point_at_chips(const View *view) {
+        json_t *predicate = json_object_get(view->statement, "predicate"), *component;
+        size_t i, n = 0;
+
+        json_array_foreach(json_object_get(predicate, "components"), i, component) {
+                json_t *notes = json_object_get(component, "annotations");
+                const char *result = json_string_value(json_object_get(notes, "result"));
+                json_t *index = json_object_get(notes, "logIndex");
+
+                if (!result || result_from_string(result) == RESULT_PASSED || !json_is_integer(index))
+                        continue;
+                printf("%s  %s: assayctl explain %" JSON_INTEGER_FORMAT "\n",
+                       json_string_value(json_object_get(notes, "slot")) ?: "?", result, json_integer_value(index));
+                n++;
+        }
+
+        return n;
+}
+
 static int explain_view(const View *view) {
         if (options.json)
                 return print_json(view_json(view));
@@ -109,8 +129,8 @@ static int explain_view(const View *view) {
                view->index);
         for (size_t i = 0; i < view->n_findings; i++)
                 explain_finding(&view->findings[i]);
-        if (view->n_findings == 0)
-                puts("No findings.");
+        if (view->n_findings == 0 && point_at_chips(view) == 0)
+                puts(view->result == RESULT_INCONCLUSIVE ? "No findings, but not everything was tested." : "No findings.");
         for (size_t i = 0; i < view->n_untested; i++)
                 printf("Not tested: %s (%s)\n", view->untested[i].name, view->untested[i].reason);
         return STATUS_PASSED;

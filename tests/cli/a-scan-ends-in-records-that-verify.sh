@@ -71,6 +71,8 @@ expect 0 "explain a record" assayctl explain 1
 has "trn-0/chip0/core2/gpsimd"
 expect 0 "a record explained is one document" assayctl --json explain 1
 query '.result == "FAILED" and (.findings | length > 0 and all(.code == "rounding-mode" and .replaceable == "tray 0"))'
+expect 0 "a server's record points at those of its chips" assayctl explain 17
+has "trn-0/chip0  FAILED: assayctl explain 1"
 expect 0 "a record without findings as well" assayctl --json explain 2
 query '.findings == [] and .result == "PASSED"'
 expect 0 "plans lists plans" assayctl plans
