@@ -80,6 +80,16 @@ static const char *more_to_scan(const Verdicts *verdicts, const View *view) {
         return chips < SERVER_CHIPS ? "scan whole server" : "scan again";
 }
 
+/* Steps of a plan that test the same thing find the same fault: one thing to do. */
+static bool told_before(const View *view, size_t i) {
+        for (size_t k = 0; k < i; k++)
+                if (strcmp(view->findings[k].code, view->findings[i].code) == 0 &&
+                    strcmp(view->findings[k].where, view->findings[i].where) == 0)
+                        return true;
+
+        return false;
+}
+
 static int add_rows(Table *table, const Verdicts *verdicts, const View *view) {
         const char *result = result_to_string(view->result);
         char what[128];
@@ -90,6 +100,8 @@ static int add_rows(Table *table, const Verdicts *verdicts, const View *view) {
                 const char *shown = strncmp(f->where, view->where, strlen(view->where)) == 0 && f->where[strlen(view->where)] == '/' ?
                                 f->where + strlen(view->where) + 1 : f->where;
 
+                if (told_before(view, i))
+                        continue;
                 r = table_row(table, (const char *[]) { view->where, result, f->code, options.json ? f->where : shown, f->message,
                                                         view_action(f->code, f->replaceable, what, sizeof(what)) });
                 if (r < 0)
