@@ -179,6 +179,18 @@ static int check_origin(Store *store, const char *origin, char **ret_wrong) {
         return r;
 }
 
+/* Both would do more, or other things, than the statements that we prepare say. */
+static int check_schema(Store *store, char **ret_wrong) {
+        int64_t n = 0;
+        int r;
+
+        r = query_number(store, "SELECT count(*) FROM sqlite_schema WHERE type IN ('trigger', 'view')", &n);
+        if (r < 0 || n == 0)
+                return r;
+        *ret_wrong = strdup("someone added a trigger or a view");
+        return -EBADMSG;
+}
+
 static int check_or_create(Store *store, const char *origin, char **ret_wrong) {
         int64_t id = 0, tables = 0;
         int r;
@@ -191,8 +203,10 @@ static int check_or_create(Store *store, const char *origin, char **ret_wrong) {
                 return r;
         if (id == 0 && tables == 0)
                 return create_tables(store, origin);
-        if (id == APPLICATION_ID)
-                return check_origin(store, origin, ret_wrong);
+        if (id == APPLICATION_ID) {
+                r = check_schema(store, ret_wrong);
+                return r < 0 ? r : check_origin(store, origin, ret_wrong);
+        }
         *ret_wrong = strdup("the database belongs to another program");
         return -EBADMSG;
 }

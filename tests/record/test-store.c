@@ -81,6 +81,15 @@ static void test_a_log_cut_short_goes_on_where_it_ends(void **state) {
         (void) record_log_free(log);
 }
 
+static void test_a_trigger_that_takes_records_away_is_refused(void **state) {
+        assert_refused("CREATE TRIGGER thief AFTER INSERT ON record BEGIN DELETE FROM record WHERE idx = new.idx; END",
+                       "trigger");
+}
+
+static void test_a_view_in_place_of_a_table_is_refused(void **state) {
+        assert_refused("DROP TABLE newest; CREATE VIEW newest AS SELECT 'trn-0' AS subject, 'quick' AS plan, 3 AS idx", "view");
+}
+
 static void test_a_database_of_another_program_is_refused(void **state) {
         assert_refused("PRAGMA application_id=7", "belongs to another program");
 }
@@ -184,6 +193,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_the_last_id_edited_is_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_the_last_envelope_damaged_is_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_cut_short_goes_on_where_it_ends, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_trigger_that_takes_records_away_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_view_in_place_of_a_table_is_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_database_of_another_program_is_refused, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_is_no_database_is_refused_and_left_as_it_is, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_table_that_leads_to_another_record_is_not_believed, setup, teardown),
