@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +31,14 @@ static int worse(int a, int b) {
         return STATUS_CANNOT_TELL;
 }
 
+/* A name is whatever the file was called by who sent it. */
 static void print_json(const char *name, const char *status, const RecordVerified *verified) {
-        printf("{\"record\": \"%s\", \"status\": \"%s\"", name, status);
+        json_t *text = json_string(name) ?: json_string("");
+
+        fputs("{\"record\": ", stdout);
+        (void) json_dumpf(text, stdout, JSON_ENCODE_ANY);
+        json_decref(text);
+        printf(", \"status\": \"%s\"", status);
         if (verified)
                 printf(", \"index\": %" PRIu64 ", \"id\": \"%s\", \"key\": \"%s\", \"statement\": %s", verified->entry.index,
                        verified->entry.id, verified->key_id, verified->payload);

@@ -62,6 +62,10 @@ expect 3 "an edited payload" "$ctl" verify "$stage/forged.json" --key "$stage/re
 if grep -q PASSED "$out"; then bad "the payload of a forgery was printed"; fi
 expect 3 "an edited payload, as JSON" "$ctl" --json verify "$stage/forged.json" --key "$stage/record.pub.pem"
 query 'has("statement") | not'
+named=$stage/'forged", "status": "verified.json'
+cp "$stage/forged.json" "$named"
+expect 3 "a name that pretends, as JSON" "$ctl" --json verify "$named" --key "$stage/record.pub.pem"
+query '.status == "refused" and (.record | endswith("verified.json"))'
 openssl genpkey -algorithm ed25519 2>/dev/null | openssl pkey -pubout -out "$stage/other.pub.pem"
 expect 2 "a key that is not the signer's" "$ctl" verify "$stage/record.json" --key "$stage/other.pub.pem"
 : >"$stage/empty.json"
