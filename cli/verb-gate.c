@@ -61,17 +61,20 @@ static bool is_about(const RecordEntry *entry, const char *target) {
 static void judge(Answer *a, const char *target, const RecordVerified *verified) {
         const RecordEntry *entry = &verified->entry;
         char subject[LOCATION_STRING_MAX];
-        uint64_t now = now_usec();
+        uint64_t now = now_usec(), finished = entry->finished_usec;
+        bool ages = options.max_age_usec != UINT64_MAX && entry->result != RESULT_FAILED;
 
         location_format(&entry->subject, subject);
         if (!is_about(entry, target))
                 answer(a, STATUS_REFUSED, "%s: record %" PRIu64 " is about %s", target, entry->index, subject);
         else if (options.plan && strcmp(options.plan, entry->plan) != 0 && entry->result != RESULT_FAILED)
                 answer(a, STATUS_REFUSED, "%s: record %" PRIu64 " is of plan %s", target, entry->index, entry->plan);
-        else if (options.max_age_usec != UINT64_MAX && entry->result != RESULT_FAILED &&
-                 entry->finished_usec + options.max_age_usec < now)
+        else if (ages && finished > now && finished - now > RECORD_AHEAD_USEC)
+                answer(a, STATUS_CANNOT_TELL, "%s: record %" PRIu64 " is from the future: a clock was set back since", target,
+                       entry->index);
+        else if (ages && now > finished && now - finished > options.max_age_usec)
                 answer(a, STATUS_CANNOT_TELL, "%s: record %" PRIu64 " is too old (%" PRIu64 " s)", target, entry->index,
-                       (now - entry->finished_usec) / 1000000);
+                       (now - finished) / 1000000);
         else
                 answer(a, result_to_status(entry->result, options.strict), "%s: %s rec=%.16s",
                        result_to_string(entry->result), verified->reason ?: target, entry->id);

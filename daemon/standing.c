@@ -40,16 +40,13 @@ static int find_newest(RecordLog *log, const Location *subject, const char *plan
         return 0;
 }
 
-static uint64_t age_of(uint64_t finished_usec) {
-        uint64_t now = clock_usec(CLOCK_REALTIME);
-
-        return now > finished_usec ? now - finished_usec : 0;
-}
-
 static void take_verified(const RecordVerified *verified, Standing *ret) {
+        uint64_t now = clock_usec(CLOCK_REALTIME), finished = verified->entry.finished_usec;
+
         ret->result = verified->entry.result;
         ret->index = verified->entry.index;
-        ret->age_usec = age_of(verified->entry.finished_usec);
+        ret->age_usec = now > finished ? now - finished : 0;
+        ret->is_ahead = finished > now && finished - now > RECORD_AHEAD_USEC;
         (void) snprintf(ret->reason, sizeof(ret->reason), "%s", verified->reason ? verified->reason : "");
 }
 
@@ -104,7 +101,11 @@ void standing_read(RecordLog *log, const Location *subject, const char *plan, ui
                 weigh_chips(log, subject, ret);
 
         /* A failure does not age. */
-        if (max_age_usec > 0 && ret->age_usec > max_age_usec && ret->result != RESULT_FAILED)
+        if (max_age_usec == 0 || ret->result == RESULT_FAILED)
+                return;
+        if (ret->is_ahead)
+                cannot_tell(ret, "record %" PRIu64 " is from the future: a clock was set back since", ret->index);
+        else if (ret->age_usec > max_age_usec)
                 cannot_tell(ret,
                             "record %" PRIu64 " is stale: %" PRIu64 " s old, at most %" PRIu64 " s wanted",
                             ret->index, ret->age_usec / 1000000, max_age_usec / 1000000);

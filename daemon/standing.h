@@ -8,6 +8,7 @@
  * nothing is believed that does not verify.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "checks/location.h"
@@ -20,13 +21,14 @@ typedef struct Standing {
         Result result;
         uint64_t index;    /* UINT64_MAX: no record */
         uint64_t age_usec; /* UINT64_MAX: no record */
+        bool is_ahead;     /* made later than it is now: one of the two clocks was wrong */
         char reason[STANDING_REASON_MAX];
 } Standing;
 
 /*
  * PLAN NULL: of any plan. A newer FAILED record of another plan still counts: what is known to be broken is
- * not passed by asking differently. MAX_AGE_USEC 0: any age. Whatever goes wrong is INCONCLUSIVE with a
- * reason.
+ * not passed by asking differently. MAX_AGE_USEC 0: any age; else a record from the future has none that one
+ * could believe. Whatever goes wrong is INCONCLUSIVE with a reason.
  */
 void standing_read(RecordLog *log, const Location *subject, const char *plan, uint64_t max_age_usec,
                    Standing *ret);

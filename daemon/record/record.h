@@ -228,6 +228,9 @@ typedef enum RecordTrust {
         _RECORD_TRUST_MAX,
 } RecordTrust;
 
+/* How far the clocks of who made a record and who asks for its age may be apart. */
+#define RECORD_AHEAD_USEC (UINT64_C(300) * 1000000)
+
 typedef struct RecordVerified {
         RecordEntry entry;
         char key_id[64];  /* the key that signed it, from the keyring */

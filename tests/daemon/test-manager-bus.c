@@ -10,11 +10,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <systemd/sd-bus.h>
 
@@ -23,6 +26,17 @@
 
 #define TARGETS "[{device: sim:slow, servers: [us0-0, us0-1]}, {device: sim:lie, model: Trn3, servers: [trn-0]}]"
 #define LIMITS  "{workers: 1, scans_per_uid: 3}"
+
+/* How far ahead the daemon's clock of the day is; shared with it. */
+static int64_t *sec_ahead;
+
+int clock_gettime(clockid_t clock, struct timespec *ret) {
+        int r = (int) syscall(SYS_clock_gettime, clock, ret);
+
+        if (r == 0 && clock == CLOCK_REALTIME && sec_ahead)
+                ret->tv_sec += *sec_ahead;
+        return r;
+}
 
 /* The daemon in a child, its objects on one end of a socketpair; the test is the client at the other. */
 typedef struct Fixture {
@@ -457,6 +471,30 @@ static void test_a_stale_record_is_inconclusive(void **state) {
         sd_bus_message_unref(reply);
 }
 
+static void test_a_record_from_the_future_is_of_no_age(void **state) {
+        sd_bus_error error = SD_BUS_ERROR_NULL;
+        sd_bus_message *reply = NULL;
+        Fixture *fixture = *state;
+        const char *verdict, *reason;
+        char path[64];
+
+        if (geteuid() != 0)
+                skip();
+        *sec_ahead = 86400;
+        (void) start_scan(fixture, "us0-1", path);
+        wait_finished(fixture, path);
+        *sec_ahead = 0;
+        assert_true(MANAGER(fixture, "GetVerdict", &error, &reply, "sstt", "us0-1", "", UINT64_C(3600000000), (uint64_t) 0) >= 0);
+        assert_true(sd_bus_message_read(reply, "ss", &verdict, &reason) > 0);
+        assert_string_equal(verdict, "INCONCLUSIVE");
+        assert_non_null(strstr(reason, "future"));
+        sd_bus_message_unref(reply);
+        assert_true(MANAGER(fixture, "GetVerdict", &error, &reply, "sstt", "us0-1", "", (uint64_t) 0, (uint64_t) 0) >= 0);
+        assert_true(sd_bus_message_read(reply, "ss", &verdict, &reason) > 0);
+        assert_string_equal(verdict, "PASSED");
+        sd_bus_message_unref(reply);
+}
+
 static void test_limits_and_busy_servers_are_refused_by_name(void **state) {
         Refusal occupied = { "us0-0", "quick", NULL, NULL, NULL, ASSAY_SCAN_NO_QUEUE, NULL, NULL };
         Refusal plain = { "us0-0", "quick", NULL, NULL, NULL, 0, NULL, NULL };
@@ -582,6 +620,10 @@ static void test_the_documented_interface_is_the_live_one(void **state) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void) {
+        sec_ahead = mmap(NULL, sizeof(*sec_ahead), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (sec_ahead == MAP_FAILED)
+                return 1;
+
         const struct CMUnitTest tests[] = {
                 TEST(test_targets_are_listed_with_and_without_chips),
                 TEST(test_a_scan_that_cannot_be_is_refused_before_anybody_is_asked),
@@ -589,6 +631,7 @@ int main(void) {
                 TEST(test_a_scan_is_told_from_its_start_to_its_records),
                 TEST(test_streams_beyond_a_bound_are_not_copied),
                 TEST(test_a_stale_record_is_inconclusive),
+                TEST(test_a_record_from_the_future_is_of_no_age),
                 TEST(test_limits_and_busy_servers_are_refused_by_name),
                 TEST(test_the_documented_interface_is_the_live_one),
         };
