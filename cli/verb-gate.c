@@ -18,6 +18,7 @@
 #include "checks/location.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
+#include "daemon/names.h"
 
 #define LINE_MAX_NPD 80 /* what node-problem-detector keeps */
 
@@ -80,6 +81,21 @@ static void judge(Answer *a, const char *target, const RecordVerified *verified)
                        result_to_string(entry->result), verified->reason ?: target, entry->id);
 }
 
+/* Whether the daemon knows TARGET; also true where it cannot be asked: then the answer is unknown, not a slip of the hook's. */
+static bool is_target(sd_bus *bus, const char *target) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *name, *model, *state, *verdict;
+
+        if (call_manager(bus, "ListTargets", NULL, &reply, "t", (uint64_t) ASSAY_TARGETS_CHIPS) < 0 ||
+            sd_bus_message_enter_container(reply, 'a', "(ssss)") < 0)
+                return true;
+        while (sd_bus_message_read(reply, "(ssss)", &name, &model, &state, &verdict) > 0)
+                if (strcmp(name, target) == 0)
+                        return true;
+
+        return false;
+}
+
 static int ask(sd_bus *bus, const char *target, Answer *a) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
@@ -96,7 +112,10 @@ static int ask(sd_bus *bus, const char *target, Answer *a) {
         if (r < 0)
                 return complain_bus(&error, r, "gate");
         if (record == UINT64_MAX) {
-                answer(a, STATUS_CANNOT_TELL, "%s: %s", target, reason);
+                if (is_target(bus, target))
+                        answer(a, STATUS_CANNOT_TELL, "%s: %s", target, reason);
+                else
+                        answer(a, STATUS_USAGE, "%s: no such target", target);
                 return 0;
         }
 
@@ -114,10 +133,15 @@ static int ask(sd_bus *bus, const char *target, Answer *a) {
         return 0;
 }
 
-/* What the hook asked for: every code but 0 and 1 is unknown to it. */
+/*
+ * What the hook asked for: every code but 0 and 1 is unknown to it. What --unknown=pass never lets through is a record that
+ * does not verify, and a target that does not exist.
+ */
 static int translate(int status) {
-        if (status == STATUS_PASSED || status == STATUS_FAILED)
+        if (status == STATUS_PASSED || status == STATUS_FAILED || (status == STATUS_USAGE && !options.npd))
                 return status;
+        if (status == STATUS_REFUSED && options.unknown)
+                return STATUS_FAILED;
         if (options.unknown)
                 return strcmp(options.unknown, "pass") == 0 ? STATUS_PASSED : STATUS_FAILED;
         return options.npd ? STATUS_CANNOT_TELL : status;

@@ -6,8 +6,8 @@
 #include "cli/call.h"
 #include "cli/pager.h"
 #include "cli/table.h"
+#include "daemon/names.h"
 
-#define TARGETS_WITH_CHIPS 1u
 
 int verb_targets(int argc, char **argv) {
         static const TableColumn columns[] = {
@@ -28,7 +28,7 @@ int verb_targets(int argc, char **argv) {
         if (r != 0)
                 return r;
 
-        r = call_manager(bus, "ListTargets", &error, &reply, "t", (uint64_t) (options.chips ? TARGETS_WITH_CHIPS : 0));
+        r = call_manager(bus, "ListTargets", &error, &reply, "t", (uint64_t) (options.chips ? ASSAY_TARGETS_CHIPS : 0));
         if (r < 0)
                 return complain_bus(&error, r, "could not list targets");
 

@@ -50,6 +50,10 @@ expect 1 "a failure does not age" assayctl gate trn-0/chip7 --max-age 0.000001s 
 expect 1 "a server is no better than its chips, whatever was scanned last" assayctl gate trn-0 --unknown pass
 has "rounding-mode"
 expect 0 "unknown means pass to a hook that says so" assayctl gate trn-0/chip1 --max-age 0.000001s --unknown pass
+expect 64 "a target that does not exist is never fit, whatever unknown means" assayctl gate trn-9 --unknown pass
+has "no such target"
+openssl genpkey -algorithm ed25519 2>/dev/null | openssl pkey -pubout -out "$stage/other.pub.pem"
+expect 2 "a key that is not trusted is unknown" assayctl gate trn-0/chip1 --key "$stage/other.pub.pem"
 expect 1 "node-problem-detector gets 80 bytes" assayctl gate trn-0/chip7 --npd
 [ "$(wc -c <"$out")" -le 80 ] || bad "more than 80 bytes"
 
