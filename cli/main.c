@@ -102,13 +102,15 @@ int parse_u64(const char *text, uint64_t *ret) {
                 return -EINVAL;
 
         errno = 0;
-        value = strtoull(text, &end, 0);
+        value = strtoull(text, &end, text[0] == '0' && (text[1] | 0x20) == 'x' ? 16 : 10); /* 010 is ten */
         if (errno != 0 || *end)
                 return -EINVAL;
 
         *ret = value;
         return 0;
 }
+
+#define AGE_SEC_MAX 1e11 /* three thousand years, and far from what 64 bits of microseconds hold */
 
 /* "90", "90s", "15min", "12h", "7d": for --max-age. */
 static int parse_age(const char *text, uint64_t *ret_usec) {
@@ -121,11 +123,11 @@ static int parse_age(const char *text, uint64_t *ret_usec) {
 
         errno = 0;
         value = strtod(text, &end);
-        if (end == text || errno != 0 || !(value >= 0) || value > 1e9)
+        if (end == text || errno != 0 || !(value >= 0))
                 return -EINVAL;
 
         for (size_t i = 0; i < ELEMENTS(units); i++)
-                if (strcmp(end, units[i].suffix) == 0) {
+                if (strcmp(end, units[i].suffix) == 0 && value * units[i].sec <= AGE_SEC_MAX) {
                         *ret_usec = (uint64_t) (value * units[i].sec * 1e6);
                         return *ret_usec > 0 ? 0 : -EINVAL; /* 0 is `any age` on the bus */
                 }

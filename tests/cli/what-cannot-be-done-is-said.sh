@@ -21,6 +21,7 @@ expect 64 "too few arguments" "$ctl" scan
 expect 64 "a seed that is no number" "$ctl" scan us0 --seed 7abc
 expect 64 "an age that is none" "$ctl" gate us0 --max-age soon
 expect 64 "an age of nothing, which would be any" "$ctl" verdict us0 --max-age 0s
+expect 64 "an age beyond all time" "$ctl" gate us0 --max-age 1e30d
 expect 64 "a negative budget" "$ctl" scan us0 --budget -1
 expect 64 "a code that does not exist" "$ctl" explain hbm-nothing
 has "assayctl explain lists them"
