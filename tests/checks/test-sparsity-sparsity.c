@@ -13,7 +13,7 @@
 
 #include "checks/sparsity/loads.h"
 #include "checks/sparsity/parameters.h"
-#include "tests/checks/tensor-chip.h"
+#include "tests/checks/tensor-outcome.h"
 
 extern const Check check_sparsity;
 
@@ -24,17 +24,6 @@ static TensorOutcome outcome;
 
 static void run(TensorChip *chip, const SparsityParameters *parameters) {
         tensor_chip_run(chip, &check_sparsity, parameters, &outcome);
-}
-
-static void assert_finding(size_t i, const char *code, const char *where, const char *says) {
-        char full[LOCATION_STRING_MAX];
-
-        (void) snprintf(full, sizeof(full), "us0-0/chip0/%s", where);
-        assert_true(i < outcome.n_findings);
-        assert_string_equal(outcome.findings[i].code, code);
-        assert_string_equal(outcome.findings[i].where, full);
-        if (!strstr(outcome.findings[i].message, says))
-                fail_msg("\"%s\" does not say \"%s\"", outcome.findings[i].message, says);
 }
 
 static void assert_failed_with(size_t n_findings) {
@@ -117,7 +106,7 @@ static void test_random_tag_bits_are_all_found_and_placed(void **state) {
                 tensor_chip_inject(&chip, "tag-stuck", where, parameters, 1);
                 run(&chip, i % 20 == 0 ? &all : &bits);
                 assert_failed_with(1);
-                assert_finding(0, "sparsity-tag", where, says);
+                assert_finding(&outcome, 0, "sparsity-tag", where, says);
                 assert_true(outcome.n_beyond > 0);
                 tensor_chip_heal(&chip);
         }
@@ -136,9 +125,9 @@ static void test_tags_of_one_group_and_of_several_cores_are_told_apart(void **st
                            (TensorParameters){ .bit = 1, .value = 0 }, 1);
         run(&chip, &bits);
         assert_failed_with(3);
-        assert_finding(0, "sparsity-tag", "core1/sparse/row4/slot9", "tag bit 0 stuck at 1");
-        assert_finding(1, "sparsity-tag", "core1/sparse/row5/slot9", "tag bit 3 stuck at 0");
-        assert_finding(2, "sparsity-tag", "core7/sparse/row127/slot127", "tag bit 1 stuck at 0");
+        assert_finding(&outcome, 0, "sparsity-tag", "core1/sparse/row4/slot9", "tag bit 0 stuck at 1");
+        assert_finding(&outcome, 1, "sparsity-tag", "core1/sparse/row5/slot9", "tag bit 3 stuck at 0");
+        assert_finding(&outcome, 2, "sparsity-tag", "core7/sparse/row127/slot127", "tag bit 1 stuck at 0");
         tensor_chip_done(&chip);
 }
 
@@ -154,8 +143,8 @@ static void test_dead_inputs_of_a_row_are_named(void **state) {
                            (TensorParameters){ .bit = 2, .value = 1 }, 1);
         run(&chip, &bits);
         assert_failed_with(2);
-        assert_finding(0, "sparsity-tag", "core3/sparse/row70/slot1", "tag bit 2 stuck at 1");
-        assert_finding(1, "sparsity-select", "core3/sparse/row66", "input 2, 13");
+        assert_finding(&outcome, 0, "sparsity-tag", "core3/sparse/row70/slot1", "tag bit 2 stuck at 1");
+        assert_finding(&outcome, 1, "sparsity-select", "core3/sparse/row66", "input 2, 13");
         tensor_chip_done(&chip);
 }
 
@@ -166,7 +155,7 @@ static void test_a_refused_mode_is_named(void **state) {
         tensor_chip_inject(&chip, "mode-refused", "core6/sparse", (TensorParameters){ .mode = 3 }, 1);
         run(&chip, &bits);
         assert_failed_with(1);
-        assert_finding(0, "sparsity-mode", "core6/sparse", "mode 2:8 is refused");
+        assert_finding(&outcome, 0, "sparsity-mode", "core6/sparse", "mode 2:8 is refused");
         run(&chip, &all);
         assert_failed_with(1);
         tensor_chip_done(&chip);
@@ -180,7 +169,7 @@ static void test_an_intermittent_tag_bit_is_placed(void **state) {
                            (TensorParameters){ .bit = 1, .value = 1 }, 0.5);
         run(&chip, &all);
         assert_failed_with(1);
-        assert_finding(0, "sparsity-tag", "core2/sparse/row17/slot40", "tag bit 1 at times stuck at 1");
+        assert_finding(&outcome, 0, "sparsity-tag", "core2/sparse/row17/slot40", "tag bit 1 at times stuck at 1");
         tensor_chip_done(&chip);
 }
 
@@ -199,7 +188,7 @@ static void test_a_broken_array_is_left_to_the_dense_test(void **state) {
                            (TensorParameters){ .bit = 1, .value = 1 }, 1);
         run(&chip, &bits);
         assert_failed_with(1);
-        assert_finding(0, "sparsity-tag", "core2/sparse/row17/slot40", "tag bit 1 stuck at 1");
+        assert_finding(&outcome, 0, "sparsity-tag", "core2/sparse/row17/slot40", "tag bit 1 stuck at 1");
         tensor_chip_done(&chip);
 }
 

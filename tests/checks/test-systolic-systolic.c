@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/checks/tensor-chip.h"
+#include "tests/checks/tensor-outcome.h"
 
 extern const Check check_systolic;
 
@@ -19,17 +19,6 @@ static TensorOutcome outcome;
 
 static void run(TensorChip *chip) {
         tensor_chip_run(chip, &check_systolic, NULL, &outcome);
-}
-
-static void assert_finding(size_t i, const char *code, const char *where, const char *says) {
-        char full[LOCATION_STRING_MAX];
-
-        (void) snprintf(full, sizeof(full), "us0-0/chip0/%s", where);
-        assert_true(i < outcome.n_findings);
-        assert_string_equal(outcome.findings[i].code, code);
-        assert_string_equal(outcome.findings[i].where, full);
-        if (!strstr(outcome.findings[i].message, says))
-                fail_msg("\"%s\" does not say \"%s\"", outcome.findings[i].message, says);
 }
 
 static void assert_failed_with(size_t n_findings) {
@@ -77,7 +66,7 @@ static void test_each_register_is_named_with_its_bit(void **state) {
                                    (TensorParameters){ .bit = cases[i].bit, .value = cases[i].value }, 1);
                 run(&chip);
                 assert_failed_with(1);
-                assert_finding(0, "systolic-pe", cases[i].where, cases[i].says);
+                assert_finding(&outcome, 0, "systolic-pe", cases[i].where, cases[i].says);
                 tensor_chip_heal(&chip);
         }
         run(&chip);
@@ -101,11 +90,11 @@ static void test_several_elements_of_a_core_are_told_apart(void **state) {
                            (TensorParameters){ .bit = 23, .value = 1 }, 1);
         run(&chip);
         assert_failed_with(5);
-        assert_finding(0, "systolic-pe", "core4/pe99.3", "product bit 20 stuck at 0");
-        assert_finding(1, "systolic-pe", "core4/pe30.20", "activation bit 5 stuck at 1");
-        assert_finding(2, "systolic-pe", "core4/pe7.50", "weight bit 2 stuck at 1");
-        assert_finding(3, "systolic-pe", "core4/pe31.100", "activation bit 15 stuck at 1");
-        assert_finding(4, "systolic-pe", "core6/pe12.127", "psum bit 23 stuck at 1");
+        assert_finding(&outcome, 0, "systolic-pe", "core4/pe99.3", "product bit 20 stuck at 0");
+        assert_finding(&outcome, 1, "systolic-pe", "core4/pe30.20", "activation bit 5 stuck at 1");
+        assert_finding(&outcome, 2, "systolic-pe", "core4/pe7.50", "weight bit 2 stuck at 1");
+        assert_finding(&outcome, 3, "systolic-pe", "core4/pe31.100", "activation bit 15 stuck at 1");
+        assert_finding(&outcome, 4, "systolic-pe", "core6/pe12.127", "psum bit 23 stuck at 1");
         tensor_chip_done(&chip);
 }
 
@@ -117,8 +106,8 @@ static void test_a_dead_row_and_a_dead_column_are_such(void **state) {
         tensor_chip_inject(&chip, "pe-column-dead", "core3", (TensorParameters){ .column = 12 }, 1);
         run(&chip);
         assert_failed_with(2);
-        assert_finding(0, "systolic-row", "core2", "row 77");
-        assert_finding(1, "systolic-column", "core3", "column 12");
+        assert_finding(&outcome, 0, "systolic-row", "core2", "row 77");
+        assert_finding(&outcome, 1, "systolic-column", "core3", "column 12");
         tensor_chip_done(&chip);
 }
 
@@ -132,7 +121,7 @@ static void test_several_bits_of_one_element_stay_one_element(void **state) {
                            1);
         run(&chip);
         assert_failed_with(1);
-        assert_finding(0, "systolic-pe", "core2/pe5.6", "several bits");
+        assert_finding(&outcome, 0, "systolic-pe", "core2/pe5.6", "several bits");
         tensor_chip_done(&chip);
 }
 
@@ -150,7 +139,7 @@ static void test_what_nothing_explains_is_bounded(void **state) {
                            1);
         run(&chip);
         assert_failed_with(1);
-        assert_finding(0, "systolic-array", "core2", "rows 5 to 60, columns 6 to 8");
+        assert_finding(&outcome, 0, "systolic-array", "core2", "rows 5 to 60, columns 6 to 8");
         tensor_chip_done(&chip);
 }
 
@@ -162,13 +151,13 @@ static void test_an_intermittent_bit_is_found_and_placed(void **state) {
                            0.5);
         run(&chip);
         assert_failed_with(1);
-        assert_finding(0, "systolic-pe", "core5/pe40.41", "psum bit 25");
+        assert_finding(&outcome, 0, "systolic-pe", "core5/pe40.41", "psum bit 25");
         tensor_chip_heal(&chip);
         tensor_chip_inject(&chip, "activation-stuck", "core5/pe40.41",
                            (TensorParameters){ .bit = 7, .value = 0 }, 0.5);
         run(&chip);
         assert_failed_with(1);
-        assert_finding(0, "systolic-pe", "core5/pe40.41", "activation bit 7");
+        assert_finding(&outcome, 0, "systolic-pe", "core5/pe40.41", "activation bit 7");
         tensor_chip_done(&chip);
 }
 
@@ -237,7 +226,7 @@ static void test_random_faults_are_all_found_and_placed(void **state) {
                                  (unsigned) chip.parameters[0].bit, (unsigned) chip.parameters[0].value,
                                  outcome.n_findings);
                 assert_failed_with(1);
-                assert_finding(0, "systolic-pe", where, "bit");
+                assert_finding(&outcome, 0, "systolic-pe", where, "bit");
                 tensor_chip_heal(&chip);
         }
         tensor_chip_done(&chip);
