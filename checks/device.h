@@ -99,5 +99,5 @@ int device_attributes_of(Device *device, const uint8_t *chips, const char *const
 /* unit: a core, or WIRE_CHIP_ALL for the chip. */
 int device_reset(Device *device, unsigned chip, unsigned unit);
 
-/* The typed calls of each family stand in device-hbm.h, device-tensor.h, device-rounding.h, device-link.h and
+/* The typed calls of each family stand in device-memory.h, device-tensor.h, device-rounding.h, device-link.h and
  * device-nic.h, implemented in the file of the same name on device_execute(). */

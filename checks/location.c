@@ -24,17 +24,17 @@ typedef enum Form {
 
 typedef struct Rule {
         const char *word;
-        uint32_t parents; /* BELOW(kind)… */
+        uint64_t parents; /* BELOW(kind)… */
         Form form;
         uint16_t n;        /* numbers run from 0 to n - 1, both of them in a pair */
         const char *wrong; /* what to say where the number is not in range */
         const char *below; /* what to say where no part of that name stands below this one */
 } Rule;
 
-#define BELOW(kind) (UINT32_C(1) << (kind))
+#define BELOW(kind) (UINT64_C(1) << (kind))
 #define ENGINES     (BELOW(LOCATION_VECTOR) | BELOW(LOCATION_SCALAR) | BELOW(LOCATION_GPSIMD))
 
-static_assert(_LOCATION_KIND_MAX <= 32, "a kind is one bit of Rule.parents");
+static_assert(_LOCATION_KIND_MAX <= 64, "a kind is one bit of Rule.parents");
 
 #define LEAF "nothing stands below this part"
 
@@ -44,23 +44,30 @@ static const Rule rules[_LOCATION_KIND_MAX] = {
                                       "expected chip0 to chip15",
                                       "expected hbmN, coreN, link-{x,y,z}{+,-} or nicN below a chip" },
         [LOCATION_HBM]            = { "hbm", BELOW(LOCATION_CHIP), FORM_NUMBER, 4,
-                                      "expected hbm0 to hbm3", "expected chN below a stack" },
+                                      "expected hbm0 to hbm3", "expected chN or dieN below a stack" },
         [LOCATION_CHANNEL]        = { "ch", BELOW(LOCATION_HBM), FORM_NUMBER, 32,
                                       "expected ch0 to ch31", "expected pcN below a channel" },
         [LOCATION_PSEUDO_CHANNEL] = { "pc", BELOW(LOCATION_CHANNEL), FORM_NUMBER, 2,
                                       "expected pc0 or pc1", "expected sidN or dqN below a pseudo-channel" },
-        [LOCATION_DQ]             = { "dq", BELOW(LOCATION_PSEUDO_CHANNEL), FORM_NUMBER, 32,
+        /* Below a stack ID it is the lane's TSV into that die. */
+        [LOCATION_DQ]             = { "dq", BELOW(LOCATION_PSEUDO_CHANNEL) | BELOW(LOCATION_SID), FORM_NUMBER, 32,
                                       "expected dq0 to dq31", LEAF },
+        [LOCATION_DIE]            = { "die", BELOW(LOCATION_HBM), FORM_NUMBER, 32,
+                                      "expected die0 to die31", LEAF },
         [LOCATION_SID]            = { "sid", BELOW(LOCATION_PSEUDO_CHANNEL), FORM_NUMBER, 4,
-                                      "expected sid0 to sid3", "expected bgN below a stack ID" },
+                                      "expected sid0 to sid3", "expected bgN or dqN below a stack ID" },
         [LOCATION_BANK_GROUP]     = { "bg", BELOW(LOCATION_SID), FORM_NUMBER, 8,
                                       "expected bg0 to bg7", "expected baN below a bank group" },
         [LOCATION_BANK]           = { "ba", BELOW(LOCATION_BANK_GROUP), FORM_NUMBER, 8,
-                                      "expected ba0 to ba7", "expected rowN or colN below a bank" },
+                                      "expected ba0 to ba7", "expected rowN, subN or colN below a bank" },
+        [LOCATION_SUBARRAY]       = { "sub", BELOW(LOCATION_BANK), FORM_NUMBER, 256,
+                                      "expected sub0 to sub255", "expected colN below a subarray" },
         [LOCATION_ROW]            = { "row", BELOW(LOCATION_BANK), FORM_NUMBER, 32768,
-                                      "expected row0 to row32767", "expected colN below a row" },
-        /* Below a bank it is a bit line: the column of every row. */
-        [LOCATION_COLUMN]         = { "col", BELOW(LOCATION_ROW) | BELOW(LOCATION_BANK), FORM_NUMBER, 64,
+                                      "expected row0 to row32767", "expected colN or swlN below a row" },
+        [LOCATION_SUB_WORDLINE]   = { "swl", BELOW(LOCATION_ROW), FORM_NUMBER, 16,
+                                      "expected swl0 to swl15", LEAF },
+        /* Below a bank or a subarray it is the column of every row. */
+        [LOCATION_COLUMN]         = { "col", BELOW(LOCATION_ROW) | BELOW(LOCATION_SUBARRAY) | BELOW(LOCATION_BANK), FORM_NUMBER, 64,
                                       "expected col0 to col63", "expected bitN below a column" },
         [LOCATION_BIT]            = { "bit", BELOW(LOCATION_COLUMN), FORM_NUMBER, 256,
                                       "expected bit0 to bit255", LEAF },
@@ -71,11 +78,15 @@ static const Rule rules[_LOCATION_KIND_MAX] = {
         [LOCATION_PSUM]           = { "psum", BELOW(LOCATION_CORE), FORM_NUMBER, 8,
                                       "expected psum0 to psum7", "expected partN below a PSUM bank" },
         [LOCATION_PSUM_PARTITION] = { "part", BELOW(LOCATION_PSUM), FORM_NUMBER, 128,
-                                      "expected part0 to part127", LEAF },
+                                      "expected part0 to part127", "expected rowN below a partition" },
         [LOCATION_SBUF]           = { "sbuf", BELOW(LOCATION_CORE), FORM_NONE, 0,
                                       "sbuf has no number", "expected partN below sbuf" },
         [LOCATION_SBUF_PARTITION] = { "part", BELOW(LOCATION_SBUF), FORM_NUMBER, 128,
-                                      "expected part0 to part127", LEAF },
+                                      "expected part0 to part127", "expected rowN below a partition" },
+        [LOCATION_SRAM_ROW]       = { "row", BELOW(LOCATION_SBUF_PARTITION) | BELOW(LOCATION_PSUM_PARTITION), FORM_NUMBER, 8192,
+                                      "expected row0 to row8191", "expected bitN below a row" },
+        [LOCATION_SRAM_BIT]       = { "bit", BELOW(LOCATION_SRAM_ROW), FORM_NUMBER, 256,
+                                      "expected bit0 to bit255", LEAF },
         [LOCATION_VECTOR]         = { "vector", BELOW(LOCATION_CORE), FORM_NONE, 0,
                                       "vector has no number", "expected laneN below an engine" },
         [LOCATION_SCALAR]         = { "scalar", BELOW(LOCATION_CORE), FORM_NONE, 0,

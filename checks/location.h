@@ -7,9 +7,14 @@
  * Where something is, in one grammar for scenarios, findings, records and the command line:
  *
  *     SERVER/chipN/hbmN/chN/pcN/sidN/bgN/baN/rowN/colN/bitN     a cell; col is one 32-byte access, bit 0…255 of it
+ *     SERVER/chipN/hbmN/chN/pcN/sidN/bgN/baN/rowN/swlN          a sub-wordline: symbol swl (bits 16 swl …) of all of a row
+ *     SERVER/chipN/hbmN/chN/pcN/sidN/bgN/baN/subN/colN/bitN     a bit line: one bit of one column in all rows of a subarray
+ *     SERVER/chipN/hbmN/chN/pcN/sidN/bgN/baN/colN[/bitN]        a column select line: a column in all rows of a bank
  *     SERVER/chipN/hbmN/chN/pcN/dqN                             one data lane of a pseudo-channel
+ *     SERVER/chipN/hbmN/chN/pcN/sidN/dqN                        the data TSV of that lane into one stack ID
+ *     SERVER/chipN/hbmN/dieN                                    a die: 4 channels of one stack ID, N = 4 × SID + channel / 4
  *     SERVER/chipN/coreN/peROW.COLUMN                           a processing element; row = contraction, column = output
- *     SERVER/chipN/coreN/{psumN,sbuf}/partN                     a partition of a PSUM bank or of the SBUF
+ *     SERVER/chipN/coreN/{psumN,sbuf}/partN/rowN/bitN           a cell of a partition of a PSUM bank or of the SBUF
  *     SERVER/chipN/coreN/{vector,scalar,gpsimd}/laneN
  *     SERVER/chipN/coreN/sparse/rowN/slotN                      the tag of the element in PE row N, PE column (slot) N
  *     SERVER/chipN/link-{x,y,z}{+,-}/laneN                      a NeuronLink port and one of its lanes
@@ -31,10 +36,13 @@ typedef enum LocationKind {
         LOCATION_CHANNEL,
         LOCATION_PSEUDO_CHANNEL,
         LOCATION_DQ,
+        LOCATION_DIE,
         LOCATION_SID,
         LOCATION_BANK_GROUP,
         LOCATION_BANK,
+        LOCATION_SUBARRAY,
         LOCATION_ROW,
+        LOCATION_SUB_WORDLINE,
         LOCATION_COLUMN,
         LOCATION_BIT,
         LOCATION_CORE,
@@ -43,6 +51,8 @@ typedef enum LocationKind {
         LOCATION_PSUM_PARTITION,
         LOCATION_SBUF,
         LOCATION_SBUF_PARTITION,
+        LOCATION_SRAM_ROW,
+        LOCATION_SRAM_BIT,
         LOCATION_VECTOR,
         LOCATION_SCALAR,
         LOCATION_GPSIMD,

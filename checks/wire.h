@@ -90,12 +90,17 @@ typedef enum WireCommandType {
         COMMAND_ATTRIBUTE_WRITE,/* in: path, a zero byte, text */
         COMMAND_RESET,          /* unit: core, or WIRE_CHIP_ALL for the whole chip. Repairs, RNG states and latches take effect */
         /* HBM; unit: stack */
-        COMMAND_MARCH,          /* out: WireMismatch[]; result[0] = mismatches in all (beyond 2^20: at least so many), result[1] = accesses of the box */
+        COMMAND_HBM_MARCH,      /* out: WireMismatch[]; result[0] = mismatches in all (beyond 2^20: at least so many), result[1] = accesses of the box */
         COMMAND_HBM_COPY_IN,    /* in: 32-byte accesses of copy.box in its order */
         COMMAND_HBM_COPY_OUT,   /* out: the same */
         COMMAND_HBM_PAUSE,      /* retention: pause.nsec of device time without refresh */
-        COMMAND_HBM_HAMMER,     /* hammer: activate rows of a bank */
-        COMMAND_HBM_REPAIR,     /* repair: ask for a row to be remapped at the next reset */
+        COMMAND_HBM_HAMMER,     /* hammer: activate the rows around victims */
+        COMMAND_HBM_REPAIR,     /* repair: ask for a row to be remapped at the next reset. RESOURCE: its bank has no spare row left */
+        COMMAND_HBM_SPARES,     /* repair.box: a row; result[0] = spare rows its bank has left, result[1] = WireRepairState of the row */
+        /* SRAM; unit: core; march.array, copy.array: WireArray */
+        COMMAND_SRAM_MARCH,     /* as COMMAND_HBM_MARCH */
+        COMMAND_SRAM_COPY_IN,
+        COMMAND_SRAM_COPY_OUT,
         /* tensor engine; unit: core */
         COMMAND_LOAD_STATIONARY,
         COMMAND_MATMUL,
@@ -123,7 +128,7 @@ typedef enum WireCommandType {
  * bytes = 256 bits, bit b of it is bit b % 8 of byte b / 8. Data lane (DQ) d of 32 carries bits b with b % 32 == d, one
  * per beat of a burst of 8.
  */
-typedef enum HbmAxis {
+typedef enum MemoryAxis {
         HBM_CHANNEL,
         HBM_PSEUDO_CHANNEL,
         HBM_SID,
@@ -131,43 +136,58 @@ typedef enum HbmAxis {
         HBM_BANK,
         HBM_ROW,
         HBM_COLUMN,
-        _HBM_AXIS_MAX,
-} HbmAxis;
+        _MEMORY_AXIS_MAX,
+} MemoryAxis;
 
-#define HBM_ACCESS_BYTES 32u
+/*
+ * The arrays of a core have the same axes, most of size 1 (attributes assay/sram/{sbuf,psum}/geometry): 128 partitions;
+ * PSUM has 8 banks of 64 rows, SBUF one bank of 7168 rows; one access of 32 bytes to a row: by default
+ * "128 1 1 1 1 7168 1" and "128 1 1 1 8 64 1".
+ */
+#define SRAM_PARTITION HBM_CHANNEL
+#define SRAM_BANK      HBM_BANK
+#define SRAM_ROW       HBM_ROW
+
+typedef enum WireArray {
+        ARRAY_SBUF,
+        ARRAY_PSUM,
+        _ARRAY_MAX,
+} WireArray;
+
+#define MEMORY_ACCESS_BYTES 32u
 
 typedef struct WireBox { /* inclusive */
-        uint16_t first[_HBM_AXIS_MAX];
-        uint16_t last[_HBM_AXIS_MAX];
+        uint16_t first[_MEMORY_AXIS_MAX];
+        uint16_t last[_MEMORY_AXIS_MAX];
 } WireBox;
 
-/* Which coordinate moves fastest as addresses ascend; the others keep the order of HbmAxis, last fastest. */
-typedef enum HbmOrder {
-        HBM_ORDER_COLUMN_FAST, /* columns, then rows, then banks …: page hits */
-        HBM_ORDER_ROW_FAST,    /* rows, then columns, then banks …: a new page at each access */
-        HBM_ORDER_BANK_FAST,   /* bank groups and banks (fastest) before columns and rows: bank-interleaved */
-        _HBM_ORDER_MAX,
-} HbmOrder;
+/* Which coordinate moves fastest as addresses ascend; the others keep the order of MemoryAxis, last fastest. */
+typedef enum MemoryOrder {
+        MEMORY_ORDER_COLUMN_FAST, /* columns, then rows, then banks …: page hits */
+        MEMORY_ORDER_ROW_FAST,    /* rows, then columns, then banks …: a new page at each access */
+        MEMORY_ORDER_BANK_FAST,   /* bank groups and banks (fastest) before columns and rows: bank-interleaved */
+        _MEMORY_ORDER_MAX,
+} MemoryOrder;
 
 /*
  * Backgrounds. A march operation with data D reads or writes background(bit) XOR D in every bit.
  * (row, column, b) below are the coordinates of the bit.
  */
-typedef enum HbmBackground {
-        HBM_BACKGROUND_SOLID,         /* 0 */
-        HBM_BACKGROUND_CHECKER,       /* (row ^ b) & 1 */
-        HBM_BACKGROUND_ROW_STRIPE,    /* row & 1 */
-        HBM_BACKGROUND_COLUMN_STRIPE, /* b & 1 */
-        HBM_BACKGROUND_BIT_STRIPE,    /* (b >> parameter) & 1, parameter 0 … 7 */
+typedef enum MemoryBackground {
+        MEMORY_BACKGROUND_SOLID,         /* 0 */
+        MEMORY_BACKGROUND_CHECKER,       /* (row ^ b) & 1 */
+        MEMORY_BACKGROUND_ROW_STRIPE,    /* row & 1 */
+        MEMORY_BACKGROUND_COLUMN_STRIPE, /* b & 1 */
+        MEMORY_BACKGROUND_BIT_STRIPE,    /* (b >> parameter) & 1, parameter 0 … 7 */
         /*
          * 64-bit word w (0…3) of the access holds splitmix64(seed ^ (4 × linear index of the access + w)), little
-         * endian; the linear index counts accesses of the whole stack in the order of HbmAxis, column fastest.
+         * endian; the linear index counts accesses of the whole stack in the order of MemoryAxis, column fastest.
          * splitmix64(x): x += 0x9e3779b97f4a7c15; x = (x ^ x >> 30) × 0xbf58476d1ce4e5b9;
          * x = (x ^ x >> 27) × 0x94d049bb133111eb; x ^ x >> 31 (Steele, Lea, Flood 2014).
          */
-        HBM_BACKGROUND_ADDRESS,
-        _HBM_BACKGROUND_MAX,
-} HbmBackground;
+        MEMORY_BACKGROUND_ADDRESS,
+        _MEMORY_BACKGROUND_MAX,
+} MemoryBackground;
 
 #define MARCH_OPS_MAX 24u
 #define MARCH_WRITE   0x80u /* else a read that is compared */
@@ -175,42 +195,58 @@ typedef enum HbmBackground {
 
 typedef struct WireMarch {
         WireBox box;
-        uint8_t order;      /* HbmOrder */
+        uint8_t order;      /* MemoryOrder */
         uint8_t descending; /* visit the accesses backwards */
-        uint8_t background; /* HbmBackground */
+        uint8_t background; /* MemoryBackground */
         uint8_t parameter;
         uint8_t ecc;        /* 1: through on-die ECC, 0: raw */
         uint8_t n_ops;
         uint8_t ops[MARCH_OPS_MAX];
-        uint16_t reserved;
+        uint8_t array;      /* WireArray of SRAM marches, else 0 */
+        uint8_t reserved;
         uint32_t mismatches_max; /* the most WireMismatch wanted back, ≤ out_bytes / sizeof(WireMismatch) */
         uint64_t seed;
 } WireMarch;
 
 typedef struct WireMismatch { /* in the order they were met */
-        uint16_t at[_HBM_AXIS_MAX];
+        uint16_t at[_MEMORY_AXIS_MAX];
         uint16_t op; /* index of the operation in ops[] */
-        uint8_t actual[HBM_ACCESS_BYTES];
+        uint8_t actual[MEMORY_ACCESS_BYTES];
 } WireMismatch;
 
 typedef struct WireCopy {
         WireBox box; /* visited column fastest, ascending */
         uint8_t ecc;
+        uint8_t array; /* WireArray of SRAM copies, else 0 */
 } WireCopy;
 
 typedef struct WirePause {
         uint64_t nsec;
 } WirePause;
 
+/*
+ * For every `step`-th row v of the box, one after another and in all banks of the box at the same time: the rows v - 1 and
+ * v + 1, as far as the bank has them, are opened in turn, `activations` times each, for open_nsec longer than tRAS. What counts
+ * for a cell is what happened since its row was last opened or refreshed.
+ */
 typedef struct WireHammer {
-        WireBox box; /* one bank; rows first … last are activated in turn */
-        uint64_t activations; /* of each */
-        uint32_t open_nsec;   /* row press: how long each stays open */
+        WireBox box; /* any banks; victims, whole rows */
+        uint64_t activations;
+        uint32_t open_nsec; /* row press */
+        uint32_t step;      /* 1 … */
 } WireHammer;
 
 typedef struct WireRepair {
         WireBox box; /* one row of one bank */
 } WireRepair;
+
+typedef enum WireRepairState {
+        REPAIR_NONE,    /* nobody has asked for it */
+        REPAIR_PENDING, /* a spare takes its place at the next reset */
+        REPAIR_DONE,
+        REPAIR_FAILED,  /* a spare was used up and the row is as before */
+        _REPAIR_STATE_MAX,
+} WireRepairState;
 
 /* ---------------------------------------------------------------- tensor engine */
 
@@ -278,7 +314,7 @@ typedef enum WireEngine {
  *
  * Generator: XORWOW (Marsaglia 2003), per lane x[5] and the Weyl counter d:
  *     t = x0 ^ (x0 >> 2); x0 = x1; x1 = x2; x2 = x3; x3 = x4; x4 = (x4 ^ (x4 << 4)) ^ (t ^ (t << 1)); d += 362437; x4 + d
- * RNG_SEED sets lane l of an engine from splitmix64 (see HbmBackground) of seed ^ (l << 32) ^ (engine << 48), three
+ * RNG_SEED sets lane l of an engine from splitmix64 (see MemoryBackground) of seed ^ (l << 32) ^ (engine << 48), three
  * outputs of that stream (state += 0x9e37…7c15 each) cut in halves, low half first, to x0 … x4 and d; an all-zero x
  * takes x4 = 1. The state is lost at reset: as if seeded with 0.
  */

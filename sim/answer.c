@@ -70,7 +70,7 @@ static const struct {
         { 0, UINT16_MAX },
         { COMMAND_ATTRIBUTE, COMMAND_ATTRIBUTE_WRITE },
         { COMMAND_RESET, COMMAND_RESET },
-        { COMMAND_MARCH, COMMAND_HBM_REPAIR },
+        { COMMAND_HBM_MARCH, COMMAND_HBM_REPAIR },
         { COMMAND_LOAD_STATIONARY, COMMAND_MATMUL },
         { COMMAND_CONVERT, COMMAND_RNG_STATE },
         { COMMAND_LINK_STATUS, COMMAND_LINK_LOOPBACK },
@@ -177,7 +177,7 @@ const Model model_answer = {
         .part       = LOCATION_CHIP,
         .state_size = sizeof(Answer),
         .init       = answer_init,
-        .faults     = faults,
+        .faults     = (const FaultKind *const[]) { faults, NULL },
         .inject     = inject,
         .heal       = heal,
 };

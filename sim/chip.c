@@ -307,13 +307,6 @@ int chip_execute(Chip *chip, uint64_t batch, const WireCommand *command, uint8_t
 
 /* ---- faults ---- */
 
-static const Model *model_of(const FaultKind *kind) {
-        const Model *model = NULL;
-
-        (void) fault_kind_find(kind->name, &model);
-        return model;
-}
-
 /* The state of the part that FAULT sits in. */
 static void *part_of(Chip *chip, const Model *model, const Fault *fault) {
         int index = 0;
@@ -324,7 +317,7 @@ static void *part_of(Chip *chip, const Model *model, const Fault *fault) {
 }
 
 int chip_inject(Chip *chip, Fault *fault) {
-        const Model *model = model_of(fault->kind);
+        const Model *model = fault_model(fault->kind, &fault->at);
         Hall *hall = chip->server->ultraserver->hall;
         void *state = part_of(chip, model, fault);
         Fault **faults;
@@ -354,7 +347,7 @@ void chip_heal(Chip *chip, size_t index) {
 
         assert(index < chip->n_faults);
         fault = chip->faults[index];
-        model = model_of(fault->kind);
+        model = fault_model(fault->kind, &fault->at);
         model->heal(part_of(chip, model, fault), fault);
         memmove(&chip->faults[index], &chip->faults[index + 1], (--chip->n_faults - index) * sizeof(*chip->faults));
         (void) fault_free(fault);

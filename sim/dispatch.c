@@ -125,24 +125,52 @@ const DispatchAttribute *dispatch_attribute(const char *path, size_t n) {
         return slot->path ? slot : NULL;
 }
 
+static bool model_has(const Model *model, const FaultKind *kind) {
+        for (const FaultKind *const *table = model->faults; table && *table; table++)
+                for (const FaultKind *k = *table; k->name; k++)
+                        if (k == kind)
+                                return true;
+        return false;
+}
+
+/* The first model of the list that has KIND: a table that several share counts once. */
+static const Model *first_model(const FaultKind *kind) {
+        const Model *model;
+
+        for (size_t i = 0; (model = model_at(i)); i++)
+                if (model_has(model, kind))
+                        return model;
+        return NULL;
+}
+
 const FaultKind *fault_kind_at(size_t index, const Model **ret_model) {
         const Model *model;
 
         for (size_t i = 0; (model = model_at(i)); i++)
-                for (const FaultKind *kind = model->faults; kind && kind->name; kind++)
-                        if (index-- == 0) {
-                                if (ret_model)
-                                        *ret_model = model;
-                                return kind;
-                        }
+                for (const FaultKind *const *table = model->faults; table && *table; table++)
+                        for (const FaultKind *kind = *table; kind->name; kind++)
+                                if (first_model(kind) == model && index-- == 0) {
+                                        if (ret_model)
+                                                *ret_model = model;
+                                        return kind;
+                                }
         return NULL;
 }
 
-const FaultKind *fault_kind_find(const char *name, const Model **ret_model) {
+const FaultKind *fault_kind_find(const char *name) {
         const FaultKind *kind;
 
-        for (size_t i = 0; (kind = fault_kind_at(i, ret_model)); i++)
+        for (size_t i = 0; (kind = fault_kind_at(i, NULL)); i++)
                 if (strcmp(kind->name, name) == 0)
                         return kind;
         return NULL;
+}
+
+const Model *fault_model(const FaultKind *kind, const Location *at) {
+        const Model *model;
+
+        for (size_t i = 0; (model = model_at(i)); i++)
+                if (model_has(model, kind) && location_index(at, model->part) >= 0)
+                        return model;
+        return first_model(kind);
 }

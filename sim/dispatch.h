@@ -31,4 +31,6 @@ const Model *dispatch_command(unsigned type); /* NULL: no model knows this comma
 const DispatchAttribute *dispatch_attribute(const char *path, size_t n);
 /* All kinds of fault of all models, in the order of the models; NULL past the end. */
 const FaultKind *fault_kind_at(size_t index, const Model **ret_model);
-const FaultKind *fault_kind_find(const char *name, const Model **ret_model);
+const FaultKind *fault_kind_find(const char *name);
+/* Whose part a fault of KIND at AT sits in: models may share a kind. */
+const Model *fault_model(const FaultKind *kind, const Location *at);

@@ -82,7 +82,7 @@ static int read_kind(Yaml *yaml, yaml_node_t *node, yaml_node_t *at_node, const 
         r = yaml_scalar(yaml, node, "the name of a kind", &name);
         if (r < 0)
                 return r;
-        kind = fault_kind_find(name, NULL);
+        kind = fault_kind_find(name);
         if (!kind)
                 return yaml_refuse(yaml, node, 0, "no kind is called \"%.40s\"; assay-sim kinds lists them all", name);
         *ret = kind;

@@ -4,7 +4,7 @@
  * hbm
  *
  * An HBM stack after JESD238: channels, pseudo-channels, stack IDs, bank groups, banks, rows of 32 accesses of 32 bytes;
- * 24 GiB by default, read and written at 725 GB/s. Elements and copies are in hbm-march.c and hbm-copy.c; here are what
+ * 24 GiB by default, read and written at 725 GB/s. Marches and copies are those of any memory (sim/memory/); here are what
  * else a stack does, its attributes, and its life.
  *
  * Repair: a row asked for is remapped at the next reset while its bank has spare rows. What sat in the old row is gone
@@ -12,6 +12,7 @@
  */
 
 #include "sim/hbm.h"
+#include "sim/memory/faults.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,50 +21,64 @@
 
 #include "checks/cleanup.h"
 
-static uint64_t power_up_seed(const Hbm *hbm) {
-        uint64_t place = chip_index(hbm->chip) * STACKS + hbm->index;
+static uint64_t power_up_seed(const Chip *chip, unsigned index) {
+        uint64_t place = chip_index(chip) * STACKS + index;
 
-        return hbm_splitmix64(chip_seed(hbm->chip) ^ hbm_splitmix64(0x68626d00u + place));
+        return memory_splitmix64(chip_seed(chip) ^ memory_splitmix64(0x68626d00u + place));
 }
+
+static const MemoryRules rules = {
+        .bytes_per_nsec = HBM_BYTES_PER_NSEC,
+        .decode         = hbm_decode,
+        .corrected      = COUNTER_MEM_ECC_CORRECTED,
+        .uncorrected    = COUNTER_MEM_ECC_UNCORRECTED,
+};
 
 static int hbm_init(void *state, Chip *chip, unsigned index) {
         Hbm *hbm = state;
-        int r;
 
-        hbm->chip = chip;
-        hbm->index = index;
-        r = hbm_shape_parse(HBM_SHAPE_TEXT, &hbm->shape);
-        if (r < 0)
-                return r;
-
-        return hbm_content_init(&hbm->content, &hbm->shape, power_up_seed(hbm));
+        return memory_init(&hbm->memory, &rules, chip, index, HBM_SHAPE_TEXT, power_up_seed(chip, index));
 }
 
 static void hbm_done(void *state) {
         Hbm *hbm = state;
 
-        hbm_content_done(&hbm->content);
-        hbm_overlay_done(&hbm->overlay);
-        free(hbm->records.records);
+        memory_done(&hbm->memory);
         free(hbm->repairs);
-        hbm->records = (HbmRecords) {};
         hbm->repairs = NULL;
         hbm->n_repairs = 0;
 }
 
 int hbm_reshape(Hbm *hbm, const char *geometry) {
-        HbmShape shape;
-        int r;
+        Memory *memory = &hbm->memory;
+        MemoryShape shape;
 
-        if (hbm->overlay.n_cells > 0 || hbm->overlay.n_lines > 0)
+        if (memory->overlay.n_cells > 0 || memory->overlay.n_lines > 0)
                 return -EBUSY;
-        r = hbm_shape_parse(geometry, &shape);
-        if (r < 0)
-                return r;
+        if (memory_shape_parse(geometry, &shape) < 0)
+                return -EINVAL;
 
         hbm_done(hbm);
-        hbm->shape = shape;
-        return hbm_content_init(&hbm->content, &hbm->shape, power_up_seed(hbm));
+        return memory_init(memory, &rules, memory->chip, memory->index, geometry, power_up_seed(memory->chip, memory->index));
+}
+
+/* RS over 16-bit symbols: one wrong symbol of an access is put right, more are passed on as they are. */
+MemoryBits hbm_decode(MemoryBits got, const MemoryBits *intended, MemoryEccTally *tally) {
+        unsigned wrong = 0;
+
+        for (unsigned word = 0; word < 4; word++) {
+                uint64_t difference = got.w[word] ^ intended->w[word];
+
+                for (; difference; difference >>= 16)
+                        wrong += (difference & 0xffff) != 0;
+        }
+
+        if (wrong > 1)
+                tally->uncorrected++;
+        if (wrong != 1)
+                return got;
+        tally->corrected++;
+        return *intended;
 }
 
 /* Without a kind that leaks charge a pause is time and no more. */
@@ -79,7 +94,7 @@ static bool one_bank(const Hbm *hbm, const WireBox *box) {
         for (unsigned axis = 0; axis < HBM_ROW; axis++)
                 if (box->first[axis] != box->last[axis])
                         return false;
-        return hbm_box_is_valid(&hbm->shape, box);
+        return memory_box_is_valid(&hbm->memory.shape, box);
 }
 
 static int hbm_hammer(void *state, Execution *execution) {
@@ -114,7 +129,7 @@ static int hbm_repair(void *state, Execution *execution) {
         if (!one_bank(hbm, &box) || box.first[HBM_ROW] != box.last[HBM_ROW])
                 return 0;
         box.first[HBM_COLUMN] = 0;
-        box.last[HBM_COLUMN] = (uint16_t) (hbm->shape.size[HBM_COLUMN] - 1);
+        box.last[HBM_COLUMN] = (uint16_t) (hbm->memory.shape.size[HBM_COLUMN] - 1);
 
         for (size_t i = 0; i < hbm->n_repairs; i++)
                 used += same_bank(&hbm->repairs[i].box, &box);
@@ -139,21 +154,21 @@ static void hbm_reset(void *state) {
 
         for (size_t i = 0; i < hbm->n_repairs; i++) {
                 HbmRepair *repair = &hbm->repairs[i];
-                HbmPattern fresh = { .background = HBM_PATTERN_POWER_UP, .seed = power_up_seed(hbm) ^ (i + 1) << 40 };
+                MemoryPattern fresh = { .background = MEMORY_PATTERN_POWER_UP, .seed = power_up_seed(hbm->memory.chip, hbm->memory.index) ^ (i + 1) << 40 };
 
-                if (repair->done || hbm_content_reserve(&hbm->content) < 0)
+                if (repair->done || memory_content_reserve(&hbm->memory.content) < 0)
                         continue;
-                hbm_faults_leave(hbm, &repair->box);
-                hbm_content_write(&hbm->content, &repair->box, &fresh);
+                memory_faults_leave(&hbm->memory, &repair->box);
+                memory_content_write(&hbm->memory.content, &repair->box, &fresh);
                 repair->done = true;
         }
 }
 
 static int read_geometry(void *state, Chip *chip, unsigned index, char *text, size_t size) {
         Hbm *hbm = state;
-        char buffer[HBM_SHAPE_TEXT_MAX];
+        char buffer[MEMORY_SHAPE_TEXT_MAX];
 
-        (void) snprintf(text, size, "%s", hbm_shape_format(&hbm->shape, buffer));
+        (void) snprintf(text, size, "%s", memory_shape_format(&hbm->memory.shape, buffer));
         return 0;
 }
 
@@ -180,6 +195,18 @@ static const Attribute attributes[] = {
         {},
 };
 
+static int hbm_march(void *state, Execution *execution) {
+        return memory_march(&((Hbm *) state)->memory, execution);
+}
+
+static int hbm_copy_in(void *state, Execution *execution) {
+        return memory_copy_in(&((Hbm *) state)->memory, execution);
+}
+
+static int hbm_copy_out(void *state, Execution *execution) {
+        return memory_copy_out(&((Hbm *) state)->memory, execution);
+}
+
 const Model model_hbm = {
         .name       = "hbm",
         .part       = LOCATION_HBM,
@@ -187,7 +214,7 @@ const Model model_hbm = {
         .init       = hbm_init,
         .done       = hbm_done,
         .commands   = {
-                [COMMAND_MARCH]        = hbm_march,
+                [COMMAND_HBM_MARCH]        = hbm_march,
                 [COMMAND_HBM_COPY_IN]  = hbm_copy_in,
                 [COMMAND_HBM_COPY_OUT] = hbm_copy_out,
                 [COMMAND_HBM_PAUSE]    = hbm_pause,
@@ -195,7 +222,7 @@ const Model model_hbm = {
                 [COMMAND_HBM_REPAIR]   = hbm_repair,
         },
         .attributes = attributes,
-        .faults     = hbm_fault_kinds,
+        .faults     = (const FaultKind *const[]) { memory_fault_kinds, hbm_fault_kinds, NULL },
         .inject     = hbm_inject,
         .heal       = hbm_heal,
         .reset      = hbm_reset,

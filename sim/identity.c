@@ -362,7 +362,7 @@ const Model model_identity = {
         .part       = LOCATION_CHIP,
         .state_size = sizeof(Identity),
         .attributes = attributes,
-        .faults     = faults,
+        .faults     = (const FaultKind *const[]) { faults, NULL },
         .inject     = inject,
         .heal       = heal,
 };

@@ -558,7 +558,7 @@ const Model model_link = {
                 { "assay/link/%u/cable", read_cable }, /* %u: the port, x+ … z- */
                 {}
         },
-        .faults     = kinds,
+        .faults     = (const FaultKind *const[]) { kinds, NULL },
         .inject     = link_inject,
         .heal       = link_heal,
         .reset      = link_reset,

@@ -102,7 +102,7 @@ struct Model {
         /* 0 when the completion is set; negative: the simulator itself failed (ENOMEM), answered as STATUS_NRT_RESOURCE. */
         int (*commands[_COMMAND_MAX])(void *state, Execution *execution);
         const Attribute *attributes; /* ends with {} */
-        const FaultKind *faults;     /* ends with {} */
+        const FaultKind *const *faults; /* tables that end with {}, then NULL; models may share one */
         int (*inject)(void *state, const Fault *fault); /* 0, -ENOMEM, -EEXIST (two on one spot that cannot both be) */
         void (*heal)(void *state, const Fault *fault);
         void (*reset)(void *state); /* core or chip reset; NULL: nothing to do */

@@ -567,7 +567,7 @@ const Model model_nic = {
                 { "hw_counters/unresponsive_remote_events", read_unresponsive_remote_events },
                 {}
         },
-        .faults     = kinds,
+        .faults     = (const FaultKind *const[]) { kinds, NULL },
         .inject     = nic_inject,
         .heal       = nic_heal,
         .reset      = nic_reset,

@@ -473,7 +473,7 @@ const Model model_rounding = {
                 [COMMAND_RNG_SEED]  = rng_seed,
                 [COMMAND_RNG_STATE] = rng_state,
         },
-        .faults     = kinds,
+        .faults     = (const FaultKind *const[]) { kinds, NULL },
         .inject     = inject,
         .heal       = heal,
         .reset      = rounding_reset,

@@ -388,7 +388,7 @@ const Model model_telemetry = {
         .state_size = sizeof(Telemetry),
         .init       = telemetry_init,
         .attributes = attributes,
-        .faults     = faults,
+        .faults     = (const FaultKind *const[]) { faults, NULL },
         .inject     = inject,
         .heal       = heal,
 };

@@ -347,7 +347,7 @@ const Model model_tensor = {
                 { "assay/tensor/ftz", read_ftz, NULL },
                 {}
         },
-        .faults     = tensor_faults,
+        .faults     = (const FaultKind *const[]) { tensor_faults, NULL },
         .inject     = tensor_inject,
         .heal       = tensor_heal,
         .reset      = tensor_reset,

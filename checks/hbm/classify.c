@@ -34,17 +34,17 @@ static int add_defect(HbmCase *c, HbmDefectKind kind, const HbmFailure *failure,
 
         defect = &defects->defects[defects->n++];
         *defect = (HbmDefect) { .kind = kind, .stack = c->stack, .bit = bit, .n_accesses = n_accesses, .n_reads = n_reads };
-        hbm_geometry_at(c->geometry, linear, defect->at);
+        memory_geometry_at(c->geometry, linear, defect->at);
         memcpy(defect->first, defect->at, sizeof(defect->at));
         if (failure) {
-                hbm_geometry_at(c->geometry, failure->linear, defect->first);
+                memory_geometry_at(c->geometry, failure->linear, defect->first);
                 defect->expected = failure->expected;
                 defect->actual = failure->actual;
         }
         return 0;
 }
 
-int hbm_case_init(HbmCase *c, const HbmGeometry *geometry, unsigned stack, unsigned scatter_max,
+int hbm_case_init(HbmCase *c, const MemoryGeometry *geometry, unsigned stack, unsigned scatter_max,
                   HbmDefects *defects) {
         uint32_t n_banks = hbm_bank_count(geometry);
 
@@ -80,7 +80,7 @@ void hbm_case_tally(HbmCase *c) {
         for (size_t i = 0; i < c->n_failures; i++) {
                 uint32_t bank = bank_of(c, &c->failures[i]);
                 HbmBankTally *tally = &c->tallies[bank];
-                HbmData bits = hbm_data_without(c->failures[i].bits,
+                MemoryData bits = hbm_data_without(c->failures[i].bits,
                                                 c->lanes[bank / hbm_banks_of_pseudo_channel(c->geometry)]);
                 uint32_t lanes = hbm_data_lanes(&bits);
 
@@ -134,7 +134,7 @@ uint32_t hbm_case_lane_values(const HbmCase *c, uint32_t pseudo_channel, uint32_
         for (size_t i = 0; i < c->n_failures && (known & lanes) != lanes; i++) {
                 const HbmFailure *failure = &c->failures[i];
 
-                for (unsigned k = 0; k < HBM_ACCESS_BYTES && failure->linear / accesses == pseudo_channel;
+                for (unsigned k = 0; k < MEMORY_ACCESS_BYTES && failure->linear / accesses == pseudo_channel;
                      k++) {
                         known |= (uint32_t) failure->bits.bytes[k] << (8 * (k % 4));
                         values |= (uint32_t) failure->ones.bytes[k] << (8 * (k % 4));
@@ -309,16 +309,16 @@ static int find_rows(HbmCase *c, Bank *bank) {
 }
 
 /* Bits that I shares with later failures of its column; how many these are. */
-static size_t same_column(const HbmCase *c, const Bank *bank, size_t i, HbmData *ret_shared) {
+static size_t same_column(const HbmCase *c, const Bank *bank, size_t i, MemoryData *ret_shared) {
         size_t n = 1;
 
         *ret_shared = bank->failures[i]->bits;
         for (size_t k = i + 1; k < bank->n; k++) {
-                HbmData both = *ret_shared;
+                MemoryData both = *ret_shared;
 
                 if (!bank->failures[k] || column_of(c, bank->failures[k]) != column_of(c, bank->failures[i]))
                         continue;
-                for (unsigned byte = 0; byte < HBM_ACCESS_BYTES; byte++)
+                for (unsigned byte = 0; byte < MEMORY_ACCESS_BYTES; byte++)
                         both.bytes[byte] &= bank->failures[k]->bits.bytes[byte];
                 if (hbm_data_first(&both) < 0)
                         continue;
@@ -331,7 +331,7 @@ static size_t same_column(const HbmCase *c, const Bank *bank, size_t i, HbmData 
 
 static int find_columns(HbmCase *c, Bank *bank) {
         for (size_t i = 0; i < bank->n; i++) {
-                HbmData shared;
+                MemoryData shared;
                 uint64_t n_reads = 0;
                 size_t n;
                 int r;
@@ -354,7 +354,7 @@ static int find_columns(HbmCase *c, Bank *bank) {
                         if (!bank->failures[k] ||
                             column_of(c, bank->failures[k]) != column_of(c, bank->failures[i]))
                                 continue;
-                        for (unsigned byte = 0; byte < HBM_ACCESS_BYTES; byte++)
+                        for (unsigned byte = 0; byte < MEMORY_ACCESS_BYTES; byte++)
                                 any |= bank->failures[k]->bits.bytes[byte] & shared.bytes[byte];
                         if (!any)
                                 continue;
@@ -407,10 +407,10 @@ static int judge_bank(HbmCase *c, Bank *bank) {
 /* A lane as a list cut short shows it: many failures of a pseudo-channel, all of them in that lane and nowhere else. */
 static int find_listed_lane(HbmCase *c, size_t first, size_t end) {
         uint32_t n_banks = hbm_banks_of_pseudo_channel(c->geometry), lanes = 0;
-        HbmData all = {};
+        MemoryData all = {};
 
         for (size_t i = first; i < end; i++)
-                for (unsigned k = 0; k < HBM_ACCESS_BYTES; k++) {
+                for (unsigned k = 0; k < MEMORY_ACCESS_BYTES; k++) {
                         all.bytes[k] |= c->failures[i].bits.bytes[k];
                         lanes |= (uint32_t) c->failures[i].bits.bytes[k] << (8 * (k % 4));
                 }

@@ -35,13 +35,13 @@ typedef enum HbmDefectKind {
 typedef struct HbmDefect {
         HbmDefectKind kind;
         unsigned stack;
-        uint16_t at[_HBM_AXIS_MAX]; /* as far as the kind goes; the evidence's place beyond */
+        uint16_t at[_MEMORY_AXIS_MAX]; /* as far as the kind goes; the evidence's place beyond */
         int bit;                    /* of the access; the lane of HBM_DEFECT_LANE; -1: more than one */
         unsigned value;             /* HBM_DEFECT_LANE: what it is stuck at */
         uint64_t n_accesses;        /* that fail, as far as known */
         uint64_t n_reads;           /* that differed, of those told */
-        HbmData expected, actual;   /* of the first difference */
-        uint16_t first[_HBM_AXIS_MAX]; /* where that was */
+        MemoryData expected, actual;   /* of the first difference */
+        uint16_t first[_MEMORY_AXIS_MAX]; /* where that was */
 } HbmDefect;
 
 typedef struct HbmDefects {
@@ -53,7 +53,7 @@ void hbm_defects_done(HbmDefects *defects);
 
 /* One stack being judged. */
 typedef struct HbmCase {
-        const HbmGeometry *geometry;
+        const MemoryGeometry *geometry;
         unsigned stack;
         HbmFailure *failures; /* sorted by place, each access once */
         size_t n_failures;
@@ -64,7 +64,7 @@ typedef struct HbmCase {
         HbmDefects *defects;
 } HbmCase;
 
-int hbm_case_init(HbmCase *c, const HbmGeometry *geometry, unsigned stack, unsigned scatter_max,
+int hbm_case_init(HbmCase *c, const MemoryGeometry *geometry, unsigned stack, unsigned scatter_max,
                   HbmDefects *defects);
 void hbm_case_done(HbmCase *c);
 /* The next failures to judge: those of the stack, merged. */

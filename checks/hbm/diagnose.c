@@ -13,8 +13,8 @@
 #define PROBES       4u    /* of every bank, while nothing shows */
 
 static const HbmProbePattern solid[] = {
-        { .field = { .background = HBM_BACKGROUND_SOLID }, .data = 0 },
-        { .field = { .background = HBM_BACKGROUND_SOLID }, .data = 1 },
+        { .field = { .background = MEMORY_BACKGROUND_SOLID }, .data = 0 },
+        { .field = { .background = MEMORY_BACKGROUND_SOLID }, .data = 1 },
 };
 
 /*
@@ -38,7 +38,7 @@ static size_t patterns_for(uint32_t lanes, uint32_t values, HbmProbePattern ret[
                         if ((shown ^ values) & lanes)
                                 continue;
                         ret[n++] = (HbmProbePattern) {
-                                .field = { .background = p < LANE_BITS ? HBM_BACKGROUND_BIT_STRIPE : HBM_BACKGROUND_SOLID,
+                                .field = { .background = p < LANE_BITS ? MEMORY_BACKGROUND_BIT_STRIPE : MEMORY_BACKGROUND_SOLID,
                                            .parameter  = p < LANE_BITS ? (uint8_t) p : 0 },
                                 .data = data,
                         };

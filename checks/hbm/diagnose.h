@@ -12,8 +12,8 @@
 #include "checks/hbm/classify.h"
 
 typedef struct HbmDiagnosis {
-        const HbmGeometry *geometry;
-        HbmBatch *batch;
+        const MemoryGeometry *geometry;
+        MemoryBatch *batch;
         HbmFailures *failures; /* of all stacks, merged; grows */
         unsigned scatter_max;
 } HbmDiagnosis;

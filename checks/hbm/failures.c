@@ -36,7 +36,7 @@ void hbm_failures_merge(HbmFailures *failures) {
                         continue;
                 }
                 list[n].count += list[i].count;
-                for (unsigned k = 0; k < HBM_ACCESS_BYTES; k++) {
+                for (unsigned k = 0; k < MEMORY_ACCESS_BYTES; k++) {
                         list[n].bits.bytes[k] |= list[i].bits.bytes[k];
                         list[n].ones.bytes[k] |= list[i].ones.bytes[k];
                 }
@@ -64,8 +64,8 @@ static int make_room(HbmFailures *failures) {
         return 0;
 }
 
-int hbm_failures_add(HbmFailures *failures, unsigned stack, uint32_t linear, const HbmData *expected,
-                     const HbmData *actual) {
+int hbm_failures_add(HbmFailures *failures, unsigned stack, uint32_t linear, const MemoryData *expected,
+                     const MemoryData *actual) {
         HbmFailure *failure;
         int r;
 
@@ -79,7 +79,7 @@ int hbm_failures_add(HbmFailures *failures, unsigned stack, uint32_t linear, con
 
         failure = &failures->failures[failures->n++];
         *failure = (HbmFailure) { .stack = stack, .linear = linear, .count = 1, .expected = *expected, .actual = *actual };
-        for (unsigned i = 0; i < HBM_ACCESS_BYTES; i++) {
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++) {
                 failure->bits.bytes[i] = expected->bytes[i] ^ actual->bytes[i];
                 failure->ones.bytes[i] = failure->bits.bytes[i] & actual->bytes[i];
         }
@@ -98,36 +98,36 @@ HbmFailure *hbm_failures_of(const HbmFailures *failures, unsigned stack, size_t 
         return failures->failures ? failures->failures + first : NULL;
 }
 
-unsigned hbm_data_count(const HbmData *bits) {
+unsigned hbm_data_count(const MemoryData *bits) {
         unsigned n = 0;
 
-        for (unsigned i = 0; i < HBM_ACCESS_BYTES; i++)
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
                 n += (unsigned) __builtin_popcount(bits->bytes[i]);
         return n;
 }
 
-int hbm_data_first(const HbmData *bits) {
-        for (unsigned i = 0; i < HBM_ACCESS_BYTES; i++)
+int hbm_data_first(const MemoryData *bits) {
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
                 if (bits->bytes[i])
                         return (int) (8 * i) + __builtin_ctz(bits->bytes[i]);
         return -1;
 }
 
-uint32_t hbm_data_lanes(const HbmData *bits) {
+uint32_t hbm_data_lanes(const MemoryData *bits) {
         uint32_t lanes = 0;
 
         for (unsigned i = 0; i < LANE_BYTES; i++) {
                 uint8_t all = 0xff;
 
-                for (unsigned beat = 0; beat < HBM_ACCESS_BYTES / LANE_BYTES; beat++)
+                for (unsigned beat = 0; beat < MEMORY_ACCESS_BYTES / LANE_BYTES; beat++)
                         all &= bits->bytes[beat * LANE_BYTES + i];
                 lanes |= (uint32_t) all << (8 * i);
         }
         return lanes;
 }
 
-HbmData hbm_data_without(HbmData bits, uint32_t lanes) {
-        for (unsigned i = 0; i < HBM_ACCESS_BYTES; i++)
+MemoryData hbm_data_without(MemoryData bits, uint32_t lanes) {
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
                 bits.bytes[i] &= (uint8_t) ~(lanes >> (8 * (i % LANE_BYTES)));
         return bits;
 }

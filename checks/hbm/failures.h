@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "checks/device-hbm.h"
-#include "checks/hbm/patterns.h"
+#include "checks/device-memory.h"
+#include "checks/march/field.h"
 
 #define HBM_FAILURES_MAX (128u << 10)
 
@@ -19,9 +19,9 @@ typedef struct HbmFailure {
         unsigned stack;
         uint32_t linear;
         uint64_t count; /* reads that differed */
-        HbmData bits;   /* that differed in any of them */
-        HbmData ones;   /* that were 1 and should not be, in any of them */
-        HbmData expected, actual; /* of the first */
+        MemoryData bits;   /* that differed in any of them */
+        MemoryData ones;   /* that were 1 and should not be, in any of them */
+        MemoryData expected, actual; /* of the first */
 } HbmFailure;
 
 typedef struct HbmFailures {
@@ -31,14 +31,14 @@ typedef struct HbmFailures {
 } HbmFailures;
 
 void hbm_failures_done(HbmFailures *failures);
-int hbm_failures_add(HbmFailures *failures, unsigned stack, uint32_t linear, const HbmData *expected,
-                     const HbmData *actual);
+int hbm_failures_add(HbmFailures *failures, unsigned stack, uint32_t linear, const MemoryData *expected,
+                     const MemoryData *actual);
 /* Sorts by stack and place and makes those of one access one. */
 void hbm_failures_merge(HbmFailures *failures);
 /* After a merge: those of STACK. */
 HbmFailure *hbm_failures_of(const HbmFailures *failures, unsigned stack, size_t *ret_n);
 
-unsigned hbm_data_count(const HbmData *bits);          /* bits that are set */
-int hbm_data_first(const HbmData *bits);               /* the lowest, -1 without */
-uint32_t hbm_data_lanes(const HbmData *bits);          /* data lanes that have all 8 beats set */
-HbmData hbm_data_without(HbmData bits, uint32_t lanes); /* with these lanes cleared */
+unsigned hbm_data_count(const MemoryData *bits);          /* bits that are set */
+int hbm_data_first(const MemoryData *bits);               /* the lowest, -1 without */
+uint32_t hbm_data_lanes(const MemoryData *bits);          /* data lanes that have all 8 beats set */
+MemoryData hbm_data_without(MemoryData bits, uint32_t lanes); /* with these lanes cleared */

@@ -35,9 +35,9 @@
 typedef struct Run {
         Step *step;
         const HbmParameters *parameters;
-        HbmGeometry geometry;
+        MemoryGeometry geometry;
         WireBox box;
-        HbmBatch *batch;
+        MemoryBatch *batch;
         HbmFailures failures;
         HbmDefects defects;
         MarchStack stacks[STACKS]; /* over all passes */
@@ -50,14 +50,14 @@ static int on_mismatch(const MarchMismatch *mismatch, void *userdata) {
         Run *run = userdata;
 
         return hbm_failures_add(&run->failures, mismatch->stack,
-                                hbm_geometry_linear(&run->geometry, mismatch->at), &mismatch->expected,
+                                memory_geometry_linear(&run->geometry, mismatch->at), &mismatch->expected,
                                 &mismatch->actual);
 }
 
 /* The location of AT within its stack, as far as axis LAST; of the stack where the grammar has no such place. */
-static Location locate(const Run *run, unsigned stack, const uint16_t at[static _HBM_AXIS_MAX],
-                       HbmAxis last) {
-        static const LocationKind kinds[_HBM_AXIS_MAX] = {
+static Location locate(const Run *run, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX],
+                       MemoryAxis last) {
+        static const LocationKind kinds[_MEMORY_AXIS_MAX] = {
                 LOCATION_CHANNEL, LOCATION_PSEUDO_CHANNEL, LOCATION_SID, LOCATION_BANK_GROUP, LOCATION_BANK,
                 LOCATION_ROW, LOCATION_COLUMN,
         };
@@ -71,8 +71,8 @@ static Location locate(const Run *run, unsigned stack, const uint16_t at[static 
         return location;
 }
 
-static char *hex(const HbmData *data, char text[static 2 * HBM_ACCESS_BYTES + 1]) {
-        for (unsigned i = 0; i < HBM_ACCESS_BYTES; i++)
+static char *hex(const MemoryData *data, char text[static 2 * MEMORY_ACCESS_BYTES + 1]) {
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
                 (void) snprintf(text + 2 * i, 3, "%02x", data->bytes[i]);
         return text;
 }
@@ -90,7 +90,7 @@ static int judge_comparator(Run *run, unsigned stack) {
 
         if (came->n_blind > 0) {
                 (void) snprintf(address, sizeof(address), "0x%" PRIx64,
-                                (uint64_t) hbm_geometry_linear(&run->geometry, came->blind_at) * HBM_ACCESS_BYTES);
+                                (uint64_t) memory_geometry_linear(&run->geometry, came->blind_at) * MEMORY_ACCESS_BYTES);
                 evidence.address = address;
                 evidence.count = came->n_blind;
                 r = step_finding(run->step, &run->verdict, "hbm-comparator", &where, &evidence,
@@ -120,12 +120,12 @@ static int run_pass(Run *run, unsigned index) {
                 .march          = index == 0 ? &parameters->march : &parameters->others,
                 .field          = { .background = word->background,
                                     .parameter  = word->parameter,
-                                    .seed       = word->background == HBM_BACKGROUND_ADDRESS ?
-                                                  hbm_mix(step_seed(run->step) ^ SEED_ADDRESS) : 0 },
+                                    .seed       = word->background == MEMORY_BACKGROUND_ADDRESS ?
+                                                  memory_mix(step_seed(run->step) ^ SEED_ADDRESS) : 0 },
                 .geometry       = run->geometry,
                 .box            = run->box,
-                .order          = (HbmOrder) parameters->order,
-                .seed           = hbm_mix(step_seed(run->step) + index),
+                .order          = (MemoryOrder) parameters->order,
+                .seed           = memory_mix(step_seed(run->step) + index),
                 .mismatches_max = (uint32_t) parameters->mismatches,
                 .n_samples      = SAMPLES,
                 .pause_nsec     = (uint64_t) (parameters->pause_sec * 1e9),
@@ -158,7 +158,7 @@ static int run_pass(Run *run, unsigned index) {
 
 static double pass_sec(const Run *run, unsigned index) {
         const March *march = index == 0 ? &run->parameters->march : &run->parameters->others;
-        double bytes = (double) hbm_box_accesses(&run->box) * HBM_ACCESS_BYTES, delays = 0;
+        double bytes = (double) memory_box_accesses(&run->box) * MEMORY_ACCESS_BYTES, delays = 0;
 
         for (unsigned i = 0; i < march->n_elements; i++)
                 delays += march->elements[i].direction == MARCH_DELAY;
@@ -188,7 +188,7 @@ static int run_passes(Run *run) {
 
 static const struct {
         const char *code;
-        HbmAxis last; /* of the location */
+        MemoryAxis last; /* of the location */
 } defect_words[_HBM_DEFECT_KIND_MAX] = {
         [HBM_DEFECT_LANE]           = { "hbm-lane", HBM_PSEUDO_CHANNEL },
         [HBM_DEFECT_PSEUDO_CHANNEL] = { "hbm-pseudo-channel", HBM_PSEUDO_CHANNEL },
@@ -263,14 +263,14 @@ static char *defect_message(const Run *run, const HbmDefect *defect, char *text,
 static bool shows_lane(const HbmDefect *defect) {
         unsigned first = (unsigned) defect->bit / 8;
 
-        for (unsigned i = first; i < HBM_ACCESS_BYTES; i += 4)
+        for (unsigned i = first; i < MEMORY_ACCESS_BYTES; i += 4)
                 if ((defect->expected.bytes[i] ^ defect->actual.bytes[i]) >> (defect->bit % 8) & 1)
                         return true;
         return false;
 }
 
 static int tell_defect(Run *run, const HbmDefect *defect) {
-        char expected[2 * HBM_ACCESS_BYTES + 1], actual[2 * HBM_ACCESS_BYTES + 1], address[32], message[160];
+        char expected[2 * MEMORY_ACCESS_BYTES + 1], actual[2 * MEMORY_ACCESS_BYTES + 1], address[32], message[160];
         Location where = defect_location(run, defect);
         Evidence evidence = {
                 .address   = address,
@@ -285,7 +285,7 @@ static int tell_defect(Run *run, const HbmDefect *defect) {
                 evidence.expected = evidence.actual = NULL;
 
         (void) snprintf(address, sizeof(address), "0x%" PRIx64,
-                        (uint64_t) hbm_geometry_linear(&run->geometry, defect->first) * HBM_ACCESS_BYTES);
+                        (uint64_t) memory_geometry_linear(&run->geometry, defect->first) * MEMORY_ACCESS_BYTES);
         return step_finding(run->step, &run->verdict, defect_words[defect->kind].code, &where, &evidence, "%s",
                             defect_message(run, defect, message, sizeof(message)));
 }
@@ -345,7 +345,7 @@ static int diagnose(Run *run) {
 /* ---- what was measured ---- */
 
 static int measure(Run *run, bool complete) {
-        uint64_t accesses = 0, mismatches = 0, planned = STACKS * hbm_box_accesses(&run->box);
+        uint64_t accesses = 0, mismatches = 0, planned = STACKS * memory_box_accesses(&run->box);
         int r;
 
         for (unsigned stack = 0; stack < STACKS; stack++) {
@@ -353,9 +353,9 @@ static int measure(Run *run, bool complete) {
                 mismatches += run->stacks[stack].mismatches;
         }
 
-        r = step_measure(run->step, "hbm_bytes_tested", (double) (accesses * HBM_ACCESS_BYTES), "By",
+        r = step_measure(run->step, "hbm_bytes_tested", (double) (accesses * MEMORY_ACCESS_BYTES), "By",
                          complete ? LIMIT_GREATER_THAN_OR_EQUAL : LIMIT_NONE,
-                         (double) (planned * HBM_ACCESS_BYTES), NULL);
+                         (double) (planned * MEMORY_ACCESS_BYTES), NULL);
         if (r < 0)
                 return r;
         r = step_measure(run->step, "hbm_mismatches", (double) mismatches, "{error}", LIMIT_LESS_THAN_OR_EQUAL, 0, NULL);
@@ -373,10 +373,10 @@ static int measure(Run *run, bool complete) {
 /* From row 0 of every bank on, as many rows as make up the bytes that are wanted. */
 static void choose_box(Run *run) {
         double a_row = (double) STACKS * run->geometry.accesses / run->geometry.size[HBM_ROW] *
-                       HBM_ACCESS_BYTES;
+                       MEMORY_ACCESS_BYTES;
         double rows = ceil((double) run->parameters->bytes / a_row);
 
-        run->box = hbm_geometry_box(&run->geometry);
+        run->box = memory_geometry_box(&run->geometry);
         if (run->parameters->bytes > 0 && rows < run->geometry.size[HBM_ROW])
                 run->box.last[HBM_ROW] = (uint16_t) (rows - 1);
 }
@@ -386,7 +386,7 @@ static int judge(Run *run, Verdict *ret) {
 
         choose_box(run);
         for (unsigned stack = 0; stack < STACKS; stack++)
-                run->stacks[stack].accesses = hbm_box_accesses(&run->box);
+                run->stacks[stack].accesses = memory_box_accesses(&run->box);
 
         n_passes = run_passes(run);
         if (n_passes < 0)
@@ -426,11 +426,11 @@ static int hbm_run(Step *step, Verdict *ret) {
         if (hbm_bank_count(&run.geometry) > BANKS_MAX)
                 return step_error(step, -EPROTO, "a stack of %u banks cannot be", hbm_bank_count(&run.geometry));
 
-        r = hbm_batch_new(device, &run.batch);
+        r = memory_batch_new(device, &run.batch);
         if (r >= 0)
                 r = judge(&run, ret);
 
-        hbm_batch_free(run.batch);
+        memory_batch_free(run.batch);
         hbm_failures_done(&run.failures);
         hbm_defects_done(&run.defects);
         return r;

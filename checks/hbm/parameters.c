@@ -11,26 +11,26 @@ extern const size_t parameters_hbm_bytes;
 extern const void *const parameters_hbm_defaults;
 
 static const char *const order_words[] = {
-        [HBM_ORDER_COLUMN_FAST] = "column",
-        [HBM_ORDER_ROW_FAST]    = "row",
-        [HBM_ORDER_BANK_FAST]   = "bank",
+        [MEMORY_ORDER_COLUMN_FAST] = "column",
+        [MEMORY_ORDER_ROW_FAST]    = "row",
+        [MEMORY_ORDER_BANK_FAST]   = "bank",
         NULL,
 };
 
 static const HbmBackgroundWord words[] = {
-        { "solid", HBM_BACKGROUND_SOLID, 0 },
-        { "checker", HBM_BACKGROUND_CHECKER, 0 },
-        { "row-stripe", HBM_BACKGROUND_ROW_STRIPE, 0 },
-        { "column-stripe", HBM_BACKGROUND_COLUMN_STRIPE, 0 },
-        { "bit-stripe-0", HBM_BACKGROUND_BIT_STRIPE, 0 },
-        { "bit-stripe-1", HBM_BACKGROUND_BIT_STRIPE, 1 },
-        { "bit-stripe-2", HBM_BACKGROUND_BIT_STRIPE, 2 },
-        { "bit-stripe-3", HBM_BACKGROUND_BIT_STRIPE, 3 },
-        { "bit-stripe-4", HBM_BACKGROUND_BIT_STRIPE, 4 },
-        { "bit-stripe-5", HBM_BACKGROUND_BIT_STRIPE, 5 },
-        { "bit-stripe-6", HBM_BACKGROUND_BIT_STRIPE, 6 },
-        { "bit-stripe-7", HBM_BACKGROUND_BIT_STRIPE, 7 },
-        { "address", HBM_BACKGROUND_ADDRESS, 0 },
+        { "solid", MEMORY_BACKGROUND_SOLID, 0 },
+        { "checker", MEMORY_BACKGROUND_CHECKER, 0 },
+        { "row-stripe", MEMORY_BACKGROUND_ROW_STRIPE, 0 },
+        { "column-stripe", MEMORY_BACKGROUND_COLUMN_STRIPE, 0 },
+        { "bit-stripe-0", MEMORY_BACKGROUND_BIT_STRIPE, 0 },
+        { "bit-stripe-1", MEMORY_BACKGROUND_BIT_STRIPE, 1 },
+        { "bit-stripe-2", MEMORY_BACKGROUND_BIT_STRIPE, 2 },
+        { "bit-stripe-3", MEMORY_BACKGROUND_BIT_STRIPE, 3 },
+        { "bit-stripe-4", MEMORY_BACKGROUND_BIT_STRIPE, 4 },
+        { "bit-stripe-5", MEMORY_BACKGROUND_BIT_STRIPE, 5 },
+        { "bit-stripe-6", MEMORY_BACKGROUND_BIT_STRIPE, 6 },
+        { "bit-stripe-7", MEMORY_BACKGROUND_BIT_STRIPE, 7 },
+        { "address", MEMORY_BACKGROUND_ADDRESS, 0 },
 };
 
 #define WORD_SOLID   0

@@ -11,7 +11,7 @@
 /* A background as plans and messages call it. */
 typedef struct HbmBackgroundWord {
         const char *word;
-        HbmBackground background;
+        MemoryBackground background;
         uint8_t parameter;
 } HbmBackgroundWord;
 
@@ -26,7 +26,7 @@ typedef struct HbmParameters {
         March march;  /* on the first background */
         March others; /* on each further one */
         HbmBackgrounds backgrounds;
-        int order;           /* HbmOrder */
+        int order;           /* MemoryOrder */
         uint64_t bytes;      /* of the chip to test, from row 0 of every bank; 0: all */
         uint64_t findings;   /* the most that are told one by one */
         uint64_t mismatches; /* the most asked back per element and stack */

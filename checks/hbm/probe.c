@@ -8,25 +8,25 @@
 
 #define BATCH_BANKS 192u /* reads in one batch */
 
-uint32_t hbm_bank_accesses(const HbmGeometry *geometry) {
+uint32_t hbm_bank_accesses(const MemoryGeometry *geometry) {
         return (uint32_t) geometry->size[HBM_ROW] * geometry->size[HBM_COLUMN];
 }
 
-uint32_t hbm_bank_count(const HbmGeometry *geometry) {
+uint32_t hbm_bank_count(const MemoryGeometry *geometry) {
         return geometry->accesses / hbm_bank_accesses(geometry);
 }
 
-uint32_t hbm_banks_of_pseudo_channel(const HbmGeometry *geometry) {
+uint32_t hbm_banks_of_pseudo_channel(const MemoryGeometry *geometry) {
         return (uint32_t) geometry->size[HBM_SID] * geometry->size[HBM_BANK_GROUP] *
                geometry->size[HBM_BANK];
 }
 
-WireBox hbm_bank_box(const HbmGeometry *geometry, uint32_t first, uint32_t n) {
+WireBox hbm_bank_box(const MemoryGeometry *geometry, uint32_t first, uint32_t n) {
         uint32_t accesses = hbm_bank_accesses(geometry);
         WireBox box;
 
-        hbm_geometry_at(geometry, first * accesses, box.first);
-        hbm_geometry_at(geometry, (first + n) * accesses - 1, box.last);
+        memory_geometry_at(geometry, first * accesses, box.first);
+        memory_geometry_at(geometry, (first + n) * accesses - 1, box.last);
         return box;
 }
 
@@ -42,30 +42,30 @@ static WireMarch probe_march(const HbmProbePattern *pattern, WireBox box, bool w
         };
 }
 
-static int keep_answer(const HbmProbe *probe, const HbmProbePattern *pattern, const HbmAnswer *answer,
+static int keep_answer(const HbmProbe *probe, const HbmProbePattern *pattern, const MemoryAnswer *answer,
                        const WireBox *box, HbmBankTally *tally) {
-        uint32_t lanes = answer->n > 0 && 2 * answer->total >= hbm_box_accesses(box) ? UINT32_MAX : 0;
+        uint32_t lanes = answer->n > 0 && 2 * answer->total >= memory_box_accesses(box) ? UINT32_MAX : 0;
         int r;
 
-        tally->count = MAX(tally->count, MIN(answer->total, hbm_box_accesses(box)));
+        tally->count = MAX(tally->count, MIN(answer->total, memory_box_accesses(box)));
 
         for (size_t i = 0; i < answer->n; i++) {
                 const WireMismatch *mismatch = &answer->mismatches[i];
-                HbmData expected, actual, bits;
+                MemoryData expected, actual, bits;
 
                 /* A place outside of what was asked for is no evidence of anything here. */
-                if (!hbm_box_includes(box, mismatch->at))
+                if (!memory_box_includes(box, mismatch->at))
                         continue;
 
-                expected = hbm_field_data(&pattern->field, probe->geometry, mismatch->at, pattern->data);
+                expected = memory_field_data(&pattern->field, probe->geometry, mismatch->at, pattern->data);
                 memcpy(actual.bytes, mismatch->actual, sizeof(actual.bytes));
-                for (unsigned k = 0; k < HBM_ACCESS_BYTES; k++)
+                for (unsigned k = 0; k < MEMORY_ACCESS_BYTES; k++)
                         bits.bytes[k] = expected.bytes[k] ^ actual.bytes[k];
 
                 lanes &= hbm_data_lanes(&bits);
 
                 r = hbm_failures_add(probe->failures, probe->stack,
-                                     hbm_geometry_linear(probe->geometry, mismatch->at), &expected, &actual);
+                                     memory_geometry_linear(probe->geometry, mismatch->at), &expected, &actual);
                 if (r < 0)
                         return r;
         }
@@ -83,13 +83,13 @@ static int read_some(const HbmProbe *probe, const HbmProbePattern *pattern, uint
         unsigned n_reads = 0;
         int r;
 
-        hbm_batch_reset(probe->batch);
+        memory_batch_reset(probe->batch);
         for (; *at < n && n_reads < BATCH_BANKS; (*at)++) {
                 WireMarch march = probe_march(pattern, hbm_bank_box(probe->geometry, first + *at, 1), false, probe->list_max);
 
                 if (skip && skip[first + *at])
                         continue;
-                r = hbm_batch_march(probe->batch, probe->stack, &march);
+                r = memory_batch_march(probe->batch, probe->stack, &march);
                 if (r == -ENOSPC && n_reads > 0)
                         break;
                 if (r < 0)
@@ -100,12 +100,12 @@ static int read_some(const HbmProbe *probe, const HbmProbePattern *pattern, uint
 
         if (n_reads == 0)
                 return 0;
-        r = hbm_batch_run(probe->batch);
+        r = memory_batch_run(probe->batch);
         if (r < 0)
                 return r;
 
         for (unsigned i = 0; i < n_reads; i++) {
-                HbmAnswer answer = hbm_batch_answer(probe->batch, numbers[i]);
+                MemoryAnswer answer = memory_batch_answer(probe->batch, numbers[i]);
                 WireBox box = hbm_bank_box(probe->geometry, first + banks[i], 1);
 
                 r = keep_answer(probe, pattern, &answer, &box, &tallies[banks[i]]);
@@ -126,11 +126,11 @@ int hbm_probe_banks(const HbmProbe *probe, uint32_t first, uint32_t n, const Hbm
         for (size_t i = 0; i < n_patterns; i++) {
                 WireMarch march = probe_march(&patterns[i], box, true, 0);
 
-                hbm_batch_reset(probe->batch);
-                r = hbm_batch_march(probe->batch, probe->stack, &march);
+                memory_batch_reset(probe->batch);
+                r = memory_batch_march(probe->batch, probe->stack, &march);
                 if (r < 0)
                         return r;
-                r = hbm_batch_run(probe->batch);
+                r = memory_batch_run(probe->batch);
                 if (r < 0)
                         return r;
 

@@ -17,22 +17,22 @@ typedef struct HbmBankTally {
 
 /* A pattern to write and read back. */
 typedef struct HbmProbePattern {
-        HbmField field;
+        MemoryField field;
         unsigned data;
 } HbmProbePattern;
 
 typedef struct HbmProbe {
-        const HbmGeometry *geometry;
-        HbmBatch *batch;
+        const MemoryGeometry *geometry;
+        MemoryBatch *batch;
         unsigned stack;
         HbmFailures *failures; /* gets what was told */
         uint32_t list_max;     /* mismatches asked for, per bank and pattern */
 } HbmProbe;
 
-uint32_t hbm_bank_count(const HbmGeometry *geometry);                    /* of a stack */
-uint32_t hbm_bank_accesses(const HbmGeometry *geometry);                 /* of a bank */
-uint32_t hbm_banks_of_pseudo_channel(const HbmGeometry *geometry);
-WireBox hbm_bank_box(const HbmGeometry *geometry, uint32_t first, uint32_t n); /* one bank, or all of a pseudo-channel */
+uint32_t hbm_bank_count(const MemoryGeometry *geometry);                    /* of a stack */
+uint32_t hbm_bank_accesses(const MemoryGeometry *geometry);                 /* of a bank */
+uint32_t hbm_banks_of_pseudo_channel(const MemoryGeometry *geometry);
+WireBox hbm_bank_box(const MemoryGeometry *geometry, uint32_t first, uint32_t n); /* one bank, or all of a pseudo-channel */
 
 /*
  * Writes every pattern into banks FIRST … FIRST + N - 1 (one bank, one pseudo-channel, or all) and reads each bank back on its own,

@@ -14,14 +14,14 @@
 /* One element on its way. */
 typedef struct Visit {
         MarchPass *pass;
-        HbmBatch *batch;
+        MemoryBatch *batch;
         unsigned element;
         WireMarch march;
         int marches[STACKS];               /* numbers in the batch */
         unsigned n_samples;
         int samples[STACKS * 8u];          /* numbers in the batch */
         unsigned sampled_stacks[STACKS * 8u];
-        uint16_t sampled[STACKS * 8u][_HBM_AXIS_MAX];
+        uint16_t sampled[STACKS * 8u][_MEMORY_AXIS_MAX];
         unsigned left;                     /* data after the element */
 } Visit;
 
@@ -36,15 +36,15 @@ void march_pass_lie(MarchPass *pass, unsigned stack, const char *format, ...) {
         va_end(arguments);
 }
 
-uint32_t march_visit_key(const HbmGeometry *geometry, HbmOrder order, bool descending,
-                         const uint16_t at[static _HBM_AXIS_MAX]) {
+uint32_t march_visit_key(const MemoryGeometry *geometry, MemoryOrder order, bool descending,
+                         const uint16_t at[static _MEMORY_AXIS_MAX]) {
         /* Fastest first, as wire.h says of each order. */
-        static const HbmAxis fastest[_HBM_ORDER_MAX][4] = {
-                [HBM_ORDER_COLUMN_FAST] = { HBM_COLUMN, HBM_ROW, HBM_BANK, HBM_BANK_GROUP },
-                [HBM_ORDER_ROW_FAST]    = { HBM_ROW, HBM_COLUMN, HBM_BANK, HBM_BANK_GROUP },
-                [HBM_ORDER_BANK_FAST]   = { HBM_BANK, HBM_BANK_GROUP, HBM_COLUMN, HBM_ROW },
+        static const MemoryAxis fastest[_MEMORY_ORDER_MAX][4] = {
+                [MEMORY_ORDER_COLUMN_FAST] = { HBM_COLUMN, HBM_ROW, HBM_BANK, HBM_BANK_GROUP },
+                [MEMORY_ORDER_ROW_FAST]    = { HBM_ROW, HBM_COLUMN, HBM_BANK, HBM_BANK_GROUP },
+                [MEMORY_ORDER_BANK_FAST]   = { HBM_BANK, HBM_BANK_GROUP, HBM_COLUMN, HBM_ROW },
         };
-        static const HbmAxis slowest[] = { HBM_SID, HBM_PSEUDO_CHANNEL, HBM_CHANNEL };
+        static const MemoryAxis slowest[] = { HBM_SID, HBM_PSEUDO_CHANNEL, HBM_CHANNEL };
         uint32_t key = 0, step = 1;
 
         for (unsigned i = 0; i < 4; i++) {
@@ -63,8 +63,8 @@ static unsigned data_of(uint8_t op) {
         return op & MARCH_DATA ? 1 : 0;
 }
 
-static int found(Visit *visit, unsigned stack, const uint16_t at[static _HBM_AXIS_MAX],
-                 const HbmData *expected, const HbmData *actual) {
+static int found(Visit *visit, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX],
+                 const MemoryData *expected, const MemoryData *actual) {
         MarchMismatch mismatch = { .stack = stack, .element = visit->element, .expected = *expected, .actual = *actual };
 
         memcpy(mismatch.at, at, sizeof(mismatch.at));
@@ -76,13 +76,13 @@ static int visit_prepare(Visit *visit, MarchPlants *plants) {
         MarchPass *pass = visit->pass;
         int r;
 
-        hbm_batch_reset(visit->batch);
+        memory_batch_reset(visit->batch);
         r = march_plants_plant(plants, pass, visit->batch, visit->element);
         if (r < 0)
                 return r;
 
         for (unsigned stack = 0; stack < STACKS; stack++) {
-                r = hbm_batch_march(visit->batch, stack, &visit->march);
+                r = memory_batch_march(visit->batch, stack, &visit->march);
                 if (r < 0)
                         return r;
                 visit->marches[stack] = r;
@@ -103,8 +103,8 @@ static int add_samples(Visit *visit, const MarchPlants *plants) {
                 march_choose(pass, UINT64_C(0x73616d70) + visit->element, i, at);
                 if (march_plants_find(plants, stack, at) >= 0)
                         continue;
-                box = hbm_access_box(at);
-                r = hbm_batch_copy_out(visit->batch, stack, &box);
+                box = memory_access_box(at);
+                r = memory_batch_copy_out(visit->batch, stack, &box);
                 if (r < 0)
                         return r;
                 visit->sampled_stacks[visit->n_samples] = stack;
@@ -115,15 +115,15 @@ static int add_samples(Visit *visit, const MarchPlants *plants) {
 }
 
 /* Whether mismatch number I of a list is one that a sound device can have met there. */
-static bool is_possible(const Visit *visit, const HbmAnswer *answer, size_t i, const HbmData *expected) {
+static bool is_possible(const Visit *visit, const MemoryAnswer *answer, size_t i, const MemoryData *expected) {
         const MarchPass *pass = visit->pass;
         const WireMismatch *mismatch = &answer->mismatches[i];
         uint32_t key, previous;
 
-        if (!hbm_box_includes(&pass->box, mismatch->at) || mismatch->op >= visit->march.n_ops ||
+        if (!memory_box_includes(&pass->box, mismatch->at) || mismatch->op >= visit->march.n_ops ||
             visit->march.ops[mismatch->op] & MARCH_WRITE)
                 return false;
-        if (memcmp(expected->bytes, mismatch->actual, HBM_ACCESS_BYTES) == 0)
+        if (memcmp(expected->bytes, mismatch->actual, MEMORY_ACCESS_BYTES) == 0)
                 return false;
         if (i == 0)
                 return true;
@@ -136,13 +136,13 @@ static bool is_possible(const Visit *visit, const HbmAnswer *answer, size_t i, c
 /* Everything one stack reports of the element. */
 static int judge_stack(Visit *visit, MarchPlants *plants, unsigned stack) {
         MarchPass *pass = visit->pass;
-        HbmAnswer answer = hbm_batch_answer(visit->batch, visit->marches[stack]);
+        MemoryAnswer answer = memory_batch_answer(visit->batch, visit->marches[stack]);
         uint64_t n_plants = 0;
         int r;
 
-        if (answer.accesses != hbm_box_accesses(&pass->box))
+        if (answer.accesses != memory_box_accesses(&pass->box))
                 march_pass_lie(pass, stack, "visited %" PRIu64 " accesses of %" PRIu64, answer.accesses,
-                               hbm_box_accesses(&pass->box));
+                               memory_box_accesses(&pass->box));
         if (answer.n !=
             (answer.total < visit->march.mismatches_max ? answer.total : visit->march.mismatches_max)) {
                 march_pass_lie(pass, stack, "counted %" PRIu64 " mismatches and listed %zu", answer.total, answer.n);
@@ -151,10 +151,10 @@ static int judge_stack(Visit *visit, MarchPlants *plants, unsigned stack) {
 
         for (size_t i = 0; i < answer.n; i++) {
                 const WireMismatch *mismatch = &answer.mismatches[i];
-                HbmData expected = {}, actual;
+                MemoryData expected = {}, actual;
 
-                if (hbm_geometry_has(&pass->geometry, mismatch->at) && mismatch->op < visit->march.n_ops)
-                        expected = hbm_field_data(&pass->field, &pass->geometry, mismatch->at,
+                if (memory_geometry_has(&pass->geometry, mismatch->at) && mismatch->op < visit->march.n_ops)
+                        expected = memory_field_data(&pass->field, &pass->geometry, mismatch->at,
                                                   data_of(visit->march.ops[mismatch->op]));
                 if (!is_possible(visit, &answer, i, &expected)) {
                         march_pass_lie(pass, stack, "mismatch %zu of element %u cannot be", i, visit->element);
@@ -185,8 +185,8 @@ static int judge_samples(Visit *visit) {
         int r;
 
         for (unsigned i = 0; i < visit->n_samples; i++) {
-                HbmAnswer answer = hbm_batch_answer(visit->batch, visit->samples[i]);
-                HbmData expected = hbm_field_data(&pass->field, &pass->geometry, visit->sampled[i], visit->left), actual;
+                MemoryAnswer answer = memory_batch_answer(visit->batch, visit->samples[i]);
+                MemoryData expected = memory_field_data(&pass->field, &pass->geometry, visit->sampled[i], visit->left), actual;
 
                 memcpy(actual.bytes, answer.data, sizeof(actual.bytes));
                 pass->n_samples_compared++;
@@ -202,17 +202,17 @@ static int judge_samples(Visit *visit) {
         return 0;
 }
 
-static int run_pause(MarchPass *pass, HbmBatch *batch) {
+static int run_pause(MarchPass *pass, MemoryBatch *batch) {
         int r;
 
-        hbm_batch_reset(batch);
+        memory_batch_reset(batch);
         for (unsigned stack = 0; stack < STACKS; stack++) {
-                r = hbm_batch_pause(batch, stack, pass->pause_nsec);
+                r = memory_batch_pause(batch, stack, pass->pause_nsec);
                 if (r < 0)
                         return r;
         }
 
-        return hbm_batch_run(batch);
+        return memory_batch_run(batch);
 }
 
 static int run_element(Visit *visit, MarchPlants *plants, const MarchElement *element) {
@@ -240,7 +240,7 @@ static int run_element(Visit *visit, MarchPlants *plants, const MarchElement *el
         r = add_samples(visit, plants);
         if (r < 0)
                 return r;
-        r = hbm_batch_run(visit->batch);
+        r = memory_batch_run(visit->batch);
         if (r < 0)
                 return r;
 
@@ -253,7 +253,7 @@ static int run_element(Visit *visit, MarchPlants *plants, const MarchElement *el
         return judge_samples(visit);
 }
 
-int march_pass_run(MarchPass *pass, HbmBatch *batch) {
+int march_pass_run(MarchPass *pass, MemoryBatch *batch) {
         MarchPlants plants;
         Visit visit = { .pass = pass, .batch = batch };
         int r;
@@ -262,7 +262,7 @@ int march_pass_run(MarchPass *pass, HbmBatch *batch) {
 
         march_plants_init(&plants, pass->march);
         for (unsigned stack = 0; stack < STACKS; stack++)
-                pass->stacks[stack].accesses = hbm_box_accesses(&pass->box);
+                pass->stacks[stack].accesses = memory_box_accesses(&pass->box);
 
         for (unsigned i = 0; i < pass->march->n_elements; i++) {
                 const MarchElement *element = &pass->march->elements[i];

@@ -18,8 +18,8 @@
 
 #include <stdint.h>
 
-#include "checks/device-hbm.h"
-#include "checks/hbm/patterns.h"
+#include "checks/device-memory.h"
+#include "checks/march/field.h"
 #include "checks/march/notation.h"
 
 #define MARCH_PLANTS_MAX  (STACKS * 64u) /* in memory at one time */
@@ -29,9 +29,9 @@
 /* A place that did not hold what it should. */
 typedef struct MarchMismatch {
         unsigned stack;
-        uint16_t at[_HBM_AXIS_MAX];
+        uint16_t at[_MEMORY_AXIS_MAX];
         unsigned element; /* of the march */
-        HbmData expected, actual;
+        MemoryData expected, actual;
 } MarchMismatch;
 
 typedef struct MarchStack { /* what came of one stack */
@@ -39,27 +39,27 @@ typedef struct MarchStack { /* what came of one stack */
         uint64_t accesses;   /* covered by every element */
         bool truncated;      /* some mismatches were counted, not told */
         unsigned n_blind;    /* plants that memory holds and the comparator does not see */
-        uint16_t blind_at[_HBM_AXIS_MAX]; /* the first of them */
+        uint16_t blind_at[_MEMORY_AXIS_MAX]; /* the first of them */
         unsigned n_lies;
         char lie[MARCH_LIE_MAX];          /* the first of them */
 } MarchStack;
 
 typedef struct MarchDoubt {
         unsigned stack;
-        uint16_t at[_HBM_AXIS_MAX];
+        uint16_t at[_MEMORY_AXIS_MAX];
         unsigned element;
         unsigned data; /* what was read there */
         bool told;     /* the list was not cut short before it */
-        HbmData planted;
+        MemoryData planted;
 } MarchDoubt;
 
 typedef struct MarchPass {
         /* asked for */
         const March *march;
-        HbmField field;
-        HbmGeometry geometry;
+        MemoryField field;
+        MemoryGeometry geometry;
         WireBox box;
-        HbmOrder order;
+        MemoryOrder order;
         uint64_t seed;           /* of plants and samples */
         uint32_t mismatches_max; /* per element and stack */
         unsigned n_samples;      /* per element and stack */
@@ -78,12 +78,12 @@ typedef struct MarchPass {
 } MarchPass;
 
 /* Runs the pass. 0, or negative: could not judge (device errors, -ENOMEM, what found() returned). */
-int march_pass_run(MarchPass *pass, HbmBatch *batch);
+int march_pass_run(MarchPass *pass, MemoryBatch *batch);
 
 /* Notes something that no sound device says. */
 void march_pass_lie(MarchPass *pass, unsigned stack, const char *format, ...)
                 __attribute__((format(printf, 3, 4)));
 
 /* Where MISMATCH stands in the order of the visit, for comparing two of one element. */
-uint32_t march_visit_key(const HbmGeometry *geometry, HbmOrder order, bool descending,
-                         const uint16_t at[static _HBM_AXIS_MAX]);
+uint32_t march_visit_key(const MemoryGeometry *geometry, MemoryOrder order, bool descending,
+                         const uint16_t at[static _MEMORY_AXIS_MAX]);

@@ -14,11 +14,11 @@ static bool begins_with_read(const MarchElement *element) {
         return element->n_ops > 0 && !(element->ops[0] & MARCH_WRITE);
 }
 
-void march_choose(const MarchPass *pass, uint64_t use, uint64_t number, uint16_t ret[static _HBM_AXIS_MAX]) {
-        uint64_t hash = hbm_mix(hbm_mix(pass->seed ^ use) + number);
+void march_choose(const MarchPass *pass, uint64_t use, uint64_t number, uint16_t ret[static _MEMORY_AXIS_MAX]) {
+        uint64_t hash = memory_mix(memory_mix(pass->seed ^ use) + number);
 
-        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++) {
-                hash = hbm_mix(hash);
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++) {
+                hash = memory_mix(hash);
                 ret[axis] = (uint16_t) (pass->box.first[axis] +
                                         (hash >> 32) % (pass->box.last[axis] - pass->box.first[axis] + 1u));
         }
@@ -30,7 +30,7 @@ void march_plants_init(MarchPlants *plants, const March *march) {
                 plants->n_elements += begins_with_read(&march->elements[i]);
 }
 
-int march_plants_find(const MarchPlants *plants, unsigned stack, const uint16_t at[static _HBM_AXIS_MAX]) {
+int march_plants_find(const MarchPlants *plants, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX]) {
         for (unsigned i = 0; i < plants->n; i++)
                 if (plants->plants[i].stack == stack &&
                     memcmp(plants->plants[i].at, at, sizeof(plants->plants[i].at)) == 0)
@@ -38,12 +38,12 @@ int march_plants_find(const MarchPlants *plants, unsigned stack, const uint16_t 
         return -1;
 }
 
-static int plant_one(MarchPlants *plants, MarchPass *pass, HbmBatch *batch, unsigned stack, unsigned channel,
+static int plant_one(MarchPlants *plants, MarchPass *pass, MemoryBatch *batch, unsigned stack, unsigned channel,
                      unsigned element) {
         const MarchElement *reading = &pass->march->elements[element];
         MarchPlant *plant = &plants->plants[plants->n];
         uint64_t number = (uint64_t) element << 32 | stack << 16 | channel;
-        unsigned bit = (unsigned) (hbm_mix(pass->seed ^ ~number) >> 56); /* 0 … 255 */
+        unsigned bit = (unsigned) (memory_mix(pass->seed ^ ~number) >> 56); /* 0 … 255 */
         WireBox box;
         int r;
 
@@ -53,12 +53,12 @@ static int plant_one(MarchPlants *plants, MarchPass *pass, HbmBatch *batch, unsi
                 return 0;
 
         plant->stack = stack;
-        plant->planted = hbm_field_data(&pass->field, &pass->geometry, plant->at,
+        plant->planted = memory_field_data(&pass->field, &pass->geometry, plant->at,
                                         reading->ops[0] & MARCH_DATA ? 1 : 0);
         plant->planted.bytes[bit / 8] ^= (uint8_t) (1u << bit % 8);
 
-        box = hbm_access_box(plant->at);
-        r = hbm_batch_copy_in(batch, stack, &box, plant->planted.bytes, sizeof(plant->planted.bytes));
+        box = memory_access_box(plant->at);
+        r = memory_batch_copy_in(batch, stack, &box, plant->planted.bytes, sizeof(plant->planted.bytes));
         if (r < 0)
                 return r;
         plants->n++;
@@ -73,7 +73,7 @@ static unsigned plants_of_stack(const MarchPlants *plants, unsigned stack) {
         return n;
 }
 
-int march_plants_plant(MarchPlants *plants, MarchPass *pass, HbmBatch *batch, unsigned element) {
+int march_plants_plant(MarchPlants *plants, MarchPass *pass, MemoryBatch *batch, unsigned element) {
         unsigned first = pass->box.first[HBM_CHANNEL], n_channels = pass->box.last[HBM_CHANNEL] - first + 1u;
         unsigned spread = MIN(MIN(plants->n_elements, PLANT_SPREAD), n_channels);
         int r;
@@ -110,8 +110,8 @@ void march_plants_expect(MarchPlants *plants, const MarchElement *element) {
         }
 }
 
-MarchPlantMatch march_plants_match(MarchPlants *plants, unsigned stack, const uint16_t at[static _HBM_AXIS_MAX],
-                                   unsigned op, const HbmData *actual, HbmData *expected) {
+MarchPlantMatch march_plants_match(MarchPlants *plants, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX],
+                                   unsigned op, const MemoryData *actual, MemoryData *expected) {
         int index = march_plants_find(plants, stack, at);
         MarchPlant *plant;
 
@@ -169,9 +169,9 @@ typedef enum Trial {
         TRIAL_BLIND, /* memory gives it back, and it was not reported */
 } Trial;
 
-static int try_doubt(const MarchPass *pass, const MarchDoubt *doubt, HbmBatch *batch, Trial *ret,
-                     HbmData *ret_actual) {
-        WireBox box = hbm_access_box(doubt->at);
+static int try_doubt(const MarchPass *pass, const MarchDoubt *doubt, MemoryBatch *batch, Trial *ret,
+                     MemoryData *ret_actual) {
+        WireBox box = memory_access_box(doubt->at);
         WireMarch march = {
                 .box            = box,
                 .background     = (uint8_t) pass->field.background,
@@ -181,26 +181,26 @@ static int try_doubt(const MarchPass *pass, const MarchDoubt *doubt, HbmBatch *b
                 .ops            = { doubt->data ? MARCH_DATA : 0 },
                 .mismatches_max = 1,
         };
-        HbmAnswer answer;
+        MemoryAnswer answer;
         int r, marched, copied;
 
-        hbm_batch_reset(batch);
-        r = hbm_batch_copy_in(batch, doubt->stack, &box, doubt->planted.bytes, sizeof(doubt->planted.bytes));
+        memory_batch_reset(batch);
+        r = memory_batch_copy_in(batch, doubt->stack, &box, doubt->planted.bytes, sizeof(doubt->planted.bytes));
         if (r < 0)
                 return r;
-        marched = hbm_batch_march(batch, doubt->stack, &march);
+        marched = memory_batch_march(batch, doubt->stack, &march);
         if (marched < 0)
                 return marched;
-        copied = hbm_batch_copy_out(batch, doubt->stack, &box);
+        copied = memory_batch_copy_out(batch, doubt->stack, &box);
         if (copied < 0)
                 return copied;
-        r = hbm_batch_run(batch);
+        r = memory_batch_run(batch);
         if (r < 0)
                 return r;
 
-        answer = hbm_batch_answer(batch, copied);
+        answer = memory_batch_answer(batch, copied);
         memcpy(ret_actual->bytes, answer.data, sizeof(ret_actual->bytes));
-        answer = hbm_batch_answer(batch, marched);
+        answer = memory_batch_answer(batch, marched);
         if (memcmp(ret_actual, &doubt->planted, sizeof(doubt->planted)) != 0)
                 *ret = TRIAL_LOST;
         else
@@ -208,7 +208,7 @@ static int try_doubt(const MarchPass *pass, const MarchDoubt *doubt, HbmBatch *b
         return 0;
 }
 
-static int settle_doubt(MarchPass *pass, const MarchDoubt *doubt, HbmBatch *batch) {
+static int settle_doubt(MarchPass *pass, const MarchDoubt *doubt, MemoryBatch *batch) {
         MarchMismatch mismatch = { .stack = doubt->stack, .element = doubt->element, .expected = doubt->planted };
         Trial trial = TRIAL_BLIND;
         int r;
@@ -231,14 +231,14 @@ static int settle_doubt(MarchPass *pass, const MarchDoubt *doubt, HbmBatch *batc
                 return 0;
         }
         if (trial == TRIAL_SEEN)
-                mismatch.actual = hbm_field_data(&pass->field, &pass->geometry, doubt->at, doubt->data);
+                mismatch.actual = memory_field_data(&pass->field, &pass->geometry, doubt->at, doubt->data);
 
         pass->stacks[doubt->stack].mismatches++;
         memcpy(mismatch.at, doubt->at, sizeof(mismatch.at));
         return pass->found(&mismatch, pass->userdata);
 }
 
-int march_doubts_settle(MarchPass *pass, HbmBatch *batch) {
+int march_doubts_settle(MarchPass *pass, MemoryBatch *batch) {
         int r;
 
         for (unsigned i = 0; i < pass->n_doubts; i++) {

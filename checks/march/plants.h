@@ -11,8 +11,8 @@
 
 typedef struct MarchPlant {
         unsigned stack;
-        uint16_t at[_HBM_AXIS_MAX];
-        HbmData planted;
+        uint16_t at[_MEMORY_AXIS_MAX];
+        MemoryData planted;
         uint32_t expected; /* the operations that must report it */
         uint32_t returned; /* those that have */
         bool changed;      /* some of these with other data */
@@ -33,18 +33,18 @@ typedef enum MarchPlantMatch {
 } MarchPlantMatch;
 
 /* A place in the pass's box that depends on nothing but seed, USE and NUMBER. */
-void march_choose(const MarchPass *pass, uint64_t use, uint64_t number, uint16_t ret[static _HBM_AXIS_MAX]);
+void march_choose(const MarchPass *pass, uint64_t use, uint64_t number, uint16_t ret[static _MEMORY_AXIS_MAX]);
 
 void march_plants_init(MarchPlants *plants, const March *march);
 /* Adds this element's plants to the batch. */
-int march_plants_plant(MarchPlants *plants, MarchPass *pass, HbmBatch *batch, unsigned element);
+int march_plants_plant(MarchPlants *plants, MarchPass *pass, MemoryBatch *batch, unsigned element);
 /* Works out which operations of ELEMENT must report what stands in memory. */
 void march_plants_expect(MarchPlants *plants, const MarchElement *element);
 /* Index of the plant there, or -1. */
-int march_plants_find(const MarchPlants *plants, unsigned stack, const uint16_t at[static _HBM_AXIS_MAX]);
+int march_plants_find(const MarchPlants *plants, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX]);
 /* A reported mismatch. With a plant at its place *expected becomes what was planted there. */
-MarchPlantMatch march_plants_match(MarchPlants *plants, unsigned stack, const uint16_t at[static _HBM_AXIS_MAX],
-                                   unsigned op, const HbmData *actual, HbmData *expected);
+MarchPlantMatch march_plants_match(MarchPlants *plants, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX],
+                                   unsigned op, const MemoryData *actual, MemoryData *expected);
 /* Ends the judgement of one stack: what has not come back is doubted. TRUNCATED: not all mismatches were told. */
 void march_plants_settle(MarchPlants *plants, MarchPass *pass, unsigned stack, unsigned element,
                          bool truncated);
@@ -52,4 +52,4 @@ void march_plants_settle(MarchPlants *plants, MarchPass *pass, unsigned stack, u
 void march_plants_forget(MarchPlants *plants, const MarchElement *element);
 
 /* Tries every doubted plant again, alone. */
-int march_doubts_settle(MarchPass *pass, HbmBatch *batch);
+int march_doubts_settle(MarchPass *pass, MemoryBatch *batch);

@@ -28,13 +28,16 @@ static const char *component_type(LocationKind kind) {
         case LOCATION_SID:
         case LOCATION_BANK_GROUP:
         case LOCATION_BANK:
+        case LOCATION_DIE:
         case LOCATION_CORE:
                 return "ASIC-SUBSYSTEM";
         case LOCATION_DQ:
         case LOCATION_LINK:
         case LOCATION_LANE:
                 return "BUS";
+        case LOCATION_SUBARRAY:
         case LOCATION_ROW:
+        case LOCATION_SUB_WORDLINE:
         case LOCATION_COLUMN:
         case LOCATION_BIT:
         case LOCATION_PE:
@@ -42,6 +45,8 @@ static const char *component_type(LocationKind kind) {
         case LOCATION_PSUM_PARTITION:
         case LOCATION_SBUF:
         case LOCATION_SBUF_PARTITION:
+        case LOCATION_SRAM_ROW:
+        case LOCATION_SRAM_BIT:
         case LOCATION_VECTOR:
         case LOCATION_SCALAR:
         case LOCATION_GPSIMD:

@@ -131,7 +131,7 @@ void tensor_chip_inject(TensorChip *chip, const char *kind, const char *where, T
                 .probability = probability,
                 .parameters = &chip->parameters[chip->n_faults],
         };
-        for (const FaultKind *k = model_tensor.faults; k->name; k++)
+        for (const FaultKind *k = model_tensor.faults[0]; k->name; k++)
                 if (strcmp(k->name, kind) == 0)
                         fault->kind = k;
         assert(fault->kind);

@@ -17,21 +17,21 @@
 
 #define STACK 2
 
-static const HbmGeometry geometry = { { 3, 2, 2, 2, 2, 32, 32 }, 3 * 2 * 2 * 2 * 2 * 32 * 32 };
+static const MemoryGeometry geometry = { { 3, 2, 2, 2, 2, 32, 32 }, 3 * 2 * 2 * 2 * 2 * 32 * 32 };
 static uint64_t random_state;
 
 static unsigned below(unsigned n) {
-        random_state = hbm_mix(random_state);
+        random_state = memory_mix(random_state);
         return (unsigned) (random_state >> 33) % n;
 }
 
 static void fail_at(HbmFailures *failures, const uint16_t at[7], int bit, int lane) {
-        HbmData expected = {}, actual = {};
+        MemoryData expected = {}, actual = {};
 
         for (unsigned i = 0; i < 256; i++)
                 if ((bit >= 0 && (int) i == bit) || (lane >= 0 && (int) (i % 32) == lane) || (bit < 0 && lane < 0))
                         actual.bytes[i / 8] |= (uint8_t) (1u << i % 8);
-        assert_int_equal(hbm_failures_add(failures, STACK, hbm_geometry_linear(&geometry, at), &expected, &actual), 0);
+        assert_int_equal(hbm_failures_add(failures, STACK, memory_geometry_linear(&geometry, at), &expected, &actual), 0);
 }
 
 /* Makes every access that agrees with AT in the first N axes fail. */

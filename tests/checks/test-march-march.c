@@ -108,7 +108,7 @@ static int liar_execute(void *userdata, const WireCommand *commands, size_t n, W
 
         r = hall_execute(liar->below, commands, n, completions, deadline_usec);
         for (size_t i = 0; r >= 0 && i < n; i++) {
-                if (commands[i].type == COMMAND_MARCH)
+                if (commands[i].type == COMMAND_HBM_MARCH)
                         change_march(liar, &commands[i], &completions[i]);
                 if (commands[i].type == COMMAND_HBM_COPY_OUT && liar->lie == LIE_COPY) {
                         liar->window[commands[i].out_offset] ^= 1;

@@ -135,7 +135,7 @@ static void a_plan_reads_every_parameter(void **state) {
         assert_int_equal(march_operations(&parameters->others), 2);
         assert_int_equal(parameters->backgrounds.n, 2);
         assert_string_equal(hbm_background_word(parameters->backgrounds.indices[1])->word, "bit-stripe-7");
-        assert_int_equal(parameters->order, HBM_ORDER_BANK_FAST);
+        assert_int_equal(parameters->order, MEMORY_ORDER_BANK_FAST);
         assert_int_equal(parameters->bytes, 4096);
         assert_int_equal(parameters->findings, 3);
         assert_int_equal(parameters->mismatches, 99);

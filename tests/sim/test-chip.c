@@ -79,7 +79,7 @@ static void commands_for_parts_that_no_chip_has_are_refused(void **state) {
                 { _COMMAND_MAX, 0, STATUS_NRT_UNSUPPORTED },
                 { UINT16_MAX, 0, STATUS_NRT_UNSUPPORTED },
                 { COMMAND_RNG_SEED, CORES, STATUS_NRT_INVALID_HANDLE },
-                { COMMAND_MARCH, STACKS, STATUS_NRT_INVALID_HANDLE },
+                { COMMAND_HBM_MARCH, STACKS, STATUS_NRT_INVALID_HANDLE },
                 { COMMAND_LINK_STATUS, PORTS, STATUS_NRT_INVALID_HANDLE },
                 { COMMAND_NIC_RECEIVE, 1, STATUS_NRT_INVALID_HANDLE },
                 { COMMAND_RESET, CORES, STATUS_NRT_INVALID_HANDLE },

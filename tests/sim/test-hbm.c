@@ -12,9 +12,10 @@
 #define GEOMETRY "2 2 1 2 2 16 4"
 
 static const FaultKind *kind(const char *name) {
-        for (const FaultKind *k = hbm_fault_kinds; k->name; k++)
-                if (strcmp(k->name, name) == 0)
-                        return k;
+        for (const FaultKind *const *table = model_hbm.faults; *table; table++)
+                for (const FaultKind *k = *table; k->name; k++)
+                        if (strcmp(k->name, name) == 0)
+                                return k;
         fail_msg("no kind is called %s", name);
         return NULL;
 }
@@ -28,7 +29,7 @@ static Fault fault_of(const char *name, const char *at, void *parameters) {
 
 /* Writes 1 everywhere and reads it back; returns how many accesses differ. */
 static uint64_t failing(LoneStack *lone) {
-        WireCommand command = { .type = COMMAND_MARCH, .march = { .box = hbm_box_whole(&lone->hbm.shape), .n_ops = 2,
+        WireCommand command = { .type = COMMAND_HBM_MARCH, .march = { .box = memory_box_whole(&lone->hbm.memory.shape), .n_ops = 2,
                                 .ops = { MARCH_WRITE | MARCH_DATA, MARCH_DATA } } };
         WireCompletion completion = lone_stack_run(lone, command);
 
@@ -80,14 +81,14 @@ static void a_bank_has_only_so_many_spare_rows(void **state) {
 }
 
 static void what_is_out_of_range_is_refused(void **state) {
-        static const uint16_t beyond[_HBM_AXIS_MAX] = { 2, 2, 1, 2, 2, 16, 4 };
-        WireCommand good = { .type = COMMAND_MARCH, .out_bytes = 480, .march = { .n_ops = 1, .mismatches_max = 10 } }, bad;
+        static const uint16_t beyond[_MEMORY_AXIS_MAX] = { 2, 2, 1, 2, 2, 16, 4 };
+        WireCommand good = { .type = COMMAND_HBM_MARCH, .out_bytes = 480, .march = { .n_ops = 1, .mismatches_max = 10 } }, bad;
         LoneStack lone;
 
         lone_stack_open(&lone, GEOMETRY, 4096);
         assert_int_equal(lone_stack_run(&lone, good).status, STATUS_NRT_SUCCESS);
 
-        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++) {
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++) {
                 bad = good;
                 bad.march.box.last[axis] = beyond[axis];
                 assert_int_equal(lone_stack_run(&lone, bad).status, STATUS_NRT_INVALID);
@@ -100,9 +101,9 @@ static void what_is_out_of_range_is_refused(void **state) {
                 bad.march.field = value;                                                                     \
                 assert_int_equal(lone_stack_run(&lone, bad).status, STATUS_NRT_INVALID);                     \
         } while (0)
-        REFUSED(order, _HBM_ORDER_MAX);
+        REFUSED(order, _MEMORY_ORDER_MAX);
         REFUSED(descending, 2);
-        REFUSED(background, _HBM_BACKGROUND_MAX);
+        REFUSED(background, _MEMORY_BACKGROUND_MAX);
         REFUSED(parameter, 8);
         REFUSED(ecc, 2);
         REFUSED(n_ops, 0);
@@ -117,11 +118,11 @@ static void what_is_out_of_range_is_refused(void **state) {
 }
 
 static void device_time_comes_from_the_bandwidth(void **state) {
-        WireCommand command = { .type = COMMAND_MARCH, .march = { .n_ops = 10 } };
+        WireCommand command = { .type = COMMAND_HBM_MARCH, .march = { .n_ops = 10 } };
         LoneStack lone;
 
         lone_stack_open(&lone, HBM_SHAPE_TEXT, 4096);
-        command.march.box = hbm_box_whole(&lone.hbm.shape);
+        command.march.box = memory_box_whole(&lone.hbm.memory.shape);
         memset(command.march.ops, MARCH_WRITE, 10);
         /* 24 GiB ten times at 725 GB/s. */
         assert_int_equal(lone_stack_run(&lone, command).device_nsec / 1000000, 355);
@@ -131,11 +132,11 @@ static void device_time_comes_from_the_bandwidth(void **state) {
 static void a_healed_cell_holds_what_it_held_until_it_is_written(void **state) {
         uint64_t zero[2] = {};
         Fault cell = fault_of("stuck-at", "us0-0/chip0/hbm0/ch1/pc0/sid0/bg0/ba0/row3/col1/bit9", zero);
-        WireCommand read = { .type = COMMAND_MARCH, .march = { .n_ops = 1, .ops = { MARCH_DATA } } };
+        WireCommand read = { .type = COMMAND_HBM_MARCH, .march = { .n_ops = 1, .ops = { MARCH_DATA } } };
         LoneStack lone;
 
         lone_stack_open(&lone, GEOMETRY, 4096);
-        read.march.box = hbm_box_whole(&lone.hbm.shape);
+        read.march.box = memory_box_whole(&lone.hbm.memory.shape);
         assert_int_equal(model_hbm.inject(&lone.hbm, &cell), 0);
         assert_int_equal(failing(&lone), 1);
         model_hbm.heal(&lone.hbm, &cell);
@@ -146,12 +147,12 @@ static void a_healed_cell_holds_what_it_held_until_it_is_written(void **state) {
 
 /* As many layers as boxes would be slow and, in the end, refused: those side by side become one. */
 static void banks_written_one_by_one_are_one_layer(void **state) {
-        WireCommand command = { .type = COMMAND_MARCH, .march = { .n_ops = 1, .ops = { MARCH_WRITE } } };
+        WireCommand command = { .type = COMMAND_HBM_MARCH, .march = { .n_ops = 1, .ops = { MARCH_WRITE } } };
         LoneStack lone;
 
         lone_stack_open(&lone, GEOMETRY, 4096);
         for (unsigned i = 0; i < 16; i++) {
-                WireBox box = hbm_box_whole(&lone.hbm.shape);
+                WireBox box = memory_box_whole(&lone.hbm.memory.shape);
 
                 box.first[HBM_CHANNEL] = box.last[HBM_CHANNEL] = (uint16_t) (i >> 3);
                 box.first[HBM_PSEUDO_CHANNEL] = box.last[HBM_PSEUDO_CHANNEL] = i >> 2 & 1;
@@ -160,7 +161,7 @@ static void banks_written_one_by_one_are_one_layer(void **state) {
                 command.march.box = box;
                 assert_int_equal(lone_stack_run(&lone, command).status, STATUS_NRT_SUCCESS);
         }
-        assert_true(lone.hbm.content.n_layers <= 2);
+        assert_true(lone.hbm.memory.content.n_layers <= 2);
         lone_stack_close(&lone);
 }
 

@@ -333,7 +333,7 @@ static void random_commands_are_all_answered(void **state) {
                         for (size_t k = 0; k < sizeof(commands[i]); k++)
                                 bytes[k] = (uint8_t) ((unsigned) rand_r(&seed) >> 7) & (rand_r(&seed) & 64 ? 0xff : 0x03);
                         commands[i].type %= _COMMAND_MAX + 1;
-                        if (commands[i].type == COMMAND_HBM_HAMMER || commands[i].type == COMMAND_MARCH)
+                        if (commands[i].type == COMMAND_HBM_HAMMER || commands[i].type == COMMAND_HBM_MARCH)
                                 commands[i].type = COMMAND_LINK_STATUS; /* honest work over random ranges has its own test */
                         commands[i].chip = 3;
                         commands[i].in_offset = commands[i].out_offset = 0;

@@ -225,7 +225,7 @@ static Fault *make_fault(const char *kind, const char *at, uint64_t bit, uint64_
         Fault *fault = calloc(1, sizeof(*fault));
         uint64_t *parameters = calloc(2, sizeof(*parameters));
 
-        for (fault->kind = model_rounding.faults; strcmp(fault->kind->name, kind) != 0; fault->kind++)
+        for (fault->kind = model_rounding.faults[0]; strcmp(fault->kind->name, kind) != 0; fault->kind++)
                 assert_non_null(fault->kind->name);
         assert_int_equal(location_parse(at, &fault->at, NULL, NULL), 0);
         parameters[0] = bit;

@@ -275,7 +275,7 @@ typedef struct Injected {
 } Injected;
 
 static const FaultKind *kind_find(const char *name) {
-        for (const FaultKind *kind = model_tensor.faults; kind->name; kind++)
+        for (const FaultKind *kind = model_tensor.faults[0]; kind->name; kind++)
                 if (strcmp(kind->name, name) == 0)
                         return kind;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "sim/hbm-content.h"
+#include "sim/memory/content.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "checks/cleanup.h"
 
-uint64_t hbm_splitmix64(uint64_t x) {
+uint64_t memory_splitmix64(uint64_t x) {
         x += 0x9e3779b97f4a7c15u;
         x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
         x = (x ^ x >> 27) * 0x94d049bb133111ebu;
@@ -27,35 +27,35 @@ static uint64_t stripe_word(unsigned shift, unsigned word) {
         return word >> (shift - ELEMENTS(stripes)) & 1 ? UINT64_MAX : 0;
 }
 
-static uint64_t pattern_word(const HbmPattern *pattern, uint32_t linear, unsigned row, unsigned word) {
+static uint64_t pattern_word(const MemoryPattern *pattern, uint32_t linear, unsigned row, unsigned word) {
         switch (pattern->background) {
-        case HBM_BACKGROUND_SOLID:
+        case MEMORY_BACKGROUND_SOLID:
                 return 0;
-        case HBM_BACKGROUND_CHECKER:
+        case MEMORY_BACKGROUND_CHECKER:
                 return stripe_word(0, word) ^ (row & 1 ? UINT64_MAX : 0);
-        case HBM_BACKGROUND_ROW_STRIPE:
+        case MEMORY_BACKGROUND_ROW_STRIPE:
                 return row & 1 ? UINT64_MAX : 0;
-        case HBM_BACKGROUND_COLUMN_STRIPE:
+        case MEMORY_BACKGROUND_COLUMN_STRIPE:
                 return stripe_word(0, word);
-        case HBM_BACKGROUND_BIT_STRIPE:
+        case MEMORY_BACKGROUND_BIT_STRIPE:
                 return stripe_word(pattern->parameter, word);
         default:
-                return hbm_splitmix64(pattern->seed ^ (4 * (uint64_t) linear + word));
+                return memory_splitmix64(pattern->seed ^ (4 * (uint64_t) linear + word));
         }
 }
 
-HbmBits hbm_pattern_bits(const HbmPattern *pattern, uint32_t linear, unsigned row) {
+MemoryBits memory_pattern_bits(const MemoryPattern *pattern, uint32_t linear, unsigned row) {
         uint64_t invert = pattern->data ? UINT64_MAX : 0;
-        HbmBits bits;
+        MemoryBits bits;
 
         for (unsigned word = 0; word < ELEMENTS(bits.w); word++)
                 bits.w[word] = pattern_word(pattern, linear, row, word) ^ invert;
         return bits;
 }
 
-static int layers_grow(HbmLayer **layers, size_t *allocated, size_t wanted, size_t max) {
+static int layers_grow(MemoryLayer **layers, size_t *allocated, size_t wanted, size_t max) {
         size_t n = *allocated > 0 ? *allocated : 8;
-        HbmLayer *grown;
+        MemoryLayer *grown;
 
         if (wanted <= *allocated)
                 return 0;
@@ -64,7 +64,7 @@ static int layers_grow(HbmLayer **layers, size_t *allocated, size_t wanted, size
 
         while (n < wanted)
                 n *= 2;
-        grown = reallocarray(*layers, n, sizeof(HbmLayer));
+        grown = reallocarray(*layers, n, sizeof(MemoryLayer));
         if (!grown)
                 return -ENOMEM;
 
@@ -73,89 +73,89 @@ static int layers_grow(HbmLayer **layers, size_t *allocated, size_t wanted, size
         return 0;
 }
 
-int hbm_content_init(HbmContent *content, const HbmShape *shape, uint64_t power_up_seed) {
+int memory_content_init(MemoryContent *content, const MemoryShape *shape, uint64_t power_up_seed) {
         int r;
 
-        *content = (HbmContent) {};
-        r = layers_grow(&content->layers, &content->allocated, 1, HBM_LAYERS_MAX);
+        *content = (MemoryContent) {};
+        r = layers_grow(&content->layers, &content->allocated, 1, MEMORY_LAYERS_MAX);
         if (r < 0)
                 return r;
 
-        content->layers[0] = (HbmLayer) {
-                .box     = hbm_box_whole(shape),
-                .pattern = { .background = HBM_PATTERN_POWER_UP, .seed = power_up_seed },
+        content->layers[0] = (MemoryLayer) {
+                .box     = memory_box_whole(shape),
+                .pattern = { .background = MEMORY_PATTERN_POWER_UP, .seed = power_up_seed },
         };
         content->n_layers = 1;
         return 0;
 }
 
-void hbm_content_done(HbmContent *content) {
+void memory_content_done(MemoryContent *content) {
         free(content->layers);
         free(content->fragments);
         free(content->rest);
         free(content->next);
-        *content = (HbmContent) {};
+        *content = (MemoryContent) {};
 }
 
-int hbm_content_reserve(HbmContent *content) {
-        return layers_grow(&content->layers, &content->allocated, content->n_layers + 1, HBM_LAYERS_MAX);
+int memory_content_reserve(MemoryContent *content) {
+        return layers_grow(&content->layers, &content->allocated, content->n_layers + 1, MEMORY_LAYERS_MAX);
 }
 
-static bool pattern_equal(const HbmPattern *a, const HbmPattern *b) {
+static bool pattern_equal(const MemoryPattern *a, const MemoryPattern *b) {
         return a->background == b->background && a->parameter == b->parameter && a->data == b->data &&
                         a->seed == b->seed;
 }
 
-void hbm_content_write(HbmContent *content, const WireBox *box, const HbmPattern *pattern) {
-        HbmLayer *layers = content->layers;
+void memory_content_write(MemoryContent *content, const WireBox *box, const MemoryPattern *pattern) {
+        MemoryLayer *layers = content->layers;
         size_t n = 0;
 
         assert(content->n_layers < content->allocated);
 
         for (size_t i = 0; i < content->n_layers; i++)
-                if (!hbm_box_contains(box, &layers[i].box))
+                if (!memory_box_contains(box, &layers[i].box))
                         layers[n++] = layers[i];
-        layers[n++] = (HbmLayer) { .box = *box, .pattern = *pattern };
+        layers[n++] = (MemoryLayer) { .box = *box, .pattern = *pattern };
 
         /* Neighbours in time that wrote the same are one: tests that go bank by bank stay few layers. */
         while (n > 1 && pattern_equal(&layers[n - 1].pattern, &layers[n - 2].pattern) &&
-               hbm_box_join(&layers[n - 2].box, &layers[n - 1].box))
+               memory_box_join(&layers[n - 2].box, &layers[n - 1].box))
                 n--;
 
         content->n_layers = n;
 }
 
-const HbmPattern *hbm_content_find(const HbmContent *content, const uint16_t at[static _HBM_AXIS_MAX]) {
+const MemoryPattern *memory_content_find(const MemoryContent *content, const uint16_t at[static _MEMORY_AXIS_MAX]) {
         for (size_t i = content->n_layers; i-- > 1;)
-                if (hbm_box_has(&content->layers[i].box, at))
+                if (memory_box_has(&content->layers[i].box, at))
                         return &content->layers[i].pattern;
         return &content->layers[0].pattern;
 }
 
 /* Takes LAYER out of everything in rest: what it covers becomes fragments, what it does not stays in rest. */
-static int cut_one(HbmContent *content, const HbmLayer *layer) {
-        HbmLayer *swap;
+static int cut_one(MemoryContent *content, const MemoryLayer *layer) {
+        MemoryLayer *swap;
         size_t allocated;
         int r;
 
         content->n_next = 0;
         for (size_t i = 0; i < content->n_rest; i++) {
-                WireBox common, pieces[HBM_BOX_PIECES_MAX];
+                WireBox common, pieces[MEMORY_BOX_PIECES_MAX];
                 unsigned n = 1;
 
                 r = layers_grow(&content->next, &content->next_allocated,
-                                content->n_next + HBM_BOX_PIECES_MAX, HBM_FRAGMENTS_MAX);
+                                content->n_next + MEMORY_BOX_PIECES_MAX, MEMORY_FRAGMENTS_MAX);
                 if (r < 0)
                         return r;
 
-                if (hbm_box_intersect(&content->rest[i].box, &layer->box, &common)) {
+                if (memory_box_intersect(&content->rest[i].box, &layer->box, &common)) {
                         r = layers_grow(&content->fragments, &content->fragments_allocated,
-                                        content->n_fragments + 1, HBM_FRAGMENTS_MAX);
+                                        content->n_fragments + 1, MEMORY_FRAGMENTS_MAX);
                         if (r < 0)
                                 return r;
                         content->fragments[content->n_fragments++] =
-                                        (HbmLayer) { .box = common, .pattern = layer->pattern };
-                        n = hbm_box_subtract(&content->rest[i].box, &common, pieces);
+                                        (MemoryLayer) { .box = common, .pattern = layer->pattern };
+                        n = memory_box_subtract(&content->rest[i].box, &common, pieces);
                 } else
                         pieces[0] = content->rest[i].box;
 
@@ -173,10 +173,10 @@ static int cut_one(HbmContent *content, const HbmLayer *layer) {
         return 0;
 }
 
-int hbm_content_cut(HbmContent *content, const WireBox *box) {
+int memory_content_cut(MemoryContent *content, const WireBox *box) {
         int r;
 
-        r = layers_grow(&content->rest, &content->rest_allocated, 1, HBM_FRAGMENTS_MAX);
+        r = layers_grow(&content->rest, &content->rest_allocated, 1, MEMORY_FRAGMENTS_MAX);
         if (r < 0)
                 return r;
 

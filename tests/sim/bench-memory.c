@@ -33,7 +33,7 @@ static double march_usec(Device *device, unsigned n_stacks, unsigned mismatches_
                 bool second = i >= n_stacks;
 
                 commands[i] = (WireCommand) {
-                        .type       = COMMAND_MARCH,
+                        .type       = COMMAND_HBM_MARCH,
                         .unit       = (uint8_t) (i % n_stacks),
                         .out_bytes  = mismatches_max * (uint32_t) sizeof(WireMismatch),
                         .march      = { .box = { .last = { 15, 1, 2, 3, 3, 16383, 31 } }, .n_ops = 5,
@@ -58,7 +58,7 @@ static char *faulty(unsigned n) {
 
         p += sprintf(p, "scenario: bench\nseed: 1\ntopology: {ultraservers: 1}\nfaults:%s\n", n ? "" : " []");
         for (unsigned i = 0; i < n; i++) {
-                x = hbm_splitmix64(x);
+                x = memory_splitmix64(x);
                 p += sprintf(p, "  - {at: us0-0/chip0/hbm0/ch%u/pc%u/sid%u/bg%u/ba%u/row%u", (unsigned) (x & 15),
                              (unsigned) (x >> 4 & 1), (unsigned) (x >> 5) % 3, (unsigned) (x >> 8 & 3),
                              (unsigned) (x >> 10 & 3), (unsigned) (x >> 12 & 16383));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "checks/device-hbm.h"
+#include "checks/device-memory.h"
 
 #include <assert.h>
 #include <string.h>
 
-struct HbmBatch {
+struct MemoryBatch {
         Device *device;
         WireCommand *commands;
         WireCompletion *completions;
@@ -18,10 +18,10 @@ struct HbmBatch {
 
 /* ---- geometry ---- */
 
-int hbm_geometry_parse(const char *text, HbmGeometry *ret) {
-        HbmGeometry geometry = { .accesses = 1 };
+int memory_geometry_parse(const char *text, MemoryGeometry *ret) {
+        MemoryGeometry geometry = { .accesses = 1 };
 
-        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++) {
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++) {
                 unsigned long value = 0;
 
                 if (axis > 0 && *text++ != ' ')
@@ -43,7 +43,7 @@ int hbm_geometry_parse(const char *text, HbmGeometry *ret) {
         return 0;
 }
 
-int device_hbm_geometry(Device *device, unsigned chip, HbmGeometry *ret) {
+int device_hbm_geometry(Device *device, unsigned chip, MemoryGeometry *ret) {
         char text[ATTRIBUTE_TEXT_MAX];
         int r;
 
@@ -51,18 +51,18 @@ int device_hbm_geometry(Device *device, unsigned chip, HbmGeometry *ret) {
         if (r < 0)
                 return r;
 
-        return hbm_geometry_parse(text, ret) < 0 ? -EPROTO : 0;
+        return memory_geometry_parse(text, ret) < 0 ? -EPROTO : 0;
 }
 
-WireBox hbm_geometry_box(const HbmGeometry *geometry) {
+WireBox memory_geometry_box(const MemoryGeometry *geometry) {
         WireBox box = {};
 
-        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++)
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
                 box.last[axis] = (uint16_t) (geometry->size[axis] - 1);
         return box;
 }
 
-WireBox hbm_access_box(const uint16_t at[static _HBM_AXIS_MAX]) {
+WireBox memory_access_box(const uint16_t at[static _MEMORY_AXIS_MAX]) {
         WireBox box;
 
         memcpy(box.first, at, sizeof(box.first));
@@ -70,47 +70,47 @@ WireBox hbm_access_box(const uint16_t at[static _HBM_AXIS_MAX]) {
         return box;
 }
 
-uint32_t hbm_geometry_linear(const HbmGeometry *geometry, const uint16_t at[static _HBM_AXIS_MAX]) {
+uint32_t memory_geometry_linear(const MemoryGeometry *geometry, const uint16_t at[static _MEMORY_AXIS_MAX]) {
         uint32_t linear = 0;
 
-        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++)
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
                 linear = linear * geometry->size[axis] + at[axis];
         return linear;
 }
 
-void hbm_geometry_at(const HbmGeometry *geometry, uint32_t linear, uint16_t ret[static _HBM_AXIS_MAX]) {
-        for (unsigned axis = _HBM_AXIS_MAX; axis-- > 0;) {
+void memory_geometry_at(const MemoryGeometry *geometry, uint32_t linear, uint16_t ret[static _MEMORY_AXIS_MAX]) {
+        for (unsigned axis = _MEMORY_AXIS_MAX; axis-- > 0;) {
                 ret[axis] = (uint16_t) (linear % geometry->size[axis]);
                 linear /= geometry->size[axis];
         }
 }
 
-bool hbm_geometry_has(const HbmGeometry *geometry, const uint16_t at[static _HBM_AXIS_MAX]) {
-        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++)
+bool memory_geometry_has(const MemoryGeometry *geometry, const uint16_t at[static _MEMORY_AXIS_MAX]) {
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
                 if (at[axis] >= geometry->size[axis])
                         return false;
         return true;
 }
 
-bool hbm_box_includes(const WireBox *box, const uint16_t at[static _HBM_AXIS_MAX]) {
-        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++)
+bool memory_box_includes(const WireBox *box, const uint16_t at[static _MEMORY_AXIS_MAX]) {
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
                 if (at[axis] < box->first[axis] || at[axis] > box->last[axis])
                         return false;
         return true;
 }
 
-uint64_t hbm_box_accesses(const WireBox *box) {
+uint64_t memory_box_accesses(const WireBox *box) {
         uint64_t n = 1;
 
-        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++)
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
                 n *= (uint64_t) box->last[axis] - box->first[axis] + 1;
         return n;
 }
 
 /* ---- batches ---- */
 
-int hbm_batch_new(Device *device, HbmBatch **ret) {
-        HbmBatch *batch;
+int memory_batch_new(Device *device, MemoryBatch **ret) {
+        MemoryBatch *batch;
 
         assert(device);
         assert(ret);
@@ -120,12 +120,12 @@ int hbm_batch_new(Device *device, HbmBatch **ret) {
                 return -ENOMEM;
 
         batch->device = device;
-        hbm_batch_reset(batch);
+        memory_batch_reset(batch);
         *ret = batch;
         return 0;
 }
 
-HbmBatch *hbm_batch_free(HbmBatch *batch) {
+MemoryBatch *memory_batch_free(MemoryBatch *batch) {
         if (!batch)
                 return NULL;
 
@@ -139,7 +139,7 @@ HbmBatch *hbm_batch_free(HbmBatch *batch) {
         return NULL;
 }
 
-void hbm_batch_reset(HbmBatch *batch) {
+void memory_batch_reset(MemoryBatch *batch) {
         batch->n = 0;
         device_window_reset(batch->device);
 }
@@ -153,7 +153,7 @@ static int grow(void **array, size_t n, size_t element_bytes) {
         return 0;
 }
 
-static int batch_grow(HbmBatch *batch) {
+static int batch_grow(MemoryBatch *batch) {
         size_t n = batch->allocated > 0 ? 2 * batch->allocated : 64;
 
         if (batch->n < batch->allocated)
@@ -170,7 +170,7 @@ static int batch_grow(HbmBatch *batch) {
 }
 
 /* Takes the command in, with room for what goes in and comes out. */
-static int batch_add(HbmBatch *batch, WireCommand command, const void *in, size_t in_bytes,
+static int batch_add(MemoryBatch *batch, WireCommand command, const void *in, size_t in_bytes,
                      size_t out_bytes) {
         size_t n_before = device_window_free(batch->device);
         void *piece = NULL;
@@ -205,27 +205,27 @@ static int batch_add(HbmBatch *batch, WireCommand command, const void *in, size_
         return (int) batch->n++;
 }
 
-int hbm_batch_march(HbmBatch *batch, unsigned stack, const WireMarch *march) {
-        WireCommand command = { .type = COMMAND_MARCH, .unit = (uint8_t) stack, .march = *march };
+int memory_batch_march(MemoryBatch *batch, unsigned stack, const WireMarch *march) {
+        WireCommand command = { .type = COMMAND_HBM_MARCH, .unit = (uint8_t) stack, .march = *march };
 
         return batch_add(batch, command, NULL, 0, march->mismatches_max * sizeof(WireMismatch));
 }
 
-int hbm_batch_copy_in(HbmBatch *batch, unsigned stack, const WireBox *box, const void *data,
+int memory_batch_copy_in(MemoryBatch *batch, unsigned stack, const WireBox *box, const void *data,
                       size_t n_bytes) {
         WireCommand command = { .type = COMMAND_HBM_COPY_IN, .unit = (uint8_t) stack, .copy = { .box = *box } };
 
-        assert(n_bytes == hbm_box_accesses(box) * HBM_ACCESS_BYTES);
+        assert(n_bytes == memory_box_accesses(box) * MEMORY_ACCESS_BYTES);
         return batch_add(batch, command, data, n_bytes, 0);
 }
 
-int hbm_batch_copy_out(HbmBatch *batch, unsigned stack, const WireBox *box) {
+int memory_batch_copy_out(MemoryBatch *batch, unsigned stack, const WireBox *box) {
         WireCommand command = { .type = COMMAND_HBM_COPY_OUT, .unit = (uint8_t) stack, .copy = { .box = *box } };
 
-        return batch_add(batch, command, NULL, 0, hbm_box_accesses(box) * HBM_ACCESS_BYTES);
+        return batch_add(batch, command, NULL, 0, memory_box_accesses(box) * MEMORY_ACCESS_BYTES);
 }
 
-int hbm_batch_pause(HbmBatch *batch, unsigned stack, uint64_t nsec) {
+int memory_batch_pause(MemoryBatch *batch, unsigned stack, uint64_t nsec) {
         WireCommand command = { .type = COMMAND_HBM_PAUSE, .unit = (uint8_t) stack, .pause = { .nsec = nsec } };
 
         return batch_add(batch, command, NULL, 0, 0);
@@ -234,7 +234,7 @@ int hbm_batch_pause(HbmBatch *batch, unsigned stack, uint64_t nsec) {
 /* The size of one answer must be what its command can give. */
 static bool answer_fits(const WireCommand *command, const WireCompletion *completion) {
         switch (command->type) {
-        case COMMAND_MARCH:
+        case COMMAND_HBM_MARCH:
                 return completion->out_bytes % sizeof(WireMismatch) == 0 &&
                        completion->out_bytes <= command->out_bytes;
         case COMMAND_HBM_COPY_OUT:
@@ -244,7 +244,7 @@ static bool answer_fits(const WireCommand *command, const WireCompletion *comple
         }
 }
 
-static int keep_answers(HbmBatch *batch) {
+static int keep_answers(MemoryBatch *batch) {
         size_t n_data = 0;
         int r;
 
@@ -269,7 +269,7 @@ static int keep_answers(HbmBatch *batch) {
         return 0;
 }
 
-int hbm_batch_run(HbmBatch *batch) {
+int memory_batch_run(MemoryBatch *batch) {
         int r;
 
         r = device_execute(batch->device, batch->commands, batch->n, batch->completions);
@@ -279,15 +279,15 @@ int hbm_batch_run(HbmBatch *batch) {
         return keep_answers(batch);
 }
 
-HbmAnswer hbm_batch_answer(const HbmBatch *batch, int number) {
+MemoryAnswer memory_batch_answer(const MemoryBatch *batch, int number) {
         const WireCompletion *completion;
-        HbmAnswer answer = {};
+        MemoryAnswer answer = {};
         bool march;
 
         assert(number >= 0 && (size_t) number < batch->n);
 
         completion = &batch->completions[number];
-        march = batch->commands[number].type == COMMAND_MARCH;
+        march = batch->commands[number].type == COMMAND_HBM_MARCH;
         answer.device_nsec = completion->device_nsec;
         if (march) {
                 answer.total = completion->result[0];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "checks/hbm/patterns.h"
+#include "checks/march/field.h"
 
 #include <assert.h>
 #include <stdbool.h>
 
-uint64_t hbm_mix(uint64_t x) {
+uint64_t memory_mix(uint64_t x) {
         /* Steele, Lea, Flood 2014: the finaliser of SplitMix. */
         uint64_t z = x + UINT64_C(0x9e3779b97f4a7c15);
 
@@ -18,49 +18,49 @@ uint64_t hbm_mix(uint64_t x) {
 }
 
 /* Byte i of an access by address: byte i % 8, low first, of the hash of its word's place in the stack. */
-static void fill_address(HbmData *ret, uint64_t seed, uint64_t linear) {
-        for (unsigned i = 0; i < HBM_ACCESS_BYTES; i++)
-                ret->bytes[i] = (uint8_t) (hbm_mix(seed ^ (linear * 4 + i / 8)) >> (8 * (i % 8)));
+static void fill_address(MemoryData *ret, uint64_t seed, uint64_t linear) {
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
+                ret->bytes[i] = (uint8_t) (memory_mix(seed ^ (linear * 4 + i / 8)) >> (8 * (i % 8)));
 }
 
 /* Bit k of every byte is bit 8 × i + k of the access: stripes below 3 repeat in a byte, the others fill whole bytes. */
-static void fill_stripe(HbmData *ret, unsigned shift) {
+static void fill_stripe(MemoryData *ret, unsigned shift) {
         static const uint8_t within[] = { 0xaa, 0xcc, 0xf0 };
 
-        for (unsigned i = 0; i < HBM_ACCESS_BYTES; i++)
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
                 ret->bytes[i] = shift < 3 ? within[shift] : i >> (shift - 3) & 1 ? 0xff : 0;
 }
 
-HbmData hbm_field_data(const HbmField *field, const HbmGeometry *geometry, const uint16_t at[static _HBM_AXIS_MAX],
+MemoryData memory_field_data(const MemoryField *field, const MemoryGeometry *geometry, const uint16_t at[static _MEMORY_AXIS_MAX],
                        unsigned data) {
         unsigned odd = at[HBM_ROW] & 1u;
         uint8_t invert = data ? 0xff : 0;
-        HbmData ret = {};
+        MemoryData ret = {};
 
         switch (field->background) {
-        case HBM_BACKGROUND_SOLID:
+        case MEMORY_BACKGROUND_SOLID:
                 break;
-        case HBM_BACKGROUND_CHECKER:
+        case MEMORY_BACKGROUND_CHECKER:
                 fill_stripe(&ret, 0);
                 invert ^= odd ? 0xff : 0;
                 break;
-        case HBM_BACKGROUND_ROW_STRIPE:
+        case MEMORY_BACKGROUND_ROW_STRIPE:
                 invert ^= odd ? 0xff : 0;
                 break;
-        case HBM_BACKGROUND_COLUMN_STRIPE:
+        case MEMORY_BACKGROUND_COLUMN_STRIPE:
                 fill_stripe(&ret, 0);
                 break;
-        case HBM_BACKGROUND_BIT_STRIPE:
+        case MEMORY_BACKGROUND_BIT_STRIPE:
                 fill_stripe(&ret, field->parameter);
                 break;
-        case HBM_BACKGROUND_ADDRESS:
-                fill_address(&ret, field->seed, hbm_geometry_linear(geometry, at));
+        case MEMORY_BACKGROUND_ADDRESS:
+                fill_address(&ret, field->seed, memory_geometry_linear(geometry, at));
                 break;
-        case _HBM_BACKGROUND_MAX:
+        case _MEMORY_BACKGROUND_MAX:
                 assert(false);
         }
 
-        for (unsigned i = 0; i < HBM_ACCESS_BYTES; i++)
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
                 ret.bytes[i] ^= invert;
         return ret;
 }

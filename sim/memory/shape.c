@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "sim/hbm-shape.h"
+#include "sim/memory/shape.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,20 +9,20 @@
 #include <string.h>
 
 /* Slowest to fastest. */
-static const uint8_t axes[_HBM_ORDER_MAX][_HBM_AXIS_MAX] = {
-        [HBM_ORDER_COLUMN_FAST] = {HBM_CHANNEL,  HBM_PSEUDO_CHANNEL, HBM_SID, HBM_BANK_GROUP, HBM_BANK,
+static const uint8_t axes[_MEMORY_ORDER_MAX][_MEMORY_AXIS_MAX] = {
+        [MEMORY_ORDER_COLUMN_FAST] = {HBM_CHANNEL,  HBM_PSEUDO_CHANNEL, HBM_SID, HBM_BANK_GROUP, HBM_BANK,
                                    HBM_ROW,        HBM_COLUMN},
-        [HBM_ORDER_ROW_FAST] = { HBM_CHANNEL, HBM_PSEUDO_CHANNEL, HBM_SID, HBM_BANK_GROUP, HBM_BANK,
+        [MEMORY_ORDER_ROW_FAST] = { HBM_CHANNEL, HBM_PSEUDO_CHANNEL, HBM_SID, HBM_BANK_GROUP, HBM_BANK,
                                    HBM_COLUMN,     HBM_ROW   },
-        [HBM_ORDER_BANK_FAST] = { HBM_CHANNEL, HBM_PSEUDO_CHANNEL, HBM_SID, HBM_ROW,        HBM_COLUMN,
+        [MEMORY_ORDER_BANK_FAST] = { HBM_CHANNEL, HBM_PSEUDO_CHANNEL, HBM_SID, HBM_ROW,        HBM_COLUMN,
                                    HBM_BANK_GROUP, HBM_BANK  },
 };
 
-int hbm_shape_parse(const char *text, HbmShape *ret) {
-        HbmShape shape = { .accesses = 1 };
+int memory_shape_parse(const char *text, MemoryShape *ret) {
+        MemoryShape shape = { .accesses = 1 };
         const char *p = text;
 
-        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++) {
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++) {
                 uint32_t value = 0;
 
                 if (axis > 0 && *p++ != ' ')
@@ -47,65 +47,65 @@ int hbm_shape_parse(const char *text, HbmShape *ret) {
         return 0;
 }
 
-char *hbm_shape_format(const HbmShape *shape, char text[static HBM_SHAPE_TEXT_MAX]) {
+char *memory_shape_format(const MemoryShape *shape, char text[static MEMORY_SHAPE_TEXT_MAX]) {
         const uint16_t *s = shape->size;
 
-        (void) snprintf(text, HBM_SHAPE_TEXT_MAX, "%u %u %u %u %u %u %u", s[0], s[1], s[2], s[3], s[4], s[5], s[6]);
+        (void) snprintf(text, MEMORY_SHAPE_TEXT_MAX, "%u %u %u %u %u %u %u", s[0], s[1], s[2], s[3], s[4], s[5], s[6]);
         return text;
 }
 
-uint32_t hbm_shape_key(const HbmShape *shape, HbmOrder order, const uint16_t at[static _HBM_AXIS_MAX]) {
+uint32_t memory_shape_key(const MemoryShape *shape, MemoryOrder order, const uint16_t at[static _MEMORY_AXIS_MAX]) {
         uint32_t key = 0;
 
-        assert(order < _HBM_ORDER_MAX);
+        assert(order < _MEMORY_ORDER_MAX);
 
-        for (unsigned i = 0; i < _HBM_AXIS_MAX; i++)
+        for (unsigned i = 0; i < _MEMORY_AXIS_MAX; i++)
                 key = key * shape->size[axes[order][i]] + at[axes[order][i]];
         return key;
 }
 
-uint32_t hbm_shape_linear(const HbmShape *shape, const uint16_t at[static _HBM_AXIS_MAX]) {
-        return hbm_shape_key(shape, HBM_ORDER_COLUMN_FAST, at);
+uint32_t memory_shape_linear(const MemoryShape *shape, const uint16_t at[static _MEMORY_AXIS_MAX]) {
+        return memory_shape_key(shape, MEMORY_ORDER_COLUMN_FAST, at);
 }
 
-WireBox hbm_box_whole(const HbmShape *shape) {
+WireBox memory_box_whole(const MemoryShape *shape) {
         WireBox box = {};
 
-        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++)
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
                 box.last[axis] = (uint16_t) (shape->size[axis] - 1);
         return box;
 }
 
-bool hbm_box_is_valid(const HbmShape *shape, const WireBox *box) {
-        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++)
+bool memory_box_is_valid(const MemoryShape *shape, const WireBox *box) {
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
                 if (box->first[axis] > box->last[axis] || box->last[axis] >= shape->size[axis])
                         return false;
         return true;
 }
 
-uint64_t hbm_box_volume(const WireBox *box) {
+uint64_t memory_box_volume(const WireBox *box) {
         uint64_t volume = 1;
 
-        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++)
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
                 volume *= (uint64_t) (box->last[axis] - box->first[axis] + 1);
         return volume;
 }
 
-bool hbm_box_has(const WireBox *box, const uint16_t at[static _HBM_AXIS_MAX]) {
-        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++)
+bool memory_box_has(const WireBox *box, const uint16_t at[static _MEMORY_AXIS_MAX]) {
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
                 if (at[axis] < box->first[axis] || at[axis] > box->last[axis])
                         return false;
         return true;
 }
 
-bool hbm_box_contains(const WireBox *outer, const WireBox *inner) {
-        return hbm_box_has(outer, inner->first) && hbm_box_has(outer, inner->last);
+bool memory_box_contains(const WireBox *outer, const WireBox *inner) {
+        return memory_box_has(outer, inner->first) && memory_box_has(outer, inner->last);
 }
 
-bool hbm_box_intersect(const WireBox *a, const WireBox *b, WireBox *ret) {
+bool memory_box_intersect(const WireBox *a, const WireBox *b, WireBox *ret) {
         WireBox box;
 
-        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++) {
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++) {
                 box.first[axis] = a->first[axis] > b->first[axis] ? a->first[axis] : b->first[axis];
                 box.last[axis] = a->last[axis] < b->last[axis] ? a->last[axis] : b->last[axis];
                 if (box.first[axis] > box.last[axis])
@@ -116,11 +116,11 @@ bool hbm_box_intersect(const WireBox *a, const WireBox *b, WireBox *ret) {
         return true;
 }
 
-unsigned hbm_box_subtract(const WireBox *a, const WireBox *b, WireBox ret[static HBM_BOX_PIECES_MAX]) {
+unsigned memory_box_subtract(const WireBox *a, const WireBox *b, WireBox ret[static MEMORY_BOX_PIECES_MAX]) {
         WireBox rest = *a;
         unsigned n = 0;
 
-        for (unsigned axis = 0; axis < _HBM_AXIS_MAX; axis++) {
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++) {
                 if (rest.first[axis] < b->first[axis]) {
                         ret[n] = rest;
                         ret[n++].last[axis] = (uint16_t) (b->first[axis] - 1);
@@ -136,14 +136,14 @@ unsigned hbm_box_subtract(const WireBox *a, const WireBox *b, WireBox ret[static
         return n;
 }
 
-bool hbm_box_join(WireBox *a, const WireBox *b) {
+bool memory_box_join(WireBox *a, const WireBox *b) {
         int differs = -1;
 
-        for (int axis = 0; axis < _HBM_AXIS_MAX; axis++) {
+        for (int axis = 0; axis < _MEMORY_AXIS_MAX; axis++) {
                 if (a->first[axis] == b->first[axis] && a->last[axis] == b->last[axis])
                         continue;
                 if (differs >= 0)
-                        return hbm_box_contains(a, b);
+                        return memory_box_contains(a, b);
                 differs = axis;
         }
 
@@ -160,21 +160,21 @@ bool hbm_box_join(WireBox *a, const WireBox *b) {
         return true;
 }
 
-void hbm_box_split(const WireBox *box, uint64_t ret[static 2]) {
+void memory_box_split(const WireBox *box, uint64_t ret[static 2]) {
         uint64_t rows = (uint64_t) (box->last[HBM_ROW] - box->first[HBM_ROW] + 1);
         uint64_t odd = (uint64_t) ((box->last[HBM_ROW] + 1) / 2 - box->first[HBM_ROW] / 2);
-        uint64_t a_row = hbm_box_volume(box) / rows;
+        uint64_t a_row = memory_box_volume(box) / rows;
 
         ret[0] = (rows - odd) * a_row;
         ret[1] = odd * a_row;
 }
 
-void hbm_walk_first(const WireBox *box, bool descending, uint16_t at[static _HBM_AXIS_MAX]) {
+void memory_walk_first(const WireBox *box, bool descending, uint16_t at[static _MEMORY_AXIS_MAX]) {
         memcpy(at, descending ? box->last : box->first, sizeof(box->first));
 }
 
-bool hbm_walk_next(const WireBox *box, HbmOrder order, bool descending, uint16_t at[static _HBM_AXIS_MAX]) {
-        for (int i = _HBM_AXIS_MAX - 1; i >= 0; i--) {
+bool memory_walk_next(const WireBox *box, MemoryOrder order, bool descending, uint16_t at[static _MEMORY_AXIS_MAX]) {
+        for (int i = _MEMORY_AXIS_MAX - 1; i >= 0; i--) {
                 unsigned axis = axes[order][i];
 
                 if (descending) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include "sim/hbm-region.h"
+#include "sim/memory/region.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "checks/cleanup.h"
 
-/* Counts are exact up to here, see COMMAND_MARCH; what is hashed beyond makes up for accesses that agree. */
+/* Counts are exact up to here, see COMMAND_HBM_MARCH; what is hashed beyond makes up for accesses that agree. */
 #define COUNT_EXACT (UINT64_C(1) << 20)
 #define COUNT_SPARE (UINT64_C(1) << 17)
 
@@ -17,8 +17,8 @@
 
 typedef struct Region {
         WireBox box;                 /* its accesses: these … */
-        const HbmPattern *pattern;   /* what lies there */
-        HbmEffects effects;
+        const MemoryPattern *pattern;   /* what lies there */
+        MemoryEffects effects;
         int32_t unit;                /* … whose innermost unit this is, and that are no spots */
         uint32_t key;                /* of its first access in the order of the visit */
         uint64_t own[2];             /* accesses of even and odd rows */
@@ -26,21 +26,21 @@ typedef struct Region {
 } Region;
 
 /* What one access gives: a bit for each operation that mismatches. SINK is told each of them. */
-typedef int (*Sink)(HbmElement *element, const uint16_t at[static _HBM_AXIS_MAX], unsigned op,
-                    const HbmBits *actual);
+typedef int (*Sink)(MemoryElement *element, const uint16_t at[static _MEMORY_AXIS_MAX], unsigned op,
+                    const MemoryBits *actual);
 
-static int run_access(HbmElement *element, const Region *region, const uint16_t at[static _HBM_AXIS_MAX],
-                      HbmEccTally *tally, Sink sink, uint32_t *ret_differs) {
+static int run_access(MemoryElement *element, const Region *region, const uint16_t at[static _MEMORY_AXIS_MAX],
+                      MemoryEccTally *tally, Sink sink, uint32_t *ret_differs) {
         const WireMarch *march = element->march;
-        uint32_t linear = hbm_shape_linear(&element->hbm->shape, at);
-        HbmBits background = hbm_element_bits(element, linear, at[HBM_ROW]);
-        HbmBits stored = hbm_pattern_bits(region->pattern, linear, at[HBM_ROW]);
+        uint32_t linear = memory_shape_linear(&element->memory->shape, at);
+        MemoryBits background = memory_element_bits(element, linear, at[HBM_ROW]);
+        MemoryBits stored = memory_pattern_bits(region->pattern, linear, at[HBM_ROW]);
         int r;
 
         *ret_differs = 0;
         for (unsigned i = 0; i < march->n_ops; i++) {
                 uint64_t invert = march->ops[i] & MARCH_DATA ? UINT64_MAX : 0, differs = 0;
-                HbmBits wanted = background, actual;
+                MemoryBits wanted = background, actual;
 
                 for (unsigned word = 0; word < 4; word++)
                         wanted.w[word] ^= invert;
@@ -49,7 +49,7 @@ static int run_access(HbmElement *element, const Region *region, const uint16_t 
                         continue;
                 }
 
-                actual = hbm_read(&region->effects, stored, &stored, march->ecc, tally);
+                actual = memory_read(element->memory, &region->effects, stored, &stored, march->ecc, tally);
                 for (unsigned word = 0; word < 4; word++)
                         differs |= actual.w[word] ^ wanted.w[word];
                 if (!differs || element->blind >> i & 1)
@@ -67,17 +67,17 @@ static int run_access(HbmElement *element, const Region *region, const uint16_t 
 }
 
 /* Whether an access of the box belongs to the region: to no unit within its own, and to no spot. */
-static bool region_owns(const HbmElement *element, const Region *region,
-                        const uint16_t at[static _HBM_AXIS_MAX]) {
-        HbmOverlay *overlay = &element->hbm->overlay;
-        uint32_t linear = hbm_shape_linear(&element->hbm->shape, at);
+static bool region_owns(const MemoryElement *element, const Region *region,
+                        const uint16_t at[static _MEMORY_AXIS_MAX]) {
+        MemoryOverlay *overlay = &element->memory->overlay;
+        uint32_t linear = memory_shape_linear(&element->memory->shape, at);
 
-        return (overlay->n_units == 0 || hbm_overlay_unit_at(overlay, linear, at) == region->unit) &&
-                        (overlay->n_spots == 0 || !hbm_overlay_find(overlay, linear));
+        return (overlay->n_units == 0 || memory_overlay_unit_at(overlay, linear, at) == region->unit) &&
+                        (overlay->n_spots == 0 || !memory_overlay_find(overlay, linear));
 }
 
 static bool region_is_whole(const Region *region) {
-        return region->own[0] + region->own[1] == hbm_box_volume(&region->box);
+        return region->own[0] + region->own[1] == memory_box_volume(&region->box);
 }
 
 /* What a stuck lane has by chance in common with the hashes. */
@@ -87,30 +87,30 @@ typedef struct Agreement {
 } Agreement;
 
 /* One access: sets *ret_data to the data that its stuck lanes agree with. */
-static bool lanes_agree(const HbmElement *element, uint64_t index, uint64_t lanes, uint64_t values,
+static bool lanes_agree(const MemoryElement *element, uint64_t index, uint64_t lanes, uint64_t values,
                         unsigned *ret_data) {
-        uint64_t x = (hbm_splitmix64(element->pattern.seed ^ index) ^ values) & lanes, same = x ? lanes : 0;
+        uint64_t x = (memory_splitmix64(element->pattern.seed ^ index) ^ values) & lanes, same = x ? lanes : 0;
 
         /* Most differ in the first word already. */
         for (unsigned word = 1; word < 4 && x == same; word++)
-                x = (hbm_splitmix64(element->pattern.seed ^ (index + word)) ^ values) & lanes;
+                x = (memory_splitmix64(element->pattern.seed ^ (index + word)) ^ values) & lanes;
 
         *ret_data = same != 0;
         return x == same;
 }
 
 /* Looks at the region row by row, until it is through or has seen ENOUGH. */
-static void look_at_lanes(const HbmElement *element, const Region *region, uint64_t enough, Agreement *ret) {
+static void look_at_lanes(const MemoryElement *element, const Region *region, uint64_t enough, Agreement *ret) {
         uint64_t lanes = region->effects.lanes | (uint64_t) region->effects.lanes << 32;
         uint64_t values = region->effects.values | (uint64_t) region->effects.values << 32;
         unsigned n_columns = region->box.last[HBM_COLUMN] - region->box.first[HBM_COLUMN] + 1u, data;
         bool whole = region_is_whole(region);
-        uint16_t at[_HBM_AXIS_MAX];
+        uint16_t at[_MEMORY_AXIS_MAX];
 
         *ret = (Agreement) {};
-        hbm_walk_first(&region->box, false, at);
+        memory_walk_first(&region->box, false, at);
         do {
-                uint64_t index = 4 * (uint64_t) hbm_shape_linear(&element->hbm->shape, at);
+                uint64_t index = 4 * (uint64_t) memory_shape_linear(&element->memory->shape, at);
 
                 for (unsigned column = 0; column < n_columns; column++, index += 4) {
                         if (!lanes_agree(element, index, lanes, values & lanes, &data))
@@ -122,15 +122,15 @@ static void look_at_lanes(const HbmElement *element, const Region *region, uint6
 
                 ret->seen += n_columns;
                 at[HBM_COLUMN] = region->box.last[HBM_COLUMN]; /* on with the next row */
-        } while (ret->seen < enough && hbm_walk_next(&region->box, HBM_ORDER_COLUMN_FAST, false, at));
+        } while (ret->seen < enough && memory_walk_next(&region->box, MEMORY_ORDER_COLUMN_FAST, false, at));
 }
 
 /* A lane runs through millions of accesses: once there is more than must be exact, a lower bound will do. */
-static void count_agreeing(const HbmElement *element, const Region *region, Agreement *ret) {
-        uint64_t n = region->own[0] + region->own[1], others = hbm_box_volume(&region->box) - n;
+static void count_agreeing(const MemoryElement *element, const Region *region, Agreement *ret) {
+        uint64_t n = region->own[0] + region->own[1], others = memory_box_volume(&region->box) - n;
 
         look_at_lanes(element, region, COUNT_EXACT + COUNT_SPARE + others, ret);
-        ret->seen = ret->seen == hbm_box_volume(&region->box) ? n : ret->seen - others;
+        ret->seen = ret->seen == memory_box_volume(&region->box) ? n : ret->seen - others;
         if (ret->seen == n || ret->seen >= COUNT_EXACT + ret->agreeing[0] + ret->agreeing[1])
                 return;
 
@@ -138,7 +138,7 @@ static void count_agreeing(const HbmElement *element, const Region *region, Agre
         ret->seen = n;
 }
 
-static bool same_hash(const HbmPattern *a, const HbmPattern *b) {
+static bool same_hash(const MemoryPattern *a, const MemoryPattern *b) {
         return a->background == b->background && a->seed == b->seed;
 }
 
@@ -146,7 +146,7 @@ static bool same_hash(const HbmPattern *a, const HbmPattern *b) {
  * Stuck lanes against the address background. Outside the lanes a cell that holds this hash agrees or differs in every
  * bit; only where it agrees do the lanes decide.
  */
-static uint64_t count_lanes(HbmElement *element, const Region *region) {
+static uint64_t count_lanes(MemoryElement *element, const Region *region) {
         const WireMarch *march = element->march;
         uint64_t n = region->own[0] + region->own[1], mismatches = 0;
         Agreement agreement;
@@ -165,12 +165,12 @@ static uint64_t count_lanes(HbmElement *element, const Region *region) {
 
                 if (element->blind >> i & 1)
                         continue;
-                if (region->effects.array == HBM_ARRAY_INVERTED)
+                if (region->effects.array == MEMORY_ARRAY_INVERTED)
                         outside = !outside;
 
                 /* Where a hash meets something that is not, both representatives know: they always differ. */
-                if (!hash || region->effects.array == HBM_ARRAY_ZEROS ||
-                    region->effects.array == HBM_ARRAY_ONES || outside) {
+                if (!hash || region->effects.array == MEMORY_ARRAY_ZEROS ||
+                    region->effects.array == MEMORY_ARRAY_ONES || outside) {
                         mismatches += n;
                         continue;
                 }
@@ -185,14 +185,14 @@ static uint64_t count_lanes(HbmElement *element, const Region *region) {
 }
 
 /* Every access by itself: where few bits are left to chance and no form is closed. */
-static int count_each(HbmElement *element, const Region *region, uint64_t *ret) {
-        uint16_t at[_HBM_AXIS_MAX];
+static int count_each(MemoryElement *element, const Region *region, uint64_t *ret) {
+        uint16_t at[_MEMORY_AXIS_MAX];
         uint64_t mismatches = 0;
-        HbmEccTally unused = {};
+        MemoryEccTally unused = {};
         uint32_t differs;
         int r;
 
-        hbm_walk_first(&region->box, false, at);
+        memory_walk_first(&region->box, false, at);
         do {
                 if (!region_owns(element, region, at))
                         continue;
@@ -200,24 +200,24 @@ static int count_each(HbmElement *element, const Region *region, uint64_t *ret) 
                 if (r < 0)
                         return r;
                 mismatches += (unsigned) __builtin_popcount(differs);
-        } while (hbm_walk_next(&region->box, HBM_ORDER_COLUMN_FAST, false, at));
+        } while (memory_walk_next(&region->box, MEMORY_ORDER_COLUMN_FAST, false, at));
 
         *ret = mismatches;
         return 0;
 }
 
-static int count_region(HbmElement *element, Region *region) {
+static int count_region(MemoryElement *element, Region *region) {
         uint64_t mismatches = 0;
         int r;
 
         for (unsigned parity = 0; parity < 2; parity++) {
-                uint16_t at[_HBM_AXIS_MAX];
-                HbmEccTally tally = {};
+                uint16_t at[_MEMORY_AXIS_MAX];
+                MemoryEccTally tally = {};
 
                 if (region->own[parity] == 0)
                         continue;
 
-                hbm_walk_first(&region->box, false, at);
+                memory_walk_first(&region->box, false, at);
                 if ((at[HBM_ROW] & 1) != parity)
                         at[HBM_ROW]++;
 
@@ -229,7 +229,7 @@ static int count_region(HbmElement *element, Region *region) {
                 element->tally.uncorrected += region->own[parity] * tally.uncorrected;
         }
 
-        if (region->effects.lanes && (element->hash || hbm_pattern_is_hash(region->pattern))) {
+        if (region->effects.lanes && (element->hash || memory_pattern_is_hash(region->pattern))) {
                 if (__builtin_popcount(region->effects.lanes) >= LANES_MANY) {
                         r = count_each(element, region, &mismatches);
                         if (r < 0)
@@ -243,25 +243,25 @@ static int count_region(HbmElement *element, Region *region) {
 }
 
 /* Walks a region until it has told as many as are wanted. */
-static int tell_region(HbmElement *element, const Region *region) {
+static int tell_region(MemoryElement *element, const Region *region) {
         const WireMarch *march = element->march;
-        HbmRecords *records = &element->hbm->records;
+        MemoryRecords *records = &element->memory->records;
         bool whole = region_is_whole(region);
         size_t enough = records->n + march->mismatches_max;
-        uint16_t at[_HBM_AXIS_MAX];
-        HbmEccTally unused = {};
+        uint16_t at[_MEMORY_AXIS_MAX];
+        MemoryEccTally unused = {};
         uint32_t differs;
         int r;
 
-        hbm_walk_first(&region->box, march->descending, at);
+        memory_walk_first(&region->box, march->descending, at);
         do {
                 if (!whole && !region_owns(element, region, at))
                         continue;
-                r = run_access(element, region, at, &unused, hbm_element_record, &differs);
+                r = run_access(element, region, at, &unused, memory_element_record, &differs);
                 if (r < 0)
                         return r;
         } while (records->n < enough &&
-                 hbm_walk_next(&region->box, (HbmOrder) march->order, march->descending, at));
+                 memory_walk_next(&region->box, (MemoryOrder) march->order, march->descending, at));
 
         return 0;
 }
@@ -273,9 +273,9 @@ static int compare_regions(const void *a, const void *b) {
 }
 
 /* In the order of their first accesses, until all that follow lie behind the last record that is wanted. */
-static int tell_regions(HbmElement *element, Region *regions, size_t n) {
+static int tell_regions(MemoryElement *element, Region *regions, size_t n) {
         const WireMarch *march = element->march;
-        HbmRecords *records = &element->hbm->records;
+        MemoryRecords *records = &element->memory->records;
         size_t enough = march->mismatches_max;
         uint32_t last = UINT32_MAX; /* no record behind it is wanted */
         int r;
@@ -285,7 +285,7 @@ static int tell_regions(HbmElement *element, Region *regions, size_t n) {
 
         for (size_t i = 0; i < n && march->mismatches_max > 0; i++) {
                 if (records->n >= enough) {
-                        hbm_element_cut_records(element);
+                        memory_element_cut_records(element);
                         last = records->records[records->n - 1].key;
                         enough = 2 * (size_t) march->mismatches_max;
                 }
@@ -297,56 +297,56 @@ static int tell_regions(HbmElement *element, Region *regions, size_t n) {
                         return r;
         }
 
-        hbm_element_cut_records(element);
+        memory_element_cut_records(element);
         return 0;
 }
 
 /* Accesses of every unit, and last of no unit, in FRAGMENT and in nothing within that. */
-static void count_own(const Hbm *hbm, const HbmLayer *fragment, uint64_t (*own)[2]) {
-        const HbmOverlay *overlay = &hbm->overlay;
+static void count_own(const Memory *memory, const MemoryLayer *fragment, uint64_t (*own)[2]) {
+        const MemoryOverlay *overlay = &memory->overlay;
         size_t none = overlay->n_units;
 
-        hbm_box_split(&fragment->box, own[none]);
+        memory_box_split(&fragment->box, own[none]);
 
         for (size_t i = 0; i < overlay->n_units; i++) {
-                const HbmUnit *unit = &overlay->units[i];
+                const MemoryUnit *unit = &overlay->units[i];
                 size_t around = unit->parent < 0 ? none : (size_t) unit->parent;
                 WireBox box;
 
                 own[i][0] = own[i][1] = 0;
-                if (!hbm_box_intersect(&unit->box, &fragment->box, &box))
+                if (!memory_box_intersect(&unit->box, &fragment->box, &box))
                         continue;
-                hbm_box_split(&box, own[i]);
+                memory_box_split(&box, own[i]);
                 for (unsigned parity = 0; parity < 2; parity++)
                         own[around][parity] -= own[i][parity];
         }
 
         for (size_t i = 0; i < overlay->n_spots; i++) {
-                const HbmSpot *spot = &overlay->spots[i];
+                const MemorySpot *spot = &overlay->spots[i];
 
-                if (hbm_box_has(&fragment->box, spot->at))
+                if (memory_box_has(&fragment->box, spot->at))
                         own[spot->unit < 0 ? none : (size_t) spot->unit][spot->at[HBM_ROW] & 1]--;
         }
 }
 
-static uint32_t first_key(const HbmElement *element, const WireBox *box) {
+static uint32_t first_key(const MemoryElement *element, const WireBox *box) {
         const WireMarch *march = element->march;
-        uint32_t key = hbm_shape_key(&element->hbm->shape, (HbmOrder) march->order,
+        uint32_t key = memory_shape_key(&element->memory->shape, (MemoryOrder) march->order,
                                      march->descending ? box->last : box->first);
 
         return march->descending ? ~key : key;
 }
 
 /* Counts FRAGMENT and adds those of its regions that mismatch to REGIONS. Returns how many, or negative. */
-static int count_fragment(HbmElement *element, const HbmLayer *fragment, uint64_t (*own)[2],
+static int count_fragment(MemoryElement *element, const MemoryLayer *fragment, uint64_t (*own)[2],
                           Region *regions) {
-        const HbmOverlay *overlay = &element->hbm->overlay;
+        const MemoryOverlay *overlay = &element->memory->overlay;
         int n = 0, r;
 
-        count_own(element->hbm, fragment, own);
+        count_own(element->memory, fragment, own);
 
         for (size_t i = 0; i <= overlay->n_units; i++) {
-                const HbmUnit *unit = i < overlay->n_units ? &overlay->units[i] : NULL;
+                const MemoryUnit *unit = i < overlay->n_units ? &overlay->units[i] : NULL;
                 Region region = {
                         .box     = fragment->box,
                         .pattern = &fragment->pattern,
@@ -358,7 +358,7 @@ static int count_fragment(HbmElement *element, const HbmLayer *fragment, uint64_
                         continue;
                 if (unit) {
                         region.effects = unit->effects;
-                        (void) hbm_box_intersect(&unit->box, &fragment->box, &region.box);
+                        (void) memory_box_intersect(&unit->box, &fragment->box, &region.box);
                 }
 
                 r = count_region(element, &region);
@@ -374,17 +374,17 @@ static int count_fragment(HbmElement *element, const HbmLayer *fragment, uint64_
 }
 
 /* The usual case: one layer, no unit, and it reads as it should. Needs no memory of its own. */
-static bool runs_clean(HbmElement *element) {
-        const HbmContent *content = &element->hbm->content;
+static bool runs_clean(MemoryElement *element) {
+        const MemoryContent *content = &element->memory->content;
         Region region = { .unit = -1 };
-        HbmEccTally unused = {};
+        MemoryEccTally unused = {};
 
-        if (content->n_fragments != 1 || element->hbm->overlay.n_units > 0)
+        if (content->n_fragments != 1 || element->memory->overlay.n_units > 0)
                 return false;
 
         region.pattern = &content->fragments[0].pattern;
         for (unsigned parity = 0; parity < 2; parity++) {
-                uint16_t at[_HBM_AXIS_MAX];
+                uint16_t at[_MEMORY_AXIS_MAX];
                 uint32_t differs;
 
                 memcpy(at, element->march->box.first, sizeof(at));
@@ -397,9 +397,9 @@ static bool runs_clean(HbmElement *element) {
         return true;
 }
 
-int hbm_regions_run(HbmElement *element) {
-        const HbmContent *content = &element->hbm->content;
-        size_t n_units = element->hbm->overlay.n_units, n = 0;
+int memory_regions_run(MemoryElement *element) {
+        const MemoryContent *content = &element->memory->content;
+        size_t n_units = element->memory->overlay.n_units, n = 0;
         _cleanup_free_ Region *regions = NULL;
         _cleanup_free_ uint64_t (*own)[2] = NULL;
         int r;

@@ -79,15 +79,15 @@ static unsigned background_bit(const Plain *plain, const WireMarch *march, const
         uint64_t x;
 
         switch (march->background) {
-        case HBM_BACKGROUND_SOLID:
+        case MEMORY_BACKGROUND_SOLID:
                 return 0;
-        case HBM_BACKGROUND_CHECKER:
+        case MEMORY_BACKGROUND_CHECKER:
                 return (row ^ bit) & 1;
-        case HBM_BACKGROUND_ROW_STRIPE:
+        case MEMORY_BACKGROUND_ROW_STRIPE:
                 return row & 1;
-        case HBM_BACKGROUND_COLUMN_STRIPE:
+        case MEMORY_BACKGROUND_COLUMN_STRIPE:
                 return bit & 1;
-        case HBM_BACKGROUND_BIT_STRIPE:
+        case MEMORY_BACKGROUND_BIT_STRIPE:
                 return bit >> march->parameter & 1;
         default:
                 x = march->seed ^ (4 * (uint64_t) plain_index(plain, at) + bit / 64);
@@ -198,7 +198,7 @@ static void plain_march_access(Plain *plain, const WireMarch *march, const uint1
         }
 }
 
-/* Counts a box through from its lowest address; the words of HbmOrder as digits, slowest first. */
+/* Counts a box through from its lowest address; the words of MemoryOrder as digits, slowest first. */
 static void plain_march(Plain *plain, const WireMarch *march) {
         static const char *const orders[] = { "0123456", "0123465", "0125634" };
         unsigned extent[7], total = 1;
@@ -256,9 +256,10 @@ static void random_fault(Plain *plain, Hbm *hbm, unsigned slot) {
         else
                 fault->parameters[0] = fault->how;
 
-        for (const FaultKind *kind = hbm_fault_kinds; kind->name; kind++)
-                if (strcmp(kind->name, kinds[fault->kind]) == 0)
-                        fault->fault.kind = kind;
+        for (const FaultKind *const *table = model_hbm.faults; *table; table++)
+                for (const FaultKind *kind = *table; kind->name; kind++)
+                        if (strcmp(kind->name, kinds[fault->kind]) == 0)
+                                fault->fault.kind = kind;
         assert_non_null(fault->fault.kind);
         fault->fault.id = random_u64();
         fault->fault.persistence = below(3) ? PERSISTENCE_PERMANENT : PERSISTENCE_INTERMITTENT;
@@ -281,9 +282,9 @@ static void random_fault(Plain *plain, Hbm *hbm, unsigned slot) {
 static void random_march(const Plain *plain, WireMarch *march) {
         *march = (WireMarch) {
                 .box        = random_box(plain),
-                .order      = (uint8_t) below(_HBM_ORDER_MAX),
+                .order      = (uint8_t) below(_MEMORY_ORDER_MAX),
                 .descending = (uint8_t) below(2),
-                .background = (uint8_t) below(_HBM_BACKGROUND_MAX),
+                .background = (uint8_t) below(_MEMORY_BACKGROUND_MAX),
                 .parameter  = (uint8_t) below(8),
                 .ecc        = (uint8_t) below(2),
                 .n_ops      = (uint8_t) (1 + below(5)),
@@ -293,9 +294,9 @@ static void random_march(const Plain *plain, WireMarch *march) {
                 march->ops[i] = (uint8_t) ((below(2) ? MARCH_WRITE : 0) | below(2));
         /* Many that read what the one before has written. */
         if (below(2))
-                march->background = HBM_BACKGROUND_ADDRESS;
+                march->background = MEMORY_BACKGROUND_ADDRESS;
         else if (below(2))
-                march->background = HBM_BACKGROUND_SOLID;
+                march->background = MEMORY_BACKGROUND_SOLID;
 }
 
 static void activate(Plain *plain, uint64_t number) {
@@ -309,7 +310,7 @@ static void activate(Plain *plain, uint64_t number) {
 /* ---- the comparison ---- */
 
 static void compare_march(Plain *plain, LoneStack *lone) {
-        WireCommand command = { .type = COMMAND_MARCH };
+        WireCommand command = { .type = COMMAND_HBM_MARCH };
         WireCompletion completion;
         const WireMismatch *mismatches = (const WireMismatch *) lone->window;
         size_t n;
@@ -380,7 +381,7 @@ static void copy_small(Plain *plain, LoneStack *lone) {
 
 static void start_case(Plain *plain, LoneStack *lone) {
         static const unsigned max[] = { 3, 2, 2, 2, 3, 9, 5 };
-        char geometry[HBM_SHAPE_TEXT_MAX];
+        char geometry[MEMORY_SHAPE_TEXT_MAX];
         WireBox whole = {};
 
         do {

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Commands of the HBM stacks (see wire.h), gathered into batches. A batch owns no window: it takes all of the device's
+ * for the time of one run, and copies what came back before anybody judges it.
+ */
+
+#include <stdbool.h>
+
+#include "checks/device.h"
+
+typedef struct MemoryGeometry {
+        uint16_t size[_MEMORY_AXIS_MAX];
+        uint32_t accesses; /* of one stack */
+} MemoryGeometry;
+
+/* What the chip says; -EPROTO where that is no geometry, -ENOENT where it says nothing. */
+int device_hbm_geometry(Device *device, unsigned chip, MemoryGeometry *ret);
+int memory_geometry_parse(const char *text, MemoryGeometry *ret); /* -EINVAL */
+
+WireBox memory_geometry_box(const MemoryGeometry *geometry); /* a whole stack */
+WireBox memory_access_box(const uint16_t at[static _MEMORY_AXIS_MAX]);
+/* Accesses count in the order of MemoryAxis, column fastest. */
+uint32_t memory_geometry_linear(const MemoryGeometry *geometry, const uint16_t at[static _MEMORY_AXIS_MAX]);
+void memory_geometry_at(const MemoryGeometry *geometry, uint32_t linear, uint16_t ret[static _MEMORY_AXIS_MAX]);
+bool memory_geometry_has(const MemoryGeometry *geometry, const uint16_t at[static _MEMORY_AXIS_MAX]);
+bool memory_box_includes(const WireBox *box, const uint16_t at[static _MEMORY_AXIS_MAX]);
+uint64_t memory_box_accesses(const WireBox *box);
+
+typedef struct MemoryAnswer {
+        const WireMismatch *mismatches; /* march: the first, n of them; valid until the next run or reset */
+        size_t n;
+        uint64_t total;                 /* march: mismatches in all, as the device says */
+        uint64_t accesses;              /* march: as the device says */
+        const uint8_t *data;            /* copy out: as many bytes as were asked for */
+        uint64_t device_nsec;
+} MemoryAnswer;
+
+typedef struct MemoryBatch MemoryBatch;
+
+int memory_batch_new(Device *device, MemoryBatch **ret);
+MemoryBatch *memory_batch_free(MemoryBatch *batch);
+DEFINE_CLEANUP(MemoryBatch *, memory_batch_free);
+
+/* Forgets commands and answers. */
+void memory_batch_reset(MemoryBatch *batch);
+
+/*
+ * Add a command and return its number in the batch. -ENOSPC: no room in the window; run what there is and add it to the
+ * next.
+ */
+int memory_batch_march(MemoryBatch *batch, unsigned stack, const WireMarch *march);
+int memory_batch_copy_in(MemoryBatch *batch, unsigned stack, const WireBox *box, const void *data, size_t n_bytes);
+int memory_batch_copy_out(MemoryBatch *batch, unsigned stack, const WireBox *box);
+int memory_batch_pause(MemoryBatch *batch, unsigned stack, uint64_t nsec);
+
+/* The errors of device_execute(). */
+int memory_batch_run(MemoryBatch *batch);
+MemoryAnswer memory_batch_answer(const MemoryBatch *batch, int number);

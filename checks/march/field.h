@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What memory should hold: the backgrounds of wire.h, computed here from their formulas for the host's comparisons.
+ */
+
+#include <stdint.h>
+
+#include "checks/device-memory.h"
+
+typedef struct MemoryField {
+        MemoryBackground background;
+        uint8_t parameter; /* MEMORY_BACKGROUND_BIT_STRIPE */
+        uint64_t seed;     /* MEMORY_BACKGROUND_ADDRESS */
+} MemoryField;
+
+typedef struct MemoryData { /* one access */
+        uint8_t bytes[MEMORY_ACCESS_BYTES];
+} MemoryData;
+
+/* FIELD XOR DATA (0 or 1) at one access. */
+MemoryData memory_field_data(const MemoryField *field, const MemoryGeometry *geometry, const uint16_t at[static _MEMORY_AXIS_MAX],
+                       unsigned data);
+
+uint64_t memory_mix(uint64_t x); /* a 64-bit hash for choices that depend on a seed */

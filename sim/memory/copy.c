@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Data in and out of a stack. What is copied in stays with its accesses (spots) until something writes over it.
+ */
+
+#include <string.h>
+
+#include "sim/memory/memory.h"
+
+/* Accesses to copy; 0 where the command is wrong. ROOM is of the data. */
+static uint64_t copy_accesses(const Memory *memory, const WireCopy *copy, uint64_t room) {
+        uint64_t accesses;
+
+        if (!memory_box_is_valid(&memory->shape, &copy->box) || copy->ecc > 1)
+                return 0;
+
+        accesses = memory_box_volume(&copy->box);
+        return accesses <= room / MEMORY_ACCESS_BYTES ? accesses : 0;
+}
+
+static void copy_complete(const Memory *memory, Execution *execution, uint64_t accesses, bool out) {
+        uint64_t bytes = accesses * MEMORY_ACCESS_BYTES;
+
+        execution->completion->status = STATUS_NRT_SUCCESS;
+        execution->completion->out_bytes = out ? (uint32_t) bytes : 0;
+        execution->completion->device_nsec = (bytes + memory->rules->bytes_per_nsec - 1) / memory->rules->bytes_per_nsec;
+}
+
+int memory_copy_in(Memory *memory, Execution *execution) {
+        const WireBox *box = &execution->command->copy.box;
+        uint64_t accesses = copy_accesses(memory, &execution->command->copy, execution->command->in_bytes);
+        uint16_t at[_MEMORY_AXIS_MAX];
+        int r;
+
+        if (accesses == 0 || execution->command->in_bytes != accesses * MEMORY_ACCESS_BYTES) {
+                execution->completion->status = STATUS_NRT_INVALID;
+                return 0;
+        }
+
+        r = memory_overlay_prepare(&memory->overlay, &memory->shape, execution);
+        if (r < 0)
+                return r;
+
+        memory_walk_first(box, false, at);
+        for (uint64_t i = 0; i < accesses; i++) {
+                MemorySpot *spot;
+
+                r = memory_overlay_spot(&memory->overlay, memory_shape_linear(&memory->shape, at), at, &spot);
+                if (r < 0)
+                        return r;
+                memcpy(&spot->data, execution->in + i * MEMORY_ACCESS_BYTES, sizeof(spot->data));
+                spot->held = true;
+                memory_spot_wake(memory, spot, execution);
+                memory_spot_store(memory, spot, &spot->data);
+                (void) memory_walk_next(box, MEMORY_ORDER_COLUMN_FAST, false, at);
+        }
+
+        copy_complete(memory, execution, accesses, false);
+        return 0;
+}
+
+static MemoryBits read_access(Memory *memory, Execution *execution, const uint16_t at[static _MEMORY_AXIS_MAX],
+                           MemoryEccTally *tally) {
+        uint32_t linear = memory_shape_linear(&memory->shape, at);
+        MemorySpot *spot = memory_overlay_find(&memory->overlay, linear);
+        int32_t unit = spot ? spot->unit : memory_overlay_unit_at(&memory->overlay, linear, at);
+        MemoryEffects effects = unit >= 0 ? memory->overlay.units[unit].effects : (MemoryEffects) {};
+        MemoryBits intended, stored;
+
+        if (spot) {
+                memory_spot_wake(memory, spot, execution);
+                stored = memory_spot_stored(memory, spot, &intended);
+        } else
+                stored = intended =
+                                memory_pattern_bits(memory_content_find(&memory->content, at), linear, at[HBM_ROW]);
+
+        return memory_read(memory, &effects, stored, &intended, execution->command->copy.ecc, tally);
+}
+
+int memory_copy_out(Memory *memory, Execution *execution) {
+        const WireBox *box = &execution->command->copy.box;
+        uint64_t accesses = copy_accesses(memory, &execution->command->copy, execution->command->out_bytes);
+        uint16_t at[_MEMORY_AXIS_MAX];
+        MemoryEccTally tally = {};
+        int r;
+
+        if (accesses == 0) {
+                execution->completion->status = STATUS_NRT_INVALID;
+                return 0;
+        }
+
+        r = memory_overlay_prepare(&memory->overlay, &memory->shape, execution);
+        if (r < 0)
+                return r;
+
+        memory_walk_first(box, false, at);
+        for (uint64_t i = 0; i < accesses; i++) {
+                MemoryBits bits = read_access(memory, execution, at, &tally);
+
+                memcpy(execution->out + i * MEMORY_ACCESS_BYTES, &bits, sizeof(bits));
+                (void) memory_walk_next(box, MEMORY_ORDER_COLUMN_FAST, false, at);
+        }
+
+        memory_count(memory, &tally);
+        copy_complete(memory, execution, accesses, true);
+        return 0;
+}

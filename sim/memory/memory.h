@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Memory
+ *
+ * One simulated memory, an HBM stack or an SRAM array of a core: what it holds, where it differs from that, and what a
+ * march or a copy sees of it. Its parts: shape (geometry, boxes, orders), content (what it holds), overlay (where it
+ * differs), cells (how faulty cells behave), region (what is counted in closed form), march (an element), copy (data in
+ * and out). What is peculiar to a technology stands in its MemoryRules.
+ */
+
+#include "sim/memory/content.h"
+#include "sim/memory/overlay.h"
+#include "sim/memory/shape.h"
+#include "sim/model.h"
+
+typedef struct MemoryRecord { /* a mismatch on its way out */
+        uint32_t key;         /* counts up in the order of the visit */
+        WireMismatch mismatch;
+} MemoryRecord;
+
+typedef struct MemoryRecords {
+        MemoryRecord *records;
+        size_t n, allocated;
+} MemoryRecords;
+
+typedef struct MemoryEccTally {
+        uint64_t corrected, uncorrected;
+} MemoryEccTally;
+
+/* What a technology adds to cells and wires. */
+typedef struct MemoryRules {
+        unsigned bytes_per_nsec;
+        /* What the reader gets of an access that gave GOT and should hold INTENDED, with ECC on; counts what it did. */
+        MemoryBits (*decode)(MemoryBits got, const MemoryBits *intended, MemoryEccTally *tally);
+        Counter corrected, uncorrected; /* where that is counted */
+} MemoryRules;
+
+typedef struct Memory {
+        Chip *chip;
+        unsigned index; /* of the stack for chip_count(); 0 for SRAM */
+        const MemoryRules *rules;
+        MemoryShape shape;
+        MemoryContent content;
+        MemoryOverlay overlay;
+        MemoryRecords records;
+        const Fault *comparator; /* what is wrong with it, or NULL */
+} Memory;
+
+/* SEED: of what the cells hold at power-up. -EINVAL: no such geometry; -ENOMEM. */
+int memory_init(Memory *memory, const MemoryRules *rules, Chip *chip, unsigned index, const char *geometry, uint64_t seed);
+void memory_done(Memory *memory);
+
+/* The whole way of a read from the cells to the reader. INTENDED is what the access should hold: what ECC knows. */
+MemoryBits memory_read(const Memory *memory, const MemoryEffects *effects, MemoryBits stored, const MemoryBits *intended,
+                       bool ecc, MemoryEccTally *tally);
+/* Adds a command's tally to the chip's counters. */
+void memory_count(const Memory *memory, const MemoryEccTally *tally);
+
+/* What the cells of a spot hold, with what it should hold in *ret_intended. */
+MemoryBits memory_spot_stored(const Memory *memory, const MemorySpot *spot, MemoryBits *ret_intended);
+/* Puts BITS into the cells of a spot, as far as they take them. */
+void memory_spot_store(Memory *memory, const MemorySpot *spot, const MemoryBits *bits);
+/* Asks the faults of its cells whether they act in this command, and lets the states of those that do act. */
+void memory_spot_wake(Memory *memory, const MemorySpot *spot, const Execution *execution);
+
+/* The commands. Return as Model says. */
+int memory_march(Memory *memory, Execution *execution);
+int memory_copy_in(Memory *memory, Execution *execution);
+int memory_copy_out(Memory *memory, Execution *execution);
+
+/* Whether the comparator is blind for reads of DATA, in a command in which its fault acts. */
+bool memory_comparator_is_blind(const Memory *memory, unsigned data);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * MemoryElement and its regions: the part of a march element that is counted in closed form (sim/memory/region.c).
+ */
+
+#include "sim/memory/memory.h"
+
+typedef struct MemoryElement {
+        Memory *memory;
+        const WireMarch *march;
+        MemoryPattern pattern; /* of data 0 */
+        bool hash;          /* the pattern differs from access to access */
+        bool writes;
+        uint32_t blind;     /* operations that are not compared */
+        uint8_t last_data;  /* of the last write */
+        MemoryBits uniform[2]; /* of even and odd rows, unless hash */
+        uint64_t mismatches;
+        MemoryEccTally tally;
+        size_t n_spot_records;
+        size_t spots_from;
+} MemoryElement;
+
+/* The background of one access. */
+MemoryBits memory_element_bits(const MemoryElement *element, uint32_t linear, unsigned row);
+int memory_element_record(MemoryElement *element, const uint16_t at[static _MEMORY_AXIS_MAX], unsigned op,
+                       const MemoryBits *actual);
+/* Sorts the records and keeps the first that are wanted. */
+void memory_element_cut_records(MemoryElement *element);
+
+/* Counts the mismatches of all that is no spot, and records the first of them. Content is cut to the box before. */
+int memory_regions_run(MemoryElement *element);
