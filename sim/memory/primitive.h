@@ -18,45 +18,47 @@
  *  4. One with two operations fires on the second, and only if the first was the operation before it of the whole memory, on
  *     the same cell, began in the required state and left what a good cell holds.
  *
- * Notation here: the victim comes last. In a class of pairs exactly one of the two cells has operations.
+ * Here: at most one of the two cells has operations. "x" is either state, so a stuck cell is <x/0/-> and <x/1/->, and an
+ * inversion <0w1;x/!x/->.
  */
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define PRIMITIVE_TEXT_MAX 24u
-#define PRIMITIVE_INVERT   2u /* F of an inversion: "inv" */
-#define PRIMITIVE_NO_READ  2u /* R is '-' */
+
+/* Beside 0 and 1. */
+#define PRIMITIVE_ANY     2u /* state: x */
+#define PRIMITIVE_INVERT  2u /* F: !x */
+#define PRIMITIVE_NO_READ 2u /* R: - */
 
 typedef struct PrimitiveCell {
-        uint8_t state;  /* 0 or 1 before the first operation */
+        uint8_t state;  /* 0, 1 or PRIMITIVE_ANY before the first operation */
         uint8_t n_ops;  /* 0 … 2 */
-        uint8_t ops[2]; /* MARCH_WRITE, MARCH_DATA of checks/wire.h; a read's data is what a good cell would give */
+        uint8_t ops[2]; /* MARCH_WRITE, MARCH_DATA of checks/wire.h; a read's data is what a good cell gives */
 } PrimitiveCell;
 
 typedef struct Primitive {
         bool pair;               /* has an aggressor */
         PrimitiveCell aggressor;
         PrimitiveCell victim;
-        bool any_victim;         /* CFin, <0w1;any/inv/->: whatever the victim holds */
         uint8_t fault;           /* F: 0, 1 or PRIMITIVE_INVERT */
         uint8_t read;            /* R: 0, 1 or PRIMITIVE_NO_READ */
 } Primitive;
 
-/* A functional fault model: the primitives that belong together. */
+/* A functional fault model: primitives that belong together. */
 typedef struct PrimitiveClass {
-        const char *name;    /* as tables of coverage have it: "CFds_wt" */
-        const char *kind;    /* as faults are called here: "coupling-disturb"; several classes may share one */
-        unsigned cells;      /* 1 or 2 */
-        unsigned operations; /* 0 … 2: the longest S */
-        bool is_static;      /* one of the 84 cases of the static space */
-        const char *const *primitives; /* texts, ends with NULL; an FP of SAF is two: "<0/1/->" alone has no write */
+        const char *name; /* as tables of coverage have it: "CFds_wt" */
+        const char *kind; /* as faults are called here: "coupling-disturb"; several classes may share one */
+        bool is_static;   /* one of the static space of 84 cases: 12 of one cell, 36 of two in two orders */
+        const char *const *primitives; /* their texts, ends with NULL */
 } PrimitiveClass;
 
-/* All classes: SF TF WDF RDF DRDF IRF, CFst CFds_wt CFds_wn CFds_r CFtr CFwd CFrd CFdrd CFir, CFin, CFid, dRDF dDRDF dIRF,
- * drrRDF drrDRDF drrIRF, dWW, dRW, dCFds dCFrd dCFdrd dCFir. NULL past the end. */
+/*
+ * All classes, in the order of tables of coverage: SAF SF TF WDF RDF DRDF IRF; CFst CFds_wt CFds_wn CFds_r CFtr CFwd CFrd
+ * CFdrd CFir; CFid CFin; dRDF dDRDF dIRF; drrRDF drrDRDF drrIRF; dWW dRW; dCFds dCFrd dCFdrd dCFir. NULL past the end.
+ */
 const PrimitiveClass *primitive_class_at(size_t index);
 
 /* Returns 0, or -EINVAL and, where wanted, what is wrong (a static sentence) and its byte offset in TEXT. */
