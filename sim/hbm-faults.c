@@ -108,7 +108,7 @@ static int inject_line(Hbm *hbm, const Fault *fault, const WireBox *box) {
                 line.effects.array = (MemoryArray) (dead->reads + 1);
         }
 
-        return memory_overlay_add_line(&hbm->memory.overlay, &line);
+        return memory_units_add_line(&hbm->memory.units, &line);
 }
 
 int hbm_inject(void *state, const Fault *fault) {

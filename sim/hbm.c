@@ -53,7 +53,7 @@ int hbm_reshape(Hbm *hbm, const char *geometry) {
         Memory *memory = &hbm->memory;
         MemoryShape shape;
 
-        if (memory->overlay.n_cells > 0 || memory->overlay.n_lines > 0)
+        if (memory->spots.n_cells > 0 || memory->units.n_lines > 0)
                 return -EBUSY;
         if (memory_shape_parse(geometry, &shape) < 0)
                 return -EINVAL;

@@ -21,7 +21,7 @@ static void cell_settle(MemoryCell *cell) {
 
 void memory_spot_wake(Memory *memory, const MemorySpot *spot, const Execution *execution) {
         for (unsigned i = 0; i < spot->n_cells; i++) {
-                MemoryCell *cell = &memory->overlay.cells[spot->first_cell + i];
+                MemoryCell *cell = &memory->spots.cells[spot->first_cell + i];
 
                 cell->active = fault_is_active(cell->fault, execution);
                 cell_settle(cell);
@@ -35,7 +35,7 @@ MemoryBits memory_spot_stored(const Memory *memory, const MemorySpot *spot, Memo
 
         *ret_intended = bits;
         for (unsigned i = 0; i < spot->n_cells; i++) {
-                const MemoryCell *cell = &memory->overlay.cells[spot->first_cell + i];
+                const MemoryCell *cell = &memory->spots.cells[spot->first_cell + i];
                 uint64_t mask = UINT64_C(1) << (cell->bit % 64);
 
                 bits.w[cell->bit / 64] =
@@ -47,7 +47,7 @@ MemoryBits memory_spot_stored(const Memory *memory, const MemorySpot *spot, Memo
 
 void memory_spot_store(Memory *memory, const MemorySpot *spot, const MemoryBits *bits) {
         for (unsigned i = 0; i < spot->n_cells; i++) {
-                MemoryCell *cell = &memory->overlay.cells[spot->first_cell + i];
+                MemoryCell *cell = &memory->spots.cells[spot->first_cell + i];
 
                 cell->value = bits->w[cell->bit / 64] >> (cell->bit % 64) & 1;
                 cell_settle(cell);

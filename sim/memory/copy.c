@@ -38,17 +38,22 @@ int memory_copy_in(Memory *memory, Execution *execution) {
                 return 0;
         }
 
-        r = memory_overlay_prepare(&memory->overlay, &memory->shape, execution);
+        r = memory_prepare(memory, execution);
         if (r < 0)
                 return r;
 
         memory_walk_first(box, false, at);
         for (uint64_t i = 0; i < accesses; i++) {
-                MemorySpot *spot;
+                uint32_t linear = memory_shape_linear(&memory->shape, at);
+                MemorySpot *spot = memory_spots_find(&memory->spots, linear);
 
-                r = memory_overlay_spot(&memory->overlay, memory_shape_linear(&memory->shape, at), at, &spot);
-                if (r < 0)
-                        return r;
+                if (!spot) {
+                        int32_t unit = memory_units_at(&memory->units, linear, at);
+
+                        r = memory_spots_add(&memory->spots, linear, at, unit, &spot);
+                        if (r < 0)
+                                return r;
+                }
                 memcpy(&spot->data, execution->in + i * MEMORY_ACCESS_BYTES, sizeof(spot->data));
                 spot->held = true;
                 memory_spot_wake(memory, spot, execution);
@@ -63,9 +68,9 @@ int memory_copy_in(Memory *memory, Execution *execution) {
 static MemoryBits read_access(Memory *memory, Execution *execution, const uint16_t at[static _MEMORY_AXIS_MAX],
                            MemoryEccTally *tally) {
         uint32_t linear = memory_shape_linear(&memory->shape, at);
-        MemorySpot *spot = memory_overlay_find(&memory->overlay, linear);
-        int32_t unit = spot ? spot->unit : memory_overlay_unit_at(&memory->overlay, linear, at);
-        MemoryEffects effects = unit >= 0 ? memory->overlay.units[unit].effects : (MemoryEffects) {};
+        MemorySpot *spot = memory_spots_find(&memory->spots, linear);
+        int32_t unit = spot ? spot->unit : memory_units_at(&memory->units, linear, at);
+        MemoryEffects effects = unit >= 0 ? memory->units.units[unit].effects : (MemoryEffects) {};
         MemoryBits intended, stored;
 
         if (spot) {
@@ -90,7 +95,7 @@ int memory_copy_out(Memory *memory, Execution *execution) {
                 return 0;
         }
 
-        r = memory_overlay_prepare(&memory->overlay, &memory->shape, execution);
+        r = memory_prepare(memory, execution);
         if (r < 0)
                 return r;
 

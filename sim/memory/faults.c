@@ -57,7 +57,7 @@ const FaultKind memory_fault_kinds[] = {
 
 int memory_inject_cell(Memory *memory, const Fault *fault, const WireBox *box, unsigned bit) {
         uint32_t linear = memory_shape_linear(&memory->shape, box->first);
-        const MemorySpot *spot = memory_overlay_find(&memory->overlay, linear);
+        const MemorySpot *spot = memory_spots_find(&memory->spots, linear);
         const MemoryStuck *stuck = fault->parameters;
         MemoryCell cell = { .fault = fault, .linear = linear, .bit = (uint8_t) bit, .stuck = stuck->value != 0 };
         MemoryBits bits;
@@ -69,7 +69,7 @@ int memory_inject_cell(Memory *memory, const Fault *fault, const WireBox *box, u
                                         box->first[HBM_ROW]);
         cell.value = bits.w[bit / 64] >> (bit % 64) & 1;
 
-        return memory_overlay_add_cell(&memory->overlay, &cell);
+        return memory_spots_add_cell(&memory->spots, &cell);
 }
 
 int memory_inject_comparator(Memory *memory, const Fault *fault) {
@@ -87,7 +87,7 @@ bool memory_comparator_is_blind(const Memory *memory, unsigned data) {
 
 /* A cell that is well again still holds what it held: from now on as explicit data. */
 static void keep_value(Memory *memory, const MemoryCell *cell) {
-        MemorySpot *spot = memory_overlay_find(&memory->overlay, cell->linear);
+        MemorySpot *spot = memory_spots_find(&memory->spots, cell->linear);
         uint64_t mask = UINT64_C(1) << (cell->bit % 64);
         MemoryBits intended;
 
@@ -103,50 +103,52 @@ static void keep_value(Memory *memory, const MemoryCell *cell) {
 }
 
 void memory_heal(Memory *memory, const Fault *fault) {
-        MemoryOverlay *overlay = &memory->overlay;
+        MemorySpots *spots = &memory->spots;
+        MemoryUnits *units = &memory->units;
         size_t n = 0;
 
         if (memory->comparator == fault)
                 memory->comparator = NULL;
 
         /* Links what was injected since the last command; without memory for that, values are not kept. */
-        (void) memory_overlay_prepare(overlay, &memory->shape, NULL);
+        (void) memory_prepare(memory, NULL);
 
-        for (size_t i = 0; i < overlay->n_cells; i++) {
-                if (overlay->cells[i].fault == fault)
-                        keep_value(memory, &overlay->cells[i]);
+        for (size_t i = 0; i < spots->n_cells; i++) {
+                if (spots->cells[i].fault == fault)
+                        keep_value(memory, &spots->cells[i]);
                 else
-                        overlay->cells[n++] = overlay->cells[i];
+                        spots->cells[n++] = spots->cells[i];
         }
-        overlay->n_cells = n;
+        spots->n_cells = n;
 
         n = 0;
-        for (size_t i = 0; i < overlay->n_lines; i++)
-                if (overlay->lines[i].fault != fault)
-                        overlay->lines[n++] = overlay->lines[i];
-        overlay->n_lines = n;
-        overlay->dirty = true;
+        for (size_t i = 0; i < units->n_lines; i++)
+                if (units->lines[i].fault != fault)
+                        units->lines[n++] = units->lines[i];
+        units->n_lines = n;
+        spots->dirty = units->dirty = true;
 }
 
 void memory_faults_leave(Memory *memory, const WireBox *row) {
-        MemoryOverlay *overlay = &memory->overlay;
+        MemorySpots *spots = &memory->spots;
+        MemoryUnits *units = &memory->units;
         uint32_t first = memory_shape_linear(&memory->shape, row->first),
                  last = memory_shape_linear(&memory->shape, row->last);
         size_t n = 0;
 
-        for (size_t i = 0; i < overlay->n_cells; i++)
-                if (overlay->cells[i].linear < first || overlay->cells[i].linear > last)
-                        overlay->cells[n++] = overlay->cells[i];
-        overlay->n_cells = n;
+        for (size_t i = 0; i < spots->n_cells; i++)
+                if (spots->cells[i].linear < first || spots->cells[i].linear > last)
+                        spots->cells[n++] = spots->cells[i];
+        spots->n_cells = n;
 
         n = 0;
-        for (size_t i = 0; i < overlay->n_lines; i++)
-                if (memcmp(&overlay->lines[i].box, row, sizeof(*row)) != 0)
-                        overlay->lines[n++] = overlay->lines[i];
-        overlay->n_lines = n;
+        for (size_t i = 0; i < units->n_lines; i++)
+                if (memcmp(&units->lines[i].box, row, sizeof(*row)) != 0)
+                        units->lines[n++] = units->lines[i];
+        units->n_lines = n;
 
-        for (size_t i = 0; i < overlay->n_spots; i++)
-                if (overlay->spots[i].linear >= first && overlay->spots[i].linear <= last)
-                        overlay->spots[i].held = false;
-        overlay->dirty = true;
+        for (size_t i = 0; i < spots->n_spots; i++)
+                if (spots->spots[i].linear >= first && spots->spots[i].linear <= last)
+                        spots->spots[i].held = false;
+        spots->dirty = units->dirty = true;
 }

@@ -138,13 +138,12 @@ static int run_spots(MemoryElement *element, const Execution *execution) {
         size_t first, end;
         int r;
 
-        r = memory_overlay_range(&memory->overlay, &memory->shape, (MemoryOrder) march->order, &march->box, &first,
-                              &end);
+        r = memory_spots_range(&memory->spots, &memory->shape, (MemoryOrder) march->order, &march->box, &first, &end);
         if (r < 0)
                 return r;
 
         for (size_t i = 0; i < end - first; i++) {
-                MemorySpot *spot = memory_overlay_nth(&memory->overlay, (MemoryOrder) march->order,
+                MemorySpot *spot = memory_spots_nth(&memory->spots, (MemoryOrder) march->order,
                                                 march->descending ? end - 1 - i : first + i);
 
                 if (!memory_box_has(&march->box, spot->at))
@@ -152,7 +151,7 @@ static int run_spots(MemoryElement *element, const Execution *execution) {
 
                 memory_spot_wake(memory, spot, execution);
                 r = run_spot(element, spot,
-                             spot->unit >= 0 ? &memory->overlay.units[spot->unit].effects : &none);
+                             spot->unit >= 0 ? &memory->units.units[spot->unit].effects : &none);
                 if (r < 0)
                         return r;
         }
@@ -228,7 +227,7 @@ static int run_element(MemoryElement *element, const Execution *execution) {
 
                 left.data = element->last_data;
                 memory_content_write(&memory->content, &element->march->box, &left);
-                memory_overlay_sweep(&memory->overlay);
+                memory_spots_sweep(&memory->spots);
         }
 
         return 0;
@@ -256,7 +255,7 @@ int memory_march(Memory *memory, Execution *execution) {
         }
 
         ask_comparator(&element, execution);
-        r = memory_overlay_prepare(&memory->overlay, &memory->shape, execution);
+        r = memory_prepare(memory, execution);
         if (r < 0)
                 return r;
 

@@ -19,9 +19,31 @@ int memory_init(Memory *memory, const MemoryRules *rules, Chip *chip, unsigned i
 
 void memory_done(Memory *memory) {
         memory_content_done(&memory->content);
-        memory_overlay_done(&memory->overlay);
+        memory_spots_done(&memory->spots);
+        memory_units_done(&memory->units);
         free(memory->records.records);
         memory->records = (MemoryRecords) {};
+}
+
+int memory_prepare(Memory *memory, const Execution *execution) {
+        MemorySpots *spots = &memory->spots;
+        MemoryUnits *units = &memory->units;
+        int r;
+
+        if (spots->dirty || units->dirty) {
+                r = memory_spots_link(spots, &memory->shape);
+                if (r < 0)
+                        return r;
+                r = memory_units_link(units);
+                if (r < 0)
+                        return r;
+                for (size_t i = 0; i < spots->n_spots; i++)
+                        spots->spots[i].unit = memory_units_at(units, spots->spots[i].linear, spots->spots[i].at);
+                memory_spots_sweep(spots);
+        }
+
+        memory_units_ask(units, execution);
+        return 0;
 }
 
 void memory_count(const Memory *memory, const MemoryEccTally *tally) {

@@ -5,14 +5,15 @@
  * Memory
  *
  * One simulated memory, an HBM stack or an SRAM array of a core: what it holds, where it differs from that, and what a
- * march or a copy sees of it. Its parts: shape (geometry, boxes, orders), content (what it holds), overlay (where it
- * differs), cells (how faulty cells behave), region (what is counted in closed form), march (an element), copy (data in
+ * march or a copy sees of it. Its parts: shape (geometry, boxes, orders), content (what it holds), spots and
+ * units (where it differs), cells (how faulty cells behave), region (what is counted in closed form), march (an element), copy (data in
  * and out). What is peculiar to a technology stands in its MemoryRules.
  */
 
 #include "sim/memory/content.h"
-#include "sim/memory/overlay.h"
 #include "sim/memory/shape.h"
+#include "sim/memory/spots.h"
+#include "sim/memory/units.h"
 #include "sim/model.h"
 
 typedef struct MemoryRecord { /* a mismatch on its way out */
@@ -43,7 +44,8 @@ typedef struct Memory {
         const MemoryRules *rules;
         MemoryShape shape;
         MemoryContent content;
-        MemoryOverlay overlay;
+        MemorySpots spots; /* single accesses … */
+        MemoryUnits units; /* … and larger things that differ from the content */
         MemoryRecords records;
         const Fault *comparator; /* what is wrong with it, or NULL */
 } Memory;
@@ -51,6 +53,9 @@ typedef struct Memory {
 /* SEED: of what the cells hold at power-up. -EINVAL: no such geometry; -ENOMEM. */
 int memory_init(Memory *memory, const MemoryRules *rules, Chip *chip, unsigned index, const char *geometry, uint64_t seed);
 void memory_done(Memory *memory);
+
+/* Before a command: links what came or went and asks every unit's fault whether it acts. EXECUTION NULL: none does. */
+int memory_prepare(Memory *memory, const Execution *execution);
 
 /* The whole way of a read from the cells to the reader. INTENDED is what the access should hold: what ECC knows. */
 MemoryBits memory_read(const Memory *memory, const MemoryEffects *effects, MemoryBits stored, const MemoryBits *intended,

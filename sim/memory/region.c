@@ -69,11 +69,12 @@ static int run_access(MemoryElement *element, const Region *region, const uint16
 /* Whether an access of the box belongs to the region: to no unit within its own, and to no spot. */
 static bool region_owns(const MemoryElement *element, const Region *region,
                         const uint16_t at[static _MEMORY_AXIS_MAX]) {
-        MemoryOverlay *overlay = &element->memory->overlay;
+        const MemorySpots *spots = &element->memory->spots;
+        const MemoryUnits *units = &element->memory->units;
         uint32_t linear = memory_shape_linear(&element->memory->shape, at);
 
-        return (overlay->n_units == 0 || memory_overlay_unit_at(overlay, linear, at) == region->unit) &&
-                        (overlay->n_spots == 0 || !memory_overlay_find(overlay, linear));
+        return (units->n_units == 0 || memory_units_at(units, linear, at) == region->unit) &&
+                        (spots->n_spots == 0 || !memory_spots_find(spots, linear));
 }
 
 static bool region_is_whole(const Region *region) {
@@ -303,13 +304,14 @@ static int tell_regions(MemoryElement *element, Region *regions, size_t n) {
 
 /* Accesses of every unit, and last of no unit, in FRAGMENT and in nothing within that. */
 static void count_own(const Memory *memory, const MemoryLayer *fragment, uint64_t (*own)[2]) {
-        const MemoryOverlay *overlay = &memory->overlay;
-        size_t none = overlay->n_units;
+        const MemorySpots *spots = &memory->spots;
+        const MemoryUnits *units = &memory->units;
+        size_t none = units->n_units;
 
         memory_box_split(&fragment->box, own[none]);
 
-        for (size_t i = 0; i < overlay->n_units; i++) {
-                const MemoryUnit *unit = &overlay->units[i];
+        for (size_t i = 0; i < units->n_units; i++) {
+                const MemoryUnit *unit = &units->units[i];
                 size_t around = unit->parent < 0 ? none : (size_t) unit->parent;
                 WireBox box;
 
@@ -321,8 +323,8 @@ static void count_own(const Memory *memory, const MemoryLayer *fragment, uint64_
                         own[around][parity] -= own[i][parity];
         }
 
-        for (size_t i = 0; i < overlay->n_spots; i++) {
-                const MemorySpot *spot = &overlay->spots[i];
+        for (size_t i = 0; i < spots->n_spots; i++) {
+                const MemorySpot *spot = &spots->spots[i];
 
                 if (memory_box_has(&fragment->box, spot->at))
                         own[spot->unit < 0 ? none : (size_t) spot->unit][spot->at[HBM_ROW] & 1]--;
@@ -340,13 +342,13 @@ static uint32_t first_key(const MemoryElement *element, const WireBox *box) {
 /* Counts FRAGMENT and adds those of its regions that mismatch to REGIONS. Returns how many, or negative. */
 static int count_fragment(MemoryElement *element, const MemoryLayer *fragment, uint64_t (*own)[2],
                           Region *regions) {
-        const MemoryOverlay *overlay = &element->memory->overlay;
+        const MemoryUnits *units = &element->memory->units;
         int n = 0, r;
 
         count_own(element->memory, fragment, own);
 
-        for (size_t i = 0; i <= overlay->n_units; i++) {
-                const MemoryUnit *unit = i < overlay->n_units ? &overlay->units[i] : NULL;
+        for (size_t i = 0; i <= units->n_units; i++) {
+                const MemoryUnit *unit = i < units->n_units ? &units->units[i] : NULL;
                 Region region = {
                         .box     = fragment->box,
                         .pattern = &fragment->pattern,
@@ -379,7 +381,7 @@ static bool runs_clean(MemoryElement *element) {
         Region region = { .unit = -1 };
         MemoryEccTally unused = {};
 
-        if (content->n_fragments != 1 || element->memory->overlay.n_units > 0)
+        if (content->n_fragments != 1 || element->memory->units.n_units > 0)
                 return false;
 
         region.pattern = &content->fragments[0].pattern;
@@ -399,7 +401,7 @@ static bool runs_clean(MemoryElement *element) {
 
 int memory_regions_run(MemoryElement *element) {
         const MemoryContent *content = &element->memory->content;
-        size_t n_units = element->memory->overlay.n_units, n = 0;
+        size_t n_units = element->memory->units.n_units, n = 0;
         _cleanup_free_ Region *regions = NULL;
         _cleanup_free_ uint64_t (*own)[2] = NULL;
         int r;
