@@ -15,6 +15,7 @@
  *     SERVER/chipN/hbmN/dieN                                    a die: 4 channels of one stack ID, N = 4 × SID + channel / 4
  *     SERVER/chipN/coreN/peROW.COLUMN                           a processing element; row = contraction, column = output
  *     SERVER/chipN/coreN/{psumN,sbuf}/partN/rowN/bitN           a cell of a partition of a PSUM bank or of the SBUF
+ *     SERVER/chipN/coreN/{psumN,sbuf}/partN/bitN                a bit line: that bit of all rows of the partition
  *     SERVER/chipN/coreN/{vector,scalar,gpsimd}/laneN
  *     SERVER/chipN/coreN/sparse/rowN/slotN                      the tag of the element in PE row N, PE column (slot) N
  *     SERVER/chipN/link-{x,y,z}{+,-}/laneN                      a NeuronLink port and one of its lanes
