@@ -16,6 +16,28 @@ struct MemoryBatch {
         size_t n_data, data_allocated;
 };
 
+/* ---- parts ---- */
+
+MemoryPart memory_part_stack(unsigned stack) {
+        return (MemoryPart) {
+                .march    = COMMAND_HBM_MARCH,
+                .copy_in  = COMMAND_HBM_COPY_IN,
+                .copy_out = COMMAND_HBM_COPY_OUT,
+                .pause    = COMMAND_HBM_PAUSE,
+                .unit     = (uint8_t) stack,
+        };
+}
+
+MemoryPart memory_part_array(unsigned core, WireArray array) {
+        return (MemoryPart) {
+                .march    = COMMAND_SRAM_MARCH,
+                .copy_in  = COMMAND_SRAM_COPY_IN,
+                .copy_out = COMMAND_SRAM_COPY_OUT,
+                .unit     = (uint8_t) core,
+                .array    = (uint8_t) array,
+        };
+}
+
 /* ---- geometry ---- */
 
 int memory_geometry_parse(const char *text, MemoryGeometry *ret) {
@@ -205,28 +227,45 @@ static int batch_add(MemoryBatch *batch, WireCommand command, const void *in, si
         return (int) batch->n++;
 }
 
-int memory_batch_march(MemoryBatch *batch, unsigned stack, const WireMarch *march) {
-        WireCommand command = { .type = COMMAND_HBM_MARCH, .unit = (uint8_t) stack, .march = *march };
+int memory_batch_march(MemoryBatch *batch, const MemoryPart *part, const WireMarch *march) {
+        WireCommand command = { .type = (uint16_t) part->march, .unit = part->unit, .march = *march };
 
+        command.march.array = part->array;
         return batch_add(batch, command, NULL, 0, march->mismatches_max * sizeof(WireMismatch));
 }
 
-int memory_batch_copy_in(MemoryBatch *batch, unsigned stack, const WireBox *box, const void *data,
-                      size_t n_bytes) {
-        WireCommand command = { .type = COMMAND_HBM_COPY_IN, .unit = (uint8_t) stack, .copy = { .box = *box } };
+int memory_batch_copy_in(MemoryBatch *batch, const MemoryPart *part, const WireBox *box, bool ecc, const void *data,
+                         size_t n_bytes) {
+        WireCommand command = {
+                .type = (uint16_t) part->copy_in,
+                .unit = part->unit,
+                .copy = { .box = *box, .ecc = ecc, .array = part->array },
+        };
 
         assert(n_bytes == memory_box_accesses(box) * MEMORY_ACCESS_BYTES);
         return batch_add(batch, command, data, n_bytes, 0);
 }
 
-int memory_batch_copy_out(MemoryBatch *batch, unsigned stack, const WireBox *box) {
-        WireCommand command = { .type = COMMAND_HBM_COPY_OUT, .unit = (uint8_t) stack, .copy = { .box = *box } };
+int memory_batch_copy_out(MemoryBatch *batch, const MemoryPart *part, const WireBox *box, bool ecc) {
+        WireCommand command = {
+                .type = (uint16_t) part->copy_out,
+                .unit = part->unit,
+                .copy = { .box = *box, .ecc = ecc, .array = part->array },
+        };
 
         return batch_add(batch, command, NULL, 0, memory_box_accesses(box) * MEMORY_ACCESS_BYTES);
 }
 
-int memory_batch_pause(MemoryBatch *batch, unsigned stack, uint64_t nsec) {
-        WireCommand command = { .type = COMMAND_HBM_PAUSE, .unit = (uint8_t) stack, .pause = { .nsec = nsec } };
+int memory_batch_pause(MemoryBatch *batch, const MemoryPart *part, uint64_t nsec) {
+        WireCommand command = { .type = (uint16_t) part->pause, .unit = part->unit, .pause = { .nsec = nsec } };
+
+        if (part->pause == 0)
+                return -EOPNOTSUPP;
+        return batch_add(batch, command, NULL, 0, 0);
+}
+
+int memory_batch_hammer(MemoryBatch *batch, unsigned stack, const WireHammer *hammer) {
+        WireCommand command = { .type = COMMAND_HBM_HAMMER, .unit = (uint8_t) stack, .hammer = *hammer };
 
         return batch_add(batch, command, NULL, 0, 0);
 }
@@ -235,9 +274,11 @@ int memory_batch_pause(MemoryBatch *batch, unsigned stack, uint64_t nsec) {
 static bool answer_fits(const WireCommand *command, const WireCompletion *completion) {
         switch (command->type) {
         case COMMAND_HBM_MARCH:
+        case COMMAND_SRAM_MARCH:
                 return completion->out_bytes % sizeof(WireMismatch) == 0 &&
                        completion->out_bytes <= command->out_bytes;
         case COMMAND_HBM_COPY_OUT:
+        case COMMAND_SRAM_COPY_OUT:
                 return completion->out_bytes == command->out_bytes;
         default:
                 return completion->out_bytes == 0;
@@ -287,7 +328,7 @@ MemoryAnswer memory_batch_answer(const MemoryBatch *batch, int number) {
         assert(number >= 0 && (size_t) number < batch->n);
 
         completion = &batch->completions[number];
-        march = batch->commands[number].type == COMMAND_HBM_MARCH;
+        march = batch->commands[number].type == COMMAND_HBM_MARCH || batch->commands[number].type == COMMAND_SRAM_MARCH;
         answer.device_nsec = completion->device_nsec;
         if (march) {
                 answer.total = completion->result[0];

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Commands of the HBM stacks (see wire.h), gathered into batches. A batch owns no window: it takes all of the device's
+ * Commands of a chip's memories (see wire.h), gathered into batches. A batch owns no window: it takes all of the device's
  * for the time of one run, and copies what came back before anybody judges it.
  */
 
@@ -10,16 +10,27 @@
 
 #include "checks/device.h"
 
+/* One memory of a chip, and how it is asked. */
+typedef struct MemoryPart {
+        WireCommandType march, copy_in, copy_out;
+        WireCommandType pause; /* 0: it cannot */
+        uint8_t unit;  /* the stack or core */
+        uint8_t array; /* WireArray of a core, else 0 */
+} MemoryPart;
+
+MemoryPart memory_part_stack(unsigned stack);
+MemoryPart memory_part_array(unsigned core, WireArray array);
+
 typedef struct MemoryGeometry {
         uint16_t size[_MEMORY_AXIS_MAX];
-        uint32_t accesses; /* of one stack */
+        uint32_t accesses; /* of one part */
 } MemoryGeometry;
 
 /* What the chip says; -EPROTO where that is no geometry, -ENOENT where it says nothing. */
 int device_hbm_geometry(Device *device, unsigned chip, MemoryGeometry *ret);
 int memory_geometry_parse(const char *text, MemoryGeometry *ret); /* -EINVAL */
 
-WireBox memory_geometry_box(const MemoryGeometry *geometry); /* a whole stack */
+WireBox memory_geometry_box(const MemoryGeometry *geometry); /* a whole part */
 WireBox memory_access_box(const uint16_t at[static _MEMORY_AXIS_MAX]);
 /* Accesses count in the order of MemoryAxis, column fastest. */
 uint32_t memory_geometry_linear(const MemoryGeometry *geometry, const uint16_t at[static _MEMORY_AXIS_MAX]);
@@ -50,10 +61,14 @@ void memory_batch_reset(MemoryBatch *batch);
  * Add a command and return its number in the batch. -ENOSPC: no room in the window; run what there is and add it to the
  * next.
  */
-int memory_batch_march(MemoryBatch *batch, unsigned stack, const WireMarch *march);
-int memory_batch_copy_in(MemoryBatch *batch, unsigned stack, const WireBox *box, const void *data, size_t n_bytes);
-int memory_batch_copy_out(MemoryBatch *batch, unsigned stack, const WireBox *box);
-int memory_batch_pause(MemoryBatch *batch, unsigned stack, uint64_t nsec);
+int memory_batch_march(MemoryBatch *batch, const MemoryPart *part, const WireMarch *march);
+/* ECC: through the memory's own correction; else raw. */
+int memory_batch_copy_in(MemoryBatch *batch, const MemoryPart *part, const WireBox *box, bool ecc, const void *data,
+                         size_t n_bytes);
+int memory_batch_copy_out(MemoryBatch *batch, const MemoryPart *part, const WireBox *box, bool ecc);
+int memory_batch_pause(MemoryBatch *batch, const MemoryPart *part, uint64_t nsec); /* -EOPNOTSUPP */
+/* Of HBM stacks alone. */
+int memory_batch_hammer(MemoryBatch *batch, unsigned stack, const WireHammer *hammer);
 
 /* The errors of device_execute(). */
 int memory_batch_run(MemoryBatch *batch);

@@ -124,7 +124,7 @@ static int ask_banks(const HbmDiagnosis *diagnosis, HbmProbe *probe, HbmCase *c)
         if (r >= 0)
                 r = look_under_lanes(probe, c);
         for (size_t i = 0; r >= 0 && i < probed.n; i++)
-                r = hbm_failures_add(diagnosis->failures, c->stack, probed.failures[i].linear,
+                r = hbm_failures_add(diagnosis->failures, c->stack, probed.failures[i].linear, &probed.failures[i].first,
                                      &probed.failures[i].expected, &probed.failures[i].actual);
 
         take_again(diagnosis, c);

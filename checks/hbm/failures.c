@@ -36,6 +36,8 @@ void hbm_failures_merge(HbmFailures *failures) {
                         continue;
                 }
                 list[n].count += list[i].count;
+                list[n].phases |= list[i].phases;
+                list[n].passes |= list[i].passes;
                 for (unsigned k = 0; k < MEMORY_ACCESS_BYTES; k++) {
                         list[n].bits.bytes[k] |= list[i].bits.bytes[k];
                         list[n].ones.bytes[k] |= list[i].ones.bytes[k];
@@ -64,8 +66,8 @@ static int make_room(HbmFailures *failures) {
         return 0;
 }
 
-int hbm_failures_add(HbmFailures *failures, unsigned stack, uint32_t linear, const MemoryData *expected,
-                     const MemoryData *actual) {
+int hbm_failures_add(HbmFailures *failures, unsigned stack, uint32_t linear, const HbmSighting *sighting,
+                     const MemoryData *expected, const MemoryData *actual) {
         HbmFailure *failure;
         int r;
 
@@ -78,7 +80,16 @@ int hbm_failures_add(HbmFailures *failures, unsigned stack, uint32_t linear, con
         }
 
         failure = &failures->failures[failures->n++];
-        *failure = (HbmFailure) { .stack = stack, .linear = linear, .count = 1, .expected = *expected, .actual = *actual };
+        *failure = (HbmFailure) {
+                .stack    = stack,
+                .linear   = linear,
+                .count    = 1,
+                .phases   = UINT32_C(1) << sighting->phase,
+                .passes   = sighting->pass < HBM_PASSES_MAX ? UINT64_C(1) << sighting->pass : 0,
+                .first    = *sighting,
+                .expected = *expected,
+                .actual   = *actual,
+        };
         for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++) {
                 failure->bits.bytes[i] = expected->bytes[i] ^ actual->bytes[i];
                 failure->ones.bytes[i] = failure->bits.bytes[i] & actual->bytes[i];

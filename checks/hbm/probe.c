@@ -44,6 +44,7 @@ static WireMarch probe_march(const HbmProbePattern *pattern, WireBox box, bool w
 
 static int keep_answer(const HbmProbe *probe, const HbmProbePattern *pattern, const MemoryAnswer *answer,
                        const WireBox *box, HbmBankTally *tally) {
+        HbmSighting sighting = { .phase = HBM_PHASE_PROBE, .pass = HBM_PASSES_MAX };
         uint32_t lanes = answer->n > 0 && 2 * answer->total >= memory_box_accesses(box) ? UINT32_MAX : 0;
         int r;
 
@@ -65,7 +66,7 @@ static int keep_answer(const HbmProbe *probe, const HbmProbePattern *pattern, co
                 lanes &= hbm_data_lanes(&bits);
 
                 r = hbm_failures_add(probe->failures, probe->stack,
-                                     memory_geometry_linear(probe->geometry, mismatch->at), &expected, &actual);
+                                     memory_geometry_linear(probe->geometry, mismatch->at), &sighting, &expected, &actual);
                 if (r < 0)
                         return r;
         }
@@ -78,6 +79,7 @@ static int keep_answer(const HbmProbe *probe, const HbmProbePattern *pattern, co
 /* Reads as many banks as go into one batch, from *at on. */
 static int read_some(const HbmProbe *probe, const HbmProbePattern *pattern, uint32_t first, uint32_t n,
                      const bool *skip, HbmBankTally *tallies, uint32_t *at) {
+        MemoryPart part = memory_part_stack(probe->stack);
         int numbers[BATCH_BANKS];
         uint32_t banks[BATCH_BANKS];
         unsigned n_reads = 0;
@@ -89,7 +91,7 @@ static int read_some(const HbmProbe *probe, const HbmProbePattern *pattern, uint
 
                 if (skip && skip[first + *at])
                         continue;
-                r = memory_batch_march(probe->batch, probe->stack, &march);
+                r = memory_batch_march(probe->batch, &part, &march);
                 if (r == -ENOSPC && n_reads > 0)
                         break;
                 if (r < 0)
@@ -118,6 +120,7 @@ static int read_some(const HbmProbe *probe, const HbmProbePattern *pattern, uint
 
 int hbm_probe_banks(const HbmProbe *probe, uint32_t first, uint32_t n, const HbmProbePattern *patterns,
                     size_t n_patterns, const bool *skip, HbmBankTally *tallies) {
+        MemoryPart part = memory_part_stack(probe->stack);
         WireBox box = hbm_bank_box(probe->geometry, first, n);
         int r;
 
@@ -127,7 +130,7 @@ int hbm_probe_banks(const HbmProbe *probe, uint32_t first, uint32_t n, const Hbm
                 WireMarch march = probe_march(&patterns[i], box, true, 0);
 
                 memory_batch_reset(probe->batch);
-                r = memory_batch_march(probe->batch, probe->stack, &march);
+                r = memory_batch_march(probe->batch, &part, &march);
                 if (r < 0)
                         return r;
                 r = memory_batch_run(probe->batch);

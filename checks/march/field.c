@@ -17,7 +17,7 @@ uint64_t memory_mix(uint64_t x) {
         return z;
 }
 
-/* Byte i of an access by address: byte i % 8, low first, of the hash of its word's place in the stack. */
+/* Byte i of an access by address: byte i % 8, low first, of the hash of its word's place in its part. */
 static void fill_address(MemoryData *ret, uint64_t seed, uint64_t linear) {
         for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
                 ret->bytes[i] = (uint8_t) (memory_mix(seed ^ (linear * 4 + i / 8)) >> (8 * (i % 8)));

@@ -11,28 +11,32 @@
 
 #include "checks/march/plants.h"
 
+typedef struct Sample {
+        int number; /* in the batch */
+        unsigned part;
+        uint16_t at[_MEMORY_AXIS_MAX];
+} Sample;
+
 /* One element on its way. */
 typedef struct Visit {
         MarchPass *pass;
         MemoryBatch *batch;
         unsigned element;
         WireMarch march;
-        int marches[STACKS];               /* numbers in the batch */
+        int marches[MARCH_PARTS_MAX]; /* numbers in the batch */
         unsigned n_samples;
-        int samples[STACKS * 8u];          /* numbers in the batch */
-        unsigned sampled_stacks[STACKS * 8u];
-        uint16_t sampled[STACKS * 8u][_MEMORY_AXIS_MAX];
-        unsigned left;                     /* data after the element */
+        Sample samples[MARCH_PARTS_MAX * MARCH_SAMPLES_MAX];
+        unsigned left; /* data after the element */
 } Visit;
 
-void march_pass_lie(MarchPass *pass, unsigned stack, const char *format, ...) {
+void march_pass_lie(MarchPass *pass, unsigned part, const char *format, ...) {
         va_list arguments;
 
-        if (pass->stacks[stack].n_lies++ > 0)
+        if (pass->outcomes[part].n_lies++ > 0)
                 return;
 
         va_start(arguments, format);
-        (void) vsnprintf(pass->stacks[stack].lie, MARCH_LIE_MAX, format, arguments);
+        (void) vsnprintf(pass->outcomes[part].lie, MARCH_LIE_MAX, format, arguments);
         va_end(arguments);
 }
 
@@ -63,15 +67,17 @@ static unsigned data_of(uint8_t op) {
         return op & MARCH_DATA ? 1 : 0;
 }
 
-static int found(Visit *visit, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX],
+static int found(Visit *visit, unsigned part, const uint16_t at[static _MEMORY_AXIS_MAX], unsigned op,
                  const MemoryData *expected, const MemoryData *actual) {
-        MarchMismatch mismatch = { .stack = stack, .element = visit->element, .expected = *expected, .actual = *actual };
+        MarchMismatch mismatch = {
+                .part = part, .element = visit->element, .op = op, .expected = *expected, .actual = *actual,
+        };
 
         memcpy(mismatch.at, at, sizeof(mismatch.at));
         return visit->pass->found(&mismatch, visit->pass->userdata);
 }
 
-/* What is asked of all stacks for one element, in one batch. */
+/* What is asked of all parts for one element, in one batch. */
 static int visit_prepare(Visit *visit, MarchPlants *plants) {
         MarchPass *pass = visit->pass;
         int r;
@@ -81,11 +87,11 @@ static int visit_prepare(Visit *visit, MarchPlants *plants) {
         if (r < 0)
                 return r;
 
-        for (unsigned stack = 0; stack < STACKS; stack++) {
-                r = memory_batch_march(visit->batch, stack, &visit->march);
+        for (unsigned part = 0; part < pass->n_parts; part++) {
+                r = memory_batch_march(visit->batch, &pass->parts[part], &visit->march);
                 if (r < 0)
                         return r;
-                visit->marches[stack] = r;
+                visit->marches[part] = r;
         }
 
         return 0;
@@ -95,20 +101,20 @@ static int add_samples(Visit *visit, const MarchPlants *plants) {
         MarchPass *pass = visit->pass;
         int r;
 
-        for (unsigned i = 0; i < STACKS * pass->n_samples; i++) {
-                unsigned stack = i / pass->n_samples;
-                uint16_t *at = visit->sampled[visit->n_samples];
+        for (unsigned i = 0; i < pass->n_parts * pass->n_samples; i++) {
+                Sample *sample = &visit->samples[visit->n_samples];
                 WireBox box;
 
-                march_choose(pass, UINT64_C(0x73616d70) + visit->element, i, at);
-                if (march_plants_find(plants, stack, at) >= 0)
+                sample->part = i / pass->n_samples;
+                march_choose(pass, UINT64_C(0x73616d70) + visit->element, i, sample->at);
+                if (march_plants_find(plants, sample->part, sample->at) >= 0)
                         continue;
-                box = memory_access_box(at);
-                r = memory_batch_copy_out(visit->batch, stack, &box);
+                box = memory_access_box(sample->at);
+                r = memory_batch_copy_out(visit->batch, &pass->parts[sample->part], &box, pass->ecc);
                 if (r < 0)
                         return r;
-                visit->sampled_stacks[visit->n_samples] = stack;
-                visit->samples[visit->n_samples++] = r;
+                sample->number = r;
+                visit->n_samples++;
         }
 
         return 0;
@@ -133,19 +139,19 @@ static bool is_possible(const Visit *visit, const MemoryAnswer *answer, size_t i
         return key > previous || (key == previous && mismatch->op > mismatch[-1].op);
 }
 
-/* Everything one stack reports of the element. */
-static int judge_stack(Visit *visit, MarchPlants *plants, unsigned stack) {
+/* Everything one part reports of the element. */
+static int judge_part(Visit *visit, MarchPlants *plants, unsigned part) {
         MarchPass *pass = visit->pass;
-        MemoryAnswer answer = memory_batch_answer(visit->batch, visit->marches[stack]);
+        MemoryAnswer answer = memory_batch_answer(visit->batch, visit->marches[part]);
         uint64_t n_plants = 0;
         int r;
 
         if (answer.accesses != memory_box_accesses(&pass->box))
-                march_pass_lie(pass, stack, "visited %" PRIu64 " accesses of %" PRIu64, answer.accesses,
+                march_pass_lie(pass, part, "visited %" PRIu64 " accesses of %" PRIu64, answer.accesses,
                                memory_box_accesses(&pass->box));
         if (answer.n !=
             (answer.total < visit->march.mismatches_max ? answer.total : visit->march.mismatches_max)) {
-                march_pass_lie(pass, stack, "counted %" PRIu64 " mismatches and listed %zu", answer.total, answer.n);
+                march_pass_lie(pass, part, "counted %" PRIu64 " mismatches and listed %zu", answer.total, answer.n);
                 answer.total = answer.n > answer.total ? answer.n : answer.total;
         }
 
@@ -157,26 +163,26 @@ static int judge_stack(Visit *visit, MarchPlants *plants, unsigned stack) {
                         expected = memory_field_data(&pass->field, &pass->geometry, mismatch->at,
                                                   data_of(visit->march.ops[mismatch->op]));
                 if (!is_possible(visit, &answer, i, &expected)) {
-                        march_pass_lie(pass, stack, "mismatch %zu of element %u cannot be", i, visit->element);
+                        march_pass_lie(pass, part, "mismatch %zu of element %u cannot be", i, visit->element);
                         break;
                 }
 
                 memcpy(actual.bytes, mismatch->actual, sizeof(actual.bytes));
-                r = march_plants_match(plants, stack, mismatch->at, mismatch->op, &actual, &expected);
+                r = march_plants_match(plants, part, mismatch->at, mismatch->op, &actual, &expected);
                 n_plants += r == MARCH_PLANT_RETURNED;
                 if (r != MARCH_PLANT_RETURNED) {
-                        r = found(visit, stack, mismatch->at, &expected, &actual);
+                        r = found(visit, part, mismatch->at, mismatch->op, &expected, &actual);
                         if (r < 0)
                                 return r;
                 }
         }
 
-        pass->stacks[stack].truncated |= answer.total > answer.n;
-        pass->stacks[stack].mismatches += answer.total - n_plants;
-        if (answer.accesses < pass->stacks[stack].accesses)
-                pass->stacks[stack].accesses = answer.accesses;
+        pass->outcomes[part].truncated |= answer.total > answer.n;
+        pass->outcomes[part].mismatches += answer.total - n_plants;
+        if (answer.accesses < pass->outcomes[part].accesses)
+                pass->outcomes[part].accesses = answer.accesses;
 
-        march_plants_settle(plants, pass, stack, visit->element, answer.total > answer.n);
+        march_plants_settle(plants, pass, part, visit->element, answer.total > answer.n);
         return 0;
 }
 
@@ -185,8 +191,9 @@ static int judge_samples(Visit *visit) {
         int r;
 
         for (unsigned i = 0; i < visit->n_samples; i++) {
-                MemoryAnswer answer = memory_batch_answer(visit->batch, visit->samples[i]);
-                MemoryData expected = memory_field_data(&pass->field, &pass->geometry, visit->sampled[i], visit->left), actual;
+                const Sample *sample = &visit->samples[i];
+                MemoryAnswer answer = memory_batch_answer(visit->batch, sample->number);
+                MemoryData expected = memory_field_data(&pass->field, &pass->geometry, sample->at, visit->left), actual;
 
                 memcpy(actual.bytes, answer.data, sizeof(actual.bytes));
                 pass->n_samples_compared++;
@@ -194,7 +201,7 @@ static int judge_samples(Visit *visit) {
                         continue;
 
                 pass->n_samples_wrong++;
-                r = found(visit, visit->sampled_stacks[i], visit->sampled[i], &expected, &actual);
+                r = found(visit, sample->part, sample->at, MARCH_OPS_MAX, &expected, &actual);
                 if (r < 0)
                         return r;
         }
@@ -206,8 +213,8 @@ static int run_pause(MarchPass *pass, MemoryBatch *batch) {
         int r;
 
         memory_batch_reset(batch);
-        for (unsigned stack = 0; stack < STACKS; stack++) {
-                r = memory_batch_pause(batch, stack, pass->pause_nsec);
+        for (unsigned part = 0; part < pass->n_parts; part++) {
+                r = memory_batch_pause(batch, &pass->parts[part], pass->pause_nsec);
                 if (r < 0)
                         return r;
         }
@@ -226,6 +233,7 @@ static int run_element(Visit *visit, MarchPlants *plants, const MarchElement *el
                 .background     = (uint8_t) pass->field.background,
                 .parameter      = pass->field.parameter,
                 .seed           = pass->field.seed,
+                .ecc            = pass->ecc,
                 .n_ops          = element->n_ops,
                 .mismatches_max = pass->mismatches_max,
         };
@@ -244,8 +252,8 @@ static int run_element(Visit *visit, MarchPlants *plants, const MarchElement *el
         if (r < 0)
                 return r;
 
-        for (unsigned stack = 0; stack < STACKS; stack++) {
-                r = judge_stack(visit, plants, stack);
+        for (unsigned part = 0; part < pass->n_parts; part++) {
+                r = judge_part(visit, plants, part);
                 if (r < 0)
                         return r;
         }
@@ -258,11 +266,12 @@ int march_pass_run(MarchPass *pass, MemoryBatch *batch) {
         Visit visit = { .pass = pass, .batch = batch };
         int r;
 
-        assert(pass->n_samples <= 8);
+        assert(pass->n_parts > 0 && pass->n_parts <= MARCH_PARTS_MAX);
+        assert(pass->n_samples <= MARCH_SAMPLES_MAX);
 
         march_plants_init(&plants, pass->march);
-        for (unsigned stack = 0; stack < STACKS; stack++)
-                pass->stacks[stack].accesses = memory_box_accesses(&pass->box);
+        for (unsigned part = 0; part < pass->n_parts; part++)
+                pass->outcomes[part].accesses = memory_box_accesses(&pass->box);
 
         for (unsigned i = 0; i < pass->march->n_elements; i++) {
                 const MarchElement *element = &pass->march->elements[i];

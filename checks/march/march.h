@@ -4,11 +4,11 @@
 /*
  * March
  *
- * Drives one march test over a box of all stacks of a chip, side by side: one batch per element. The device compares; so
- * that this can be believed, known mismatches are planted before elements that begin with a read, must come back exactly,
+ * Drives one march test over a box of several memories of a chip, side by side: one batch per element. The parts of a pass
+ * have one geometry. The device compares; so that this can be believed, known mismatches are planted before elements that begin with a read, must come back exactly,
  * and samples are copied out and compared here.
  *
- *  - A plant is one bit of one access, copied in. Each pass plants in every channel of every stack, spread over its
+ *  - A plant is one bit of one access, copied in. Each pass plants in every channel of every part, spread over its
  *    elements, so both data values and directions have some. One that did not come back is tried again at the
  *    end: if memory gives it back and the comparator does not report it, the comparator is blind; if memory does not, it
  *    is a mismatch like others.
@@ -16,25 +16,29 @@
  *    else is a lie, told apart from mismatches.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "checks/device-memory.h"
 #include "checks/march/field.h"
 #include "checks/march/notation.h"
 
-#define MARCH_PLANTS_MAX  (STACKS * 64u) /* in memory at one time */
+#define MARCH_PARTS_MAX   8u
+#define MARCH_SAMPLES_MAX 8u                    /* per element and part */
+#define MARCH_PLANTS_MAX  (MARCH_PARTS_MAX * 64u) /* in memory at one time */
 #define MARCH_DOUBTS_MAX  256u
 #define MARCH_LIE_MAX     192u
 
 /* A place that did not hold what it should. */
 typedef struct MarchMismatch {
-        unsigned stack;
+        unsigned part; /* of the pass */
         uint16_t at[_MEMORY_AXIS_MAX];
         unsigned element; /* of the march */
+        unsigned op;      /* of the element; MARCH_OPS_MAX: read after its end */
         MemoryData expected, actual;
 } MarchMismatch;
 
-typedef struct MarchStack { /* what came of one stack */
+typedef struct MarchOutcome { /* what came of one part */
         uint64_t mismatches; /* in all, without plants */
         uint64_t accesses;   /* covered by every element */
         bool truncated;      /* some mismatches were counted, not told */
@@ -42,12 +46,12 @@ typedef struct MarchStack { /* what came of one stack */
         uint16_t blind_at[_MEMORY_AXIS_MAX]; /* the first of them */
         unsigned n_lies;
         char lie[MARCH_LIE_MAX];          /* the first of them */
-} MarchStack;
+} MarchOutcome;
 
 typedef struct MarchDoubt {
-        unsigned stack;
+        unsigned part;
         uint16_t at[_MEMORY_AXIS_MAX];
-        unsigned element;
+        unsigned element, op; /* the first read that did not report it */
         unsigned data; /* what was read there */
         bool told;     /* the list was not cut short before it */
         MemoryData planted;
@@ -55,20 +59,23 @@ typedef struct MarchDoubt {
 
 typedef struct MarchPass {
         /* asked for */
+        const MemoryPart *parts; /* at most MARCH_PARTS_MAX */
+        unsigned n_parts;
         const March *march;
         MemoryField field;
         MemoryGeometry geometry;
         WireBox box;
         MemoryOrder order;
+        bool ecc;                /* through the memories' correction, else raw */
         uint64_t seed;           /* of plants and samples */
-        uint32_t mismatches_max; /* per element and stack */
-        unsigned n_samples;      /* per element and stack */
+        uint32_t mismatches_max; /* per element and part */
+        unsigned n_samples;      /* per element and part */
         uint64_t pause_nsec;
         int (*found)(const MarchMismatch *mismatch, void *userdata);
         void *userdata;
 
         /* came of it */
-        MarchStack stacks[STACKS]; /* what was there before is added to, but for accesses */
+        MarchOutcome outcomes[MARCH_PARTS_MAX]; /* what was there before is added to, but for accesses */
         unsigned n_planted, n_returned; /* plants, and those that came back */
         unsigned n_samples_compared, n_samples_wrong;
 
@@ -77,11 +84,12 @@ typedef struct MarchPass {
         MarchDoubt doubts[MARCH_DOUBTS_MAX];
 } MarchPass;
 
-/* Runs the pass. 0, or negative: could not judge (device errors, -ENOMEM, what found() returned). */
+/* Runs the pass. 0, or negative: could not judge (device errors, -ENOMEM, -EOPNOTSUPP: a Del where parts cannot pause, what
+ * found() returned). */
 int march_pass_run(MarchPass *pass, MemoryBatch *batch);
 
 /* Notes something that no sound device says. */
-void march_pass_lie(MarchPass *pass, unsigned stack, const char *format, ...)
+void march_pass_lie(MarchPass *pass, unsigned part, const char *format, ...)
                 __attribute__((format(printf, 3, 4)));
 
 /* Where MISMATCH stands in the order of the visit, for comparing two of one element. */

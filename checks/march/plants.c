@@ -6,7 +6,7 @@
 #include <sys/param.h>
 
 #define PLANT_SPREAD  4u /* a channel has a plant in every so many elements that begin with a read */
-#define STACK_PLANTS  (MARCH_PLANTS_MAX / STACKS)
+#define PART_PLANTS   (MARCH_PLANTS_MAX / MARCH_PARTS_MAX)
 #define DOUBT_TRIALS  3u
 #define USE_PLANT     UINT64_C(0x706c616e)
 
@@ -30,46 +30,46 @@ void march_plants_init(MarchPlants *plants, const March *march) {
                 plants->n_elements += begins_with_read(&march->elements[i]);
 }
 
-int march_plants_find(const MarchPlants *plants, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX]) {
+int march_plants_find(const MarchPlants *plants, unsigned part, const uint16_t at[static _MEMORY_AXIS_MAX]) {
         for (unsigned i = 0; i < plants->n; i++)
-                if (plants->plants[i].stack == stack &&
+                if (plants->plants[i].part == part &&
                     memcmp(plants->plants[i].at, at, sizeof(plants->plants[i].at)) == 0)
                         return (int) i;
         return -1;
 }
 
-static int plant_one(MarchPlants *plants, MarchPass *pass, MemoryBatch *batch, unsigned stack, unsigned channel,
+static int plant_one(MarchPlants *plants, MarchPass *pass, MemoryBatch *batch, unsigned part, unsigned channel,
                      unsigned element) {
         const MarchElement *reading = &pass->march->elements[element];
         MarchPlant *plant = &plants->plants[plants->n];
-        uint64_t number = (uint64_t) element << 32 | stack << 16 | channel;
+        uint64_t number = (uint64_t) element << 32 | part << 16 | channel;
         unsigned bit = (unsigned) (memory_mix(pass->seed ^ ~number) >> 56); /* 0 … 255 */
         WireBox box;
         int r;
 
         march_choose(pass, USE_PLANT, number, plant->at);
         plant->at[HBM_CHANNEL] = (uint16_t) channel;
-        if (march_plants_find(plants, stack, plant->at) >= 0)
+        if (march_plants_find(plants, part, plant->at) >= 0)
                 return 0;
 
-        plant->stack = stack;
+        plant->part = part;
         plant->planted = memory_field_data(&pass->field, &pass->geometry, plant->at,
                                         reading->ops[0] & MARCH_DATA ? 1 : 0);
         plant->planted.bytes[bit / 8] ^= (uint8_t) (1u << bit % 8);
 
         box = memory_access_box(plant->at);
-        r = memory_batch_copy_in(batch, stack, &box, plant->planted.bytes, sizeof(plant->planted.bytes));
+        r = memory_batch_copy_in(batch, &pass->parts[part], &box, pass->ecc, plant->planted.bytes, sizeof(plant->planted.bytes));
         if (r < 0)
                 return r;
         plants->n++;
         return 0;
 }
 
-static unsigned plants_of_stack(const MarchPlants *plants, unsigned stack) {
+static unsigned plants_of_part(const MarchPlants *plants, unsigned part) {
         unsigned n = 0;
 
         for (unsigned i = 0; i < plants->n; i++)
-                n += plants->plants[i].stack == stack;
+                n += plants->plants[i].part == part;
         return n;
 }
 
@@ -81,12 +81,12 @@ int march_plants_plant(MarchPlants *plants, MarchPass *pass, MemoryBatch *batch,
         if (!begins_with_read(&pass->march->elements[element]))
                 return 0;
 
-        for (unsigned stack = 0; stack < STACKS; stack++) {
-                unsigned n = plants_of_stack(plants, stack);
+        for (unsigned part = 0; part < pass->n_parts; part++) {
+                unsigned n = plants_of_part(plants, part);
 
-                for (unsigned i = plants->nth % spread; i < n_channels && n < STACK_PLANTS;
+                for (unsigned i = plants->nth % spread; i < n_channels && n < PART_PLANTS;
                      i += spread, n++) {
-                        r = plant_one(plants, pass, batch, stack, first + i, element);
+                        r = plant_one(plants, pass, batch, part, first + i, element);
                         if (r < 0)
                                 return r;
                 }
@@ -110,9 +110,9 @@ void march_plants_expect(MarchPlants *plants, const MarchElement *element) {
         }
 }
 
-MarchPlantMatch march_plants_match(MarchPlants *plants, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX],
+MarchPlantMatch march_plants_match(MarchPlants *plants, unsigned part, const uint16_t at[static _MEMORY_AXIS_MAX],
                                    unsigned op, const MemoryData *actual, MemoryData *expected) {
-        int index = march_plants_find(plants, stack, at);
+        int index = march_plants_find(plants, part, at);
         MarchPlant *plant;
 
         if (index < 0 || !(plants->plants[index].expected & UINT32_C(1) << op))
@@ -128,13 +128,13 @@ MarchPlantMatch march_plants_match(MarchPlants *plants, unsigned stack, const ui
         return MARCH_PLANT_CHANGED;
 }
 
-void march_plants_settle(MarchPlants *plants, MarchPass *pass, unsigned stack, unsigned element,
+void march_plants_settle(MarchPlants *plants, MarchPass *pass, unsigned part, unsigned element,
                          bool truncated) {
         for (unsigned i = 0; i < plants->n; i++) {
                 const MarchPlant *plant = &plants->plants[i];
                 MarchDoubt *doubt;
 
-                if (plant->stack != stack || plant->expected == 0)
+                if (plant->part != part || plant->expected == 0)
                         continue;
 
                 pass->n_planted++;
@@ -147,8 +147,9 @@ void march_plants_settle(MarchPlants *plants, MarchPass *pass, unsigned stack, u
 
                 doubt = &pass->doubts[pass->n_doubts++];
                 *doubt = (MarchDoubt) {
-                        .stack   = stack,
+                        .part    = part,
                         .element = element,
+                        .op      = (unsigned) __builtin_ctz(plant->expected & ~plant->returned),
                         .data    = plant->data,
                         .told    = !truncated,
                         .planted = plant->planted,
@@ -171,12 +172,14 @@ typedef enum Trial {
 
 static int try_doubt(const MarchPass *pass, const MarchDoubt *doubt, MemoryBatch *batch, Trial *ret,
                      MemoryData *ret_actual) {
+        const MemoryPart *part = &pass->parts[doubt->part];
         WireBox box = memory_access_box(doubt->at);
         WireMarch march = {
                 .box            = box,
                 .background     = (uint8_t) pass->field.background,
                 .parameter      = pass->field.parameter,
                 .seed           = pass->field.seed,
+                .ecc            = pass->ecc,
                 .n_ops          = 1,
                 .ops            = { doubt->data ? MARCH_DATA : 0 },
                 .mismatches_max = 1,
@@ -185,13 +188,13 @@ static int try_doubt(const MarchPass *pass, const MarchDoubt *doubt, MemoryBatch
         int r, marched, copied;
 
         memory_batch_reset(batch);
-        r = memory_batch_copy_in(batch, doubt->stack, &box, doubt->planted.bytes, sizeof(doubt->planted.bytes));
+        r = memory_batch_copy_in(batch, part, &box, pass->ecc, doubt->planted.bytes, sizeof(doubt->planted.bytes));
         if (r < 0)
                 return r;
-        marched = memory_batch_march(batch, doubt->stack, &march);
+        marched = memory_batch_march(batch, part, &march);
         if (marched < 0)
                 return marched;
-        copied = memory_batch_copy_out(batch, doubt->stack, &box);
+        copied = memory_batch_copy_out(batch, part, &box, pass->ecc);
         if (copied < 0)
                 return copied;
         r = memory_batch_run(batch);
@@ -209,7 +212,9 @@ static int try_doubt(const MarchPass *pass, const MarchDoubt *doubt, MemoryBatch
 }
 
 static int settle_doubt(MarchPass *pass, const MarchDoubt *doubt, MemoryBatch *batch) {
-        MarchMismatch mismatch = { .stack = doubt->stack, .element = doubt->element, .expected = doubt->planted };
+        MarchMismatch mismatch = {
+                .part = doubt->part, .element = doubt->element, .op = doubt->op, .expected = doubt->planted,
+        };
         Trial trial = TRIAL_BLIND;
         int r;
 
@@ -220,8 +225,8 @@ static int settle_doubt(MarchPass *pass, const MarchDoubt *doubt, MemoryBatch *b
         }
 
         if (trial == TRIAL_BLIND) {
-                if (pass->stacks[doubt->stack].n_blind++ == 0)
-                        memcpy(pass->stacks[doubt->stack].blind_at, doubt->at, sizeof(doubt->at));
+                if (pass->outcomes[doubt->part].n_blind++ == 0)
+                        memcpy(pass->outcomes[doubt->part].blind_at, doubt->at, sizeof(doubt->at));
                 return 0;
         }
 
@@ -233,7 +238,7 @@ static int settle_doubt(MarchPass *pass, const MarchDoubt *doubt, MemoryBatch *b
         if (trial == TRIAL_SEEN)
                 mismatch.actual = memory_field_data(&pass->field, &pass->geometry, doubt->at, doubt->data);
 
-        pass->stacks[doubt->stack].mismatches++;
+        pass->outcomes[doubt->part].mismatches++;
         memcpy(mismatch.at, doubt->at, sizeof(mismatch.at));
         return pass->found(&mismatch, pass->userdata);
 }

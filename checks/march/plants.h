@@ -10,7 +10,7 @@
 #include "checks/march/march.h"
 
 typedef struct MarchPlant {
-        unsigned stack;
+        unsigned part;
         uint16_t at[_MEMORY_AXIS_MAX];
         MemoryData planted;
         uint32_t expected; /* the operations that must report it */
@@ -41,12 +41,12 @@ int march_plants_plant(MarchPlants *plants, MarchPass *pass, MemoryBatch *batch,
 /* Works out which operations of ELEMENT must report what stands in memory. */
 void march_plants_expect(MarchPlants *plants, const MarchElement *element);
 /* Index of the plant there, or -1. */
-int march_plants_find(const MarchPlants *plants, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX]);
+int march_plants_find(const MarchPlants *plants, unsigned part, const uint16_t at[static _MEMORY_AXIS_MAX]);
 /* A reported mismatch. With a plant at its place *expected becomes what was planted there. */
-MarchPlantMatch march_plants_match(MarchPlants *plants, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX],
+MarchPlantMatch march_plants_match(MarchPlants *plants, unsigned part, const uint16_t at[static _MEMORY_AXIS_MAX],
                                    unsigned op, const MemoryData *actual, MemoryData *expected);
-/* Ends the judgement of one stack: what has not come back is doubted. TRUNCATED: not all mismatches were told. */
-void march_plants_settle(MarchPlants *plants, MarchPass *pass, unsigned stack, unsigned element,
+/* Ends the judgement of one part: what has not come back is doubted. TRUNCATED: not all mismatches were told. */
+void march_plants_settle(MarchPlants *plants, MarchPass *pass, unsigned part, unsigned element,
                          bool truncated);
 /* After ELEMENT: what it has overwritten is gone. */
 void march_plants_forget(MarchPlants *plants, const MarchElement *element);

@@ -31,7 +31,7 @@ static void fail_at(HbmFailures *failures, const uint16_t at[7], int bit, int la
         for (unsigned i = 0; i < 256; i++)
                 if ((bit >= 0 && (int) i == bit) || (lane >= 0 && (int) (i % 32) == lane) || (bit < 0 && lane < 0))
                         actual.bytes[i / 8] |= (uint8_t) (1u << i % 8);
-        assert_int_equal(hbm_failures_add(failures, STACK, memory_geometry_linear(&geometry, at), &expected, &actual), 0);
+        assert_int_equal(hbm_failures_add(failures, STACK, memory_geometry_linear(&geometry, at), &(HbmSighting) {}, &expected, &actual), 0);
 }
 
 /* Makes every access that agrees with AT in the first N axes fail. */
