@@ -122,52 +122,144 @@ static const CatalogueEntry entries[] = {
         /* ---- hbm ---- */
         { "hbm-cell", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
           "one memory cell does not hold what is written",
-          "The march test read one bit of one column of one row wrongly, and its neighbours rightly.",
-          "Run the memory repair for the row that the finding names, reset the chip, and scan its HBM again. Where the "
-          "bank has no spare row left, replace the tray." },
+          "The march test read one bit of one column of one row wrongly, and its neighbours rightly. Which of its reads "
+          "failed narrows what is wrong with the cell; where another cell disturbs it, the message names that one.",
+          "Run the memory repair for the row that the finding names (plan repair), reset the chip, and scan its HBM again. "
+          "Where the bank has no spare row left, replace the tray." },
         { "hbm-word", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
           "several bits of one memory access fail",
-          "The march test read more than one bit of a single 32-byte access wrongly, more than ECC may correct, "
-          "and the rest of its row rightly.",
-          "Run the memory repair for the row that the finding names, reset the chip, and scan its HBM again. Where the "
-          "bank has no spare row left, replace the tray." },
+          "The march test read more than one bit of a single 32-byte access wrongly, more than ECC may correct, and the "
+          "rest of its row rightly.",
+          "Run the memory repair for the row that the finding names (plan repair), reset the chip, and scan its HBM again. "
+          "Where the bank has no spare row left, replace the tray." },
         { "hbm-row", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
           "a memory row fails",
-          "Most columns of one row failed the march test while the other rows of the bank did not: its word line or the "
-          "decoder behind it is broken.",
-          "Run the memory repair for the row that the finding names, reset the chip, and scan its HBM again. Where the "
-          "bank has no spare row left, replace the tray." },
+          "Most columns of one row failed the march test while the other rows of the bank did not: its word line is broken, "
+          "or the row decoder selects nothing there.",
+          "Run the memory repair for the row that the finding names (plan repair), reset the chip, and scan its HBM again. "
+          "Where the bank has no spare row left, replace the tray." },
+        { "hbm-sub-wordline", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
+          "a sub-wordline of a memory row fails",
+          "One and the same 16-bit symbol failed in the columns of one row and the rest of the row is sound: the driver of "
+          "this part of the word line is broken. On-die ECC corrects it until another symbol of the row fails too.",
+          "Run the memory repair for the row that the finding names (plan repair), reset the chip, and scan its HBM again. "
+          "Where the bank has no spare row left, replace the tray." },
+        { "hbm-wordline-short", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
+          "two neighbouring memory rows are tied together",
+          "What is written to one of two neighbouring rows is read from the other: their word lines touch. Neither can be "
+          "used.",
+          "Run the memory repair for both rows that the finding names (plan repair), reset the chip, and scan its HBM "
+          "again. Where the bank has no two spare rows left, replace the tray." },
+        { "hbm-retention", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
+          "a memory cell loses its data between refreshes",
+          "The place is right as long as it is used and wrong after a pause without refresh: its charge leaks away. Heat "
+          "makes it worse, by about twice for every 10 degrees.",
+          "Run the memory repair for the row that the finding names (plan repair), reset the chip, and scan its HBM again. "
+          "Where the bank has no spare row left, replace the tray." },
+        { "hbm-hammer", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
+          "a memory row is disturbed by its neighbours",
+          "The place is right until the rows beside it are opened many times: then bits of it flip. A program that uses "
+          "these rows hard corrupts data that is not its own.",
+          "Run the memory repair for the row that the finding names (plan repair), reset the chip, and scan its HBM again. "
+          "Where the bank has no spare row left, replace the tray." },
+        { "hbm-bit-line", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a bit line of a memory subarray fails",
+          "The same bit of the same column failed in several rows, all of them in one subarray: a bit line or its sense "
+          "amplifier is broken. Spare rows cannot mend it.",
+          "Replace the tray." },
         { "hbm-column", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "a memory column fails",
-          "The same column failed in many rows of one bank: a bit line, its sense amplifier or the column decoder is "
-          "broken. Spare rows cannot mend a column.",
+          "The same column failed in rows all over one bank, beyond the borders of its subarrays: a column select line or "
+          "the wires behind it are broken. Spare rows cannot mend a column.",
           "Replace the tray." },
+        { "hbm-decoder", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a memory address reaches the wrong place",
+          "Data that tells addresses apart came back from another place of the same bank, or one address reaches no cell at "
+          "all: the decoder of rows or columns is wrong at this address. The message names the partner and the class of the "
+          "fault.",
+          "Replace the tray. A spare row takes the place of cells, not of the decoder that reaches others through it." },
+        { "hbm-address-tsv", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "an address line into a memory die is stuck",
+          "Of all addresses in one stack ID of a pseudo-channel those that differ in one and the same bit reach the same "
+          "place: the line that carries this bit is stuck.",
+          "Replace the tray." },
+        { "hbm-data-tsv", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a data line into a memory die fails",
+          "One data lane is wrong in all banks of one stack ID and right in the others: the through-silicon line into that "
+          "die is broken, not the lane between chip and stack.",
+          "Replace the tray." },
+        { "hbm-lane", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a data lane of a memory channel fails",
+          "Every failing bit of a pseudo-channel lies on one of its 32 data lanes, in banks of more than one stack ID: the "
+          "lane between chip and stack is broken, not the memory behind it.",
+          "Replace the tray: it has no spare lane that could be asked for." },
         { "hbm-bank", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "a memory bank fails",
           "Failures fill one bank and stop at its borders: what the bank has in common, such as its row decoder or its "
           "supply, is broken.",
           "Replace the tray." },
-        { "hbm-lane", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
-          "a data lane of a memory channel fails",
-          "Every failing bit of a pseudo-channel lies on one of its 32 data lanes, in many banks: the lane between chip "
-          "and stack is broken, not the memory behind it.",
-          "Replace the tray: it has no spare lane that could be asked for." },
         { "hbm-pseudo-channel", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "a memory pseudo-channel fails",
           "Failures spread over most banks of one pseudo-channel and over its lanes, and its neighbours are sound: its "
           "controller, clock or command lines are broken.",
           "Replace the tray." },
+        { "hbm-channel", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a memory channel fails",
+          "Both pseudo-channels of one channel fail in most of their banks and the other channels are sound: what they "
+          "share, such as clock and commands, is broken.",
+          "Replace the tray." },
+        { "hbm-die", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a die of a memory stack fails",
+          "Four channels fail in all banks of one stack ID and are sound in the others: that is what one die of the stack "
+          "holds.",
+          "Replace the tray." },
+        { "hbm-stack", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a memory stack fails",
+          "Most banks of all channels fail: the stack, its supply or its interface to the chip is broken.",
+          "Replace the tray. If several stacks of the chip fail like this, say so with the tray: the chip's supply is "
+          "suspect." },
+        { "hbm-intermittent", "hbm", SEVERITY_FAIL, ACTION_QUARANTINE,
+          "a memory place fails now and then",
+          "The place failed, and not in every repeat of the same test; the message says how often, and what that means for "
+          "the true rate with 95 % confidence. It was not hit by a passing particle: it failed more than once.",
+          "Keep the chip out of service and scan its HBM again. If the same place fails again, run the memory repair for "
+          "its row (plan repair), reset the chip and scan again; if it then fails elsewhere, replace the tray." },
+        { "hbm-soft-error", "hbm", SEVERITY_WARN, ACTION_MONITOR,
+          "a memory bit flipped once",
+          "A bit was wrong once, was right again after it had been written anew, and stayed so in every repeat of the test. "
+          "Particles do this to sound memory; no repair is due.",
+          "Watch the place: if a later scan names it again, it is not a soft error. Run the memory repair for its row then." },
         { "hbm-scattered", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "memory failures that follow no structure",
-          "There are more failing cells than single faults would explain, and they share no row, column, bank or lane: "
-          "a weak process, or heat.",
-          "Look at the temperature the scan recorded. If it is within limits, replace the tray; else mend the cooling "
-          "and scan again." },
+          "There are more failing cells than single faults would explain, and they share no row, column, bank or lane: a "
+          "weak process, or heat. The message says whether they are spread evenly over the banks.",
+          "Look at the temperature the scan recorded. If it is within limits, replace the tray; else mend the cooling and "
+          "scan again." },
         { "hbm-comparator", "hbm", SEVERITY_FAIL, ACTION_RESET_CHIP,
           "the chip does not report mismatches that were planted",
           "The check had written cells that must fail, and the march over them did not report them, or reported others. "
           "What compares data on the chip cannot be trusted, so its clean reports count for nothing.",
           "Reset the chip and scan it again. If planted mismatches are lost again, replace the tray." },
+        { "hbm-stale", "hbm", SEVERITY_FAIL, ACTION_RESET_CHIP,
+          "reads of the memory return old data",
+          "A place gave back what it had held before the last write, and the march over it reported nothing or the same: "
+          "somewhere on the way a copy is kept that nobody refreshes.",
+          "Reset the chip and scan it again. If old data comes back again, replace the tray." },
+        { "hbm-ecc", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "on-die ECC does not correct or count as it should",
+          "Errors that the check had put into memory were read through ECC: one it must correct came back wrong, one it "
+          "cannot correct went unreported, or a counter did not move. In service errors would pass unseen.",
+          "Reset the chip and scan it again. If it is the same again, replace the tray." },
+        { "hbm-spares-exhausted", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a memory bank has no spare row left for what fails",
+          "A place that a spare row would mend fails in a bank that has used up its spare rows, or has fewer of them than "
+          "rows that fail.",
+          "Replace the tray. Until then the rows named beside this finding lose data." },
+        { "hbm-repair-failed", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a memory row fails after it was repaired",
+          "A spare row was put in this row's place, or should have been, and the march over it still fails: the repair did "
+          "not take, or the spare is bad too.",
+          "Replace the tray. A second repair of the same row is not worth its spare." },
 
         /* ---- systolic ---- */
         { "systolic-pe", "systolic", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
