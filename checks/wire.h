@@ -156,6 +156,13 @@ typedef enum WireArray {
 
 #define MEMORY_ACCESS_BYTES 32u
 
+/*
+ * Rows with live data of a job (attribute assay/hbm/in-use): "SID:FIRST-LAST" with commas between, ascending and disjoint,
+ * of all banks and of the four stacks together; "none". It may tell more than is in use, never less. Nothing else on the
+ * chip needs to be idle while other rows are marched over, copied or hammered at a distance of more than two rows; a
+ * pause without refresh needs a stack without live data. A chip without this attribute does not tell.
+ */
+
 typedef struct WireBox { /* inclusive */
         uint16_t first[_MEMORY_AXIS_MAX];
         uint16_t last[_MEMORY_AXIS_MAX];

@@ -68,6 +68,10 @@ unsigned chip_index(const Chip *chip) {
         return chip->index;
 }
 
+bool chip_is_occupied(const Chip *chip) {
+        return (chip->server->occupied >> chip->index & 1) != 0;
+}
+
 double chip_temperature(const Chip *chip) {
         Location at;
 

@@ -14,6 +14,7 @@
 #include "checks/cleanup.h"
 #include "checks/yaml.h"
 #include "sim/chip.h"
+#include "sim/in-use.h"
 #include "sim/packet.h"
 
 static int inject(Hall *hall, const char *text, FILE *out) {
@@ -172,6 +173,25 @@ int control_list(const Hall *hall, bool json, FILE *out) {
         return 0;
 }
 
+static int use(Hall *hall, const char *text, FILE *out) {
+        _cleanup_yaml_ Yaml yaml = {};
+        int r;
+
+        if (text[0] == '\0') {
+                in_use_list(hall, out);
+                return 0;
+        }
+
+        r = yaml_parse(&yaml, "in-use", text, strlen(text));
+        if (r >= 0 && !yaml_root(&yaml))
+                r = yaml_refuse(&yaml, NULL, 0, "expected rows in use: {at: …, rows: …}");
+        if (r >= 0)
+                r = in_use_read(&yaml, yaml_root(&yaml), hall);
+        if (r < 0)
+                fputs(yaml.error[0] != '\0' ? yaml.error : strerror(-r), out);
+        return r;
+}
+
 int control_run(Hall *hall, uint32_t verb, const char *text, FILE *out) {
         switch (verb) {
         case CONTROL_INJECT:
@@ -180,6 +200,8 @@ int control_run(Hall *hall, uint32_t verb, const char *text, FILE *out) {
                 return heal(hall, text, out);
         case CONTROL_FAULTS:
                 return control_list(hall, strcmp(text, "json") == 0, out);
+        case CONTROL_USE:
+                return use(hall, text, out);
         default:
                 fprintf(out, "no request has the number %" PRIu32, verb);
                 return -EPROTO;

@@ -12,6 +12,7 @@
  */
 
 #include "sim/hbm.h"
+#include "sim/hbm-live.h"
 #include "sim/memory/faults.h"
 
 #include <errno.h>
@@ -85,6 +86,7 @@ MemoryBits hbm_decode(MemoryBits got, const MemoryBits *intended, MemoryEccTally
 static int hbm_pause(void *state, Execution *execution) {
         uint64_t nsec = execution->command->pause.nsec;
 
+        hbm_live_touch_all(state);
         execution->completion->status = nsec <= HBM_NSEC_MAX ? STATUS_NRT_SUCCESS : STATUS_NRT_INVALID;
         execution->completion->device_nsec = nsec <= HBM_NSEC_MAX ? nsec : 0;
         return 0;
@@ -97,11 +99,22 @@ static bool one_bank(const Hbm *hbm, const WireBox *box) {
         return memory_box_is_valid(&hbm->memory.shape, box);
 }
 
+/* A hammer endangers its victims and the rows two beyond: its aggressors' other neighbours. */
+static void touch_around(Hbm *hbm, WireBox box) {
+        unsigned last = hbm->memory.shape.size[HBM_ROW] - 1u;
+
+        box.first[HBM_ROW] = box.first[HBM_ROW] > 2 ? (uint16_t) (box.first[HBM_ROW] - 2) : 0;
+        if (box.last[HBM_ROW] <= last)
+                box.last[HBM_ROW] = (uint16_t) (box.last[HBM_ROW] + 2u < last ? box.last[HBM_ROW] + 2u : last);
+        hbm_live_touch(hbm, &box);
+}
+
 static int hbm_hammer(void *state, Execution *execution) {
         Hbm *hbm = state;
         const WireHammer *hammer = &execution->command->hammer;
         uint64_t rows = (uint64_t) hammer->box.last[HBM_ROW] - hammer->box.first[HBM_ROW] + 1, nsec;
 
+        touch_around(hbm, hammer->box);
         if (!one_bank(hbm, &hammer->box) ||
             __builtin_mul_overflow(rows * ((uint64_t) HBM_ACTIVATE_NSEC + hammer->open_nsec), hammer->activations,
                                    &nsec) ||
@@ -128,6 +141,7 @@ static int hbm_repair(void *state, Execution *execution) {
         execution->completion->status = STATUS_NRT_INVALID;
         if (!one_bank(hbm, &box) || box.first[HBM_ROW] != box.last[HBM_ROW])
                 return 0;
+        hbm_live_touch(hbm, &box); /* a spare row does not hold what the old one did */
         box.first[HBM_COLUMN] = 0;
         box.last[HBM_COLUMN] = (uint16_t) (hbm->memory.shape.size[HBM_COLUMN] - 1);
 
@@ -192,14 +206,24 @@ static int read_spares(void *state, Chip *chip, unsigned index, char *text, size
 static const Attribute attributes[] = {
         { "assay/hbm/geometry", read_geometry, NULL },
         { "assay/hbm/spares", read_spares, NULL },
+        { "assay/hbm/in-use", hbm_live_read, NULL },
+        { "assay/hbm/trespasses", hbm_live_read_trespasses, NULL },
         {},
 };
 
 static int hbm_march(void *state, Execution *execution) {
+        const WireMarch *march = &execution->command->march;
+
+        for (unsigned i = 0; i < march->n_ops && i < MARCH_OPS_MAX; i++)
+                if (march->ops[i] & MARCH_WRITE) {
+                        hbm_live_touch(state, &march->box);
+                        break;
+                }
         return memory_march(&((Hbm *) state)->memory, execution);
 }
 
 static int hbm_copy_in(void *state, Execution *execution) {
+        hbm_live_touch(state, &execution->command->copy.box);
         return memory_copy_in(&((Hbm *) state)->memory, execution);
 }
 

@@ -22,8 +22,22 @@ typedef struct HbmRepair {
         bool done;   /* remapped at a reset */
 } HbmRepair;
 
+typedef struct HbmRange { /* rows of all banks of one SID, inclusive */
+        uint16_t sid, first, last;
+} HbmRange;
+
+#define HBM_RANGES_MAX 32u
+
+typedef struct HbmLive { /* which rows carry live data (sim/in-use.c) */
+        bool told; /* somebody said so; else the chip's occupancy tells */
+        size_t n;
+        HbmRange ranges[HBM_RANGES_MAX]; /* ascending, disjoint */
+        uint64_t trespasses; /* accesses with live data that commands have changed or left without refresh */
+} HbmLive;
+
 typedef struct Hbm {
         Memory memory;
+        HbmLive live;
         HbmRepair *repairs;
         size_t n_repairs;
 } Hbm;

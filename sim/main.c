@@ -24,6 +24,7 @@ static const Verb verbs[] = {
         { "inject", verb_inject, "FAULT... [--socket PATH]",         "break something in a running simulator" },
         { "heal",   verb_heal,   "ID|LOCATION|all [--socket PATH]",  "take faults out again" },
         { "faults", verb_faults, "[--json] [--socket PATH]",         "list what is broken now" },
+        { "use",    verb_use,    "[IN-USE...] [--socket PATH]",      "say which rows carry live data; list them, and who wrote there" },
         { "kinds",  verb_kinds,  "[--json]",                         "list what can break, where, and how" },
 };
 

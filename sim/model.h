@@ -115,6 +115,7 @@ const Model *model_at(size_t index); /* the generated list; NULL past the end */
 uint64_t chip_seed(const Chip *chip);
 const char *chip_server_name(const Chip *chip);
 unsigned chip_index(const Chip *chip);
+bool chip_is_occupied(const Chip *chip);   /* it carries work */
 double chip_temperature(const Chip *chip); /* °C */
 bool chip_hangs(const Chip *chip); /* answers nothing now: its links do not train, its NIC is unreachable */
 uint64_t chip_nsec(const Chip *chip);      /* the chip's clock */

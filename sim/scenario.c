@@ -11,6 +11,7 @@
 #include "sim/chip.h"
 #include "sim/expectation.h"
 #include "sim/fault.h"
+#include "sim/in-use.h"
 
 #define TEMPERATURE_DEFAULT 60.0
 
@@ -24,7 +25,7 @@ typedef struct Text {
         uint64_t seed;
         double temperature;
         Topology topology;
-        yaml_node_t *topology_node, *occupied, *faults, *expect;
+        yaml_node_t *topology_node, *occupied, *in_use, *faults, *expect;
 } Text;
 
 static int keep_node(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata) {
@@ -44,6 +45,7 @@ static const YamlField text_fields[] = {
         YAML_NUMBER("temperature", Text, temperature, -40, 150),
         YAML_CUSTOM("topology", Text, topology_node, keep_node, .required = true),
         YAML_CUSTOM("occupied", Text, occupied, keep_node),
+        YAML_CUSTOM("in-use", Text, in_use, keep_node),
         YAML_CUSTOM("faults", Text, faults, keep_node),
         YAML_CUSTOM("expect", Text, expect, keep_node),
         {},
@@ -98,6 +100,12 @@ static int read_occupied(Yaml *yaml, yaml_node_t *item, size_t index, void *user
         return 0;
 }
 
+static int read_in_use(Yaml *yaml, yaml_node_t *item, size_t index, void *userdata) {
+        Scenario *scenario = userdata;
+
+        return in_use_read(yaml, item, scenario->hall);
+}
+
 static int read_fault(Yaml *yaml, yaml_node_t *item, size_t index, void *userdata) {
         _cleanup_(fault_freep) Fault *fault = NULL;
         Scenario *scenario = userdata;
@@ -122,6 +130,11 @@ static int read_parts(Yaml *yaml, Text *text, Scenario *scenario) {
                 return r;
         if (text->occupied) {
                 r = yaml_items(yaml, text->occupied, SCENARIO_OCCUPIED_MAX, "a list of servers and chips", read_occupied, scenario);
+                if (r < 0)
+                        return r;
+        }
+        if (text->in_use) {
+                r = yaml_items(yaml, text->in_use, IN_USE_ITEMS_MAX, "a list of rows in use", read_in_use, scenario);
                 if (r < 0)
                         return r;
         }

@@ -11,3 +11,4 @@ int verb_inject(int argc, char *argv[]);
 int verb_heal(int argc, char *argv[]);
 int verb_faults(int argc, char *argv[]);
 int verb_kinds(int argc, char *argv[]);
+int verb_use(int argc, char *argv[]);

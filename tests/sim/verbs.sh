@@ -56,6 +56,10 @@ holds "faults know their parameters" 0 '30*' bash -c '"$0" faults --json | jq ".
 holds "heal takes an id" 0 '1 healed' "$sim" heal 2
 holds "heal takes a place" 0 '1 healed' "$sim" heal us0-1
 holds "nothing is left to heal" 64 'there is no fault all' "$sim" heal all
+holds "nothing carries work" 0 '' "$sim" use
+holds "use takes rows of a stack" 0 '' "$sim" use '{at: us0-1/chip3/hbm2, rows: "0:0-8191,2:5-5"}'
+holds "and says which it has" 0 'us0-1/chip3/hbm2  rows 0:0-8191,2:5-5  0 trespasses' "$sim" use
+holds "use refuses with a position" 64 "in-use:1:30: '0:5' are no rows of that stack*" "$sim" use '{at: us0-1/chip3/hbm2, rows: "0:5"}'
 kill "$pid"
 wait "$pid"
 holds "SIGTERM is a clean end" 0 "$?" echo 0

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/sim/lone-command.h"
+
+#define HEAD "scenario: t\ntopology: {servers: 1}\noccupied: [trn-0/chip1]\n"
+#define USE  HEAD "in-use:\n"
+#define ROW  (16u * 2 * 4 * 4 * 32) /* accesses of one row of a SID, all banks */
+
+static const char *attribute(Lone *lone, unsigned chip, const char *path, char text[static 257]) {
+        WireCommand command = { .type = COMMAND_ATTRIBUTE, .in_bytes = (uint32_t) strlen(path), .out_bytes = 256 };
+        WireCompletion completion;
+
+        memcpy(lone->window, path, strlen(path));
+        completion = lone_run(lone, "trn-0", chip, command);
+        assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
+        assert_true(completion.out_bytes <= 256);
+        memcpy(text, lone->window + LONE_OUT, completion.out_bytes);
+        text[completion.out_bytes] = '\0';
+        return text;
+}
+
+static unsigned long trespasses(Lone *lone, unsigned chip) {
+        char text[257];
+
+        return strtoul(attribute(lone, chip, "assay/hbm/trespasses", text), NULL, 10);
+}
+
+static WireBox rows(unsigned sid, unsigned first, unsigned last) {
+        WireBox box = { .last = { 15, 1, 2, 3, 3, 0, 31 } };
+
+        box.first[HBM_SID] = box.last[HBM_SID] = (uint16_t) sid;
+        box.first[HBM_ROW] = (uint16_t) first;
+        box.last[HBM_ROW] = (uint16_t) last;
+        return box;
+}
+
+static void march(Lone *lone, unsigned chip, WireBox box, uint8_t op) {
+        WireCommand command = { .type = COMMAND_HBM_MARCH, .march = { .box = box, .n_ops = 1, .ops = { op } } };
+
+        assert_int_equal(lone_run(lone, "trn-0", chip, command).status, STATUS_NRT_SUCCESS);
+}
+
+static void by_default_occupancy_tells(void **state) {
+        _cleanup_(lone_freep) Lone *lone = lone_new(HEAD, NULL);
+        char text[257];
+
+        assert_non_null(lone);
+        assert_string_equal(attribute(lone, 0, "assay/hbm/in-use", text), "none");
+        assert_string_equal(attribute(lone, 1, "assay/hbm/in-use", text), "0:0-14335,1:0-14335,2:0-14335");
+}
+
+static void stacks_are_told_together(void **state) {
+        static const char text[] = USE "  - {at: trn-0/chip1, rows: none}\n"
+                                       "  - {at: trn-0/chip0/hbm0, rows: \"0:5-9,1:7-7\"}\n"
+                                       "  - {at: trn-0/chip0/hbm3, rows: \"0:10-12,0:20-30\"}\n"
+                                       "  - {at: trn-0/chip0/hbm1, rows: \"0:8-10\"}\n"
+                                       "  - {at: trn-0/chip2, rows: all}\n";
+        _cleanup_(lone_freep) Lone *lone = lone_new(text, NULL);
+        char got[257];
+
+        assert_non_null(lone);
+        assert_string_equal(attribute(lone, 0, "assay/hbm/in-use", got), "0:5-12,0:20-30,1:7-7");
+        assert_string_equal(attribute(lone, 1, "assay/hbm/in-use", got), "none");
+        assert_string_equal(attribute(lone, 2, "assay/hbm/in-use", got), "0:0-16383,1:0-16383,2:0-16383");
+}
+
+/* 32 pieces do not fit an attribute: it says more then, never less. */
+static void many_pieces_are_told_as_fewer(void **state) {
+        char text[2048] = USE "  - {at: trn-0/chip0, rows: \"", got[257];
+        _cleanup_(lone_freep) Lone *lone = NULL;
+        bool told[16384] = {};
+        unsigned n_told = 0, first, last, sid;
+
+        for (unsigned i = 0; i < 32; i++)
+                sprintf(text + strlen(text), "%s2:%u-%u", i > 0 ? "," : "", 10000 + 100 * i, 10000 + 100 * i + i);
+        strcat(text, "\"}\n");
+        lone = lone_new(text, NULL);
+        assert_non_null(lone);
+
+        assert_true(strlen(attribute(lone, 0, "assay/hbm/in-use", got)) < 256);
+        for (char *piece = strtok(got, ","); piece; piece = strtok(NULL, ",")) {
+                assert_int_equal(sscanf(piece, "%u:%u-%u", &sid, &first, &last), 3);
+                assert_int_equal(sid, 2);
+                for (unsigned row = first; row <= last; row++, n_told++)
+                        told[row] = true;
+        }
+        for (unsigned i = 0; i < 32; i++)
+                for (unsigned row = 10000 + 100 * i; row <= 10000 + 100 * i + i; row++)
+                        assert_true(told[row]);
+        assert_true(n_told < 3200);
+}
+
+static void writes_into_live_rows_are_counted(void **state) {
+        _cleanup_(lone_freep) Lone *lone = lone_new(USE "  - {at: trn-0/chip0/hbm0, rows: \"1:100-199\"}\n", NULL);
+        WireCommand copy = { .type = COMMAND_HBM_COPY_IN, .in_bytes = MEMORY_ACCESS_BYTES };
+
+        assert_non_null(lone);
+        march(lone, 0, rows(1, 0, 99), MARCH_WRITE);
+        march(lone, 0, rows(1, 200, 16383), MARCH_WRITE);
+        march(lone, 0, rows(0, 0, 16383), MARCH_WRITE);
+        march(lone, 0, rows(1, 100, 199), 0);
+        march(lone, 1, rows(1, 16000, 16383), MARCH_WRITE);
+        assert_int_equal(trespasses(lone, 0), 0);
+        assert_int_equal(trespasses(lone, 1), 0);
+
+        march(lone, 0, rows(1, 199, 205), MARCH_WRITE);
+        assert_int_equal(trespasses(lone, 0), ROW);
+        march(lone, 0, rows(1, 98, 101), MARCH_WRITE);
+        assert_int_equal(trespasses(lone, 0), 3 * ROW);
+
+        copy.copy.box = (WireBox) { .first = { 3, 0, 1, 0, 0, 150, 4 }, .last = { 3, 0, 1, 0, 0, 150, 4 } };
+        assert_int_equal(lone_run(lone, "trn-0", 0, copy).status, STATUS_NRT_SUCCESS);
+        assert_int_equal(trespasses(lone, 0), 3 * ROW + 1);
+        copy.copy.box.first[HBM_SID] = copy.copy.box.last[HBM_SID] = 0;
+        assert_int_equal(lone_run(lone, "trn-0", 0, copy).status, STATUS_NRT_SUCCESS);
+        assert_int_equal(trespasses(lone, 0), 3 * ROW + 1);
+}
+
+static void other_dangers_are_counted(void **state) {
+        _cleanup_(lone_freep) Lone *lone = lone_new(USE "  - {at: trn-0/chip0/hbm0, rows: \"1:100-199\"}\n", NULL);
+        WireCommand pause = { .type = COMMAND_HBM_PAUSE, .pause = { .nsec = 1000 } };
+        WireCommand hammer = { .type = COMMAND_HBM_HAMMER, .hammer = { .activations = 1, .step = 1 } };
+        WireCommand repair = { .type = COMMAND_HBM_REPAIR };
+        unsigned long before;
+
+        assert_non_null(lone);
+        hammer.hammer.box = (WireBox) { .first = { 0, 0, 1, 0, 0, 90, 0 }, .last = { 0, 0, 1, 0, 0, 97, 31 } };
+        (void) lone_run(lone, "trn-0", 0, hammer);
+        assert_int_equal(trespasses(lone, 0), 0);
+        hammer.hammer.box.last[HBM_ROW] = 98;
+        (void) lone_run(lone, "trn-0", 0, hammer);
+        assert_int_equal(trespasses(lone, 0), 32);
+
+        repair.repair.box = (WireBox) { .first = { 0, 0, 1, 0, 0, 120, 0 }, .last = { 0, 0, 1, 0, 0, 120, 31 } };
+        assert_int_equal(lone_run(lone, "trn-0", 0, repair).status, STATUS_NRT_SUCCESS);
+        assert_int_equal(trespasses(lone, 0), 64);
+
+        before = trespasses(lone, 0);
+        assert_int_equal(lone_run(lone, "trn-0", 0, pause).status, STATUS_NRT_SUCCESS);
+        assert_int_equal(trespasses(lone, 0), before + 100 * ROW);
+        pause.unit = 1; /* a stack without live data */
+        assert_int_equal(lone_run(lone, "trn-0", 0, pause).status, STATUS_NRT_SUCCESS);
+        assert_int_equal(trespasses(lone, 0), before + 100 * ROW);
+}
+
+static void bad_rows_are_refused(void **state) {
+        static const char *const texts[] = {
+                "{rows: all}", "{at: trn-0/chip0}", "{at: trn-1/chip0, rows: all}", "{at: trn-0/chip0/core0, rows: all}",
+                "{at: trn-0/chip0/hbm4, rows: all}", "{at: trn-0/chip0, rows: some}", "{at: trn-0/chip0, rows: \"\"}",
+                "{at: trn-0/chip0, rows: \"3:0-1\"}", "{at: trn-0/chip0, rows: \"0:0-16384\"}",
+                "{at: trn-0/chip0, rows: \"0:9-8\"}", "{at: trn-0/chip0, rows: \"0:0-5,0:5-6\"}",
+                "{at: trn-0/chip0, rows: \"1:0-5,0:5-6\"}", "{at: trn-0/chip0, rows: \"0:0-5,\"}",
+                "{at: trn-0/chip0, rows: \"0:-5\"}", "{at: trn-0/chip0, rows: \"0:1-5 \"}",
+                "{at: trn-0/chip0, rows: \"0:99999999999-5\"}", "{at: trn-0/chip0, rows: all, more: 1}", "7",
+        };
+
+        for (size_t i = 0; i < ELEMENTS(texts); i++) {
+                _cleanup_free_ char *error = NULL;
+                char text[512];
+
+                (void) snprintf(text, sizeof(text), USE "  - %s\n", texts[i]);
+                if (lone_new(text, &error))
+                        fail_msg("%s was taken", texts[i]);
+                assert_non_null(error);
+                assert_int_equal(strncmp(error, "test:5:", 7), 0);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(by_default_occupancy_tells),
+                cmocka_unit_test(stacks_are_told_together),
+                cmocka_unit_test(many_pieces_are_told_as_fewer),
+                cmocka_unit_test(writes_into_live_rows_are_counted),
+                cmocka_unit_test(other_dangers_are_counted),
+                cmocka_unit_test(bad_rows_are_refused),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
