@@ -26,12 +26,13 @@ static const Verb verbs[] = {
         { "faults", verb_faults, "[--json] [--socket PATH]",         "list what is broken now" },
         { "use",    verb_use,    "[IN-USE...] [--socket PATH]",      "say which rows carry live data; list them, and who wrote there" },
         { "kinds",  verb_kinds,  "[--json]",                         "list what can break, where, and how" },
+        { "coverage", verb_coverage, "[--json|--matrix] [--strict] [TEST|NOTATION...]", "count which faults march tests find" },
 };
 
 static int help(FILE *out, int status) {
         fputs("assay-sim VERB …\n\n", out);
         for (size_t i = 0; i < ELEMENTS(verbs); i++)
-                fprintf(out, "  %-6s  %s\n          %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
+                fprintf(out, "  %-8s  %s\n            %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
         fputs("\nThe socket is assay-sim.sock unless --socket or $ASSAY_SIM_SOCKET says otherwise.\n"
               "Exit status: 0 done, 1 a scan differs from what was expected, 64 bad input, 69 no simulator there, 77 not permitted.\n",
               out);

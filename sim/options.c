@@ -13,6 +13,8 @@ static const struct option long_options[] = {
         { "stream",  required_argument, NULL, OPTION_STREAM  },
         { "mode",    required_argument, NULL, OPTION_MODE    },
         { "threads", required_argument, NULL, OPTION_THREADS },
+        { "strict",  no_argument,       NULL, OPTION_STRICT  },
+        { "matrix",  no_argument,       NULL, OPTION_MATRIX  },
         { NULL,      0,                 NULL, 0              },
 };
 
@@ -40,6 +42,12 @@ static int take(const char *verb, int option, Options *options) {
                 return 0;
         case OPTION_STREAM:
                 options->stream = optarg;
+                return 0;
+        case OPTION_STRICT:
+                options->strict = true;
+                return 0;
+        case OPTION_MATRIX:
+                options->matrix = true;
                 return 0;
         case OPTION_MODE:
                 return parse_number(verb, "mode", optarg, 8, 0777, &options->mode);

@@ -15,12 +15,16 @@ enum {
         OPTION_STREAM  = 1 << 2,
         OPTION_MODE    = 1 << 3,
         OPTION_THREADS = 1 << 4,
+        OPTION_STRICT  = 1 << 5,
+        OPTION_MATRIX  = 1 << 6,
 };
 
 typedef struct Options {
         const char *socket; /* always set: --socket, $ASSAY_SIM_SOCKET, or the default */
         const char *stream;
         bool json;
+        bool strict;
+        bool matrix;
         unsigned mode;
         unsigned threads;
 } Options;

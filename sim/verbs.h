@@ -12,3 +12,4 @@ int verb_heal(int argc, char *argv[]);
 int verb_faults(int argc, char *argv[]);
 int verb_kinds(int argc, char *argv[]);
 int verb_use(int argc, char *argv[]);
+int verb_coverage(int argc, char *argv[]);

@@ -45,6 +45,12 @@ holds "nobody listens yet" 69 '*faults: *' bash -c '"$0" faults 2>&1 | sed s/^as
 holds "kinds are a table for machines" 0 '' bash -c '"$0" kinds --json | jq -e "length > 20 and all(.[]; .kind and .family and (.at | length > 0))" >/dev/null' "$sim"
 holds "kinds are words for people" 0 '*hang (telemetry): *' "$sim" kinds
 
+holds "coverage counts what a test finds" 0 'March SS: 22n, static 84 / 84 = 100.0 %*' "$sim" coverage 'March SS'
+holds "coverage takes any notation" 0 '{"SAF":\[2,2],"TF":\[1,2]}' bash -c '"$0" coverage --json "any(w0);up(r0,w1);dn(r1)" | jq -c ".[0].classes | {SAF, TF}"' "$sim"
+holds "coverage of all tests is a table for machines" 0 '' bash -c '"$0" coverage --json | jq -e "length == 25 and all(.[]; .march and .operations and .static[1] == 84)" >/dev/null' "$sim"
+holds "a read that contradicts is refused with its place" 64 '*contradicts the last write (byte 11)' "$sim" coverage 'any(w0);up(r1)'
+holds "a test that nobody knows is no notation" 64 '*expected an element*' "$sim" coverage 'March Q'
+
 "$sim" serve good.yaml >ready & pid=$!
 for _ in $(seq 200); do [ -s ready ] && break; sleep 0.02; done
 holds "it says when it is ready and with what" 0 'ready: assay-sim.sock, 4 servers, 64 chips, 1 faults' cat ready
