@@ -75,7 +75,7 @@ static int run_pass(HbmRun *run) {
 
 static HbmPass march_pass(const HbmRun *run, unsigned index) {
         const HbmParameters *parameters = run->parameters;
-        const HbmBackgroundWord *word = hbm_background_word(parameters->backgrounds.indices[index]);
+        const MarchBackgroundWord *word = march_background_word(parameters->backgrounds.indices[index]);
 
         return (HbmPass) {
                 .phase     = word->background == MEMORY_BACKGROUND_ADDRESS ? HBM_PHASE_ADDRESS : HBM_PHASE_MARCH,

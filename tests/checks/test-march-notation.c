@@ -134,7 +134,7 @@ static void a_plan_reads_every_parameter(void **state) {
         assert_int_equal(march_operations(&parameters->march), 23);
         assert_int_equal(march_operations(&parameters->others), 2);
         assert_int_equal(parameters->backgrounds.n, 2);
-        assert_string_equal(hbm_background_word(parameters->backgrounds.indices[1])->word, "bit-stripe-7");
+        assert_string_equal(march_background_word(parameters->backgrounds.indices[1])->word, "bit-stripe-7");
         assert_int_equal(parameters->order, MEMORY_ORDER_BANK_FAST);
         assert_int_equal(parameters->bytes, 4096);
         assert_int_equal(parameters->findings, 3);
@@ -152,8 +152,8 @@ static void the_defaults_are_march_ss_and_mats(void **state) {
         assert_memory_equal(&march, &parameters->march, sizeof(march));
         assert_int_equal(march_read("MATS++", &march, NULL, NULL), 0);
         assert_memory_equal(&march, &parameters->others, sizeof(march));
-        assert_string_equal(hbm_background_word(parameters->backgrounds.indices[0])->word, "solid");
-        assert_string_equal(hbm_background_word(parameters->backgrounds.indices[1])->word, "address");
+        assert_string_equal(march_background_word(parameters->backgrounds.indices[0])->word, "solid");
+        assert_string_equal(march_background_word(parameters->backgrounds.indices[1])->word, "address");
 }
 
 int main(void) {
