@@ -27,6 +27,8 @@ static const Verb verbs[] = {
         { "use",    verb_use,    "[IN-USE...] [--socket PATH]",      "say which rows carry live data; list them, and who wrote there" },
         { "kinds",  verb_kinds,  "[--json]",                         "list what can break, where, and how" },
         { "coverage", verb_coverage, "[--json|--matrix] [--strict] [TEST|NOTATION...]", "count which faults march tests find" },
+        { "qualify", verb_qualify, "--plan PLAN [--kind KIND]... [--family FAMILY] [--samples N] [--seed N] [--healthy N] [--jobs N] [--json]",
+          "inject random faults, scan, and say what the plan finds" },
 };
 
 static int help(FILE *out, int status) {
@@ -34,7 +36,7 @@ static int help(FILE *out, int status) {
         for (size_t i = 0; i < ELEMENTS(verbs); i++)
                 fprintf(out, "  %-8s  %s\n            %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
         fputs("\nThe socket is assay-sim.sock unless --socket or $ASSAY_SIM_SOCKET says otherwise.\n"
-              "Exit status: 0 done, 1 a scan differs from what was expected, 64 bad input, 69 no simulator there, 77 not permitted.\n",
+              "Exit status: 0 done, 1 a scan differs from what was expected, 2 could not be judged, 64 bad input, 69 no simulator there, 77 not permitted.\n",
               out);
         return status;
 }

@@ -57,6 +57,16 @@ typedef struct Fault {
         uint64_t fired; /* transient: in which command it acted, 0 before; kept by fault_is_active() */
 } Fault;
 
+/* What a right finding of one fault says: one of the codes, at one of the places. */
+#define DIAGNOSIS_PLACES_MAX 4u
+typedef struct Diagnosis {
+        const char *const *codes; /* of the catalogue, ends with NULL; NULL: the kind does not say, any is right */
+        unsigned n_places;
+        Location places[DIAGNOSIS_PLACES_MAX];
+} Diagnosis;
+
+typedef struct Sample Sample; /* a fault that `qualify` draws, below */
+
 struct FaultKind {
         const char *name; /* kebab-case; NULL ends the table */
         const char *summary;
@@ -70,6 +80,15 @@ struct FaultKind {
         int (*validate)(const Fault *fault, const char **ret_wrong);
         /* NULL where no scan can see this very fault, decided by the fault alone; else why not. */
         const char *(*undetectable)(const Fault *fault);
+        /* Felt on other chips too, so that nothing else can be judged on a server that has one. */
+        bool is_shared;
+        /* What a right diagnosis calls it; and, or NULL, what this very fault has different: *diagnosis starts as these
+         * codes at the fault's own place. */
+        const char *const *codes;
+        void (*diagnose)(const Fault *fault, Diagnosis *diagnosis);
+        /* Draws what the ranges of the table cannot say, or NULL. 0, or a negative errno. What it leaves out is drawn from the
+         * ranges; what the simulator then refuses is drawn anew. */
+        int (*sample)(Sample *sample);
 };
 
 /* One command on its way. The in and out areas are checked to lie in the window. */
@@ -146,3 +165,12 @@ typedef enum Counter {
 
 /* STACK: which HBM stack (for the mailbox words); 0 for SRAM. */
 void chip_count(Chip *chip, Counter counter, unsigned stack, uint64_t n);
+
+/* ---- what a kind may ask while a fault of it is drawn (sim/qualify/sample.c): all of it follows from the seed ---- */
+
+Location *sample_at(Sample *sample); /* drawn already; may be changed below its chip */
+bool sample_has_ring(const Sample *sample); /* z links are there */
+uint64_t sample_below(Sample *sample, uint64_t n);                    /* 0 … n - 1; 0 for n 0 */
+double sample_between(Sample *sample, double low, double high);       /* by magnitude where the range spans two of them */
+/* Writes "KEY: …" into the fault; that key is then not drawn. */
+void sample_key(Sample *sample, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -57,6 +57,31 @@ static int add_finding(Observation *observation, const Finding *finding) {
         return 0;
 }
 
+#define ALARMS_SUFFIX "_false_alarms"
+
+static int add_alarms(Observation *observation, const Measurement *measurement) {
+        size_t n = strlen(measurement->name), i;
+        ObservedAlarms *alarms;
+
+        if (n < strlen(ALARMS_SUFFIX) || strcmp(measurement->name + n - strlen(ALARMS_SUFFIX), ALARMS_SUFFIX) != 0)
+                return 0;
+        for (i = 0; i < observation->n_alarms && strcmp(observation->alarms[i].name, measurement->name) != 0; i++)
+                ;
+        if (i == observation->n_alarms) {
+                if (n >= sizeof(alarms->name))
+                        return -EPROTO;
+                alarms = reallocarray(observation->alarms, i + 1, sizeof(*alarms));
+                if (!alarms)
+                        return -ENOMEM;
+                observation->alarms = alarms;
+                alarms[i] = (ObservedAlarms) {};
+                memcpy(alarms[i].name, measurement->name, n);
+                observation->n_alarms++;
+        }
+        observation->alarms[i].expected += measurement->value;
+        return 0;
+}
+
 /* A chip that a server's step never came to has not been judged by it, unless the step never began on any. */
 static void end_server_step(Observation *observation, const ObservedUnit *server, const StepEnd *end) {
         for (size_t i = 0; i < observation->n_units; i++) {
@@ -99,6 +124,8 @@ static int on_event(const Event *event, void *userdata) {
                 return add_unit(observation, &event->hardware.where);
         case EVENT_FINDING:
                 return add_finding(observation, &event->finding);
+        case EVENT_MEASUREMENT:
+                return add_alarms(observation, &event->measurement);
         case EVENT_PART_DONE:
                 return part_done(observation, event);
         case EVENT_STEP_END:
@@ -108,7 +135,6 @@ static int on_event(const Event *event, void *userdata) {
                 return 0;
         case EVENT_RUN_START:
         case EVENT_STEP_START:
-        case EVENT_MEASUREMENT:
         case EVENT_PROGRESS:
         case EVENT_LOG:
         case EVENT_RUN_END:
@@ -180,6 +206,7 @@ Observation *observation_free(Observation *observation) {
         for (size_t i = 0; i < observation->n_units; i++)
                 free(observation->units[i].findings);
         free(observation->units);
+        free(observation->alarms);
         free(observation);
         return NULL;
 }

@@ -30,9 +30,17 @@ typedef struct ObservedUnit {
         ObservedFinding *findings;
 } ObservedUnit;
 
+/* A measurement that ends in _false_alarms: how many sound parts of this kind the check expects to call broken. */
+typedef struct ObservedAlarms {
+        char name[64];
+        double expected; /* of all units together */
+} ObservedAlarms;
+
 typedef struct Observation {
         size_t n_units;
         ObservedUnit *units;
+        size_t n_alarms;
+        ObservedAlarms *alarms;
         bool broken; /* the worker itself could not go on */
 } Observation;
 

@@ -4,56 +4,108 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "checks/cleanup.h"
+
 static const struct option long_options[] = {
-        { "socket",  required_argument, NULL, OPTION_SOCKET  },
-        { "json",    no_argument,       NULL, OPTION_JSON    },
-        { "stream",  required_argument, NULL, OPTION_STREAM  },
-        { "mode",    required_argument, NULL, OPTION_MODE    },
-        { "threads", required_argument, NULL, OPTION_THREADS },
-        { "strict",  no_argument,       NULL, OPTION_STRICT  },
-        { "matrix",  no_argument,       NULL, OPTION_MATRIX  },
-        { NULL,      0,                 NULL, 0              },
+        { "socket",         required_argument, NULL, OPTION_SOCKET         },
+        { "json",           no_argument,       NULL, OPTION_JSON           },
+        { "stream",         required_argument, NULL, OPTION_STREAM         },
+        { "mode",           required_argument, NULL, OPTION_MODE           },
+        { "threads",        required_argument, NULL, OPTION_THREADS        },
+        { "plan",           required_argument, NULL, OPTION_PLAN           },
+        { "kind",           required_argument, NULL, OPTION_KIND           },
+        { "family",         required_argument, NULL, OPTION_FAMILY         },
+        { "samples",        required_argument, NULL, OPTION_SAMPLES        },
+        { "seed",           required_argument, NULL, OPTION_SEED           },
+        { "healthy",        required_argument, NULL, OPTION_HEALTHY        },
+        { "jobs",           required_argument, NULL, OPTION_JOBS           },
+        { "assay-run",      required_argument, NULL, OPTION_ASSAY_RUN      },
+        { "deadline-scale", required_argument, NULL, OPTION_DEADLINE_SCALE },
+        { "timeout",        required_argument, NULL, OPTION_TIMEOUT        },
+        { "strict",         no_argument,       NULL, OPTION_STRICT         },
+        { "matrix",         no_argument,       NULL, OPTION_MATRIX         },
+        { NULL,             0,                 NULL, 0                     },
 };
 
-static int parse_number(const char *verb, const char *option, const char *text, int base, unsigned long max, unsigned *ret) {
-        unsigned long value;
+static const struct {
+        int option;
+        size_t offset;
+} flags[] = {
+        { OPTION_JSON,   offsetof(Options, json)   },
+        { OPTION_STRICT, offsetof(Options, strict) },
+        { OPTION_MATRIX, offsetof(Options, matrix) },
+};
+
+static const struct {
+        int option;
+        size_t offset;
+} texts[] = {
+        { OPTION_SOCKET,         offsetof(Options, socket)         },
+        { OPTION_STREAM,         offsetof(Options, stream)         },
+        { OPTION_PLAN,           offsetof(Options, plan)           },
+        { OPTION_FAMILY,         offsetof(Options, family)         },
+        { OPTION_ASSAY_RUN,      offsetof(Options, assay_run)      },
+        { OPTION_DEADLINE_SCALE, offsetof(Options, deadline_scale) },
+};
+
+static const struct {
+        int option;
+        size_t offset;
+        int base;
+        uint64_t min, max;
+} numbers[] = {
+        { OPTION_MODE,    offsetof(Options, mode),    8,  1, 0777      },
+        { OPTION_THREADS, offsetof(Options, threads), 10, 1, 1024      },
+        { OPTION_SAMPLES, offsetof(Options, samples), 10, 0, 100000    },
+        { OPTION_SEED,    offsetof(Options, seed),    10, 0, INT64_MAX },
+        { OPTION_HEALTHY, offsetof(Options, healthy), 10, 0, 1000000   },
+        { OPTION_JOBS,    offsetof(Options, jobs),    10, 1, 256       },
+        { OPTION_TIMEOUT, offsetof(Options, timeout), 10, 1, 86400     },
+};
+
+static int parse_number(const char *verb, const char *option, const char *text, int base, uint64_t min, uint64_t max, uint64_t *ret) {
+        unsigned long long value;
         char *end;
 
         errno = 0;
-        value = strtoul(text, &end, base);
-        if (errno != 0 || end == text || *end != '\0' || value == 0 || value > max) {
+        value = strtoull(text, &end, base);
+        /* A minus sign is a number to strtoull(). */
+        if (errno != 0 || text[0] < '0' || text[0] > '9' || *end != '\0' || value < min || value > max) {
                 fprintf(stderr, "assay-sim %s: --%s: \"%s\" is not a number in range\n", verb, option, text);
                 return -EINVAL;
         }
-        *ret = (unsigned) value;
+        *ret = value;
         return 0;
 }
 
-static int take(const char *verb, int option, Options *options) {
-        switch (option) {
-        case OPTION_SOCKET:
-                options->socket = optarg;
-                return 0;
-        case OPTION_JSON:
-                options->json = true;
-                return 0;
-        case OPTION_STREAM:
-                options->stream = optarg;
-                return 0;
-        case OPTION_STRICT:
-                options->strict = true;
-                return 0;
-        case OPTION_MATRIX:
-                options->matrix = true;
-                return 0;
-        case OPTION_MODE:
-                return parse_number(verb, "mode", optarg, 8, 0777, &options->mode);
-        default:
-                return parse_number(verb, "threads", optarg, 10, 1024, &options->threads);
+static int take_kind(const char *verb, Options *options) {
+        if (options->n_kinds == KINDS_MAX) {
+                fprintf(stderr, "assay-sim %s: more than %u kinds\n", verb, KINDS_MAX);
+                return -EINVAL;
         }
+        options->kinds[options->n_kinds++] = optarg;
+        return 0;
+}
+
+static int take(const char *verb, const struct option *option, Options *options) {
+        options->given |= (unsigned) option->val;
+        for (size_t i = 0; i < ELEMENTS(texts); i++)
+                if (texts[i].option == option->val) {
+                        *(const char **) ((char *) options + texts[i].offset) = optarg;
+                        return 0;
+                }
+        for (size_t i = 0; i < ELEMENTS(numbers); i++)
+                if (numbers[i].option == option->val)
+                        return parse_number(verb, option->name, optarg, numbers[i].base, numbers[i].min, numbers[i].max,
+                                            (uint64_t *) ((char *) options + numbers[i].offset));
+        for (size_t i = 0; i < ELEMENTS(flags); i++)
+                if (flags[i].option == option->val)
+                        *((bool *) ((char *) options + flags[i].offset)) = true;
+        return option->val == OPTION_KIND ? take_kind(verb, options) : 0;
 }
 
 int options_parse(int argc, char *argv[], unsigned allowed, int min, int max, Options *ret) {
@@ -68,7 +120,7 @@ int options_parse(int argc, char *argv[], unsigned allowed, int min, int max, Op
                         fprintf(stderr, "assay-sim %s: it has no option --%s\n", verb, long_options[index].name);
                         return -EINVAL;
                 }
-                r = take(verb, option, ret);
+                r = take(verb, &long_options[index], ret);
                 if (r < 0)
                         return r;
         }

@@ -6,27 +6,40 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define SOCKET_DEFAULT "assay-sim.sock"
+#define KINDS_MAX      64u /* that one command line names */
 
 enum {
-        OPTION_SOCKET  = 1 << 0,
-        OPTION_JSON    = 1 << 1,
-        OPTION_STREAM  = 1 << 2,
-        OPTION_MODE    = 1 << 3,
-        OPTION_THREADS = 1 << 4,
-        OPTION_STRICT  = 1 << 5,
-        OPTION_MATRIX  = 1 << 6,
+        OPTION_SOCKET         = 1 << 0,
+        OPTION_JSON           = 1 << 1,
+        OPTION_STREAM         = 1 << 2,
+        OPTION_MODE           = 1 << 3,
+        OPTION_THREADS        = 1 << 4,
+        OPTION_PLAN           = 1 << 5,
+        OPTION_KIND           = 1 << 6,
+        OPTION_FAMILY         = 1 << 7,
+        OPTION_SAMPLES        = 1 << 8,
+        OPTION_SEED           = 1 << 9,
+        OPTION_HEALTHY        = 1 << 10,
+        OPTION_JOBS           = 1 << 11,
+        OPTION_ASSAY_RUN      = 1 << 12,
+        OPTION_DEADLINE_SCALE = 1 << 13,
+        OPTION_TIMEOUT        = 1 << 14,
+        OPTION_STRICT         = 1 << 15,
+        OPTION_MATRIX         = 1 << 16,
 };
 
 typedef struct Options {
         const char *socket; /* always set: --socket, $ASSAY_SIM_SOCKET, or the default */
-        const char *stream;
-        bool json;
-        bool strict;
-        bool matrix;
-        unsigned mode;
-        unsigned threads;
+        const char *stream, *plan, *family, *assay_run, *deadline_scale;
+        bool json, strict, matrix;
+        uint64_t mode, threads, samples, seed, healthy, jobs, timeout;
+        unsigned given; /* OPTION_… that were there */
+        size_t n_kinds;
+        const char *kinds[KINDS_MAX];
 } Options;
 
 /* Returns the index of the first argument that is no option; -EINVAL, said on stderr, for what is not in ALLOWED or

@@ -62,7 +62,7 @@ int verb_serve(int argc, char *argv[]) {
         }
         raise_limit();
         signals = catch_signals();
-        r = signals < 0 ? signals : port_new(scenario, options.socket, options.mode, options.threads, &port);
+        r = signals < 0 ? signals : port_new(scenario, options.socket, (unsigned) options.mode, (unsigned) options.threads, &port);
         if (r < 0) {
                 fprintf(stderr, "assay-sim serve: %s: %s\n", options.socket, strerror(-r));
                 return EXIT_FAILURE;

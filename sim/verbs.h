@@ -13,3 +13,4 @@ int verb_faults(int argc, char *argv[]);
 int verb_kinds(int argc, char *argv[]);
 int verb_use(int argc, char *argv[]);
 int verb_coverage(int argc, char *argv[]);
+int verb_qualify(int argc, char *argv[]);

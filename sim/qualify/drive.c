@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Drive: the runs, as many side by side as there are jobs. This process has one thread and believes nobody: a run that does not
+ * end in time is ended, and whatever a worker says is read by the reader that the daemon uses.
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "checks/catalogue.h"
+#include "sim/qualify/player.h"
+#include "sim/qualify/qualify.h"
+
+#define MESSAGE_MAX 200u
+
+typedef struct Slot {
+        Player player;
+        size_t run;
+        int64_t deadline_msec;
+        char *socket;
+} Slot;
+
+typedef struct Drive {
+        Qualification *qualification;
+        const char *folder;
+        unsigned n_slots;
+        Slot *slots;
+        struct pollfd *watched; /* of the slots, then of the signals */
+        size_t next, n_done;
+} Drive;
+
+static int64_t now_msec(void) {
+        struct timespec now;
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &now);
+        return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int start(Drive *drive, Slot *slot) {
+        const Qualification *qualification = drive->qualification;
+        const Run *run = &qualification->runs[drive->next];
+        _cleanup_free_ char *scenario = qualify_scenario(qualification, run);
+        int r;
+
+        slot->run = drive->next++;
+        if (!scenario || asprintf(&slot->socket, "%s/%zu", drive->folder, slot->run) < 0) {
+                slot->socket = NULL;
+                return -ENOMEM;
+        }
+        PlayerOrder order = {
+                .scenario = scenario,
+                .socket   = slot->socket,
+                .parts    = run->ring ? "us0-0,us0-1,us0-2,us0-3" : "trn-0",
+                .worker   = qualification->order->worker,
+                .plan     = qualification->order->plan,
+                .seed     = run->worker_seed,
+                .deadline_scale = qualification->order->deadline_scale,
+        };
+
+        slot->deadline_msec = now_msec() + (int64_t) qualification->order->timeout_sec * 1000;
+        r = player_start(&order, &slot->player);
+        if (r < 0)
+                fprintf(stderr, "assay-sim qualify: a run could not be started: %s\n", strerror(-r));
+        return r;
+}
+
+static void slot_clear(Slot *slot) {
+        player_done(&slot->player);
+        if (slot->socket)
+                (void) unlink(slot->socket);
+        free(TAKE_PTR(slot->socket));
+}
+
+/* The first line of what was complained about, as part of a sentence. */
+static void explain(Slot *slot, int status, bool late, char text[static MESSAGE_MAX]) {
+        char line[MESSAGE_MAX / 2] = "";
+        int n;
+
+        if (late) {
+                (void) snprintf(text, MESSAGE_MAX, "it did not end in time");
+                return;
+        }
+        if (slot->player.messages && fgets(line, sizeof(line), slot->player.messages))
+                line[strcspn(line, "\n")] = '\0';
+        n = status == PLAYER_KILLED ? snprintf(text, MESSAGE_MAX, "the worker was killed") :
+            status == PLAYER_LOST   ? snprintf(text, MESSAGE_MAX, "the simulator broke off") :
+                                      snprintf(text, MESSAGE_MAX, "the worker ended with status %d", status);
+        if (line[0] != '\0' && n > 0)
+                (void) snprintf(text + n, MESSAGE_MAX - (size_t) n, ": %s", line);
+}
+
+static bool is_judgement(int status) {
+        return status == STATUS_PASSED || status == STATUS_FAILED || status == STATUS_CANNOT_TELL;
+}
+
+/* A run is over, or too LATE. */
+static int finish(Drive *drive, Slot *slot, bool late) {
+        Qualification *qualification = drive->qualification;
+        _cleanup_(observation_freep) Observation *observation = NULL;
+        char why[MESSAGE_MAX] = "";
+        int status, r;
+
+        status = late ? PLAYER_LOST : player_end(&slot->player);
+        if (!late && is_judgement(status)) {
+                _cleanup_free_ char *said = NULL;
+                size_t n_said;
+                FILE *out = open_memstream(&said, &n_said);
+
+                if (!out)
+                        return -ENOMEM;
+                r = observation_read(slot->player.stream, &observation, out);
+                if (fclose(out) != 0 || r == -ENOMEM)
+                        return -ENOMEM;
+                (void) snprintf(why, sizeof(why), "%.*s", said ? (int) strcspn(said, "\n") : 0, said ? said : "");
+        } else
+                explain(slot, status, late, why);
+
+        if (status == STATUS_USAGE) {
+                fprintf(stderr, "assay-sim qualify: %s\n", why);
+                qualification->refused = true;
+                return -EINVAL;
+        }
+        r = qualify_score(qualification, &qualification->runs[slot->run], observation, why[0] ? why : NULL);
+        slot_clear(slot);
+        drive->n_done++;
+        return r;
+}
+
+static int wait_for_any(Drive *drive) {
+        int64_t first = INT64_MAX, left;
+
+        for (unsigned i = 0; i < drive->n_slots; i++) {
+                const Slot *slot = &drive->slots[i];
+
+                drive->watched[i] = (struct pollfd) { .fd = slot->player.pidfd, .events = POLLIN };
+                if (slot->player.pidfd >= 0 && slot->deadline_msec < first)
+                        first = slot->deadline_msec;
+        }
+        left = first - now_msec();
+        if (poll(drive->watched, drive->n_slots + 1, left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int) left) < 0 && errno != EINTR)
+                return -errno;
+        return drive->watched[drive->n_slots].revents ? -EINTR : 0;
+}
+
+static void show_progress(const Drive *drive) {
+        if (isatty(STDERR_FILENO))
+                fprintf(stderr, "\r%zu of %zu scans%s", drive->n_done, drive->qualification->n_runs,
+                        drive->n_done == drive->qualification->n_runs ? "\n" : "");
+}
+
+static int play_all(Drive *drive) {
+        int r = 0;
+
+        while (drive->n_done < drive->qualification->n_runs) {
+                for (unsigned i = 0; i < drive->n_slots && drive->next < drive->qualification->n_runs && r >= 0; i++)
+                        if (drive->slots[i].player.pidfd < 0)
+                                r = start(drive, &drive->slots[i]);
+                if (r >= 0)
+                        r = wait_for_any(drive);
+                for (unsigned i = 0; i < drive->n_slots && r >= 0; i++) {
+                        Slot *slot = &drive->slots[i];
+
+                        if (slot->player.pidfd >= 0 && (drive->watched[i].revents || now_msec() >= slot->deadline_msec))
+                                r = finish(drive, slot, !drive->watched[i].revents);
+                }
+                if (r < 0)
+                        return r;
+                show_progress(drive);
+        }
+        return 0;
+}
+
+/* From here on these signals only make the poll return: what is running must be ended, and the folder removed. */
+static int catch_signals(sigset_t *ret_before) {
+        sigset_t mask;
+        int fd;
+
+        sigemptyset(&mask);
+        sigaddset(&mask, SIGINT);
+        sigaddset(&mask, SIGTERM);
+        sigaddset(&mask, SIGHUP);
+        if (sigprocmask(SIG_BLOCK, &mask, ret_before) < 0)
+                return -errno;
+        fd = signalfd(-1, &mask, SFD_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+}
+
+static unsigned jobs_wanted(const Qualification *qualification) {
+        long n = qualification->order->jobs > 0 ? (long) qualification->order->jobs : sysconf(_SC_NPROCESSORS_ONLN);
+
+        if (n < 1)
+                n = 1;
+        return (size_t) n > qualification->n_runs ? (unsigned) qualification->n_runs : (unsigned) n;
+}
+
+int qualify_drive(Qualification *qualification) {
+        const char *folder = getenv("TMPDIR");
+        _cleanup_free_ char *path = NULL;
+        _cleanup_free_ struct pollfd *watched = NULL;
+        _cleanup_free_ Slot *slots = NULL;
+        _cleanup_close_ int signals = -EBADF;
+        Drive drive = { .qualification = qualification, .n_slots = jobs_wanted(qualification) };
+        sigset_t before;
+        int r;
+
+        if (qualification->n_runs == 0)
+                return 0;
+        slots = drive.slots = calloc(drive.n_slots, sizeof(*slots));
+        watched = drive.watched = calloc(drive.n_slots + 1, sizeof(*watched));
+        if (!slots || !watched || asprintf(&path, "%s/assay-qualify.XXXXXX", folder && folder[0] == '/' ? folder : "/tmp") < 0)
+                return -ENOMEM;
+        for (unsigned i = 0; i < drive.n_slots; i++)
+                slots[i].player = PLAYER_NONE;
+        drive.folder = mkdtemp(path);
+        if (!drive.folder)
+                return -errno;
+        r = signals = catch_signals(&before);
+        if (r >= 0) {
+                watched[drive.n_slots] = (struct pollfd) { .fd = signals, .events = POLLIN };
+                r = play_all(&drive);
+                for (unsigned i = 0; i < drive.n_slots; i++)
+                        slot_clear(&slots[i]);
+                (void) sigprocmask(SIG_SETMASK, &before, NULL);
+        }
+        (void) rmdir(path);
+        return r;
+}

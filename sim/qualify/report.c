@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Report: one line to a kind, what its faults were called, and each fault that was not found as the line of a scenario that has it.
+ */
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim/fault.h"
+#include "sim/qualify/interval.h"
+#include "sim/qualify/qualify.h"
+
+/* The faults of each kind stand one after the other. */
+static size_t n_kinds(const Qualification *qualification) {
+        return qualification->order->samples > 0 ? qualification->n_faults / qualification->order->samples : 0;
+}
+
+static const Injected *faults_of(const Qualification *qualification, size_t kind) {
+        return &qualification->faults[kind * qualification->order->samples];
+}
+
+static void print_share(FILE *out, unsigned k, unsigned n) {
+        Interval interval = interval_exact(k, n, QUALIFY_CONFIDENCE);
+        char text[32] = "-";
+
+        if (n > 0)
+                (void) snprintf(text, sizeof(text), "%.1f (%.1f-%.1f)", 100.0 * k / n, 100 * interval.low, 100 * interval.high);
+        fprintf(out, "  %-20s", text);
+}
+
+static void print_kinds(const Qualification *qualification, FILE *out) {
+        fprintf(out, "%-34s %-9s %6s %6s %6s %6s %6s %6s %6s %6s  %-20s  %-20s\n", "KIND", "FAMILY", "INJECT", "DETECT", "LOCATE", "MISNAM",
+                "MISPLA", "MISSED", "UNDETC", "UNJUDG", "DETECTED % (95 %)", "LOCATED % (95 %)");
+        for (size_t i = 0; i < n_kinds(qualification); i++) {
+                KindScore score = qualify_kind_score(faults_of(qualification, i), qualification->order->samples);
+                unsigned n = score.injected - score.undetectable - score.unjudged;
+
+                fprintf(out, "%-34s %-9s %6u %6u %6u %6u %6u %6u %6u %6u", score.kind->name, fault_family_words[score.kind->family],
+                        score.injected, score.detected, score.located, score.wrong_code, score.misplaced, score.missed,
+                        score.undetectable, score.unjudged);
+                print_share(out, score.detected, n);
+                print_share(out, score.located, n);
+                fprintf(out, "\n");
+        }
+}
+
+/* What was said of one fault in the matrix. */
+static const char *called(const Injected *injected) {
+        if (injected->fault.undetectable)
+                return "(undetectable)";
+        if (injected->outcome == OUTCOME_UNJUDGED)
+                return "(unjudged)";
+        return injected->code ? injected->code : "(missed)";
+}
+
+static void print_confusion(const Qualification *qualification, FILE *out) {
+        unsigned samples = qualification->order->samples;
+
+        fprintf(out, "\nWhat the faults of each kind were called:\n");
+        for (size_t i = 0; i < n_kinds(qualification); i++) {
+                const Injected *faults = faults_of(qualification, i);
+
+                fprintf(out, "  %-34s", faults->fault.kind->name);
+                for (unsigned k = 0; k < samples; k++) {
+                        unsigned n = 0, before = 0;
+
+                        for (unsigned j = 0; j < samples; j++) {
+                                n += strcmp(called(&faults[j]), called(&faults[k])) == 0;
+                                before += j < k && strcmp(called(&faults[j]), called(&faults[k])) == 0;
+                        }
+                        if (before == 0)
+                                fprintf(out, "  %s %u", called(&faults[k]), n);
+                }
+                fprintf(out, "\n");
+        }
+}
+
+static void print_undetectable(const Qualification *qualification, FILE *out) {
+        bool any = false;
+
+        for (size_t i = 0; i < qualification->n_faults; i++) {
+                const Injected *injected = &qualification->faults[i];
+                const char *why = injected->fault.undetectable;
+                unsigned n = 0, before = 0, found = 0, samples = qualification->order->samples;
+                const Injected *faults = faults_of(qualification, i / samples);
+
+                for (unsigned k = 0; why && k < samples; k++) {
+                        bool same = faults[k].fault.undetectable && strcmp(faults[k].fault.undetectable, why) == 0;
+
+                        n += same;
+                        before += same && &faults[k] < injected;
+                        found += same && faults[k].outcome > OUTCOME_INCONCLUSIVE;
+                }
+                if (!why || before > 0)
+                        continue;
+                fprintf(out, "%s  %-34s %u of %u: %s", any ? "" : "\nUndetectable by themselves, whatever a plan does:\n",
+                        injected->fault.kind->name, n, samples, why);
+                if (found > 0)
+                        fprintf(out, " (%u of them were found all the same)", found);
+                fprintf(out, "\n");
+                any = true;
+        }
+}
+
+static void print_unfound(const Qualification *qualification, FILE *out) {
+        char at[LOCATION_STRING_MAX];
+        bool any = false;
+
+        for (size_t i = 0; i < qualification->n_faults; i++) {
+                const Injected *injected = &qualification->faults[i];
+                const Run *run;
+
+                if (injected->fault.undetectable || injected->outcome == OUTCOME_LOCATED || injected->outcome == OUTCOME_UNJUDGED)
+                        continue;
+                run = &qualification->runs[injected->run];
+                fprintf(out, "%s  - %s # %s", any ? "" : "\nNot found, or not located exactly, as lines for a scenario:\n",
+                        injected->fault.text, outcome_to_string(injected->outcome));
+                if (injected->code)
+                        fprintf(out, ": %s at %s", injected->code, location_format(&injected->found, at));
+                fprintf(out, "; scenario seed %" PRIu64 ", scan seed %" PRIu64 "\n", run->seed, run->worker_seed);
+                any = true;
+        }
+}
+
+static void print_healthy(const Qualification *qualification, FILE *out) {
+        Interval interval = interval_exact(qualification->false_alarms, qualification->healthy_chips, QUALIFY_CONFIDENCE);
+        double sum = 0;
+
+        fprintf(out, "\nHealthy: %" PRIu64 " chips, %" PRIu64 " false alarms", qualification->healthy_chips, qualification->false_alarms);
+        if (qualification->healthy_chips > 0)
+                fprintf(out, " (95 %%: at most %.2g a chip)", interval.high);
+        fprintf(out, ", %" PRIu64 " not judged\n", qualification->healthy_unjudged);
+        for (size_t i = 0; i < qualification->n_budgets; i++) {
+                double chip = qualification->budgets[i].sum / (double) qualification->budget_chips;
+
+                sum += chip;
+                fprintf(out, "  by computation, %s: %.2g a chip, %.2g in a scan of %u chips\n", qualification->budgets[i].name, chip,
+                        chip * QUALIFY_FLEET, QUALIFY_FLEET);
+        }
+        if (qualification->n_budgets > 0)
+                fprintf(out, "  by computation, all: %.2g false alarms in a scan of %u chips\n", sum * QUALIFY_FLEET, QUALIFY_FLEET);
+}
+
+void qualify_print(const Qualification *qualification, FILE *out) {
+        fprintf(out, "plan %s, seed %" PRIu64 ", %zu faults of %zu kinds in %zu scans\n\n", qualification->order->plan,
+                qualification->order->seed, qualification->n_faults, n_kinds(qualification), qualification->n_runs);
+        if (qualification->n_faults > 0) {
+                print_kinds(qualification, out);
+                print_confusion(qualification, out);
+        }
+        print_undetectable(qualification, out);
+        print_unfound(qualification, out);
+        print_healthy(qualification, out);
+        for (size_t i = 0; i < qualification->n_notes; i++)
+                fprintf(out, "%s  %s\n", i == 0 ? "\nTo look at:\n" : "", qualification->notes[i]);
+}

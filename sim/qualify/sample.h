@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Sample
+ *
+ * One fault of a kind, drawn at random: a place out of the grammar of locations, parameters out of the table of the kind,
+ * persistence and triggers. It is written as text and read back as any scenario is, so what cannot be injected is never drawn
+ * and what is drawn can be replayed. Everything follows from (seed, kind, index).
+ *
+ * Two floors, said in the manual: an intermittent fault acts in at least half of its part's commands, and a trigger is one that
+ * this scan reaches (colder than the hall, after a few commands). A fault that acts more rarely is found by luck, by any plan.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "checks/cleanup.h"
+#include "sim/model.h"
+#include "sim/scenario.h"
+
+#define SAMPLE_TRIES_MAX       20000u
+#define SAMPLE_PROBABILITY_MIN 0.5
+#define SAMPLE_ABOVE_MIN       20.0 /* °C; a chip of the hall rests at about 60 */
+#define SAMPLE_ABOVE_MAX       50.0
+#define SAMPLE_COMMANDS_MAX    3u
+#define SAMPLE_AFTER_MAX       0.5 /* device seconds: every plan takes longer */
+
+typedef struct DrawnFault {
+        const FaultKind *kind;
+        char *text;                /* as in a scenario */
+        bool ring;                 /* stands in an UltraServer, us0-0 … us0-3; else in trn-0 */
+        Location at;
+        const char *undetectable;  /* why, static; NULL: it can be found */
+        Diagnosis diagnosis;       /* of a right finding */
+} DrawnFault;
+
+/* The text of a scenario with FAULTS (joined by newlines, each a list item), "" for none; malloc'd, NULL without memory. */
+char *sample_scenario(uint64_t seed, bool ring, const char *faults);
+
+/*
+ * Draws the fault of INDEX of KIND, in CHIP; of a kind that is shared, in any chip. 0; -ERANGE where no draw was accepted, with
+ * what refused the last one in *ret_error (malloc'd); -ENOMEM.
+ */
+int sample_draw(uint64_t seed, const FaultKind *kind, unsigned index, unsigned chip, DrawnFault *ret, char **ret_error);
+void drawn_fault_done(DrawnFault *fault);
+
+/* A hash of its arguments: seeds of their own for the runs of one qualification. */
+uint64_t sample_hash(uint64_t seed, uint64_t number);

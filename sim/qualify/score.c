@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Score: what was found against what is there. A finding counts for a fault where it stands at one of the places that a right
+ * diagnosis of it has, around such a place or within it, and where the chip (or server) it stands on was not passed.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks/catalogue.h"
+#include "sim/qualify/qualify.h"
+
+static const char *const outcome_words[_OUTCOME_MAX] = {
+        [OUTCOME_UNJUDGED]     = "could not be judged",
+        [OUTCOME_MISSED]       = "missed",
+        [OUTCOME_INCONCLUSIVE] = "missed (inconclusive)",
+        [OUTCOME_MISPLACED]    = "misplaced",
+        [OUTCOME_WRONG_CODE]   = "wrong code",
+        [OUTCOME_LOCATED]      = "located",
+};
+
+const char *outcome_to_string(Outcome outcome) {
+        return outcome_words[outcome];
+}
+
+static bool is_right_code(const Diagnosis *diagnosis, const char *code) {
+        for (const char *const *right = diagnosis->codes; right && *right; right++)
+                if (strcmp(*right, code) == 0)
+                        return true;
+        return !diagnosis->codes;
+}
+
+/* What one finding is worth as the finding of FAULT; OUTCOME_MISSED: nothing. */
+static Outcome judge_finding(const DrawnFault *fault, const ObservedFinding *finding) {
+        bool near = location_contains(&fault->at, &finding->at) || location_contains(&finding->at, &fault->at);
+
+        for (unsigned i = 0; i < fault->diagnosis.n_places; i++) {
+                const Location *place = &fault->diagnosis.places[i];
+
+                if (location_equal(place, &finding->at))
+                        return is_right_code(&fault->diagnosis, finding->code) ? OUTCOME_LOCATED : OUTCOME_WRONG_CODE;
+                near = near || location_contains(place, &finding->at) || location_contains(&finding->at, place);
+        }
+        return near ? OUTCOME_MISPLACED : OUTCOME_MISSED;
+}
+
+static void judge_unit(Injected *injected, const ObservedUnit *unit, Result result) {
+        if (result != RESULT_FAILED && result != RESULT_WARNED)
+                return;
+        for (size_t i = 0; i < unit->n_findings; i++) {
+                Outcome outcome = judge_finding(&injected->fault, &unit->findings[i]);
+
+                injected->strays += outcome == OUTCOME_MISSED && location_contains(&unit->at, &injected->fault.at) &&
+                                    location_kind(&unit->at) == LOCATION_CHIP;
+                if (outcome <= OUTCOME_INCONCLUSIVE || outcome <= injected->outcome)
+                        continue;
+                injected->outcome = outcome;
+                injected->code = unit->findings[i].code;
+                injected->found = unit->findings[i].at;
+        }
+}
+
+/* A fault of a shared kind may be found wherever the scan looked, any other on its own chip. */
+static void judge_fault(Injected *injected, const Observation *observation) {
+        Location chip = injected->fault.at;
+        const ObservedUnit *own;
+        Result result;
+
+        (void) location_truncate(&chip, LOCATION_CHIP);
+        own = observation_find(observation, &chip);
+        if (!own)
+                return; /* nothing was said of it: unjudged */
+        result = observation_result(observation, own);
+        injected->outcome = result == RESULT_INCONCLUSIVE ? OUTCOME_INCONCLUSIVE : OUTCOME_MISSED;
+        for (size_t i = 0; i < observation->n_units; i++) {
+                const ObservedUnit *unit = &observation->units[i];
+
+                if (unit == own || injected->fault.kind->is_shared)
+                        judge_unit(injected, unit, observation_result(observation, unit));
+        }
+}
+
+/* ---- chips without a fault ---- */
+
+static bool has_fault(const Qualification *qualification, const Run *run, const Location *chip) {
+        for (size_t i = 0; i < run->n; i++)
+                if (location_contains(chip, &qualify_fault(qualification, run, i)->fault.at))
+                        return true;
+        return false;
+}
+
+static int judge_healthy(Qualification *qualification, const Run *run, const ObservedUnit *unit, Result result) {
+        char at[LOCATION_STRING_MAX];
+        int r = 0;
+
+        if (unit->n_findings > 0 || result == RESULT_FAILED || result == RESULT_WARNED)
+                qualification->false_alarms++;
+        else if (result != RESULT_PASSED)
+                qualification->healthy_unjudged++;
+        else
+                return 0;
+        for (size_t i = 0; i < unit->n_findings && r >= 0; i++)
+                r = qualify_note(qualification, "false alarm: %s at %s, scenario seed %llu, scan seed %llu", unit->findings[i].code,
+                                 location_format(&unit->findings[i].at, at), (unsigned long long) run->seed,
+                                 (unsigned long long) run->worker_seed);
+        if (unit->n_findings == 0)
+                r = qualify_note(qualification, "healthy and not passed: %s, scenario seed %llu, scan seed %llu",
+                                 location_format(&unit->at, at), (unsigned long long) run->seed, (unsigned long long) run->worker_seed);
+        return r;
+}
+
+static int add_budgets(Qualification *qualification, const Observation *observation) {
+        qualification->budget_chips += CHIPS;
+        for (size_t i = 0; i < observation->n_alarms; i++) {
+                const ObservedAlarms *alarms = &observation->alarms[i];
+                Budget *budgets;
+                size_t k;
+
+                for (k = 0; k < qualification->n_budgets && strcmp(qualification->budgets[k].name, alarms->name) != 0; k++)
+                        ;
+                if (k == qualification->n_budgets) {
+                        budgets = reallocarray(qualification->budgets, k + 1, sizeof(*budgets));
+                        if (!budgets)
+                                return -ENOMEM;
+                        qualification->budgets = budgets;
+                        budgets[k] = (Budget) {};
+                        (void) snprintf(budgets[k].name, sizeof(budgets[k].name), "%s", alarms->name);
+                        qualification->n_budgets++;
+                }
+                qualification->budgets[k].sum += alarms->expected;
+        }
+        return 0;
+}
+
+/* Of a server that is all healthy also what is said of the server. */
+static int judge_others(Qualification *qualification, const Run *run, const Observation *observation) {
+        int r = run->n == 0 ? add_budgets(qualification, observation) : 0;
+
+        for (size_t i = 0; i < observation->n_units && r >= 0; i++) {
+                const ObservedUnit *unit = &observation->units[i];
+                bool chip = location_kind(&unit->at) == LOCATION_CHIP;
+
+                if (chip && !has_fault(qualification, run, &unit->at)) {
+                        qualification->healthy_chips++;
+                        r = judge_healthy(qualification, run, unit, observation_result(observation, unit));
+                } else if (!chip && run->n == 0 && unit->n_findings > 0)
+                        r = judge_healthy(qualification, run, unit, RESULT_FAILED);
+        }
+        return r;
+}
+
+static size_t count_chips(const Observation *observation) {
+        size_t n = 0;
+
+        for (size_t i = 0; observation && i < observation->n_units; i++)
+                n += location_kind(&observation->units[i].at) == LOCATION_CHIP;
+        return n;
+}
+
+int qualify_score(Qualification *qualification, const Run *run, const Observation *observation, const char *why) {
+        size_t wanted = run->ring ? 4u * CHIPS : CHIPS;
+
+        if (!observation || observation->broken || count_chips(observation) != wanted) {
+                qualification->n_unjudged_runs++;
+                return qualify_note(qualification, "could not be judged: %s; scenario seed %llu, scan seed %llu, %s",
+                                    why ? why : "the worker gave up, or left chips out", (unsigned long long) run->seed,
+                                    (unsigned long long) run->worker_seed, run->n > 0 ? qualify_fault(qualification, run, 0)->fault.text : "healthy");
+        }
+        for (size_t i = 0; i < run->n; i++)
+                judge_fault(qualify_fault(qualification, run, i), observation);
+        return run->shared ? 0 : judge_others(qualification, run, observation);
+}
+
+/* ---- sums ---- */
+
+static void count_outcome(KindScore *score, const Injected *injected) {
+        switch (injected->outcome) {
+        case OUTCOME_UNJUDGED:
+        case _OUTCOME_MAX:
+                score->unjudged++;
+                return;
+        case OUTCOME_INCONCLUSIVE:
+                score->inconclusive++;
+                score->missed++;
+                return;
+        case OUTCOME_MISSED:
+                score->missed++;
+                return;
+        case OUTCOME_MISPLACED:
+                score->misplaced++;
+                break;
+        case OUTCOME_WRONG_CODE:
+                score->wrong_code++;
+                break;
+        case OUTCOME_LOCATED:
+                score->located++;
+                break;
+        }
+        score->detected++;
+}
+
+KindScore qualify_kind_score(const Injected *faults, size_t n) {
+        KindScore score = { .kind = faults[0].fault.kind };
+
+        for (size_t i = 0; i < n; i++) {
+                score.injected++;
+                score.strays += faults[i].strays;
+                if (faults[i].fault.undetectable) {
+                        score.undetectable++;
+                        score.undetectable_found += faults[i].outcome > OUTCOME_INCONCLUSIVE;
+                } else
+                        count_outcome(&score, &faults[i]);
+        }
+        return score;
+}
+
+int qualify_status(const Qualification *qualification) {
+        bool unjudged = qualification->n_unjudged_runs > 0 || qualification->healthy_unjudged > 0, failed = qualification->false_alarms > 0;
+
+        for (size_t i = 0; i < qualification->n_faults; i++) {
+                const Injected *injected = &qualification->faults[i];
+
+                unjudged = unjudged || injected->outcome == OUTCOME_UNJUDGED;
+                if (!injected->fault.undetectable)
+                        failed = failed || injected->outcome == OUTCOME_MISSED || injected->outcome == OUTCOME_INCONCLUSIVE;
+        }
+        return failed ? STATUS_FAILED : unjudged ? STATUS_CANNOT_TELL : STATUS_PASSED;
+}
