@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The kinds of fault of a stack, beside those of its cells (sim/memory/faults.c): they sit on the way out. A dead row
- * or bank keeps what was written and reads as zeros, as ones or inverted (`reads`); a stuck lane (DQ) carries `value` in all
- * 8 beats of every read of its pseudo-channel. On-die ECC sits between array and lanes: it sees the former and not the
- * latter.
+ * The kinds of fault of a stack, beside those of its cells (sim/memory/faults.c): they sit on the way out.
+ *
+ * What is dead keeps what was written and reads as zeros, as ones or inverted (`reads`): from a sub-wordline (16 bits of
+ * every access of a row) and a bit line (one bit of a column, in the rows that share its sense amplifier) to a die (4
+ * channels of one stack ID) and the stack. A stuck lane (DQ) carries `value` in all 8 beats of every read of its pseudo-channel,
+ * a data TSV the same for one stack ID alone.
+ *
+ * Data pass cells, row, bit line, column select, bank, pseudo-channel, channel, die, stack, then on-die ECC, then data TSVs,
+ * then lanes: what comes later acts on what came before. ECC's check symbols lie in an array of their own, which these
+ * faults do not reach.
  */
 
 #include <errno.h>
@@ -12,6 +18,9 @@
 
 #include "sim/hbm.h"
 #include "sim/memory/faults.h"
+
+#define DIE_CHANNELS      4u
+#define SUB_WORDLINE_BITS 16u
 
 typedef struct HbmDead {
         int reads; /* index of dead_words: MemoryArray - 1 */
@@ -29,57 +38,104 @@ static const YamlField dead_fields[] = {
         {},
 };
 
+/* The same words name different things, depending on what stands above them. */
+static int validate_bit_line(const Fault *fault, const char **ret_wrong) {
+        *ret_wrong = "a bit line is …/baN/subN/colN/bitN";
+        return location_index(&fault->at, LOCATION_SUBARRAY) < 0 ? -EINVAL : 0;
+}
+
+static int validate_column(const Fault *fault, const char **ret_wrong) {
+        *ret_wrong = "a column select line is …/baN/colN, one data line of it …/baN/colN/bitN";
+        return location_index(&fault->at, LOCATION_ROW) >= 0 || location_index(&fault->at, LOCATION_SUBARRAY) >= 0 ? -EINVAL : 0;
+}
+
+static int validate_lane(const Fault *fault, const char **ret_wrong) {
+        *ret_wrong = "a data lane is …/pcN/dqN; below a stack ID it is a data TSV";
+        return location_index(&fault->at, LOCATION_SID) >= 0 ? -EINVAL : 0;
+}
+
+static int validate_data_tsv(const Fault *fault, const char **ret_wrong) {
+        *ret_wrong = "a data TSV is …/pcN/sidN/dqN";
+        return location_index(&fault->at, LOCATION_SID) < 0 ? -EINVAL : 0;
+}
+
 #define PLACES(...) ((const LocationKind[]) { __VA_ARGS__, _LOCATION_KIND_INVALID })
-#define PERSISTENCE (PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT)
+#define PERSISTENCE (PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT | PERSISTENCE_TRANSIENT)
 #define TRIGGERS    (TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY)
 
+#define KIND(parameter_type, fields, ...)                                                                    \
+        .family = FAMILY_MEMORY, .at = PLACES(__VA_ARGS__), .persistence = PERSISTENCE, .triggers = TRIGGERS, \
+        .parameters_bytes = sizeof(parameter_type), .parameters = fields
+#define DEAD(...)  KIND(HbmDead, dead_fields, __VA_ARGS__)
+#define STUCK(...) KIND(MemoryStuck, stuck_fields, __VA_ARGS__)
+
 const FaultKind hbm_fault_kinds[] = {
-        {
-                .name             = "row-dead",
-                .summary          = "a row of a bank does not give back what it holds",
-                .family           = FAMILY_MEMORY,
-                .at               = PLACES(LOCATION_ROW),
-                .persistence      = PERSISTENCE,
-                .triggers         = TRIGGERS,
-                .parameters_bytes = sizeof(HbmDead),
-                .parameters       = dead_fields,
-        },
-        {
-                .name             = "bank-dead",
-                .summary          = "a bank does not give back what it holds",
-                .family           = FAMILY_MEMORY,
-                .at               = PLACES(LOCATION_BANK),
-                .persistence      = PERSISTENCE,
-                .triggers         = TRIGGERS,
-                .parameters_bytes = sizeof(HbmDead),
-                .parameters       = dead_fields,
-        },
-        {
-                .name             = "lane-stuck",
-                .summary          = "a data lane of a pseudo-channel carries one value",
-                .family           = FAMILY_MEMORY,
-                .at               = PLACES(LOCATION_DQ),
-                .persistence      = PERSISTENCE,
-                .triggers         = TRIGGERS,
-                .parameters_bytes = sizeof(MemoryStuck),
-                .parameters       = stuck_fields,
-        },
+        { .name = "row-dead", .summary = "a row of a bank does not give back what it holds", DEAD(LOCATION_ROW) },
+        { .name = "sub-wordline", .summary = "16 bits of every access of a row do not give back what they hold",
+          DEAD(LOCATION_SUB_WORDLINE) },
+        { .name = "bit-line", .summary = "one bit of a column is wrong in all rows of a subarray", DEAD(LOCATION_BIT),
+          .validate = validate_bit_line },
+        { .name = "column-select", .summary = "a column, or one bit of it, is wrong in all rows of a bank",
+          DEAD(LOCATION_COLUMN, LOCATION_BIT), .validate = validate_column },
+        { .name = "bank-dead", .summary = "a bank does not give back what it holds", DEAD(LOCATION_BANK) },
+        { .name = "pseudo-channel-dead", .summary = "a pseudo-channel does not give back what it holds",
+          DEAD(LOCATION_PSEUDO_CHANNEL) },
+        { .name = "channel-dead", .summary = "a channel does not give back what it holds", DEAD(LOCATION_CHANNEL) },
+        { .name = "die-dead", .summary = "a die, four channels of one stack ID, does not give back what it holds",
+          DEAD(LOCATION_DIE) },
+        { .name = "stack-dead", .summary = "a whole stack does not give back what it holds", DEAD(LOCATION_HBM) },
+        { .name = "data-tsv", .summary = "a data lane carries one value in reads of one stack ID", STUCK(LOCATION_DQ),
+          .validate = validate_data_tsv },
+        { .name = "lane-stuck", .summary = "a data lane of a pseudo-channel carries one value", STUCK(LOCATION_DQ),
+          .validate = validate_lane },
         {},
 };
 
-/* The box that AT names, whole along every axis it does not. -EINVAL: not in this geometry. */
-static int box_of(const MemoryShape *shape, const Location *at, WireBox *ret) {
+/* ---- places ---- */
+
+static int box_of_die(const MemoryShape *shape, unsigned die, WireBox *ret, uint16_t tile[static _MEMORY_AXIS_MAX]) {
+        unsigned sid = die / DIE_CHANNELS, first = die % DIE_CHANNELS * DIE_CHANNELS, last = first + DIE_CHANNELS - 1;
+
+        if (sid >= shape->size[HBM_SID] || first >= shape->size[HBM_CHANNEL])
+                return -EINVAL;
+        if (last >= shape->size[HBM_CHANNEL])
+                last = shape->size[HBM_CHANNEL] - 1u;
+
+        ret->first[HBM_SID] = ret->last[HBM_SID] = (uint16_t) sid;
+        ret->first[HBM_CHANNEL] = (uint16_t) first;
+        ret->last[HBM_CHANNEL] = (uint16_t) last;
+        tile[HBM_SID] = 1;
+        if (tile[HBM_CHANNEL] > DIE_CHANNELS)
+                tile[HBM_CHANNEL] = DIE_CHANNELS;
+        return 0;
+}
+
+static int box_of_subarray(const MemoryShape *shape, unsigned subarray, WireBox *ret, uint16_t tile[static _MEMORY_AXIS_MAX]) {
+        unsigned first = subarray * shape->subarray_rows, last = first + shape->subarray_rows - 1;
+
+        if (first >= shape->size[HBM_ROW])
+                return -EINVAL;
+        ret->first[HBM_ROW] = (uint16_t) first;
+        ret->last[HBM_ROW] = (uint16_t) (last < shape->size[HBM_ROW] ? last : shape->size[HBM_ROW] - 1u);
+        tile[HBM_ROW] = shape->subarray_rows;
+        return 0;
+}
+
+/* The box that AT names, whole along every axis it does not, and its tile. -EINVAL: not in this geometry. */
+static int box_of(const MemoryShape *shape, const Location *at, WireBox *ret, uint16_t tile[static _MEMORY_AXIS_MAX]) {
         static const LocationKind kinds[_MEMORY_AXIS_MAX] = {
-                [HBM_CHANNEL]    = LOCATION_CHANNEL,
+                [HBM_CHANNEL]        = LOCATION_CHANNEL,
                 [HBM_PSEUDO_CHANNEL] = LOCATION_PSEUDO_CHANNEL,
-                [HBM_SID]        = LOCATION_SID,
-                [HBM_BANK_GROUP] = LOCATION_BANK_GROUP,
-                [HBM_BANK]       = LOCATION_BANK,
-                [HBM_ROW]        = LOCATION_ROW,
-                [HBM_COLUMN]     = LOCATION_COLUMN,
+                [HBM_SID]            = LOCATION_SID,
+                [HBM_BANK_GROUP]     = LOCATION_BANK_GROUP,
+                [HBM_BANK]           = LOCATION_BANK,
+                [HBM_ROW]            = LOCATION_ROW,
+                [HBM_COLUMN]         = LOCATION_COLUMN,
         };
+        int die = location_index(at, LOCATION_DIE), subarray = location_index(at, LOCATION_SUBARRAY);
 
         *ret = memory_box_whole(shape);
+        memcpy(tile, shape->size, sizeof(shape->size));
         for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++) {
                 int index = location_index(at, kinds[axis]);
 
@@ -88,15 +144,39 @@ static int box_of(const MemoryShape *shape, const Location *at, WireBox *ret) {
                 if (index >= shape->size[axis])
                         return -EINVAL;
                 ret->first[axis] = ret->last[axis] = (uint16_t) index;
+                tile[axis] = 1;
         }
 
-        return 0;
+        if (die >= 0)
+                return box_of_die(shape, (unsigned) die, ret, tile);
+        return subarray >= 0 ? box_of_subarray(shape, (unsigned) subarray, ret, tile) : 0;
 }
 
-static int inject_line(Hbm *hbm, const Fault *fault, const WireBox *box) {
-        MemoryLine line = { .fault = fault, .box = *box, .linear = memory_shape_linear(&hbm->memory.shape, box->first) };
-        int dq = location_index(&fault->at, LOCATION_DQ);
+/* The bits of every access of its box that AT names. */
+static MemoryBits bits_of(const Location *at) {
+        int bit = location_index(at, LOCATION_BIT), symbol = location_index(at, LOCATION_SUB_WORDLINE);
+        MemoryBits bits = {};
 
+        if (bit >= 0)
+                bits.w[bit / 64] = UINT64_C(1) << (bit % 64);
+        else if (symbol >= 0)
+                bits.w[symbol * SUB_WORDLINE_BITS / 64] = UINT64_C(0xffff) << (symbol * SUB_WORDLINE_BITS % 64);
+        else
+                memset(&bits, 0xff, sizeof(bits));
+        return bits;
+}
+
+/* ---- lines ---- */
+
+static int inject_line(Hbm *hbm, const Fault *fault) {
+        MemoryLine line = { .fault = fault, .rank = (uint8_t) (fault->kind - hbm_fault_kinds) };
+        int dq = location_index(&fault->at, LOCATION_DQ), r;
+
+        r = box_of(&hbm->memory.shape, &fault->at, &line.box, line.tile);
+        if (r < 0)
+                return r;
+
+        line.linear = memory_shape_linear(&hbm->memory.shape, line.box.first);
         if (dq >= 0) {
                 const MemoryStuck *stuck = fault->parameters;
 
@@ -104,26 +184,38 @@ static int inject_line(Hbm *hbm, const Fault *fault, const WireBox *box) {
                 line.effects.values = stuck->value ? line.effects.lanes : 0;
         } else {
                 const HbmDead *dead = fault->parameters;
+                MemoryBits bits = bits_of(&fault->at);
 
-                line.effects.array = (MemoryArray) (dead->reads + 1);
+                line.effects = memory_effects_array((MemoryArray) (dead->reads + 1), &bits);
         }
 
         return memory_units_add_line(&hbm->memory.units, &line);
 }
 
+static bool is_of_stack(const FaultKind *kind) {
+        for (const FaultKind *own = hbm_fault_kinds; own->name; own++)
+                if (own == kind)
+                        return true;
+        return false;
+}
+
 int hbm_inject(void *state, const Fault *fault) {
         Hbm *hbm = state;
         int bit = location_index(&fault->at, LOCATION_BIT), r;
+        uint16_t tile[_MEMORY_AXIS_MAX];
         WireBox box;
 
+        if (is_of_stack(fault->kind))
+                return inject_line(hbm, fault);
         if (location_kind(&fault->at) == LOCATION_HBM)
                 return memory_inject_comparator(&hbm->memory, fault);
 
-        r = box_of(&hbm->memory.shape, &fault->at, &box);
+        r = box_of(&hbm->memory.shape, &fault->at, &box, tile);
         if (r < 0)
                 return r;
-
-        return bit >= 0 ? memory_inject_cell(&hbm->memory, fault, &box, (unsigned) bit) : inject_line(hbm, fault, &box);
+        if (memory_box_volume(&box) != 1 || bit < 0)
+                return -EINVAL; /* a bit of a column or of a subarray is no cell */
+        return memory_inject_cell(&hbm->memory, fault, &box, (unsigned) bit);
 }
 
 void hbm_heal(void *state, const Fault *fault) {

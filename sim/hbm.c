@@ -35,10 +35,21 @@ static const MemoryRules rules = {
         .uncorrected    = COUNTER_MEM_ECC_UNCORRECTED,
 };
 
-static int hbm_init(void *state, Chip *chip, unsigned index) {
-        Hbm *hbm = state;
+static int hbm_power_up(Hbm *hbm, Chip *chip, unsigned index, const char *geometry) {
+        MemoryShape *shape = &hbm->memory.shape;
+        int r;
 
-        return memory_init(&hbm->memory, &rules, chip, index, HBM_SHAPE_TEXT, power_up_seed(chip, index));
+        r = memory_init(&hbm->memory, &rules, chip, index, geometry, power_up_seed(chip, index));
+        if (r < 0)
+                return r;
+
+        if (shape->subarray_rows > HBM_SUBARRAY_ROWS)
+                shape->subarray_rows = HBM_SUBARRAY_ROWS;
+        return 0;
+}
+
+static int hbm_init(void *state, Chip *chip, unsigned index) {
+        return hbm_power_up(state, chip, index, HBM_SHAPE_TEXT);
 }
 
 static void hbm_done(void *state) {
@@ -60,7 +71,7 @@ int hbm_reshape(Hbm *hbm, const char *geometry) {
                 return -EINVAL;
 
         hbm_done(hbm);
-        return memory_init(memory, &rules, memory->chip, memory->index, geometry, power_up_seed(memory->chip, memory->index));
+        return hbm_power_up(hbm, memory->chip, memory->index, geometry);
 }
 
 /* RS over 16-bit symbols: one wrong symbol of an access is put right, more are passed on as they are. */
@@ -186,6 +197,11 @@ static int read_geometry(void *state, Chip *chip, unsigned index, char *text, si
         return 0;
 }
 
+static int read_subarray(void *state, Chip *chip, unsigned index, char *text, size_t size) {
+        (void) snprintf(text, size, "%u", ((Hbm *) state)->memory.shape.subarray_rows);
+        return 0;
+}
+
 /* "rows-per-bank remapped pending": of all stacks of the chip. */
 static int read_spares(void *state, Chip *chip, unsigned index, char *text, size_t size) {
         unsigned done = 0, pending = 0;
@@ -206,6 +222,7 @@ static int read_spares(void *state, Chip *chip, unsigned index, char *text, size
 static const Attribute attributes[] = {
         { "assay/hbm/geometry", read_geometry, NULL },
         { "assay/hbm/spares", read_spares, NULL },
+        { "assay/hbm/subarray", read_subarray, NULL },
         { "assay/hbm/in-use", hbm_live_read, NULL },
         { "assay/hbm/trespasses", hbm_live_read_trespasses, NULL },
         {},

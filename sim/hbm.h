@@ -15,6 +15,7 @@
 #define HBM_NSEC_MAX        (UINT64_C(86400) * 1000000000) /* of one pause or hammering */
 #define HBM_SPARES_PER_BANK 8u    /* rows that repair may use up */
 #define HBM_REPAIRS_MAX     512u  /* pending and done, of one stack */
+#define HBM_SUBARRAY_ROWS   512u  /* that share sense amplifiers */
 #define HBM_SHAPE_TEXT      "16 2 3 4 4 16384 32"
 
 typedef struct HbmRepair {

@@ -59,22 +59,8 @@ MemoryBits memory_read(const Memory *memory, const MemoryEffects *effects, Memor
         uint64_t lanes = effects->lanes | (uint64_t) effects->lanes << 32;
         uint64_t values = effects->values | (uint64_t) effects->values << 32;
 
-        switch (effects->array) {
-        case MEMORY_ARRAY_GOOD:
-                break;
-        case MEMORY_ARRAY_ZEROS:
-                memset(&stored, 0, sizeof(stored));
-                break;
-        case MEMORY_ARRAY_ONES:
-                memset(&stored, 0xff, sizeof(stored));
-                break;
-        case MEMORY_ARRAY_INVERTED:
-                for (unsigned word = 0; word < 4; word++)
-                        stored.w[word] = ~stored.w[word];
-                break;
-        case _MEMORY_ARRAY_MAX:
-                assert(false);
-        }
+        for (unsigned word = 0; word < 4; word++)
+                stored.w[word] = (stored.w[word] & ~effects->drop.w[word]) ^ effects->flip.w[word];
 
         if (ecc)
                 stored = memory->rules->decode(stored, intended, tally);

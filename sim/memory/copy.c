@@ -48,7 +48,7 @@ int memory_copy_in(Memory *memory, Execution *execution) {
                 MemorySpot *spot = memory_spots_find(&memory->spots, linear);
 
                 if (!spot) {
-                        int32_t unit = memory_units_at(&memory->units, linear, at);
+                        int32_t unit = memory_units_at(&memory->units, &memory->shape, at);
 
                         r = memory_spots_add(&memory->spots, linear, at, unit, &spot);
                         if (r < 0)
@@ -69,7 +69,7 @@ static MemoryBits read_access(Memory *memory, Execution *execution, const uint16
                            MemoryEccTally *tally) {
         uint32_t linear = memory_shape_linear(&memory->shape, at);
         MemorySpot *spot = memory_spots_find(&memory->spots, linear);
-        int32_t unit = spot ? spot->unit : memory_units_at(&memory->units, linear, at);
+        int32_t unit = spot ? spot->unit : memory_units_at(&memory->units, &memory->shape, at);
         MemoryEffects effects = unit >= 0 ? memory->units.units[unit].effects : (MemoryEffects) {};
         MemoryBits intended, stored;
 

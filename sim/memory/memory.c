@@ -34,11 +34,11 @@ int memory_prepare(Memory *memory, const Execution *execution) {
                 r = memory_spots_link(spots, &memory->shape);
                 if (r < 0)
                         return r;
-                r = memory_units_link(units);
+                r = memory_units_link(units, &memory->shape);
                 if (r < 0)
                         return r;
                 for (size_t i = 0; i < spots->n_spots; i++)
-                        spots->spots[i].unit = memory_units_at(units, spots->spots[i].linear, spots->spots[i].at);
+                        spots->spots[i].unit = memory_units_at(units, &memory->shape, spots->spots[i].at);
                 memory_spots_sweep(spots);
         }
 

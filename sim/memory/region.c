@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "checks/cleanup.h"
+#include "sim/memory/grow.h"
 
 /* Counts are exact up to here, see COMMAND_HBM_MARCH; what is hashed beyond makes up for accesses that agree. */
 #define COUNT_EXACT (UINT64_C(1) << 20)
@@ -15,15 +16,22 @@
 /* So many stuck lanes leave so few bits to a hash that one access no longer stands for all. */
 #define LANES_MANY 24
 
+/* Of so many bits of a hash not one in 2^64 accesses agrees in all. */
+#define BITS_MANY 64
+
 typedef struct Region {
-        WireBox box;                 /* its accesses: these … */
-        const MemoryPattern *pattern;   /* what lies there */
+        WireBox box;           /* its accesses: these … */
+        MemoryPattern pattern; /* what lies there */
         MemoryEffects effects;
-        int32_t unit;                /* … whose innermost unit this is, and that are no spots */
-        uint32_t key;                /* of its first access in the order of the visit */
-        uint64_t own[2];             /* accesses of even and odd rows */
-        uint32_t differs[2];         /* the operations that mismatch, for these */
+        int32_t unit;          /* … whose innermost unit this is, and that are no spots */
+        uint32_t key;          /* of its first access in the order of the visit */
+        uint64_t own[2];       /* accesses of even and odd rows */
 } Region;
+
+typedef struct Regions { /* those that mismatch */
+        Region *regions;
+        size_t n_regions, regions_allocated;
+} Regions;
 
 /* What one access gives: a bit for each operation that mismatches. SINK is told each of them. */
 typedef int (*Sink)(MemoryElement *element, const uint16_t at[static _MEMORY_AXIS_MAX], unsigned op,
@@ -34,7 +42,7 @@ static int run_access(MemoryElement *element, const Region *region, const uint16
         const WireMarch *march = element->march;
         uint32_t linear = memory_shape_linear(&element->memory->shape, at);
         MemoryBits background = memory_element_bits(element, linear, at[HBM_ROW]);
-        MemoryBits stored = memory_pattern_bits(region->pattern, linear, at[HBM_ROW]);
+        MemoryBits stored = memory_pattern_bits(&region->pattern, linear, at[HBM_ROW]);
         int r;
 
         *ret_differs = 0;
@@ -73,7 +81,7 @@ static bool region_owns(const MemoryElement *element, const Region *region,
         const MemoryUnits *units = &element->memory->units;
         uint32_t linear = memory_shape_linear(&element->memory->shape, at);
 
-        return (units->n_units == 0 || memory_units_at(units, linear, at) == region->unit) &&
+        return (units->n_units == 0 || memory_units_at(units, &element->memory->shape, at) == region->unit) &&
                         (spots->n_spots == 0 || !memory_spots_find(spots, linear));
 }
 
@@ -139,6 +147,14 @@ static void count_agreeing(const MemoryElement *element, const Region *region, A
         ret->seen = n;
 }
 
+static unsigned count_bits(const MemoryBits *bits) {
+        unsigned n = 0;
+
+        for (unsigned word = 0; word < ELEMENTS(bits->w); word++)
+                n += (unsigned) __builtin_popcountll(bits->w[word]);
+        return n;
+}
+
 static bool same_hash(const MemoryPattern *a, const MemoryPattern *b) {
         return a->background == b->background && a->seed == b->seed;
 }
@@ -151,8 +167,8 @@ static uint64_t count_lanes(MemoryElement *element, const Region *region) {
         const WireMarch *march = element->march;
         uint64_t n = region->own[0] + region->own[1], mismatches = 0;
         Agreement agreement;
-        bool hash = same_hash(region->pattern, &element->pattern), known = false;
-        unsigned stored = region->pattern->data;
+        bool hash = same_hash(&region->pattern, &element->pattern), known = false;
+        unsigned stored = region->pattern.data;
 
         for (unsigned i = 0; i < march->n_ops; i++) {
                 unsigned data = march->ops[i] & MARCH_DATA;
@@ -166,12 +182,11 @@ static uint64_t count_lanes(MemoryElement *element, const Region *region) {
 
                 if (element->blind >> i & 1)
                         continue;
-                if (region->effects.array == MEMORY_ARRAY_INVERTED)
+                if (count_bits(&region->effects.flip) > 0)
                         outside = !outside;
 
                 /* Where a hash meets something that is not, both representatives know: they always differ. */
-                if (!hash || region->effects.array == MEMORY_ARRAY_ZEROS ||
-                    region->effects.array == MEMORY_ARRAY_ONES || outside) {
+                if (!hash || count_bits(&region->effects.drop) > 0 || outside) {
                         mismatches += n;
                         continue;
                 }
@@ -185,35 +200,67 @@ static uint64_t count_lanes(MemoryElement *element, const Region *region) {
         return mismatches;
 }
 
-/* Every access by itself: where few bits are left to chance and no form is closed. */
+static bool is_all_or_none(unsigned n) {
+        return n == 0 || n == 8 * MEMORY_ACCESS_BYTES;
+}
+
+/*
+ * Whether all accesses of a region behave as one of their row parity does. Where a hash is read, what becomes of it is
+ * certain only if so many of its bits stay in play that none agrees by chance, and ECC depends on all of them.
+ */
+static bool one_stands_for_all(const MemoryElement *element, const Region *region) {
+        const MemoryEffects *effects = &region->effects;
+        unsigned n = count_bits(&effects->drop);
+
+        if (!element->hash && !memory_pattern_is_hash(&region->pattern))
+                return true;
+        if (element->march->ecc && n > 0)
+                return false;
+        return effects->lanes ? false : is_all_or_none(n) || (n >= BITS_MANY && n <= 8 * MEMORY_ACCESS_BYTES - BITS_MANY);
+}
+
+/* Stuck lanes and nothing else that would leave bits to chance: count_lanes() knows. */
+static bool only_lanes(const MemoryElement *element, const Region *region) {
+        const MemoryEffects *effects = &region->effects;
+
+        return element->hash && effects->lanes && __builtin_popcount(effects->lanes) < LANES_MANY &&
+                        is_all_or_none(count_bits(&effects->drop)) && is_all_or_none(count_bits(&effects->flip)) &&
+                        !(element->march->ecc && (count_bits(&effects->drop) > 0 || count_bits(&effects->flip) > 0));
+}
+
+/* Every access by itself: where bits are left to chance and no form is closed. Up to where counts must be exact. */
 static int count_each(MemoryElement *element, const Region *region, uint64_t *ret) {
         uint16_t at[_MEMORY_AXIS_MAX];
-        uint64_t mismatches = 0;
-        MemoryEccTally unused = {};
+        uint64_t mismatches = 0, seen = 0;
+        bool whole = region_is_whole(region);
         uint32_t differs;
         int r;
 
         memory_walk_first(&region->box, false, at);
         do {
-                if (!region_owns(element, region, at))
+                if (!whole && !region_owns(element, region, at))
                         continue;
-                r = run_access(element, region, at, &unused, NULL, &differs);
+                r = run_access(element, region, at, &element->tally, NULL, &differs);
                 if (r < 0)
                         return r;
                 mismatches += (unsigned) __builtin_popcount(differs);
-        } while (memory_walk_next(&region->box, MEMORY_ORDER_COLUMN_FAST, false, at));
+                seen++;
+        } while (mismatches < COUNT_EXACT + COUNT_SPARE && (mismatches > 0 || seen < COUNT_EXACT + COUNT_SPARE) &&
+                 memory_walk_next(&region->box, MEMORY_ORDER_COLUMN_FAST, false, at));
 
         *ret = mismatches;
         return 0;
 }
 
-static int count_region(MemoryElement *element, Region *region) {
+/* One access of each row parity, multiplied. */
+static int count_parities(MemoryElement *element, const Region *region, uint64_t *ret) {
         uint64_t mismatches = 0;
         int r;
 
         for (unsigned parity = 0; parity < 2; parity++) {
                 uint16_t at[_MEMORY_AXIS_MAX];
                 MemoryEccTally tally = {};
+                uint32_t differs;
 
                 if (region->own[parity] == 0)
                         continue;
@@ -222,22 +269,31 @@ static int count_region(MemoryElement *element, Region *region) {
                 if ((at[HBM_ROW] & 1) != parity)
                         at[HBM_ROW]++;
 
-                r = run_access(element, region, at, &tally, NULL, &region->differs[parity]);
+                r = run_access(element, region, at, &tally, NULL, &differs);
                 if (r < 0)
                         return r;
-                mismatches += region->own[parity] * (unsigned) __builtin_popcount(region->differs[parity]);
+                mismatches += region->own[parity] * (unsigned) __builtin_popcount(differs);
                 element->tally.corrected += region->own[parity] * tally.corrected;
                 element->tally.uncorrected += region->own[parity] * tally.uncorrected;
         }
 
-        if (region->effects.lanes && (element->hash || memory_pattern_is_hash(region->pattern))) {
-                if (__builtin_popcount(region->effects.lanes) >= LANES_MANY) {
-                        r = count_each(element, region, &mismatches);
-                        if (r < 0)
-                                return r;
-                } else if (element->hash)
+        *ret = mismatches;
+        return 0;
+}
+
+/* Returns whether there are any. */
+static int count_region(MemoryElement *element, const Region *region) {
+        uint64_t mismatches;
+        int r;
+
+        if (one_stands_for_all(element, region) || only_lanes(element, region)) {
+                r = count_parities(element, region, &mismatches);
+                if (r >= 0 && only_lanes(element, region))
                         mismatches = count_lanes(element, region);
-        }
+        } else
+                r = count_each(element, region, &mismatches);
+        if (r < 0)
+                return r;
 
         element->mismatches += mismatches;
         return mismatches > 0;
@@ -302,32 +358,40 @@ static int tell_regions(MemoryElement *element, Region *regions, size_t n) {
         return 0;
 }
 
-/* Accesses of every unit, and last of no unit, in FRAGMENT and in nothing within that. */
-static void count_own(const Memory *memory, const MemoryLayer *fragment, uint64_t (*own)[2]) {
+/*
+ * Accesses of every unit that is touched, and last of no unit, in BOX and in no unit within. Whatever two units have in
+ * common is a unit, so each access is in all that hold its innermost and in no others.
+ */
+static void count_own(const Memory *memory, const WireBox *box, uint64_t (*own)[2]) {
         const MemorySpots *spots = &memory->spots;
         const MemoryUnits *units = &memory->units;
-        size_t none = units->n_units;
+        uint64_t *none = own[units->n_units];
 
-        memory_box_split(&fragment->box, own[none]);
+        memory_box_split(box, none);
+        for (size_t i = 0; i < units->n_touched; i++)
+                own[units->touched[i]][0] = own[units->touched[i]][1] = 0; /* of those within, at first */
 
-        for (size_t i = 0; i < units->n_units; i++) {
-                const MemoryUnit *unit = &units->units[i];
-                size_t around = unit->parent < 0 ? none : (size_t) unit->parent;
-                WireBox box;
+        for (size_t i = 0; i < units->n_touched; i++) {
+                const MemoryUnit *unit = &units->units[units->touched[i]];
+                uint64_t *within = own[units->touched[i]], n[2] = {};
+                WireBox common;
 
-                own[i][0] = own[i][1] = 0;
-                if (!memory_box_intersect(&unit->box, &fragment->box, &box))
-                        continue;
-                memory_box_split(&box, own[i]);
-                for (unsigned parity = 0; parity < 2; parity++)
-                        own[around][parity] -= own[i][parity];
+                if (memory_box_intersect(&unit->box, box, &common))
+                        memory_box_split(&common, n);
+
+                for (unsigned parity = 0; parity < 2; parity++) {
+                        within[parity] = n[parity] - within[parity];
+                        none[parity] -= within[parity];
+                        for (uint32_t k = 0; k < unit->n_above; k++)
+                                own[units->above[unit->first_above + k]][parity] += within[parity];
+                }
         }
 
         for (size_t i = 0; i < spots->n_spots; i++) {
                 const MemorySpot *spot = &spots->spots[i];
 
-                if (memory_box_has(&fragment->box, spot->at))
-                        own[spot->unit < 0 ? none : (size_t) spot->unit][spot->at[HBM_ROW] & 1]--;
+                if (memory_box_has(box, spot->at))
+                        own[spot->unit < 0 ? units->n_units : (size_t) spot->unit][spot->at[HBM_ROW] & 1]--;
         }
 }
 
@@ -339,40 +403,45 @@ static uint32_t first_key(const MemoryElement *element, const WireBox *box) {
         return march->descending ? ~key : key;
 }
 
-/* Counts FRAGMENT and adds those of its regions that mismatch to REGIONS. Returns how many, or negative. */
-static int count_fragment(MemoryElement *element, const MemoryLayer *fragment, uint64_t (*own)[2],
-                          Region *regions) {
+/* Counts what of FRAGMENT lies in UNIT (-1: in none) and in nothing within, and keeps it where it mismatches. */
+static int count_unit(MemoryElement *element, const MemoryLayer *fragment, int32_t unit, const uint64_t own[static 2],
+                      Regions *regions) {
         const MemoryUnits *units = &element->memory->units;
-        int n = 0, r;
+        Region region = { .box = fragment->box, .pattern = fragment->pattern, .unit = unit, .own = { own[0], own[1] } };
+        int r;
 
-        count_own(element->memory, fragment, own);
-
-        for (size_t i = 0; i <= units->n_units; i++) {
-                const MemoryUnit *unit = i < units->n_units ? &units->units[i] : NULL;
-                Region region = {
-                        .box     = fragment->box,
-                        .pattern = &fragment->pattern,
-                        .unit    = unit ? (int32_t) i : -1,
-                        .own     = { own[i][0], own[i][1] },
-                };
-
-                if (own[i][0] == 0 && own[i][1] == 0)
-                        continue;
-                if (unit) {
-                        region.effects = unit->effects;
-                        (void) memory_box_intersect(&unit->box, &fragment->box, &region.box);
-                }
-
-                r = count_region(element, &region);
-                if (r < 0)
-                        return r;
-                if (r > 0) {
-                        region.key = first_key(element, &region.box);
-                        regions[n++] = region;
-                }
+        if (own[0] == 0 && own[1] == 0)
+                return 0;
+        if (unit >= 0) {
+                region.effects = units->units[unit].effects;
+                (void) memory_box_intersect(&units->units[unit].box, &fragment->box, &region.box);
         }
 
-        return n;
+        r = count_region(element, &region);
+        if (r <= 0)
+                return r;
+
+        r = MEMORY_GROW(regions, regions, regions->n_regions + 1);
+        if (r < 0)
+                return r;
+        region.key = first_key(element, &region.box);
+        regions->regions[regions->n_regions++] = region;
+        return 0;
+}
+
+static int count_fragment(MemoryElement *element, const MemoryLayer *fragment, uint64_t (*own)[2], Regions *regions) {
+        const MemoryUnits *units = &element->memory->units;
+        int r;
+
+        count_own(element->memory, &fragment->box, own);
+
+        for (size_t i = 0; i < units->n_touched; i++) {
+                r = count_unit(element, fragment, (int32_t) units->touched[i], own[units->touched[i]], regions);
+                if (r < 0)
+                        return r;
+        }
+
+        return count_unit(element, fragment, -1, own[units->n_units], regions);
 }
 
 /* The usual case: one layer, no unit, and it reads as it should. Needs no memory of its own. */
@@ -381,10 +450,10 @@ static bool runs_clean(MemoryElement *element) {
         Region region = { .unit = -1 };
         MemoryEccTally unused = {};
 
-        if (content->n_fragments != 1 || element->memory->units.n_units > 0)
+        if (content->n_fragments != 1 || element->memory->units.n_touched > 0)
                 return false;
 
-        region.pattern = &content->fragments[0].pattern;
+        region.pattern = content->fragments[0].pattern;
         for (unsigned parity = 0; parity < 2; parity++) {
                 uint16_t at[_MEMORY_AXIS_MAX];
                 uint32_t differs;
@@ -399,27 +468,34 @@ static bool runs_clean(MemoryElement *element) {
         return true;
 }
 
-int memory_regions_run(MemoryElement *element) {
+static int run_fragments(MemoryElement *element, uint64_t (*own)[2], Regions *regions) {
         const MemoryContent *content = &element->memory->content;
-        size_t n_units = element->memory->units.n_units, n = 0;
-        _cleanup_free_ Region *regions = NULL;
-        _cleanup_free_ uint64_t (*own)[2] = NULL;
         int r;
 
+        for (size_t i = 0; i < content->n_fragments; i++) {
+                r = count_fragment(element, &content->fragments[i], own, regions);
+                if (r < 0)
+                        return r;
+        }
+
+        return regions->n_regions > 0 ? tell_regions(element, regions->regions, regions->n_regions) : 0;
+}
+
+int memory_regions_run(MemoryElement *element) {
+        MemoryUnits *units = &element->memory->units;
+        _cleanup_free_ uint64_t (*own)[2] = NULL;
+        Regions regions = {};
+        int r;
+
+        memory_units_touch(units, &element->memory->shape, &element->march->box);
         if (runs_clean(element))
                 return 0;
 
-        own = calloc(n_units + 1, sizeof(*own));
-        regions = reallocarray(NULL, content->n_fragments * (n_units + 1), sizeof(Region));
-        if (!own || !regions)
+        own = calloc(units->n_units + 1, sizeof(*own));
+        if (!own)
                 return -ENOMEM;
 
-        for (size_t i = 0; i < content->n_fragments; i++) {
-                r = count_fragment(element, &content->fragments[i], own, regions + n);
-                if (r < 0)
-                        return r;
-                n += (size_t) r;
-        }
-
-        return n > 0 ? tell_regions(element, regions, n) : 0;
+        r = run_fragments(element, own, &regions);
+        free(regions.regions);
+        return r;
 }

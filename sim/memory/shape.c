@@ -43,6 +43,7 @@ int memory_shape_parse(const char *text, MemoryShape *ret) {
         if (*p)
                 return -EINVAL;
 
+        shape.subarray_rows = shape.size[HBM_ROW];
         *ret = shape;
         return 0;
 }

@@ -15,7 +15,8 @@
 
 typedef struct MemoryShape {
         uint16_t size[_MEMORY_AXIS_MAX];
-        uint32_t accesses; /* of the stack */
+        uint32_t accesses;      /* of the stack */
+        uint16_t subarray_rows; /* rows that share sense amplifiers; the last of a bank may have fewer */
 } MemoryShape;
 
 #define MEMORY_SHAPE_TEXT_MAX 64u

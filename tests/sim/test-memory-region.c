@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Structural faults against a model that keeps every bit: random small geometries, rows, columns, dies and lanes that cross
+ * and lie within each other, some cells, marches, copies. Each log must be the same, entry by entry. The plain model
+ * below shares nothing with either side of the port but wire.h.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/sim/lone-stack.h"
+
+#define CASES      500
+#define COMMANDS   14
+#define CELLS_MAX  4096 /* accesses of the plain model */
+#define FAULTS_MAX 12
+#define LOG_MAX    (CELLS_MAX * 8)
+
+/* Where a fault sits: which coordinates are its own, and what is special. In the order in which data meet them. */
+typedef enum PlainKind {
+        PLAIN_CELL,
+        PLAIN_ROW,
+        PLAIN_SUB_WORDLINE,
+        PLAIN_BIT_LINE,
+        PLAIN_COLUMN,
+        PLAIN_BANK,
+        PLAIN_PSEUDO_CHANNEL,
+        PLAIN_CHANNEL,
+        PLAIN_DIE,
+        PLAIN_STACK,
+        PLAIN_TSV,
+        PLAIN_LANE,
+        PLAIN_BLIND,
+        PLAIN_KINDS,
+} PlainKind;
+
+static const struct {
+        const char *name;
+        const char *axes; /* digits of MemoryAxis that its location names */
+} kind_words[PLAIN_KINDS] = {
+        [PLAIN_CELL]           = { "stuck-at", "0123456" },
+        [PLAIN_ROW]            = { "row-dead", "012345" },
+        [PLAIN_SUB_WORDLINE]   = { "sub-wordline", "012345" },
+        [PLAIN_BIT_LINE]       = { "bit-line", "012346" },
+        [PLAIN_COLUMN]         = { "column-select", "012346" },
+        [PLAIN_BANK]           = { "bank-dead", "01234" },
+        [PLAIN_PSEUDO_CHANNEL] = { "pseudo-channel-dead", "01" },
+        [PLAIN_CHANNEL]        = { "channel-dead", "0" },
+        [PLAIN_DIE]            = { "die-dead", "" },
+        [PLAIN_STACK]          = { "stack-dead", "" },
+        [PLAIN_TSV]            = { "data-tsv", "012" },
+        [PLAIN_LANE]           = { "lane-stuck", "01" },
+        [PLAIN_BLIND]          = { "comparator-blind", "" },
+};
+
+typedef struct PlainFault {
+        Fault fault;
+        PlainKind kind;
+        uint64_t parameters[2]; /* room for either struct of the kinds */
+        uint16_t at[7];
+        unsigned bit; /* lane, sub-wordline, subarray … */
+        unsigned number;
+        unsigned how; /* value, or 0 zeros, 1 ones, 2 inverted */
+        bool present;
+        bool active;
+} PlainFault;
+
+typedef struct Plain {
+        uint16_t size[7];
+        unsigned n, subarray_rows;
+        uint8_t holds[CELLS_MAX][32];
+        uint8_t meant[CELLS_MAX][32];
+        PlainFault faults[FAULTS_MAX];
+        uint64_t corrected, uncorrected;
+        WireMismatch log[LOG_MAX];
+        size_t n_log;
+} Plain;
+
+static uint64_t random_state;
+
+static uint64_t random_u64(void) {
+        random_state ^= random_state << 13;
+        random_state ^= random_state >> 7;
+        random_state ^= random_state << 17;
+        return random_state * 0x9fb21c651e98df25ull;
+}
+
+static unsigned below(unsigned n) {
+        return (unsigned) ((random_u64() >> 33) % n);
+}
+
+static unsigned plain_index(const Plain *plain, const uint16_t at[7]) {
+        unsigned index = 0;
+
+        for (unsigned i = 0; i < 7; i++)
+                index = index * plain->size[i] + at[i];
+        return index;
+}
+
+static unsigned get_bit(const uint8_t *bytes, unsigned bit) {
+        return bytes[bit / 8] >> (bit % 8) & 1;
+}
+
+static void set_bit(uint8_t *bytes, unsigned bit, unsigned value) {
+        bytes[bit / 8] = (uint8_t) ((bytes[bit / 8] & ~(1u << bit % 8)) | value << bit % 8);
+}
+
+/* From the words of wire.h, one bit at a time. */
+static unsigned background_bit(const Plain *plain, const WireMarch *march, const uint16_t at[7], unsigned bit) {
+        unsigned row = at[HBM_ROW];
+        uint64_t x;
+
+        switch (march->background) {
+        case MEMORY_BACKGROUND_SOLID:
+                return 0;
+        case MEMORY_BACKGROUND_CHECKER:
+                return (row ^ bit) & 1;
+        case MEMORY_BACKGROUND_ROW_STRIPE:
+                return row & 1;
+        case MEMORY_BACKGROUND_COLUMN_STRIPE:
+                return bit & 1;
+        case MEMORY_BACKGROUND_BIT_STRIPE:
+                return bit >> march->parameter & 1;
+        default:
+                x = march->seed ^ (4 * (uint64_t) plain_index(plain, at) + bit / 64);
+                x += 0x9e3779b97f4a7c15ull;
+                x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+                x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+                x ^= x >> 31;
+                return x >> bit % 64 & 1;
+        }
+}
+
+static bool covers(const Plain *plain, const PlainFault *fault, const uint16_t at[7]) {
+        if (fault->kind == PLAIN_DIE && (at[0] / 4u != fault->number % 4 || at[2] != fault->number / 4))
+                return false;
+        if (fault->kind == PLAIN_BIT_LINE && at[5] / plain->subarray_rows != fault->number)
+                return false;
+        for (const char *axis = kind_words[fault->kind].axes; *axis; axis++)
+                if (fault->at[*axis - '0'] != at[*axis - '0'])
+                        return false;
+        return true;
+}
+
+/* Cells that are stuck take what they are stuck at, in the accesses that a command touches. */
+static void plain_settle(Plain *plain, const uint16_t at[7]) {
+        for (unsigned i = 0; i < FAULTS_MAX; i++) {
+                const PlainFault *fault = &plain->faults[i];
+
+                if (fault->present && fault->active && fault->kind == PLAIN_CELL && covers(plain, fault, at))
+                        set_bit(plain->holds[plain_index(plain, at)], fault->bit, fault->how);
+        }
+}
+
+static void plain_write(Plain *plain, const uint16_t at[7], const uint8_t bytes[32]) {
+        unsigned index = plain_index(plain, at);
+
+        memcpy(plain->holds[index], bytes, 32);
+        memcpy(plain->meant[index], bytes, 32);
+        plain_settle(plain, at);
+}
+
+/* Whether the fault has to do with that bit of an access that it covers. */
+static bool strikes(const PlainFault *fault, unsigned bit) {
+        if (fault->kind == PLAIN_SUB_WORDLINE)
+                return bit / 16 == fault->number;
+        if (fault->kind == PLAIN_TSV || fault->kind == PLAIN_LANE)
+                return bit % 32 == fault->number;
+        return bit == fault->bit || location_kind(&fault->fault.at) != LOCATION_BIT;
+}
+
+static void plain_pass(const Plain *plain, const uint16_t at[7], PlainKind first, PlainKind last, uint8_t bytes[32]) {
+        for (PlainKind kind = first; kind <= last; kind++)
+                for (unsigned i = 0; i < FAULTS_MAX; i++) {
+                        const PlainFault *fault = &plain->faults[i];
+
+                        if (!fault->present || !fault->active || fault->kind != kind || !covers(plain, fault, at))
+                                continue;
+                        for (unsigned bit = 0; bit < 256; bit++)
+                                if (strikes(fault, bit))
+                                        set_bit(bytes, bit, fault->how == 2 ? !get_bit(bytes, bit) : fault->how);
+                }
+}
+
+static void plain_ecc(Plain *plain, const uint8_t meant[32], uint8_t bytes[32]) {
+        unsigned wrong = 0;
+
+        for (unsigned i = 0; i < 32; i += 2)
+                wrong += bytes[i] != meant[i] || bytes[i + 1] != meant[i + 1];
+        if (wrong == 1) {
+                memcpy(bytes, meant, 32);
+                plain->corrected++;
+        } else if (wrong > 1)
+                plain->uncorrected++;
+}
+
+static void plain_read(Plain *plain, const uint16_t at[7], bool ecc, uint8_t ret[32]) {
+        unsigned index = plain_index(plain, at);
+
+        plain_settle(plain, at);
+        memcpy(ret, plain->holds[index], 32);
+        plain_pass(plain, at, PLAIN_ROW, PLAIN_STACK, ret);
+        if (ecc)
+                plain_ecc(plain, plain->meant[index], ret);
+        plain_pass(plain, at, PLAIN_TSV, PLAIN_LANE, ret);
+}
+
+static bool plain_is_blind(const Plain *plain, unsigned data) {
+        for (unsigned i = 0; i < FAULTS_MAX; i++)
+                if (plain->faults[i].present && plain->faults[i].active && plain->faults[i].kind == PLAIN_BLIND &&
+                    (plain->faults[i].how == 2 || plain->faults[i].how == data))
+                        return true;
+        return false;
+}
+
+static void plain_march_access(Plain *plain, const WireMarch *march, const uint16_t at[7]) {
+        for (unsigned op = 0; op < march->n_ops; op++) {
+                uint8_t wanted[32] = {}, got[32];
+
+                for (unsigned bit = 0; bit < 256; bit++)
+                        set_bit(wanted, bit, background_bit(plain, march, at, bit) ^ (march->ops[op] & 1));
+                if (march->ops[op] & MARCH_WRITE) {
+                        plain_write(plain, at, wanted);
+                        continue;
+                }
+
+                plain_read(plain, at, march->ecc, got);
+                if (memcmp(got, wanted, 32) != 0 && !plain_is_blind(plain, march->ops[op] & 1)) {
+                        WireMismatch *mismatch = &plain->log[plain->n_log++];
+
+                        assert_true(plain->n_log <= LOG_MAX);
+                        memcpy(mismatch->at, at, sizeof(mismatch->at));
+                        mismatch->op = (uint16_t) op;
+                        memcpy(mismatch->actual, got, 32);
+                }
+        }
+}
+
+/* Counts a box through from its lowest address; the words of MemoryOrder as digits, slowest first. */
+static void plain_march(Plain *plain, const WireMarch *march) {
+        static const char *const orders[] = { "0123456", "0123465", "0125634" };
+        unsigned extent[7], total = 1;
+
+        for (unsigned i = 0; i < 7; i++) {
+                extent[i] = march->box.last[i] - march->box.first[i] + 1u;
+                total *= extent[i];
+        }
+
+        plain->n_log = 0;
+        for (unsigned k = 0; k < total; k++) {
+                unsigned rest = march->descending ? total - 1 - k : k;
+                uint16_t at[7];
+
+                for (int i = 6; i >= 0; i--) {
+                        unsigned axis = (unsigned) (orders[march->order][i] - '0');
+
+                        at[axis] = (uint16_t) (march->box.first[axis] + rest % extent[axis]);
+                        rest /= extent[axis];
+                }
+                plain_march_access(plain, march, at);
+        }
+}
+
+/* ---- random things ---- */
+
+static WireBox random_box(const Plain *plain) {
+        bool whole = below(2);
+        WireBox box;
+
+        for (unsigned i = 0; i < 7; i++) {
+                unsigned a = below(plain->size[i]), b = below(plain->size[i]);
+
+                box.first[i] = (uint16_t) (whole || below(3) == 0 ? 0 : a < b ? a : b);
+                box.last[i] = (uint16_t) (whole || below(3) == 0 ? plain->size[i] - 1u : a < b ? b : a);
+        }
+        return box;
+}
+
+static const FaultKind *find_kind(const char *name) {
+        for (const FaultKind *const *table = model_hbm.faults; *table; table++)
+                for (const FaultKind *kind = *table; kind->name; kind++)
+                        if (strcmp(kind->name, name) == 0)
+                                return kind;
+        fail_msg("no kind is called %s", name);
+        return NULL;
+}
+
+static void random_place(const Plain *plain, PlainFault *fault) {
+        static const char *const words[] = { "ch", "pc", "sid", "bg", "ba", "row", "col" };
+        char text[LOCATION_STRING_MAX], *p = text + sprintf(text, "us0-0/chip0/hbm0");
+        bool axes[7] = {};
+
+        for (const char *axis = kind_words[fault->kind].axes; *axis; axis++)
+                axes[*axis - '0'] = true;
+        if (fault->kind == PLAIN_BIT_LINE)
+                fault->number = below((plain->size[5] + plain->subarray_rows - 1) / plain->subarray_rows);
+        else if (fault->kind == PLAIN_DIE)
+                fault->number = 4 * below(plain->size[2]) + below((plain->size[0] + 3u) / 4);
+        else
+                fault->number = below(fault->kind == PLAIN_SUB_WORDLINE ? 16 : 32);
+
+        for (unsigned i = 0; i < 7; i++) {
+                fault->at[i] = (uint16_t) below(plain->size[i]);
+                if (i == 5 && fault->kind == PLAIN_BIT_LINE)
+                        p += sprintf(p, "/sub%u", fault->number);
+                if (axes[i])
+                        p += sprintf(p, "/%s%u", words[i], fault->at[i]);
+        }
+
+        if (fault->kind == PLAIN_CELL || fault->kind == PLAIN_BIT_LINE || (fault->kind == PLAIN_COLUMN && below(2)))
+                p += sprintf(p, "/bit%u", fault->bit);
+        if (fault->kind == PLAIN_SUB_WORDLINE)
+                p += sprintf(p, "/swl%u", fault->number);
+        if (fault->kind == PLAIN_TSV || fault->kind == PLAIN_LANE)
+                p += sprintf(p, "/dq%u", fault->number);
+        if (fault->kind == PLAIN_DIE)
+                p += sprintf(p, "/die%u", fault->number);
+        assert_int_equal(location_parse(text, &fault->fault.at, NULL, NULL), 0);
+}
+
+static void random_fault(Plain *plain, Hbm *hbm, unsigned slot) {
+        PlainFault *fault = &plain->faults[slot];
+        const char *wrong;
+        bool value;
+        int reads;
+
+        *fault = (PlainFault) { .kind = (PlainKind) below(below(20) ? PLAIN_BLIND : PLAIN_KINDS), .bit = below(256) };
+        value = fault->kind == PLAIN_CELL || fault->kind == PLAIN_TSV || fault->kind == PLAIN_LANE;
+        fault->how = below(value ? 2 : 3);
+        reads = (int) fault->how;
+        if (value)
+                fault->parameters[0] = fault->how;
+        else
+                memcpy(fault->parameters, &reads, sizeof(reads));
+
+        fault->fault.kind = find_kind(kind_words[fault->kind].name);
+        fault->fault.id = random_u64();
+        fault->fault.persistence = below(3) ? PERSISTENCE_PERMANENT : PERSISTENCE_INTERMITTENT;
+        fault->fault.parameters = fault->parameters;
+        random_place(plain, fault);
+        if (fault->fault.kind->validate)
+                assert_int_equal(fault->fault.kind->validate(&fault->fault, &wrong), 0);
+        fault->present = model_hbm.inject(hbm, &fault->fault) == 0; /* else two on one spot */
+}
+
+static void random_march(const Plain *plain, WireMarch *march) {
+        *march = (WireMarch) {
+                .box        = random_box(plain),
+                .order      = (uint8_t) below(_MEMORY_ORDER_MAX),
+                .descending = (uint8_t) below(2),
+                .background = (uint8_t) below(_MEMORY_BACKGROUND_MAX),
+                .parameter  = (uint8_t) below(8),
+                .ecc        = (uint8_t) below(2),
+                .n_ops      = (uint8_t) (1 + below(5)),
+                .seed       = below(2),
+        };
+        for (unsigned i = 0; i < march->n_ops; i++)
+                march->ops[i] = (uint8_t) ((below(2) ? MARCH_WRITE : 0) | below(2));
+        /* Many that read what the one before has written. */
+        if (below(2))
+                march->background = MEMORY_BACKGROUND_ADDRESS;
+        else if (below(2))
+                march->background = MEMORY_BACKGROUND_SOLID;
+}
+
+static void activate(Plain *plain, uint64_t number) {
+        Execution execution = { .number = number };
+
+        for (unsigned i = 0; i < FAULTS_MAX; i++)
+                plain->faults[i].active = plain->faults[i].present &&
+                                fault_is_active(&plain->faults[i].fault, &execution);
+}
+
+/* ---- the comparison ---- */
+
+static void compare_march(Plain *plain, LoneStack *lone) {
+        WireCommand command = { .type = COMMAND_HBM_MARCH };
+        WireCompletion completion;
+        const WireMismatch *mismatches = (const WireMismatch *) lone->window;
+        size_t n;
+
+        random_march(plain, &command.march);
+        activate(plain, lone->number);
+        plain_march(plain, &command.march);
+        command.march.mismatches_max = below(2) ? LOG_MAX : below((unsigned) plain->n_log + 2);
+
+        completion = lone_stack_run(lone, command);
+        assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
+        assert_int_equal(completion.result[0], plain->n_log);
+
+        n = plain->n_log < command.march.mismatches_max ? plain->n_log : command.march.mismatches_max;
+        assert_int_equal(completion.out_bytes, n * sizeof(WireMismatch));
+        for (size_t i = 0; i < n; i++)
+                assert_memory_equal(&mismatches[i], &plain->log[i], sizeof(WireMismatch));
+
+        assert_int_equal(lone->chip.counted[COUNTER_MEM_ECC_CORRECTED], plain->corrected);
+        assert_int_equal(lone->chip.counted[COUNTER_MEM_ECC_UNCORRECTED], plain->uncorrected);
+}
+
+static void copy_box(Plain *plain, LoneStack *lone, bool in, bool ecc, WireBox box) {
+        WireCommand command = { .type = in ? COMMAND_HBM_COPY_IN : COMMAND_HBM_COPY_OUT,
+                                .copy = { .box = box, .ecc = ecc } };
+        uint64_t number = lone->number;
+        unsigned total = 1;
+        WireCompletion completion;
+
+        for (unsigned i = 0; i < 7; i++)
+                total *= box.last[i] - box.first[i] + 1u;
+        command.in_bytes = in ? total * 32 : 0;
+        for (size_t i = 0; in && i < total * 32; i++)
+                lone->window[i] = (uint8_t) random_u64();
+
+        activate(plain, number);
+        completion = lone_stack_run(lone, command);
+        assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
+
+        for (unsigned k = 0; k < total; k++) {
+                unsigned rest = k;
+                uint8_t got[32];
+                uint16_t at[7];
+
+                for (int i = 6; i >= 0; i--) {
+                        unsigned extent = box.last[i] - box.first[i] + 1u;
+
+                        at[i] = (uint16_t) (box.first[i] + rest % extent);
+                        rest /= extent;
+                }
+                if (in) {
+                        plain_write(plain, at, lone->window + k * 32);
+                } else {
+                        plain_read(plain, at, ecc, got);
+                        assert_memory_equal(got, lone->window + k * 32, 32);
+                }
+        }
+}
+
+static void copy_small(Plain *plain, LoneStack *lone) {
+        WireBox box = random_box(plain);
+
+        for (unsigned i = 0; i < 7; i++)
+                if (below(3))
+                        box.last[i] = box.first[i];
+        copy_box(plain, lone, below(2), below(2), box);
+}
+
+static void start_case(Plain *plain, LoneStack *lone) {
+        static const unsigned max[] = { 7, 2, 2, 2, 3, 12, 6 };
+        char geometry[MEMORY_SHAPE_TEXT_MAX];
+        WireBox whole = {};
+
+        do {
+                plain->n = 1;
+                for (unsigned i = 0; i < 7; i++) {
+                        plain->size[i] = (uint16_t) (1 + below(max[i]));
+                        plain->n *= plain->size[i];
+                }
+        } while (plain->n > 512);
+
+        (void) snprintf(geometry, sizeof(geometry), "%u %u %u %u %u %u %u", plain->size[0], plain->size[1],
+                        plain->size[2], plain->size[3], plain->size[4], plain->size[5], plain->size[6]);
+        lone_stack_open(lone, geometry, LOG_MAX * sizeof(WireMismatch));
+        plain->subarray_rows = lone->hbm.memory.shape.subarray_rows = (uint16_t) (1 + below(plain->size[5]));
+
+        /* What it powers up with is the stack's own affair: ask it. */
+        for (unsigned i = 0; i < 7; i++)
+                whole.last[i] = (uint16_t) (plain->size[i] - 1);
+        (void) lone_stack_run(lone, (WireCommand) { .type = COMMAND_HBM_COPY_OUT, .copy = { .box = whole } });
+        memcpy(plain->holds, lone->window, plain->n * 32ul);
+        memcpy(plain->meant, lone->window, plain->n * 32ul);
+        memset(plain->faults, 0, sizeof(plain->faults));
+        plain->corrected = plain->uncorrected = 0;
+}
+
+static void run_case(Plain *plain, uint64_t seed) {
+        unsigned n_faults;
+        LoneStack lone;
+
+        random_state = seed * 0x9e3779b97f4a7c15ull + 1;
+        start_case(plain, &lone);
+        n_faults = below(3) ? below(FAULTS_MAX) : 0;
+
+        for (unsigned i = 0; i < COMMANDS; i++) {
+                unsigned slot = below(FAULTS_MAX);
+
+                if (plain->faults[slot].present && below(4) == 0) {
+                        model_hbm.heal(&lone.hbm, &plain->faults[slot].fault);
+                        plain->faults[slot].present = false;
+                        /* Healed cells hold what they held, and as such are meant from now on. */
+                        if (plain->faults[slot].kind == PLAIN_CELL) {
+                                unsigned index = plain_index(plain, plain->faults[slot].at);
+                                unsigned bit = plain->faults[slot].bit;
+
+                                set_bit(plain->meant[index], bit, get_bit(plain->holds[index], bit));
+                        }
+                } else if (!plain->faults[slot].present && slot < n_faults)
+                        random_fault(plain, &lone.hbm, slot);
+
+                if (below(4) == 0)
+                        copy_small(plain, &lone);
+                else
+                        compare_march(plain, &lone);
+                /* ECC counts of copies, too, must agree: checked with the next march. */
+        }
+
+        lone_stack_close(&lone);
+}
+
+static uint64_t running; /* the seed of the case that runs */
+
+static int say_seed(void **state) {
+        if (running)
+                fprintf(stderr, "failed with HBM_SEED=%llu\n", (unsigned long long) running);
+        return 0;
+}
+
+static void test_structures_log_what_a_stack_of_bits_logs(void **state) {
+        Plain *plain = calloc(1, sizeof(Plain));
+        const char *only = getenv("HBM_SEED");
+
+        assert_non_null(plain);
+        for (uint64_t seed = only ? strtoull(only, NULL, 0) : 1; seed <= (only ? strtoull(only, NULL, 0) : CASES); seed++) {
+                running = seed;
+                run_case(plain, seed);
+        }
+        running = 0;
+        free(plain);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_teardown(test_structures_log_what_a_stack_of_bits_logs, say_seed),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
