@@ -23,6 +23,8 @@ typedef struct Check {
         const char *skips;             /* when and why it skips; NULL: never */
         LocationKind unit;             /* LOCATION_CHIP or LOCATION_SERVER: a step is this check on one such part */
         Disturbs disturbs;
+        /* NULL, or what a step with these PARAMETERS disturbs, where that may be less; disturbs says when. */
+        Disturbs (*disturbs_with)(const void *parameters);
         unsigned deadline_sec;         /* wall time of one step; past it the child is killed */
         /*
          * Judges the unit. Returns 0 with *ret set, or a negative errno: could not judge. What the device itself did
@@ -38,3 +40,8 @@ typedef struct Check {
 
 const Check *check_find(const char *name); /* NULL if there is none */
 const Check *check_at(size_t index);       /* NULL past the end */
+
+/* What a step of CHECK with PARAMETERS disturbs. */
+static inline Disturbs check_disturbs(const Check *check, const void *parameters) {
+        return check->disturbs_with ? check->disturbs_with(parameters) : check->disturbs;
+}

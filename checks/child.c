@@ -105,13 +105,16 @@ static double budget_left(const Unit *unit) {
         return unit->scan->request->budget_sec - (double) unit->used_nsec / 1e9;
 }
 
-static void describe_step(Child *child, const PlanStep *planned, const Check *check, StepSettings *ret) {
+static void describe_step(Child *child, const PlanStep *planned, const Check *check, const char *id, StepSettings *ret) {
         Unit *unit = child->unit;
+        const ChipFacts *facts = unit->chip < 0 ? NULL :
+                        &unit->scan->servers[unit->server].inventory.chips[unit->chip];
         size_t n = unit->chip >= 0 ? 1 : unit->scan->n_servers;
 
         for (size_t i = 0; i < n; i++)
                 unit->servers[i].included = scan_included(
-                                unit->scan, (unit->server + i) % unit->scan->n_servers, check->disturbs);
+                                unit->scan, (unit->server + i) % unit->scan->n_servers,
+                                check_disturbs(check, planned->parameters));
 
         *ret = (StepSettings) {
                 .unit = unit->where,
@@ -121,6 +124,9 @@ static void describe_step(Child *child, const PlanStep *planned, const Check *ch
                 .parameters = planned->parameters,
                 .seed = step_seed_of(unit->scan->request, planned->name),
                 .budget_sec = budget_left(unit),
+                .rotation = request_rotation(unit->scan->request, id, facts ? facts->serial : ""),
+                .position = unit->scan->request->position,
+                .rotation_sec = unit->scan->request->plan->rotation_sec,
                 .required = planned->required,
                 .write = child_write,
                 .flush = child_flush,
@@ -150,7 +156,7 @@ static int run_once(Child *child, const PlanStep *planned, const Check *check, c
         StepSettings settings;
         int r;
 
-        describe_step(child, planned, check, &settings);
+        describe_step(child, planned, check, id, &settings);
         r = step_new(&settings, &step);
         if (r < 0)
                 _exit(EXIT_FAILURE);

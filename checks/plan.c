@@ -201,6 +201,7 @@ static const YamlField plan_fields[] = {
         YAML_CUSTOM("stage", Plan, stage, read_stage, .required = true),
         YAML_NUMBER("budget", Plan, budget_sec, 0.001, 1e7),
         YAML_NUMBER("deadline", Plan, deadline_sec, 0.001, 3600),
+        YAML_NUMBER("rotation", Plan, rotation_sec, 1, 1e9),
         YAML_CUSTOM("steps", Plan, steps, read_steps, .required = true),
         YAML_CUSTOM("coverage", Plan, promises, read_promises),
         {},

@@ -11,6 +11,8 @@
  *     summary: whole structure of every chip, before a job
  *     stage: PREFLIGHT
  *     budget: 30                  # device seconds of one unit
+ *     rotation: 86400             # seconds after which a region must have been tested again: scans of this plan go
+ *                                 # on where the one before stopped; without it each begins at the first region
  *     steps:
  *       - check: hbm              # a word of the checks list
  *         name: hbm-solid         # optional, unique; the check's word by default
@@ -66,6 +68,7 @@ typedef struct Plan {
         Stage stage;
         double budget_sec;   /* device time of one unit */
         double deadline_sec; /* wall time of one device command, default 2 */
+        double rotation_sec; /* how old the test of a region may become (regions.h); 0: any age */
         size_t n_steps;
         PlanStep steps[PLAN_STEPS_MAX];
         size_t n_promises;

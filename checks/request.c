@@ -10,12 +10,13 @@
 #include <string.h>
 
 #include "checks/cleanup.h"
+#include "checks/request-rotations.h"
 
 typedef struct Header {
         const char *device, *plan_file;
         double plan_bytes, seed, deadline_scale, budget_sec, first_sequence;
         int64_t exact_seed;
-        json_t *done;
+        json_t *done, *rotations;
 } Header;
 
 typedef enum KeyType {
@@ -23,6 +24,7 @@ typedef enum KeyType {
         KEY_WHOLE, /* a whole number */
         KEY_REAL,
         KEY_LIST,
+        KEY_OBJECTS,
 } KeyType;
 
 typedef struct Key {
@@ -43,6 +45,7 @@ static const Key keys[] = {
         { "budget_sec",     KEY_REAL,  offsetof(Header, budget_sec),     false, 0, REQUEST_BUDGET_MAX },
         { "first_sequence", KEY_WHOLE, offsetof(Header, first_sequence), false, 0, 1e15 },
         { "done",           KEY_LIST,  offsetof(Header, done),           false, 0, REQUEST_DONE_MAX },
+        { "rotations",      KEY_OBJECTS, offsetof(Header, rotations),    false, 0, REQUEST_ROTATIONS_MAX },
 };
 
 static int __attribute__((format(printf, 2, 3))) refuse(char **ret_error, const char *format, ...) {
@@ -91,6 +94,11 @@ static int read_key(const Key *key, json_t *value, Header *header, char **ret_er
         case KEY_LIST:
                 if (!list_is_valid(value, (size_t) key->high))
                         return refuse(ret_error, "request: %s is no list of step ids", key->name);
+                *(json_t **) field = value;
+                return 0;
+        case KEY_OBJECTS:
+                if (!json_is_array(value) || (double) json_array_size(value) > key->high)
+                        return refuse(ret_error, "request: %s is no list of at most %g", key->name, key->high);
                 *(json_t **) field = value;
                 return 0;
         }
@@ -164,7 +172,8 @@ static int apply(const Header *header, const char *plan, Request *request, char 
         request->first_sequence = (uint64_t) header->first_sequence;
         (void) snprintf(request->command_line, sizeof(request->command_line),
                         "assay-run --device %.200s --plan %.200s", header->device, header->plan_file);
-        return copy_done(header->done, request);
+        r = copy_done(header->done, request);
+        return r < 0 ? r : request_read_rotations(header->rotations, request, ret_error);
 }
 
 /* ---- the bytes ---- */
@@ -238,6 +247,11 @@ void request_done(Request *request) {
                 free(request->done[i]);
         for (size_t i = 0; i < request->n_only; i++)
                 free(request->only[i]);
+        for (size_t i = 0; i < request->n_rotations; i++) {
+                free(request->rotations[i].step_id);
+                free(request->rotations[i].serial);
+        }
+        free(request->rotations);
         free(request->done);
         free(request->only);
         plan_freep(&request->plan);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "checks/plan.h"
+#include "checks/regions.h"
 #include "checks/target.h"
 
 #define REQUEST_HEADER_MAX  (1u << 20) /* bytes, with the newline */
@@ -21,6 +22,14 @@
 #define REQUEST_SCALE_MAX   1000.0
 #define REQUEST_BUDGET_MAX  1e9
 #define REQUEST_COMMAND_MAX 512
+#define REQUEST_ROTATIONS_MAX 1024
+
+/* What is known of the regions of one step on one chip, from earlier scans. */
+typedef struct RequestRotation {
+        char *step_id;
+        char *serial; /* of the chip that was scanned then: another one in its place begins anew */
+        Rotation rotation;
+} RequestRotation;
 
 typedef struct Request {
         Target target;
@@ -29,6 +38,9 @@ typedef struct Request {
         uint64_t seed;
         double deadline_scale; /* of every deadline in wall time */
         double budget_sec;     /* device time of one unit: the plan's, or less */
+        unsigned position; /* of the first region, where nothing is known of earlier scans */
+        size_t n_rotations;
+        RequestRotation *rotations;
         uint64_t first_sequence;
         size_t n_done;
         char **done; /* ids of steps that ended before */
@@ -43,6 +55,9 @@ typedef struct Request {
  */
 int request_read(int fd, Request *ret, char **ret_error);
 void request_done(Request *request);
+
+/* What is known of STEP_ID's regions on the chip SERIAL; NULL: nothing. */
+const Rotation *request_rotation(const Request *request, const char *step_id, const char *serial);
 
 bool request_is_done(const Request *request, const char *step_id);
 bool request_asks_for(const Request *request, const char *step);

@@ -17,7 +17,7 @@
 
 static const char *arg_device, *arg_plan, *arg_steps;
 static double arg_scale = 1, arg_budget;
-static uint64_t arg_seed;
+static uint64_t arg_seed, arg_position;
 static bool arg_has_seed, arg_describe, arg_json;
 
 static int usage(FILE *file) {
@@ -31,6 +31,7 @@ static int usage(FILE *file) {
               "  --seed N                   repeats the choices of another run; by default a new one\n"
               "  --steps NAME,…             only these steps of the plan\n"
               "  --budget SEC               device time of one unit, less than the plan's\n"
+              "  --position N               the region that a test in regions begins with; by default the first\n"
               "  --deadline-scale X         multiplies every deadline in wall time\n"
               "  --describe [--json]        says what each check reads, finds, disturbs and takes\n"
               "  --help, --version\n"
@@ -58,6 +59,16 @@ static int parse_number(const char *text, double low, double high, double *ret) 
         return 0;
 }
 
+static int parse_position(const char *text) {
+        size_t n = strspn(text, "0123456789");
+
+        if (n == 0 || n > 4 || text[n] != '\0')
+                return -EINVAL;
+
+        arg_position = strtoull(text, NULL, 10);
+        return arg_position < REGIONS_MAX ? 0 : -EINVAL;
+}
+
 static int parse_seed(const char *text) {
         size_t n = strspn(text, "0123456789");
 
@@ -71,7 +82,7 @@ static int parse_seed(const char *text) {
 }
 
 static int parse_options(int argc, char **argv, int *ret_status) {
-        enum { DEVICE = 256, PLAN, SEED, SCALE, STEPS, BUDGET, DESCRIBE, JSON, VERSION, HELP };
+        enum { DEVICE = 256, PLAN, SEED, SCALE, STEPS, BUDGET, POSITION, DESCRIBE, JSON, VERSION, HELP };
         static const struct option options[] = {
                 { "device",         required_argument, NULL, DEVICE   },
                 { "plan",           required_argument, NULL, PLAN     },
@@ -79,6 +90,7 @@ static int parse_options(int argc, char **argv, int *ret_status) {
                 { "deadline-scale", required_argument, NULL, SCALE    },
                 { "steps",          required_argument, NULL, STEPS    },
                 { "budget",         required_argument, NULL, BUDGET   },
+                { "position",       required_argument, NULL, POSITION },
                 { "describe",       no_argument,       NULL, DESCRIBE },
                 { "json",           no_argument,       NULL, JSON     },
                 { "version",        no_argument,       NULL, VERSION  },
@@ -109,6 +121,10 @@ static int parse_options(int argc, char **argv, int *ret_status) {
                 case BUDGET:
                         if (parse_number(optarg, 1e-9, REQUEST_BUDGET_MAX, &arg_budget) < 0)
                                 r = complain("--budget", "expected device seconds above 0");
+                        break;
+                case POSITION:
+                        if (parse_position(optarg) < 0)
+                                r = complain("--position", "expected the number of a region");
                         break;
                 case DESCRIBE:
                         arg_describe = true;
@@ -201,6 +217,7 @@ static int request_from_options(int argc, char **argv, Request *request) {
                 return r;
 
         request->deadline_scale = arg_scale;
+        request->position = (unsigned) arg_position;
         request->budget_sec = arg_budget > 0 ? fmin(arg_budget, request->plan->budget_sec)
                                              : request->plan->budget_sec;
         for (int i = 0, n = 0; i < argc && n < REQUEST_COMMAND_MAX; i++)

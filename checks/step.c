@@ -26,6 +26,7 @@ struct Step {
         Verdict found;        /* what the findings say so far */
         unsigned n_findings, n_measurements;
         bool beyond;          /* a value beyond its limit */
+        bool region_failed;
         Reason skip;
         int failure;          /* a line could not be written */
         unsigned percent;
@@ -102,6 +103,18 @@ uint64_t step_seed(const Step *step) {
 
 double step_budget_sec(const Step *step) {
         return step->settings.budget_sec;
+}
+
+const Rotation *step_rotation(const Step *step) {
+        return step->settings.rotation;
+}
+
+unsigned step_position(const Step *step) {
+        return step->settings.position;
+}
+
+double step_rotation_sec(const Step *step) {
+        return step->settings.rotation_sec;
 }
 
 /* ---- what it says ---- */
@@ -271,6 +284,13 @@ int step_error(Step *step, int error, const char *format, ...) {
         return error;
 }
 
+int step_regions(Step *step, const Regions *regions) {
+        assert(!regions_wrong(regions));
+
+        step->region_failed = region_set_count(&regions->failed) > 0;
+        return step_write(step, stream_regions(step->id, regions));
+}
+
 void step_progress(Step *step, unsigned percent) {
         percent = MIN(percent, 100u);
         if (percent <= step->percent)
@@ -324,6 +344,8 @@ static const char *contradiction(const Step *step, Verdict verdict) {
                 return "the check failed without a finding";
         if (verdict == VERDICT_PASSED && step->beyond)
                 return "a value is beyond its limit, and the step passed";
+        if (verdict != VERDICT_FAILED && step->region_failed)
+                return "a region failed, and the step did not";
         return NULL;
 }
 

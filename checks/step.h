@@ -37,6 +37,15 @@ uint64_t step_seed(const Step *step);
 /* Device seconds the plan's budget still has. */
 double step_budget_sec(const Step *step);
 
+/*
+ * For a check that tests its part in regions (regions.h). What earlier scans did, of this very chip; NULL: nothing is known,
+ * and the first region is step_position(). Nothing of it is trusted beyond being well formed.
+ */
+const Rotation *step_rotation(const Step *step);
+unsigned step_position(const Step *step);
+/* How old the test of a region may become, in seconds of a clock; 0: any age. */
+double step_rotation_sec(const Step *step);
+
 /* ---- what it says ---- */
 
 /*
@@ -62,6 +71,9 @@ int step_skip(Step *step, Verdict *ret, Reason reason, const char *format, ...)
 /* Names what kept the check from judging, for the `error` artifact; returns ERROR (a negative errno) as it
  * is. */
 int step_error(Step *step, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Tells which regions were tested, once; regions_wrong() must have nothing to say. */
+int step_regions(Step *step, const Regions *regions);
 
 void step_progress(Step *step, unsigned percent);
 /* In a step on a server: it is done with this chip, VERDICT for its part. */
@@ -89,6 +101,9 @@ typedef struct StepSettings {
         const void *parameters;
         uint64_t seed;
         double budget_sec;
+        const Rotation *rotation;   /* NULL: nothing is known of earlier scans */
+        unsigned position;          /* where regions begin then */
+        double rotation_sec;        /* 0: no limit */
         bool required;
         StepWriter write;           /* NULL: nothing is written */
         void (*flush)(void *userdata); /* NULL, or called after what must not be lost with the process:

@@ -291,6 +291,15 @@ static const Member progress[] = {
         {},
 };
 
+static const Member regions[] = {
+        REQUIRED("partition", STRING),
+        REQUIRED("position", INTEGER),
+        REQUIRED("tested", STRING),
+        REQUIRED("failed", STRING),
+        REQUIRED("occupied", STRING),
+        {},
+};
+
 static const Member step_facts[] = {
         REQUIRED("verdict", STRING),
         OPTIONAL("reason", STRING),
@@ -307,6 +316,7 @@ static const Member extensions[] = {
         { .name = "assay-evidence", .members = evidence },
         { .name = "assay-part", .members = part },
         { .name = "assay-progress", .members = progress },
+        { .name = "assay-regions", .members = regions },
         { .name = "assay-step", .members = step_facts },
         {},
 };

@@ -29,6 +29,7 @@ typedef struct StreamStep {
         bool errored;    /* an error artifact was seen */
         bool beyond;     /* a measurement was beyond its limit */
         Verdict found;   /* what its findings say */
+        bool has_regions, region_failed;
         json_t *pending; /* a diagnosis that waits for its evidence */
         json_t *facts;   /* of assay-step: only the end may follow */
         unsigned n_findings;

@@ -238,6 +238,32 @@ static int on_progress(StreamReader *reader, StreamStep *step, const json_t *con
         return percent <= 100 ? stream_emit(reader, step, &event) : stream_refuse(reader, "more than 100 percent");
 }
 
+static int on_regions(StreamReader *reader, StreamStep *step, const json_t *content) {
+        json_int_t position = json_integer_value(json_object_get(content, "position"));
+        Regions regions = { .position = position < REGIONS_MAX ? (unsigned) position : REGIONS_MAX };
+        Event event = { .type = EVENT_REGIONS, .regions = &regions };
+        const char *wrong;
+        unsigned total;
+
+        if (step->has_regions || location_kind(&step->unit) != LOCATION_CHIP)
+                return stream_refuse(reader, "regions told twice, or of what is no chip");
+        if (partition_parse(stream_text(content, "partition"), &regions.partition) < 0)
+                return stream_refuse(reader, "'partition' is none");
+
+        total = partition_regions(&regions.partition);
+        if (region_set_parse(stream_text(content, "tested"), total, &regions.tested) < 0 ||
+            region_set_parse(stream_text(content, "failed"), total, &regions.failed) < 0 ||
+            region_set_parse(stream_text(content, "occupied"), total, &regions.occupied) < 0)
+                return stream_refuse(reader, "a set of regions that is none");
+        wrong = regions_wrong(&regions);
+        if (wrong)
+                return stream_refuse(reader, "%s", wrong);
+
+        step->has_regions = true;
+        step->region_failed = region_set_count(&regions.failed) > 0;
+        return stream_emit(reader, step, &event);
+}
+
 static int on_extension(StreamReader *reader, StreamStep *step, json_t *extension) {
         const char *name = stream_text(extension, "name");
         json_t *content = json_object_get(extension, "content");
@@ -252,6 +278,8 @@ static int on_extension(StreamReader *reader, StreamStep *step, json_t *extensio
                 return on_part(reader, step, content);
         if (strcmp(name, "assay-progress") == 0)
                 return on_progress(reader, step, content);
+        if (strcmp(name, "assay-regions") == 0)
+                return on_regions(reader, step, content);
         if (strcmp(name, "assay-step") == 0)
                 step->facts = json_incref(content);
 
@@ -380,6 +408,8 @@ static const char *contradiction(const StreamStep *step, Verdict verdict, const 
                 return "a step with a finding or a value beyond its limit cannot have passed";
         if (verdict == VERDICT_WARNED && step->found == VERDICT_FAILED)
                 return "a step with a finding that says fail has failed";
+        if (step->region_failed && verdict != VERDICT_FAILED && verdict != VERDICT_ERROR)
+                return "a step with a region that failed has failed";
         if (step->errored && verdict != VERDICT_ERROR && verdict != VERDICT_FAILED)
                 return "a step with an error cannot have passed";
 

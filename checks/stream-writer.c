@@ -299,6 +299,22 @@ char *stream_progress(const char *step_id, unsigned percent) {
         return json_text_done(&json);
 }
 
+char *stream_regions(const char *step_id, const Regions *regions) {
+        char text[REGIONS_TEXT_MAX], partition[REGIONS_PARTITION_MAX];
+        JsonText json = {};
+
+        assert(regions);
+
+        begin_extension(&json, step_id, "assay-regions");
+        put_string(&json, "partition", partition_format(&regions->partition, partition));
+        json_put_unsigned(&json, "position", regions->position);
+        put_string(&json, "tested", region_set_format(&regions->tested, text));
+        put_string(&json, "failed", region_set_format(&regions->failed, text));
+        put_string(&json, "occupied", region_set_format(&regions->occupied, text));
+        end_extension(&json);
+        return json_text_done(&json);
+}
+
 static void put_step_facts(JsonText *json, const char *step_id, const StepEnd *end) {
         begin_extension(json, step_id, "assay-step");
         put_string(json, "verdict", verdict_to_string(end->verdict));

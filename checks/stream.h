@@ -17,12 +17,13 @@
  *      assay-evidence  {"code","location", of Evidence what is known,"reproduced","runs"}   after its diagnosis
  *      assay-part      {"part","verdict"}            a server step is done with one chip
  *      assay-progress  {"percent"}
+ *      assay-regions   {"partition","position","tested","failed","occupied"}   texts as in regions.h, at most once
  *      assay-step      {"verdict","reason","message","required","seed","device_nsec","reproduced","runs"}
  *                      just before testStepEnd, always; seed is decimal text, for numbers of JSON end at 2^53
  *  - step end: passed, warned, failed → COMPLETE; skipped → SKIP; error → ERROR, with an `error` artifact.
  *  - run end: a run that PASSED and one that WARNED are both COMPLETE and PASS; the reader tells them by their steps.
  *  - A stream that contradicts itself is broken: a step cannot have passed with a finding that warns or fails or a value
- *    beyond its limit, nor warned with a finding that fails, nor a run passed with a failed step or an error.
+ *    beyond its limit, nor warned with a finding that fails, nor anything but failed with a region that did, nor a run passed with a failed step or an error.
  */
 
 #include <stdbool.h>
@@ -31,6 +32,7 @@
 
 #include "checks/cleanup.h"
 #include "checks/location.h"
+#include "checks/regions.h"
 #include "checks/verdict.h"
 
 #define STREAM_LINE_MAX         (32u << 10) /* bytes, with the newline */
@@ -100,6 +102,7 @@ typedef enum EventType {
         EVENT_FINDING, /* when its evidence is complete: at the next line that is not its own */
         EVENT_PART_DONE,
         EVENT_PROGRESS,
+        EVENT_REGIONS,  /* which of its regions a step on a chip has tested */
         EVENT_STEP_END,
         EVENT_ERROR, /* of the run: the worker could not go on */
         EVENT_LOG,
@@ -120,6 +123,7 @@ typedef struct Event {
         Location part; /* EVENT_PART_DONE */
         Verdict verdict;
         unsigned percent;
+        const Regions *regions; /* EVENT_REGIONS */
         StepEnd end;
         const char *message; /* EVENT_ERROR, EVENT_LOG */
         Result result;       /* EVENT_RUN_END */
@@ -148,6 +152,7 @@ char *stream_measurement(const char *step_id, const Measurement *measurement);
 char *stream_finding(const char *step_id, const Finding *finding); /* two lines: diagnosis and assay-evidence */
 char *stream_part_done(const char *step_id, const Location *part, Verdict verdict);
 char *stream_progress(const char *step_id, unsigned percent);
+char *stream_regions(const char *step_id, const Regions *regions);
 char *stream_step_end(const char *step_id, const StepEnd *end); /* [error,] assay-step and testStepEnd: two or three lines */
 
 /* Puts sequence number and the time now (RFC 3339, Z, milliseconds) in front of one line. malloc'd, NULL without memory. */

@@ -27,7 +27,8 @@ static Outlet *outlet_of(Unit *unit) {
 /* In a step on a server, the chips it must leave alone are told at once. */
 static void tell_excluded_chips(Unit *unit) {
         const ScanServer *server = &unit->scan->servers[unit->server];
-        uint16_t included = scan_included(unit->scan, unit->server, unit_check(unit)->disturbs);
+        uint16_t included = scan_included(unit->scan, unit->server,
+                                          check_disturbs(unit_check(unit), unit_step(unit)->parameters));
         char id[ID_MAX];
 
         for (unsigned chip = 0; chip < CHIPS; chip++) {
@@ -122,7 +123,8 @@ static void skip_step(Unit *unit, Reason reason, const char *message) {
 static Reason find_obstacle(const Unit *unit, const Check *check, const char **ret_message) {
         const ScanServer *server = &unit->scan->servers[unit->server];
         uint16_t chips = unit->chip >= 0 ? (uint16_t) (1u << unit->chip) : server->target->chips;
-        uint16_t included = scan_included(unit->scan, unit->server, check->disturbs);
+        uint16_t included = scan_included(unit->scan, unit->server,
+                                          check_disturbs(check, unit_step(unit)->parameters));
 
         *ret_message = "not asked for";
         if (!request_asks_for(unit->scan->request, unit_step(unit)->name))
@@ -370,6 +372,7 @@ int unit_on_event(const Event *event, void *userdata) {
         case EVENT_PART_DONE:
                 return on_part(unit, event);
         case EVENT_PROGRESS:
+        case EVENT_REGIONS:
                 forward(unit);
                 return 0;
         case EVENT_STEP_END:

@@ -18,6 +18,11 @@
  *      "deadline_scale": 1.0,                  of every deadline in wall time; 0.001 … 1000, default 1
  *      "budget_sec": 30.0,                     device seconds of one unit, where less than the plan's; or 0
  *      "first_sequence": 0,                    sequence number of the first line to come; default 0
+ *      "rotations": [{"step": "us0-1/chip3:hbm",   what earlier scans did to the regions of a step (regions.h), of
+ *              "serial": "0123", "age": 86400,     the chip of this serial, the first of them `age` seconds ago: the
+ *              "partition": "sid 3 row 16384/32",  next region, those that failed when they were last tested, and the
+ *              "position": 41, "failed": "12",     seconds since each set was; default none
+ *              "tested": [["0-40", 3600]]}],
  *      "done": ["us0-1/chip3:hbm"]}            ids of steps that need not run any more; default none
  *
  * and then the text of the plan. Keys may come in any order; an unknown, doubled or ill-typed key refuses

@@ -26,6 +26,7 @@ typedef struct TallyStep {
         size_t n_measurements, n_findings;
         RecordMeasurement *measurements;
         RecordDiagnosis *findings;
+        Regions *regions; /* which the worker tested; NULL: it told none */
         double *reached; /* of each promise of the plan; NULL: nothing was promised here */
 } TallyStep;
 

@@ -72,6 +72,7 @@ static void step_done(TallyStep *step) {
         free(step->measurements);
         free(step->findings);
         free(step->reached);
+        free(step->regions);
         free(step->message);
 }
 
@@ -275,6 +276,16 @@ static int take_end(TallyStep *step, const StepEnd *end) {
         return 0;
 }
 
+static int take_regions(TallyStep *step, const Regions *regions) {
+        if (!step->regions)
+                step->regions = malloc(sizeof(*step->regions));
+        if (!step->regions)
+                return -ENOMEM;
+
+        *step->regions = *regions;
+        return 0;
+}
+
 static int take_in_step(Tally *tally, const Event *event, const char **ret_wrong) {
         TallyUnit *unit;
         Location where;
@@ -304,6 +315,8 @@ static int take_in_step(Tally *tally, const Event *event, const char **ret_wrong
                 return take_finding(tally, unit, (size_t) index, &event->finding);
         case EVENT_PART_DONE:
                 return take_part(tally, unit, (size_t) index, &event->part, event->verdict, ret_wrong);
+        case EVENT_REGIONS:
+                return take_regions(step, event->regions);
         case EVENT_STEP_END:
                 return take_end(step, &event->end);
         case EVENT_RUN_START:
@@ -334,6 +347,7 @@ int tally_event(Tally *tally, const Event *event, const char **ret_wrong) {
         case EVENT_MEASUREMENT:
         case EVENT_FINDING:
         case EVENT_PART_DONE:
+        case EVENT_REGIONS:
         case EVENT_STEP_END:
                 return take_in_step(tally, event, ret_wrong);
         case EVENT_RUN_START:

@@ -136,6 +136,7 @@ static int on_event(const Event *event, void *userdata) {
         case EVENT_RUN_START:
         case EVENT_STEP_START:
         case EVENT_PROGRESS:
+        case EVENT_REGIONS:
         case EVENT_LOG:
         case EVENT_RUN_END:
         case _EVENT_TYPE_MAX:

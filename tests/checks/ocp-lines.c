@@ -66,6 +66,7 @@ static void say_measurements(const char *step) {
 }
 
 static void print_stream(void) {
+        Regions regions = {};
         static const StepEnd ends[] = {
                 { VERDICT_PASSED, REASON_NONE, NULL, true, UINT64_MAX, UINT64_MAX, 0, 1 },
                 { VERDICT_WARNED, REASON_NONE, NULL, true, 0, 0, 1, 3 },
@@ -89,6 +90,8 @@ static void print_stream(void) {
         say(stream_step_start("us0-1/chip3:many", "hbm"));
         say_measurements("us0-1/chip3:many");
         say(stream_progress("us0-1/chip3:many", 100));
+        (void) partition_parse("sid 3 row 16384/32", &regions.partition);
+        say(stream_regions("us0-1/chip3:many", &regions));
         say_findings("us0-1/chip3:many");
         say(stream_step_end("us0-1/chip3:many", &ends[2]));
         say(stream_step_end("us0-1:links", &ends[0]));

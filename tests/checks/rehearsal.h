@@ -220,6 +220,22 @@ double step_budget_sec(const Step *step) {
         return step->budget_sec;
 }
 
+const Rotation *step_rotation(const Step *step) {
+        return NULL;
+}
+
+unsigned step_position(const Step *step) {
+        return 0;
+}
+
+double step_rotation_sec(const Step *step) {
+        return 0;
+}
+
+int step_regions(Step *step, const Regions *regions) {
+        return 0;
+}
+
 int step_measure(Step *step, const char *name, double value, const char *unit, LimitType type, double limit,
                  const Location *where) {
         int chip = where ? location_index(where, LOCATION_CHIP) : -ENOENT;

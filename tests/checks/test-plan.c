@@ -51,6 +51,7 @@ static const char whole[] = "plan: preflight\n"
                             "stage: PREFLIGHT\n"
                             "budget: 30\n"
                             "deadline: 0.5\n"
+                            "rotation: 86400\n"
                             "steps:\n"
                             "  - check: memory\n"
                             "    parameters: {loops: 3}\n"
@@ -71,7 +72,7 @@ static void test_a_whole_plan_is_read(void **state) {
         assert_string_equal(plan->name, "preflight");
         assert_string_equal(plan->summary, "everything there is");
         assert_int_equal(plan->stage, STAGE_PREFLIGHT);
-        assert_true(plan->budget_sec == 30 && plan->deadline_sec == 0.5);
+        assert_true(plan->budget_sec == 30 && plan->deadline_sec == 0.5 && plan->rotation_sec == 86400);
         assert_int_equal(plan->n_steps, 3);
         assert_string_equal(plan->steps[0].name, "memory");
         assert_true(plan->steps[0].required);
@@ -101,6 +102,7 @@ static void test_what_may_be_left_out_has_a_default(void **state) {
 
         assert_int_equal(plan_parse("p", text, strlen(text), &plan, NULL), 0);
         assert_true(plan->deadline_sec == 2);
+        assert_true(plan->rotation_sec == 0);
         assert_true(plan->budget_sec > 0);
         assert_null(plan->summary);
         assert_int_equal(((const Knobs *) plan->steps[0].parameters)->loops, 2);
@@ -110,7 +112,7 @@ static void test_every_refusal_says_where_and_what(void **state) {
         static const struct {
                 const char *text, *error;
         } cases[] = {
-                { "", "p:1:1: expected a mapping with the keys: plan, summary, stage, budget, deadline, steps, coverage" },
+                { "", "p:1:1: expected a mapping with the keys: plan, summary, stage, budget, deadline, rotation, steps, coverage" },
                 { "{stage: RMA, steps: [{check: plain}]}", "p:1:1: 'plan' is missing here" },
                 { "{plan: a, steps: [{check: plain}]}", "p:1:1: 'stage' is missing here" },
                 { "{plan: a, stage: RMA}", "p:1:1: 'steps' is missing here" },
@@ -119,6 +121,8 @@ static void test_every_refusal_says_where_and_what(void **state) {
                 { "plan: a234567890123456789012345678901234567890123456789012345678901234", "p:1:7: 'a2345678901234567" },
                 { "stage: preflight", "p:1:8: 'preflight' is no stage, expected one of: PREFLIGHT, INFLEET" },
                 { "budget: 0", "p:1:9: '0' is no value for 'budget'" },
+                { "rotation: 0", "p:1:11: '0' is no value for 'rotation'" },
+                { "rotation: 24h", "p:1:11: '24h' is no value for 'rotation'" },
                 { "deadline: 1e9", "p:1:11: '1e9' is no value for 'deadline'" },
                 { "steps: []", "p:1:8: no step is here, expected a list of 1 to 64 steps" },
                 { "steps: {}", "p:1:8: expected a list of 1 to 64 steps" },

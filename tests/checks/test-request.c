@@ -114,6 +114,53 @@ static void test_every_key_is_checked(void **state) {
         }
 }
 
+#define ROTATION(step, partition, position, age, failed, tested)                                               \
+        DEVICE ",\"seed\":1,\"rotations\":[{\"step\":\"" step "\",\"serial\":\"S3\",\"age\":" age ",\"partition\":\"" partition   \
+               "\",\"position\":" position ",\"failed\":\"" failed "\",\"tested\":" tested "}]"
+#define OF(position, age, failed, tested) ROTATION("us0-1/chip3:hbm", "sid 3 row 16384/32", position, age, failed, tested)
+
+static void test_what_earlier_scans_did_is_read(void **state) {
+        _cleanup_(request_done) Request request = {};
+        _cleanup_free_ char *error = NULL;
+        const Rotation *rotation;
+
+        assert_int_equal(read_line(OF("41", "86400", "12", "[[\"0-5,12\",60],[\"6-8\",3600]]"), &request, &error), 0);
+        assert_null(request_rotation(&request, "us0-1/chip3:hbm", "S4")); /* another chip sits there now */
+        assert_null(request_rotation(&request, "us0-1/chip4:hbm", "S3"));
+        rotation = request_rotation(&request, "us0-1/chip3:hbm", "S3");
+        assert_non_null(rotation);
+        assert_int_equal(partition_regions(&rotation->partition), 96);
+        assert_int_equal(rotation->position, 41);
+        assert_int_equal(rotation->age, 86400);
+        for (unsigned region = 0; region < 96; region++) {
+                assert_int_equal(rotation->ages[region], region <= 5 || region == 12 ? 60 : region <= 8 ? 3600 : -1);
+                assert_int_equal(region_set_has(&rotation->failed, region), region == 12);
+        }
+}
+
+static void test_what_no_scan_can_have_done_is_refused(void **state) {
+        static const char *const cases[] = {
+                OF("96", "1", "", "[]"),  OF("-1", "1", "", "[]"),     OF("1.5", "1", "", "[]"),  OF("\"1\"", "1", "", "[]"),
+                OF("18446744073709551616", "1", "", "[]"),             OF("0", "-1", "", "[]"),   OF("0", "2147483648", "", "[]"),
+                OF("0", "1", "96", "[]"), OF("0", "1", "5", "[]"),     OF("0", "1", "5-", "[]"),  OF("0", "1", "", "7"),
+                OF("0", "1", "", "[7]"),  OF("0", "1", "", "[[\"1\"]]"), OF("0", "1", "", "[[1,1]]"), OF("0", "1", "", "[[\"1\",-1]]"),
+                OF("0", "1", "", "[[\"96\",1]]"), OF("0", "1", "", "[[\"1-3\",1],[\"3\",2]]"), OF("0", "1", "", "[[\"1\",1,1]]"),
+                ROTATION("us0-1/chip3:hbm", "", "0", "1", "", "[]"),   ROTATION("us0-1/chip3:hbm", "sid 9999 row 1/1", "0", "1", "", "[]"),
+                DEVICE ",\"seed\":1,\"rotations\":{}", DEVICE ",\"seed\":1,\"rotations\":[7]", DEVICE ",\"seed\":1,\"rotations\":[{}]",
+                DEVICE ",\"seed\":1,\"rotations\":[{\"step\":\"a\",\"serial\":\"S\",\"age\":1,\"partition\":\"sid 1 row 1/1\","
+                       "\"position\":0,\"failed\":\"\",\"tested\":[],\"more\":1}]",
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                _cleanup_(request_done) Request request = {};
+                _cleanup_free_ char *error = NULL;
+
+                if (read_line(cases[i], &request, &error) != -EINVAL)
+                        fail_msg("taken: %s", cases[i]);
+                assert_non_null(error);
+        }
+}
+
 static void test_bytes_must_be_as_many_as_were_said(void **state) {
         static const struct {
                 const char *text;
@@ -153,6 +200,8 @@ int main(void) {
                 cmocka_unit_test(test_a_request_is_read_whole),
                 cmocka_unit_test(test_a_budget_only_ever_shrinks),
                 cmocka_unit_test(test_every_key_is_checked),
+                cmocka_unit_test(test_what_earlier_scans_did_is_read),
+                cmocka_unit_test(test_what_no_scan_can_have_done_is_refused),
                 cmocka_unit_test(test_bytes_must_be_as_many_as_were_said),
                 cmocka_unit_test(test_the_digest_is_that_of_the_text),
         };

@@ -79,6 +79,15 @@ static int on_event(const Event *event, void *userdata) {
         case EVENT_PROGRESS:
                 hear(heard, "%u %%", event->percent);
                 break;
+        case EVENT_REGIONS: {
+                char text[3][REGIONS_TEXT_MAX], partition[REGIONS_PARTITION_MAX];
+
+                hear(heard, "regions %s from %u tested '%s' failed '%s' occupied '%s'",
+                     partition_format(&event->regions->partition, partition), event->regions->position,
+                     region_set_format(&event->regions->tested, text[0]), region_set_format(&event->regions->failed, text[1]),
+                     region_set_format(&event->regions->occupied, text[2]));
+                break;
+        }
         case EVENT_STEP_END:
                 hear(heard, "ends %s '%s' '%s' %d %llu %llu %u/%u", verdict_to_string(event->end.verdict),
                      reason_to_string(event->end.reason), event->end.message ? event->end.message : "-",
@@ -156,6 +165,7 @@ static void test_a_whole_run_comes_back_as_events(void **state) {
                               .has_confidence = true, .confidence = 0.99 },
         };
         Location part = parse("us0-1/chip3");
+        Regions regions = { .position = 41 };
         StepEnd failed = { VERDICT_FAILED, REASON_NONE, NULL, true, UINT64_MAX, 123456789012, 2, 3 };
         StepEnd skipped = { VERDICT_SKIPPED, REASON_OCCUPIED, "in service", false, 1, 0, 0, 0 };
         StepEnd error = { VERDICT_ERROR, REASON_WORKER_CRASHED, "signal 11", true, 1, 0, 0, 1 };
@@ -166,6 +176,11 @@ static void test_a_whole_run_comes_back_as_events(void **state) {
         add(&text, stream_step_start("us0-1:links", "neuronlink"));
         add(&text, stream_measurement("us0-1/chip3:hbm", &measurement));
         add(&text, stream_progress("us0-1/chip3:hbm", 50));
+        assert_int_equal(partition_parse("sid 3 row 16384/32", &regions.partition), 0);
+        assert_int_equal(region_set_parse("0-40,95", 96, &regions.tested), 0);
+        assert_int_equal(region_set_parse("12", 96, &regions.failed), 0);
+        assert_int_equal(region_set_parse("41-94", 96, &regions.occupied), 0);
+        add(&text, stream_regions("us0-1/chip3:hbm", &regions));
         add(&text, stream_finding("us0-1/chip3:hbm", &finding));
         add(&text, stream_part_done("us0-1:links", &part, VERDICT_PASSED));
         add(&text, stream_step_end("us0-1/chip3:hbm", &failed));
@@ -189,15 +204,16 @@ static void test_a_whole_run_comes_back_as_events(void **state) {
                             "4 us0-1:links begins\n"
                             "5 us0-1/chip3:hbm hbm_errors 3 {error} LESS_THAN_OR_EQUAL 0 us0-1/chip3/hbm2\n"
                             "6 us0-1/chip3:hbm 50 %\n"
-                            "8 us0-1/chip3:hbm finding hbm-cell fail us0-1/chip3/hbm2/ch3 'bit 9 \"stuck\"' 2/3 "
+                            "7 us0-1/chip3:hbm regions sid 3 row 16384/32 from 41 tested '0-40,95' failed '12' occupied '41-94'\n"
+                            "9 us0-1/chip3:hbm finding hbm-cell fail us0-1/chip3/hbm2/ch3 'bit 9 \"stuck\"' 2/3 "
                             "expected 0x00 far us0-1/chip4/link-x+ count 1e+06 confidence 0.99\n"
-                            "9 us0-1:links part us0-1/chip3 passed\n"
-                            "11 us0-1/chip3:hbm ends failed '' '-' 1 18446744073709551615 123456789012 2/3\n"
-                            "13 us0-1:links ends skipped 'occupied' 'in service' 0 1 0 0/0\n"
-                            "14 us0-1/chip3:efa begins\n"
-                            "17 us0-1/chip3:efa ends error 'worker-crashed' 'signal 11' 1 1 0 0/1\n"
-                            "18 : error no more forks\n"
-                            "19 : end FAILED\n");
+                            "10 us0-1:links part us0-1/chip3 passed\n"
+                            "12 us0-1/chip3:hbm ends failed '' '-' 1 18446744073709551615 123456789012 2/3\n"
+                            "14 us0-1:links ends skipped 'occupied' 'in service' 0 1 0 0/0\n"
+                            "15 us0-1/chip3:efa begins\n"
+                            "18 us0-1/chip3:efa ends error 'worker-crashed' 'signal 11' 1 1 0 0/1\n"
+                            "19 : error no more forks\n"
+                            "20 : end FAILED\n");
 }
 
 static void test_bytes_may_come_one_by_one(void **state) {
@@ -224,6 +240,9 @@ static void test_bytes_may_come_one_by_one(void **state) {
 #define STEP(id, artifact) "{\"testStepArtifact\":{\"testStepId\":\"" id "\"," artifact "}}\n"
 #define BEGIN(id)          STEP(id, "\"testStepStart\":{\"name\":\"x\"}")
 #define END(id, status)    STEP(id, "\"testStepEnd\":{\"status\":\"" status "\"}")
+#define REGIONS(id, partition, position, tested, failed, occupied)                                              \
+        OURS(id, "regions", "\"partition\":\"" partition "\",\"position\":" position ",\"tested\":\"" tested         \
+                            "\",\"failed\":\"" failed "\",\"occupied\":\"" occupied "\"")
 #define OURS(id, name, content)                                                                              \
         STEP(id, "\"extension\":{\"name\":\"assay-" name "\",\"content\":{" content "}}")
 #define FACTS(verdict)                                                                                       \
@@ -450,6 +469,18 @@ static void test_findings_and_values_sit_where_their_step_may_look(void **state)
                 { BEGIN("a:x") OURS("a:x", "part", "\"part\":\"a/chip3\",\"verdict\":\"fine\""),
                   "line 2: 'verdict' is none of its words" },
                 { BEGIN("a:x") OURS("a:x", "progress", "\"percent\":101"), "line 2: more than 100 percent" },
+                { BEGIN("a/chip3:x") REGIONS("a/chip3:x", "sid 3 row 9/3", "0", "1", "", "") REGIONS("a/chip3:x", "sid 3 row 9/3", "0", "2", "", ""),
+                  "line 3: regions told twice, or of what is no chip" },
+                { BEGIN("a:x") REGIONS("a:x", "sid 3 row 9/3", "0", "1", "", ""), "line 2: regions told twice, or of what is no chip" },
+                { BEGIN("a/chip3:x") REGIONS("a/chip3:x", "sid 3 row 9/10", "0", "1", "", ""), "line 2: 'partition' is none" },
+                { BEGIN("a/chip3:x") REGIONS("a/chip3:x", "sid 3 row 9/3", "9", "1", "", ""), "line 2: a position that is no region" },
+                { BEGIN("a/chip3:x") REGIONS("a/chip3:x", "sid 3 row 9/3", "99999999999", "1", "", ""), "line 2: a position that is no region" },
+                { BEGIN("a/chip3:x") REGIONS("a/chip3:x", "sid 3 row 9/3", "0", "9", "", ""), "line 2: a set of regions that is none" },
+                { BEGIN("a/chip3:x") REGIONS("a/chip3:x", "sid 3 row 9/3", "0", "0-1", "2", ""), "line 2: a region that failed untested" },
+                { BEGIN("a/chip3:x") REGIONS("a/chip3:x", "sid 3 row 9/3", "0", "0-1", "", "1-2"),
+                  "line 2: a region that was tested and left alone" },
+                { BEGIN("a/chip3:x") REGIONS("a/chip3:x", "sid 3 row 9/3", "0", "0-1", "1", "") SAID("a/chip3:x", "passed") END("a/chip3:x", "COMPLETE"),
+                  "line 4: a step with a region that failed has failed" },
                 { BEGIN("a:x") OURS("a:x", "magic", ""), "line 2: an extension of ours that does not exist" },
         };
 
