@@ -80,6 +80,10 @@ double chip_temperature(const Chip *chip) {
         return chip->server->ultraserver->hall->temperature + 3 * draw_uniform(chip, &at, 0, 0) - 1.5 + chip->heat;
 }
 
+unsigned chip_sram_ecc(const Chip *chip, WireArray array) {
+        return chip->server->ultraserver->hall->sram_ecc[array];
+}
+
 uint64_t chip_nsec(const Chip *chip) {
         return chip->nsec;
 }

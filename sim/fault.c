@@ -227,6 +227,8 @@ const char *fault_refusal(int error) {
                 return "another fault sits there, and the two cannot be together";
         if (error == -ENOSPC)
                 return "too many faults in one chip";
+        if (error == -EINVAL)
+                return "the part has no such place for it";
         return strerror(-error);
 }
 

@@ -137,6 +137,7 @@ unsigned chip_index(const Chip *chip);
 bool chip_is_occupied(const Chip *chip);   /* it carries work */
 double chip_temperature(const Chip *chip); /* °C */
 bool chip_hangs(const Chip *chip); /* answers nothing now: its links do not train, its NIC is unreachable */
+unsigned chip_sram_ecc(const Chip *chip, WireArray array); /* SramEcc: which code guards it */
 uint64_t chip_nsec(const Chip *chip);      /* the chip's clock */
 void chip_advance(Chip *chip, uint64_t nsec); /* moves the clock to at least nsec: the later end of a link command */
 /* State of another part of the same chip, or of another chip of the UltraServer; NULL if there is none. */

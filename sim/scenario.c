@@ -12,6 +12,7 @@
 #include "sim/expectation.h"
 #include "sim/fault.h"
 #include "sim/in-use.h"
+#include "sim/sram-ecc.h"
 
 #define TEMPERATURE_DEFAULT 60.0
 
@@ -19,12 +20,18 @@ typedef struct Topology {
         uint64_t ultraservers, servers;
 } Topology;
 
+/* SramEcc of the two arrays of every core. */
+typedef struct SramText {
+        int sbuf, psum;
+} SramText;
+
 /* The file as written; the parts that need the topology are read once that stands. */
 typedef struct Text {
         char *name;
         uint64_t seed;
         double temperature;
         Topology topology;
+        SramText sram;
         yaml_node_t *topology_node, *occupied, *in_use, *faults, *expect;
 } Text;
 
@@ -39,11 +46,18 @@ static const YamlField topology_fields[] = {
         {},
 };
 
+static const YamlField sram_fields[] = {
+        YAML_WORD("sbuf", SramText, sbuf, sram_ecc_words),
+        YAML_WORD("psum", SramText, psum, sram_ecc_words),
+        {},
+};
+
 static const YamlField text_fields[] = {
         YAML_STRING("scenario", Text, name, 1, 200, .required = true),
         YAML_UNSIGNED("seed", Text, seed, 0, UINT64_MAX),
         YAML_NUMBER("temperature", Text, temperature, -40, 150),
         YAML_CUSTOM("topology", Text, topology_node, keep_node, .required = true),
+        YAML_STRUCT("sram", Text, sram, sram_fields),
         YAML_CUSTOM("occupied", Text, occupied, keep_node),
         YAML_CUSTOM("in-use", Text, in_use, keep_node),
         YAML_CUSTOM("faults", Text, faults, keep_node),
@@ -128,6 +142,8 @@ static int read_parts(Yaml *yaml, Text *text, Scenario *scenario) {
         r = read_topology(yaml, text, &scenario->hall);
         if (r < 0)
                 return r;
+        scenario->hall->sram_ecc[ARRAY_SBUF] = (uint8_t) text->sram.sbuf;
+        scenario->hall->sram_ecc[ARRAY_PSUM] = (uint8_t) text->sram.psum;
         if (text->occupied) {
                 r = yaml_items(yaml, text->occupied, SCENARIO_OCCUPIED_MAX, "a list of servers and chips", read_occupied, scenario);
                 if (r < 0)
@@ -147,7 +163,7 @@ static int read_parts(Yaml *yaml, Text *text, Scenario *scenario) {
 }
 
 static int read_scenario(Yaml *yaml, Scenario **ret) {
-        Text text = { .temperature = TEMPERATURE_DEFAULT };
+        Text text = { .temperature = TEMPERATURE_DEFAULT, .sram = { SRAM_ECC_SECDED, SRAM_ECC_PARITY } };
         _cleanup_(scenario_freep) Scenario *scenario = NULL;
         yaml_node_t *root = yaml_root(yaml);
         int r;

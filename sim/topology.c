@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sim/chip.h"
+#include "sim/sram-ecc.h"
 
 /* The public driver and neuron-ls documents: who is connected to whom, and on which PCI bus each device sits. */
 static const struct {
@@ -98,6 +99,8 @@ int hall_new(uint64_t seed, double temperature, bool ring, size_t n, Hall **ret)
                 return -ENOMEM;
         hall->seed = seed;
         hall->temperature = temperature;
+        hall->sram_ecc[ARRAY_SBUF] = SRAM_ECC_SECDED;
+        hall->sram_ecc[ARRAY_PSUM] = SRAM_ECC_PARITY;
         hall->ring = ring;
         hall->ultraservers = calloc(n, sizeof(*hall->ultraservers));
         if (!hall->ultraservers)

@@ -47,6 +47,7 @@ struct UltraServer {
 struct Hall {
         uint64_t seed;
         double temperature; /* °C of a chip at rest */
+        uint8_t sram_ecc[_ARRAY_MAX]; /* SramEcc of every core's arrays */
         bool ring;
         size_t n_ultraservers;
         uint64_t n_injected; /* faults so far: the last id given */

@@ -58,12 +58,13 @@ MemoryBits memory_read(const Memory *memory, const MemoryEffects *effects, Memor
                        bool ecc, MemoryEccTally *tally) {
         uint64_t lanes = effects->lanes | (uint64_t) effects->lanes << 32;
         uint64_t values = effects->values | (uint64_t) effects->values << 32;
+        MemoryEccTally untold = {};
 
         for (unsigned word = 0; word < 4; word++)
                 stored.w[word] = (stored.w[word] & ~effects->drop.w[word]) ^ effects->flip.w[word];
 
         if (ecc)
-                stored = memory->rules->decode(stored, intended, tally);
+                stored = memory->rules->decode(stored, intended, effects->silent ? &untold : tally);
 
         for (unsigned word = 0; word < 4; word++)
                 stored.w[word] = (stored.w[word] & ~lanes) | (values & lanes);

@@ -19,10 +19,10 @@ static uint64_t copy_accesses(const Memory *memory, const WireCopy *copy, uint64
         return accesses <= room / MEMORY_ACCESS_BYTES ? accesses : 0;
 }
 
-static void copy_complete(const Memory *memory, Execution *execution, uint64_t accesses, bool out) {
+static void copy_complete(const Memory *memory, Execution *execution, uint64_t accesses, const MemoryEccTally *tally, bool out) {
         uint64_t bytes = accesses * MEMORY_ACCESS_BYTES;
 
-        execution->completion->status = STATUS_NRT_SUCCESS;
+        execution->completion->status = memory_count(memory, tally);
         execution->completion->out_bytes = out ? (uint32_t) bytes : 0;
         execution->completion->device_nsec = (bytes + memory->rules->bytes_per_nsec - 1) / memory->rules->bytes_per_nsec;
 }
@@ -61,7 +61,7 @@ int memory_copy_in(Memory *memory, Execution *execution) {
                 (void) memory_walk_next(box, MEMORY_ORDER_COLUMN_FAST, false, at);
         }
 
-        copy_complete(memory, execution, accesses, false);
+        copy_complete(memory, execution, accesses, &(MemoryEccTally) {}, false);
         return 0;
 }
 
@@ -107,7 +107,6 @@ int memory_copy_out(Memory *memory, Execution *execution) {
                 (void) memory_walk_next(box, MEMORY_ORDER_COLUMN_FAST, false, at);
         }
 
-        memory_count(memory, &tally);
-        copy_complete(memory, execution, accesses, true);
+        copy_complete(memory, execution, accesses, &tally, true);
         return 0;
 }

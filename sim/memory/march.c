@@ -187,8 +187,7 @@ static void complete(MemoryElement *element, Execution *execution) {
                 memcpy(execution->out + i * sizeof(WireMismatch), &records->records[i].mismatch,
                        sizeof(WireMismatch));
 
-        memory_count(element->memory, &element->tally);
-        completion->status = STATUS_NRT_SUCCESS;
+        completion->status = memory_count(element->memory, &element->tally);
         completion->out_bytes = (uint32_t) (records->n * sizeof(WireMismatch));
         completion->device_nsec = (bytes + bytes_per_nsec - 1) / bytes_per_nsec;
         completion->result[0] = element->mismatches;

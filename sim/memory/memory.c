@@ -46,9 +46,10 @@ int memory_prepare(Memory *memory, const Execution *execution) {
         return 0;
 }
 
-void memory_count(const Memory *memory, const MemoryEccTally *tally) {
+WireStatus memory_count(const Memory *memory, const MemoryEccTally *tally) {
         if (tally->corrected > 0)
                 chip_count(memory->chip, memory->rules->corrected, memory->index, tally->corrected);
         if (tally->uncorrected > 0)
                 chip_count(memory->chip, memory->rules->uncorrected, memory->index, tally->uncorrected);
+        return tally->uncorrected > 0 ? memory->rules->uncorrected_status : STATUS_NRT_SUCCESS;
 }

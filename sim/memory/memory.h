@@ -36,6 +36,7 @@ typedef struct MemoryRules {
         /* What the reader gets of an access that gave GOT and should hold INTENDED, with ECC on; counts what it did. */
         MemoryBits (*decode)(MemoryBits got, const MemoryBits *intended, MemoryEccTally *tally);
         Counter corrected, uncorrected; /* where that is counted */
+        WireStatus uncorrected_status;  /* how a command ends that met an uncorrected error; STATUS_NRT_SUCCESS: as any other */
 } MemoryRules;
 
 typedef struct Memory {
@@ -60,8 +61,8 @@ int memory_prepare(Memory *memory, const Execution *execution);
 /* The whole way of a read from the cells to the reader. INTENDED is what the access should hold: what ECC knows. */
 MemoryBits memory_read(const Memory *memory, const MemoryEffects *effects, MemoryBits stored, const MemoryBits *intended,
                        bool ecc, MemoryEccTally *tally);
-/* Adds a command's tally to the chip's counters. */
-void memory_count(const Memory *memory, const MemoryEccTally *tally);
+/* Adds a command's tally to the chip's counters and returns the status it ends with. */
+WireStatus memory_count(const Memory *memory, const MemoryEccTally *tally);
 
 /* What the cells of a spot hold, with what it should hold in *ret_intended. */
 MemoryBits memory_spot_stored(const Memory *memory, const MemorySpot *spot, MemoryBits *ret_intended);

@@ -35,6 +35,7 @@ typedef struct MemoryEffects { /* from the cells to the reader; ECC sits between
         MemoryBits drop, flip; /* out of the array come (bits & ~drop) ^ flip */
         uint32_t lanes;        /* stuck data lanes */
         uint32_t values;       /* and at what */
+        bool silent;           /* ECC works and tells nobody */
 } MemoryEffects;
 
 /* What one access looks like where an array reads so in the bits of MASK. */
