@@ -235,6 +235,12 @@ static const CatalogueEntry entries[] = {
           "weak process, or heat. The message says whether they are spread evenly over the banks.",
           "Look at the temperature the scan recorded. If it is within limits, replace the tray; else mend the cooling and "
           "scan again." },
+        { "hbm-map", "hbm", SEVERITY_FAIL, ACTION_RESET_CHIP,
+          "device addresses reach another place of the memory than they should",
+          "Data that was written by channel, bank, row and column did not come back from the device address that the chip's "
+          "address map gives for it, while the memory itself held it: the address decoder of the stack's controller is wrong. "
+          "Two addresses may reach one place, and data is lost without any error.",
+          "Reset the chip and scan it again: the map is configured at reset. If addresses still lead astray, replace the tray." },
         { "hbm-comparator", "hbm", SEVERITY_FAIL, ACTION_RESET_CHIP,
           "the chip does not report mismatches that were planted",
           "The check had written cells that must fail, and the march over them did not report them, or reported others. "

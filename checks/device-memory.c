@@ -270,6 +270,13 @@ int memory_batch_hammer(MemoryBatch *batch, unsigned stack, const WireHammer *ha
         return batch_add(batch, command, NULL, 0, 0);
 }
 
+int memory_batch_read_address(MemoryBatch *batch, unsigned stack, uint64_t address) {
+        WireCommand command = { .type = COMMAND_HBM_READ_ADDRESS, .unit = (uint8_t) stack,
+                                .read_address = { .address = address, .accesses = 1 } };
+
+        return batch_add(batch, command, NULL, 0, MEMORY_ACCESS_BYTES);
+}
+
 /* The size of one answer must be what its command can give. */
 static bool answer_fits(const WireCommand *command, const WireCompletion *completion) {
         switch (command->type) {
@@ -279,6 +286,7 @@ static bool answer_fits(const WireCommand *command, const WireCompletion *comple
                        completion->out_bytes <= command->out_bytes;
         case COMMAND_HBM_COPY_OUT:
         case COMMAND_SRAM_COPY_OUT:
+        case COMMAND_HBM_READ_ADDRESS:
                 return completion->out_bytes == command->out_bytes;
         default:
                 return completion->out_bytes == 0;

@@ -69,6 +69,8 @@ int memory_batch_copy_out(MemoryBatch *batch, const MemoryPart *part, const Wire
 int memory_batch_pause(MemoryBatch *batch, const MemoryPart *part, uint64_t nsec); /* -EOPNOTSUPP */
 /* Of HBM stacks alone. */
 int memory_batch_hammer(MemoryBatch *batch, unsigned stack, const WireHammer *hammer);
+/* One access by its device physical address, raw. */
+int memory_batch_read_address(MemoryBatch *batch, unsigned stack, uint64_t address);
 
 /* The errors of device_execute(). */
 int memory_batch_run(MemoryBatch *batch);

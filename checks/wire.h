@@ -97,6 +97,7 @@ typedef enum WireCommandType {
         COMMAND_HBM_HAMMER,     /* hammer: activate the rows around victims */
         COMMAND_HBM_REPAIR,     /* repair: ask for a row to be remapped at the next reset. RESOURCE: its bank has no spare row left */
         COMMAND_HBM_SPARES,     /* repair.box: a row; result[0] = spare rows its bank has left, result[1] = WireRepairState of the row */
+        COMMAND_HBM_READ_ADDRESS, /* read_address: copies out by device physical address. out: read_address.accesses × 32 bytes */
         /* SRAM; unit: core; march.array, copy.array: WireArray */
         COMMAND_SRAM_MARCH,     /* as COMMAND_HBM_MARCH */
         COMMAND_SRAM_COPY_IN,
@@ -124,8 +125,8 @@ typedef enum WireCommandType {
 
 /*
  * Coordinates of one stack, slowest to fastest in the arrays below. Geometry is an attribute (assay/hbm/geometry:
- * "channels pseudo_channels sids bank_groups banks rows columns", by default 16 2 3 4 4 16384 32); an access is 32
- * bytes = 256 bits, bit b of it is bit b % 8 of byte b / 8. Data lane (DQ) d of 32 carries bits b with b % 32 == d, one
+ * "channels pseudo_channels sids bank_groups banks rows columns", by default 16 2 3 4 4 16384 32; assay/hbm/part names it,
+ * assay/hbm/subarray tells how many rows share sense amplifiers); an access is 32 bytes = 256 bits, bit b of it is bit b % 8 of byte b / 8. Data lane (DQ) d of 32 carries bits b with b % 32 == d, one
  * per beat of a burst of 8.
  */
 typedef enum MemoryAxis {
@@ -230,6 +231,28 @@ typedef struct WireCopy {
 typedef struct WirePause {
         uint64_t nsec;
 } WirePause;
+
+/*
+ * Device physical addresses. Stack s of a chip has those from HBM_ADDRESS(s) on, as many as it has bytes (24 GiB of a window
+ * of 64 GiB; the public driver's v3/address_map.h). The offset in it is, low to high, the byte of the access (5 bits), then
+ * channel, pseudo-channel, bank group, bank, column, row, stack ID, each counting as many as the geometry has: with 16,384
+ * rows they are 4, 1, 2, 2, 5, 14 bits, and SID = offset / 8 GiB. In the address, bit i of channel and bank group
+ * is XORed with the parity of the row AND a mask, so that strides of rows spread over them; rows stand in the address as they
+ * are, so this is one to one for any number of rows. Sizes that are no power of two are not hashed.
+ *
+ * Attribute assay/hbm/map: "channel M0 M1 M2 M3 group M0 M1", hexadecimal masks of bits 0 …, as many as the axis has bits:
+ * by default "channel 1111 2222 4444 0888 group 1249 2492". How the real chip hashes is not public; this is chosen by us.
+ */
+#define HBM_ADDRESS(stack) ((uint64_t) ((stack) / 2) << 47 | (uint64_t) ((stack) % 2) << 38)
+
+#define READ_ADDRESS_MAX 4096u /* accesses of one command */
+
+typedef struct WireReadAddress {
+        uint64_t address;  /* a multiple of 32, in the range of the command's stack */
+        uint32_t accesses; /* 1 … READ_ADDRESS_MAX, from there on upwards */
+        uint8_t ecc;
+        uint8_t reserved[3];
+} WireReadAddress;
 
 /*
  * For every `step`-th row v of the box, one after another and in all banks of the box at the same time: the rows v - 1 and
@@ -457,6 +480,7 @@ typedef struct WireCommand {
                 WirePause pause;
                 WireHammer hammer;
                 WireRepair repair;
+                WireReadAddress read_address;
                 WireLoad load;
                 WireMatmul matmul;
                 WireConvert convert;
@@ -482,6 +506,7 @@ static_assert(sizeof(WireBatch) == 16, "wire");
 static_assert(sizeof(WireBox) == 28, "wire");
 static_assert(sizeof(WireMismatch) == 48, "wire");
 static_assert(sizeof(WireMarch) == 72, "wire");
+static_assert(sizeof(WireReadAddress) == 16, "wire");
 static_assert(sizeof(WireLane) == 32, "wire");
 static_assert(sizeof(WireArrival) == 64, "wire");
 static_assert(sizeof(WireCommand) == 120, "wire");

@@ -84,6 +84,10 @@ unsigned chip_sram_ecc(const Chip *chip, WireArray array) {
         return chip->server->ultraserver->hall->sram_ecc[array];
 }
 
+unsigned chip_hbm_part(const Chip *chip) {
+        return chip->server->ultraserver->hall->hbm_part;
+}
+
 uint64_t chip_nsec(const Chip *chip) {
         return chip->nsec;
 }

@@ -207,6 +207,8 @@ int hbm_inject(void *state, const Fault *fault) {
 
         if (is_of_stack(fault->kind))
                 return inject_line(hbm, fault);
+        if (fault->kind == hbm_address_kinds)
+                return hbm_address_inject(hbm, fault);
         if (location_kind(&fault->at) == LOCATION_HBM)
                 return memory_inject_comparator(&hbm->memory, fault);
 
@@ -221,5 +223,7 @@ int hbm_inject(void *state, const Fault *fault) {
 void hbm_heal(void *state, const Fault *fault) {
         Hbm *hbm = state;
 
+        if (hbm->map_fault == fault)
+                hbm->map_fault = NULL;
         memory_heal(&hbm->memory, fault);
 }

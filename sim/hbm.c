@@ -4,7 +4,7 @@
  * hbm
  *
  * An HBM stack after JESD238: channels, pseudo-channels, stack IDs, bank groups, banks, rows of 32 accesses of 32 bytes;
- * 24 GiB by default, read and written at 725 GB/s. Marches and copies are those of any memory (sim/memory/); here are what
+ * 24 GiB, read and written at 725 GB/s. Marches and copies are those of any memory (sim/memory/); here are what
  * else a stack does, its attributes, and its life.
  *
  * Repair: a row asked for is remapped at the next reset while its bank has spare rows. What sat in the old row is gone
@@ -13,12 +13,14 @@
 
 #include "sim/hbm.h"
 #include "sim/hbm-live.h"
+#include "sim/hbm-part.h"
 #include "sim/memory/faults.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "checks/cleanup.h"
 
@@ -43,13 +45,13 @@ static int hbm_power_up(Hbm *hbm, Chip *chip, unsigned index, const char *geomet
         if (r < 0)
                 return r;
 
-        if (shape->subarray_rows > HBM_SUBARRAY_ROWS)
-                shape->subarray_rows = HBM_SUBARRAY_ROWS;
+        hbm_map_init(&hbm->map, shape);
+        shape->subarray_rows = MIN(shape->size[HBM_ROW], hbm_parts[chip_hbm_part(chip)].subarray_rows);
         return 0;
 }
 
 static int hbm_init(void *state, Chip *chip, unsigned index) {
-        return hbm_power_up(state, chip, index, HBM_SHAPE_TEXT);
+        return hbm_power_up(state, chip, index, hbm_parts[chip_hbm_part(chip)].geometry);
 }
 
 static void hbm_done(void *state) {
@@ -65,7 +67,7 @@ int hbm_reshape(Hbm *hbm, const char *geometry) {
         Memory *memory = &hbm->memory;
         MemoryShape shape;
 
-        if (memory->spots.n_cells > 0 || memory->units.n_lines > 0)
+        if (memory->spots.n_cells > 0 || memory->units.n_lines > 0 || hbm->map_fault)
                 return -EBUSY;
         if (memory_shape_parse(geometry, &shape) < 0)
                 return -EINVAL;
@@ -197,6 +199,11 @@ static int read_geometry(void *state, Chip *chip, unsigned index, char *text, si
         return 0;
 }
 
+static int read_part(void *state, Chip *chip, unsigned index, char *text, size_t size) {
+        (void) snprintf(text, size, "%s", hbm_parts[chip_hbm_part(chip)].text);
+        return 0;
+}
+
 static int read_subarray(void *state, Chip *chip, unsigned index, char *text, size_t size) {
         (void) snprintf(text, size, "%u", ((Hbm *) state)->memory.shape.subarray_rows);
         return 0;
@@ -221,8 +228,10 @@ static int read_spares(void *state, Chip *chip, unsigned index, char *text, size
 
 static const Attribute attributes[] = {
         { "assay/hbm/geometry", read_geometry, NULL },
-        { "assay/hbm/spares", read_spares, NULL },
+        { "assay/hbm/part", read_part, NULL },
         { "assay/hbm/subarray", read_subarray, NULL },
+        { "assay/hbm/map", hbm_read_map, NULL },
+        { "assay/hbm/spares", read_spares, NULL },
         { "assay/hbm/in-use", hbm_live_read, NULL },
         { "assay/hbm/trespasses", hbm_live_read_trespasses, NULL },
         {},
@@ -256,14 +265,15 @@ const Model model_hbm = {
         .done       = hbm_done,
         .commands   = {
                 [COMMAND_HBM_MARCH]        = hbm_march,
-                [COMMAND_HBM_COPY_IN]  = hbm_copy_in,
-                [COMMAND_HBM_COPY_OUT] = hbm_copy_out,
-                [COMMAND_HBM_PAUSE]    = hbm_pause,
-                [COMMAND_HBM_HAMMER]   = hbm_hammer,
-                [COMMAND_HBM_REPAIR]   = hbm_repair,
+                [COMMAND_HBM_COPY_IN]      = hbm_copy_in,
+                [COMMAND_HBM_COPY_OUT]     = hbm_copy_out,
+                [COMMAND_HBM_PAUSE]        = hbm_pause,
+                [COMMAND_HBM_HAMMER]       = hbm_hammer,
+                [COMMAND_HBM_REPAIR]       = hbm_repair,
+                [COMMAND_HBM_READ_ADDRESS] = hbm_read_address,
         },
         .attributes = attributes,
-        .faults     = (const FaultKind *const[]) { memory_fault_kinds, hbm_fault_kinds, NULL },
+        .faults     = (const FaultKind *const[]) { memory_fault_kinds, hbm_fault_kinds, hbm_address_kinds, NULL },
         .inject     = hbm_inject,
         .heal       = hbm_heal,
         .reset      = hbm_reset,

@@ -8,6 +8,7 @@
  * (hbm-faults).
  */
 
+#include "sim/hbm-map.h"
 #include "sim/memory/memory.h"
 
 #define HBM_BYTES_PER_NSEC  725u  /* 2.9 TB/s over four stacks */
@@ -15,8 +16,6 @@
 #define HBM_NSEC_MAX        (UINT64_C(86400) * 1000000000) /* of one pause or hammering */
 #define HBM_SPARES_PER_BANK 8u    /* rows that repair may use up */
 #define HBM_REPAIRS_MAX     512u  /* pending and done, of one stack */
-#define HBM_SUBARRAY_ROWS   512u  /* that share sense amplifiers */
-#define HBM_SHAPE_TEXT      "16 2 3 4 4 16384 32"
 
 typedef struct HbmRepair {
         WireBox box; /* one row */
@@ -41,6 +40,8 @@ typedef struct Hbm {
         HbmLive live;
         HbmRepair *repairs;
         size_t n_repairs;
+        HbmMap map; /* as built */
+        const Fault *map_fault; /* what is wrong with it, or NULL */
 } Hbm;
 
 /* On-die ECC: RS over 16-bit symbols. */
@@ -52,6 +53,12 @@ int hbm_inject(void *state, const Fault *fault);
 void hbm_heal(void *state, const Fault *fault);
 /* Takes every fault that lies in ROW away: another row has its address now. */
 void hbm_faults_leave(Hbm *hbm, const WireBox *row);
+
+/* Reads by device physical address (sim/hbm-address.c). */
+extern const FaultKind hbm_address_kinds[];
+int hbm_address_inject(Hbm *hbm, const Fault *fault); /* -EEXIST; -EINVAL: no address of this stack goes astray */
+int hbm_read_address(void *state, Execution *execution);
+int hbm_read_map(void *state, Chip *chip, unsigned index, char *text, size_t size);
 
 /* The stack becomes one of another geometry, powered up anew. For tests; -EBUSY while it has faults. */
 int hbm_reshape(Hbm *hbm, const char *geometry);

@@ -11,6 +11,7 @@
 #include "sim/chip.h"
 #include "sim/expectation.h"
 #include "sim/fault.h"
+#include "sim/hbm-part.h"
 #include "sim/in-use.h"
 #include "sim/sram-ecc.h"
 
@@ -18,6 +19,7 @@
 
 typedef struct Topology {
         uint64_t ultraservers, servers;
+        int hbm; /* index of hbm_part_words */
 } Topology;
 
 /* SramEcc of the two arrays of every core. */
@@ -43,6 +45,7 @@ static int keep_node(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata) {
 static const YamlField topology_fields[] = {
         YAML_UNSIGNED("ultraservers", Topology, ultraservers, 1, ULTRASERVERS_MAX),
         YAML_UNSIGNED("servers", Topology, servers, 1, SERVERS_MAX),
+        YAML_WORD("hbm", Topology, hbm, hbm_part_words),
         {},
 };
 
@@ -75,7 +78,11 @@ static int read_topology(Yaml *yaml, Text *text, Hall **ret) {
         ring = text->topology.ultraservers > 0;
         if (ring == (text->topology.servers > 0))
                 return yaml_refuse(yaml, text->topology_node, 0, "expected either ultraservers or servers");
-        return hall_new(text->seed, text->temperature, ring, ring ? text->topology.ultraservers : text->topology.servers, ret);
+        r = hall_new(text->seed, text->temperature, ring, ring ? text->topology.ultraservers : text->topology.servers, ret);
+        if (r < 0)
+                return r;
+        (*ret)->hbm_part = (unsigned) text->topology.hbm;
+        return 0;
 }
 
 int scenario_read_unit(Yaml *yaml, yaml_node_t *node, const Hall *hall, Location *ret) {

@@ -8,7 +8,7 @@
  *
  *     scenario: a weak row and a stuck multiplier
  *     seed: 7
- *     topology: {ultraservers: 1}          # or servers: N
+ *     topology: {ultraservers: 1}          # or servers: N; hbm: which stacks, 12-high-16gb (default) or 8-high-24gb
  *     temperature: 60                      # °C of a chip at rest
  *     sram: {sbuf: secded, psum: parity}   # what guards the arrays of a core: secded, parity or none
  *     occupied: [us0-3, us0-2/chip9]

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "checks/hbm/address.h"
 #include "checks/hbm/diagnose.h"
 #include "checks/hbm/lies.h"
 #include "checks/hbm/passes.h"
@@ -115,6 +116,11 @@ static int judge(HbmRun *run, Verdict *ret) {
         for (unsigned stack = 0; stack < STACKS; stack++)
                 run->outcomes[stack].accesses = memory_box_accesses(&run->box);
 
+        /* What this leaves in memory the marches write over. */
+        r = hbm_addresses_judge(run);
+        if (r < 0)
+                return step_error(run->step, r, "addresses could not be tried");
+
         n_passes = hbm_passes_run(run);
         if (n_passes < 0)
                 return step_error(run->step, n_passes, "a march did not come to its end");
@@ -150,6 +156,9 @@ static int hbm_run(Step *step, Verdict *ret) {
         r = device_hbm_geometry(device, step_chip(step), &run.geometry);
         if (r < 0)
                 return step_error(step, r, "assay/hbm/geometry does not tell what the stacks are");
+        r = device_hbm_map(device, step_chip(step), &run.geometry, &run.map);
+        if (r < 0)
+                return step_error(step, r, "assay/hbm/map does not tell where addresses lead");
         if (hbm_bank_count(&run.geometry) > BANKS_MAX)
                 return step_error(step, -EPROTO, "a stack of %u banks cannot be", hbm_bank_count(&run.geometry));
 
@@ -169,12 +178,12 @@ static int hbm_run(Step *step, Verdict *ret) {
 const Check check_hbm = {
         .name         = "hbm",
         .summary      = "march tests over all of the HBM, with every failure located",
-        .reads        = "assay/hbm/geometry; marches, copies and pauses of the four stacks, raw (beside on-die ECC)",
+        .reads        = "assay/hbm/{geometry,map}; marches, copies, pauses and reads by address of the four stacks, raw (beside on-die ECC)",
         .codes        = (const char *const[]) { "hbm-cell", "hbm-word", "hbm-row", "hbm-sub-wordline", "hbm-wordline-short",
                                                 "hbm-retention", "hbm-hammer", "hbm-bit-line", "hbm-column", "hbm-decoder",
                                                 "hbm-address-tsv", "hbm-data-tsv", "hbm-lane", "hbm-bank",
                                                 "hbm-pseudo-channel", "hbm-channel", "hbm-die", "hbm-stack",
-                                                "hbm-intermittent", "hbm-soft-error", "hbm-scattered", "hbm-comparator",
+                                                "hbm-intermittent", "hbm-soft-error", "hbm-scattered", "hbm-comparator", "hbm-map",
                                                 "hbm-stale", "hbm-ecc", "hbm-spares-exhausted", "hbm-repair-failed", NULL },
         .skips        = "budget: the plan has less device time left than the passes take",
         .unit         = LOCATION_CHIP,

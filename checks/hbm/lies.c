@@ -2,22 +2,17 @@
 
 #include "checks/hbm/lies.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 int hbm_lies_tell(HbmRun *run, unsigned stack) {
         const MarchOutcome *came = &run->outcomes[stack];
         Location where = *step_unit(run->step);
-        char address[32];
+        char address[MEMORY_ADDRESS_TEXT_MAX];
         Evidence evidence = { .has_count = true };
         int r;
 
         (void) location_append(&where, LOCATION_HBM, stack);
 
         if (came->n_blind > 0) {
-                (void) snprintf(address, sizeof(address), "0x%" PRIx64,
-                                (uint64_t) memory_geometry_linear(&run->geometry, came->blind_at) * MEMORY_ACCESS_BYTES);
-                evidence.address = address;
+                evidence.address = memory_map_format(&run->map, stack, came->blind_at, address);
                 evidence.count = came->n_blind;
                 r = step_finding(run->step, &run->verdict, "hbm-comparator", &where, &evidence,
                                  "memory holds %u planted mismatches that the march did not report", came->n_blind);

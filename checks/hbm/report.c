@@ -113,10 +113,10 @@ static bool shows_lane(const HbmDefect *defect) {
 }
 
 int hbm_report_defect(HbmRun *run, const HbmDefect *defect) {
-        char expected[2 * MEMORY_ACCESS_BYTES + 1], actual[2 * MEMORY_ACCESS_BYTES + 1], address[32], message[160];
+        char expected[2 * MEMORY_ACCESS_BYTES + 1], actual[2 * MEMORY_ACCESS_BYTES + 1], address[MEMORY_ADDRESS_TEXT_MAX], message[160];
         Location where = defect_location(run, defect);
         Evidence evidence = {
-                .address   = address,
+                .address   = memory_map_format(&run->map, defect->stack, defect->first, address),
                 .expected  = hex(&defect->expected, expected),
                 .actual    = hex(&defect->actual, actual),
                 .has_count = true,
@@ -127,8 +127,6 @@ int hbm_report_defect(HbmRun *run, const HbmDefect *defect) {
         if (defect->kind == HBM_DEFECT_LANE && !shows_lane(defect))
                 evidence.expected = evidence.actual = NULL;
 
-        (void) snprintf(address, sizeof(address), "0x%" PRIx64,
-                        (uint64_t) memory_geometry_linear(&run->geometry, defect->first) * MEMORY_ACCESS_BYTES);
         return step_finding(run->step, &run->verdict, defect_words[defect->kind].code, &where, &evidence, "%s",
                             defect_message(run, defect, message, sizeof(message)));
 }

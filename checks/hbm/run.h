@@ -9,6 +9,7 @@
  */
 
 #include "checks/hbm/classify.h"
+#include "checks/hbm/map.h"
 #include "checks/hbm/parameters.h"
 #include "checks/march/march.h"
 #include "checks/step.h"
@@ -17,6 +18,7 @@ typedef struct HbmRun {
         Step *step;
         const HbmParameters *parameters;
         MemoryGeometry geometry;
+        MemoryMap map;
         WireBox box; /* that is tested, of every stack */
         MemoryBatch *batch;
         MemoryPart parts[STACKS];

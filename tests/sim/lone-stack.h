@@ -17,6 +17,7 @@
 #define LONE_SPLIT(x) ((x) * 0x2545f4914f6cdd1dull)
 
 struct Chip {
+        unsigned hbm_part;
         uint64_t counted[_COUNTER_MAX];
 };
 
@@ -38,6 +39,10 @@ unsigned chip_index(const Chip *chip) {
 
 bool chip_is_occupied(const Chip *chip) {
         return false;
+}
+
+unsigned chip_hbm_part(const Chip *chip) {
+        return chip->hbm_part;
 }
 
 void *chip_part(Chip *chip, const Model *model, unsigned index) {

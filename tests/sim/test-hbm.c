@@ -121,7 +121,7 @@ static void device_time_comes_from_the_bandwidth(void **state) {
         WireCommand command = { .type = COMMAND_HBM_MARCH, .march = { .n_ops = 10 } };
         LoneStack lone;
 
-        lone_stack_open(&lone, HBM_SHAPE_TEXT, 4096);
+        lone_stack_open(&lone, "16 2 3 4 4 16384 32", 4096);
         command.march.box = memory_box_whole(&lone.hbm.memory.shape);
         memset(command.march.ops, MARCH_WRITE, 10);
         /* 24 GiB ten times at 725 GB/s. */
