@@ -166,6 +166,10 @@ void memory_batch_reset(MemoryBatch *batch) {
         device_window_reset(batch->device);
 }
 
+size_t memory_batch_room(const MemoryBatch *batch) {
+        return device_window_free(batch->device);
+}
+
 static int grow(void **array, size_t n, size_t element_bytes) {
         void *grown = reallocarray(*array, n, element_bytes);
 

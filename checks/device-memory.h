@@ -56,6 +56,8 @@ DEFINE_CLEANUP(MemoryBatch *, memory_batch_free);
 
 /* Forgets commands and answers. */
 void memory_batch_reset(MemoryBatch *batch);
+/* Bytes of the window that are left for data of further commands. */
+size_t memory_batch_room(const MemoryBatch *batch);
 
 /*
  * Add a command and return its number in the batch. -ENOSPC: no room in the window; run what there is and add it to the

@@ -49,6 +49,9 @@ static int diagnose(HbmRun *run) {
                 (void) hbm_failures_of(&run->failures, stack, &n_failures);
                 if (run->outcomes[stack].mismatches == 0 && n_failures == 0)
                         continue;
+                /* Old data fail everywhere, and follow-up reads would be as old. */
+                if (run->outcomes[stack].n_stale > 0)
+                        continue;
 
                 r = hbm_diagnose(&diagnosis, stack, run->outcomes[stack].truncated || run->failures.full,
                                  &run->defects);

@@ -2,32 +2,40 @@
 
 #include "checks/hbm/lies.h"
 
-int hbm_lies_tell(HbmRun *run, unsigned stack) {
-        const MarchOutcome *came = &run->outcomes[stack];
+#include <stdio.h>
+
+/* AT: where the first of N was, or NULL. */
+static int tell(HbmRun *run, const char *code, unsigned stack, unsigned n, const uint16_t *at, const char *message) {
         Location where = *step_unit(run->step);
+        Evidence evidence = { .has_count = true, .count = n };
         char address[MEMORY_ADDRESS_TEXT_MAX];
-        Evidence evidence = { .has_count = true };
-        int r;
 
         (void) location_append(&where, LOCATION_HBM, stack);
+        if (at)
+                evidence.address = memory_map_format(&run->map, stack, at, address);
 
-        if (came->n_blind > 0) {
-                evidence.address = memory_map_format(&run->map, stack, came->blind_at, address);
-                evidence.count = came->n_blind;
-                r = step_finding(run->step, &run->verdict, "hbm-comparator", &where, &evidence,
-                                 "memory holds %u planted mismatches that the march did not report", came->n_blind);
-                if (r < 0)
-                        return r;
+        return step_finding(run->step, &run->verdict, code, &where, &evidence, "%s", message);
+}
+
+int hbm_lies_tell(HbmRun *run, unsigned stack) {
+        const MarchOutcome *came = &run->outcomes[stack];
+        char message[MARCH_LIE_MAX + 64];
+        int r = 0;
+
+        if (came->n_stale > 0) {
+                (void) snprintf(message, sizeof(message), "%u accesses give back what they held before the last write",
+                                came->n_stale);
+                r = tell(run, "hbm-stale", stack, came->n_stale, came->stale_at, message);
+        }
+        if (r >= 0 && came->n_blind > 0) {
+                (void) snprintf(message, sizeof(message), "memory holds %u planted mismatches that the march did not report",
+                                came->n_blind);
+                r = tell(run, "hbm-comparator", stack, came->n_blind, came->blind_at, message);
+        }
+        if (r >= 0 && came->n_lies > 0) {
+                (void) snprintf(message, sizeof(message), "the march answers what cannot be: %s", came->lie);
+                r = tell(run, "hbm-comparator", stack, came->n_lies, NULL, message);
         }
 
-        if (came->n_lies > 0) {
-                evidence.address = NULL;
-                evidence.count = came->n_lies;
-                r = step_finding(run->step, &run->verdict, "hbm-comparator", &where, &evidence,
-                                 "the march answers what cannot be: %s", came->lie);
-                if (r < 0)
-                        return r;
-        }
-
-        return 0;
+        return r;
 }

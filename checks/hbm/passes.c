@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "checks/march/freshness.h"
+
 #define SAMPLES         2u    /* copied out per element and stack */
 #define STACK_BYTES_SEC 725e9 /* for the forecast only */
 #define SEED_ADDRESS    0x61646472u
@@ -65,6 +67,11 @@ static int run_pass(HbmRun *run) {
         pass.mismatches_max = (uint32_t) MIN((size_t) pass.mismatches_max, room);
 
         memcpy(pass.outcomes, run->outcomes, sizeof(run->outcomes));
+        if (run->n_passes == 1) {
+                r = march_freshness_run(&pass, run->batch);
+                if (r < 0)
+                        return r;
+        }
         r = march_pass_run(&pass, run->batch);
         if (r < 0)
                 return r;

@@ -4,6 +4,9 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <string.h>
+
+#include "checks/cleanup.h"
 
 uint64_t memory_mix(uint64_t x) {
         /* Steele, Lea, Flood 2014: the finaliser of SplitMix. */
@@ -17,50 +20,65 @@ uint64_t memory_mix(uint64_t x) {
         return z;
 }
 
-/* Byte i of an access by address: byte i % 8, low first, of the hash of its word's place in its part. */
-static void fill_address(MemoryData *ret, uint64_t seed, uint64_t linear) {
-        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
-                ret->bytes[i] = (uint8_t) (memory_mix(seed ^ (linear * 4 + i / 8)) >> (8 * (i % 8)));
+/* 64-bit words of an access, as wire.h numbers its bits. */
+typedef struct Words {
+        uint64_t w[MEMORY_ACCESS_BYTES / 8];
+} Words;
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "bit b of an access is bit b % 64 of word b / 64");
+
+/* Bit b of the access is bit SHIFT of b: stripes below 6 repeat in a word, the others fill whole words. */
+static Words stripe(unsigned shift) {
+        static const uint64_t within[] = {
+                UINT64_C(0xaaaaaaaaaaaaaaaa), UINT64_C(0xcccccccccccccccc), UINT64_C(0xf0f0f0f0f0f0f0f0),
+                UINT64_C(0xff00ff00ff00ff00), UINT64_C(0xffff0000ffff0000), UINT64_C(0xffffffff00000000),
+        };
+        Words ret;
+
+        for (unsigned i = 0; i < ELEMENTS(ret.w); i++)
+                ret.w[i] = shift < 6 ? within[shift] : i >> (shift - 6) & 1 ? UINT64_MAX : 0;
+        return ret;
 }
 
-/* Bit k of every byte is bit 8 × i + k of the access: stripes below 3 repeat in a byte, the others fill whole bytes. */
-static void fill_stripe(MemoryData *ret, unsigned shift) {
-        static const uint8_t within[] = { 0xaa, 0xcc, 0xf0 };
+static Words by_address(uint64_t seed, uint64_t linear) {
+        Words ret;
 
-        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
-                ret->bytes[i] = shift < 3 ? within[shift] : i >> (shift - 3) & 1 ? 0xff : 0;
+        for (unsigned i = 0; i < ELEMENTS(ret.w); i++)
+                ret.w[i] = memory_mix(seed ^ (linear * 4 + i));
+        return ret;
 }
 
 MemoryData memory_field_data(const MemoryField *field, const MemoryGeometry *geometry, const uint16_t at[static _MEMORY_AXIS_MAX],
-                       unsigned data) {
-        unsigned odd = at[HBM_ROW] & 1u;
-        uint8_t invert = data ? 0xff : 0;
-        MemoryData ret = {};
+                             unsigned data) {
+        uint64_t odd = at[HBM_ROW] & 1u ? UINT64_MAX : 0, invert = data ? UINT64_MAX : 0;
+        Words words = {};
+        MemoryData ret;
 
         switch (field->background) {
         case MEMORY_BACKGROUND_SOLID:
                 break;
         case MEMORY_BACKGROUND_CHECKER:
-                fill_stripe(&ret, 0);
-                invert ^= odd ? 0xff : 0;
+                words = stripe(0);
+                invert ^= odd;
                 break;
         case MEMORY_BACKGROUND_ROW_STRIPE:
-                invert ^= odd ? 0xff : 0;
+                invert ^= odd;
                 break;
         case MEMORY_BACKGROUND_COLUMN_STRIPE:
-                fill_stripe(&ret, 0);
+                words = stripe(0);
                 break;
         case MEMORY_BACKGROUND_BIT_STRIPE:
-                fill_stripe(&ret, field->parameter);
+                words = stripe(field->parameter);
                 break;
         case MEMORY_BACKGROUND_ADDRESS:
-                fill_address(&ret, field->seed, memory_geometry_linear(geometry, at));
+                words = by_address(field->seed, memory_geometry_linear(geometry, at));
                 break;
         case _MEMORY_BACKGROUND_MAX:
                 assert(false);
         }
 
-        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
-                ret.bytes[i] ^= invert;
+        for (unsigned i = 0; i < ELEMENTS(words.w); i++)
+                words.w[i] ^= invert;
+        memcpy(ret.bytes, words.w, sizeof(ret.bytes));
         return ret;
 }

@@ -8,8 +8,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
+#include "checks/march/doubts.h"
 #include "checks/march/plants.h"
+#include "checks/march/trials.h"
+
+#define USE_SAMPLE UINT64_C(0x73616d70)
 
 typedef struct Sample {
         int number; /* in the batch */
@@ -23,6 +28,7 @@ typedef struct Visit {
         MemoryBatch *batch;
         unsigned element;
         WireMarch march;
+        MarchTrial trial;
         int marches[MARCH_PARTS_MAX]; /* numbers in the batch */
         unsigned n_samples;
         Sample samples[MARCH_PARTS_MAX * MARCH_SAMPLES_MAX];
@@ -61,10 +67,6 @@ uint32_t march_visit_key(const MemoryGeometry *geometry, MemoryOrder order, bool
         }
 
         return descending ? UINT32_MAX - key : key;
-}
-
-static unsigned data_of(uint8_t op) {
-        return op & MARCH_DATA ? 1 : 0;
 }
 
 static int found(Visit *visit, unsigned part, const uint16_t at[static _MEMORY_AXIS_MAX], unsigned op,
@@ -106,8 +108,9 @@ static int add_samples(Visit *visit, const MarchPlants *plants) {
                 WireBox box;
 
                 sample->part = i / pass->n_samples;
-                march_choose(pass, UINT64_C(0x73616d70) + visit->element, i, sample->at);
-                if (march_plants_find(plants, sample->part, sample->at) >= 0)
+                /* The first stays where it is: what a reader keeps of an earlier element shows there. */
+                march_choose(pass, USE_SAMPLE + (i % pass->n_samples > 0 ? visit->element + 1 : 0), i, sample->at);
+                if (march_plants_find(plants, sample->part, sample->at))
                         continue;
                 box = memory_access_box(sample->at);
                 r = memory_batch_copy_out(visit->batch, &pass->parts[sample->part], &box, pass->ecc);
@@ -161,7 +164,7 @@ static int judge_part(Visit *visit, MarchPlants *plants, unsigned part) {
 
                 if (memory_geometry_has(&pass->geometry, mismatch->at) && mismatch->op < visit->march.n_ops)
                         expected = memory_field_data(&pass->field, &pass->geometry, mismatch->at,
-                                                  data_of(visit->march.ops[mismatch->op]));
+                                                  march_data_of(visit->march.ops[mismatch->op]));
                 if (!is_possible(visit, &answer, i, &expected)) {
                         march_pass_lie(pass, part, "mismatch %zu of element %u cannot be", i, visit->element);
                         break;
@@ -201,6 +204,9 @@ static int judge_samples(Visit *visit) {
                         continue;
 
                 pass->n_samples_wrong++;
+                /* What stale reads return is no evidence of cells. */
+                if (pass->outcomes[sample->part].n_stale > 0)
+                        continue;
                 r = found(visit, sample->part, sample->at, MARCH_OPS_MAX, &expected, &actual);
                 if (r < 0)
                         return r;
@@ -222,54 +228,95 @@ static int run_pause(MarchPass *pass, MemoryBatch *batch) {
         return memory_batch_run(batch);
 }
 
-static int run_element(Visit *visit, MarchPlants *plants, const MarchElement *element) {
-        MarchPass *pass = visit->pass;
-        int r;
-
-        visit->march = (WireMarch) {
+WireMarch march_pass_command(const MarchPass *pass, unsigned element) {
+        const MarchElement *of = &pass->march->elements[element];
+        WireMarch march = {
                 .box            = pass->box,
                 .order          = (uint8_t) pass->order,
-                .descending     = element->direction == MARCH_DOWN,
+                .descending     = of->direction == MARCH_DOWN,
                 .background     = (uint8_t) pass->field.background,
                 .parameter      = pass->field.parameter,
                 .seed           = pass->field.seed,
                 .ecc            = pass->ecc,
-                .n_ops          = element->n_ops,
+                .n_ops          = of->n_ops,
                 .mismatches_max = pass->mismatches_max,
         };
-        memcpy(visit->march.ops, element->ops, element->n_ops);
-        visit->left = data_of(element->ops[element->n_ops - 1]);
+
+        memcpy(march.ops, of->ops, of->n_ops);
+        return march;
+}
+
+static int judge_parts(Visit *visit, MarchPlants *plants) {
+        int r;
+
+        for (unsigned part = 0; part < visit->pass->n_parts; part++) {
+                r = judge_part(visit, plants, part);
+                if (r < 0)
+                        return r;
+                r = march_trial_judge(&visit->trial, visit->pass, visit->batch, part, visit->element);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}
+
+static int run_element(Visit *visit, MarchPlants *plants, const MarchElement *element) {
+        int r;
+
+        visit->march = march_pass_command(visit->pass, visit->element);
+        visit->left = march_data_of(element->ops[element->n_ops - 1]);
         visit->n_samples = 0;
+        march_trial_init(&visit->trial, &visit->march);
 
         r = visit_prepare(visit, plants);
         if (r < 0)
                 return r;
-        march_plants_expect(plants, element);
         r = add_samples(visit, plants);
+        if (r < 0)
+                return r;
+        r = march_trial_add(&visit->trial, visit->pass, visit->batch, visit->element);
         if (r < 0)
                 return r;
         r = memory_batch_run(visit->batch);
         if (r < 0)
                 return r;
 
-        for (unsigned part = 0; part < pass->n_parts; part++) {
-                r = judge_part(visit, plants, part);
-                if (r < 0)
-                        return r;
-        }
+        r = judge_parts(visit, plants);
+        if (r < 0)
+                return r;
         march_plants_forget(plants, element);
         return judge_samples(visit);
 }
 
+/* As many channels as the window has room for beside the lists. */
+static unsigned choose_width(const MarchPass *pass, const MemoryBatch *batch) {
+        size_t lists = pass->n_parts * (pass->mismatches_max * sizeof(WireMismatch) + WIRE_ALIGNMENT);
+        size_t single = pass->n_parts * (pass->n_samples * (MEMORY_ACCESS_BYTES + WIRE_ALIGNMENT) + 4 * WIRE_ALIGNMENT);
+        size_t room = memory_batch_room(batch), a_channel = MEMORY_ACCESS_BYTES;
+        unsigned n_reads = 0;
+
+        for (unsigned i = 0; i < pass->march->n_elements; i++)
+                n_reads = MAX(n_reads, pass->march->elements[i].n_ops);
+        a_channel += n_reads * sizeof(WireMismatch);
+
+        return lists + single >= room ? 0
+                                      : (unsigned) MIN((room - lists - single) / (pass->n_parts * a_channel),
+                                                       (size_t) MARCH_WIDTH_MAX);
+}
+
 int march_pass_run(MarchPass *pass, MemoryBatch *batch) {
-        MarchPlants plants;
+        MarchPlants plants = {};
         Visit visit = { .pass = pass, .batch = batch };
         int r;
 
         assert(pass->n_parts > 0 && pass->n_parts <= MARCH_PARTS_MAX);
         assert(pass->n_samples <= MARCH_SAMPLES_MAX);
 
-        march_plants_init(&plants, pass->march);
+        memory_batch_reset(batch);
+        pass->width = choose_width(pass, batch);
+        if (pass->width == 0)
+                return -ENOSPC;
         for (unsigned part = 0; part < pass->n_parts; part++)
                 pass->outcomes[part].accesses = memory_box_accesses(&pass->box);
 

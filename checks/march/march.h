@@ -8,10 +8,13 @@
  * have one geometry. The device compares; so that this can be believed, known mismatches are planted before elements that begin with a read, must come back exactly,
  * and samples are copied out and compared here.
  *
- *  - A plant is one bit of one access, copied in. Each pass plants in every channel of every part, spread over its
- *    elements, so both data values and directions have some. One that did not come back is tried again at the
- *    end: if memory gives it back and the comparator does not report it, the comparator is blind; if memory does not, it
- *    is a mismatch like others.
+ *  - A plant is one bit of one access, copied in. Every element that begins with a read has some, in channels of every
+ *    part that take turns (plants.h).
+ *  - Reads after a write find what was written; a trial runs the element again over a few accesses, with its writes inverted
+ *    (trials.h). So every operation that compares has reported something before its silence is believed.
+ *  - What did not come back is tried again at the end: if memory gives it back and the comparator does not report it, the
+ *    comparator is blind; if memory does not, it is a mismatch like others (doubts.h).
+ *  - Samples are copied out after every element, one of them at the same place throughout, and compared here.
  *  - What a device answers must be possible: places in the box, in order, reads that differ, counts that agree. All
  *    else is a lie, told apart from mismatches.
  */
@@ -24,8 +27,8 @@
 #include "checks/march/notation.h"
 
 #define MARCH_PARTS_MAX   8u
-#define MARCH_SAMPLES_MAX 8u                    /* per element and part */
-#define MARCH_PLANTS_MAX  (MARCH_PARTS_MAX * 64u) /* in memory at one time */
+#define MARCH_SAMPLES_MAX 8u /* per element and part */
+#define MARCH_WIDTH_MAX   4u /* channels that plants and trials stand in, next to each other: the next ones at the next element */
 #define MARCH_DOUBTS_MAX  256u
 #define MARCH_LIE_MAX     192u
 
@@ -34,7 +37,7 @@ typedef struct MarchMismatch {
         unsigned part; /* of the pass */
         uint16_t at[_MEMORY_AXIS_MAX];
         unsigned element; /* of the march */
-        unsigned op;      /* of the element; MARCH_OPS_MAX: read after its end */
+        unsigned op;      /* of the element; MARCH_OPS_MAX: read beside it, in a trial or copied out after its end */
         MemoryData expected, actual;
 } MarchMismatch;
 
@@ -44,6 +47,8 @@ typedef struct MarchOutcome { /* what came of one part */
         bool truncated;      /* some mismatches were counted, not told */
         unsigned n_blind;    /* plants that memory holds and the comparator does not see */
         uint16_t blind_at[_MEMORY_AXIS_MAX]; /* the first of them */
+        unsigned n_stale; /* accesses that gave back what was there before, see freshness.h */
+        uint16_t stale_at[_MEMORY_AXIS_MAX]; /* the first of them */
         unsigned n_lies;
         char lie[MARCH_LIE_MAX];          /* the first of them */
 } MarchOutcome;
@@ -53,6 +58,7 @@ typedef struct MarchDoubt {
         uint16_t at[_MEMORY_AXIS_MAX];
         unsigned element, op; /* the first read that did not report it */
         unsigned data; /* what was read there */
+        bool trial;    /* of a trial, not copied in */
         bool told;     /* the list was not cut short before it */
         MemoryData planted;
 } MarchDoubt;
@@ -80,6 +86,7 @@ typedef struct MarchPass {
         unsigned n_samples_compared, n_samples_wrong;
 
         /* between the two */
+        unsigned width; /* channels that the window has room for */
         unsigned n_doubts;
         MarchDoubt doubts[MARCH_DOUBTS_MAX];
 } MarchPass;
@@ -87,6 +94,9 @@ typedef struct MarchPass {
 /* Runs the pass. 0, or negative: could not judge (device errors, -ENOMEM, -EOPNOTSUPP: a Del where parts cannot pause, what
  * found() returned). */
 int march_pass_run(MarchPass *pass, MemoryBatch *batch);
+
+/* The command of an element over the whole box. */
+WireMarch march_pass_command(const MarchPass *pass, unsigned element);
 
 /* Notes something that no sound device says. */
 void march_pass_lie(MarchPass *pass, unsigned part, const char *format, ...)

@@ -4,26 +4,28 @@
 /*
  * MarchPlants
  *
- * The mismatches that were planted and stand in memory during an element, and what must come back of them.
+ * The mismatches that were copied in and stand in memory during an element, and what must come back of them.
  */
 
 #include "checks/march/march.h"
 
-typedef struct MarchPlant {
-        unsigned part;
-        uint16_t at[_MEMORY_AXIS_MAX];
-        MemoryData planted;
-        uint32_t expected; /* the operations that must report it */
-        uint32_t returned; /* those that have */
-        bool changed;      /* some of these with other data */
-        unsigned data;     /* what these operations want to read */
-} MarchPlant;
+#define MARCH_BOXES_MAX 4u /* of one part in memory at one time */
+
+/* One place in some neighbouring channels. */
+typedef struct MarchPlantBox {
+        WireBox box;
+        MemoryData planted[MARCH_WIDTH_MAX]; /* by channel */
+        uint32_t returned[MARCH_WIDTH_MAX];  /* operations that have reported it */
+        uint32_t changed;                    /* bit per channel: some of these with other data */
+} MarchPlantBox;
 
 typedef struct MarchPlants {
-        unsigned n_elements;            /* of the march that begin with a read */
-        unsigned nth;                   /* of these, that were run */
-        unsigned n;
-        MarchPlant plants[MARCH_PLANTS_MAX];
+        uint32_t expected; /* the operations of this element that must report every plant */
+        unsigned data;     /* what these want to read */
+        struct {
+                unsigned n;
+                MarchPlantBox boxes[MARCH_BOXES_MAX];
+        } parts[MARCH_PARTS_MAX];
 } MarchPlants;
 
 typedef enum MarchPlantMatch {
@@ -34,22 +36,20 @@ typedef enum MarchPlantMatch {
 
 /* A place in the pass's box that depends on nothing but seed, USE and NUMBER. */
 void march_choose(const MarchPass *pass, uint64_t use, uint64_t number, uint16_t ret[static _MEMORY_AXIS_MAX]);
+/* The same in as many neighbouring channels as the pass has width for; with TURN they take turns. */
+WireBox march_choose_box(const MarchPass *pass, uint64_t use, unsigned part, unsigned turn);
 
-void march_plants_init(MarchPlants *plants, const March *march);
-/* Adds this element's plants to the batch. */
+/* The data of a write or read. */
+unsigned march_data_of(uint8_t op);
+
+/* Adds this element's plants to the batch and works out which operations must report all that stand in memory. */
 int march_plants_plant(MarchPlants *plants, MarchPass *pass, MemoryBatch *batch, unsigned element);
-/* Works out which operations of ELEMENT must report what stands in memory. */
-void march_plants_expect(MarchPlants *plants, const MarchElement *element);
-/* Index of the plant there, or -1. */
-int march_plants_find(const MarchPlants *plants, unsigned part, const uint16_t at[static _MEMORY_AXIS_MAX]);
+/* What was planted there, or NULL. */
+const MemoryData *march_plants_find(const MarchPlants *plants, unsigned part, const uint16_t at[static _MEMORY_AXIS_MAX]);
 /* A reported mismatch. With a plant at its place *expected becomes what was planted there. */
 MarchPlantMatch march_plants_match(MarchPlants *plants, unsigned part, const uint16_t at[static _MEMORY_AXIS_MAX],
                                    unsigned op, const MemoryData *actual, MemoryData *expected);
 /* Ends the judgement of one part: what has not come back is doubted. TRUNCATED: not all mismatches were told. */
-void march_plants_settle(MarchPlants *plants, MarchPass *pass, unsigned part, unsigned element,
-                         bool truncated);
+void march_plants_settle(MarchPlants *plants, MarchPass *pass, unsigned part, unsigned element, bool truncated);
 /* After ELEMENT: what it has overwritten is gone. */
 void march_plants_forget(MarchPlants *plants, const MarchElement *element);
-
-/* Tries every doubted plant again, alone. */
-int march_doubts_settle(MarchPass *pass, MemoryBatch *batch);

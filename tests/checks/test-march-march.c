@@ -31,8 +31,22 @@ typedef enum Lie {
         LIE_STATUS,     /* a status that is no success */
         LIE_LENGTH,     /* a length that is no multiple */
         LIE_GEOMETRY,   /* attributes say nothing */
+        LIE_BLIND,      /* leaves out what `blind` says */
+        LIE_STALE_COPY, /* copies out what the first copy of an access had */
+        LIE_STALE_READ, /* reports what its last report of an access had */
         _LIE_MAX,
 } Lie;
+
+/* Mismatches that a comparator does not see; -1: whatever it is. */
+typedef struct Blind {
+        int unit, op, wants, descending, after_write;
+} Blind;
+
+typedef struct Old {
+        uint8_t unit;
+        uint16_t at[_MEMORY_AXIS_MAX];
+        uint8_t data[MEMORY_ACCESS_BYTES];
+} Old;
 
 typedef struct Liar {
         Device *device; /* owns the sound one below */
@@ -42,7 +56,63 @@ typedef struct Liar {
         unsigned n, fail_at;
         int error;
         bool lied;
+        Blind blind;
+        Old olds[8192];
+        size_t n_olds;
 } Liar;
+
+static bool is_blind(const Blind *blind, const WireCommand *command, const WireMismatch *mismatch) {
+        const WireMarch *march = &command->march;
+        bool written = false;
+
+        for (unsigned i = 0; i < mismatch->op; i++)
+                written |= march->ops[i] & MARCH_WRITE;
+        return (blind->unit < 0 || blind->unit == command->unit) && (blind->op < 0 || blind->op == mismatch->op) &&
+               (blind->wants < 0 || blind->wants == (int) (march->ops[mismatch->op] & MARCH_DATA)) &&
+               (blind->descending < 0 || blind->descending == march->descending) &&
+               (blind->after_write < 0 || blind->after_write == written);
+}
+
+static void leave_out(Liar *liar, const WireCommand *command, WireCompletion *completion) {
+        WireMismatch *list = (WireMismatch *) (liar->window + command->out_offset);
+        size_t n = completion->out_bytes / sizeof(WireMismatch), left = 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (!is_blind(&liar->blind, command, &list[i]))
+                        list[left++] = list[i];
+        liar->lied |= left < n;
+        completion->result[0] -= n - left;
+        completion->out_bytes = (uint32_t) (left * sizeof(WireMismatch));
+}
+
+/* The first data that were seen at a place come back for good. */
+static void make_old(Liar *liar, unsigned unit, const uint16_t at[static _MEMORY_AXIS_MAX], uint8_t *data) {
+        Old *old;
+
+        for (size_t i = 0; i < liar->n_olds; i++) {
+                old = &liar->olds[i];
+                if (old->unit != unit || memcmp(old->at, at, sizeof(old->at)) != 0)
+                        continue;
+                liar->lied |= memcmp(data, old->data, sizeof(old->data)) != 0;
+                memcpy(data, old->data, sizeof(old->data));
+                return;
+        }
+
+        assert_true(liar->n_olds < ELEMENTS(liar->olds));
+        old = &liar->olds[liar->n_olds++];
+        old->unit = (uint8_t) unit;
+        memcpy(old->at, at, sizeof(old->at));
+        memcpy(old->data, data, sizeof(old->data));
+}
+
+static void copy_old(Liar *liar, const WireCommand *command) {
+        uint16_t at[_MEMORY_AXIS_MAX];
+        uint8_t *data = liar->window + command->out_offset;
+
+        memcpy(at, command->copy.box.first, sizeof(at));
+        for (; at[HBM_CHANNEL] <= command->copy.box.last[HBM_CHANNEL]; at[HBM_CHANNEL]++, data += MEMORY_ACCESS_BYTES)
+                make_old(liar, command->unit, at, data);
+}
 
 static void change_march(Liar *liar, const WireCommand *command, WireCompletion *completion) {
         WireMismatch *list = (WireMismatch *) (liar->window + command->out_offset), swap;
@@ -59,6 +129,15 @@ static void change_march(Liar *liar, const WireCommand *command, WireCompletion 
         if (n == 0)
                 return;
 
+        if (liar->lie == LIE_BLIND) {
+                leave_out(liar, command, completion);
+                return;
+        }
+        if (liar->lie == LIE_STALE_READ) {
+                for (size_t i = 0; i < n; i++)
+                        make_old(liar, command->unit, list[i].at, list[i].actual);
+                return;
+        }
         liar->lied = liar->lie > LIE_FAIL;
         switch ((int) liar->lie) { /* the others have nothing to do with lists */
         case LIE_SILENT:
@@ -114,6 +193,8 @@ static int liar_execute(void *userdata, const WireCommand *commands, size_t n, W
                         liar->window[commands[i].out_offset] ^= 1;
                         liar->lied = true;
                 }
+                if (commands[i].type == COMMAND_HBM_COPY_OUT && liar->lie == LIE_STALE_COPY)
+                        copy_old(liar, &commands[i]);
                 if (commands[i].type == COMMAND_ATTRIBUTE && liar->lie == LIE_GEOMETRY) {
                         completions[i].status = STATUS_NRT_QUEUE_EMPTY;
                         liar->lied = true;
@@ -166,9 +247,12 @@ static void a_sound_device_passes_here(void **state) {
 
 static void no_lie_is_a_pass(void **state) {
         for (unsigned lie = LIE_SILENT; lie < _LIE_MAX; lie++) {
-                Liar liar = { .lie = (Lie) lie };
+                static Liar liar;
                 Found found;
-                Verdict verdict = judge(&liar, &found);
+                Verdict verdict;
+
+                liar = (Liar) { .lie = (Lie) lie, .blind = { -1, -1, -1, -1, -1 } };
+                verdict = judge(&liar, &found);
 
                 assert_true(liar.lied || lie == LIE_STATUS || lie == LIE_MORE);
                 if (verdict != VERDICT_FAILED && verdict != VERDICT_ERROR)
@@ -185,6 +269,49 @@ static void a_comparator_that_says_what_cannot_be_is_found(void **state) {
 
                 assert_int_equal(judge(&liar, &found), VERDICT_FAILED);
                 if (!found_has(&found, "hbm-comparator", "us0-0/chip0/hbm0"))
+                        fail_msg("lie %u: %s", lies[i], found.lines);
+        }
+}
+
+static void a_comparator_blind_to_one_thing_is_found(void **state) {
+        static const Blind blinds[] = {
+                { -1, -1, -1, -1, -1 }, { 2, -1, -1, -1, -1 }, { -1, -1, 0, -1, -1 }, { -1, -1, 1, -1, -1 },
+                { -1, 0, -1, -1, -1 },  { -1, 1, -1, -1, -1 }, { -1, 3, -1, -1, -1 }, { -1, 3, 1, 1, -1 },
+                { 1, 3, 0, 1, -1 },     { 3, 1, 1, 0, -1 },    { -1, -1, -1, -1, 1 }, { -1, -1, -1, -1, 0 },
+                { 0, -1, 0, 1, 1 },     { 0, 0, 0, 1, 0 },
+        };
+        static Liar liar;
+
+        for (size_t i = 0; i < ELEMENTS(blinds); i++) {
+                char at[32];
+                Found found;
+
+                liar = (Liar) { .lie = LIE_BLIND, .blind = blinds[i] };
+                assert_int_equal(judge(&liar, &found), VERDICT_FAILED);
+                assert_true(liar.lied);
+                for (unsigned stack = 0; stack < STACKS; stack++) {
+                        bool owed = blinds[i].unit < 0 || blinds[i].unit == (int) stack;
+
+                        (void) snprintf(at, sizeof(at), "us0-0/chip0/hbm%u", stack);
+                        if (found_has(&found, "hbm-comparator", at) != owed)
+                                fail_msg("blind %zu, stack %u: %s", i, stack, found.lines);
+                }
+                assert_int_equal(found.n, blinds[i].unit < 0 ? STACKS : 1);
+        }
+}
+
+static void reads_of_what_was_there_before_are_stale(void **state) {
+        static const Lie lies[] = { LIE_STALE_COPY, LIE_STALE_READ };
+        static Liar liar;
+
+        for (size_t i = 0; i < ELEMENTS(lies); i++) {
+                Found found;
+
+                liar = (Liar) { .lie = lies[i] };
+                assert_int_equal(judge(&liar, &found), VERDICT_FAILED);
+                assert_true(liar.lied);
+                if (!found_has(&found, "hbm-stale", "us0-0/chip0/hbm0") || !found_has(&found, "hbm-stale", "us0-0/chip0/hbm3") ||
+                    found.n != STACKS)
                         fail_msg("lie %u: %s", lies[i], found.lines);
         }
 }
@@ -213,6 +340,8 @@ int main(void) {
                 cmocka_unit_test(a_sound_device_passes_here),
                 cmocka_unit_test(no_lie_is_a_pass),
                 cmocka_unit_test(a_comparator_that_says_what_cannot_be_is_found),
+                cmocka_unit_test(a_comparator_blind_to_one_thing_is_found),
+                cmocka_unit_test(reads_of_what_was_there_before_are_stale),
                 cmocka_unit_test(a_device_that_fails_anywhere_never_passes),
         };
 
