@@ -132,22 +132,30 @@ static const YamlField garble_fields[] = {
         {},
 };
 
+static const char *garbles_nothing(const Fault *fault) {
+        const GarbleFault *garble = fault->parameters;
+
+        return command_ranges[garble->command].first == COMMAND_RESET ? "no scan resets what it tests" : NULL;
+}
+
 static const FaultKind faults[] = {
         {
                 .name = "hang", .summary = "takes commands and never answers", .family = FAMILY_TELEMETRY, .at = at_chip,
                 .persistence = PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT,
                 .triggers = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY,
                 .parameters_bytes = sizeof(HangFault), .parameters = hang_fields,
+                .is_shared = true, .codes = FAULT_CODES("device-hang"),
         },
         {
                 .name = "garble", .summary = "answers against the agreement of the port", .family = FAMILY_TELEMETRY, .at = at_chip,
                 .persistence = PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT | PERSISTENCE_TRANSIENT,
                 .triggers = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY,
                 .parameters_bytes = sizeof(GarbleFault), .parameters = garble_fields,
+                .is_shared = true, .codes = FAULT_CODES("device-garbled"), .undetectable = garbles_nothing,
         },
         {
                 .name = "device-missing", .summary = "its driver did not find it", .family = FAMILY_TELEMETRY, .at = at_chip,
-                .persistence = PERSISTENCE_PERMANENT,
+                .persistence = PERSISTENCE_PERMANENT, .is_shared = true, .codes = FAULT_CODES("identity-missing"),
         },
         {},
 };

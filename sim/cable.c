@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "sim/link.h"
+#include "sim/topology.h"
 
 #define DRAW_CABLE 2000u
 
@@ -97,6 +98,49 @@ int cable_validate(const Fault *fault, const char **ret_wrong) {
                 return -EINVAL;
         }
 
+        return 0;
+}
+
+Location link_far_end(const Location *at) {
+        unsigned chip = (unsigned) location_index(at, LOCATION_CHIP);
+        LinkPort port = link_fault_port(at);
+        Location far = {};
+
+        memcpy(far.server, at->server, sizeof(far.server));
+        if (port == LINK_Z_PLUS || port == LINK_Z_MINUS) {
+                char *last = &far.server[strlen(far.server) - 1]; /* usU-S, S one digit */
+
+                *last = (char) ('0' + (unsigned) (*last - '0' + (port == LINK_Z_PLUS ? 1 : (int) RING - 1)) % RING);
+        } else
+                chip = torus_neighbour(chip, port);
+        (void) location_append(&far, LOCATION_CHIP, chip);
+        (void) location_append(&far, LOCATION_LINK, link_port_opposite(port));
+        return far;
+}
+
+/* A cable has two ends, and nobody can tell which of them is to blame. */
+void cable_diagnose(const Fault *fault, Diagnosis *diagnosis) {
+        diagnosis->places[diagnosis->n_places++] = link_far_end(&fault->at);
+}
+
+void cable_diagnose_swap(const Fault *fault, Diagnosis *diagnosis) {
+        const Location *with = &((const SwapParameters *) fault->parameters)->with;
+
+        cable_diagnose(fault, diagnosis);
+        diagnosis->places[diagnosis->n_places++] = *with;
+        diagnosis->places[diagnosis->n_places++] = link_far_end(with);
+}
+
+/* The other cable has the same plugs: x and y of the same server, z of the same ring. */
+int cable_sample_swap(Sample *sample) {
+        Location with = { .n_parts = 0 };
+        char text[LOCATION_STRING_MAX];
+        bool ring = sample_has_ring(sample);
+
+        memcpy(with.server, sample_at(sample)->server, sizeof(with.server));
+        (void) location_append(&with, LOCATION_CHIP, (unsigned) sample_below(sample, CHIPS));
+        (void) location_append(&with, LOCATION_LINK, (unsigned) (ring ? LINK_Z_PLUS + sample_below(sample, 2) : sample_below(sample, LINK_Z_PLUS)));
+        sample_key(sample, "with", "%s", location_format(&with, text));
         return 0;
 }
 

@@ -37,6 +37,7 @@ const FaultKind hbm_address_kinds[] = {
                 .triggers         = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY,
                 .parameters_bytes = sizeof(HbmMapWrong),
                 .parameters       = wrong_fields,
+                .codes            = FAULT_CODES("hbm-map"),
         },
         {},
 };

@@ -298,6 +298,21 @@ static int validate_firmware(const Fault *fault, const char **ret_wrong) {
         return strcmp(firmware->version, FIRMWARE) == 0 ? -EINVAL : 0;
 }
 
+/* Who has the number by right cannot be told from the two that carry it. */
+static void diagnose_duplicate(const Fault *fault, Diagnosis *diagnosis) {
+        const DuplicateFault *duplicate = fault->parameters;
+        Location *other = &diagnosis->places[diagnosis->n_places++];
+
+        *other = fault->at;
+        (void) location_truncate(other, LOCATION_SERVER);
+        (void) location_append(other, LOCATION_CHIP, (unsigned) duplicate->of);
+}
+
+static int sample_firmware(Sample *sample) {
+        sample_key(sample, "version", "1.%u.%u.0", (unsigned) sample_below(sample, 30), (unsigned) sample_below(sample, 10));
+        return 0;
+}
+
 static const YamlField duplicate_fields[] = {
         YAML_UNSIGNED("of", DuplicateFault, of, 0, CHIPS - 1, .required = true, .summary = "the chip of the same server whose serial it takes"),
         {},
@@ -319,21 +334,24 @@ static const FaultKind faults[] = {
         [KIND_DUPLICATE] = {
                 .name = "serial-duplicate", .summary = "carries the serial number of another chip", .family = FAMILY_TELEMETRY,
                 .at = at_chip, .persistence = PERSISTENCE_PERMANENT, .parameters_bytes = sizeof(DuplicateFault),
-                .parameters = duplicate_fields, .validate = validate_duplicate,
+                .parameters = duplicate_fields, .validate = validate_duplicate, .is_shared = true,
+                .codes = FAULT_CODES("identity-duplicate"), .diagnose = diagnose_duplicate,
         },
         [KIND_FIRMWARE] = {
                 .name = "firmware-mismatch", .summary = "runs another firmware than its neighbours", .family = FAMILY_TELEMETRY,
                 .at = at_chip, .persistence = PERSISTENCE_PERMANENT, .parameters_bytes = sizeof(FirmwareFault),
-                .parameters = firmware_fields, .validate = validate_firmware,
+                .parameters = firmware_fields, .validate = validate_firmware, .is_shared = true,
+                .codes = FAULT_CODES("identity-firmware"), .sample = sample_firmware,
         },
         [KIND_POSITION] = {
                 .name = "position-mismatch", .summary = "sits elsewhere than its firmware believes", .family = FAMILY_TELEMETRY,
                 .at = at_chip, .persistence = PERSISTENCE_PERMANENT, .parameters_bytes = sizeof(PositionFault),
-                .parameters = position_fields, .validate = validate_position,
+                .parameters = position_fields, .validate = validate_position, .is_shared = true,
+                .codes = FAULT_CODES("identity-mismatch"),
         },
         [KIND_SERIAL] = {
                 .name = "serial-mismatch", .summary = "the driver shows another serial than the firmware", .family = FAMILY_TELEMETRY,
-                .at = at_chip, .persistence = PERSISTENCE_PERMANENT,
+                .at = at_chip, .persistence = PERSISTENCE_PERMANENT, .codes = FAULT_CODES("identity-mismatch"),
         },
         {},
 };

@@ -438,6 +438,16 @@ static const LocationKind at_port[] = { LOCATION_LINK, _LOCATION_KIND_INVALID };
 static const LocationKind at_lane[] = { LOCATION_LANE, _LOCATION_KIND_INVALID };
 static const LocationKind at_port_or_lane[] = { LOCATION_LANE, LOCATION_LINK, _LOCATION_KIND_INVALID };
 
+/* Both lanes that are crossed carry the other's stream. */
+static void diagnose_crossed(const Fault *fault, Diagnosis *diagnosis) {
+        const LaneParameters *parameters = fault->parameters;
+        Location *other = &diagnosis->places[diagnosis->n_places++];
+
+        *other = fault->at;
+        (void) location_truncate(other, LOCATION_LINK);
+        (void) location_append(other, LOCATION_LANE, (unsigned) parameters->with);
+}
+
 #define COMES_AND_GOES PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT
 
 static const FaultKind kinds[_KIND_MAX + 1] = {
@@ -456,6 +466,8 @@ static const FaultKind kinds[_KIND_MAX + 1] = {
                 },
                 .validate         = validate_lane,
                 .undetectable     = rate_is_in_order,
+                .is_shared        = true,
+                .codes            = FAULT_CODES("link-errors"),
         },
         [KIND_LANE_DEAD] = {
                 .name        = "lane-dead",
@@ -465,6 +477,8 @@ static const FaultKind kinds[_KIND_MAX + 1] = {
                 .persistence = COMES_AND_GOES,
                 .triggers    = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY,
                 .validate    = validate_lane,
+                .is_shared   = true,
+                .codes       = FAULT_CODES("link-lane"),
         },
         [KIND_LANES_CROSSED] = {
                 .name             = "lanes-crossed",
@@ -479,6 +493,9 @@ static const FaultKind kinds[_KIND_MAX + 1] = {
                         {}
                 },
                 .validate         = validate_crossed,
+                .is_shared        = true,
+                .codes            = FAULT_CODES("link-lane"),
+                .diagnose         = diagnose_crossed,
         },
         [KIND_LINK_DOWN] = {
                 .name        = "link-down",
@@ -487,6 +504,8 @@ static const FaultKind kinds[_KIND_MAX + 1] = {
                 .at          = at_port,
                 .persistence = COMES_AND_GOES,
                 .triggers    = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY,
+                .is_shared   = true,
+                .codes       = FAULT_CODES("link-down"),
         },
         [KIND_CABLE_BROKEN] = {
                 .name        = "cable-broken",
@@ -495,6 +514,9 @@ static const FaultKind kinds[_KIND_MAX + 1] = {
                 .at          = at_port,
                 .persistence = PERSISTENCE_PERMANENT,
                 .validate    = cable_validate,
+                .is_shared   = true,
+                .codes       = FAULT_CODES("link-down"),
+                .diagnose    = cable_diagnose,
         },
         [KIND_CABLE_SWAPPED] = {
                 .name             = "cable-swapped",
@@ -509,6 +531,10 @@ static const FaultKind kinds[_KIND_MAX + 1] = {
                         {}
                 },
                 .validate         = cable_validate_swap,
+                .is_shared        = true,
+                .codes            = FAULT_CODES("link-miscabled"),
+                .diagnose         = cable_diagnose_swap,
+                .sample           = cable_sample_swap,
         },
         [KIND_COUNTER_STUCK] = {
                 .name        = "link-counter-stuck",
@@ -516,6 +542,8 @@ static const FaultKind kinds[_KIND_MAX + 1] = {
                 .family      = FAMILY_LINKS,
                 .at          = at_port,
                 .persistence = PERSISTENCE_PERMANENT,
+                .is_shared   = true,
+                .codes       = FAULT_CODES("link-counter"),
         },
         {}
 };

@@ -50,10 +50,16 @@ Link *link_far(const Link *link);
 /* The serial number of the cable at PORT, "" for a board trace; -ENOENT without such a port. */
 int cable_text(Chip *chip, LinkPort port, char *text, size_t size);
 
+/* Port of AT at the other end by design; its last part is the port. */
+Location link_far_end(const Location *at);
+
 /* For the kinds that sit on cables. */
 int cable_read_with(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata);
 int cable_validate(const Fault *fault, const char **ret_wrong);
 int cable_validate_swap(const Fault *fault, const char **ret_wrong);
+void cable_diagnose(const Fault *fault, Diagnosis *diagnosis);
+void cable_diagnose_swap(const Fault *fault, Diagnosis *diagnosis);
+int cable_sample_swap(Sample *sample);
 
 /* -EEXIST where one of the plugs has been moved already or both are of one cable, -ENXIO where there is no such port. */
 int cable_swap(Link *link, const Fault *fault);

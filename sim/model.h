@@ -91,6 +91,8 @@ struct FaultKind {
         int (*sample)(Sample *sample);
 };
 
+#define FAULT_CODES(...) ((const char *const[]) { __VA_ARGS__, NULL })
+
 /* One command on its way. The in and out areas are checked to lie in the window. */
 typedef struct Execution {
         Chip *chip;

@@ -444,6 +444,8 @@ READ_COUNTER(retrans_pkts)
 READ_COUNTER(retrans_timeout_events)
 READ_COUNTER(unresponsive_remote_events)
 
+#define SAMPLE_RATE_MIN 0.01 /* of the packets */
+
 static const LocationKind at_nic[] = { LOCATION_NIC, _LOCATION_KIND_INVALID };
 static const char *const directions[] = { "both", "send", "receive", NULL };
 
@@ -463,20 +465,27 @@ static int validate_nic(const Fault *fault, const char **ret_wrong) {
         return 0;
 }
 
-#define PACKET_KIND(word, text)                                                                              \
+/* A scan sends thousands of packets through an adapter: what happens to one in a million is not there for it. */
+static int sample_packets(Sample *sample) {
+        sample_key(sample, "rate", "%.3g", sample_between(sample, SAMPLE_RATE_MIN, 1));
+        return 0;
+}
+
+#define PACKET_KIND(word, code, text)                                                                        \
         {                                                                                                    \
                 .name = word, .summary = text, .family = FAMILY_LINKS, .at = at_nic,                         \
                 .persistence = PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT,                             \
                 .triggers = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY,                                          \
                 .parameters_bytes = sizeof(PacketParameters), .parameters = packet_parameters,               \
-                .validate = validate_nic,                                                                    \
+                .validate = validate_nic, .is_shared = true, .codes = FAULT_CODES(code),                     \
+                .sample = sample_packets,                                                                    \
         }
 
 static const FaultKind kinds[_KIND_MAX + 1] = {
-        [ODD_LOST]    = PACKET_KIND("packet-loss", "packets of the adapter never arrive"),
-        [ODD_CORRUPT] = PACKET_KIND("packet-corruption", "packets of the adapter arrive with a wrong bit"),
-        [ODD_TWICE]   = PACKET_KIND("packet-duplicate", "packets of the adapter arrive twice"),
-        [ODD_ASTRAY]  = PACKET_KIND("packet-misdelivery", "packets of the adapter arrive at another one"),
+        [ODD_LOST]    = PACKET_KIND("packet-loss", "efa-loss", "packets of the adapter never arrive"),
+        [ODD_CORRUPT] = PACKET_KIND("packet-corruption", "efa-corruption", "packets of the adapter arrive with a wrong bit"),
+        [ODD_TWICE]   = PACKET_KIND("packet-duplicate", "efa-misdelivery", "packets of the adapter arrive twice"),
+        [ODD_ASTRAY]  = PACKET_KIND("packet-misdelivery", "efa-misdelivery", "packets of the adapter arrive at another one"),
         [KIND_UNRESPONSIVE] = {
                 .name        = "unresponsive",
                 .summary     = "the adapter neither sends nor receives",
@@ -485,6 +494,8 @@ static const FaultKind kinds[_KIND_MAX + 1] = {
                 .persistence = PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT,
                 .triggers    = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY,
                 .validate    = validate_nic,
+                .is_shared   = true,
+                .codes       = FAULT_CODES("efa-unresponsive"),
         },
         [KIND_COUNTER_STUCK] = {
                 .name        = "nic-counter-stuck",
@@ -493,6 +504,8 @@ static const FaultKind kinds[_KIND_MAX + 1] = {
                 .at          = at_nic,
                 .persistence = PERSISTENCE_PERMANENT,
                 .validate    = validate_nic,
+                .is_shared   = true,
+                .codes       = FAULT_CODES("efa-counter"),
         },
         {}
 };

@@ -451,6 +451,7 @@ static const FaultKind kinds[] = {
                         YAML_UNSIGNED("value", StuckBit, value, 0, 1, .required = true, .summary = "what it is stuck at"),
                         {}
                 },
+                .codes            = FAULT_CODES("rounding-generator"),
         },
         [KIND_SR_OFF] = {
                 .name        = "sr-off",
@@ -459,6 +460,7 @@ static const FaultKind kinds[] = {
                 .at          = at_engine,
                 .persistence = PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT,
                 .triggers    = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY,
+                .codes       = FAULT_CODES("rounding-mode"),
         },
         {}
 };

@@ -19,6 +19,9 @@
 #define HEARTBEATS       256u    /* eight bits in the mailbox */
 #define NOISE_MAX        3u      /* corrected errors of a healthy stack, at most */
 #define DRAW_NOISE       0x7e1e
+#define ORDINARY_HBM     100u /* corrected errors of a stack */
+#define ORDINARY_SRAM    10u  /* of a chip */
+#define ORDINARY_HEAT    36.5 /* °C: beyond it even the coolest chip of a hall at 60, which has 58.5, is hotter than 95 */
 
 extern const Model model_telemetry;
 
@@ -279,6 +282,44 @@ static const char *undetectable_stuck(const Fault *fault) {
         return unseen->count == 0 ? "nothing was counted that the stuck counter could hide" : NULL;
 }
 
+/* What the checks call ordinary unless a plan says otherwise (checks/telemetry). */
+static const char *errors_in_order(const Fault *fault) {
+        const EccFault *errors = fault->parameters;
+
+        if (errors->counter == COUNTER_MEM_ECC_CORRECTED && errors->count <= ORDINARY_HBM)
+                return "a healthy stack may have corrected 100 errors";
+        if (errors->counter == COUNTER_SRAM_ECC_CORRECTED && errors->count <= ORDINARY_SRAM)
+                return "a healthy chip may have corrected 10 errors of its SRAM";
+        return NULL;
+}
+
+static const char *heat_in_order(const Fault *fault) {
+        const OverheatFault *heat = fault->parameters;
+
+        return heat->celsius <= ORDINARY_HEAT ? "a chip may be as hot as 95 °C, and one at rest has about 60" : NULL;
+}
+
+static int sample_heat(Sample *sample) {
+        sample_key(sample, "celsius", "%.1f", sample_between(sample, 20, 120));
+        return 0;
+}
+
+/* Errors of a stack are found at the stack. */
+static void diagnose_errors(const Fault *fault, Diagnosis *diagnosis) {
+        static const char *const words[_COUNTER_MAX][2] = {
+                [COUNTER_MEM_ECC_CORRECTED]              = { "hbm-corrected" },
+                [COUNTER_MEM_ECC_UNCORRECTED]            = { "hbm-uncorrected" },
+                [COUNTER_MEM_ECC_REPAIRABLE_UNCORRECTED] = { "hbm-repairable" },
+                [COUNTER_SRAM_ECC_CORRECTED]             = { "sram-corrected" },
+                [COUNTER_SRAM_ECC_UNCORRECTED]           = { "sram-uncorrected" },
+        };
+        const EccFault *errors = fault->parameters;
+
+        diagnosis->codes = words[errors->counter];
+        if (errors->counter < COUNTER_SRAM_ECC_CORRECTED)
+                (void) location_append(&diagnosis->places[0], LOCATION_HBM, (unsigned) errors->stack);
+}
+
 static const YamlField errors_fields[] = {
         YAML_WORD("counter", EccFault, counter, counter_words, .required = true, .summary = "which errors"),
         YAML_UNSIGNED("stack", EccFault, stack, 0, STACKS - 1, .summary = "of which HBM stack"),
@@ -307,26 +348,29 @@ static const FaultKind faults[KINDS + 1] = {
         [KIND_ERRORS] = {
                 .name = "ecc-errors", .summary = "memory errors that have been counted", .family = FAMILY_TELEMETRY,
                 .at = at_chip, .persistence = PERSISTENCE_PERMANENT, .parameters_bytes = sizeof(EccFault),
-                .parameters = errors_fields, .validate = validate_errors,
+                .parameters = errors_fields, .validate = validate_errors, .undetectable = errors_in_order,
+                .diagnose = diagnose_errors,
         },
         [KIND_STUCK] = {
                 .name = "counter-stuck", .summary = "a counter of sysfs stays where it is while the mailbox counts",
                 .family = FAMILY_TELEMETRY, .at = at_chip, .persistence = PERSISTENCE_PERMANENT,
                 .parameters_bytes = sizeof(EccFault), .parameters = stuck_fields, .validate = validate_errors,
-                .undetectable = undetectable_stuck,
+                .undetectable = undetectable_stuck, .codes = FAULT_CODES("counter-lies"),
         },
         [KIND_STALLED] = {
                 .name = "heartbeat-stalled", .summary = "the firmware's heartbeat stands still", .family = FAMILY_TELEMETRY,
-                .at = at_chip, .persistence = PERSISTENCE_PERMANENT,
+                .at = at_chip, .persistence = PERSISTENCE_PERMANENT, .codes = FAULT_CODES("heartbeat-stalled"),
         },
         [KIND_OVERHEAT] = {
                 .name = "overheat", .summary = "hotter than its neighbours", .family = FAMILY_TELEMETRY, .at = at_chip,
                 .persistence = PERSISTENCE_PERMANENT, .parameters_bytes = sizeof(OverheatFault), .parameters = overheat_fields,
+                .undetectable = heat_in_order, .codes = FAULT_CODES("overheated"), .sample = sample_heat,
         },
         [KIND_COMPONENT] = {
                 .name = "component-unhealthy", .summary = "the firmware gives up on one of its components",
                 .family = FAMILY_TELEMETRY, .at = at_chip, .persistence = PERSISTENCE_PERMANENT,
                 .parameters_bytes = sizeof(ComponentFault), .parameters = component_fields,
+                .codes = FAULT_CODES("component-unhealthy"),
         },
         {},
 };

@@ -189,7 +189,7 @@ static const LocationKind at_core[] = { LOCATION_CORE, _LOCATION_KIND_INVALID };
                 }                                                                                           \
         }
 
-#define TENSOR_FAULT(index, word, places, fields, text)                                                     \
+#define TENSOR_FAULT(index, word, places, fields, code, text)                                                     \
         [index] = {                                                                                         \
                 .name = word,                                                                               \
                 .summary = text,                                                                            \
@@ -200,6 +200,7 @@ static const LocationKind at_core[] = { LOCATION_CORE, _LOCATION_KIND_INVALID };
                 .parameters_bytes = sizeof(TensorFault),                                                    \
                 .parameters = fields,                                                                       \
                 .validate = validate_place,                                                                 \
+                .codes = FAULT_CODES(code),                                                                 \
         }
 
 static const YamlField row_fields[] = {
@@ -217,22 +218,22 @@ static const YamlField mode_fields[] = {
 };
 
 const FaultKind tensor_faults[_KIND_MAX + 1] = {
-        TENSOR_FAULT(KIND_WEIGHT, "weight-stuck", at_pe, STUCK_FIELDS(15), "a bit of the weight register"),
-        TENSOR_FAULT(KIND_ACTIVATION, "activation-stuck", at_pe, STUCK_FIELDS(15),
+        TENSOR_FAULT(KIND_WEIGHT, "weight-stuck", at_pe, STUCK_FIELDS(15), "systolic-pe", "a bit of the weight register"),
+        TENSOR_FAULT(KIND_ACTIVATION, "activation-stuck", at_pe, STUCK_FIELDS(15), "systolic-pe",
                      "a bit of the activation register; its column and all further ones see it"),
-        TENSOR_FAULT(KIND_PRODUCT, "product-stuck", at_pe, STUCK_FIELDS(31),
+        TENSOR_FAULT(KIND_PRODUCT, "product-stuck", at_pe, STUCK_FIELDS(31), "systolic-pe",
                      "a bit of the product, as binary32"),
-        TENSOR_FAULT(KIND_PSUM, "psum-stuck", at_pe, STUCK_FIELDS(31),
+        TENSOR_FAULT(KIND_PSUM, "psum-stuck", at_pe, STUCK_FIELDS(31), "systolic-pe",
                      "a bit of the partial sum, as binary32"),
-        TENSOR_FAULT(KIND_TAG, "tag-stuck", at_slot, STUCK_FIELDS(3),
+        TENSOR_FAULT(KIND_TAG, "tag-stuck", at_slot, STUCK_FIELDS(3), "sparsity-tag",
                      "a bit of the tag of one sparse element"),
-        TENSOR_FAULT(KIND_SELECT, "select-dead", at_sparse_row, select_fields,
+        TENSOR_FAULT(KIND_SELECT, "select-dead", at_sparse_row, select_fields, "sparsity-select",
                      "an input of the selectors of a row of the sparse path reads zero"),
-        TENSOR_FAULT(KIND_ROW, "pe-row-dead", at_core, row_fields,
+        TENSOR_FAULT(KIND_ROW, "pe-row-dead", at_core, row_fields, "systolic-row",
                      "no activation enters a row of the array"),
-        TENSOR_FAULT(KIND_COLUMN, "pe-column-dead", at_core, column_fields,
+        TENSOR_FAULT(KIND_COLUMN, "pe-column-dead", at_core, column_fields, "systolic-column",
                      "a column of the array gives zero"),
-        TENSOR_FAULT(KIND_MODE, "mode-refused", at_sparse, mode_fields,
+        TENSOR_FAULT(KIND_MODE, "mode-refused", at_sparse, mode_fields, "sparsity-mode",
                      "the core refuses a mode of sparsity"),
         {}
 };

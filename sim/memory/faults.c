@@ -51,6 +51,7 @@ const FaultKind memory_fault_kinds[] = {
                 .triggers         = TRIGGERS,
                 .parameters_bytes = sizeof(MemoryBlind),
                 .parameters       = blind_fields,
+                .codes            = FAULT_CODES("hbm-comparator"),
         },
         {},
 };

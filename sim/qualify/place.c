@@ -47,12 +47,22 @@ static unsigned count_numbers(const Location *at, LocationKind kind) {
         return low;
 }
 
-static LocationKind draw_kind(Sample *sample, const LocationKind *kinds) {
-        unsigned n = 0;
+/* What a chip has of a part by default, where the grammar allows more: no more than a hint, for the simulator has the last word. */
+static unsigned usual_numbers(const Location *at, LocationKind kind) {
+        static const uint16_t usual[_LOCATION_KIND_MAX] = {
+                [LOCATION_CHANNEL] = 16, [LOCATION_SID] = 3,     [LOCATION_BANK_GROUP] = 4, [LOCATION_BANK] = 4,
+                [LOCATION_ROW] = 16384,  [LOCATION_COLUMN] = 32, [LOCATION_SUBARRAY] = 32,  [LOCATION_DIE] = 12,
+        };
 
-        while (kinds[n] >= 0)
-                n++;
-        return kinds[sample_below(sample, n)];
+        if (kind == LOCATION_SRAM_ROW)
+                return location_index(at, LOCATION_PSUM) >= 0 ? 64 : 7168;
+        return usual[kind] > 0 ? usual[kind] : UINT16_MAX + 1u;
+}
+
+static unsigned draw_number(Sample *sample, const Location *at, LocationKind kind) {
+        unsigned n = count_numbers(at, kind), usual = usual_numbers(at, kind);
+
+        return (unsigned) sample_below(sample, n < usual ? n : usual);
 }
 
 bool place_needs_ring(const Location *at) {
@@ -61,28 +71,40 @@ bool place_needs_ring(const Location *at) {
         return port == LINK_Z_PLUS || port == LINK_Z_MINUS;
 }
 
-int place_draw(Sample *sample, const FaultKind *kind, unsigned chip) {
-        Ways ways = { .wanted = draw_kind(sample, kind->at) };
-        Location *at = sample_at(sample), way = { .server = "trn-0" };
+int place_way(Sample *sample, const FaultKind *kind, Location *ret) {
+        Location chip = { .server = "trn-0" };
+        Ways ways = {};
+        unsigned n = 0;
         int r;
 
-        r = location_append(&way, LOCATION_CHIP, 0);
+        while (kind->at[n] >= 0)
+                n++;
+        ways.wanted = kind->at[sample_below(sample, n)];
+        r = location_append(&chip, LOCATION_CHIP, 0);
         if (r < 0)
                 return r;
-        find_ways(&ways, &way);
+        find_ways(&ways, &chip);
         if (ways.n == 0)
                 return -EOPNOTSUPP;
-        way = ways.ends[sample_below(sample, ways.n)];
+        *ret = ways.ends[sample_below(sample, ways.n)];
+        return 0;
+}
+
+int place_draw(Sample *sample, const FaultKind *kind, const Location *way, unsigned chip) {
+        Location *at = sample_at(sample);
+        int r;
 
         *at = (Location) { .server = "trn-0" };
-        for (unsigned i = 0; i < way.n_parts; i++) {
-                LocationKind part = way.parts[i].kind;
-                unsigned n = count_numbers(at, part), index = (unsigned) sample_below(sample, n), column = 0;
+        for (unsigned i = 0; i < way->n_parts; i++) {
+                LocationKind part = way->parts[i].kind;
+                unsigned index = draw_number(sample, at, part), column = 0;
 
                 if (part == LOCATION_PE)
-                        column = (unsigned) sample_below(sample, n);
+                        column = draw_number(sample, at, part);
                 if (part == LOCATION_CHIP && !kind->is_shared)
                         index = chip;
+                if (part == LOCATION_NIC)
+                        index = (unsigned) location_index(at, LOCATION_CHIP);
                 r = append(at, part, index, column);
                 if (r < 0)
                         return r;

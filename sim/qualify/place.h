@@ -5,12 +5,14 @@
  * Place
  *
  * A random location for a kind of fault, out of nothing but the grammar: which parts may stand below which, and how far their
- * numbers run, is asked of location_append(). What a geometry does not have is refused later, and drawn anew.
+ * numbers run, is asked of location_append(). What the simulator does not have is refused later, and drawn anew.
  */
 
 #include "sim/model.h"
 
-/* Sets sample_at() to a place in CHIP (kinds that are shared: in any) of trn-0; ports that only a ring of servers has are in one
- * of us0-0 … us0-3. -EOPNOTSUPP: the grammar has no way to where KIND can sit. */
-int place_draw(Sample *sample, const FaultKind *kind, unsigned chip);
+/* One of the ways from a chip down to where KIND can sit, with number 0 in every part. -EOPNOTSUPP: the grammar has none. */
+int place_way(Sample *sample, const FaultKind *kind, Location *ret);
+/* Sets sample_at() to a place at the end of WAY in CHIP (kinds that are shared: in any) of trn-0; ports that only a ring of servers
+ * has are in one of us0-0 … us0-3. */
+int place_draw(Sample *sample, const FaultKind *kind, const Location *way, unsigned chip);
 bool place_needs_ring(const Location *at);

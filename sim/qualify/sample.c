@@ -137,23 +137,19 @@ static int draw_parameters(Sample *sample) {
         return r;
 }
 
-/* Half of all faults come and go where they can. */
+/* Half of all faults come and go where they can; what acts once and is gone is drawn only of kinds that do nothing else. */
 static void draw_persistence(Sample *sample) {
-        unsigned allowed = sample->kind->persistence, others = allowed & ~(unsigned) PERSISTENCE_PERMANENT;
-        unsigned chosen = PERSISTENCE_PERMANENT;
+        unsigned allowed = sample->kind->persistence;
 
-        if (is_written(sample, "persistence"))
+        if (is_written(sample, "persistence") || allowed == PERSISTENCE_PERMANENT)
                 return;
-        if (others && (!(allowed & PERSISTENCE_PERMANENT) || sample_below(sample, 2))) {
-                chosen = others;
-                if (chosen == (PERSISTENCE_INTERMITTENT | PERSISTENCE_TRANSIENT))
-                        chosen = sample_below(sample, 2) ? PERSISTENCE_INTERMITTENT : PERSISTENCE_TRANSIENT;
-                sample_key(sample, "persistence", "%s", persistence_to_string(chosen));
-        }
-        if (chosen == PERSISTENCE_INTERMITTENT)
-                sample_key(sample, "probability", "%.2g", sample_between(sample, SAMPLE_PROBABILITY_MIN, 1));
-        if (chosen == PERSISTENCE_TRANSIENT)
+        if (!(allowed & (PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT))) {
+                sample_key(sample, "persistence", "%s", persistence_to_string(PERSISTENCE_TRANSIENT));
                 sample_key(sample, "after", "%.3g", sample_between(sample, 0, SAMPLE_AFTER_MAX));
+        } else if (!(allowed & PERSISTENCE_PERMANENT) || ((allowed & PERSISTENCE_INTERMITTENT) && sample_below(sample, 2))) {
+                sample_key(sample, "persistence", "%s", persistence_to_string(PERSISTENCE_INTERMITTENT));
+                sample_key(sample, "probability", "%.2g", sample_between(sample, SAMPLE_PROBABILITY_MIN, 1));
+        }
 }
 
 static void draw_triggers(Sample *sample) {
@@ -164,13 +160,13 @@ static void draw_triggers(Sample *sample) {
 }
 
 /* One try: its text, which may be refused. */
-static int draw_text(Sample *sample, unsigned chip, char **ret) {
+static int draw_text(Sample *sample, const Location *way, unsigned chip, char **ret) {
         _cleanup_free_ char *keys = NULL;
         char at[LOCATION_STRING_MAX];
         size_t n_keys;
         int r;
 
-        r = place_draw(sample, sample->kind, chip);
+        r = place_draw(sample, sample->kind, way, chip);
         if (r < 0)
                 return r;
         sample->n_written = 0;
@@ -206,6 +202,7 @@ static void keep(const Sample *sample, const Fault *fault, DrawnFault *ret) {
         ret->kind = sample->kind;
         ret->ring = sample_has_ring(sample);
         ret->at = fault->at;
+        ret->comes_and_goes = fault->persistence == PERSISTENCE_INTERMITTENT;
         ret->undetectable = fault->kind->undetectable ? fault->kind->undetectable(fault) : NULL;
         ret->diagnosis = (Diagnosis) { .codes = fault->kind->codes, .n_places = 1, .places = { fault->at } };
         if (fault->kind->diagnose)
@@ -244,6 +241,7 @@ static uint64_t name_hash(const char *name) {
 
 int sample_draw(uint64_t seed, const FaultKind *kind, unsigned index, unsigned chip, DrawnFault *ret, char **ret_error) {
         Sample sample = { .kind = kind, .state = sample_hash(sample_hash(seed, name_hash(kind->name)), index) };
+        Location way;
         int r = -EINVAL;
 
         *ret_error = NULL;
@@ -251,7 +249,10 @@ int sample_draw(uint64_t seed, const FaultKind *kind, unsigned index, unsigned c
                 _cleanup_free_ char *text = NULL;
 
                 free(TAKE_PTR(*ret_error));
-                r = draw_text(&sample, chip, &text);
+                /* A kind may be refused at the end of one way altogether, but not because its first tries were unlucky. */
+                r = i % SAMPLE_TRIES_EACH == 0 ? place_way(&sample, kind, &way) : 0;
+                if (r >= 0)
+                        r = draw_text(&sample, &way, chip, &text);
                 if (r == -EOPNOTSUPP)
                         break;
                 if (r < 0)

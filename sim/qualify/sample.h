@@ -8,8 +8,9 @@
  * persistence and triggers. It is written as text and read back as any scenario is, so what cannot be injected is never drawn
  * and what is drawn can be replayed. Everything follows from (seed, kind, index).
  *
- * Two floors, said in the manual: an intermittent fault acts in at least half of its part's commands, and a trigger is one that
- * this scan reaches (colder than the hall, after a few commands). A fault that acts more rarely is found by luck, by any plan.
+ * Three floors, said in the manual: an intermittent fault acts in at least half of its part's commands; a transient one, which
+ * acts in one command and is gone, is drawn only of kinds that can be nothing else; and a trigger is one that this scan reaches
+ * (colder than the hall, after a few commands). What acts more rarely is met by luck, whatever the plan.
  */
 
 #include <stddef.h>
@@ -19,7 +20,8 @@
 #include "sim/model.h"
 #include "sim/scenario.h"
 
-#define SAMPLE_TRIES_MAX       20000u
+#define SAMPLE_TRIES_MAX       4096u
+#define SAMPLE_TRIES_EACH      64u /* of one way down to where a kind can sit */
 #define SAMPLE_PROBABILITY_MIN 0.5
 #define SAMPLE_ABOVE_MIN       20.0 /* °C; a chip of the hall rests at about 60 */
 #define SAMPLE_ABOVE_MAX       50.0
@@ -31,6 +33,7 @@ typedef struct DrawnFault {
         char *text;                /* as in a scenario */
         bool ring;                 /* stands in an UltraServer, us0-0 … us0-3; else in trn-0 */
         Location at;
+        bool comes_and_goes;       /* intermittent */
         const char *undetectable;  /* why, static; NULL: it can be found */
         Diagnosis diagnosis;       /* of a right finding */
 } DrawnFault;

@@ -25,7 +25,18 @@ const char *outcome_to_string(Outcome outcome) {
         return outcome_words[outcome];
 }
 
-static bool is_right_code(const Diagnosis *diagnosis, const char *code) {
+/* NAME-intermittent says of a fault that it comes and goes, whatever else it is. */
+static bool says_intermittent(const char *code) {
+        const char *last = strrchr(code, '-');
+
+        return last && strcmp(last, "-intermittent") == 0;
+}
+
+static bool is_right_code(const DrawnFault *fault, const char *code) {
+        const Diagnosis *diagnosis = &fault->diagnosis;
+
+        if (fault->comes_and_goes && says_intermittent(code))
+                return true;
         for (const char *const *right = diagnosis->codes; right && *right; right++)
                 if (strcmp(*right, code) == 0)
                         return true;
@@ -40,7 +51,7 @@ static Outcome judge_finding(const DrawnFault *fault, const ObservedFinding *fin
                 const Location *place = &fault->diagnosis.places[i];
 
                 if (location_equal(place, &finding->at))
-                        return is_right_code(&fault->diagnosis, finding->code) ? OUTCOME_LOCATED : OUTCOME_WRONG_CODE;
+                        return is_right_code(fault, finding->code) ? OUTCOME_LOCATED : OUTCOME_WRONG_CODE;
                 near = near || location_contains(place, &finding->at) || location_contains(&finding->at, place);
         }
         return near ? OUTCOME_MISPLACED : OUTCOME_MISSED;

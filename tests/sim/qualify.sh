@@ -1,0 +1,112 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The measure of a plan, and whether it can fail: a plan that leaves a check out, workers that lie, die or hang. TAP on stdout.
+#
+# usage: qualify.sh BUILD-FOLDER
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+
+build=$(realpath "$1")
+export ASSAY_PLANS=$PWD/units/plans
+folder=$(mktemp -d -t assay.XXXXXX)
+trap 'rm -rf "$folder"' EXIT
+export TMPDIR=$folder/tmp
+mkdir "$TMPDIR"
+scale=(--deadline-scale "${ASSAY_MATRIX_SCALE:-1}")
+
+number=0 failed=0
+holds() { # SENTENCE STATUS JQ-FILTER (of the JSON it prints; "" for any text) ARGUMENT…
+        local sentence=$1 status=$2 filter=$3 got=0
+        shift 3
+        number=$((number + 1))
+        "$build/sim/assay-sim" qualify "$@" >"$folder/out" 2>"$folder/err" || got=$?
+        if [ "$got" = "$status" ] && { [ -z "$filter" ] || jq -e "$filter" "$folder/out" >/dev/null; }; then
+                echo "ok $number - $sentence"
+        else
+                echo "not ok $number - $sentence"
+                printf '# status %s\n' "$got"
+                head -c 4000 "$folder/out" "$folder/err" | sed 's/^/# /'
+                failed=$((failed + 1))
+        fi
+}
+
+says() { # SENTENCE PATTERN: of what the last one said on stderr
+        number=$((number + 1))
+        if grep -q -e "$2" "$folder/err"; then echo "ok $number - $1"; else
+                echo "not ok $number - $1"
+                sed 's/^/# /' "$folder/err"
+                failed=$((failed + 1))
+        fi
+}
+
+few=(--plan preflight --kind row-dead --kind bank-dead --kind heartbeat-stalled --samples 3 --seed 7 "${scale[@]}")
+shape='(.plan == "preflight") and (.seed == 7) and (.kinds | length == 3)
+        and all(.kinds[]; (.kind and .family) and all(.injected, .detected, .located, .wrong_code, .missed, .undetectable; type == "number"))
+        and (.healthy.chips >= 16) and (.healthy.false_alarms == 0)'
+
+holds "what is broken outright is found where it is" 0 "$shape and all(.kinds[]; .injected == 3 and .located == 3)" "${few[@]}" --json
+cp "$folder/out" "$folder/first"
+holds "and the same again from the same seed" 0 "" "${few[@]}" --json --jobs 1
+number=$((number + 1))
+if cmp -s "$folder/first" "$folder/out"; then echo "ok $number - to the byte, however many run side by side"; else
+        echo "not ok $number - to the byte, however many run side by side"
+        failed=$((failed + 1))
+fi
+holds "as a table for people" 0 "" "${few[@]}"
+number=$((number + 1))
+if grep -q "^row-dead  *memory  *3  *3  *3 " "$folder/out"; then echo "ok $number - with a line to each kind"; else
+        echo "not ok $number - with a line to each kind"
+        failed=$((failed + 1))
+fi
+
+# A plan that does not look at the memory misses what is broken there, and that is said with what was missed.
+printf 'plan: blind\nstage: PREFLIGHT\nbudget: 30\nsteps: [{check: identity}, {check: telemetry}]\n' >"$folder/blind.yaml"
+holds "a plan without the check misses its faults" 1 \
+        'all(.kinds[]; .detected == 0 and .missed == .injected) and (.kinds[0].unfound[0].fault | startswith("{at: trn-0/"))' \
+        --plan "$folder/blind.yaml" --kind row-dead --kind bank-dead --samples 2 --healthy 0 --json "${scale[@]}"
+jq -r '"scenario: replay\nseed: \(.kinds[0].unfound[0].scenario_seed)\ntopology: {servers: 1}\nfaults:\n  - \(.kinds[0].unfound[0].fault)"' \
+        "$folder/out" >"$folder/replay.yaml"
+number=$((number + 1))
+if "$build/sim/assay-sim" check "$folder/replay.yaml"; then echo "ok $number - and what was missed is a scenario"; else
+        echo "not ok $number - and what was missed is a scenario"
+        failed=$((failed + 1))
+fi
+
+# Nothing that a worker does makes a fault found, or a run hang.
+worker() { # NAME BODY
+        printf '#!/bin/sh\n%s\n' "$2" >"$folder/$1"
+        chmod +x "$folder/$1"
+}
+worker rubbish 'echo "{\"no\": \"stream\"}"; exit 1'
+worker silent 'exit 0'
+worker killed 'kill -KILL $$'
+worker hanging 'echo $$ >"'"$folder"'/pids"; sleep 1000 & echo $! >>"'"$folder"'/pids"; wait'
+unjudged='all(.kinds[]; .detected == 0 and .unjudged == .injected) and (.notes | length > 0)'
+broken=(--plan preflight --kind row-dead --samples 2 --healthy 0 --json)
+holds "a worker that talks rubbish judges nothing" 2 "$unjudged" "${broken[@]}" --assay-run "$folder/rubbish"
+holds "nor one that says nothing and is content" 2 "$unjudged" "${broken[@]}" --assay-run "$folder/silent"
+holds "nor one that is killed" 2 "$unjudged" "${broken[@]}" --assay-run "$folder/killed"
+holds "nor one that hangs, and it is ended" 2 "$unjudged" "${broken[@]}" --assay-run "$folder/hanging" --timeout 1
+number=$((number + 1))
+if [ -s "$folder/pids" ] && ! xargs ps -o stat= -p <"$folder/pids" | grep -qv Z; then echo "ok $number - with all that it started"; else
+        echo "not ok $number - with all that it started"
+        failed=$((failed + 1))
+fi
+number=$((number + 1))
+if [ -z "$(ls -A "$TMPDIR")" ]; then echo "ok $number - and nothing is left behind"; else
+        echo "not ok $number - and nothing is left behind"
+        failed=$((failed + 1))
+fi
+
+holds "a plan is needed" 64 "" --samples 1
+says "and that is said" "--plan is missing"
+holds "a plan that is not there is refused" 64 "" --plan none --samples 1 --kind row-dead
+says "by name" "no plan is called 'none'"
+holds "a kind that is not there is refused" 64 "" --plan preflight --kind none
+holds "a family that is not there is refused" 64 "" --plan preflight --family none
+holds "a worker that is not there is refused" 64 "" --plan preflight --assay-run "$folder/none"
+holds "a number that is none is refused" 64 "" --plan preflight --samples -1
+
+echo "1..$number"
+exit $((failed > 0))
