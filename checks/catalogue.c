@@ -266,6 +266,18 @@ static const CatalogueEntry entries[] = {
           "A spare row was put in this row's place, or should have been, and the march over it still fails: the repair did "
           "not take, or the spare is bad too.",
           "Replace the tray. A second repair of the same row is not worth its spare." },
+        { "hbm-region-failed", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
+          "a part of memory failed in an earlier scan and has not passed since",
+          "Scans in service test memory region by region. This one failed when it was last tested, and this scan could not "
+          "test it again, most often because a job uses it now. Its own finding stands in the record of that scan.",
+          "Do what the earlier finding says; it names the row. Where the job can be moved, drain the chip and scan it with the "
+          "plan preflight. The finding goes when the region has passed." },
+        { "hbm-region-overdue", "hbm", SEVERITY_WARN, ACTION_MONITOR,
+          "parts of memory have not been tested for longer than the plan allows",
+          "Scans in service leave memory alone that carries live data, and test the rest by and by. For some regions the last "
+          "test, or where there was none the first scan of this chip, is longer ago than the plan's rotation.",
+          "Scan more often, or give the slices more seconds. Where live data is what keeps them from being tested, scan when "
+          "the job has ended." },
 
         /* ---- systolic ---- */
         { "systolic-pe", "systolic", SEVERITY_FAIL, ACTION_REPLACE_TRAY,

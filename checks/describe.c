@@ -109,9 +109,10 @@ static json_t *describe_codes(const Check *check) {
 }
 
 static json_t *describe(const Check *check) {
-        return json_pack("{ss, ss, ss, ss, ss?, ss?, si, so, so}", "name", check->name, "summary",
+        return json_pack("{ss, ss, ss, ss, sb, ss?, ss?, si, so, so}", "name", check->name, "summary",
                          check->summary, "unit", check->unit == LOCATION_CHIP ? "chip" : "server",
-                         "disturbs", disturbs_to_string(check->disturbs), "reads", check->reads, "skips",
+                         "disturbs", disturbs_to_string(check->disturbs), "disturbs_less",
+                         check->disturbs_with != NULL, "reads", check->reads, "skips",
                          check->skips, "deadline_sec", (int) check->deadline_sec, "codes",
                          describe_codes(check), "parameters", describe_parameters(check->name));
 }
@@ -152,8 +153,9 @@ static void print_check(FILE *file, const json_t *check) {
         size_t i;
 
         fprintf(file, "%s: %s\n", text_of(check, "name"), text_of(check, "summary"));
-        fprintf(file, "    unit %s, disturbs %s, at most %d s\n", text_of(check, "unit"),
+        fprintf(file, "    unit %s, disturbs %s%s, at most %d s\n", text_of(check, "unit"),
                 text_of(check, "disturbs"),
+                json_is_true(json_object_get(check, "disturbs_less")) ? " (less with some parameters)" : "",
                 (int) json_integer_value(json_object_get(check, "deadline_sec")));
         fprintf(file, "    reads %s\n", text_of(check, "reads"));
         if (text_of(check, "skips")[0])

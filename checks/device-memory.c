@@ -14,6 +14,8 @@ struct MemoryBatch {
         size_t n, allocated;
         uint8_t *data;
         size_t n_data, data_allocated;
+        bool confined;
+        MemoryGeometry geometry;
 };
 
 /* ---- parts ---- */
@@ -55,7 +57,7 @@ int memory_geometry_parse(const char *text, MemoryGeometry *ret) {
                 if (value > UINT16_MAX ||
                     __builtin_mul_overflow(geometry.accesses, value, &geometry.accesses))
                         return -EINVAL;
-                geometry.size[axis] = (uint16_t) value;
+                geometry.size[axis] = geometry.whole[axis] = (uint16_t) value;
         }
 
         if (*text)
@@ -82,6 +84,35 @@ WireBox memory_geometry_box(const MemoryGeometry *geometry) {
         for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
                 box.last[axis] = (uint16_t) (geometry->size[axis] - 1);
         return box;
+}
+
+MemoryGeometry memory_geometry_narrow(const MemoryGeometry *geometry, const WireBox *box) {
+        MemoryGeometry narrow = { .accesses = (uint32_t) memory_box_accesses(box) };
+
+        memcpy(narrow.whole, geometry->whole, sizeof(narrow.whole));
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++) {
+                assert(box->first[axis] <= box->last[axis] && box->last[axis] < geometry->size[axis]);
+                narrow.origin[axis] = (uint16_t) (geometry->origin[axis] + box->first[axis]);
+                narrow.size[axis] = (uint16_t) (box->last[axis] - box->first[axis] + 1);
+        }
+
+        return narrow;
+}
+
+bool memory_geometry_is_whole(const MemoryGeometry *geometry) {
+        return memcmp(geometry->size, geometry->whole, sizeof(geometry->size)) == 0;
+}
+
+unsigned memory_geometry_absolute(const MemoryGeometry *geometry, MemoryAxis axis, const uint16_t at[static _MEMORY_AXIS_MAX]) {
+        return (unsigned) geometry->origin[axis] + at[axis];
+}
+
+uint32_t memory_geometry_place(const MemoryGeometry *geometry, const uint16_t at[static _MEMORY_AXIS_MAX]) {
+        uint32_t linear = 0;
+
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
+                linear = linear * geometry->whole[axis] + memory_geometry_absolute(geometry, (MemoryAxis) axis, at);
+        return linear;
 }
 
 WireBox memory_access_box(const uint16_t at[static _MEMORY_AXIS_MAX]) {
@@ -195,6 +226,50 @@ static int batch_grow(MemoryBatch *batch) {
         return 0;
 }
 
+void memory_batch_confine(MemoryBatch *batch, const MemoryGeometry *geometry) {
+        batch->confined = true;
+        batch->geometry = *geometry;
+}
+
+/* From coordinates of the geometry to those of the part. -ERANGE: not in it. */
+static int shift_box(const MemoryGeometry *geometry, WireBox *box) {
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++) {
+                if (box->first[axis] > box->last[axis] || box->last[axis] >= geometry->size[axis])
+                        return -ERANGE;
+                box->first[axis] = (uint16_t) (box->first[axis] + geometry->origin[axis]);
+                box->last[axis] = (uint16_t) (box->last[axis] + geometry->origin[axis]);
+        }
+        return 0;
+}
+
+/* Rows between the victims and the ends of the geometry: the aggressors' other neighbours must be in it too. */
+static bool hammer_stays_inside(const MemoryGeometry *geometry, const WireBox *box) {
+        return memory_geometry_is_whole(geometry) ||
+               (box->first[HBM_ROW] >= 2 && box->last[HBM_ROW] + 2u < geometry->size[HBM_ROW]);
+}
+
+static int confine(const MemoryBatch *batch, WireCommand *command) {
+        if (!batch->confined)
+                return 0;
+
+        switch (command->type) {
+        case COMMAND_HBM_MARCH:
+        case COMMAND_SRAM_MARCH:
+                return shift_box(&batch->geometry, &command->march.box);
+        case COMMAND_HBM_COPY_IN:
+        case COMMAND_HBM_COPY_OUT:
+        case COMMAND_SRAM_COPY_IN:
+        case COMMAND_SRAM_COPY_OUT:
+                return shift_box(&batch->geometry, &command->copy.box);
+        case COMMAND_HBM_HAMMER:
+                if (!hammer_stays_inside(&batch->geometry, &command->hammer.box))
+                        return -EPERM;
+                return shift_box(&batch->geometry, &command->hammer.box);
+        default:
+                return memory_geometry_is_whole(&batch->geometry) ? 0 : -EPERM;
+        }
+}
+
 /* Takes the command in, with room for what goes in and comes out. */
 static int batch_add(MemoryBatch *batch, WireCommand command, const void *in, size_t in_bytes,
                      size_t out_bytes) {
@@ -202,6 +277,9 @@ static int batch_add(MemoryBatch *batch, WireCommand command, const void *in, si
         void *piece = NULL;
         int r;
 
+        r = confine(batch, &command);
+        if (r < 0)
+                return r;
         r = batch_grow(batch);
         if (r < 0)
                 return r;
@@ -297,6 +375,17 @@ static bool answer_fits(const WireCommand *command, const WireCompletion *comple
         }
 }
 
+static bool is_march(const WireCommand *command) {
+        return command->type == COMMAND_HBM_MARCH || command->type == COMMAND_SRAM_MARCH;
+}
+
+/* Back to coordinates of the geometry; what lies before its first comes out beyond its last, where no answer may be. */
+static void shift_mismatches(const MemoryGeometry *geometry, WireMismatch *mismatches, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
+                        mismatches[i].at[axis] = (uint16_t) (mismatches[i].at[axis] - geometry->origin[axis]);
+}
+
 static int keep_answers(MemoryBatch *batch) {
         size_t n_data = 0;
         int r;
@@ -315,10 +404,15 @@ static int keep_answers(MemoryBatch *batch) {
                 batch->data_allocated = n_data;
         }
 
-        for (size_t i = 0; i < batch->n; i++)
-                if (batch->completions[i].out_bytes > 0)
-                        memcpy(batch->data + batch->offsets[i], batch->pieces[i],
-                               batch->completions[i].out_bytes);
+        for (size_t i = 0; i < batch->n; i++) {
+                uint32_t bytes = batch->completions[i].out_bytes;
+
+                if (bytes > 0)
+                        memcpy(batch->data + batch->offsets[i], batch->pieces[i], bytes);
+                if (batch->confined && is_march(&batch->commands[i]))
+                        shift_mismatches(&batch->geometry, (WireMismatch *) (batch->data + batch->offsets[i]),
+                                         bytes / sizeof(WireMismatch));
+        }
         return 0;
 }
 
@@ -340,7 +434,7 @@ MemoryAnswer memory_batch_answer(const MemoryBatch *batch, int number) {
         assert(number >= 0 && (size_t) number < batch->n);
 
         completion = &batch->completions[number];
-        march = batch->commands[number].type == COMMAND_HBM_MARCH || batch->commands[number].type == COMMAND_SRAM_MARCH;
+        march = is_march(&batch->commands[number]);
         answer.device_nsec = completion->device_nsec;
         if (march) {
                 answer.total = completion->result[0];

@@ -21,14 +21,27 @@ typedef struct MemoryPart {
 MemoryPart memory_part_stack(unsigned stack);
 MemoryPart memory_part_array(unsigned core, WireArray array);
 
+/*
+ * A whole part, or a box of one that is treated as a part of its own: coordinates count from its first access on, and a
+ * batch that was confined to it reaches nothing else.
+ */
 typedef struct MemoryGeometry {
         uint16_t size[_MEMORY_AXIS_MAX];
-        uint32_t accesses; /* of one part */
+        uint32_t accesses;                 /* of one part */
+        uint16_t origin[_MEMORY_AXIS_MAX]; /* in the whole part */
+        uint16_t whole[_MEMORY_AXIS_MAX];  /* size of that */
 } MemoryGeometry;
 
 /* What the chip says; -EPROTO where that is no geometry, -ENOENT where it says nothing. */
 int device_hbm_geometry(Device *device, unsigned chip, MemoryGeometry *ret);
 int memory_geometry_parse(const char *text, MemoryGeometry *ret); /* -EINVAL */
+
+/* BOX of GEOMETRY, which is a whole part. */
+MemoryGeometry memory_geometry_narrow(const MemoryGeometry *geometry, const WireBox *box);
+bool memory_geometry_is_whole(const MemoryGeometry *geometry);
+/* The coordinate on the whole part's AXIS, and the linear index there: for addresses, and data that tell them apart. */
+unsigned memory_geometry_absolute(const MemoryGeometry *geometry, MemoryAxis axis, const uint16_t at[static _MEMORY_AXIS_MAX]);
+uint32_t memory_geometry_place(const MemoryGeometry *geometry, const uint16_t at[static _MEMORY_AXIS_MAX]);
 
 WireBox memory_geometry_box(const MemoryGeometry *geometry); /* a whole part */
 WireBox memory_access_box(const uint16_t at[static _MEMORY_AXIS_MAX]);
@@ -53,6 +66,12 @@ typedef struct MemoryBatch MemoryBatch;
 int memory_batch_new(Device *device, MemoryBatch **ret);
 MemoryBatch *memory_batch_free(MemoryBatch *batch);
 DEFINE_CLEANUP(MemoryBatch *, memory_batch_free);
+
+/*
+ * From now on boxes and answers of the batch are in GEOMETRY. What does not lie in it is -ERANGE when it is added; and where
+ * it is not the whole part, what reaches beyond it is -EPERM: a pause without refresh, a hammer within two rows of its ends.
+ */
+void memory_batch_confine(MemoryBatch *batch, const MemoryGeometry *geometry);
 
 /* Forgets commands and answers. */
 void memory_batch_reset(MemoryBatch *batch);

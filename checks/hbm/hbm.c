@@ -20,15 +20,17 @@
 
 #include "checks/hbm/address.h"
 #include "checks/hbm/diagnose.h"
+#include "checks/hbm/hbm.h"
 #include "checks/hbm/lies.h"
 #include "checks/hbm/passes.h"
 #include "checks/hbm/report.h"
+#include "checks/hbm/slices.h"
 
 #define BANKS_MAX 65536u /* of a stack that can be */
 
 /* ---- what was found ---- */
 
-static int diagnose(HbmRun *run) {
+int hbm_run_diagnose(HbmRun *run) {
         HbmDiagnosis diagnosis = {
                 .geometry    = &run->geometry,
                 .batch       = run->batch,
@@ -130,7 +132,7 @@ static int judge(HbmRun *run, Verdict *ret) {
         if (n_passes == 0)
                 return step_skip(run->step, ret, REASON_BUDGET, "the first pass takes %.3g s", hbm_pass_sec(run, 0));
 
-        r = diagnose(run);
+        r = hbm_run_diagnose(run);
         if (r < 0)
                 return step_error(run->step, r, "failures could not be located");
         r = measure(run, n_passes == (int) run->parameters->backgrounds.n);
@@ -170,7 +172,7 @@ static int hbm_run(Step *step, Verdict *ret) {
 
         r = memory_batch_new(device, &run.batch);
         if (r >= 0)
-                r = judge(&run, ret);
+                r = run.parameters->slices > 0 ? hbm_slices_run(&run, ret) : judge(&run, ret);
 
         memory_batch_free(run.batch);
         hbm_failures_done(&run.failures);
@@ -178,19 +180,28 @@ static int hbm_run(Step *step, Verdict *ret) {
         return r;
 }
 
+/* Slices leave live data alone. */
+static Disturbs disturbs_with(const void *parameters) {
+        return ((const HbmParameters *) parameters)->slices > 0 ? DISTURBS_NOTHING : DISTURBS_CHIP;
+}
+
 const Check check_hbm = {
         .name         = "hbm",
         .summary      = "march tests over all of the HBM, with every failure located",
-        .reads        = "assay/hbm/{geometry,map}; marches, copies, pauses and reads by address of the four stacks, raw (beside on-die ECC)",
+        .reads        = "assay/hbm/{geometry,map}, for slices assay/hbm/in-use; marches, copies, pauses and reads by address of the "
+                        "four stacks, raw (beside on-die ECC)",
         .codes        = (const char *const[]) { "hbm-cell", "hbm-word", "hbm-row", "hbm-sub-wordline", "hbm-wordline-short",
                                                 "hbm-retention", "hbm-hammer", "hbm-bit-line", "hbm-column", "hbm-decoder",
                                                 "hbm-address-tsv", "hbm-data-tsv", "hbm-lane", "hbm-bank",
                                                 "hbm-pseudo-channel", "hbm-channel", "hbm-die", "hbm-stack",
                                                 "hbm-intermittent", "hbm-soft-error", "hbm-scattered", "hbm-comparator", "hbm-map",
-                                                "hbm-stale", "hbm-ecc", "hbm-spares-exhausted", "hbm-repair-failed", NULL },
-        .skips        = "budget: the plan has less device time left than the passes take",
+                                                "hbm-stale", "hbm-ecc", "hbm-spares-exhausted", "hbm-repair-failed",
+                                                "hbm-region-failed", "hbm-region-overdue", NULL },
+        .skips        = "budget: the plan has less device time left than the passes take; occupied, with slices: all of the memory "
+                        "carries live data, or the chip does not tell which does",
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_CHIP,
+        .disturbs_with = disturbs_with,
         .deadline_sec = 60,
         .run          = hbm_run,
 };

@@ -101,7 +101,11 @@ uint64_t memory_map_address(const MemoryMap *map, unsigned stack, const uint16_t
 
 char *memory_map_format(const MemoryMap *map, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX],
                         char text[static MEMORY_ADDRESS_TEXT_MAX]) {
-        (void) snprintf(text, MEMORY_ADDRESS_TEXT_MAX, "0x%" PRIx64, memory_map_address(map, stack, at));
+        uint16_t whole[_MEMORY_AXIS_MAX];
+
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
+                whole[axis] = (uint16_t) (map->origin[axis] + at[axis]);
+        (void) snprintf(text, MEMORY_ADDRESS_TEXT_MAX, "0x%" PRIx64, memory_map_address(map, stack, whole));
         return text;
 }
 

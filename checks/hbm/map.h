@@ -14,6 +14,7 @@
 
 typedef struct MemoryMap {
         MemoryGeometry geometry;
+        uint16_t origin[_MEMORY_AXIS_MAX]; /* of the narrow geometry that memory_map_format() is given coordinates of */
         uint8_t n_masks[_MEMORY_AXIS_MAX];                       /* 0: the axis is not hashed */
         uint16_t masks[_MEMORY_AXIS_MAX][MEMORY_MAP_MASKS_MAX];  /* of the row, for bits 0 … of the axis */
 } MemoryMap;

@@ -45,6 +45,7 @@ static const HbmParameters defaults = {
         .findings    = 32,
         .mismatches  = 1024,
         .pause_sec   = 0.1,
+        .seconds     = 1,
 };
 
 const YamlField parameters_hbm[] = {
@@ -60,6 +61,10 @@ const YamlField parameters_hbm[] = {
         YAML_UNSIGNED("mismatches", HbmParameters, mismatches, 16, 65536,
                       .summary = "the most mismatches asked back per element and stack"),
         YAML_NUMBER("pause", HbmParameters, pause_sec, 0, 3600, .summary = "device seconds of each Del"),
+        YAML_UNSIGNED("slices", HbmParameters, slices, 0, 256,
+                      .summary = "cut the rows of each SID into so many and test some of them, around live data; 0: test all"),
+        YAML_NUMBER("seconds", HbmParameters, seconds, 0.001, 1e6,
+                    .summary = "device seconds for the slices of one scan, at least one slice"),
         {}
 };
 const size_t parameters_hbm_bytes = sizeof(HbmParameters);

@@ -18,7 +18,8 @@ static Location locate(const HbmRun *run, unsigned stack, const uint16_t at[stat
         (void) location_append(&location, LOCATION_HBM, stack);
         whole = location;
         for (unsigned axis = 0; axis <= (unsigned) last; axis++)
-                if (location_append(&location, kinds[axis], at[axis]) < 0)
+                if (location_append(&location, kinds[axis],
+                                    memory_geometry_absolute(&run->geometry, (MemoryAxis) axis, at)) < 0)
                         return whole;
         return location;
 }
@@ -75,7 +76,7 @@ static char *defect_message(const HbmRun *run, const HbmDefect *defect, char *te
                 break;
         case HBM_DEFECT_ROW:
                 (void) snprintf(text, size, "%" PRIu64 " of %u columns of row %u fail", defect->n_accesses, columns,
-                                defect->at[HBM_ROW]);
+                                memory_geometry_absolute(&run->geometry, HBM_ROW, defect->at));
                 break;
         case HBM_DEFECT_COLUMN:
                 if (defect->bit >= 0)

@@ -50,7 +50,7 @@ static Words by_address(uint64_t seed, uint64_t linear) {
 
 MemoryData memory_field_data(const MemoryField *field, const MemoryGeometry *geometry, const uint16_t at[static _MEMORY_AXIS_MAX],
                              unsigned data) {
-        uint64_t odd = at[HBM_ROW] & 1u ? UINT64_MAX : 0, invert = data ? UINT64_MAX : 0;
+        uint64_t odd = memory_geometry_absolute(geometry, HBM_ROW, at) & 1u ? UINT64_MAX : 0, invert = data ? UINT64_MAX : 0;
         Words words = {};
         MemoryData ret;
 
@@ -71,7 +71,7 @@ MemoryData memory_field_data(const MemoryField *field, const MemoryGeometry *geo
                 words = stripe(field->parameter);
                 break;
         case MEMORY_BACKGROUND_ADDRESS:
-                words = by_address(field->seed, memory_geometry_linear(geometry, at));
+                words = by_address(field->seed, memory_geometry_place(geometry, at));
                 break;
         case _MEMORY_BACKGROUND_MAX:
                 assert(false);

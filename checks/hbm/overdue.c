@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/hbm/overdue.h"
+
+#include <stdio.h>
+
+#define TOLD_MAX 32u /* one by one */
+
+/* Seconds since the region was tested, or where it never was, since the first scan that might have. */
+static double age_of(const Rotation *before, unsigned region) {
+        return before->ages[region] >= 0 ? (double) before->ages[region] : (double) before->age;
+}
+
+/* A failure stands until the region has passed. */
+static int tell_failed(Step *step, const Regions *regions, const Rotation *before, Verdict *verdict) {
+        RegionSet left = before->failed;
+        unsigned n_told = 0;
+
+        region_set_remove(&left, &regions->tested);
+        for (unsigned region = 0; region < partition_regions(&regions->partition) && n_told < TOLD_MAX; region++) {
+                char where[REGIONS_WHERE_MAX];
+                int r;
+
+                if (!region_set_has(&left, region))
+                        continue;
+                r = step_finding(step, verdict, "hbm-region-failed", NULL, NULL,
+                                 "region %u (%s) failed %.0f s ago and %s", region,
+                                 partition_where(&regions->partition, region, where), age_of(before, region),
+                                 region_set_has(&regions->occupied, region) ? "carries live data now" :
+                                                                              "was not tested again");
+                if (r < 0)
+                        return r;
+                n_told++;
+        }
+
+        return 0;
+}
+
+static int tell_overdue(Step *step, const Regions *regions, const Rotation *before, Verdict *verdict) {
+        unsigned n = 0, n_occupied = 0;
+        Evidence evidence = { .has_count = true };
+        double oldest = 0;
+        int r;
+
+        for (unsigned region = 0; region < partition_regions(&regions->partition); region++) {
+                double age = age_of(before, region);
+
+                if (region_set_has(&regions->tested, region))
+                        continue;
+                oldest = age > oldest ? age : oldest;
+                if (step_rotation_sec(step) == 0 || age <= step_rotation_sec(step))
+                        continue;
+                n++;
+                n_occupied += region_set_has(&regions->occupied, region);
+        }
+
+        r = step_note(step, "hbm_region_age_max", oldest, "s", NULL);
+        if (r < 0 || n == 0)
+                return r;
+
+        evidence.count = n;
+        return step_finding(step, verdict, "hbm-region-overdue", NULL, &evidence,
+                            "%u of %u regions were not tested for %.0f s, the oldest not for %.0f s; %u of them carry live data",
+                            n, partition_regions(&regions->partition), step_rotation_sec(step), oldest, n_occupied);
+}
+
+int hbm_overdue_tell(Step *step, const Regions *regions, const Rotation *before, Verdict *verdict) {
+        int r;
+
+        if (!before)
+                return 0;
+
+        r = tell_failed(step, regions, before, verdict);
+        return r < 0 ? r : tell_overdue(step, regions, before, verdict);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * HbmSlices
+ *
+ * A chip in service: the rows of each SID are cut into slices, of which a step tests as many as its seconds allow, from
+ * where the last scan stopped, and none that carries live data. Each slice is treated as a small memory of its own
+ * (memory_geometry_narrow()), so that no command reaches beyond it, whatever the diagnosis asks for.
+ *
+ * What a slice cannot show: faults of two rows that lie in different slices, decoders above all; and what needs a stack
+ * without refresh. A march over free rows of a chip that has such a fault may hurt live data, as its own job may.
+ */
+
+#include "checks/hbm/run.h"
+
+/* The step from here on: RUN has its geometry and parts. 0 with *ret set, or could not judge. */
+int hbm_slices_run(HbmRun *run, Verdict *ret);

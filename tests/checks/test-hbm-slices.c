@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <sys/param.h>
+
+#include "checks/hbm/in-use.h"
+#include "checks/hbm/parameters.h"
+#include "checks/plan.h"
+#include "sim/chip.h"
+#include "sim/control.h"
+#include "sim/hbm.h"
+#include "tests/hall-device.h"
+
+extern const Check check_hbm;
+
+#define HEAD   "scenario: t\nseed: 5\ntopology: {servers: 1}\n"
+#define WINDOW (1u << 20)
+#define SIDS_MAX 4u
+#define ROWS_MAX 32768u
+
+/* A chip that is scanned again and again, with a Device that sees every command and may answer attributes itself. */
+typedef struct Bench {
+        HallDevice hall;
+        Device *device;
+        HbmParameters parameters;
+        double budget_sec, rotation_sec;
+        const char *in_use[4]; /* what assay/hbm/in-use says, one time after another; NULL: what the chip says; "": nothing */
+        unsigned n_asked;
+        Regions regions;       /* of the last scan, where it told any */
+        bool has_regions;
+        Rotation rotation;     /* for the next scan */
+        bool has_rotation;
+        Found found;
+        uint8_t written[STACKS][SIDS_MAX][ROWS_MAX]; /* whole rows, by elements that do nothing else */
+} Bench;
+
+static void note_march(Bench *bench, const WireCommand *command) {
+        const WireBox *box = &command->march.box;
+
+        if (command->type != COMMAND_HBM_MARCH || command->march.n_ops != 1 || !(command->march.ops[0] & MARCH_WRITE) ||
+            box->first[HBM_CHANNEL] != 0 || box->last[HBM_CHANNEL] != 15 || box->last[HBM_COLUMN] != 31)
+                return;
+        for (unsigned sid = box->first[HBM_SID]; sid <= box->last[HBM_SID]; sid++)
+                for (unsigned row = box->first[HBM_ROW]; row <= box->last[HBM_ROW]; row++)
+                        bench->written[command->unit][sid][row]++;
+}
+
+static int bench_execute(void *userdata, const WireCommand *commands, size_t n, WireCompletion *completions,
+                         uint64_t deadline_usec) {
+        static const char path[] = "assay/hbm/in-use";
+        Bench *bench = userdata;
+        uint8_t *window = bench->hall.reach.window;
+        int r;
+
+        for (size_t i = 0; i < n; i++)
+                note_march(bench, &commands[i]);
+
+        r = hall_execute(&bench->hall, commands, n, completions, deadline_usec);
+        for (size_t i = 0; i < n; i++) {
+                const char *text = bench->in_use[MIN(bench->n_asked, ELEMENTS(bench->in_use) - 1)];
+
+                if (commands[i].type != COMMAND_ATTRIBUTE || commands[i].in_bytes != strlen(path) ||
+                    memcmp(window + commands[i].in_offset, path, strlen(path)) != 0)
+                        continue;
+                bench->n_asked++;
+                if (text && !*text)
+                        completions[i] = (WireCompletion) { .status = STATUS_NRT_QUEUE_EMPTY };
+                else if (text) {
+                        memcpy(window + commands[i].out_offset, text, strlen(text));
+                        completions[i].out_bytes = (uint32_t) strlen(text);
+                }
+        }
+        return r;
+}
+
+static void bench_close(void *userdata) {
+}
+
+static const DeviceTransport bench_transport = { bench_execute, bench_close };
+
+static Bench *bench_new(const char *scenario) {
+        Bench *bench = calloc(1, sizeof(*bench));
+        char *error = NULL;
+        void *window;
+
+        assert_non_null(bench);
+        if (scenario_parse("test", scenario, strlen(scenario), &bench->hall.scenario, &error) < 0)
+                fail_msg("%s", error);
+        window = aligned_alloc(4096, WINDOW);
+        bench->hall.reach = (Reach) { hall_server(bench->hall.scenario->hall, "trn-0"), 0, window, WINDOW };
+        assert_int_equal(device_new(&bench_transport, bench, "trn-0", 0, window, WINDOW, &bench->device), 0);
+        bench->parameters = *(const HbmParameters *) *check_word_find("hbm")->parameters_defaults;
+        bench->parameters.slices = 8;
+        bench->parameters.seconds = 1000;
+        bench->budget_sec = 1000;
+        bench->rotation_sec = 86400;
+        return bench;
+}
+
+static Bench *bench_free(Bench *bench) {
+        if (!bench)
+                return NULL;
+        (void) device_free(bench->device);
+        free(bench->hall.reach.window);
+        (void) scenario_free(bench->hall.scenario);
+        free(bench);
+        return NULL;
+}
+
+DEFINE_CLEANUP(Bench *, bench_free);
+#define _cleanup_bench_ _cleanup_(bench_freep)
+
+static Chip *bench_chip(Bench *bench) {
+        return server_chip(bench->hall.reach.server, 0);
+}
+
+static unsigned long trespasses(Bench *bench) {
+        unsigned long sum = 0;
+
+        for (unsigned stack = 0; stack < STACKS; stack++)
+                sum += ((const Hbm *) chip_part(bench_chip(bench), &model_hbm, stack))->live.trespasses;
+        return sum;
+}
+
+static void control(Bench *bench, ControlVerb verb, const char *text) {
+        char answer[1024] = "";
+        FILE *out = fmemopen(answer, sizeof(answer), "w");
+
+        if (control_run(bench->hall.scenario->hall, verb, text, out) < 0)
+                fail_msg("%s: %s", text, (fclose(out), answer));
+        fclose(out);
+}
+
+static const char *member(const json_t *content, const char *name) {
+        return json_string_value(json_object_get(content, name));
+}
+
+/* What a daemon does: the words of the stream become what the next scan is told. An hour passes between two. */
+static void take_regions(Bench *bench) {
+        const char *line = strstr(bench->found.lines, "\"assay-regions\"");
+        unsigned total;
+
+        bench->has_regions = line != NULL;
+        if (!line)
+                return;
+        while (line > bench->found.lines && line[-1] != '\n')
+                line--;
+
+        json_auto_t *object = json_loadb(line, (size_t) (strchr(line, '\n') - line), 0, NULL);
+        const json_t *content = json_object_get(json_object_get(json_object_get(object, "testStepArtifact"), "extension"), "content");
+
+        bench->regions = (Regions) { .position = (unsigned) json_integer_value(json_object_get(content, "position")) };
+        assert_int_equal(partition_parse(member(content, "partition"), &bench->regions.partition), 0);
+        total = partition_regions(&bench->regions.partition);
+        assert_int_equal(region_set_parse(member(content, "tested"), total, &bench->regions.tested), 0);
+        assert_int_equal(region_set_parse(member(content, "failed"), total, &bench->regions.failed), 0);
+        assert_int_equal(region_set_parse(member(content, "occupied"), total, &bench->regions.occupied), 0);
+        assert_null(regions_wrong(&bench->regions));
+
+        if (!bench->has_rotation)
+                memset(bench->rotation.ages, 0xff, sizeof(bench->rotation.ages));
+        bench->has_rotation = true;
+        bench->rotation.partition = bench->regions.partition;
+        bench->rotation.position = bench->regions.position;
+        bench->rotation.age += 3600;
+        for (unsigned region = 0; region < total; region++) {
+                if (region_set_has(&bench->regions.tested, region))
+                        bench->rotation.ages[region] = 0;
+                if (bench->rotation.ages[region] >= 0)
+                        bench->rotation.ages[region] += 3600;
+        }
+        region_set_remove(&bench->rotation.failed, &bench->regions.tested);
+        for (unsigned i = 0; i < REGIONS_MAX / 64; i++)
+                bench->rotation.failed.words[i] |= bench->regions.failed.words[i];
+}
+
+static StepEnd scan(Bench *bench) {
+        StepServer servers[1] = { { .name = "trn-0", .device = bench->device, .included = 0xffff } };
+        StepSettings settings = {
+                .name = "hbm", .n_servers = 1, .servers = servers, .parameters = &bench->parameters, .seed = 1,
+                .budget_sec = bench->budget_sec, .rotation = bench->has_rotation ? &bench->rotation : NULL,
+                .rotation_sec = bench->rotation_sec, .required = true, .write = found_write, .userdata = &bench->found,
+        };
+        StepEnd end = {};
+        Step *step = NULL;
+
+        bench->found.n = 0;
+        bench->found.lines[0] = '\0';
+        (void) snprintf(settings.unit.server, sizeof(settings.unit.server), "trn-0");
+        (void) location_append(&settings.unit, LOCATION_CHIP, 0);
+        assert_int_equal(step_new(&settings, &step), 0);
+        (void) step_run(step, &check_hbm, &end);
+        end.message = NULL;
+        (void) step_free(step);
+        take_regions(bench);
+        return end;
+}
+
+/* Lets a scan have the time of about N slices. */
+static void allow(Bench *bench, double n) {
+        double rows = 16384.0 / (double) bench->parameters.slices;
+
+        bench->parameters.seconds = n * 28 * rows * 16 * 2 * 16 * 32 * 32 / 725e9 * 1.001;
+}
+
+#define assert_set(set, text)                                                                                  \
+        do {                                                                                                   \
+                char said_[REGIONS_TEXT_MAX];                                                                  \
+                assert_string_equal(region_set_format(set, said_), text);                                      \
+        } while (0)
+
+/* ---- slices and rotations ---- */
+
+static void rotate(const char *geometry, uint64_t n_slices, double at_a_time) {
+        _cleanup_bench_ Bench *bench = bench_new(HEAD);
+        RegionSet seen = {};
+        unsigned total, sids = 3, rows = 16384;
+
+        for (unsigned stack = 0; geometry && stack < STACKS; stack++)
+                assert_int_equal(hbm_reshape(chip_part(bench_chip(bench), &model_hbm, stack), geometry), 0);
+        if (geometry)
+                assert_int_equal(sscanf(geometry, "16 2 %u 4 4 %u", &sids, &rows), 2);
+        bench->parameters.slices = n_slices;
+        allow(bench, at_a_time);
+
+        do {
+                assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+                total = partition_regions(&bench->regions.partition);
+                assert_int_equal(total, sids * n_slices);
+                assert_false(region_set_meets(&seen, &bench->regions.tested));
+                assert_true(region_set_count(&bench->regions.tested) > 0);
+                for (unsigned i = 0; i < REGIONS_MAX / 64; i++)
+                        seen.words[i] |= bench->regions.tested.words[i];
+
+                /* A scan of the rest does not begin the next rotation: it has time for more. */
+                if (total - region_set_count(&seen) < region_set_count(&bench->regions.tested))
+                        allow(bench, total - region_set_count(&seen));
+        } while (region_set_count(&seen) < total);
+
+        /* Once per background. */
+        for (unsigned stack = 0; stack < STACKS; stack++)
+                for (unsigned sid = 0; sid < sids; sid++)
+                        for (unsigned row = 0; row < rows; row++)
+                                assert_int_equal(bench->written[stack][sid][row], 2);
+}
+
+static void a_rotation_covers_every_access_once(void **state) {
+        rotate(NULL, 32, 9);
+        rotate(NULL, 7, 2);
+        rotate("16 2 2 4 4 24576 32", 32, 5);
+        rotate("16 2 2 4 4 24577 32", 33, 10);
+}
+
+static void a_scan_begins_where_the_last_one_stopped(void **state) {
+        _cleanup_bench_ Bench *bench = bench_new(HEAD);
+
+        allow(bench, 10);
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+        assert_set(&bench->regions.tested, "0-9");
+        assert_int_equal(bench->regions.position, 10);
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+        assert_set(&bench->regions.tested, "10-19");
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+        assert_set(&bench->regions.tested, "0-5,20-23");
+        assert_int_equal(bench->regions.position, 6);
+
+        /* Lost: from the beginning. */
+        bench->has_rotation = false;
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+        assert_set(&bench->regions.tested, "0-9");
+
+        /* Cut otherwise: from the beginning too, whatever is said of other regions. */
+        bench->parameters.slices = 16;
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+        assert_true(region_set_has(&bench->regions.tested, 0));
+}
+
+static void time_is_kept(void **state) {
+        _cleanup_bench_ Bench *bench = bench_new(HEAD);
+        StepEnd end;
+
+        allow(bench, 3.5);
+        end = scan(bench);
+        assert_set(&bench->regions.tested, "0-2");
+        assert_true((double) end.device_nsec / 1e9 < bench->parameters.seconds);
+
+        /* Seconds for none: one all the same. */
+        bench->parameters.seconds = 0.001;
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+        assert_set(&bench->regions.tested, "3");
+
+        bench->budget_sec = 0.001;
+        end = scan(bench);
+        assert_int_equal(end.verdict, VERDICT_SKIPPED);
+        assert_int_equal(end.reason, REASON_BUDGET);
+}
+
+/* ---- faults ---- */
+
+static void a_fault_is_found_by_the_scan_that_reaches_it(void **state) {
+        _cleanup_bench_ Bench *bench = bench_new(
+                        HEAD "faults:\n  - {at: trn-0/chip0/hbm2/ch3/pc1/sid1/bg2/ba1/row4711/col12/bit77, kind: stuck-at, value: 1}\n");
+
+        allow(bench, 4); /* 2048 rows each: it lies in region 8 + 2 */
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+        assert_set(&bench->regions.tested, "4-7");
+        assert_int_equal(scan(bench).verdict, VERDICT_FAILED);
+        assert_set(&bench->regions.tested, "8-11");
+        assert_set(&bench->regions.failed, "10");
+        assert_int_equal(bench->found.n, 1);
+        assert_true(found_has(&bench->found, "hbm-cell", "hbm2/ch3/pc1/sid1/bg2/ba1/row4711/col12/bit77"));
+
+        /* It is tested again first, and rotation goes on behind it. */
+        assert_int_equal(scan(bench).verdict, VERDICT_FAILED);
+        assert_set(&bench->regions.tested, "10,12-14");
+        assert_set(&bench->regions.failed, "10");
+
+        /* While a job has it, the failure stands. */
+        control(bench, CONTROL_USE, "{at: trn-0/chip0/hbm0, rows: \"1:4096-4096\"}");
+        assert_int_equal(scan(bench).verdict, VERDICT_FAILED);
+        assert_set(&bench->regions.tested, "15-18");
+        assert_set(&bench->regions.occupied, "10");
+        assert_set(&bench->regions.failed, "");
+        assert_int_equal(bench->found.n, 1);
+        assert_true(found_has(&bench->found, "hbm-region-failed", "trn-0/chip0"));
+
+        /* Mended, and free again. */
+        control(bench, CONTROL_USE, "{at: trn-0/chip0/hbm0, rows: none}");
+        control(bench, CONTROL_HEAL, "all");
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+        assert_set(&bench->regions.tested, "10,19-21");
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+        assert_set(&bench->regions.tested, "0-1,22-23");
+        assert_int_equal(trespasses(bench), 0);
+}
+
+static void places_are_exact_in_odd_slices(void **state) {
+        _cleanup_bench_ Bench *bench = bench_new(
+                        HEAD "faults:\n"
+                             "  - {at: trn-0/chip0/hbm1/ch15/pc0/sid2/bg3/ba3/row2341/col31/bit255, kind: stuck-at, value: 0}\n"
+                             "  - {at: trn-0/chip0/hbm0/ch0/pc0/sid0/bg0/ba0/row16383, kind: row-dead}\n");
+
+        bench->parameters.slices = 7; /* 16384 / 7: slices begin at odd rows too */
+        bench->parameters.backgrounds = (MarchBackgrounds) { 3, { MARCH_BACKGROUND_SOLID, MARCH_BACKGROUND_ADDRESS, 1 } };
+        assert_int_equal(scan(bench).verdict, VERDICT_FAILED);
+        assert_set(&bench->regions.tested, "0-20");
+        assert_set(&bench->regions.failed, "6,15");
+        assert_int_equal(bench->found.n, 2);
+        assert_true(found_has(&bench->found, "hbm-cell", "hbm1/ch15/pc0/sid2/bg3/ba3/row2341/col31/bit255"));
+        assert_true(found_has(&bench->found, "hbm-row", "hbm0/ch0/pc0/sid0/bg0/ba0/row16383"));
+}
+
+static void what_has_no_place_fails_all_that_was_tested(void **state) {
+        _cleanup_bench_ Bench *bench = bench_new(
+                        HEAD "faults:\n  - {at: trn-0/chip0/hbm1, kind: comparator-blind, misses: both}\n");
+
+        allow(bench, 3);
+        assert_int_equal(scan(bench).verdict, VERDICT_FAILED);
+        assert_set(&bench->regions.failed, "0-2");
+        assert_true(found_has(&bench->found, "hbm-comparator", "hbm1"));
+}
+
+/* ---- live data ---- */
+
+/* A few accesses of rows in use, read past the check. */
+static void read_live(Bench *bench, uint8_t data[static 64 * MEMORY_ACCESS_BYTES]) {
+        for (unsigned i = 0; i < 64; i++) {
+                WireCommand command = { .type = COMMAND_HBM_COPY_OUT, .unit = (uint8_t) (i % STACKS), .out_bytes = MEMORY_ACCESS_BYTES };
+                uint16_t at[] = { (uint16_t) (i % 16), (uint16_t) (i / 16 % 2), 1, (uint16_t) (i % 4), (uint16_t) (i / 4 % 4),
+                                  (uint16_t) (5000 + 47 * i), (uint16_t) (i % 32) };
+                WireCompletion completion;
+
+                memcpy(command.copy.box.first, at, sizeof(at));
+                memcpy(command.copy.box.last, at, sizeof(at));
+                command.out_offset = 4096;
+                assert_int_equal(hall_execute(&bench->hall, &command, 1, &completion, 0), 0);
+                assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
+                memcpy(data + i * MEMORY_ACCESS_BYTES, bench->hall.reach.window + 4096, MEMORY_ACCESS_BYTES);
+        }
+}
+
+static void live_data_are_left_alone(void **state) {
+        static const char *const faults[] = {
+                "", "faults:\n  - {at: trn-0/chip0/hbm1/ch3/pc1/sid1/bg2/ba1, kind: bank-dead}\n",
+                "faults:\n  - {at: trn-0/chip0/hbm1/ch3/pc1/dq7, kind: lane-stuck, value: 1}\n",
+                "faults:\n  - {at: trn-0/chip0/hbm3/ch3/pc1/sid1/bg2/ba1/row12000, kind: row-dead}\n",
+                "faults:\n  - {at: trn-0/chip0/hbm0, kind: comparator-blind, misses: ones}\n",
+                "faults:\n  - {at: trn-0/chip0/hbm1/ch3/pc1/sid1/bg2/ba1, kind: bank-dead, reads: inverted}\n"
+                "  - {at: trn-0/chip0/hbm1/ch3/pc0/sid0/bg2/ba1, kind: bank-dead}\n"
+                "  - {at: trn-0/chip0/hbm1/ch3/pc1/dq9, kind: lane-stuck, value: 0}\n",
+        };
+
+        for (size_t i = 0; i < ELEMENTS(faults); i++) {
+                uint8_t before[64 * MEMORY_ACCESS_BYTES], after[64 * MEMORY_ACCESS_BYTES];
+                char text[2048];
+                _cleanup_bench_ Bench *bench = NULL;
+
+                (void) snprintf(text, sizeof(text),
+                                HEAD "occupied: [trn-0/chip0]\nin-use:\n  - {at: trn-0/chip0/hbm1, rows: \"0:0-99,1:4000-9000\"}\n"
+                                     "  - {at: trn-0/chip0/hbm2, rows: \"1:5000-8200,2:16383-16383\"}\n"
+                                     "  - {at: trn-0/chip0/hbm0, rows: none}\n  - {at: trn-0/chip0/hbm3, rows: none}\n%s",
+                                faults[i]);
+                bench = bench_new(text);
+                read_live(bench, before);
+                allow(bench, 5);
+                for (unsigned n = 0; n < 6; n++) {
+                        StepEnd end = scan(bench);
+
+                        if (i == 0)
+                                assert_int_equal(end.verdict, VERDICT_PASSED);
+                        /* 2048 rows each: 0, 8 + 1 … 8 + 4, 16 + 7 */
+                        if (bench->has_regions)
+                                assert_set(&bench->regions.occupied, "0,9-12,23");
+                }
+                if (i == 0)
+                        for (unsigned region = 0; region < 24; region++)
+                                assert_int_equal(bench->rotation.ages[region] >= 0,
+                                                 !region_set_has(&bench->regions.occupied, region));
+                assert_int_equal(trespasses(bench), 0);
+                read_live(bench, after);
+                assert_memory_equal(before, after, sizeof(before));
+        }
+}
+
+static void faults_in_live_rows_are_not_claimed_as_covered(void **state) {
+        _cleanup_bench_ Bench *bench = bench_new(
+                        HEAD "in-use: [{at: trn-0/chip0, rows: \"1:4096-6143\"}]\n"
+                             "faults:\n  - {at: trn-0/chip0/hbm2/ch3/pc1/sid1/bg2/ba1/row4711/col12/bit77, kind: stuck-at, value: 1}\n");
+
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+        assert_set(&bench->regions.tested, "0-9,11-23");
+        assert_set(&bench->regions.occupied, "10");
+        assert_int_equal(bench->rotation.ages[10], -1);
+
+        control(bench, CONTROL_USE, "{at: trn-0/chip0, rows: none}");
+        assert_int_equal(scan(bench).verdict, VERDICT_FAILED);
+        assert_set(&bench->regions.failed, "10");
+}
+
+static void a_chip_that_does_not_tell_is_not_touched(void **state) {
+        static const struct {
+                const char *text;
+                Verdict verdict;
+                Reason reason;
+        } cases[] = {
+                { "", VERDICT_SKIPPED, REASON_OCCUPIED },
+                { "0:0-16383,1:0-16383,2:0-16383", VERDICT_SKIPPED, REASON_OCCUPIED },
+                { "all", VERDICT_ERROR, REASON_PROTOCOL },          { "0:0-16384", VERDICT_ERROR, REASON_PROTOCOL },
+                { "3:0-1", VERDICT_ERROR, REASON_PROTOCOL },        { "0:9-8", VERDICT_ERROR, REASON_PROTOCOL },
+                { "0:0-5,0:5-6", VERDICT_ERROR, REASON_PROTOCOL },  { "1:0-5,0:0-5", VERDICT_ERROR, REASON_PROTOCOL },
+                { "0:0-5,", VERDICT_ERROR, REASON_PROTOCOL },       { "0:00-5", VERDICT_ERROR, REASON_PROTOCOL },
+                { "none ", VERDICT_ERROR, REASON_PROTOCOL },        { "0:0-5 1:0-5", VERDICT_ERROR, REASON_PROTOCOL },
+                { "0:0-99999999999999999999", VERDICT_ERROR, REASON_PROTOCOL },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                _cleanup_bench_ Bench *bench = bench_new(HEAD "in-use: [{at: trn-0/chip0, rows: all}]\n");
+                StepEnd end;
+
+                for (size_t k = 0; k < ELEMENTS(bench->in_use); k++)
+                        bench->in_use[k] = cases[i].text;
+                end = scan(bench);
+                assert_int_equal(end.verdict, cases[i].verdict);
+                assert_int_equal(end.reason, cases[i].reason);
+                assert_int_equal(trespasses(bench), 0);
+        }
+}
+
+/* The chip tells of a job when the check looks again. */
+static void what_a_job_takes_meanwhile_is_not_claimed(void **state) {
+        _cleanup_bench_ Bench *bench = bench_new(
+                        HEAD "faults:\n  - {at: trn-0/chip0/hbm2/ch3/pc1/sid0/bg2/ba1/row711/col12/bit77, kind: stuck-at, value: 1}\n");
+        StepEnd end;
+
+        allow(bench, 2);
+        bench->in_use[0] = bench->in_use[1] = "none";
+        bench->in_use[2] = bench->in_use[3] = "0:0-2047";
+        end = scan(bench);
+        assert_int_equal(end.verdict, VERDICT_SKIPPED); /* what differs may be the job's */
+        assert_int_equal(bench->found.n, 0);
+        assert_set(&bench->regions.tested, "");
+        assert_set(&bench->regions.occupied, "0");
+        assert_int_equal(bench->regions.position, 0); /* nobody loses a turn */
+}
+
+static void what_reaches_beyond_a_slice_is_not_run(void **state) {
+        _cleanup_bench_ Bench *bench = bench_new(HEAD "in-use: [{at: trn-0/chip0, rows: \"0:0-2047\"}]\n");
+        const char *wrong;
+        size_t offset;
+
+        assert_int_equal(march_read("any(w0);Del;any(r0)", &bench->parameters.march, &wrong, &offset), 0);
+        assert_int_equal(scan(bench).verdict, VERDICT_ERROR);
+        assert_int_equal(trespasses(bench), 0);
+}
+
+/* ---- age ---- */
+
+static void what_is_overdue_is_warned_of(void **state) {
+        _cleanup_bench_ Bench *bench = bench_new(HEAD "in-use: [{at: trn-0/chip0, rows: \"0:0-4095\"}]\n");
+
+        allow(bench, 22);
+        bench->rotation_sec = 7200;
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED); /* an hour */
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED); /* two */
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED); /* 7200 s: not more */
+        assert_int_equal(scan(bench).verdict, VERDICT_WARNED);
+        assert_true(found_has(&bench->found, "hbm-region-overdue", "trn-0/chip0"));
+
+        control(bench, CONTROL_USE, "{at: trn-0/chip0, rows: none}");
+        allow(bench, 24);
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+}
+
+static void a_bad_position_is_refused(void **state) {
+        _cleanup_bench_ Bench *bench = bench_new(HEAD);
+
+        assert_int_equal(partition_parse("sid 3 row 16384/8", &bench->rotation.partition), 0);
+        bench->rotation.position = 24;
+        bench->has_rotation = true;
+        assert_int_equal(scan(bench).verdict, VERDICT_ERROR);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_rotation_covers_every_access_once),
+                cmocka_unit_test(a_scan_begins_where_the_last_one_stopped),
+                cmocka_unit_test(time_is_kept),
+                cmocka_unit_test(a_fault_is_found_by_the_scan_that_reaches_it),
+                cmocka_unit_test(places_are_exact_in_odd_slices),
+                cmocka_unit_test(what_has_no_place_fails_all_that_was_tested),
+                cmocka_unit_test(live_data_are_left_alone),
+                cmocka_unit_test(faults_in_live_rows_are_not_claimed_as_covered),
+                cmocka_unit_test(a_chip_that_does_not_tell_is_not_touched),
+                cmocka_unit_test(what_a_job_takes_meanwhile_is_not_claimed),
+                cmocka_unit_test(what_reaches_beyond_a_slice_is_not_run),
+                cmocka_unit_test(what_is_overdue_is_warned_of),
+                cmocka_unit_test(a_bad_position_is_refused),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
