@@ -358,6 +358,27 @@ static void places_are_exact_in_odd_slices(void **state) {
         assert_true(found_has(&bench->found, "hbm-row", "hbm0/ch0/pc0/sid0/bg0/ba0/row16383"));
 }
 
+/* The words of the first finding that name the address. */
+static void address_of(const Bench *bench, char text[static 64]) {
+        const char *at = strstr(bench->found.lines, "\"address\":");
+
+        assert_non_null(at);
+        (void) snprintf(text, 64, "%.*s", (int) strcspn(at, ","), at);
+}
+
+static void a_slice_names_the_address_that_the_whole_chip_names(void **state) {
+        _cleanup_bench_ Bench *bench = bench_new(
+                        HEAD "faults:\n  - {at: trn-0/chip0/hbm2/ch3/pc1/sid1/bg2/ba1/row4711/col12/bit77, kind: stuck-at, value: 1}\n");
+        char slice[64], whole[64];
+
+        assert_int_equal(scan(bench).verdict, VERDICT_FAILED);
+        address_of(bench, slice);
+        bench->parameters.slices = 0;
+        assert_int_equal(scan(bench).verdict, VERDICT_FAILED);
+        address_of(bench, whole);
+        assert_string_equal(slice, whole);
+}
+
 static void what_has_no_place_fails_all_that_was_tested(void **state) {
         _cleanup_bench_ Bench *bench = bench_new(
                         HEAD "faults:\n  - {at: trn-0/chip0/hbm1, kind: comparator-blind, misses: both}\n");
@@ -535,6 +556,7 @@ int main(void) {
                 cmocka_unit_test(time_is_kept),
                 cmocka_unit_test(a_fault_is_found_by_the_scan_that_reaches_it),
                 cmocka_unit_test(places_are_exact_in_odd_slices),
+                cmocka_unit_test(a_slice_names_the_address_that_the_whole_chip_names),
                 cmocka_unit_test(what_has_no_place_fails_all_that_was_tested),
                 cmocka_unit_test(live_data_are_left_alone),
                 cmocka_unit_test(faults_in_live_rows_are_not_claimed_as_covered),
