@@ -416,11 +416,37 @@ static int keep_answers(MemoryBatch *batch) {
         return 0;
 }
 
+static bool reads_through_ecc(const WireCommand *command) {
+        switch (command->type) {
+        case COMMAND_HBM_MARCH:
+        case COMMAND_SRAM_MARCH:
+                return command->march.ecc;
+        case COMMAND_HBM_COPY_OUT:
+        case COMMAND_SRAM_COPY_OUT:
+                return command->copy.ecc;
+        default:
+                return false;
+        }
+}
+
+/* What was read through ECC and met an error that it could not correct says so, and has answered all the same. */
+static bool all_answered(const MemoryBatch *batch) {
+        for (size_t i = 0; i < batch->n; i++) {
+                uint32_t status = batch->completions[i].status;
+                bool uncorrected = status == STATUS_NRT_HBM_UE || status == STATUS_NRT_REPAIRABLE_HBM_UE ||
+                                status == STATUS_NRT_NC_UE;
+
+                if (status != STATUS_NRT_SUCCESS && !(uncorrected && reads_through_ecc(&batch->commands[i])))
+                        return false;
+        }
+        return true;
+}
+
 int memory_batch_run(MemoryBatch *batch) {
         int r;
 
         r = device_execute(batch->device, batch->commands, batch->n, batch->completions);
-        if (r < 0)
+        if (r < 0 && (r != -EREMOTEIO || !all_answered(batch)))
                 return r;
 
         return keep_answers(batch);
@@ -436,6 +462,7 @@ MemoryAnswer memory_batch_answer(const MemoryBatch *batch, int number) {
         completion = &batch->completions[number];
         march = is_march(&batch->commands[number]);
         answer.device_nsec = completion->device_nsec;
+        answer.status = (WireStatus) completion->status;
         if (march) {
                 answer.total = completion->result[0];
                 answer.accesses = completion->result[1];

@@ -59,6 +59,7 @@ typedef struct MemoryAnswer {
         uint64_t accesses;              /* march: as the device says */
         const uint8_t *data;            /* copy out: as many bytes as were asked for */
         uint64_t device_nsec;
+        WireStatus status;              /* STATUS_NRT_SUCCESS, or how ECC fared */
 } MemoryAnswer;
 
 typedef struct MemoryBatch MemoryBatch;
@@ -93,6 +94,6 @@ int memory_batch_hammer(MemoryBatch *batch, unsigned stack, const WireHammer *ha
 /* One access by its device physical address, raw. */
 int memory_batch_read_address(MemoryBatch *batch, unsigned stack, uint64_t address);
 
-/* The errors of device_execute(). */
+/* The errors of device_execute(). What was read through ECC may say that it met errors (…_UE): an answer, and none of them. */
 int memory_batch_run(MemoryBatch *batch);
 MemoryAnswer memory_batch_answer(const MemoryBatch *batch, int number);

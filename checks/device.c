@@ -108,7 +108,7 @@ int device_failure(const Device *device) {
 static size_t command_engine(const WireCommand *command) {
         size_t chip = command->chip < CHIPS ? command->chip : 0, engine;
 
-        if (command->type >= COMMAND_HBM_MARCH && command->type <= COMMAND_HBM_REPAIR)
+        if (command->type >= COMMAND_HBM_MARCH && command->type <= COMMAND_HBM_READ_ADDRESS)
                 engine = CORES + MIN(command->unit, STACKS - 1);
         else if (command->type >= COMMAND_LOAD_STATIONARY && command->type <= COMMAND_RNG_STATE)
                 engine = MIN(command->unit, CORES - 1);

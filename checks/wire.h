@@ -80,8 +80,8 @@ typedef enum WireStatus {
         STATUS_NRT_UNSUPPORTED       = 10, /* a format or mode the core does not have */
         STATUS_NRT_QUEUE_EMPTY       = 15, /* nothing received */
         STATUS_NRT_COMPLETED_NUM_ERR = 1003,
-        STATUS_NRT_HBM_UE            = 1201,
-        STATUS_NRT_NC_UE             = 1202,
+        STATUS_NRT_HBM_UE            = 1201, /* read through ECC, which could not correct something; the results are there, as with the next */
+        STATUS_NRT_NC_UE             = 1202, /* the same in an SRAM */
         STATUS_NRT_REPAIRABLE_HBM_UE = 1205,
 } WireStatus;
 

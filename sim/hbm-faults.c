@@ -11,12 +11,15 @@
  * Data pass cells, row, bit line, column select, bank, pseudo-channel, channel, die, stack, then on-die ECC, then data TSVs,
  * then lanes: what comes later acts on what came before. ECC's check symbols lie in an array of their own, which these
  * faults do not reach.
+ *
+ * And what lies: ECC that is on and corrects nothing (ecc-off), ECC that corrects and counts nothing (ecc-silent), repair that
+ * uses up a spare row and mends nothing (repair-fails).
  */
 
 #include <errno.h>
 #include <string.h>
 
-#include "sim/hbm.h"
+#include "sim/hbm-repair.h"
 #include "sim/memory/faults.h"
 
 #define DIE_CHANNELS      4u
@@ -69,29 +72,58 @@ static int validate_data_tsv(const Fault *fault, const char **ret_wrong) {
 #define DEAD(...)  KIND(HbmDead, dead_fields, __VA_ARGS__)
 #define STUCK(...) KIND(MemoryStuck, stuck_fields, __VA_ARGS__)
 
-const FaultKind hbm_fault_kinds[] = {
-        { .name = "row-dead", .summary = "a row of a bank does not give back what it holds", DEAD(LOCATION_ROW),
-          .codes = FAULT_CODES("hbm-row") },
-        { .name = "sub-wordline", .summary = "16 bits of every access of a row do not give back what they hold",
-          DEAD(LOCATION_SUB_WORDLINE), .codes = FAULT_CODES("hbm-sub-wordline") },
-        { .name = "bit-line", .summary = "one bit of a column is wrong in all rows of a subarray", DEAD(LOCATION_BIT),
-          .validate = validate_bit_line, .codes = FAULT_CODES("hbm-bit-line") },
-        { .name = "column-select", .summary = "a column, or one bit of it, is wrong in all rows of a bank",
-          DEAD(LOCATION_COLUMN, LOCATION_BIT), .validate = validate_column, .codes = FAULT_CODES("hbm-column") },
-        { .name = "bank-dead", .summary = "a bank does not give back what it holds", DEAD(LOCATION_BANK),
-          .codes = FAULT_CODES("hbm-bank") },
-        { .name = "pseudo-channel-dead", .summary = "a pseudo-channel does not give back what it holds",
-          DEAD(LOCATION_PSEUDO_CHANNEL), .codes = FAULT_CODES("hbm-pseudo-channel") },
-        { .name = "channel-dead", .summary = "a channel does not give back what it holds", DEAD(LOCATION_CHANNEL),
-          .codes = FAULT_CODES("hbm-channel") },
-        { .name = "die-dead", .summary = "a die, four channels of one stack ID, does not give back what it holds",
-          DEAD(LOCATION_DIE), .codes = FAULT_CODES("hbm-die") },
-        { .name = "stack-dead", .summary = "a whole stack does not give back what it holds", DEAD(LOCATION_HBM),
-          .codes = FAULT_CODES("hbm-stack") },
-        { .name = "data-tsv", .summary = "a data lane carries one value in reads of one stack ID", STUCK(LOCATION_DQ),
-          .validate = validate_data_tsv, .codes = FAULT_CODES("hbm-data-tsv") },
-        { .name = "lane-stuck", .summary = "a data lane of a pseudo-channel carries one value", STUCK(LOCATION_DQ),
-          .validate = validate_lane, .codes = FAULT_CODES("hbm-lane") },
+/* In the order in which data meet them; then what is no way of data. */
+typedef enum HbmKind {
+        KIND_ROW_DEAD,
+        KIND_SUB_WORDLINE,
+        KIND_BIT_LINE,
+        KIND_COLUMN_SELECT,
+        KIND_BANK_DEAD,
+        KIND_PSEUDO_CHANNEL_DEAD,
+        KIND_CHANNEL_DEAD,
+        KIND_DIE_DEAD,
+        KIND_STACK_DEAD,
+        KIND_DATA_TSV,
+        KIND_LANE_STUCK,
+        KIND_ECC_OFF,
+        KIND_ECC_SILENT,
+        KIND_REPAIR_FAILS,
+        _HBM_KIND_MAX,
+} HbmKind;
+
+#define LIE(...)                                                                                             \
+        .family = FAMILY_MEMORY, .at = PLACES(__VA_ARGS__), .persistence = PERSISTENCE, .triggers = TRIGGERS
+
+const FaultKind hbm_fault_kinds[_HBM_KIND_MAX + 1] = {
+        [KIND_ROW_DEAD] = { .name = "row-dead", .summary = "a row of a bank does not give back what it holds", DEAD(LOCATION_ROW),
+                .codes = FAULT_CODES("hbm-row") },
+        [KIND_SUB_WORDLINE] = { .name = "sub-wordline", .summary = "16 bits of every access of a row do not give back what they hold",
+                DEAD(LOCATION_SUB_WORDLINE), .codes = FAULT_CODES("hbm-sub-wordline") },
+        [KIND_BIT_LINE] = { .name = "bit-line", .summary = "one bit of a column is wrong in all rows of a subarray", DEAD(LOCATION_BIT),
+                .validate = validate_bit_line, .codes = FAULT_CODES("hbm-bit-line") },
+        [KIND_COLUMN_SELECT] = { .name = "column-select", .summary = "a column, or one bit of it, is wrong in all rows of a bank",
+                DEAD(LOCATION_COLUMN, LOCATION_BIT), .validate = validate_column, .codes = FAULT_CODES("hbm-column") },
+        [KIND_BANK_DEAD] = { .name = "bank-dead", .summary = "a bank does not give back what it holds", DEAD(LOCATION_BANK),
+                .codes = FAULT_CODES("hbm-bank") },
+        [KIND_PSEUDO_CHANNEL_DEAD] = { .name = "pseudo-channel-dead", .summary = "a pseudo-channel does not give back what it holds",
+                DEAD(LOCATION_PSEUDO_CHANNEL), .codes = FAULT_CODES("hbm-pseudo-channel") },
+        [KIND_CHANNEL_DEAD] = { .name = "channel-dead", .summary = "a channel does not give back what it holds", DEAD(LOCATION_CHANNEL),
+                .codes = FAULT_CODES("hbm-channel") },
+        [KIND_DIE_DEAD] = { .name = "die-dead", .summary = "a die, four channels of one stack ID, does not give back what it holds",
+                DEAD(LOCATION_DIE), .codes = FAULT_CODES("hbm-die") },
+        [KIND_STACK_DEAD] = { .name = "stack-dead", .summary = "a whole stack does not give back what it holds", DEAD(LOCATION_HBM),
+                .codes = FAULT_CODES("hbm-stack") },
+        [KIND_DATA_TSV] = { .name = "data-tsv", .summary = "a data lane carries one value in reads of one stack ID", STUCK(LOCATION_DQ),
+                .validate = validate_data_tsv, .codes = FAULT_CODES("hbm-data-tsv") },
+        [KIND_LANE_STUCK] = { .name = "lane-stuck", .summary = "a data lane of a pseudo-channel carries one value", STUCK(LOCATION_DQ),
+                .validate = validate_lane, .codes = FAULT_CODES("hbm-lane") },
+        [KIND_ECC_OFF] = { .name = "ecc-off", .summary = "on-die ECC that is on corrects and counts nothing", LIE(LOCATION_HBM),
+                .codes = FAULT_CODES("hbm-ecc") },
+        [KIND_ECC_SILENT] = { .name = "ecc-silent", .summary = "on-die ECC counts nothing of what it does", LIE(LOCATION_HBM),
+                .codes = FAULT_CODES("hbm-ecc") },
+        [KIND_REPAIR_FAILS] = { .name = "repair-fails", .summary = "a repair uses up a spare row and mends nothing",
+                .family = FAMILY_MEMORY, .at = PLACES(LOCATION_ROW, LOCATION_BANK, LOCATION_HBM),
+                .persistence = PERSISTENCE_PERMANENT, .codes = FAULT_CODES("hbm-repair-failed") },
         {},
 };
 
@@ -156,6 +188,12 @@ static int box_of(const MemoryShape *shape, const Location *at, WireBox *ret, ui
         return subarray >= 0 ? box_of_subarray(shape, (unsigned) subarray, ret, tile) : 0;
 }
 
+int hbm_box_of(const MemoryShape *shape, const Location *at, WireBox *ret) {
+        uint16_t tile[_MEMORY_AXIS_MAX];
+
+        return box_of(shape, at, ret, tile);
+}
+
 /* The bits of every access of its box that AT names. */
 static MemoryBits bits_of(const Location *at) {
         int bit = location_index(at, LOCATION_BIT), symbol = location_index(at, LOCATION_SUB_WORDLINE);
@@ -172,35 +210,35 @@ static MemoryBits bits_of(const Location *at) {
 
 /* ---- lines ---- */
 
+static MemoryEffects effects_of(const Fault *fault) {
+        const MemoryStuck *stuck = fault->parameters;
+        const HbmDead *dead = fault->parameters;
+        int dq = location_index(&fault->at, LOCATION_DQ);
+        MemoryBits bits;
+
+        switch (fault->kind - hbm_fault_kinds) {
+        case KIND_DATA_TSV:
+        case KIND_LANE_STUCK:
+                return (MemoryEffects) { .lanes = UINT32_C(1) << dq, .values = (uint32_t) stuck->value << dq };
+        case KIND_ECC_OFF:
+                return (MemoryEffects) { .bypass = true };
+        case KIND_ECC_SILENT:
+                return (MemoryEffects) { .silent = true };
+        default:
+                bits = bits_of(&fault->at);
+                return memory_effects_array((MemoryArray) (dead->reads + 1), &bits);
+        }
+}
+
 static int inject_line(Hbm *hbm, const Fault *fault) {
-        MemoryLine line = { .fault = fault, .rank = (uint8_t) (fault->kind - hbm_fault_kinds) };
-        int dq = location_index(&fault->at, LOCATION_DQ), r;
+        MemoryLine line = { .fault = fault, .rank = (uint8_t) (fault->kind - hbm_fault_kinds), .effects = effects_of(fault) };
+        int r;
 
         r = box_of(&hbm->memory.shape, &fault->at, &line.box, line.tile);
         if (r < 0)
                 return r;
-
         line.linear = memory_shape_linear(&hbm->memory.shape, line.box.first);
-        if (dq >= 0) {
-                const MemoryStuck *stuck = fault->parameters;
-
-                line.effects.lanes = UINT32_C(1) << dq;
-                line.effects.values = stuck->value ? line.effects.lanes : 0;
-        } else {
-                const HbmDead *dead = fault->parameters;
-                MemoryBits bits = bits_of(&fault->at);
-
-                line.effects = memory_effects_array((MemoryArray) (dead->reads + 1), &bits);
-        }
-
         return memory_units_add_line(&hbm->memory.units, &line);
-}
-
-static bool is_of_stack(const FaultKind *kind) {
-        for (const FaultKind *own = hbm_fault_kinds; own->name; own++)
-                if (own == kind)
-                        return true;
-        return false;
 }
 
 int hbm_inject(void *state, const Fault *fault) {
@@ -209,8 +247,8 @@ int hbm_inject(void *state, const Fault *fault) {
         uint16_t tile[_MEMORY_AXIS_MAX];
         WireBox box;
 
-        if (is_of_stack(fault->kind))
-                return inject_line(hbm, fault);
+        if (fault->kind >= hbm_fault_kinds && fault->kind < hbm_fault_kinds + _HBM_KIND_MAX)
+                return fault->kind == &hbm_fault_kinds[KIND_REPAIR_FAILS] ? hbm_repair_inject(hbm, fault) : inject_line(hbm, fault);
         if (fault->kind == hbm_address_kinds)
                 return hbm_address_inject(hbm, fault);
         if (location_kind(&fault->at) == LOCATION_HBM)
@@ -229,5 +267,6 @@ void hbm_heal(void *state, const Fault *fault) {
 
         if (hbm->map_fault == fault)
                 hbm->map_fault = NULL;
+        hbm_repair_heal(hbm, fault);
         memory_heal(&hbm->memory, fault);
 }

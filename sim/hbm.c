@@ -5,15 +5,16 @@
  *
  * An HBM stack after JESD238: channels, pseudo-channels, stack IDs, bank groups, banks, rows of 32 accesses of 32 bytes;
  * 24 GiB, read and written at 725 GB/s. Marches and copies are those of any memory (sim/memory/); here are what
- * else a stack does, its attributes, and its life.
+ * else a stack does, its attributes, and its life; on-die ECC stands in hbm-ecc.c, repair in hbm-repair.c.
  *
- * Repair: a row asked for is remapped at the next reset while its bank has spare rows. What sat in the old row is gone
- * with it; the new one holds what it powered up with.
+ * A command with ECC on that meets an uncorrectable error ends with STATUS_NRT_HBM_UE, or STATUS_NRT_REPAIRABLE_HBM_UE where a
+ * spare row is left for each; its results are there all the same.
  */
 
 #include "sim/hbm.h"
 #include "sim/hbm-live.h"
 #include "sim/hbm-part.h"
+#include "sim/hbm-repair.h"
 #include "sim/memory/faults.h"
 
 #include <errno.h>
@@ -35,6 +36,10 @@ static const MemoryRules rules = {
         .decode         = hbm_decode,
         .corrected      = COUNTER_MEM_ECC_CORRECTED,
         .uncorrected    = COUNTER_MEM_ECC_UNCORRECTED,
+        .uncorrected_status = STATUS_NRT_HBM_UE,
+        .repairs        = true,
+        .repairable     = COUNTER_MEM_ECC_REPAIRABLE_UNCORRECTED,
+        .repairable_status = STATUS_NRT_REPAIRABLE_HBM_UE,
 };
 
 static int hbm_power_up(Hbm *hbm, Chip *chip, unsigned index, const char *geometry) {
@@ -60,7 +65,10 @@ static void hbm_done(void *state) {
         memory_done(&hbm->memory);
         free(hbm->repairs);
         hbm->repairs = NULL;
-        hbm->n_repairs = 0;
+        hbm->n_repairs = hbm->repairs_allocated = 0;
+        free(hbm->failing);
+        hbm->failing = NULL;
+        hbm->n_failing = hbm->failing_allocated = 0;
 }
 
 int hbm_reshape(Hbm *hbm, const char *geometry) {
@@ -74,25 +82,6 @@ int hbm_reshape(Hbm *hbm, const char *geometry) {
 
         hbm_done(hbm);
         return hbm_power_up(hbm, memory->chip, memory->index, geometry);
-}
-
-/* RS over 16-bit symbols: one wrong symbol of an access is put right, more are passed on as they are. */
-MemoryBits hbm_decode(MemoryBits got, const MemoryBits *intended, MemoryEccTally *tally) {
-        unsigned wrong = 0;
-
-        for (unsigned word = 0; word < 4; word++) {
-                uint64_t difference = got.w[word] ^ intended->w[word];
-
-                for (; difference; difference >>= 16)
-                        wrong += (difference & 0xffff) != 0;
-        }
-
-        if (wrong > 1)
-                tally->uncorrected++;
-        if (wrong != 1)
-                return got;
-        tally->corrected++;
-        return *intended;
 }
 
 /* Without a kind that leaks charge a pause is time and no more. */
@@ -141,54 +130,10 @@ static int hbm_hammer(void *state, Execution *execution) {
         return 0;
 }
 
-static bool same_bank(const WireBox *a, const WireBox *b) {
-        return memcmp(a->first, b->first, HBM_ROW * sizeof(a->first[0])) == 0;
-}
-
-static int hbm_repair(void *state, Execution *execution) {
-        Hbm *hbm = state;
-        WireBox box = execution->command->repair.box;
-        unsigned used = 0;
-        HbmRepair *grown;
-
-        execution->completion->status = STATUS_NRT_INVALID;
-        if (!one_bank(hbm, &box) || box.first[HBM_ROW] != box.last[HBM_ROW])
-                return 0;
-        hbm_live_touch(hbm, &box); /* a spare row does not hold what the old one did */
-        box.first[HBM_COLUMN] = 0;
-        box.last[HBM_COLUMN] = (uint16_t) (hbm->memory.shape.size[HBM_COLUMN] - 1);
-
-        for (size_t i = 0; i < hbm->n_repairs; i++)
-                used += same_bank(&hbm->repairs[i].box, &box);
-        if (used >= HBM_SPARES_PER_BANK || hbm->n_repairs >= HBM_REPAIRS_MAX) {
-                execution->completion->status = STATUS_NRT_RESOURCE;
-                return 0;
-        }
-
-        grown = reallocarray(hbm->repairs, hbm->n_repairs + 1, sizeof(HbmRepair));
-        if (!grown)
-                return -ENOMEM;
-        hbm->repairs = grown;
-        hbm->repairs[hbm->n_repairs++] = (HbmRepair) { .box = box };
-
-        execution->completion->status = STATUS_NRT_SUCCESS;
-        execution->completion->device_nsec = 0;
-        return 0;
-}
-
 static void hbm_reset(void *state) {
         Hbm *hbm = state;
 
-        for (size_t i = 0; i < hbm->n_repairs; i++) {
-                HbmRepair *repair = &hbm->repairs[i];
-                MemoryPattern fresh = { .background = MEMORY_PATTERN_POWER_UP, .seed = power_up_seed(hbm->memory.chip, hbm->memory.index) ^ (i + 1) << 40 };
-
-                if (repair->done || memory_content_reserve(&hbm->memory.content) < 0)
-                        continue;
-                memory_faults_leave(&hbm->memory, &repair->box);
-                memory_content_write(&hbm->memory.content, &repair->box, &fresh);
-                repair->done = true;
-        }
+        hbm_repair_reset(hbm, power_up_seed(hbm->memory.chip, hbm->memory.index));
 }
 
 static int read_geometry(void *state, Chip *chip, unsigned index, char *text, size_t size) {
@@ -209,29 +154,13 @@ static int read_subarray(void *state, Chip *chip, unsigned index, char *text, si
         return 0;
 }
 
-/* "rows-per-bank remapped pending": of all stacks of the chip. */
-static int read_spares(void *state, Chip *chip, unsigned index, char *text, size_t size) {
-        unsigned done = 0, pending = 0;
-
-        for (unsigned stack = 0; stack < STACKS; stack++) {
-                const Hbm *hbm = chip_part(chip, &model_hbm, stack);
-
-                for (size_t i = 0; hbm && i < hbm->n_repairs; i++) {
-                        done += hbm->repairs[i].done;
-                        pending += !hbm->repairs[i].done;
-                }
-        }
-
-        (void) snprintf(text, size, "%u %u %u", HBM_SPARES_PER_BANK, done, pending);
-        return 0;
-}
-
 static const Attribute attributes[] = {
         { "assay/hbm/geometry", read_geometry, NULL },
         { "assay/hbm/part", read_part, NULL },
+        { "assay/hbm/spares", hbm_repair_read_spares, NULL },
+        { "mailbox/hbm_repair", hbm_repair_read_word, NULL },
         { "assay/hbm/subarray", read_subarray, NULL },
         { "assay/hbm/map", hbm_read_map, NULL },
-        { "assay/hbm/spares", read_spares, NULL },
         { "assay/hbm/in-use", hbm_live_read, NULL },
         { "assay/hbm/trespasses", hbm_live_read_trespasses, NULL },
         {},
@@ -271,6 +200,7 @@ const Model model_hbm = {
                 [COMMAND_HBM_HAMMER]       = hbm_hammer,
                 [COMMAND_HBM_REPAIR]       = hbm_repair,
                 [COMMAND_HBM_READ_ADDRESS] = hbm_read_address,
+                [COMMAND_HBM_SPARES]       = hbm_spares,
         },
         .attributes = attributes,
         .faults     = (const FaultKind *const[]) { memory_fault_kinds, hbm_fault_kinds, hbm_address_kinds, NULL },

@@ -15,11 +15,11 @@
 #define HBM_ACTIVATE_NSEC   45u   /* tRC */
 #define HBM_NSEC_MAX        (UINT64_C(86400) * 1000000000) /* of one pause or hammering */
 #define HBM_SPARES_PER_BANK 8u    /* rows that repair may use up */
-#define HBM_REPAIRS_MAX     512u  /* pending and done, of one stack */
+#define HBM_REPAIRS_MAX     512u  /* of one stack: pending, done and failed */
 
 typedef struct HbmRepair {
         WireBox box; /* one row */
-        bool done;   /* remapped at a reset */
+        WireRepairState state;
 } HbmRepair;
 
 typedef struct HbmRange { /* rows of all banks of one SID, inclusive */
@@ -38,21 +38,23 @@ typedef struct HbmLive { /* which rows carry live data (sim/in-use.c) */
 typedef struct Hbm {
         Memory memory;
         HbmLive live;
-        HbmRepair *repairs;
-        size_t n_repairs;
         HbmMap map; /* as built */
         const Fault *map_fault; /* what is wrong with it, or NULL */
+        HbmRepair *repairs; /* in the order they were asked for */
+        size_t n_repairs, repairs_allocated;
+        const Fault **failing; /* of the kind repair-fails */
+        size_t n_failing, failing_allocated;
 } Hbm;
 
-/* On-die ECC: RS over 16-bit symbols. */
+/* On-die ECC (sim/hbm-ecc.c): see MemoryRules. */
 MemoryBits hbm_decode(MemoryBits got, const MemoryBits *intended, MemoryEccTally *tally);
 
 /* The kinds of fault (sim/hbm-faults.c). */
 extern const FaultKind hbm_fault_kinds[];
 int hbm_inject(void *state, const Fault *fault);
 void hbm_heal(void *state, const Fault *fault);
-/* Takes every fault that lies in ROW away: another row has its address now. */
-void hbm_faults_leave(Hbm *hbm, const WireBox *row);
+/* The box that AT names, whole along every axis it does not. -EINVAL: not in this geometry. */
+int hbm_box_of(const MemoryShape *shape, const Location *at, WireBox *ret);
 
 /* Reads by device physical address (sim/hbm-address.c). */
 extern const FaultKind hbm_address_kinds[];

@@ -54,6 +54,18 @@ void memory_spot_store(Memory *memory, const MemorySpot *spot, const MemoryBits 
         }
 }
 
+static MemoryBits decode(const Memory *memory, const MemoryEffects *effects, MemoryBits got, const MemoryBits *intended,
+                         MemoryEccTally *tally) {
+        uint64_t before = tally->uncorrected;
+
+        got = memory->rules->decode(got, intended, tally);
+        if (memory->rules->repairs && !effects->spent) {
+                tally->repairable += tally->uncorrected - before;
+                tally->uncorrected = before;
+        }
+        return got;
+}
+
 MemoryBits memory_read(const Memory *memory, const MemoryEffects *effects, MemoryBits stored, const MemoryBits *intended,
                        bool ecc, MemoryEccTally *tally) {
         uint64_t lanes = effects->lanes | (uint64_t) effects->lanes << 32;
@@ -63,8 +75,8 @@ MemoryBits memory_read(const Memory *memory, const MemoryEffects *effects, Memor
         for (unsigned word = 0; word < 4; word++)
                 stored.w[word] = (stored.w[word] & ~effects->drop.w[word]) ^ effects->flip.w[word];
 
-        if (ecc)
-                stored = memory->rules->decode(stored, intended, effects->silent ? &untold : tally);
+        if (ecc && !effects->bypass)
+                stored = decode(memory, effects, stored, intended, effects->silent ? &untold : tally);
 
         for (unsigned word = 0; word < 4; word++)
                 stored.w[word] = (stored.w[word] & ~lanes) | (values & lanes);

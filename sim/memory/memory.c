@@ -51,5 +51,9 @@ WireStatus memory_count(const Memory *memory, const MemoryEccTally *tally) {
                 chip_count(memory->chip, memory->rules->corrected, memory->index, tally->corrected);
         if (tally->uncorrected > 0)
                 chip_count(memory->chip, memory->rules->uncorrected, memory->index, tally->uncorrected);
-        return tally->uncorrected > 0 ? memory->rules->uncorrected_status : STATUS_NRT_SUCCESS;
+        if (tally->repairable > 0)
+                chip_count(memory->chip, memory->rules->repairable, memory->index, tally->repairable);
+        if (tally->uncorrected > 0)
+                return memory->rules->uncorrected_status;
+        return tally->repairable > 0 ? memory->rules->repairable_status : STATUS_NRT_SUCCESS;
 }

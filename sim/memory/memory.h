@@ -28,6 +28,7 @@ typedef struct MemoryRecords {
 
 typedef struct MemoryEccTally {
         uint64_t corrected, uncorrected;
+        uint64_t repairable; /* not corrected, where a spare row is left */
 } MemoryEccTally;
 
 /* What a technology adds to cells and wires. */
@@ -37,6 +38,9 @@ typedef struct MemoryRules {
         MemoryBits (*decode)(MemoryBits got, const MemoryBits *intended, MemoryEccTally *tally);
         Counter corrected, uncorrected; /* where that is counted */
         WireStatus uncorrected_status;  /* how a command ends that met an uncorrected error; STATUS_NRT_SUCCESS: as any other */
+        bool repairs;                   /* there are spare rows: then the same for errors that one of them would mend */
+        Counter repairable;
+        WireStatus repairable_status;
 } MemoryRules;
 
 typedef struct Memory {

@@ -275,6 +275,7 @@ static int count_parities(MemoryElement *element, const Region *region, uint64_t
                 mismatches += region->own[parity] * (unsigned) __builtin_popcount(differs);
                 element->tally.corrected += region->own[parity] * tally.corrected;
                 element->tally.uncorrected += region->own[parity] * tally.uncorrected;
+                element->tally.repairable += region->own[parity] * tally.repairable;
         }
 
         *ret = mismatches;

@@ -31,7 +31,7 @@ MemoryEffects memory_effects_array(MemoryArray array, const MemoryBits *mask) {
 }
 
 static bool effects_meet(const MemoryEffects *a, const MemoryEffects *b) {
-        uint64_t common = (a->lanes & b->lanes) | (a->silent && b->silent);
+        uint64_t common = (a->lanes & b->lanes) | (a->silent && b->silent) | (a->bypass && b->bypass) | (a->spent && b->spent);
 
         for (unsigned word = 0; word < ELEMENTS(a->drop.w); word++)
                 common |= (a->drop.w[word] | a->flip.w[word]) & (b->drop.w[word] | b->flip.w[word]);
@@ -46,6 +46,8 @@ static void add_effects(MemoryEffects *effects, const MemoryEffects *next) {
         effects->values = (effects->values & ~next->lanes) | (next->values & next->lanes);
         effects->lanes |= next->lanes;
         effects->silent |= next->silent;
+        effects->bypass |= next->bypass;
+        effects->spent |= next->spent;
 }
 
 int memory_units_add_line(MemoryUnits *units, const MemoryLine *line) {

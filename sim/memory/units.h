@@ -36,6 +36,8 @@ typedef struct MemoryEffects { /* from the cells to the reader; ECC sits between
         uint32_t lanes;        /* stuck data lanes */
         uint32_t values;       /* and at what */
         bool silent;           /* ECC works and tells nobody */
+        bool bypass;           /* ECC says that it is on and does nothing */
+        bool spent;            /* no spare row is left for it */
 } MemoryEffects;
 
 /* What one access looks like where an array reads so in the bits of MASK. */

@@ -19,6 +19,7 @@
 struct Chip {
         unsigned hbm_part;
         uint64_t counted[_COUNTER_MAX];
+        Hbm *stack; /* its only one */
 };
 
 typedef struct LoneStack {
@@ -46,7 +47,7 @@ unsigned chip_hbm_part(const Chip *chip) {
 }
 
 void *chip_part(Chip *chip, const Model *model, unsigned index) {
-        return NULL;
+        return model == &model_hbm && index == 0 ? chip->stack : NULL;
 }
 
 void chip_count(Chip *chip, Counter counter, unsigned stack, uint64_t n) {
@@ -63,6 +64,7 @@ static void lone_stack_open(LoneStack *lone, const char *geometry, size_t window
         memset(lone, 0, sizeof(*lone));
         lone->window = calloc(1, window_bytes);
         lone->window_bytes = window_bytes;
+        lone->chip.stack = &lone->hbm;
         if (!lone->window || model_hbm.init(&lone->hbm, &lone->chip, 0) < 0 ||
             hbm_reshape(&lone->hbm, geometry) < 0)
                 abort();

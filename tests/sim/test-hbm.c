@@ -70,6 +70,130 @@ static void a_repair_takes_effect_at_the_reset_and_not_before(void **state) {
         lone_stack_close(&lone);
 }
 
+static const char *attribute(LoneStack *lone, const char *path) {
+        static char text[256];
+
+        for (const Attribute *one = model_hbm.attributes; one->path; one++)
+                if (strcmp(one->path, path) == 0) {
+                        assert_int_equal(one->read(&lone->hbm, &lone->chip, 0, text, sizeof(text)), 0);
+                        return text;
+                }
+        fail_msg("no attribute is called %s", path);
+        return NULL;
+}
+
+static void assert_spares(LoneStack *lone, unsigned row, unsigned left, WireRepairState state) {
+        WireCommand command = repair_of(row);
+        WireCompletion completion;
+
+        command.type = COMMAND_HBM_SPARES;
+        completion = lone_stack_run(lone, command);
+        assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
+        assert_int_equal(completion.result[0], left);
+        assert_int_equal(completion.result[1], state);
+}
+
+static void what_became_of_a_repair_is_told(void **state) {
+        uint64_t zero[2] = {};
+        Fault row = fault_of("row-dead", "us0-0/chip0/hbm0/ch0/pc0/sid0/bg0/ba0/row3", zero);
+        Fault again = fault_of("sub-wordline", "us0-0/chip0/hbm0/ch0/pc0/sid0/bg0/ba0/row3/swl2", zero);
+        Fault fails = fault_of("repair-fails", "us0-0/chip0/hbm0/ch0/pc0/sid0/bg0/ba0/row3", NULL);
+        LoneStack lone;
+
+        lone_stack_open(&lone, GEOMETRY, 4096);
+        assert_spares(&lone, 3, 8, REPAIR_NONE);
+        assert_string_equal(attribute(&lone, "mailbox/hbm_repair"), "0x00000000");
+        assert_int_equal(model_hbm.inject(&lone.hbm, &row), 0);
+        assert_int_equal(model_hbm.inject(&lone.hbm, &fails), 0);
+
+        assert_int_equal(lone_stack_run(&lone, repair_of(3)).status, STATUS_NRT_SUCCESS);
+        assert_int_equal(lone_stack_run(&lone, repair_of(3)).status, STATUS_NRT_SUCCESS);
+        assert_spares(&lone, 3, 7, REPAIR_PENDING);
+        assert_spares(&lone, 4, 7, REPAIR_NONE);
+        assert_string_equal(attribute(&lone, "mailbox/hbm_repair"), "0x00000001");
+
+        model_hbm.reset(&lone.hbm);
+        assert_spares(&lone, 3, 7, REPAIR_FAILED);
+        assert_string_equal(attribute(&lone, "mailbox/hbm_repair"), "0x00000002");
+        assert_string_equal(attribute(&lone, "assay/hbm/spares"), "8 0 0 1");
+        assert_int_equal(failing(&lone), 4);
+
+        /* Another spare row, another try; and what has been mended may fail again. */
+        model_hbm.heal(&lone.hbm, &fails);
+        assert_int_equal(lone_stack_run(&lone, repair_of(3)).status, STATUS_NRT_SUCCESS);
+        model_hbm.reset(&lone.hbm);
+        assert_spares(&lone, 3, 6, REPAIR_DONE);
+        assert_int_equal(failing(&lone), 0);
+        assert_int_equal(model_hbm.inject(&lone.hbm, &again), 0);
+        assert_int_equal(failing(&lone), 4);
+        assert_int_equal(lone_stack_run(&lone, repair_of(3)).status, STATUS_NRT_SUCCESS);
+        model_hbm.reset(&lone.hbm);
+        assert_int_equal(failing(&lone), 0);
+        assert_string_equal(attribute(&lone, "assay/hbm/spares"), "8 2 0 1");
+        lone_stack_close(&lone);
+}
+
+/* By hand, with a the root: x = a + a^5 at place 0 and y = 1 + a^5 at place 1 look like x + y = 1 + a at place 5. */
+static void ecc_corrects_one_symbol_and_may_be_deceived_by_two(void **state) {
+        MemoryBits meant = { .w = { 0x0123456789abcdef, 2, 3, 4 } }, got = meant, out;
+        MemoryEccTally tally = {};
+
+        got.w[3] ^= UINT64_C(0xbeef) << 48;
+        out = hbm_decode(got, &meant, &tally);
+        assert_memory_equal(&out, &meant, sizeof(out));
+        assert_int_equal(tally.corrected, 1);
+
+        got.w[0] ^= 0x8000;
+        out = hbm_decode(got, &meant, &tally);
+        assert_memory_equal(&out, &got, sizeof(out));
+        assert_int_equal(tally.uncorrected, 1);
+
+        got = meant;
+        got.w[0] ^= 0x22 | 0x21 << 16;
+        out = hbm_decode(got, &meant, &tally);
+        got.w[1] ^= UINT64_C(0x3) << 16;
+        assert_memory_equal(&out, &got, sizeof(out));
+        assert_int_equal(tally.corrected, 2);
+        assert_int_equal(tally.uncorrected, 1);
+}
+
+/* Reads back through ECC what was written raw. */
+static WireCompletion through_ecc(LoneStack *lone) {
+        WireCommand command = { .type = COMMAND_HBM_MARCH, .march = { .box = memory_box_whole(&lone->hbm.memory.shape), .n_ops = 1,
+                                .ops = { MARCH_DATA }, .ecc = 1 } };
+
+        return lone_stack_run(lone, command);
+}
+
+static void ecc_that_lies_does_not_correct_or_does_not_count(void **state) {
+        uint64_t zero[2] = {};
+        Fault line = fault_of("sub-wordline", "us0-0/chip0/hbm0/ch0/pc0/sid0/bg0/ba0/row3/swl2", zero);
+        Fault off = fault_of("ecc-off", "us0-0/chip0/hbm0", NULL), silent = fault_of("ecc-silent", "us0-0/chip0/hbm0", NULL);
+        uint64_t *counted;
+        LoneStack lone;
+
+        lone_stack_open(&lone, GEOMETRY, 4096);
+        counted = &lone.chip.counted[COUNTER_MEM_ECC_CORRECTED];
+        assert_int_equal(model_hbm.inject(&lone.hbm, &line), 0);
+        assert_int_equal(failing(&lone), 4);
+        assert_int_equal(through_ecc(&lone).result[0], 0);
+        assert_int_equal(*counted, 4);
+
+        assert_int_equal(model_hbm.inject(&lone.hbm, &silent), 0);
+        assert_int_equal(through_ecc(&lone).result[0], 0);
+        assert_int_equal(*counted, 4);
+        model_hbm.heal(&lone.hbm, &silent);
+
+        assert_int_equal(model_hbm.inject(&lone.hbm, &off), 0);
+        assert_int_equal(model_hbm.inject(&lone.hbm, &off), -EEXIST);
+        assert_int_equal(through_ecc(&lone).result[0], 4);
+        assert_int_equal(*counted, 4);
+        model_hbm.heal(&lone.hbm, &off);
+        assert_int_equal(through_ecc(&lone).result[0], 0);
+        assert_int_equal(*counted, 8);
+        lone_stack_close(&lone);
+}
+
 static void a_bank_has_only_so_many_spare_rows(void **state) {
         LoneStack lone;
 
@@ -184,6 +308,9 @@ static void faults_that_cannot_both_be_are_refused(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_repair_takes_effect_at_the_reset_and_not_before),
+                cmocka_unit_test(what_became_of_a_repair_is_told),
+                cmocka_unit_test(ecc_corrects_one_symbol_and_may_be_deceived_by_two),
+                cmocka_unit_test(ecc_that_lies_does_not_correct_or_does_not_count),
                 cmocka_unit_test(a_bank_has_only_so_many_spare_rows),
                 cmocka_unit_test(what_is_out_of_range_is_refused),
                 cmocka_unit_test(device_time_comes_from_the_bandwidth),

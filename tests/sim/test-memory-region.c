@@ -73,10 +73,12 @@ typedef struct PlainFault {
 typedef struct Plain {
         uint16_t size[7];
         unsigned n, subarray_rows;
+        bool spent; /* this bank's spare rows are */
+        uint16_t spent_bank[5];
         uint8_t holds[CELLS_MAX][32];
         uint8_t meant[CELLS_MAX][32];
         PlainFault faults[FAULTS_MAX];
-        uint64_t corrected, uncorrected;
+        uint64_t corrected, uncorrected, repairable;
         WireMismatch log[LOG_MAX];
         size_t n_log;
 } Plain;
@@ -187,16 +189,82 @@ static void plain_pass(const Plain *plain, const uint16_t at[7], PlainKind first
                 }
 }
 
-static void plain_ecc(Plain *plain, const uint8_t meant[32], uint8_t bytes[32]) {
-        unsigned wrong = 0;
+/* ---- the code of sim/hbm-ecc.c in the words of a textbook: products of polynomials, solved equations, every place tried ---- */
 
-        for (unsigned i = 0; i < 32; i += 2)
-                wrong += bytes[i] != meant[i] || bytes[i + 1] != meant[i + 1];
-        if (wrong == 1) {
-                memcpy(bytes, meant, 32);
-                plain->corrected++;
-        } else if (wrong > 1)
+static uint16_t product(uint32_t a, uint32_t b) {
+        uint64_t sum = 0;
+
+        for (unsigned i = 0; i < 16; i++)
+                if (b >> i & 1)
+                        sum ^= (uint64_t) a << i;
+        for (unsigned i = 31; i >= 16; i--)
+                if (sum >> i & 1)
+                        sum ^= UINT64_C(0x1100b) << (i - 16);
+        return (uint16_t) sum;
+}
+
+static uint16_t power(uint16_t x, unsigned n) {
+        uint16_t value = 1;
+
+        for (; n > 0; n >>= 1, x = product(x, x))
+                if (n & 1)
+                        value = product(value, x);
+        return value;
+}
+
+static void parities(const uint16_t word[18], uint16_t ret[2]) {
+        ret[0] = ret[1] = 0;
+        for (unsigned i = 0; i < 18; i++) {
+                ret[0] ^= word[i];
+                ret[1] ^= product(word[i], power(2, i));
+        }
+}
+
+/* The word that was written: 16 symbols of data and the two that make both parities zero. */
+static void encode(const uint8_t bytes[32], uint16_t ret[18]) {
+        uint16_t rest[2], a = power(2, 16), b = power(2, 17);
+
+        memset(ret, 0, 18 * sizeof(ret[0]));
+        for (unsigned i = 0; i < 32; i++)
+                ret[i / 2] |= (uint16_t) (bytes[i] << 8 * (i % 2));
+        parities(ret, rest);
+        ret[17] = product(rest[1] ^ product(rest[0], a), power(a ^ b, 65534));
+        ret[16] = ret[17] ^ rest[0];
+}
+
+static void plain_ecc(Plain *plain, bool spare, const uint8_t meant[32], uint8_t bytes[32]) {
+        uint16_t word[18], rest[2], error;
+
+        if (memcmp(meant, bytes, 32) == 0)
+                return;
+        encode(meant, word);
+        for (unsigned i = 0; i < 16; i++)
+                word[i] = (uint16_t) (bytes[2 * i] | bytes[2 * i + 1] << 8);
+        parities(word, rest);
+        if (rest[0] == 0 && rest[1] == 0)
+                return;
+
+        error = rest[0];
+        for (unsigned place = 0; place < 18 && error; place++) {
+                word[place] ^= error;
+                parities(word, rest);
+                if (rest[0] == 0 && rest[1] == 0) {
+                        for (unsigned i = 0; i < 32; i++)
+                                bytes[i] = (uint8_t) (word[i / 2] >> 8 * (i % 2));
+                        plain->corrected++;
+                        return;
+                }
+                word[place] ^= error;
+        }
+
+        if (spare)
+                plain->repairable++;
+        else
                 plain->uncorrected++;
+}
+
+static bool is_spent(const Plain *plain, const uint16_t at[7]) {
+        return plain->spent && memcmp(plain->spent_bank, at, sizeof(plain->spent_bank)) == 0;
 }
 
 static void plain_read(Plain *plain, const uint16_t at[7], bool ecc, uint8_t ret[32]) {
@@ -206,7 +274,7 @@ static void plain_read(Plain *plain, const uint16_t at[7], bool ecc, uint8_t ret
         memcpy(ret, plain->holds[index], 32);
         plain_pass(plain, at, PLAIN_ROW, PLAIN_STACK, ret);
         if (ecc)
-                plain_ecc(plain, plain->meant[index], ret);
+                plain_ecc(plain, !is_spent(plain, at), plain->meant[index], ret);
         plain_pass(plain, at, PLAIN_TSV, PLAIN_LANE, ret);
 }
 
@@ -378,19 +446,29 @@ static void activate(Plain *plain, uint64_t number) {
 
 /* ---- the comparison ---- */
 
+/* How a command ends that has added to what was uncorrected and repairable BEFORE. */
+static WireStatus status_since(const Plain *plain, const uint64_t before[2]) {
+        if (plain->uncorrected > before[0])
+                return STATUS_NRT_HBM_UE;
+        return plain->repairable > before[1] ? STATUS_NRT_REPAIRABLE_HBM_UE : STATUS_NRT_SUCCESS;
+}
+
 static void compare_march(Plain *plain, LoneStack *lone) {
         WireCommand command = { .type = COMMAND_HBM_MARCH };
         WireCompletion completion;
         const WireMismatch *mismatches = (const WireMismatch *) lone->window;
+        uint64_t before[2];
         size_t n;
 
         random_march(plain, &command.march);
         activate(plain, lone->number);
+        before[0] = plain->uncorrected;
+        before[1] = plain->repairable;
         plain_march(plain, &command.march);
         command.march.mismatches_max = below(2) ? LOG_MAX : below((unsigned) plain->n_log + 2);
 
         completion = lone_stack_run(lone, command);
-        assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
+        assert_int_equal(completion.status, status_since(plain, before));
         assert_int_equal(completion.result[0], plain->n_log);
 
         n = plain->n_log < command.march.mismatches_max ? plain->n_log : command.march.mismatches_max;
@@ -400,6 +478,7 @@ static void compare_march(Plain *plain, LoneStack *lone) {
 
         assert_int_equal(lone->chip.counted[COUNTER_MEM_ECC_CORRECTED], plain->corrected);
         assert_int_equal(lone->chip.counted[COUNTER_MEM_ECC_UNCORRECTED], plain->uncorrected);
+        assert_int_equal(lone->chip.counted[COUNTER_MEM_ECC_REPAIRABLE_UNCORRECTED], plain->repairable);
 }
 
 static void copy_box(Plain *plain, LoneStack *lone, bool in, bool ecc, WireBox box) {
@@ -408,6 +487,7 @@ static void copy_box(Plain *plain, LoneStack *lone, bool in, bool ecc, WireBox b
         uint64_t number = lone->number;
         unsigned total = 1;
         WireCompletion completion;
+        uint64_t before[2];
 
         for (unsigned i = 0; i < 7; i++)
                 total *= box.last[i] - box.first[i] + 1u;
@@ -416,8 +496,9 @@ static void copy_box(Plain *plain, LoneStack *lone, bool in, bool ecc, WireBox b
                 lone->window[i] = (uint8_t) random_u64();
 
         activate(plain, number);
+        before[0] = plain->uncorrected;
+        before[1] = plain->repairable;
         completion = lone_stack_run(lone, command);
-        assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
 
         for (unsigned k = 0; k < total; k++) {
                 unsigned rest = k;
@@ -436,6 +517,20 @@ static void copy_box(Plain *plain, LoneStack *lone, bool in, bool ecc, WireBox b
                         plain_read(plain, at, ecc, got);
                         assert_memory_equal(got, lone->window + k * 32, 32);
                 }
+        }
+        assert_int_equal(completion.status, status_since(plain, before));
+}
+
+/* A bank that has asked for all its spare rows. */
+static void spend_spares(Plain *plain, LoneStack *lone) {
+        WireCommand command = { .type = COMMAND_HBM_REPAIR };
+
+        plain->spent = plain->size[5] >= HBM_SPARES_PER_BANK && below(2);
+        for (unsigned i = 0; i < 5; i++)
+                plain->spent_bank[i] = command.repair.box.first[i] = command.repair.box.last[i] = (uint16_t) below(plain->size[i]);
+        for (unsigned i = 0; plain->spent && i < HBM_SPARES_PER_BANK; i++) {
+                command.repair.box.first[5] = command.repair.box.last[5] = (uint16_t) i;
+                assert_int_equal(lone_stack_run(lone, command).status, STATUS_NRT_SUCCESS);
         }
 }
 
@@ -473,7 +568,7 @@ static void start_case(Plain *plain, LoneStack *lone) {
         memcpy(plain->holds, lone->window, plain->n * 32ul);
         memcpy(plain->meant, lone->window, plain->n * 32ul);
         memset(plain->faults, 0, sizeof(plain->faults));
-        plain->corrected = plain->uncorrected = 0;
+        plain->corrected = plain->uncorrected = plain->repairable = 0;
 }
 
 static void run_case(Plain *plain, uint64_t seed) {
@@ -482,6 +577,7 @@ static void run_case(Plain *plain, uint64_t seed) {
 
         random_state = seed * 0x9e3779b97f4a7c15ull + 1;
         start_case(plain, &lone);
+        spend_spares(plain, &lone);
         n_faults = below(3) ? below(FAULTS_MAX) : 0;
 
         for (unsigned i = 0; i < COMMANDS; i++) {
