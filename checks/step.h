@@ -54,7 +54,8 @@ double step_rotation_sec(const Step *step);
  */
 int step_measure(Step *step, const char *name, double value, const char *unit, LimitType type, double limit,
                  const Location *where);
-/* The same without a limit. */
+/* The same without a limit. A test that chance can fail notes NAME_false_alarms, unit "1": how many parts of a sound unit it
+ * calls broken on average, at most; `assay-sim qualify` adds them up for a fleet. */
 int step_note(Step *step, const char *name, double value, const char *unit, const Location *where);
 
 /*

@@ -68,6 +68,15 @@ static double chance_of(double nb, unsigned k) {
         return sum;
 }
 
+double ber_false_alarm(double nb, const int allowed[], const int certain[], unsigned n_passes) {
+        double sum = chance_of(n_passes * nb, (unsigned) allowed[n_passes] + 1);
+
+        for (unsigned n = 1; n <= n_passes; n++)
+                sum += chance_of(n * nb, (unsigned) certain[n]);
+
+        return sum;
+}
+
 unsigned ber_certain(double nb, double chance) {
         unsigned k = nb < 1 ? 1 : (unsigned) nb + 1;
 

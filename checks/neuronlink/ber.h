@@ -18,3 +18,9 @@ int ber_allowed(double nb, double confidence);
 
 /* The fewest errors that a lane of which NB are expected makes with less than this CHANCE. */
 unsigned ber_certain(double nb, double chance);
+
+/*
+ * At most how likely the sequential test calls a lane bad of which NB errors are expected in each pass: it fails with
+ * certain[n] errors after n passes, or with more than allowed[N_PASSES] after the last. Both from 1, not negative.
+ */
+double ber_false_alarm(double nb, const int allowed[], const int certain[], unsigned n_passes);

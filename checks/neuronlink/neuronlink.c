@@ -52,6 +52,10 @@ static int judge_chip(Fabric *fabric, unsigned chip, Verdict *verdict, unsigned 
                 r = step_note(fabric->step, "neuronlink_ports_untested", n_untested, "{port}", &where);
         if (r >= 0)
                 r = step_note(fabric->step, "neuronlink_lanes_tested", n_lanes, "{lane}", &where);
+        if (r >= 0) /* how many good lanes of so many this test would fail, on average */
+                r = step_note(fabric->step, "neuronlink_false_alarms",
+                              n_lanes * ber_false_alarm((double) fabric->parameters->bits * GOOD_LANE, fabric->allowed, fabric->certain,
+                                                        PASSES_MAX), "1", &where);
         /* What a silent chip is worth is for the step that asks it alone; here it could not be judged. */
         refused = refused || fabric->silent[chip];
         return r < 0 ? r : step_part_done(fabric->step, &where, refused && *verdict == VERDICT_PASSED ? VERDICT_ERROR :

@@ -25,6 +25,9 @@
 #include "checks/rounding/script.h"
 #include "checks/step.h"
 
+/* Two counts are tested in each lane: of so many, how many are called biased by chance is at most this times alpha. */
+#define LANE_TESTS (2.0 * CORES * _ENGINE_MAX * ENGINE_LANES)
+
 #define STALE 0xa5 /* what the window holds before a core answers: an engine that writes nothing cannot pass */
 
 static const LocationKind engine_kinds[_ENGINE_MAX] = { LOCATION_VECTOR, LOCATION_SCALAR, LOCATION_GPSIMD };
@@ -319,6 +322,8 @@ static int rounding_run(Step *step, Verdict *ret) {
                 r = step_measure(step, "rounding_mismatched_conversions", tally.mismatched, "{conversion}", LIMIT_EQUAL, 0, NULL);
         if (r > 0 && verdict == VERDICT_PASSED) /* the window changed between two looks at it: no reason to pass */
                 r = step_finding(step, &verdict, "rounding-generator", NULL, NULL, "%.0f conversions differ", tally.mismatched);
+        if (r >= 0)
+                r = step_note(step, "rounding_false_alarms", LANE_TESTS * parameters->alpha, "1", NULL);
         if (r >= 0)
                 r = step_measure(step, "rounding_p_value", tally.p_value, "1", LIMIT_GREATER_THAN_OR_EQUAL, parameters->alpha, NULL);
         if (r > 0 && verdict == VERDICT_PASSED)

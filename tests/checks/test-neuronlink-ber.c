@@ -3,6 +3,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -66,6 +67,47 @@ static void test_allowed_errors_are_the_most_that_still_prove(void **state) {
         }
 }
 
+static double poisson(double nb, unsigned k) {
+        return exp(k * log(nb) - nb - lgamma(k + 1.0));
+}
+
+/* Independent: the counts of one lane, pass by pass, and what is left of each. */
+static double failing_share(double nb, const int *allowed, const int *certain, unsigned n_passes) {
+        double left[64] = { 1 }, failed = 0;
+
+        for (unsigned n = 1; n <= n_passes; n++) {
+                double next[64] = {};
+
+                for (unsigned from = 0; from < 64; from++)
+                        for (unsigned k = 0; from + k < 64; k++)
+                                next[from + k] += left[from] * poisson(nb, k);
+                for (unsigned k = 0; k < 64; k++) {
+                        bool passes = (int) k <= allowed[n], fails = (int) k >= certain[n] || (n == n_passes && !passes);
+
+                        failed += fails ? next[k] : 0;
+                        left[k] = passes || fails ? 0 : next[k];
+                }
+        }
+        return failed;
+}
+
+static void test_false_alarms_are_bounded(void **state) {
+        for (double nb = 1e-5; nb < 0.6; nb *= 3) {
+                int allowed[5] = { 0 }, certain[5] = { 0 };
+                double exact, bound;
+
+                for (unsigned n = 1; n <= 4; n++) {
+                        allowed[n] = ber_allowed(n * 5, 0.99);
+                        certain[n] = (int) ber_certain(n * nb, 1e-6);
+                        if (certain[n] <= allowed[n])
+                                certain[n] = allowed[n] + 1;
+                }
+                exact = failing_share(nb, allowed, certain, 4);
+                bound = ber_false_alarm(nb, allowed, certain, 4);
+                assert_true(exact <= bound * (1 + 1e-9) && bound <= 5 * exact + 1e-30);
+        }
+}
+
 /* A fleet of 64 million receivers at 1e13 bits each: more than three errors, good lane 1e-15, and what is missed. */
 static void test_the_rule_for_a_fleet(void **state) {
         char text[32];
@@ -95,6 +137,7 @@ int main(void) {
                 cmocka_unit_test(test_confidence_is_the_chance_of_more_errors),
                 cmocka_unit_test(test_allowed_errors_are_the_most_that_still_prove),
                 cmocka_unit_test(test_certain_errors_are_the_fewest_that_chance_does_not_make),
+                cmocka_unit_test(test_false_alarms_are_bounded),
                 cmocka_unit_test(test_the_rule_for_a_fleet),
         };
 
