@@ -88,6 +88,10 @@ unsigned chip_hbm_part(const Chip *chip) {
         return chip->server->ultraserver->hall->hbm_part;
 }
 
+bool chip_write_wins(const Chip *chip) {
+        return chip->server->ultraserver->hall->write_wins;
+}
+
 uint64_t chip_nsec(const Chip *chip) {
         return chip->nsec;
 }

@@ -243,23 +243,14 @@ static int inject_line(Hbm *hbm, const Fault *fault) {
 
 int hbm_inject(void *state, const Fault *fault) {
         Hbm *hbm = state;
-        int bit = location_index(&fault->at, LOCATION_BIT), r;
-        uint16_t tile[_MEMORY_AXIS_MAX];
-        WireBox box;
 
+        if (memory_fault_is_of_cells(fault))
+                return memory_inject_cell(&hbm->memory, fault);
         if (fault->kind >= hbm_fault_kinds && fault->kind < hbm_fault_kinds + _HBM_KIND_MAX)
                 return fault->kind == &hbm_fault_kinds[KIND_REPAIR_FAILS] ? hbm_repair_inject(hbm, fault) : inject_line(hbm, fault);
         if (fault->kind == hbm_address_kinds)
                 return hbm_address_inject(hbm, fault);
-        if (location_kind(&fault->at) == LOCATION_HBM)
-                return memory_inject_comparator(&hbm->memory, fault);
-
-        r = box_of(&hbm->memory.shape, &fault->at, &box, tile);
-        if (r < 0)
-                return r;
-        if (memory_box_volume(&box) != 1 || bit < 0)
-                return -EINVAL; /* a bit of a column or of a subarray is no cell */
-        return memory_inject_cell(&hbm->memory, fault, &box, (unsigned) bit);
+        return memory_inject_comparator(&hbm->memory, fault);
 }
 
 void hbm_heal(void *state, const Fault *fault) {

@@ -34,6 +34,7 @@ static uint64_t power_up_seed(const Chip *chip, unsigned index) {
 static const MemoryRules rules = {
         .bytes_per_nsec = HBM_BYTES_PER_NSEC,
         .decode         = hbm_decode,
+        .box_of         = hbm_box_of,
         .corrected      = COUNTER_MEM_ECC_CORRECTED,
         .uncorrected    = COUNTER_MEM_ECC_UNCORRECTED,
         .uncorrected_status = STATUS_NRT_HBM_UE,
@@ -75,7 +76,7 @@ int hbm_reshape(Hbm *hbm, const char *geometry) {
         Memory *memory = &hbm->memory;
         MemoryShape shape;
 
-        if (memory->spots.n_cells > 0 || memory->units.n_lines > 0 || hbm->map_fault)
+        if (!memory_is_sound(memory) || hbm->map_fault)
                 return -EBUSY;
         if (memory_shape_parse(geometry, &shape) < 0)
                 return -EINVAL;

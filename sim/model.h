@@ -138,6 +138,7 @@ const char *chip_server_name(const Chip *chip);
 unsigned chip_index(const Chip *chip);
 bool chip_is_occupied(const Chip *chip);   /* it carries work */
 double chip_temperature(const Chip *chip); /* °C */
+bool chip_write_wins(const Chip *chip);    /* by default, where one access writes a cell and what disturbs it */
 unsigned chip_hbm_part(const Chip *chip);  /* index of hbm_parts */
 bool chip_hangs(const Chip *chip); /* answers nothing now: its links do not train, its NIC is unreachable */
 unsigned chip_sram_ecc(const Chip *chip, WireArray array); /* SramEcc: which code guards it */

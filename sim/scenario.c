@@ -33,6 +33,7 @@ typedef struct Text {
         uint64_t seed;
         double temperature;
         Topology topology;
+        int together; /* index of together_words */
         SramText sram;
         yaml_node_t *topology_node, *occupied, *in_use, *faults, *expect;
 } Text;
@@ -55,12 +56,16 @@ static const YamlField sram_fields[] = {
         {},
 };
 
+/* What wins in a cell that one access writes together with what disturbs it. */
+static const char *const together_words[] = { "fault", "write", NULL };
+
 static const YamlField text_fields[] = {
         YAML_STRING("scenario", Text, name, 1, 200, .required = true),
         YAML_UNSIGNED("seed", Text, seed, 0, UINT64_MAX),
         YAML_NUMBER("temperature", Text, temperature, -40, 150),
         YAML_CUSTOM("topology", Text, topology_node, keep_node, .required = true),
         YAML_STRUCT("sram", Text, sram, sram_fields),
+        YAML_WORD("coupling-together", Text, together, together_words),
         YAML_CUSTOM("occupied", Text, occupied, keep_node),
         YAML_CUSTOM("in-use", Text, in_use, keep_node),
         YAML_CUSTOM("faults", Text, faults, keep_node),
@@ -149,6 +154,7 @@ static int read_parts(Yaml *yaml, Text *text, Scenario *scenario) {
         r = read_topology(yaml, text, &scenario->hall);
         if (r < 0)
                 return r;
+        scenario->hall->write_wins = text->together == 1;
         scenario->hall->sram_ecc[ARRAY_SBUF] = (uint8_t) text->sram.sbuf;
         scenario->hall->sram_ecc[ARRAY_PSUM] = (uint8_t) text->sram.psum;
         if (text->occupied) {

@@ -88,6 +88,12 @@ static int box_of(const MemoryShape *shape, const Location *at, WireBox *ret, ui
         return 0;
 }
 
+int sram_box_of(const MemoryShape *shape, const Location *at, WireBox *ret) {
+        uint16_t tile[_MEMORY_AXIS_MAX];
+
+        return box_of(shape, at, ret, tile);
+}
+
 /* The bits of every access of its box that AT names. */
 static MemoryBits bits_of(const Location *at) {
         int bit = location_index(at, LOCATION_SRAM_BIT);
@@ -136,21 +142,12 @@ static int inject_comparator(Sram *sram, const Fault *fault) {
 int sram_inject(void *state, const Fault *fault) {
         Sram *sram = state;
         Memory *memory = &sram->arrays[array_of(&fault->at)];
-        int bit = location_index(&fault->at, LOCATION_SRAM_BIT), r;
-        uint16_t tile[_MEMORY_AXIS_MAX];
-        WireBox box;
 
+        if (memory_fault_is_of_cells(fault))
+                return memory_inject_cell(memory, fault);
         if (fault->kind >= sram_fault_kinds && fault->kind < sram_fault_kinds + KINDS)
                 return inject_line(memory, fault);
-        if (location_kind(&fault->at) == LOCATION_CORE)
-                return inject_comparator(sram, fault);
-
-        r = box_of(&memory->shape, &fault->at, &box, tile);
-        if (r < 0)
-                return r;
-        if (memory_box_volume(&box) != 1 || bit < 0)
-                return -EINVAL; /* a bit of a partition is no cell */
-        return memory_inject_cell(memory, fault, &box, (unsigned) bit);
+        return inject_comparator(sram, fault);
 }
 
 void sram_heal(void *state, const Fault *fault) {

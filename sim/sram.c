@@ -23,6 +23,7 @@
         {                                                                                                    \
                 .bytes_per_nsec     = SRAM_BYTES_PER_NSEC,                                                   \
                 .decode             = what,                                                                  \
+                .box_of             = sram_box_of,                                                           \
                 .corrected          = COUNTER_SRAM_ECC_CORRECTED,                                            \
                 .uncorrected        = COUNTER_SRAM_ECC_UNCORRECTED,                                          \
                 .uncorrected_status = STATUS_NRT_NC_UE,                                                      \
@@ -67,7 +68,7 @@ int sram_reshape(Sram *sram, WireArray array, const char *geometry, SramEcc ecc)
         Chip *chip = memory->chip;
         MemoryShape shape;
 
-        if (memory->spots.n_cells > 0 || memory->units.n_lines > 0)
+        if (!memory_is_sound(memory))
                 return -EBUSY;
         if (memory_shape_parse(geometry, &shape) < 0)
                 return -EINVAL;

@@ -21,6 +21,7 @@ typedef struct Sram {
 
 /* The kinds of fault (sim/sram-faults.c). */
 extern const FaultKind sram_fault_kinds[];
+int sram_box_of(const MemoryShape *shape, const Location *at, WireBox *ret); /* see MemoryRules */
 int sram_inject(void *state, const Fault *fault);
 void sram_heal(void *state, const Fault *fault);
 

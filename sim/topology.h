@@ -49,6 +49,7 @@ struct Hall {
         double temperature; /* °C of a chip at rest */
         uint8_t sram_ecc[_ARRAY_MAX]; /* SramEcc of every core's arrays */
         bool ring;
+        bool write_wins; /* see chip_write_wins() */
         unsigned hbm_part; /* index of hbm_parts (sim/hbm-part.h); 0 unless a scenario says otherwise */
         size_t n_ultraservers;
         uint64_t n_injected; /* faults so far: the last id given */

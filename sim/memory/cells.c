@@ -1,84 +1,253 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Cells, and the way of a read.
+ * The meaning of traps. One operation goes through these steps, as sim/memory/primitive.h has it:
  *
- * The event machine of the faults that sit in cells: an operation first does what it would do in a good cell, then
- * conditions on states act until nothing changes. Callers bring the operations of all spots in the exact order of
- * the visit, so what one cell does to another can stand here and nowhere else.
+ *  1. which traps spring is decided by the states before it, faults and all;
+ *  2. it does in every cell what it does in a good one;
+ *  3. traps that the victim's own operation sprang change the victim and what is read;
+ *  4. traps that an operation on another cell sprang change the victim;
+ *  5. conditions on states act, in the order of injection, until nothing changes.
+ *
+ * Where one operation writes the victim and the cell that disturbs it, published conventions differ: here the victim is
+ * written and then disturbed (its condition looks at what was just written), or, with write_wins, not disturbed at all.
+ *
+ * Conditions that turn each other over for ever are stopped after SETTLE_ROUNDS rounds, as they are then: the same each
+ * time, but no more than that can be said of them.
  */
+
+#include "sim/memory/cells.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "sim/memory/memory.h"
+#define SETTLE_ROUNDS 64u
 
-/* The one condition so far: whatever a stuck cell holds, it becomes what it is stuck at. */
-static void cell_settle(MemoryCell *cell) {
-        if (cell->active)
-                cell->value = cell->stuck;
+enum { FIRES_NOT, FIRES_0, FIRES_1, FIRES_LATER /* its victim is looked at when it has been written */ };
+
+static const MemoryPlace *place_of(const Memory *memory, const MemoryTrap *trap, unsigned place) {
+        return &memory->traps.places[trap->first_place + place];
 }
 
-void memory_spot_wake(Memory *memory, const MemorySpot *spot, const Execution *execution) {
-        for (unsigned i = 0; i < spot->n_cells; i++) {
-                MemoryCell *cell = &memory->spots.cells[spot->first_cell + i];
+static MemoryCell *cell_of(const Memory *memory, const MemoryTrap *trap, unsigned place) {
+        return &memory->spots.cells[place_of(memory, trap, place)->cell];
+}
 
-                cell->active = fault_is_active(cell->fault, execution);
-                cell_settle(cell);
+static bool in_state(const MemoryPlace *place, const MemoryCell *cell) {
+        return place->state == PRIMITIVE_ANY || place->state == cell->value;
+}
+
+/* ---- conditions ---- */
+
+static bool condition_holds(const Memory *memory, const MemoryTrap *trap) {
+        for (unsigned i = 0; i < trap->n_places; i++)
+                if (!in_state(place_of(memory, trap, i), cell_of(memory, trap, i)))
+                        return false;
+        return true;
+}
+
+static void settle(Memory *memory, const uint32_t states[], size_t n) {
+        bool changed = n > 0;
+
+        for (unsigned round = 0; changed && round < SETTLE_ROUNDS; round++) {
+                changed = false;
+                for (size_t i = 0; i < n; i++) {
+                        const MemoryTrap *trap = &memory->traps.traps[states[i]];
+                        MemoryCell *victim = cell_of(memory, trap, 0);
+
+                        if (!trap->active || victim->value == trap->becomes || !condition_holds(memory, trap))
+                                continue;
+                        victim->value = trap->becomes;
+                        changed = n > 1;
+                }
         }
 }
 
-MemoryBits memory_spot_stored(const Memory *memory, const MemorySpot *spot, MemoryBits *ret_intended) {
-        MemoryBits bits = spot->held ? spot->data :
-                                    memory_pattern_bits(memory_content_find(&memory->content, spot->at), spot->linear,
-                                                     spot->at[HBM_ROW]);
-
-        *ret_intended = bits;
-        for (unsigned i = 0; i < spot->n_cells; i++) {
-                const MemoryCell *cell = &memory->spots.cells[spot->first_cell + i];
-                uint64_t mask = UINT64_C(1) << (cell->bit % 64);
-
-                bits.w[cell->bit / 64] =
-                                cell->value ? bits.w[cell->bit / 64] | mask : bits.w[cell->bit / 64] & ~mask;
-        }
-
-        return bits;
+static void settle_spot(Memory *memory, const MemorySpot *spot) {
+        settle(memory, &memory->spots.states[spot->first_state], spot->n_states);
 }
 
-void memory_spot_store(Memory *memory, const MemorySpot *spot, const MemoryBits *bits) {
-        for (unsigned i = 0; i < spot->n_cells; i++) {
-                MemoryCell *cell = &memory->spots.cells[spot->first_cell + i];
+/* Spots of one component have the same list: it is enough that one of them is settled. */
+static void settle_all(Memory *memory) {
+        const MemorySpots *spots = &memory->spots;
 
-                cell->value = bits->w[cell->bit / 64] >> (cell->bit % 64) & 1;
-                cell_settle(cell);
+        for (size_t i = 0; i < spots->n_opens; i++) {
+                const MemoryTrap *trap = &memory->traps.traps[spots->opens[i].trap];
+
+                cell_of(memory, trap, 0)->open = trap->active;
+        }
+        for (size_t i = 0; i < spots->n_spots; i++)
+                settle_spot(memory, &spots->spots[i]);
+}
+
+void memory_cells_wake(Memory *memory, const Execution *execution) {
+        MemoryTraps *traps = &memory->traps;
+        bool changed = memory->spots.unsettled;
+
+        for (size_t i = 0; traps->n_moody > 0 && i < traps->n_traps; i++) {
+                MemoryTrap *trap = &traps->traps[i];
+                bool was = trap->active;
+
+                if (trap->moody)
+                        trap->active = fault_is_active(trap->fault, execution);
+                changed |= trap->active != was;
+        }
+        for (size_t i = 0; i < traps->n_decoders; i++)
+                if (traps->decoders[i].moody)
+                        traps->decoders[i].active = fault_is_active(traps->decoders[i].fault, execution);
+
+        if (changed)
+                settle_all(memory);
+        memory->spots.unsettled = false;
+}
+
+/* ---- what springs ---- */
+
+static bool is_written(const MemoryStroke strokes[], unsigned n, uint32_t linear) {
+        for (unsigned k = 0; k < n; k++)
+                if (strokes[k].spot->linear == linear)
+                        return true;
+        return false;
+}
+
+/* Whether the operation before this one of the whole memory was the trap's first, and left what a good cell holds. */
+static bool follows_first(const MemoryTrap *trap, const MemoryPlace *place, const MemoryCell *cell, const MemorySpot *spot,
+                          uint64_t serial) {
+        bool writes = trap->ops[0] & MARCH_WRITE, data = trap->ops[0] & MARCH_DATA;
+
+        return spot->last + 1 == serial && spot->last_write == writes && cell->was == place->state &&
+               cell->value == data && (!writes || cell->wrote == data);
+}
+
+static bool is_operated(const Memory *memory, const MemoryTrap *trap, const MemoryStroke *stroke, bool write, uint64_t serial) {
+        const MemoryPlace *place = place_of(memory, trap, trap->operated);
+        const MemoryCell *cell = &memory->spots.cells[place->cell];
+        uint8_t op = trap->ops[trap->n_ops - 1];
+
+        if (((op & MARCH_WRITE) != 0) != write || cell->open)
+                return false;
+        if (write && stroke->bits[place->cell - stroke->spot->first_cell] != (op & MARCH_DATA))
+                return false;
+        if (trap->n_ops > 1)
+                return follows_first(trap, place, cell, stroke->spot, serial);
+        return in_state(place, cell);
+}
+
+static uint8_t fires(const Memory *memory, const MemoryTrap *trap, const MemoryStroke strokes[], unsigned n,
+                     const MemoryStroke *stroke, bool write, uint64_t serial) {
+        const MemoryCell *victim;
+        bool later = false;
+
+        if (!trap->active || !is_operated(memory, trap, stroke, write, serial))
+                return FIRES_NOT;
+
+        victim = cell_of(memory, trap, 0);
+        for (unsigned i = 0; i < trap->n_places; i++) {
+                const MemoryPlace *place = place_of(memory, trap, i);
+
+                if (i == trap->operated)
+                        continue;
+                if (i == 0 && write && !victim->open && is_written(strokes, n, place->linear)) {
+                        if (trap->write_wins)
+                                return FIRES_NOT;
+                        later = true;
+                } else if (!in_state(place, cell_of(memory, trap, i)))
+                        return FIRES_NOT;
+        }
+
+        if (later)
+                return FIRES_LATER;
+        return trap->becomes == PRIMITIVE_INVERT ? (victim->value ? FIRES_0 : FIRES_1) : FIRES_0 + trap->becomes;
+}
+
+/* ---- an operation ---- */
+
+static bool spring(Memory *memory, MemoryStroke strokes[], unsigned n, bool write, uint64_t serial) {
+        bool any = false;
+
+        for (unsigned k = 0; k < n; k++) {
+                const MemorySpot *spot = strokes[k].spot;
+
+                for (uint32_t i = 0; i < spot->n_triggers; i++) {
+                        MemoryTrap *trap = &memory->traps.traps[memory->spots.triggers[spot->first_trigger + i]];
+
+                        trap->fires = fires(memory, trap, strokes, n, &strokes[k], write, serial);
+                        any |= trap->fires != FIRES_NOT;
+                }
+        }
+
+        return any;
+}
+
+static void operate_good(Memory *memory, MemoryStroke *stroke, bool write) {
+        MemoryCell *cells = &memory->spots.cells[stroke->spot->first_cell];
+
+        for (unsigned i = 0; i < stroke->spot->n_cells; i++) {
+                MemoryCell *cell = &cells[i];
+
+                cell->was = cell->value;
+                if (write) {
+                        cell->wrote = stroke->bits[i];
+                        if (!cell->open)
+                                cell->value = stroke->bits[i];
+                } else
+                        stroke->bits[i] = cell->open ? cell->latch : cell->value;
         }
 }
 
-static MemoryBits decode(const Memory *memory, const MemoryEffects *effects, MemoryBits got, const MemoryBits *intended,
-                         MemoryEccTally *tally) {
-        uint64_t before = tally->uncorrected;
+/* Those that the victim's own operation sprang. */
+static void change_victims(Memory *memory, MemoryStroke *stroke) {
+        const MemorySpot *spot = stroke->spot;
 
-        got = memory->rules->decode(got, intended, tally);
-        if (memory->rules->repairs && !effects->spent) {
-                tally->repairable += tally->uncorrected - before;
-                tally->uncorrected = before;
+        for (uint32_t i = 0; i < spot->n_triggers; i++) {
+                MemoryTrap *trap = &memory->traps.traps[memory->spots.triggers[spot->first_trigger + i]];
+                uint32_t victim;
+
+                if (trap->fires == FIRES_NOT || trap->operated != 0)
+                        continue;
+                victim = place_of(memory, trap, 0)->cell;
+                memory->spots.cells[victim].value = trap->fires == FIRES_1;
+                if (trap->reads != PRIMITIVE_NO_READ)
+                        stroke->bits[victim - spot->first_cell] = trap->reads;
         }
-        return got;
+
+        for (unsigned i = 0; i < spot->n_cells; i++)
+                memory->spots.cells[spot->first_cell + i].own = memory->spots.cells[spot->first_cell + i].value;
 }
 
-MemoryBits memory_read(const Memory *memory, const MemoryEffects *effects, MemoryBits stored, const MemoryBits *intended,
-                       bool ecc, MemoryEccTally *tally) {
-        uint64_t lanes = effects->lanes | (uint64_t) effects->lanes << 32;
-        uint64_t values = effects->values | (uint64_t) effects->values << 32;
-        MemoryEccTally untold = {};
+static void disturb(Memory *memory, const MemoryTrap *trap) {
+        const MemoryPlace *place = place_of(memory, trap, 0);
+        MemoryCell *victim = &memory->spots.cells[place->cell];
 
-        for (unsigned word = 0; word < 4; word++)
-                stored.w[word] = (stored.w[word] & ~effects->drop.w[word]) ^ effects->flip.w[word];
+        if (trap->fires != FIRES_LATER)
+                victim->value = trap->fires == FIRES_1;
+        else if (place->state == PRIMITIVE_ANY || place->state == victim->own)
+                victim->value = trap->becomes == PRIMITIVE_INVERT ? !victim->own : trap->becomes;
+}
 
-        if (ecc && !effects->bypass)
-                stored = decode(memory, effects, stored, intended, effects->silent ? &untold : tally);
+static void disturb_others(Memory *memory, const MemorySpot *spot) {
+        for (uint32_t i = 0; i < spot->n_triggers; i++) {
+                const MemoryTrap *trap = &memory->traps.traps[memory->spots.triggers[spot->first_trigger + i]];
 
-        for (unsigned word = 0; word < 4; word++)
-                stored.w[word] = (stored.w[word] & ~lanes) | (values & lanes);
-        return stored;
+                if (trap->fires != FIRES_NOT && trap->operated != 0)
+                        disturb(memory, trap);
+        }
+}
+
+void memory_cells_operate(Memory *memory, MemoryStroke strokes[], unsigned n, bool write, uint64_t serial) {
+        bool any = spring(memory, strokes, n, write, serial);
+
+        for (unsigned k = 0; k < n; k++)
+                operate_good(memory, &strokes[k], write);
+        for (unsigned k = 0; any && k < n; k++)
+                change_victims(memory, &strokes[k]);
+        for (unsigned k = 0; any && k < n; k++)
+                disturb_others(memory, strokes[k].spot);
+        for (unsigned k = 0; k < n; k++) {
+                MemorySpot *spot = strokes[k].spot;
+
+                settle_spot(memory, spot);
+                spot->last = serial;
+                spot->last_write = write;
+        }
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "sim/memory/memory.h"
+#include "sim/memory/cells.h"
 
 /* Accesses to copy; 0 where the command is wrong. ROOM is of the data. */
 static uint64_t copy_accesses(const Memory *memory, const WireCopy *copy, uint64_t room) {
@@ -31,6 +31,7 @@ int memory_copy_in(Memory *memory, Execution *execution) {
         const WireBox *box = &execution->command->copy.box;
         uint64_t accesses = copy_accesses(memory, &execution->command->copy, execution->command->in_bytes);
         uint16_t at[_MEMORY_AXIS_MAX];
+        uint64_t serial;
         int r;
 
         if (accesses == 0 || execution->command->in_bytes != accesses * MEMORY_ACCESS_BYTES) {
@@ -42,22 +43,17 @@ int memory_copy_in(Memory *memory, Execution *execution) {
         if (r < 0)
                 return r;
 
+        serial = memory_serial_next(memory, accesses);
         memory_walk_first(box, false, at);
         for (uint64_t i = 0; i < accesses; i++) {
-                uint32_t linear = memory_shape_linear(&memory->shape, at);
-                MemorySpot *spot = memory_spots_find(&memory->spots, linear);
+                MemorySpot *spot;
+                MemoryBits bits;
 
-                if (!spot) {
-                        int32_t unit = memory_units_at(&memory->units, &memory->shape, at);
-
-                        r = memory_spots_add(&memory->spots, linear, at, unit, &spot);
-                        if (r < 0)
-                                return r;
-                }
-                memcpy(&spot->data, execution->in + i * MEMORY_ACCESS_BYTES, sizeof(spot->data));
-                spot->held = true;
-                memory_spot_wake(memory, spot, execution);
-                memory_spot_store(memory, spot, &spot->data);
+                r = memory_spot_at(memory, memory_shape_linear(&memory->shape, at), at, &spot);
+                if (r < 0)
+                        return r;
+                memcpy(&bits, execution->in + i * MEMORY_ACCESS_BYTES, sizeof(bits));
+                memory_access_write(memory, spot, &bits, serial > 0 ? serial + i : 0);
                 (void) memory_walk_next(box, MEMORY_ORDER_COLUMN_FAST, false, at);
         }
 
@@ -65,8 +61,8 @@ int memory_copy_in(Memory *memory, Execution *execution) {
         return 0;
 }
 
-static MemoryBits read_access(Memory *memory, Execution *execution, const uint16_t at[static _MEMORY_AXIS_MAX],
-                           MemoryEccTally *tally) {
+static MemoryBits read_access(Memory *memory, const MemoryVisit *visit, const uint16_t at[static _MEMORY_AXIS_MAX],
+                              uint64_t serial, bool ecc, MemoryEccTally *tally) {
         uint32_t linear = memory_shape_linear(&memory->shape, at);
         MemorySpot *spot = memory_spots_find(&memory->spots, linear);
         int32_t unit = spot ? spot->unit : memory_units_at(&memory->units, &memory->shape, at);
@@ -74,18 +70,19 @@ static MemoryBits read_access(Memory *memory, Execution *execution, const uint16
         MemoryBits intended, stored;
 
         if (spot) {
-                memory_spot_wake(memory, spot, execution);
-                stored = memory_spot_stored(memory, spot, &intended);
+                memory_access_begin(memory, visit, spot);
+                stored = memory_access_read(memory, spot, serial, &intended);
         } else
                 stored = intended =
                                 memory_pattern_bits(memory_content_find(&memory->content, at), linear, at[HBM_ROW]);
 
-        return memory_read(memory, &effects, stored, &intended, execution->command->copy.ecc, tally);
+        return memory_read(memory, &effects, stored, &intended, ecc, tally);
 }
 
 int memory_copy_out(Memory *memory, Execution *execution) {
-        const WireBox *box = &execution->command->copy.box;
-        uint64_t accesses = copy_accesses(memory, &execution->command->copy, execution->command->out_bytes);
+        const WireCopy *copy = &execution->command->copy;
+        uint64_t accesses = copy_accesses(memory, copy, execution->command->out_bytes), serial;
+        MemoryVisit visit = { .box = &copy->box, .ops = (const uint8_t[]) { 0 }, .n_ops = 1 };
         uint16_t at[_MEMORY_AXIS_MAX];
         MemoryEccTally tally = {};
         int r;
@@ -99,14 +96,16 @@ int memory_copy_out(Memory *memory, Execution *execution) {
         if (r < 0)
                 return r;
 
-        memory_walk_first(box, false, at);
+        serial = memory_serial_next(memory, accesses);
+        memory_walk_first(&copy->box, false, at);
         for (uint64_t i = 0; i < accesses; i++) {
-                MemoryBits bits = read_access(memory, execution, at, &tally);
+                MemoryBits bits = read_access(memory, &visit, at, serial > 0 ? serial + i : 0, copy->ecc, &tally);
 
                 memcpy(execution->out + i * MEMORY_ACCESS_BYTES, &bits, sizeof(bits));
-                (void) memory_walk_next(box, MEMORY_ORDER_COLUMN_FAST, false, at);
+                (void) memory_walk_next(&copy->box, MEMORY_ORDER_COLUMN_FAST, false, at);
         }
 
+        memory_access_end(memory, &visit);
         copy_complete(memory, execution, accesses, &tally, true);
         return 0;
 }

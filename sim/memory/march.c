@@ -86,79 +86,6 @@ int memory_element_record(MemoryElement *element, const uint16_t at[static _MEMO
         return 0;
 }
 
-/* All operations on one spot. Its cells keep their state; what was copied in is gone with the first write. */
-static int run_spot(MemoryElement *element, MemorySpot *spot, const MemoryEffects *effects) {
-        Memory *memory = element->memory;
-        const WireMarch *march = element->march;
-        MemoryBits background = memory_element_bits(element, spot->linear, spot->at[HBM_ROW]), intended, stored;
-        int r;
-
-        stored = memory_spot_stored(memory, spot, &intended);
-
-        for (unsigned i = 0; i < march->n_ops; i++) {
-                uint64_t invert = march->ops[i] & MARCH_DATA ? UINT64_MAX : 0, differs = 0;
-                MemoryBits wanted = background, actual;
-
-                for (unsigned word = 0; word < 4; word++)
-                        wanted.w[word] ^= invert;
-
-                if (march->ops[i] & MARCH_WRITE) {
-                        memory_spot_store(memory, spot, &wanted);
-                        spot->held = true;
-                        spot->data = wanted;
-                        stored = memory_spot_stored(memory, spot, &intended);
-                        continue;
-                }
-
-                actual = memory_read(memory, effects, stored, &intended, march->ecc, &element->tally);
-                for (unsigned word = 0; word < 4; word++)
-                        differs |= actual.w[word] ^ wanted.w[word];
-                if (!differs || element->blind >> i & 1)
-                        continue;
-
-                element->mismatches++;
-                if (element->n_spot_records < march->mismatches_max) {
-                        r = memory_element_record(element, spot->at, i, &actual);
-                        if (r < 0)
-                                return r;
-                        element->n_spot_records++;
-                }
-        }
-
-        /* The layer that this element leaves says the same. */
-        if (element->writes)
-                spot->held = false;
-        return 0;
-}
-
-static int run_spots(MemoryElement *element, const Execution *execution) {
-        static const MemoryEffects none = {};
-        Memory *memory = element->memory;
-        const WireMarch *march = element->march;
-        size_t first, end;
-        int r;
-
-        r = memory_spots_range(&memory->spots, &memory->shape, (MemoryOrder) march->order, &march->box, &first, &end);
-        if (r < 0)
-                return r;
-
-        for (size_t i = 0; i < end - first; i++) {
-                MemorySpot *spot = memory_spots_nth(&memory->spots, (MemoryOrder) march->order,
-                                                march->descending ? end - 1 - i : first + i);
-
-                if (!memory_box_has(&march->box, spot->at))
-                        continue;
-
-                memory_spot_wake(memory, spot, execution);
-                r = run_spot(element, spot,
-                             spot->unit >= 0 ? &memory->units.units[spot->unit].effects : &none);
-                if (r < 0)
-                        return r;
-        }
-
-        return 0;
-}
-
 static int compare_records(const void *a, const void *b) {
         const MemoryRecord *x = a, *y = b;
 
@@ -195,7 +122,7 @@ static void complete(MemoryElement *element, Execution *execution) {
 }
 
 /* Counts and tells all there is; the layer is written last, when nothing can fail any more. */
-static int run_element(MemoryElement *element, const Execution *execution) {
+static int run_element(MemoryElement *element) {
         Memory *memory = element->memory;
         int r;
 
@@ -215,7 +142,7 @@ static int run_element(MemoryElement *element, const Execution *execution) {
                 return r;
 
         element->spots_from = memory->records.n;
-        r = run_spots(element, execution);
+        r = memory_spots_run(element);
         if (r < 0)
                 return r;
         if (element->spots_from > 0)
@@ -226,7 +153,8 @@ static int run_element(MemoryElement *element, const Execution *execution) {
 
                 left.data = element->last_data;
                 memory_content_write(&memory->content, &element->march->box, &left);
-                memory_spots_sweep(&memory->spots);
+                if (element->n_released > 0)
+                        memory_spots_sweep(&memory->spots);
         }
 
         return 0;
@@ -258,7 +186,7 @@ int memory_march(Memory *memory, Execution *execution) {
         if (r < 0)
                 return r;
 
-        r = run_element(&element, execution);
+        r = run_element(&element);
         if (r < 0)
                 return r;
 

@@ -5,7 +5,7 @@
  * Memory
  *
  * One simulated memory, an HBM stack or an SRAM array of a core: what it holds, where it differs from that, and what a
- * march or a copy sees of it. Its parts: shape (geometry, boxes, orders), content (what it holds), spots and
+ * march or a copy sees of it. Its parts: shape (geometry, boxes, orders), content (what it holds), traps and spots and
  * units (where it differs), cells (how faulty cells behave), region (what is counted in closed form), march (an element), copy (data in
  * and out). What is peculiar to a technology stands in its MemoryRules.
  */
@@ -13,6 +13,7 @@
 #include "sim/memory/content.h"
 #include "sim/memory/shape.h"
 #include "sim/memory/spots.h"
+#include "sim/memory/traps.h"
 #include "sim/memory/units.h"
 #include "sim/model.h"
 
@@ -36,6 +37,8 @@ typedef struct MemoryRules {
         unsigned bytes_per_nsec;
         /* What the reader gets of an access that gave GOT and should hold INTENDED, with ECC on; counts what it did. */
         MemoryBits (*decode)(MemoryBits got, const MemoryBits *intended, MemoryEccTally *tally);
+        /* The box that AT names, whole along every axis it does not. -EINVAL: not in this geometry. */
+        int (*box_of)(const MemoryShape *shape, const Location *at, WireBox *ret);
         Counter corrected, uncorrected; /* where that is counted */
         WireStatus uncorrected_status;  /* how a command ends that met an uncorrected error; STATUS_NRT_SUCCESS: as any other */
         bool repairs;                   /* there are spare rows: then the same for errors that one of them would mend */
@@ -49,9 +52,11 @@ typedef struct Memory {
         const MemoryRules *rules;
         MemoryShape shape;
         MemoryContent content;
-        MemorySpots spots; /* single accesses … */
+        MemoryTraps traps; /* faults of cells … */
+        MemorySpots spots; /* … the single accesses where they act … */
         MemoryUnits units; /* … and larger things that differ from the content */
         MemoryRecords records;
+        uint64_t serial;   /* of the last operation, where operations are numbered: see memory_serial_next() */
         const Fault *comparator; /* what is wrong with it, or NULL */
 } Memory;
 
@@ -62,18 +67,20 @@ void memory_done(Memory *memory);
 /* Before a command: links what came or went and asks every unit's fault whether it acts. EXECUTION NULL: none does. */
 int memory_prepare(Memory *memory, const Execution *execution);
 
+/* Whether nothing was injected. */
+bool memory_is_sound(const Memory *memory);
+
+/* Takes the serials of N operations and returns the first; 0 while nobody asks for them. */
+uint64_t memory_serial_next(Memory *memory, uint64_t n);
+
 /* The whole way of a read from the cells to the reader. INTENDED is what the access should hold: what ECC knows. */
 MemoryBits memory_read(const Memory *memory, const MemoryEffects *effects, MemoryBits stored, const MemoryBits *intended,
                        bool ecc, MemoryEccTally *tally);
 /* Adds a command's tally to the chip's counters and returns the status it ends with. */
 WireStatus memory_count(const Memory *memory, const MemoryEccTally *tally);
 
-/* What the cells of a spot hold, with what it should hold in *ret_intended. */
-MemoryBits memory_spot_stored(const Memory *memory, const MemorySpot *spot, MemoryBits *ret_intended);
-/* Puts BITS into the cells of a spot, as far as they take them. */
-void memory_spot_store(Memory *memory, const MemorySpot *spot, const MemoryBits *bits);
-/* Asks the faults of its cells whether they act in this command, and lets the states of those that do act. */
-void memory_spot_wake(Memory *memory, const MemorySpot *spot, const Execution *execution);
+/* Makes a spot where there is none. -ENOMEM, -ENOSPC. */
+int memory_spot_at(Memory *memory, uint32_t linear, const uint16_t at[static _MEMORY_AXIS_MAX], MemorySpot **ret);
 
 /* The commands. Return as Model says. */
 int memory_march(Memory *memory, Execution *execution);

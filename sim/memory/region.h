@@ -19,6 +19,7 @@ typedef struct MemoryElement {
         uint64_t mismatches;
         MemoryEccTally tally;
         size_t n_spot_records;
+        size_t n_released; /* spots whose own data was written over */
         size_t spots_from;
 } MemoryElement;
 
@@ -28,6 +29,9 @@ int memory_element_record(MemoryElement *element, const uint16_t at[static _MEMO
                        const MemoryBits *actual);
 /* Sorts the records and keeps the first that are wanted. */
 void memory_element_cut_records(MemoryElement *element);
+
+/* Runs the spots of the box one by one, and records as many of their first mismatches as are wanted. */
+int memory_spots_run(MemoryElement *element);
 
 /* Counts the mismatches of all that is no spot, and records the first of them. Content is cut to the box before. */
 int memory_regions_run(MemoryElement *element);

@@ -69,6 +69,13 @@ uint32_t memory_shape_linear(const MemoryShape *shape, const uint16_t at[static 
         return memory_shape_key(shape, MEMORY_ORDER_COLUMN_FAST, at);
 }
 
+void memory_shape_at(const MemoryShape *shape, uint32_t linear, uint16_t ret[static _MEMORY_AXIS_MAX]) {
+        for (int axis = _MEMORY_AXIS_MAX - 1; axis >= 0; axis--) {
+                ret[axis] = (uint16_t) (linear % shape->size[axis]);
+                linear /= shape->size[axis];
+        }
+}
+
 WireBox memory_box_whole(const MemoryShape *shape) {
         WireBox box = {};
 
@@ -168,6 +175,19 @@ void memory_box_split(const WireBox *box, uint64_t ret[static 2]) {
 
         ret[0] = (rows - odd) * a_row;
         ret[1] = odd * a_row;
+}
+
+uint64_t memory_box_position(const WireBox *box, MemoryOrder order, bool descending,
+                             const uint16_t at[static _MEMORY_AXIS_MAX]) {
+        uint64_t position = 0;
+
+        for (unsigned i = 0; i < _MEMORY_AXIS_MAX; i++) {
+                unsigned axis = axes[order][i];
+                unsigned step = descending ? box->last[axis] - at[axis] : at[axis] - box->first[axis];
+
+                position = position * (box->last[axis] - box->first[axis] + 1u) + step;
+        }
+        return position;
 }
 
 void memory_walk_first(const WireBox *box, bool descending, uint16_t at[static _MEMORY_AXIS_MAX]) {

@@ -28,6 +28,8 @@ char *memory_shape_format(const MemoryShape *shape, char text[static MEMORY_SHAP
 uint32_t memory_shape_linear(const MemoryShape *shape, const uint16_t at[static _MEMORY_AXIS_MAX]);
 uint32_t memory_shape_key(const MemoryShape *shape, MemoryOrder order, const uint16_t at[static _MEMORY_AXIS_MAX]);
 
+void memory_shape_at(const MemoryShape *shape, uint32_t linear, uint16_t ret[static _MEMORY_AXIS_MAX]);
+
 WireBox memory_box_whole(const MemoryShape *shape);
 bool memory_box_is_valid(const MemoryShape *shape, const WireBox *box);
 uint64_t memory_box_volume(const WireBox *box);
@@ -42,6 +44,10 @@ unsigned memory_box_subtract(const WireBox *a, const WireBox *b, WireBox ret[sta
 bool memory_box_join(WireBox *a, const WireBox *b);
 /* Accesses in even and in odd rows: backgrounds tell rows apart by nothing else. */
 void memory_box_split(const WireBox *box, uint64_t ret[static 2]);
+
+/* How many accesses of the box a visit meets before AT. */
+uint64_t memory_box_position(const WireBox *box, MemoryOrder order, bool descending,
+                             const uint16_t at[static _MEMORY_AXIS_MAX]);
 
 /* Walks a box: for (memory_walk_first(...); ...; if (!memory_walk_next(...)) break). */
 void memory_walk_first(const WireBox *box, bool descending, uint16_t at[static _MEMORY_AXIS_MAX]);

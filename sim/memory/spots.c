@@ -12,88 +12,12 @@
 void memory_spots_done(MemorySpots *spots) {
         free(spots->cells);
         free(spots->spots);
-        free(spots->sorted);
+        free(spots->triggers);
+        free(spots->states);
+        free(spots->opens);
+        for (unsigned order = 0; order < _MEMORY_ORDER_MAX; order++)
+                free(spots->sorted[order]);
         *spots = (MemorySpots) {};
-}
-
-int memory_spots_add_cell(MemorySpots *spots, const MemoryCell *cell) {
-        int r;
-
-        for (size_t i = 0; i < spots->n_cells; i++)
-                if (spots->cells[i].linear == cell->linear && spots->cells[i].bit == cell->bit)
-                        return -EEXIST;
-
-        r = MEMORY_GROW(spots, cells, spots->n_cells + 1);
-        if (r < 0)
-                return r;
-
-        spots->cells[spots->n_cells++] = *cell;
-        spots->dirty = true;
-        return 0;
-}
-
-static int compare_cells(const void *a, const void *b) {
-        const MemoryCell *x = a, *y = b;
-
-        if (x->linear != y->linear)
-                return x->linear < y->linear ? -1 : 1;
-        return (int) x->bit - (int) y->bit;
-}
-
-static int compare_spots(const void *a, const void *b) {
-        const MemorySpot *x = a, *y = b;
-
-        return (x->linear > y->linear) - (x->linear < y->linear);
-}
-
-static void linear_to_at(const MemoryShape *shape, uint32_t linear, uint16_t at[static _MEMORY_AXIS_MAX]) {
-        for (int axis = _MEMORY_AXIS_MAX - 1; axis >= 0; axis--) {
-                at[axis] = (uint16_t) (linear % shape->size[axis]);
-                linear /= shape->size[axis];
-        }
-}
-
-/* Every access that has cells is a spot, and knows them. */
-int memory_spots_link(MemorySpots *spots, const MemoryShape *shape) {
-        size_t n_before = spots->n_spots, cell = 0;
-        int r;
-
-        if (spots->n_cells > 0)
-                qsort(spots->cells, spots->n_cells, sizeof(MemoryCell), compare_cells);
-        spots->sorted_valid = false;
-
-        r = MEMORY_GROW(spots, spots, spots->n_spots + spots->n_cells);
-        if (r < 0)
-                return r;
-
-        for (size_t i = 0; i < spots->n_cells; i++) {
-                MemorySpot *spot = &spots->spots[spots->n_spots];
-                MemorySpot key = { .linear = spots->cells[i].linear };
-
-                if (i > 0 && spots->cells[i - 1].linear == key.linear)
-                        continue;
-                if (n_before > 0 && bsearch(&key, spots->spots, n_before, sizeof(MemorySpot), compare_spots))
-                        continue;
-                *spot = (MemorySpot) { .linear = key.linear };
-                linear_to_at(shape, key.linear, spot->at);
-                spots->n_spots++;
-        }
-
-        if (spots->n_spots > n_before)
-                qsort(spots->spots, spots->n_spots, sizeof(MemorySpot), compare_spots);
-
-        for (size_t i = 0; i < spots->n_spots; i++) {
-                MemorySpot *spot = &spots->spots[i];
-
-                spot->first_cell = (uint32_t) cell;
-                while (cell < spots->n_cells && spots->cells[cell].linear == spot->linear)
-                        cell++;
-                spot->n_cells = (uint16_t) (cell - spot->first_cell);
-        }
-
-        assert(cell == spots->n_cells);
-        spots->dirty = false;
-        return 0;
 }
 
 /* Index of the first spot at LINEAR or behind. */
@@ -118,6 +42,40 @@ MemorySpot *memory_spots_find(const MemorySpots *spots, uint32_t linear) {
         return i < spots->n_spots && spots->spots[i].linear == linear ? &spots->spots[i] : NULL;
 }
 
+MemoryBits memory_spots_content(const MemorySpot *spot, const MemoryContent *content) {
+        if (spot->held)
+                return spot->data;
+        return memory_pattern_bits(memory_content_find(content, spot->at), spot->linear, spot->at[HBM_ROW]);
+}
+
+uint32_t memory_spots_line(const MemoryShape *shape, uint32_t linear) {
+        uint32_t columns = shape->size[HBM_COLUMN], bank = shape->size[HBM_ROW] * columns;
+
+        return linear / bank * columns + linear % columns;
+}
+
+size_t memory_spots_opens_of(const MemorySpots *spots, uint32_t line, size_t *ret_first) {
+        size_t low = 0, high = spots->n_opens, n = 0;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (spots->opens[middle].line < line)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        while (low + n < spots->n_opens && spots->opens[low + n].line == line)
+                n++;
+
+        *ret_first = low;
+        return n;
+}
+
+static void forget_orders(MemorySpots *spots) {
+        memset(spots->sorted_valid, 0, sizeof(spots->sorted_valid));
+}
+
 int memory_spots_add(MemorySpots *spots, uint32_t linear, const uint16_t at[static _MEMORY_AXIS_MAX], int32_t unit,
                      MemorySpot **ret) {
         size_t i = lower_bound(spots, linear);
@@ -133,9 +91,9 @@ int memory_spots_add(MemorySpots *spots, uint32_t linear, const uint16_t at[stat
         spot = &spots->spots[i];
         memmove(spot + 1, spot, (spots->n_spots - i) * sizeof(MemorySpot));
         spots->n_spots++;
-        spots->sorted_valid = false;
+        forget_orders(spots);
 
-        *spot = (MemorySpot) { .linear = linear, .unit = unit };
+        *spot = (MemorySpot) { .linear = linear, .unit = unit, .decoder = -1 };
         memcpy(spot->at, at, sizeof(spot->at));
         *ret = spot;
         return 0;
@@ -152,48 +110,45 @@ void memory_spots_sweep(MemorySpots *spots) {
                 }
 
         if (n < spots->n_spots)
-                spots->sorted_valid = false;
+                forget_orders(spots);
         spots->n_spots = n;
 }
 
-typedef struct Sorting {
-        const MemorySpots *spots;
-        const MemoryShape *shape;
-        MemoryOrder order;
-} Sorting;
+typedef struct Keyed {
+        uint32_t key, index;
+} Keyed;
 
-static uint32_t key_of(const Sorting *sorting, uint32_t index) {
-        return memory_shape_key(sorting->shape, sorting->order, sorting->spots->spots[index].at);
-}
+static int compare_keyed(const void *a, const void *b) {
+        const Keyed *x = a, *y = b;
 
-static int compare_keys(const void *a, const void *b, void *userdata) {
-        uint32_t x = key_of(userdata, *(const uint32_t *) a), y = key_of(userdata, *(const uint32_t *) b);
-
-        return (x > y) - (x < y);
+        return (x->key > y->key) - (x->key < y->key);
 }
 
 static int sort_spots(MemorySpots *spots, const MemoryShape *shape, MemoryOrder order) {
-        Sorting sorting = { spots, shape, order };
-        int r;
+        _cleanup_free_ Keyed *keyed = NULL;
+        uint32_t *sorted;
 
-        if (order == MEMORY_ORDER_COLUMN_FAST || (spots->sorted_valid && spots->sorted_order == order))
+        if (order == MEMORY_ORDER_COLUMN_FAST || spots->sorted_valid[order] || spots->n_spots == 0)
                 return 0;
 
-        r = MEMORY_GROW(spots, sorted, spots->n_spots);
-        if (r < 0)
-                return r;
+        keyed = reallocarray(NULL, spots->n_spots, sizeof(Keyed));
+        sorted = reallocarray(spots->sorted[order], spots->n_spots, sizeof(uint32_t));
+        if (sorted)
+                spots->sorted[order] = sorted;
+        if (!keyed || !sorted)
+                return -ENOMEM;
 
         for (size_t i = 0; i < spots->n_spots; i++)
-                spots->sorted[i] = (uint32_t) i;
-        if (spots->n_spots > 0)
-                qsort_r(spots->sorted, spots->n_spots, sizeof(uint32_t), compare_keys, &sorting);
-        spots->sorted_order = order;
-        spots->sorted_valid = true;
+                keyed[i] = (Keyed) { memory_shape_key(shape, order, spots->spots[i].at), (uint32_t) i };
+        qsort(keyed, spots->n_spots, sizeof(Keyed), compare_keyed);
+        for (size_t i = 0; i < spots->n_spots; i++)
+                sorted[i] = keyed[i].index;
+        spots->sorted_valid[order] = true;
         return 0;
 }
 
 MemorySpot *memory_spots_nth(const MemorySpots *spots, MemoryOrder order, size_t index) {
-        return &spots->spots[order == MEMORY_ORDER_COLUMN_FAST ? index : spots->sorted[index]];
+        return &spots->spots[order == MEMORY_ORDER_COLUMN_FAST ? index : spots->sorted[order][index]];
 }
 
 /* Index of the first spot whose key is KEY or more. */

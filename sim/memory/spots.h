@@ -4,8 +4,13 @@
 /*
  * MemorySpots
  *
- * Accesses of a memory with something of their own, sorted: cells that do not behave, data that was copied in, or both. A
- * command visits them one by one in the exact order of addresses, so a cell may act on any other; cost follows faults.
+ * Accesses of a memory with something of their own, sorted: cells that take part in a fault, data that was copied in, or an
+ * address that leads elsewhere. A command visits them one by one in the exact order of addresses, so a cell may act on any
+ * other; cost and size follow faults.
+ *
+ * Cells are what any trap looks at, once each, with what they hold. What was injected is linked before the next command:
+ * memory_spots_link() finds the cells and makes, for each spot, the lists of traps that an operation on it can spring
+ * (triggers) and of the conditions that follow (states).
  */
 
 #include <stdbool.h>
@@ -14,47 +19,67 @@
 
 #include "sim/memory/content.h"
 #include "sim/memory/shape.h"
-#include "sim/model.h"
+#include "sim/memory/traps.h"
 
 typedef struct MemoryCell {
-        const Fault *fault;
         uint32_t linear; /* of its access */
         uint8_t bit;
-        bool stuck;  /* at what */
-        bool value;  /* what it holds now: a cell keeps this between commands */
-        bool active; /* whether its fault acts in this command */
+        bool value : 1; /* what it holds now: a cell keeps this between commands */
+        bool was : 1;   /* … and before the last operation on it */
+        bool wrote : 1; /* what that wrote, if it did */
+        bool own : 1;   /* within one operation: what it holds before others disturb it */
+        bool open : 1;  /* a stuck-open fault acts: operations do not reach it */
+        bool latch : 1; /* what the sense amplifier of its bit line gave last, see stuck-open */
 } MemoryCell;
 
 typedef struct MemorySpot {
         MemoryBits data; /* when held */
+        uint64_t last;   /* serial of the last operation on it, see Memory */
         uint32_t linear;
-        uint32_t first_cell;
+        uint32_t first_cell, first_trigger, first_state;
+        uint32_t n_triggers, n_states;
+        int32_t unit; /* the innermost it lies in, or -1 */
+        int32_t decoder; /* or -1 */
         uint16_t n_cells;
         uint16_t at[_MEMORY_AXIS_MAX];
-        bool held;    /* copied in and not overwritten since; else the layers say what it holds */
-        int32_t unit; /* the innermost it lies in, or -1 */
+        bool last_write;
+        bool held;   /* data was copied in and not overwritten since; else the layers say what it holds */
+        bool opens;  /* has cells with a stuck-open fault … */
+        bool heard;  /* … or lies on the bit line of one */
 } MemorySpot;
+
+typedef struct MemoryOpen { /* a stuck-open trap */
+        uint32_t line; /* the bit lines of its access, see memory_spots_line() */
+        uint32_t trap;
+} MemoryOpen;
 
 typedef struct MemorySpots {
         MemoryCell *cells;
         MemorySpot *spots;
-        uint32_t *sorted; /* indices of spots by key of sorted_order */
-        size_t n_cells, cells_allocated;
-        size_t n_spots, spots_allocated;
-        size_t sorted_allocated;
-        MemoryOrder sorted_order;
-        bool sorted_valid;
-        bool dirty; /* cells came or went: spots must be linked again */
+        uint32_t *triggers, *states;         /* indices of traps, those of a spot side by side */
+        MemoryOpen *opens;                   /* sorted by line */
+        uint32_t *sorted[_MEMORY_ORDER_MAX]; /* indices of spots by key of an order */
+        size_t n_cells, n_spots, n_opens;
+        size_t cells_allocated, spots_allocated;
+        size_t n_pairs; /* traps of two operations: where they are, operations are numbered */
+        bool sorted_valid[_MEMORY_ORDER_MAX];
+        bool unsettled; /* linked, and no command since: conditions have to act */
 } MemorySpots;
 
 #define MEMORY_SPOTS_MAX (256u << 10) /* 8 MiB copied in and not overwritten */
 
 void memory_spots_done(MemorySpots *spots);
 
-int memory_spots_add_cell(MemorySpots *spots, const MemoryCell *cell); /* -EEXIST: that bit has one */
+/* See above. Cells that nothing looks at any more leave what they hold as data. -ENOMEM: nothing has changed. */
+int memory_spots_link(MemorySpots *spots, MemoryTraps *traps, const MemoryShape *shape, const MemoryContent *content);
 
-/* Makes every access that has cells a spot that knows them. -ENOMEM. */
-int memory_spots_link(MemorySpots *spots, const MemoryShape *shape);
+/* The number of a column of a bank: what its accesses have in common. */
+uint32_t memory_spots_line(const MemoryShape *shape, uint32_t linear);
+/* The stuck-open traps of a line: opens[*ret_first …], their number. */
+size_t memory_spots_opens_of(const MemorySpots *spots, uint32_t line, size_t *ret_first);
+
+/* What the good cells of a spot hold. */
+MemoryBits memory_spots_content(const MemorySpot *spot, const MemoryContent *content);
 
 /* NULL where that access is like its surroundings. */
 MemorySpot *memory_spots_find(const MemorySpots *spots, uint32_t linear);

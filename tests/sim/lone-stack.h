@@ -20,6 +20,7 @@ struct Chip {
         unsigned hbm_part;
         uint64_t counted[_COUNTER_MAX];
         Hbm *stack; /* its only one */
+        bool write_wins;
 };
 
 typedef struct LoneStack {
@@ -29,6 +30,10 @@ typedef struct LoneStack {
         uint8_t *window;
         size_t window_bytes;
 } LoneStack;
+
+bool chip_write_wins(const Chip *chip) {
+        return chip->write_wins;
+}
 
 uint64_t chip_seed(const Chip *chip) {
         return 1;

@@ -106,7 +106,7 @@ static bool within(const PlainFault *fault, const uint16_t at[7], unsigned n_axe
         return true;
 }
 
-/* Cells that are stuck take what they are stuck at, in the accesses that a command touches. */
+/* Cells that are stuck take what they are stuck at: when a command begins, and when they are written. */
 static void plain_settle(Plain *plain, const uint16_t at[7]) {
         for (unsigned i = 0; i < FAULTS_MAX; i++) {
                 const PlainFault *fault = &plain->faults[i];
@@ -207,7 +207,6 @@ static void plain_read(Plain *plain, const uint16_t at[7], bool ecc, uint8_t ret
         static const PlainKind way[] = { PLAIN_ROW, PLAIN_BANK };
         unsigned index = plain_index(plain, at);
 
-        plain_settle(plain, at);
         memcpy(ret, plain->holds[index], 32);
         for (unsigned k = 0; k < 2; k++)
                 for (unsigned i = 0; i < FAULTS_MAX; i++) {
@@ -367,6 +366,9 @@ static void activate(Plain *plain, uint64_t number) {
         for (unsigned i = 0; i < FAULTS_MAX; i++)
                 plain->faults[i].active = plain->faults[i].present &&
                                 fault_is_active(&plain->faults[i].fault, &execution);
+        for (unsigned i = 0; i < FAULTS_MAX; i++)
+                if (plain->faults[i].kind == PLAIN_CELL)
+                        plain_settle(plain, plain->faults[i].at);
 }
 
 /* ---- the comparison ---- */

@@ -149,7 +149,7 @@ static bool covers(const Plain *plain, const PlainFault *fault, const uint16_t a
         return true;
 }
 
-/* Cells that are stuck take what they are stuck at, in the accesses that a command touches. */
+/* Cells that are stuck take what they are stuck at: when a command begins, and when they are written. */
 static void plain_settle(Plain *plain, const uint16_t at[7]) {
         for (unsigned i = 0; i < FAULTS_MAX; i++) {
                 const PlainFault *fault = &plain->faults[i];
@@ -270,7 +270,6 @@ static bool is_spent(const Plain *plain, const uint16_t at[7]) {
 static void plain_read(Plain *plain, const uint16_t at[7], bool ecc, uint8_t ret[32]) {
         unsigned index = plain_index(plain, at);
 
-        plain_settle(plain, at);
         memcpy(ret, plain->holds[index], 32);
         plain_pass(plain, at, PLAIN_ROW, PLAIN_STACK, ret);
         if (ecc)
@@ -442,6 +441,9 @@ static void activate(Plain *plain, uint64_t number) {
         for (unsigned i = 0; i < FAULTS_MAX; i++)
                 plain->faults[i].active = plain->faults[i].present &&
                                 fault_is_active(&plain->faults[i].fault, &execution);
+        for (unsigned i = 0; i < FAULTS_MAX; i++)
+                if (plain->faults[i].kind == PLAIN_CELL)
+                        plain_settle(plain, plain->faults[i].at);
 }
 
 /* ---- the comparison ---- */

@@ -169,7 +169,6 @@ static void plain_read(Plain *plain, const uint16_t at[7], bool ecc, uint8_t ret
         /* From within to without. */
         static const PlainKind dead[] = { PLAIN_ROW, PLAIN_COLUMN, PLAIN_PARTITION, PLAIN_ARRAY };
 
-        settle(plain, at);
         memcpy(ret, plain->holds[index_of(plain, at)], 32);
         for (unsigned k = 0; k < ELEMENTS(dead); k++)
                 for (unsigned i = 0; i < PLAIN_FAULTS; i++) {
@@ -345,6 +344,9 @@ static WireCompletion run(Plain *plain, WireCommand command) {
 
         for (unsigned i = 0; i < PLAIN_FAULTS; i++)
                 plain->faults[i].active = plain->faults[i].present && fault_is_active(&plain->faults[i].fault, &execution);
+        for (unsigned i = 0; i < PLAIN_FAULTS; i++)
+                if (plain->faults[i].kind == PLAIN_CELL)
+                        settle(plain, plain->faults[i].at);
         plain->unmended = false;
         command.unit = (uint8_t) plain->core;
         if (command.out_bytes == 0 && command.in_bytes == 0)

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * From what was injected to what a command works on: which cells there are, in which spots, what an operation on a spot
+ * can spring, and which conditions have to be looked at after it. All is allocated first, so that it happens whole or not at
+ * all.
+ */
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "checks/cleanup.h"
+#include "sim/memory/grow.h"
+#include "sim/memory/spots.h"
+
+typedef struct Entry { /* a place, to be sorted by cell */
+        uint64_t key;
+        uint32_t place;
+} Entry;
+
+typedef struct Linking {
+        MemorySpots *old;
+        MemoryTraps *traps;
+        const MemoryShape *shape;
+        const MemoryContent *content;
+        Entry *entries;
+        uint32_t *wanted; /* accesses that must be spots, sorted */
+        size_t n_wanted;
+        uint32_t *spot_of;    /* by cell */
+        uint32_t *parents;    /* by spot: those joined by traps make one component */
+        uint32_t *components; /* by root: how many states, then where they go */
+        MemorySpots new;
+} Linking;
+
+static int compare_entries(const void *a, const void *b) {
+        const Entry *x = a, *y = b;
+
+        return (x->key > y->key) - (x->key < y->key);
+}
+
+static int compare_u32(const void *a, const void *b) {
+        uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
+
+        return (x > y) - (x < y);
+}
+
+static int compare_opens(const void *a, const void *b) {
+        const MemoryOpen *x = a, *y = b;
+
+        return (x->line > y->line) - (x->line < y->line);
+}
+
+static uint64_t key_of(uint32_t linear, unsigned bit) {
+        return (uint64_t) linear << 8 | bit;
+}
+
+static void linking_done(Linking *l) {
+        free(l->entries);
+        free(l->wanted);
+        free(l->spot_of);
+        free(l->parents);
+        free(l->components);
+        memory_spots_done(&l->new);
+}
+
+DEFINE_CLEANUP(Linking *, linking_done);
+
+static int allocate(Linking *l) {
+        size_t n_places = l->traps->n_places, n_traps = l->traps->n_traps;
+
+        l->n_wanted = n_places;
+        for (size_t i = 0; i < l->traps->n_decoders; i++)
+                l->n_wanted += 2 * (size_t) l->traps->decoders[i].n;
+        l->new.spots_allocated = l->n_wanted + l->old->n_spots;
+        l->new.cells_allocated = n_places;
+
+        /* One more each: none of them is of size 0. */
+        l->entries = reallocarray(NULL, n_places + 1, sizeof(Entry));
+        l->wanted = reallocarray(NULL, l->n_wanted + 1, sizeof(uint32_t));
+        l->spot_of = reallocarray(NULL, n_places + 1, sizeof(uint32_t));
+        l->parents = reallocarray(NULL, l->new.spots_allocated + 1, sizeof(uint32_t));
+        l->components = calloc(l->new.spots_allocated + 1, sizeof(uint32_t));
+        l->new.cells = reallocarray(NULL, n_places + 1, sizeof(MemoryCell));
+        l->new.spots = reallocarray(NULL, l->new.spots_allocated + 1, sizeof(MemorySpot));
+        l->new.triggers = reallocarray(NULL, n_traps + 1, sizeof(uint32_t));
+        l->new.states = reallocarray(NULL, n_traps + 1, sizeof(uint32_t));
+        l->new.opens = reallocarray(NULL, n_traps + 1, sizeof(MemoryOpen));
+        return l->entries && l->wanted && l->spot_of && l->parents && l->components && l->new.cells &&
+                               l->new.spots && l->new.triggers && l->new.states && l->new.opens ?
+                       0 :
+                       -ENOMEM;
+}
+
+/* ---- cells ---- */
+
+static bool get_bit(const MemoryBits *bits, unsigned bit) {
+        return bits->w[bit / 64] >> (bit % 64) & 1;
+}
+
+/* A cell that nobody looks at any more leaves what it holds, where its access should hold something else. */
+static void keep_value(Linking *l, const MemoryCell *cell) {
+        MemorySpot *spot = memory_spots_find(l->old, cell->linear);
+        MemoryBits bits = memory_spots_content(spot, l->content);
+
+        if (get_bit(&bits, cell->bit) == cell->value)
+                return;
+        bits.w[cell->bit / 64] ^= UINT64_C(1) << (cell->bit % 64);
+        spot->data = bits;
+        spot->held = true;
+}
+
+static MemoryCell new_cell(const Linking *l, uint32_t linear, uint8_t bit) {
+        const MemorySpot *spot = memory_spots_find(l->old, linear);
+        MemorySpot alone = { .linear = linear };
+        MemoryBits bits;
+
+        if (!spot) {
+                memory_shape_at(l->shape, linear, alone.at);
+                spot = &alone;
+        }
+        bits = memory_spots_content(spot, l->content);
+        return (MemoryCell) { .linear = linear, .bit = bit, .value = get_bit(&bits, bit) };
+}
+
+/* What an old cell of KEY holds goes on; those before it were left out. */
+static const MemoryCell *old_cell(Linking *l, size_t *i, uint64_t key) {
+        const MemorySpots *old = l->old;
+
+        for (; *i < old->n_cells; (*i)++) {
+                const MemoryCell *cell = &old->cells[*i];
+
+                if (key_of(cell->linear, cell->bit) >= key)
+                        return key_of(cell->linear, cell->bit) == key ? cell : NULL;
+                keep_value(l, cell);
+        }
+
+        return NULL;
+}
+
+static void link_cells(Linking *l) {
+        MemoryTraps *traps = l->traps;
+        size_t n = 0, old = 0;
+
+        for (size_t i = 0; i < traps->n_places; i++)
+                l->entries[i] = (Entry) { key_of(traps->places[i].linear, traps->places[i].bit), (uint32_t) i };
+        if (traps->n_places > 0)
+                qsort(l->entries, traps->n_places, sizeof(Entry), compare_entries);
+
+        for (size_t i = 0; i < traps->n_places; i++) {
+                uint64_t key = l->entries[i].key;
+
+                if (i == 0 || l->entries[i - 1].key != key) {
+                        const MemoryCell *known = old_cell(l, &old, key);
+
+                        if (known) {
+                                l->new.cells[n++] = *known;
+                                old++;
+                        } else
+                                l->new.cells[n++] = new_cell(l, (uint32_t) (key >> 8), (uint8_t) key);
+                }
+                traps->places[l->entries[i].place].cell = (uint32_t) n - 1;
+        }
+
+        (void) old_cell(l, &old, UINT64_MAX);
+        l->new.n_cells = n;
+        for (size_t i = 0; i < n; i++)
+                l->new.cells[i].open = false;
+}
+
+/* ---- spots ---- */
+
+static void want_spots(Linking *l) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < l->new.n_cells; i++)
+                if (i == 0 || l->new.cells[i - 1].linear != l->new.cells[i].linear)
+                        l->wanted[n++] = l->new.cells[i].linear;
+        for (size_t i = 0; i < l->traps->n_decoders; i++) {
+                const MemoryDecoder *decoder = &l->traps->decoders[i];
+
+                for (uint32_t k = 0; k < decoder->n; k++) {
+                        l->wanted[n++] = decoder->x + k;
+                        l->wanted[n++] = decoder->y + k;
+                }
+        }
+
+        l->n_wanted = n;
+        if (l->traps->n_decoders > 0)
+                qsort(l->wanted, n, sizeof(uint32_t), compare_u32);
+}
+
+static void add_cells(Linking *l, MemorySpot *spot, size_t *cell) {
+        size_t first = *cell;
+
+        while (*cell < l->new.n_cells && l->new.cells[*cell].linear == spot->linear)
+                l->spot_of[(*cell)++] = (uint32_t) l->new.n_spots;
+        spot->first_cell = (uint32_t) first;
+        spot->n_cells = (uint16_t) (*cell - first);
+        spot->n_triggers = spot->n_states = 0;
+        spot->last = 0;
+        spot->decoder = -1;
+        spot->opens = false;
+}
+
+/* Merges the old spots that hold data with those that are wanted. */
+static void link_spots(Linking *l) {
+        size_t old = 0, wanted = 0, cell = 0;
+
+        while (old < l->old->n_spots || wanted < l->n_wanted) {
+                MemorySpot *spot = &l->new.spots[l->new.n_spots];
+                const MemorySpot *was = old < l->old->n_spots ? &l->old->spots[old] : NULL;
+
+                if (wanted > 0 && wanted < l->n_wanted && l->wanted[wanted] == l->wanted[wanted - 1]) {
+                        wanted++;
+                        continue;
+                }
+                if (was && (wanted == l->n_wanted || was->linear <= l->wanted[wanted])) {
+                        bool is_wanted = wanted < l->n_wanted && was->linear == l->wanted[wanted];
+
+                        old++;
+                        wanted += is_wanted;
+                        if (!is_wanted && !was->held)
+                                continue;
+                        *spot = *was;
+                } else {
+                        *spot = (MemorySpot) { .linear = l->wanted[wanted++], .unit = -1 };
+                        memory_shape_at(l->shape, spot->linear, spot->at);
+                }
+                add_cells(l, spot, &cell);
+                l->new.n_spots++;
+        }
+
+        assert(cell == l->new.n_cells);
+}
+
+/* Behind a decoder data no longer is where it was written: it is told for each access. */
+static void link_decoders(Linking *l) {
+        for (size_t i = 0; i < l->traps->n_decoders; i++) {
+                const MemoryDecoder *decoder = &l->traps->decoders[i];
+
+                for (uint32_t k = 0; k < 2 * decoder->n; k++) {
+                        uint32_t linear = (k & 1 ? decoder->y : decoder->x) + k / 2;
+                        MemorySpot *spot = memory_spots_find(&l->new, linear);
+
+                        spot->decoder = (int32_t) i;
+                        spot->data = memory_spots_content(spot, l->content);
+                        spot->held = true;
+                }
+        }
+}
+
+/* ---- triggers, states, stuck-open ---- */
+
+static MemorySpot *spot_of_place(const Linking *l, const MemoryTrap *trap, unsigned place) {
+        return &l->new.spots[l->spot_of[l->traps->places[trap->first_place + place].cell]];
+}
+
+static bool has_trigger(const MemoryTrap *trap) {
+        return !trap->open && trap->operated != MEMORY_OPERATED_NONE;
+}
+
+static bool has_state(const MemoryTrap *trap) {
+        return !trap->open && trap->operated == MEMORY_OPERATED_NONE;
+}
+
+static void link_triggers(Linking *l) {
+        const MemoryTraps *traps = l->traps;
+        uint32_t n = 0;
+
+        for (size_t i = 0; i < traps->n_traps; i++) {
+                const MemoryTrap *trap = &traps->traps[i];
+
+                if (has_trigger(trap))
+                        spot_of_place(l, trap, trap->operated)->n_triggers++;
+                l->new.n_pairs += trap->n_ops > 1;
+        }
+        for (size_t i = 0; i < l->new.n_spots; i++) {
+                l->new.spots[i].first_trigger = n;
+                n += l->new.spots[i].n_triggers;
+                l->new.spots[i].n_triggers = 0;
+        }
+        for (size_t i = 0; i < traps->n_traps; i++)
+                if (has_trigger(&traps->traps[i])) {
+                        MemorySpot *spot = spot_of_place(l, &traps->traps[i], traps->traps[i].operated);
+
+                        l->new.triggers[spot->first_trigger + spot->n_triggers++] = (uint32_t) i;
+                }
+}
+
+static uint32_t root_of(uint32_t *parents, uint32_t i) {
+        while (parents[i] != i)
+                i = parents[i] = parents[parents[i]];
+        return i;
+}
+
+static uint32_t component_of(const Linking *l, const MemoryTrap *trap) {
+        return root_of(l->parents, (uint32_t) (spot_of_place(l, trap, 0) - l->new.spots));
+}
+
+static void join_spots(Linking *l) {
+        for (size_t i = 0; i < l->new.n_spots; i++)
+                l->parents[i] = (uint32_t) i;
+        for (size_t i = 0; i < l->traps->n_traps; i++) {
+                const MemoryTrap *trap = &l->traps->traps[i];
+
+                for (unsigned k = 1; k < trap->n_places; k++) {
+                        uint32_t other = (uint32_t) (spot_of_place(l, trap, k) - l->new.spots);
+
+                        l->parents[root_of(l->parents, other)] = component_of(l, trap);
+                }
+        }
+}
+
+static void link_states(Linking *l) {
+        const MemoryTraps *traps = l->traps;
+        uint32_t n = 0;
+
+        join_spots(l);
+        for (size_t i = 0; i < traps->n_traps; i++)
+                if (has_state(&traps->traps[i]))
+                        l->components[component_of(l, &traps->traps[i])]++;
+        for (size_t i = 0; i < l->new.n_spots; i++) {
+                MemorySpot *root = &l->new.spots[i];
+
+                if (l->parents[i] != i)
+                        continue;
+                root->first_state = n;
+                root->n_states = l->components[i];
+                n += root->n_states;
+                l->components[i] = root->first_state;
+        }
+        for (size_t i = 0; i < traps->n_traps; i++)
+                if (has_state(&traps->traps[i]))
+                        l->new.states[l->components[component_of(l, &traps->traps[i])]++] = (uint32_t) i;
+        for (size_t i = 0; i < l->new.n_spots; i++) {
+                const MemorySpot *root = &l->new.spots[root_of(l->parents, (uint32_t) i)];
+
+                l->new.spots[i].first_state = root->first_state;
+                l->new.spots[i].n_states = root->n_states;
+        }
+}
+
+static void link_opens(Linking *l) {
+        MemorySpots *new = &l->new;
+        size_t first;
+
+        for (size_t i = 0; i < l->traps->n_traps; i++) {
+                const MemoryTrap *trap = &l->traps->traps[i];
+
+                if (!trap->open)
+                        continue;
+                spot_of_place(l, trap, 0)->opens = true;
+                new->opens[new->n_opens++] = (MemoryOpen) {
+                        .line = memory_spots_line(l->shape, l->traps->places[trap->first_place].linear),
+                        .trap = (uint32_t) i,
+                };
+        }
+
+        if (new->n_opens > 0)
+                qsort(new->opens, new->n_opens, sizeof(MemoryOpen), compare_opens);
+        for (size_t i = 0; i < new->n_spots; i++)
+                new->spots[i].heard = new->n_opens > 0 &&
+                                      memory_spots_opens_of(new, memory_spots_line(l->shape, new->spots[i].linear), &first) > 0;
+}
+
+int memory_spots_link(MemorySpots *spots, MemoryTraps *traps, const MemoryShape *shape, const MemoryContent *content) {
+        _cleanup_(linking_done) Linking l = { .old = spots, .traps = traps, .shape = shape, .content = content };
+        MemorySpots old;
+        int r;
+
+        r = allocate(&l);
+        if (r < 0)
+                return r;
+
+        link_cells(&l);
+        want_spots(&l);
+        link_spots(&l);
+        link_decoders(&l);
+        link_triggers(&l);
+        link_states(&l);
+        link_opens(&l);
+
+        old = *spots;
+        *spots = l.new;
+        l.new = old;
+        spots->unsettled = true;
+        traps->dirty = false;
+        return 0;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The spots of a march element, one by one in the order of the visit.
+ *
+ * Most spots are a faulty cell or two in an access that is otherwise as good as all around it. What the good bits do is
+ * worked out once for the element, and only the bits of cells are run; an access is put together where it differs. Spots
+ * with data of their own, behind a decoder, within a unit, on the bit line of a stuck-open cell, or read through ECC take
+ * the long way, all bits in every operation.
+ */
+
+#include "sim/memory/cells.h"
+#include "sim/memory/region.h"
+
+typedef struct Replay {
+        MemoryElement *element;
+        MemoryVisit visit;
+        uint64_t serial; /* of the element's first operation, or 0 */
+        const MemoryPattern *pattern; /* what lies in all of the box, or NULL: in several layers */
+        bool clean[3]; /* what good bits give is what is wanted: where they hold data 0 or 1 of the pattern, or something else */
+} Replay;
+
+/* Whether good bits that hold DATA (2: of another pattern) agree with all reads of the element. */
+static bool runs_clean(const WireMarch *march, unsigned data) {
+        for (unsigned i = 0; i < march->n_ops; i++)
+                if (march->ops[i] & MARCH_WRITE)
+                        data = march->ops[i] & MARCH_DATA;
+                else if (data != (march->ops[i] & MARCH_DATA))
+                        return false;
+        return true;
+}
+
+static bool is_clean(const Replay *replay, const MemorySpot *spot) {
+        const MemoryElement *element = replay->element;
+        const MemoryPattern *pattern = replay->pattern;
+
+        if (spot->held || spot->decoder >= 0 || spot->unit >= 0 || spot->opens || spot->heard || element->march->ecc)
+                return false;
+        if (!pattern)
+                pattern = memory_content_find(&element->memory->content, spot->at);
+        if (pattern->background != element->pattern.background || pattern->parameter != element->pattern.parameter ||
+            pattern->seed != element->pattern.seed)
+                return replay->clean[2];
+        return replay->clean[pattern->data];
+}
+
+static MemoryBits inverted(MemoryBits bits, bool invert) {
+        for (unsigned word = 0; invert && word < 4; word++)
+                bits.w[word] = ~bits.w[word];
+        return bits;
+}
+
+static int mismatch(MemoryElement *element, const MemorySpot *spot, unsigned op, const MemoryBits *actual) {
+        int r;
+
+        if (element->blind >> op & 1)
+                return 0;
+
+        element->mismatches++;
+        if (element->n_spot_records < element->march->mismatches_max) {
+                r = memory_element_record(element, spot->at, op, actual);
+                if (r < 0)
+                        return r;
+                element->n_spot_records++;
+        }
+        return 0;
+}
+
+/* ---- bits of cells only ---- */
+
+static int mismatch_bits(MemoryElement *element, const MemoryStroke *stroke, const MemoryBits *background, unsigned op) {
+        const MemoryCell *cells = &element->memory->spots.cells[stroke->spot->first_cell];
+        MemoryBits actual = inverted(*background, element->march->ops[op] & MARCH_DATA);
+
+        for (unsigned i = 0; i < stroke->spot->n_cells; i++) {
+                uint64_t *word = &actual.w[cells[i].bit / 64];
+                unsigned shift = cells[i].bit % 64;
+
+                *word = (*word & ~(UINT64_C(1) << shift)) | (uint64_t) stroke->bits[i] << shift;
+        }
+        return mismatch(element, stroke->spot, op, &actual);
+}
+
+static int run_bits(MemoryElement *element, MemorySpot *spot, uint64_t serial) {
+        Memory *memory = element->memory;
+        const MemoryCell *cells = &memory->spots.cells[spot->first_cell];
+        const WireMarch *march = element->march;
+        MemoryBits background = memory_element_bits(element, spot->linear, spot->at[HBM_ROW]);
+        uint8_t wanted[MEMORY_CELLS_MAX];
+        unsigned n_cells = spot->n_cells;
+        MemoryStroke stroke;
+        int r;
+
+        stroke.spot = spot;
+        for (unsigned c = 0; c < n_cells; c++)
+                wanted[c] = background.w[cells[c].bit / 64] >> (cells[c].bit % 64) & 1;
+
+        for (unsigned i = 0; i < march->n_ops; i++) {
+                uint8_t data = march->ops[i] & MARCH_DATA, differs = 0;
+                bool write = march->ops[i] & MARCH_WRITE;
+
+                for (unsigned c = 0; write && c < n_cells; c++)
+                        stroke.bits[c] = wanted[c] ^ data;
+                memory_cells_operate(memory, &stroke, 1, write, serial > 0 ? serial + i : 0);
+                for (unsigned c = 0; !write && c < n_cells; c++)
+                        differs |= stroke.bits[c] ^ wanted[c] ^ data;
+                if (!differs)
+                        continue;
+                r = mismatch_bits(element, &stroke, &background, i);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}
+
+/* ---- all bits ---- */
+
+static int run_access(Replay *replay, MemorySpot *spot, uint64_t serial) {
+        static const MemoryEffects none = {};
+        MemoryElement *element = replay->element;
+        Memory *memory = element->memory;
+        const WireMarch *march = element->march;
+        const MemoryEffects *effects = spot->unit >= 0 ? &memory->units.units[spot->unit].effects : &none;
+        MemoryBits background = memory_element_bits(element, spot->linear, spot->at[HBM_ROW]);
+        int r;
+
+        memory_access_begin(memory, &replay->visit, spot);
+        for (unsigned i = 0; i < march->n_ops; i++) {
+                MemoryBits wanted = inverted(background, march->ops[i] & MARCH_DATA), intended, actual;
+                uint64_t now = serial > 0 ? serial + i : 0, differs = 0;
+
+                if (march->ops[i] & MARCH_WRITE) {
+                        memory_access_write(memory, spot, &wanted, now);
+                        continue;
+                }
+
+                actual = memory_access_read(memory, spot, now, &intended);
+                actual = memory_read(memory, effects, actual, &intended, march->ecc, &element->tally);
+                for (unsigned word = 0; word < 4; word++)
+                        differs |= actual.w[word] ^ wanted.w[word];
+                if (!differs)
+                        continue;
+                r = mismatch(element, spot, i, &actual);
+                if (r < 0)
+                        return r;
+        }
+
+        /* The layer that this element leaves says the same, but not of what a decoder reaches. */
+        if (element->writes && spot->held && spot->decoder < 0) {
+                spot->held = false;
+                element->n_released++;
+        }
+        return 0;
+}
+
+/* ---- the visit ---- */
+
+static Replay replay_of(MemoryElement *element) {
+        const WireMarch *march = element->march;
+        const MemoryContent *content = &element->memory->content;
+        Replay replay = {
+                .element = element,
+                .visit = {
+                        .box        = &march->box,
+                        .order      = (MemoryOrder) march->order,
+                        .descending = march->descending,
+                        .ops        = march->ops,
+                        .n_ops      = march->n_ops,
+                        .pattern    = &element->pattern,
+                },
+                .serial = memory_serial_next(element->memory, memory_box_volume(&march->box) * march->n_ops),
+        };
+
+        if (content->n_fragments == 1)
+                replay.pattern = &content->fragments[0].pattern;
+        for (unsigned data = 0; data < 3; data++)
+                replay.clean[data] = runs_clean(march, data);
+        return replay;
+}
+
+int memory_spots_run(MemoryElement *element) {
+        Memory *memory = element->memory;
+        const WireMarch *march = element->march;
+        Replay replay = replay_of(element);
+        size_t first, end;
+        int r;
+
+        r = memory_spots_range(&memory->spots, &memory->shape, replay.visit.order, &march->box, &first, &end);
+        if (r < 0)
+                return r;
+
+        for (size_t i = 0; i < end - first; i++) {
+                MemorySpot *spot = memory_spots_nth(&memory->spots, replay.visit.order,
+                                                    march->descending ? end - 1 - i : first + i);
+                uint64_t serial = replay.serial;
+
+                if (!memory_box_has(&march->box, spot->at))
+                        continue;
+                if (serial > 0)
+                        serial += march->n_ops * memory_box_position(&march->box, replay.visit.order, march->descending, spot->at);
+
+                r = is_clean(&replay, spot) ? run_bits(element, spot, serial) : run_access(&replay, spot, serial);
+                if (r < 0)
+                        return r;
+        }
+
+        memory_access_end(memory, &replay.visit);
+        return 0;
+}
