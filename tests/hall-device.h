@@ -27,6 +27,7 @@ typedef struct HallDevice {
 typedef struct Found {
         unsigned n;
         char lines[65536];
+        char message[512]; /* why it was skipped or could not judge */
 } Found;
 
 static inline int hall_execute(void *userdata, const WireCommand *commands, size_t n, WireCompletion *completions,
@@ -102,7 +103,7 @@ static inline Verdict hall_judge(const char *text, const Check *check, const cha
         Step *step = NULL;
 
         found->n = 0;
-        found->lines[0] = '\0';
+        found->lines[0] = found->message[0] = '\0';
         if (!device)
                 return _VERDICT_INVALID;
         (void) snprintf(servers[0].name, sizeof(servers[0].name), "%s", server);
@@ -110,8 +111,10 @@ static inline Verdict hall_judge(const char *text, const Check *check, const cha
         (void) location_append(&settings.unit, LOCATION_CHIP, chip);
         if (step_new(&settings, &step) >= 0) {
                 step_run(step, check, &end);
-                if (end.message)
+                if (end.message) {
                         fprintf(stderr, "%s\n", end.message);
+                        (void) snprintf(found->message, sizeof(found->message), "%s", end.message);
+                }
         }
         (void) step_free(step);
         (void) device_free(device);

@@ -8,6 +8,20 @@
 
 #define LANE_BYTES 4u /* of 32 lanes; the next 4 bytes are the next beat */
 
+const char *hbm_pass_word(HbmPhase phase) {
+        static const char *const words[_HBM_PHASE_MAX] = {
+                [HBM_PHASE_MARCH]     = "march",
+                [HBM_PHASE_ADDRESS]   = "address",
+                [HBM_PHASE_WALKING]   = "walking",
+                [HBM_PHASE_HAMMER]    = "hammer",
+                [HBM_PHASE_RETENTION] = "retention",
+                [HBM_PHASE_ECC]       = "ecc",
+                [HBM_PHASE_PROBE]     = "diagnosis",
+        };
+
+        return words[phase];
+}
+
 void hbm_failures_done(HbmFailures *failures) {
         free(failures->failures);
         *failures = (HbmFailures) {};

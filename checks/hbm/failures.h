@@ -28,17 +28,27 @@ typedef enum HbmPhase {
         _HBM_PHASE_MAX,
 } HbmPhase;
 
+/* As messages call it. */
+const char *hbm_pass_word(HbmPhase phase);
+
 /* One pass of a step: what was done to the memory before and between its reads. */
 typedef struct HbmPass {
         HbmPhase phase;
-        unsigned group; /* passes of one phase and group are repeats of each other */
+        unsigned group;  /* passes of one phase and group are repeats of each other */
+        unsigned repeat; /* which of them */
         const March *march;
         MemoryField field;
         MemoryOrder order;
         bool ecc;
-        double pause_sec;     /* of each Del */
+        double pause_sec;     /* of each Del; HBM_PHASE_RETENTION: as if at 45 °C */
+        double paused_sec;    /* HBM_PHASE_RETENTION: what it came to at the chip's temperature */
         uint64_t activations; /* HBM_PHASE_HAMMER: of each aggressor */
         uint32_t open_nsec;   /* HBM_PHASE_HAMMER: longer than tRAS */
+        unsigned parity;      /* HBM_PHASE_HAMMER: of the victims' rows */
+        WireBox victims;      /* HBM_PHASE_HAMMER: every second row of these */
+        WireBox turns;        /* HBM_PHASE_HAMMER: the rows of its commands */
+        double sec;           /* forecast of the device's time */
+        bool ran;
 } HbmPass;
 
 /* Which read it was. */

@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "checks/hbm/address.h"
 #include "checks/hbm/diagnose.h"
@@ -24,6 +25,7 @@
 #include "checks/hbm/lies.h"
 #include "checks/hbm/passes.h"
 #include "checks/hbm/report.h"
+#include "checks/hbm/schedule.h"
 #include "checks/hbm/slices.h"
 
 #define BANKS_MAX 65536u /* of a stack that can be */
@@ -77,18 +79,64 @@ int hbm_run_diagnose(HbmRun *run) {
 
 /* ---- what was measured ---- */
 
-static int measure(HbmRun *run, bool complete) {
-        uint64_t accesses = 0, mismatches = 0, planned = STACKS * memory_box_accesses(&run->box);
-        int r;
+/* Whether any of the phases goes over the whole box. */
+static bool covers_box(const HbmRun *run) {
+        for (unsigned i = 0; i < run->n_passes; i++)
+                if (run->passes[i].march)
+                        return true;
+        return false;
+}
 
-        for (unsigned stack = 0; stack < STACKS; stack++) {
+static int measure_coverage(HbmRun *run) {
+        uint64_t accesses = 0, planned = STACKS * memory_box_accesses(&run->box);
+        bool complete = hbm_passes_complete(run);
+
+        if (!covers_box(run))
+                return 0;
+        for (unsigned stack = 0; stack < STACKS; stack++)
                 accesses += complete ? run->outcomes[stack].accesses : 0;
-                mismatches += run->outcomes[stack].mismatches;
+        return step_measure(run->step, "hbm_bytes_tested", (double) (accesses * MEMORY_ACCESS_BYTES), "By",
+                            complete ? LIMIT_GREATER_THAN_OR_EQUAL : LIMIT_NONE, (double) (planned * MEMORY_ACCESS_BYTES),
+                            NULL);
+}
+
+/* What single phases did; nothing of those that were not asked for. */
+static int measure_phases(HbmRun *run) {
+        const HbmTally *tally = &run->tally;
+        const struct {
+                HbmPhaseWord phase;
+                const char *name, *unit;
+                double value;
+        } notes[] = {
+                { HBM_DO_WALKING, "hbm_accesses_walked", "1", (double) tally->walked },
+                { HBM_DO_HAMMER, "hbm_rows_hammered", "1", (double) tally->rows_hammered },
+                { HBM_DO_HAMMER, "hbm_openings_endured", "1", (double) run->parameters->hammer.activations },
+                { HBM_DO_RETENTION, "hbm_seconds_paused", "s", tally->paused_sec },
+                { HBM_DO_RETENTION, "hbm_retention_proven", "ms", tally->held_msec },
+                { HBM_DO_RETENTION, "hbm_temperature", "Cel", tally->celsius },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(notes); i++) {
+                int r;
+
+                if (!(run->parameters->phases >> notes[i].phase & 1))
+                        continue;
+                r = step_note(run->step, notes[i].name, notes[i].value, notes[i].unit, NULL);
+                if (r < 0)
+                        return r;
         }
 
-        r = step_measure(run->step, "hbm_bytes_tested", (double) (accesses * MEMORY_ACCESS_BYTES), "By",
-                         complete ? LIMIT_GREATER_THAN_OR_EQUAL : LIMIT_NONE,
-                         (double) (planned * MEMORY_ACCESS_BYTES), NULL);
+        return 0;
+}
+
+static int measure(HbmRun *run) {
+        uint64_t mismatches = 0;
+        int r;
+
+        for (unsigned stack = 0; stack < STACKS; stack++)
+                mismatches += run->outcomes[stack].mismatches;
+
+        r = measure_coverage(run);
         if (r < 0)
                 return r;
         r = step_measure(run->step, "hbm_mismatches", (double) mismatches, "{error}", LIMIT_LESS_THAN_OR_EQUAL, 0, NULL);
@@ -100,7 +148,34 @@ static int measure(HbmRun *run, bool complete) {
         r = step_note(run->step, "hbm_samples_compared", run->n_compared, "1", NULL);
         if (r < 0)
                 return r;
-        return step_measure(run->step, "hbm_samples_wrong", run->n_wrong, "{error}", LIMIT_LESS_THAN_OR_EQUAL, 0, NULL);
+        r = step_measure(run->step, "hbm_samples_wrong", run->n_wrong, "{error}", LIMIT_LESS_THAN_OR_EQUAL, 0, NULL);
+        if (r < 0)
+                return r;
+        return measure_phases(run);
+}
+
+/* With a part of the contract left out, only a failure is a result: which part, and what it would take. */
+static int skip_rest(HbmRun *run, Verdict *ret) {
+        char left_out[160] = "";
+        size_t n = 0;
+
+        for (unsigned phase = 0; phase < _HBM_PHASE_MAX; phase++) {
+                unsigned n_passes = 0, n_missing = 0;
+                double sec = 0;
+
+                for (unsigned i = 0; i < run->n_passes; i++) {
+                        const HbmPass *pass = &run->passes[i];
+
+                        n_passes += pass->phase == phase;
+                        n_missing += pass->phase == phase && !pass->ran;
+                        sec += pass->phase == phase && !pass->ran ? pass->sec : 0;
+                }
+                if (n_missing > 0 && n < sizeof(left_out))
+                        n += (size_t) snprintf(left_out + n, sizeof(left_out) - n, "%s%s %u of %u passes, %.3g s",
+                                               n > 0 ? "; " : "", hbm_pass_word((HbmPhase) phase), n_missing, n_passes, sec);
+        }
+
+        return step_skip(run->step, ret, REASON_BUDGET, "left out: %s", left_out);
 }
 
 /* From row 0 of every bank on, as many rows as make up the bytes that are wanted. */
@@ -115,7 +190,7 @@ static void choose_box(HbmRun *run) {
 }
 
 static int judge(HbmRun *run, Verdict *ret) {
-        int n_passes, r;
+        int r;
 
         choose_box(run);
         for (unsigned stack = 0; stack < STACKS; stack++)
@@ -126,23 +201,22 @@ static int judge(HbmRun *run, Verdict *ret) {
         if (r < 0)
                 return step_error(run->step, r, "addresses could not be tried");
 
-        n_passes = hbm_passes_run(run);
-        if (n_passes < 0)
-                return step_error(run->step, n_passes, "a march did not come to its end");
-        if (n_passes == 0)
-                return step_skip(run->step, ret, REASON_BUDGET, "the first pass takes %.3g s", hbm_pass_sec(run, 0));
+        r = hbm_schedule(run);
+        if (r < 0)
+                return hbm_schedule_error(run, r);
+        r = hbm_passes_run(run);
+        if (r < 0)
+                return hbm_passes_error(run, r);
 
         r = hbm_run_diagnose(run);
         if (r < 0)
                 return step_error(run->step, r, "failures could not be located");
-        r = measure(run, n_passes == (int) run->parameters->backgrounds.n);
+        r = measure(run);
         if (r < 0)
                 return r;
 
-        /* With a part of the contract left out, only a failure is a result. */
-        if (n_passes < (int) run->parameters->backgrounds.n && run->verdict == VERDICT_PASSED)
-                return step_skip(run->step, ret, REASON_BUDGET, "%d of %u backgrounds were run", n_passes,
-                                 run->parameters->backgrounds.n);
+        if (!hbm_passes_complete(run) && run->verdict == VERDICT_PASSED)
+                return skip_rest(run, ret);
 
         *ret = run->verdict;
         return 0;

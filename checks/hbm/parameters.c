@@ -2,18 +2,32 @@
 
 #include "checks/hbm/parameters.h"
 
+#include <string.h>
+
 #include "checks/plan.h"
 
 extern const YamlField parameters_hbm[];
 extern const size_t parameters_hbm_bytes;
 extern const void *const parameters_hbm_defaults;
 
-static const char *const order_words[] = {
+static const char *const order_words[_MEMORY_ORDER_MAX] = {
         [MEMORY_ORDER_COLUMN_FAST] = "column",
         [MEMORY_ORDER_ROW_FAST]    = "row",
         [MEMORY_ORDER_BANK_FAST]   = "bank",
-        NULL,
 };
+
+static const char *const phase_words[_HBM_DO_MAX] = {
+        [HBM_DO_MARCH]     = "march",
+        [HBM_DO_ADDRESS]   = "address",
+        [HBM_DO_WALKING]   = "walking",
+        [HBM_DO_HAMMER]    = "hammer",
+        [HBM_DO_RETENTION] = "retention",
+        [HBM_DO_ECC]       = "ecc",
+};
+
+const char *hbm_phase_word(HbmPhaseWord phase) {
+        return phase_words[phase];
+}
 
 #define R0 0
 #define R1 MARCH_DATA
@@ -22,6 +36,7 @@ static const char *const order_words[] = {
 
 /* March SS solid, then MATS++ by address: what preflight asks for, see hbm.c. */
 static const HbmParameters defaults = {
+        .phases = UINT32_C(1) << HBM_DO_MARCH,
         .march = {
                 .n_elements = 6,
                 .elements = {
@@ -42,18 +57,147 @@ static const HbmParameters defaults = {
                 },
         },
         .backgrounds = { 2, { MARCH_BACKGROUND_SOLID, MARCH_BACKGROUND_ADDRESS } },
+        .orders      = { 1, { MEMORY_ORDER_COLUMN_FAST } },
+        .hammer      = { .activations = 12000 }, 
+        .retention   = { 4, { 64, 128, 256, 512 } },
+        .repeats     = 2,
         .findings    = 32,
         .mismatches  = 1024,
         .pause_sec   = 0.1,
         .seconds     = 1,
 };
 
+/* The index of a word, once for each: SEEN has a bit for those before. */
+static int read_word(Yaml *yaml, yaml_node_t *item, const char *const *words, unsigned n, const char *what, uint32_t *seen) {
+        const char *text;
+        int r;
+
+        r = yaml_scalar(yaml, item, what, &text);
+        if (r < 0)
+                return r;
+
+        for (unsigned i = 0; i < n; i++)
+                if (strcmp(words[i], text) == 0) {
+                        if (*seen >> i & 1)
+                                return yaml_refuse(yaml, item, 0, "'%s' is there twice", text);
+                        *seen |= UINT32_C(1) << i;
+                        return (int) i;
+                }
+
+        return yaml_refuse(yaml, item, 0, "'%.60s' is not one of: %s", text, what);
+}
+
+#define PHASES "march, address, walking, hammer, retention, ecc"
+#define ORDERS "column, row, bank"
+
+static int read_phase(Yaml *yaml, yaml_node_t *item, size_t index, void *userdata) {
+        int r = read_word(yaml, item, phase_words, _HBM_DO_MAX, PHASES, userdata);
+
+        return r < 0 ? r : 0;
+}
+
+static int read_phases(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata) {
+        uint32_t phases = 0;
+        int r;
+
+        r = yaml_items(yaml, node, _HBM_DO_MAX, "a list of phases", read_phase, &phases);
+        if (r < 0)
+                return r;
+        if (phases == 0)
+                return yaml_refuse(yaml, node, 0, "expected at least one phase of: " PHASES);
+
+        *(uint32_t *) ret = phases;
+        return 0;
+}
+
+typedef struct OrdersSeen {
+        HbmOrders orders;
+        uint32_t seen;
+} OrdersSeen;
+
+static int read_order(Yaml *yaml, yaml_node_t *item, size_t index, void *userdata) {
+        OrdersSeen *seen = userdata;
+        int r;
+
+        r = read_word(yaml, item, order_words, _MEMORY_ORDER_MAX, ORDERS, &seen->seen);
+        if (r < 0)
+                return r;
+        seen->orders.orders[seen->orders.n++] = (MemoryOrder) r;
+        return 0;
+}
+
+/* One word, or a list. */
+static int read_orders(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata) {
+        OrdersSeen seen = {};
+        int r;
+
+        if (node->type == YAML_SCALAR_NODE)
+                r = read_order(yaml, node, 0, &seen);
+        else
+                r = yaml_items(yaml, node, _MEMORY_ORDER_MAX, "a list of orders", read_order, &seen);
+        if (r < 0)
+                return r;
+        if (seen.orders.n == 0)
+                return yaml_refuse(yaml, node, 0, "expected at least one order of: " ORDERS);
+
+        *(HbmOrders *) ret = seen.orders;
+        return 0;
+}
+
+static int read_pause(Yaml *yaml, yaml_node_t *item, size_t index, void *userdata) {
+        static const YamlField field = {
+                .name = "retention", .type = YAML_TYPE_NUMBER, .low = 1, .high = HBM_GUARANTEE_MSEC,
+        };
+        HbmPauses *pauses = userdata;
+        double value;
+        int r;
+
+        r = yaml_read_value(yaml, item, &field, &value, NULL);
+        if (r < 0)
+                return r;
+        if (pauses->n > 0 && value <= pauses->msec[pauses->n - 1])
+                return yaml_refuse(yaml, item, 0, "pauses ascend: %g ms is not longer than %g ms", value,
+                                   pauses->msec[pauses->n - 1]);
+        pauses->msec[pauses->n++] = value;
+        return 0;
+}
+
+static int read_pauses(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata) {
+        HbmPauses pauses = {};
+        int r;
+
+        r = yaml_items(yaml, node, HBM_PAUSES_MAX, "a list of milliseconds", read_pause, &pauses);
+        if (r < 0)
+                return r;
+        if (pauses.n == 0)
+                return yaml_refuse(yaml, node, 0, "expected at least one pause");
+
+        *(HbmPauses *) ret = pauses;
+        return 0;
+}
+
+static const YamlField hammer_fields[] = {
+        YAML_UNSIGNED("activations", HbmHammerParameters, activations, 1, HBM_GUARANTEE_OPENINGS - 1,
+                      .summary = "openings of the rows beside a victim between two refreshes; sound rows bear 15000"),
+        YAML_UNSIGNED("open", HbmHammerParameters, open_nsec, 0, 35100,
+                      .summary = "nanoseconds that a row stays open beyond tRAS each time; then fewer openings do the same"),
+        YAML_UNSIGNED("rows", HbmHammerParameters, rows, 0, UINT16_MAX, .summary = "victims in every bank; 0: all rows"),
+        {}
+};
+
 const YamlField parameters_hbm[] = {
+        YAML_CUSTOM("phases", HbmParameters, phases, read_phases, .summary = "a list of: " PHASES),
         YAML_CUSTOM("march", HbmParameters, march, march_yaml_test,
                     .summary = "test on the first background: a name such as March SS, or a notation"),
         YAML_CUSTOM("others", HbmParameters, others, march_yaml_test, .summary = "test on each further background"),
         YAML_CUSTOM("backgrounds", HbmParameters, backgrounds, march_yaml_backgrounds, .summary = "a list of: " MARCH_BACKGROUNDS),
-        YAML_WORD("order", HbmParameters, order, order_words, .summary = "what moves fastest: column, row or bank"),
+        YAML_CUSTOM("order", HbmParameters, orders, read_orders, .summary = "what moves fastest, one or a list of: " ORDERS),
+        YAML_BOOLEAN("ecc", HbmParameters, ecc, .summary = "march through on-die correction, not beside it"),
+        YAML_STRUCT("hammer", HbmParameters, hammer, hammer_fields, .summary = "how rows are hammered"),
+        YAML_CUSTOM("retention", HbmParameters, retention, read_pauses,
+                    .summary = "pauses without refresh in ms as if at 45 degrees Celsius, half as long with every 10 more; "
+                               "no sound cell must hold longer than 512"),
+        YAML_UNSIGNED("repeats", HbmParameters, repeats, 1, 8, .summary = "of every pass of the phases hammer and retention"),
         YAML_UNSIGNED("bytes", HbmParameters, bytes, 0, UINT64_C(1) << 50,
                       .summary = "how much of the chip, from row 0 of every bank on; 0: all"),
         YAML_UNSIGNED("findings", HbmParameters, findings, 1, 200,

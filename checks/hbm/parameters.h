@@ -7,11 +7,48 @@
 #include "checks/march/notation.h"
 #include "checks/wire.h"
 
+#define HBM_PAUSES_MAX 8u
+#define HBM_GUARANTEE_MSEC 512.0 /* what cells must hold at 45 °C: 32 ms at 85 °C, twice as long with every 10 °C less */
+
+#define HBM_GUARANTEE_OPENINGS 15000u /* of adjacent rows, that every sound row bears */
+
+/* What a step does, in this order. */
+typedef enum HbmPhaseWord {
+        HBM_DO_MARCH,     /* march and others on the backgrounds */
+        HBM_DO_ADDRESS,   /* own address, both polarities, up and down */
+        HBM_DO_WALKING,   /* one bit in 256, and the others, through every data lane */
+        HBM_DO_HAMMER,
+        HBM_DO_RETENTION,
+        HBM_DO_ECC,       /* correction and its counters */
+        _HBM_DO_MAX,
+} HbmPhaseWord;
+
+typedef struct HbmOrders {
+        unsigned n;
+        MemoryOrder orders[_MEMORY_ORDER_MAX];
+} HbmOrders;
+
+typedef struct HbmHammerParameters {
+        uint64_t activations; /* beside a victim, on both sides together, as if each lasted no longer than tRAS */
+        uint64_t open_nsec;   /* that rows stay open beyond it: then fewer do the same */
+        uint64_t rows;        /* victims in every bank, next to each other; 0: all */
+} HbmHammerParameters;
+
+typedef struct HbmPauses {
+        unsigned n;
+        double msec[HBM_PAUSES_MAX]; /* as if at 45 °C, ascending */
+} HbmPauses;
+
 typedef struct HbmParameters {
-        March march;  /* on the first background */
-        March others; /* on each further one */
+        uint32_t phases; /* bit per HbmPhaseWord */
+        March march;     /* on the first background */
+        March others;    /* on each further one */
         MarchBackgrounds backgrounds;
-        int order;           /* MemoryOrder */
+        HbmOrders orders;
+        bool ecc;            /* march through correction, else raw */
+        HbmHammerParameters hammer;
+        HbmPauses retention;
+        uint64_t repeats;    /* of every pass of hammer and retention */
         uint64_t bytes;      /* of the chip to test, from row 0 of every bank; 0: all */
         uint64_t findings;   /* the most that are told one by one */
         uint64_t mismatches; /* the most asked back per element and stack */
@@ -19,3 +56,6 @@ typedef struct HbmParameters {
         uint64_t slices;     /* into which the rows of each SID are cut, see slices.h; 0: the whole chip is tested */
         double seconds;      /* device time for slices of one scan, at least one slice */
 } HbmParameters;
+
+/* As plans and messages call them. */
+const char *hbm_phase_word(HbmPhaseWord phase);

@@ -2,20 +2,23 @@
 
 #include "checks/hbm/passes.h"
 
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
+#include "checks/hbm/hammer.h"
+#include "checks/hbm/walking.h"
 #include "checks/march/freshness.h"
 
-#define SAMPLES         2u    /* copied out per element and stack */
-#define STACK_BYTES_SEC 725e9 /* for the forecast only */
-#define SEED_ADDRESS    0x61646472u
+#define SAMPLES 2u /* copied out per element and stack */
 
 static int on_mismatch(const MarchMismatch *mismatch, void *userdata) {
         HbmRun *run = userdata;
         HbmSighting sighting = {
-                .phase   = run->passes[run->n_passes - 1].phase,
-                .pass    = (uint8_t) (run->n_passes - 1),
+                .phase   = run->passes[run->pass].phase,
+                .pass    = (uint8_t) run->pass,
                 .element = (uint8_t) mismatch->element,
                 .op      = (uint8_t) mismatch->op,
         };
@@ -40,23 +43,41 @@ static void keep_outcome(HbmRun *run, const MarchPass *pass) {
         run->n_wrong += pass->n_samples_wrong;
 }
 
-/* The pass that was noted last. */
-static int run_pass(HbmRun *run) {
+/* The stacks hammered where a march would pause. */
+static int hammer(const MarchPass *pass, MemoryBatch *batch) {
+        HbmRun *run = pass->userdata;
+        const HbmPass *current = &run->passes[run->pass];
+        const WireBox *box = &current->victims;
+        uint64_t banks = 1;
+        int r;
+
+        r = hbm_hammer_sweep(current, batch);
+        if (r < 0)
+                return r;
+
+        for (unsigned axis = 0; axis < HBM_ROW; axis++)
+                banks *= box->last[axis] - box->first[axis] + 1u;
+        run->tally.rows_hammered += STACKS * banks * hbm_hammer_rows(current);
+        return 0;
+}
+
+static int run_march(HbmRun *run) {
         const HbmParameters *parameters = run->parameters;
-        const HbmPass *noted = &run->passes[run->n_passes - 1];
+        HbmPass *current = &run->passes[run->pass];
         MarchPass pass = {
                 .parts          = run->parts,
                 .n_parts        = STACKS,
-                .march          = noted->march,
-                .field          = noted->field,
+                .march          = current->march,
+                .field          = current->field,
                 .geometry       = run->geometry,
                 .box            = run->box,
-                .order          = noted->order,
-                .ecc            = noted->ecc,
-                .seed           = memory_mix(step_seed(run->step) + run->n_passes - 1),
+                .order          = current->order,
+                .ecc            = current->ecc,
+                .seed           = memory_mix(step_seed(run->step) + run->pass),
                 .mismatches_max = (uint32_t) parameters->mismatches,
                 .n_samples      = SAMPLES,
-                .pause_nsec     = (uint64_t) (noted->pause_sec * 1e9),
+                .pause_nsec     = (uint64_t) ((current->paused_sec > 0 ? current->paused_sec : current->pause_sec) * 1e9),
+                .delay          = current->phase == HBM_PHASE_HAMMER ? hammer : NULL,
                 .found          = on_mismatch,
                 .userdata       = run,
         };
@@ -67,10 +88,11 @@ static int run_pass(HbmRun *run) {
         pass.mismatches_max = (uint32_t) MIN((size_t) pass.mismatches_max, room);
 
         memcpy(pass.outcomes, run->outcomes, sizeof(run->outcomes));
-        if (run->n_passes == 1) {
+        if (!run->fresh[current->ecc]) {
                 r = march_freshness_run(&pass, run->batch);
                 if (r < 0)
                         return r;
+                run->fresh[current->ecc] = true;
         }
         r = march_pass_run(&pass, run->batch);
         if (r < 0)
@@ -80,47 +102,93 @@ static int run_pass(HbmRun *run) {
         return 0;
 }
 
-static HbmPass march_pass(const HbmRun *run, unsigned index) {
-        const HbmParameters *parameters = run->parameters;
-        const MarchBackgroundWord *word = march_background_word(parameters->backgrounds.indices[index]);
+#define REFERENCE_CELSIUS 45.0 /* of the pauses in parameters */
+#define HALVING_CELSIUS   10.0 /* hotter, cells lose their charge twice as fast */
+#define DOUBT_CELSIUS     1.0  /* a stack may be hotter than the chip says */
 
-        return (HbmPass) {
-                .phase     = word->background == MEMORY_BACKGROUND_ADDRESS ? HBM_PHASE_ADDRESS : HBM_PHASE_MARCH,
-                .group     = index,
-                .march     = index == 0 ? &parameters->march : &parameters->others,
-                .field     = { .background = word->background,
-                               .parameter  = word->parameter,
-                               .seed       = word->background == MEMORY_BACKGROUND_ADDRESS ?
-                                             memory_mix(step_seed(run->step) ^ SEED_ADDRESS) : 0 },
-                .order     = (MemoryOrder) parameters->order,
-                .pause_sec = parameters->pause_sec,
-        };
+static int read_temperature(HbmRun *run, double *ret) {
+        char text[ATTRIBUTE_TEXT_MAX], *end;
+        double celsius;
+        int r;
+
+        run->told = true;
+        r = device_attribute(step_device(run->step), step_chip(run->step), "assay/temperature", text);
+        if (r < 0)
+                return step_error(run->step, r, "assay/temperature does not tell how long cells must hold");
+        celsius = strtod(text, &end);
+        if (end == text || *end || !(celsius >= -55) || !(celsius <= 150))
+                return step_error(run->step, -EPROTO, "assay/temperature says \"%.64s\", which is no temperature", text);
+
+        run->told = false;
+        *ret = celsius;
+        return 0;
 }
 
-double hbm_pass_sec(const HbmRun *run, unsigned index) {
-        const March *march = index == 0 ? &run->parameters->march : &run->parameters->others;
-        double bytes = (double) memory_box_accesses(&run->box) * MEMORY_ACCESS_BYTES, delays = 0;
+/* The pause that strains cells at the chip's temperature as the one that was asked for does at 45 °C. */
+static int run_retention(HbmRun *run) {
+        HbmPass *current = &run->passes[run->pass];
+        double celsius;
+        int r;
 
-        for (unsigned i = 0; i < march->n_elements; i++)
-                delays += march->elements[i].direction == MARCH_DELAY;
-        return march_operations(march) * bytes / STACK_BYTES_SEC + delays * run->parameters->pause_sec;
+        r = read_temperature(run, &celsius);
+        if (r < 0)
+                return r;
+
+        current->paused_sec =
+                current->pause_sec * exp2((REFERENCE_CELSIUS - celsius - DOUBT_CELSIUS) / HALVING_CELSIUS);
+        r = run_march(run);
+        if (r < 0)
+                return r;
+
+        run->tally.paused_sec += current->paused_sec;
+        run->tally.held_msec = MAX(run->tally.held_msec, current->pause_sec * 1000);
+        run->tally.celsius = MAX(run->tally.celsius, celsius);
+        return 0;
+}
+
+static int run_walking(HbmRun *run) {
+        return hbm_walking_run(run, on_mismatch);
+}
+
+static double left_sec(const HbmRun *run) {
+        return step_budget_sec(run->step) - (double) (device_nsec(step_device(run->step)) - run->start_nsec) / 1e9;
 }
 
 int hbm_passes_run(HbmRun *run) {
-        unsigned n = run->parameters->backgrounds.n;
-        int r;
+        static int (*const runs[_HBM_PHASE_MAX])(HbmRun *run) = {
+                [HBM_PHASE_MARCH]     = run_march,
+                [HBM_PHASE_ADDRESS]   = run_march,
+                [HBM_PHASE_WALKING]   = run_walking,
+                [HBM_PHASE_HAMMER]    = run_march,
+                [HBM_PHASE_RETENTION] = run_retention,
+        };
 
-        for (unsigned i = 0; i < n; i++) {
-                double used = (double) (device_nsec(step_device(run->step)) - run->start_nsec) / 1e9;
+        for (run->pass = 0; run->pass < run->n_passes; run->pass++) {
+                HbmPass *pass = &run->passes[run->pass];
+                int r;
 
-                if (hbm_pass_sec(run, i) > step_budget_sec(run->step) - used)
-                        return (int) i;
-                run->passes[run->n_passes++] = march_pass(run, i);
-                r = run_pass(run);
+                if (pass->sec > left_sec(run))
+                        continue;
+                r = runs[pass->phase](run);
                 if (r < 0)
                         return r;
-                step_progress(run->step, 90 * (i + 1) / n);
+                pass->ran = true;
+                step_progress(run->step, 90 * (run->pass + 1) / run->n_passes);
         }
 
-        return (int) n;
+        return 0;
+}
+
+bool hbm_passes_complete(const HbmRun *run) {
+        for (unsigned i = 0; i < run->n_passes; i++)
+                if (!run->passes[i].ran)
+                        return false;
+        return true;
+}
+
+int hbm_passes_error(HbmRun *run, int error) {
+        if (run->told)
+                return error;
+        return step_error(run->step, error, "a pass of the phase %s did not come to its end",
+                          hbm_pass_word(run->passes[run->pass].phase));
 }

@@ -4,12 +4,13 @@
 /*
  * HbmPasses
  *
- * The march passes of a step: the first background's test and the others', as far as the budget goes.
+ * Runs the passes that the schedule has, as far as the budget goes: what does not fit is left out and the next is tried.
  */
 
 #include "checks/hbm/run.h"
 
-/* Device seconds of pass INDEX. */
-double hbm_pass_sec(const HbmRun *run, unsigned index);
-/* Returns how many passes the budget had room for, or could not judge. */
+/* 0, or could not judge. Passes that were run have `ran` set. */
 int hbm_passes_run(HbmRun *run);
+bool hbm_passes_complete(const HbmRun *run);
+/* Says which pass could not judge, unless that was said; returns ERROR. */
+int hbm_passes_error(HbmRun *run, int error);

@@ -14,6 +14,23 @@
 #include "checks/march/march.h"
 #include "checks/step.h"
 
+/* Marches of the phases that have their own. */
+typedef enum HbmMarch {
+        HBM_MARCH_ADDRESS,
+        HBM_MARCH_HOLD_0, /* write, wait or hammer, read */
+        HBM_MARCH_HOLD_1,
+        _HBM_MARCH_MAX,
+} HbmMarch;
+
+/* What a step did, beside marching. */
+typedef struct HbmTally {
+        uint64_t rows_hammered; /* victims, in all banks of all stacks and passes */
+        double paused_sec;      /* without refresh */
+        double held_msec;       /* the longest pause, as if at 45 °C */
+        double celsius;         /* the hottest that it was */
+        uint64_t walked;        /* accesses that patterns went through */
+} HbmTally;
+
 typedef struct HbmRun {
         Step *step;
         const HbmParameters *parameters;
@@ -22,12 +39,17 @@ typedef struct HbmRun {
         WireBox box; /* that is tested, of every stack */
         MemoryBatch *batch;
         MemoryPart parts[STACKS];
-        HbmPass passes[HBM_PASSES_MAX];
-        unsigned n_passes;             /* that were begun */
+        March marches[_HBM_MARCH_MAX];
+        HbmPass passes[HBM_PASSES_MAX]; /* that there are to run */
+        unsigned n_passes;
+        unsigned pass;                  /* that is being run */
+        bool fresh[2];                  /* whether stale reads were looked for: raw, through ECC */
+        HbmTally tally;
         HbmFailures failures;
         HbmDefects defects;
         MarchOutcome outcomes[STACKS]; /* over all passes */
         unsigned n_planted, n_returned, n_compared, n_wrong;
         uint64_t start_nsec;           /* of the device's time */
+        bool told;                     /* why a pass could not judge */
         Verdict verdict;
 } HbmRun;

@@ -10,6 +10,7 @@
 #include "checks/hbm/in-use.h"
 #include "checks/hbm/overdue.h"
 #include "checks/hbm/passes.h"
+#include "checks/hbm/schedule.h"
 
 typedef struct Slices {
         HbmRun *run;
@@ -110,7 +111,6 @@ static void begin_box(HbmRun *run, const MemoryGeometry *geometry) {
         run->geometry = *geometry;
         memcpy(run->map.origin, geometry->origin, sizeof(run->map.origin));
         run->box = memory_geometry_box(geometry);
-        run->n_passes = 0;
         run->verdict = VERDICT_PASSED;
         hbm_failures_done(&run->failures);
         hbm_defects_done(&run->defects);
@@ -180,10 +180,13 @@ static int test_box(Slices *slices, unsigned first, unsigned n) {
                 return r;
 
         begin_box(run, &geometry);
+        r = hbm_schedule(run);
+        if (r < 0)
+                return hbm_schedule_error(run, r);
         r = hbm_passes_run(run);
         if (r < 0)
-                return step_error(run->step, r, "a march did not come to its end");
-        if (r < (int) run->parameters->backgrounds.n)
+                return hbm_passes_error(run, r);
+        if (!hbm_passes_complete(run))
                 return 0;
 
         /* What a job wrote meanwhile is no failure; a job that can take rows at any moment must ask for them first. */
@@ -286,15 +289,16 @@ static int conclude(Slices *slices, Verdict *ret) {
         return 0;
 }
 
-/* Device seconds of all passes over the first slice, which is as large as any but for a row. */
-static double region_sec(Slices *slices) {
-        WireBox box = box_of(slices, 0, 1);
-        double sec = 0;
+/* Works out the device seconds of all passes over the first slice, which is as large as any but for a row. */
+static int forecast(Slices *slices) {
+        int r;
 
-        slices->run->box = box;
-        for (unsigned i = 0; i < slices->run->parameters->backgrounds.n; i++)
-                sec += hbm_pass_sec(slices->run, i);
-        return sec;
+        slices->run->box = box_of(slices, 0, 1);
+        r = hbm_schedule(slices->run);
+        if (r < 0)
+                return hbm_schedule_error(slices->run, r);
+        slices->region_sec = hbm_schedule_sec(slices->run);
+        return 0;
 }
 
 int hbm_slices_run(HbmRun *run, Verdict *ret) {
@@ -322,7 +326,9 @@ int hbm_slices_run(HbmRun *run, Verdict *ret) {
         if (r < 0)
                 return r;
 
-        slices.region_sec = region_sec(&slices);
+        r = forecast(&slices);
+        if (r < 0)
+                return r;
         slices.allowed_sec = fmin(run->parameters->seconds, step_budget_sec(run->step));
         if (slices.region_sec > step_budget_sec(run->step))
                 return step_skip(run->step, ret, REASON_BUDGET, "a slice takes %.3g s", slices.region_sec);

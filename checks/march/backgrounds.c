@@ -27,6 +27,14 @@ const MarchBackgroundWord *march_background_word(unsigned index) {
         return index < ELEMENTS(words) ? &words[index] : NULL;
 }
 
+static bool has_read(const March *march) {
+        for (unsigned i = 0; i < march->n_elements; i++)
+                for (unsigned k = 0; k < march->elements[i].n_ops; k++)
+                        if (!(march->elements[i].ops[k] & MARCH_WRITE))
+                                return true;
+        return false;
+}
+
 int march_yaml_test(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata) {
         const char *text, *wrong;
         size_t offset;
@@ -37,6 +45,8 @@ int march_yaml_test(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata) {
                 return r;
         if (march_read(text, ret, &wrong, &offset) < 0)
                 return yaml_refuse(yaml, node, offset, "%s", wrong);
+        if (!has_read(ret))
+                return yaml_refuse(yaml, node, strlen(text), "nothing is read: such a test cannot fail");
         return 0;
 }
 

@@ -218,6 +218,9 @@ static int judge_samples(Visit *visit) {
 static int run_pause(MarchPass *pass, MemoryBatch *batch) {
         int r;
 
+        if (pass->delay)
+                return pass->delay(pass, batch);
+
         memory_batch_reset(batch);
         for (unsigned part = 0; part < pass->n_parts; part++) {
                 r = memory_batch_pause(batch, &pass->parts[part], pass->pause_nsec);

@@ -63,7 +63,9 @@ typedef struct MarchDoubt {
         MemoryData planted;
 } MarchDoubt;
 
-typedef struct MarchPass {
+typedef struct MarchPass MarchPass;
+
+struct MarchPass {
         /* asked for */
         const MemoryPart *parts; /* at most MARCH_PARTS_MAX */
         unsigned n_parts;
@@ -77,6 +79,7 @@ typedef struct MarchPass {
         uint32_t mismatches_max; /* per element and part */
         unsigned n_samples;      /* per element and part */
         uint64_t pause_nsec;
+        int (*delay)(const MarchPass *pass, MemoryBatch *batch); /* what a Del does instead of a pause, or NULL */
         int (*found)(const MarchMismatch *mismatch, void *userdata);
         void *userdata;
 
@@ -89,7 +92,7 @@ typedef struct MarchPass {
         unsigned width; /* channels that the window has room for */
         unsigned n_doubts;
         MarchDoubt doubts[MARCH_DOUBTS_MAX];
-} MarchPass;
+};
 
 /* Runs the pass. 0, or negative: could not judge (device errors, -ENOMEM, -EOPNOTSUPP: a Del where parts cannot pause, what
  * found() returned). */

@@ -46,6 +46,62 @@ static void a_healthy_chip_passes_over_all_of_its_bytes(void **state) {
         assert_true(measured(&found, "hbm_bytes_tested", "103079215104"));
 }
 
+static void a_healthy_chip_passes_every_phase(void **state) {
+        HbmParameters parameters = defaults();
+        Found found;
+
+        parameters.phases = ((1u << _HBM_DO_MAX) - 1) & ~(1u << HBM_DO_HAMMER);
+        parameters.orders = (HbmOrders) { 3, { MEMORY_ORDER_ROW_FAST, MEMORY_ORDER_BANK_FAST, MEMORY_ORDER_COLUMN_FAST } };
+        assert_int_equal(judge(NULL, 3, &parameters, &found), VERDICT_PASSED);
+        assert_int_equal(found.n, 0);
+        assert_true(measured(&found, "hbm_bytes_tested", "103079215104"));
+        /* 256 accesses in 3 sweeps of 16 × 2 × 3 places of 4 stacks. */
+        assert_true(measured(&found, "hbm_accesses_walked", "294912"));
+        assert_true(measured(&found, "hbm_retention_proven", "512"));
+}
+
+/* What has no room is said, with the time it would take, and the rest is done all the same. */
+static void a_phase_beyond_the_budget_is_no_pass(void **state) {
+        HbmParameters parameters = defaults();
+        Found found;
+
+        assert_int_equal(march_read("March G", &parameters.march, NULL, NULL), 0);
+        parameters.pause_sec = 40;
+        assert_int_equal(judge(NULL, 3, &parameters, &found), VERDICT_SKIPPED);
+        assert_true(measured(&found, "hbm_bytes_tested", "0"));
+        assert_non_null(strstr(found.message, "left out: march 1 of 1 passes, 80.8 s"));
+        assert_null(strstr(found.message, "address"));
+
+        /* A failure is a result none the less. */
+        assert_int_equal(judge("  - {at: " CHIP "hbm0/ch0/pc0/dq0, kind: lane-stuck, value: 0}\n", 3, &parameters, &found), VERDICT_FAILED);
+        assert_true(found_has(&found, "hbm-lane", "hbm0/ch0/pc0/dq0"));
+}
+
+static void a_lane_is_found_by_walking_alone(void **state) {
+        HbmParameters parameters = defaults();
+        Found found;
+
+        parameters.phases = 1u << HBM_DO_WALKING;
+        for (unsigned value = 0; value < 2; value++) {
+                char fault[128];
+
+                (void) snprintf(fault, sizeof(fault), "  - {at: " CHIP "hbm3/ch11/pc1/dq31, kind: lane-stuck, value: %u}\n", value);
+                assert_int_equal(judge(fault, 3, &parameters, &found), VERDICT_FAILED);
+                if (!found_has(&found, "hbm-lane", "hbm3/ch11/pc1/dq31"))
+                        fail_msg("%s", found.lines);
+        }
+}
+
+static void too_many_passes_are_refused(void **state) {
+        HbmParameters parameters = defaults();
+        Found found;
+
+        parameters.phases = 1u << HBM_DO_RETENTION | 1u << HBM_DO_HAMMER;
+        parameters.repeats = 8;
+        assert_int_equal(judge(NULL, 3, &parameters, &found), VERDICT_ERROR);
+        assert_non_null(strstr(found.message, "more than 64 passes"));
+}
+
 #define BANK "hbm2/ch3/pc1/sid0/bg2/ba1"
 
 typedef struct Expected {
@@ -195,6 +251,10 @@ int main(void) {
                 cmocka_unit_test(random_faults_are_located_exactly),
                 cmocka_unit_test(a_neighbour_of_a_sick_chip_passes),
                 cmocka_unit_test(a_healthy_chip_passes_over_all_of_its_bytes),
+                cmocka_unit_test(a_healthy_chip_passes_every_phase),
+                cmocka_unit_test(a_phase_beyond_the_budget_is_no_pass),
+                cmocka_unit_test(a_lane_is_found_by_walking_alone),
+                cmocka_unit_test(too_many_passes_are_refused),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

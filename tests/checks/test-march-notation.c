@@ -99,13 +99,15 @@ static void what_makes_no_sense_is_refused_with_its_place(void **state) {
 
 static void more_elements_than_there_may_be_are_refused(void **state) {
         char text[MARCH_TEXT_MAX] = "";
+        size_t offset = 0;
         March march;
 
         for (unsigned i = 0; i < MARCH_ELEMENTS_MAX; i++)
                 strcat(text, i ? ";up(w0)" : "up(w0)");
         assert_int_equal(march_parse(text, &march, NULL, NULL), 0);
         strcat(text, ";up(w0)");
-        assert_int_equal(march_parse(text, &march, NULL, NULL), -EINVAL);
+        assert_int_equal(march_parse(text, &march, NULL, &offset), -EINVAL);
+        assert_int_equal(offset, 7 * MARCH_ELEMENTS_MAX);
 }
 
 /* The place in a plan is that in the file. */
@@ -124,7 +126,9 @@ static void a_plan_reads_every_parameter(void **state) {
         static const char text[] =
                         "plan: p\nsummary: s\nstage: PREFLIGHT\nbudget: 1\nsteps:\n  - check: hbm\n    parameters:\n"
                         "      march: March G\n      others: any(w0);any(r0)\n      backgrounds: [checker, bit-stripe-7]\n"
-                        "      order: bank\n      bytes: 4096\n      findings: 3\n      mismatches: 99\n      pause: 0.5\n";
+                        "      order: [bank, row]\n      bytes: 4096\n      findings: 3\n      mismatches: 99\n      pause: 0.5\n"
+                        "      phases: [march, hammer, ecc]\n      ecc: true\n      repeats: 3\n"
+                        "      hammer: {activations: 9000, open: 70, rows: 64}\n      retention: [64, 512]\n";
         const HbmParameters *parameters;
         char *error = NULL;
         Plan *plan = NULL;
@@ -135,12 +139,57 @@ static void a_plan_reads_every_parameter(void **state) {
         assert_int_equal(march_operations(&parameters->others), 2);
         assert_int_equal(parameters->backgrounds.n, 2);
         assert_string_equal(march_background_word(parameters->backgrounds.indices[1])->word, "bit-stripe-7");
-        assert_int_equal(parameters->order, MEMORY_ORDER_BANK_FAST);
+        assert_int_equal(parameters->orders.n, 2);
+        assert_int_equal(parameters->orders.orders[0], MEMORY_ORDER_BANK_FAST);
+        assert_int_equal(parameters->orders.orders[1], MEMORY_ORDER_ROW_FAST);
+        assert_int_equal(parameters->phases, 1 << HBM_DO_MARCH | 1 << HBM_DO_HAMMER | 1 << HBM_DO_ECC);
+        assert_true(parameters->ecc);
+        assert_int_equal(parameters->repeats, 3);
+        assert_int_equal(parameters->hammer.activations, 9000);
+        assert_int_equal(parameters->hammer.open_nsec, 70);
+        assert_int_equal(parameters->hammer.rows, 64);
+        assert_int_equal(parameters->retention.n, 2);
+        assert_true(parameters->retention.msec[1] == 512);
         assert_int_equal(parameters->bytes, 4096);
         assert_int_equal(parameters->findings, 3);
         assert_int_equal(parameters->mismatches, 99);
         assert_true(parameters->pause_sec == 0.5);
         plan_free(plan);
+}
+
+static void a_plan_is_told_where_a_parameter_is_wrong(void **state) {
+        static const struct {
+                const char *parameters, *column, *wrong;
+        } cases[] = {
+                { "phases: [march, drum]", "34", "not one of: march, address, walking, hammer, retention, ecc" },
+                { "phases: [march, march]", "34", "twice" },
+                { "phases: []", "26", "at least one" },
+                { "order: diagonal", "25", "column, row, bank" },
+                { "order: [row, row]", "31", "twice" },
+                { "order: []", "25", "at least one" },
+                { "retention: [64, 1024]", "34", "512" },
+                { "retention: [64, 64]", "34", "ascend" },
+                { "retention: [nan]", "30", "number" },
+                { "retention: []", "29", "at least one" },
+                { "hammer: {activations: 0}", "40", "1" },
+                { "hammer: {turns: 7}", "27", "turns" },
+                { "repeats: 9", "27", "8" },
+                { "march: any(w0)", "32", "nothing is read" },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                char text[256], at[32], *error = NULL;
+                Plan *plan = NULL;
+                int n = snprintf(text, sizeof(text),
+                                 "plan: p\nsummary: s\nstage: PREFLIGHT\nbudget: 1\nsteps:\n  - check: hbm\n    parameters: {%s}\n",
+                                 cases[i].parameters);
+
+                assert_int_equal(plan_parse("p.yaml", text, (size_t) n, &plan, &error), -EINVAL);
+                (void) snprintf(at, sizeof(at), "p.yaml:7:%s: ", cases[i].column);
+                if (!strstr(error, at) || !strstr(error, cases[i].wrong))
+                        fail_msg("%s: %s", cases[i].parameters, error);
+                free(error);
+        }
 }
 
 /* The defaults are written out as elements: they must be the tests that their comment names. */
@@ -164,6 +213,7 @@ int main(void) {
                 cmocka_unit_test(more_elements_than_there_may_be_are_refused),
                 cmocka_unit_test(a_plan_names_the_column_of_a_contradiction),
                 cmocka_unit_test(a_plan_reads_every_parameter),
+                cmocka_unit_test(a_plan_is_told_where_a_parameter_is_wrong),
                 cmocka_unit_test(the_defaults_are_march_ss_and_mats),
         };
 

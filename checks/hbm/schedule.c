@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/hbm/schedule.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/param.h>
+
+#include "checks/hbm/hammer.h"
+#include "checks/hbm/walking.h"
+
+#define STACK_BYTES_SEC 725e9
+#define SEED_ADDRESS    0x61646472u
+
+/* What a phase does between writing and reading stands in passes.c. */
+static const char *const texts[_HBM_MARCH_MAX] = {
+        [HBM_MARCH_ADDRESS] = "up(w0);up(r0);up(w1);up(r1);dn(w0);dn(r0);dn(w1);dn(r1)",
+        [HBM_MARCH_HOLD_0]  = "any(w0);Del;any(r0)",
+        [HBM_MARCH_HOLD_1]  = "any(w1);Del;any(r1)",
+};
+
+static double march_sec(const HbmRun *run, const March *march, double pause_sec) {
+        double bytes = (double) memory_box_accesses(&run->box) * MEMORY_ACCESS_BYTES, delays = 0;
+
+        for (unsigned i = 0; i < march->n_elements; i++)
+                delays += march->elements[i].direction == MARCH_DELAY;
+        return march_operations(march) * bytes / STACK_BYTES_SEC + delays * pause_sec;
+}
+
+static int add(HbmRun *run, const HbmPass *pass) {
+        if (run->n_passes >= HBM_PASSES_MAX)
+                return -E2BIG;
+        run->passes[run->n_passes++] = *pass;
+        return 0;
+}
+
+static MemoryField field_of(const HbmRun *run, unsigned background) {
+        const MarchBackgroundWord *word = march_background_word(background);
+
+        return (MemoryField) {
+                .background = word->background,
+                .parameter  = word->parameter,
+                .seed       = word->background == MEMORY_BACKGROUND_ADDRESS ?
+                                      memory_mix(step_seed(run->step) ^ SEED_ADDRESS) : 0,
+        };
+}
+
+static int schedule_march(HbmRun *run) {
+        const HbmParameters *parameters = run->parameters;
+        int r = 0;
+
+        for (unsigned order = 0; order < parameters->orders.n; order++)
+                for (unsigned i = 0; r >= 0 && i < parameters->backgrounds.n; i++) {
+                        HbmPass pass = {
+                                .phase     = HBM_PHASE_MARCH,
+                                .group     = order * MARCH_BACKGROUNDS_MAX + i,
+                                .march     = i == 0 ? &parameters->march : &parameters->others,
+                                .field     = field_of(run, parameters->backgrounds.indices[i]),
+                                .order     = parameters->orders.orders[order],
+                                .ecc       = parameters->ecc,
+                                .pause_sec = parameters->pause_sec,
+                        };
+
+                        if (pass.field.background == MEMORY_BACKGROUND_ADDRESS)
+                                pass.phase = HBM_PHASE_ADDRESS;
+                        pass.sec = march_sec(run, pass.march, pass.pause_sec);
+                        r = add(run, &pass);
+                }
+
+        return r;
+}
+
+static int schedule_address(HbmRun *run) {
+        HbmPass pass = {
+                .phase = HBM_PHASE_ADDRESS,
+                .group = _MEMORY_ORDER_MAX * MARCH_BACKGROUNDS_MAX,
+                .march = &run->marches[HBM_MARCH_ADDRESS],
+                .field = field_of(run, MARCH_BACKGROUND_ADDRESS),
+                .ecc   = run->parameters->ecc,
+        };
+
+        pass.sec = march_sec(run, pass.march, 0);
+        return add(run, &pass);
+}
+
+static int schedule_walking(HbmRun *run) {
+        HbmPass pass = { .phase = HBM_PHASE_WALKING, .sec = hbm_walking_sec(run) };
+
+        return add(run, &pass);
+}
+
+/* Victims of one parity and data after the other; their aggressors hold the opposite. */
+static int schedule_hammer(HbmRun *run) {
+        const HbmHammerParameters *parameters = &run->parameters->hammer;
+        double openings = hbm_hammer_openings(parameters->activations, parameters->open_nsec);
+        int r = 0;
+
+        for (unsigned repeat = 0; repeat < run->parameters->repeats; repeat++)
+                for (unsigned variant = 0; r >= 0 && variant < 4; variant++) {
+                        HbmPass pass = {
+                                .phase       = HBM_PHASE_HAMMER,
+                                .group       = variant,
+                                .march       = &run->marches[variant & 1 ? HBM_MARCH_HOLD_1 : HBM_MARCH_HOLD_0],
+                                .field       = { .background = MEMORY_BACKGROUND_ROW_STRIPE },
+                                .repeat      = repeat,
+                                .activations = (uint64_t) MAX(openings / 2, 1.0),
+                                .open_nsec   = (uint32_t) parameters->open_nsec,
+                                .parity      = variant >> 1,
+                        };
+
+                        hbm_hammer_aim(&pass, &run->box, run->geometry.size[HBM_ROW], parameters->rows, step_seed(run->step));
+                        pass.sec = march_sec(run, pass.march, hbm_hammer_sec(&pass));
+                        r = add(run, &pass);
+                }
+
+        return r;
+}
+
+static int schedule_retention(HbmRun *run) {
+        const HbmPauses *pauses = &run->parameters->retention;
+        int r = 0;
+
+        for (unsigned repeat = 0; repeat < run->parameters->repeats; repeat++)
+                for (unsigned i = 0; r >= 0 && i < 2 * pauses->n; i++) {
+                        HbmPass pass = {
+                                .phase     = HBM_PHASE_RETENTION,
+                                .group     = i,
+                                .repeat    = repeat,
+                                .march     = &run->marches[i & 1 ? HBM_MARCH_HOLD_1 : HBM_MARCH_HOLD_0],
+                                .field     = { .background = MEMORY_BACKGROUND_CHECKER },
+                                .pause_sec = pauses->msec[i / 2] / 1000,
+                        };
+
+                        pass.sec = march_sec(run, pass.march, pass.pause_sec);
+                        r = add(run, &pass);
+                }
+
+        return r;
+}
+
+static int schedule_ecc(HbmRun *run) {
+        return 0;
+}
+
+int hbm_schedule(HbmRun *run) {
+        static int (*const schedules[_HBM_DO_MAX])(HbmRun *run) = {
+                [HBM_DO_MARCH]     = schedule_march,
+                [HBM_DO_ADDRESS]   = schedule_address,
+                [HBM_DO_WALKING]   = schedule_walking,
+                [HBM_DO_HAMMER]    = schedule_hammer,
+                [HBM_DO_RETENTION] = schedule_retention,
+                [HBM_DO_ECC]       = schedule_ecc,
+        };
+        int r;
+
+        for (unsigned i = 0; i < _HBM_MARCH_MAX; i++) {
+                r = march_parse(texts[i], &run->marches[i], NULL, NULL);
+                assert(r >= 0);
+        }
+
+        run->n_passes = 0;
+        /* Pauses without refresh, hammering and its reach are not confined to a slice. */
+        if (run->parameters->slices > 0 && run->parameters->phases & ~(1u << HBM_DO_MARCH | 1u << HBM_DO_ADDRESS))
+                return -EOPNOTSUPP;
+        for (unsigned phase = 0; phase < _HBM_DO_MAX; phase++) {
+                if (!(run->parameters->phases >> phase & 1))
+                        continue;
+                r = schedules[phase](run);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}
+
+int hbm_schedule_error(HbmRun *run, int error) {
+        if (error == -EOPNOTSUPP)
+                return step_error(run->step, error, "only the phases march and address go around live data");
+        return step_error(run->step, error, "the parameters ask for more than %u passes", HBM_PASSES_MAX);
+}
+
+double hbm_schedule_sec(const HbmRun *run) {
+        double sec = 0;
+
+        for (unsigned i = 0; i < run->n_passes; i++)
+                sec += run->passes[i].sec;
+        return sec;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * HbmSchedule
+ *
+ * From the parameters of a step to its passes, with the device's time that each will take.
+ */
+
+#include "checks/hbm/run.h"
+
+/* The geometry and box of RUN must stand. Returns 0; -E2BIG: more than HBM_PASSES_MAX; -EOPNOTSUPP: phases that cannot go
+ * around live data. */
+int hbm_schedule(HbmRun *run);
+int hbm_schedule_error(HbmRun *run, int error); /* says so; returns ERROR */
+double hbm_schedule_sec(const HbmRun *run); /* of all passes */
