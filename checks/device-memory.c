@@ -328,6 +328,17 @@ int memory_batch_copy_in(MemoryBatch *batch, const MemoryPart *part, const WireB
         return batch_add(batch, command, data, n_bytes, 0);
 }
 
+int memory_batch_plant(MemoryBatch *batch, const MemoryPart *part, const WireBox *box, const void *data, size_t n_bytes) {
+        WireCommand command = {
+                .type = (uint16_t) part->copy_in,
+                .unit = part->unit,
+                .copy = { .box = *box, .array = part->array, .plant = 1 },
+        };
+
+        assert(n_bytes == memory_box_accesses(box) * MEMORY_ACCESS_BYTES);
+        return batch_add(batch, command, data, n_bytes, 0);
+}
+
 int memory_batch_copy_out(MemoryBatch *batch, const MemoryPart *part, const WireBox *box, bool ecc) {
         WireCommand command = {
                 .type = (uint16_t) part->copy_out,

@@ -87,6 +87,8 @@ int memory_batch_march(MemoryBatch *batch, const MemoryPart *part, const WireMar
 /* ECC: through the memory's own correction; else raw. */
 int memory_batch_copy_in(MemoryBatch *batch, const MemoryPart *part, const WireBox *box, bool ecc, const void *data,
                          size_t n_bytes);
+/* The same, but the check bits stay what they were: errors that the memory's correction must find. */
+int memory_batch_plant(MemoryBatch *batch, const MemoryPart *part, const WireBox *box, const void *data, size_t n_bytes);
 int memory_batch_copy_out(MemoryBatch *batch, const MemoryPart *part, const WireBox *box, bool ecc);
 int memory_batch_pause(MemoryBatch *batch, const MemoryPart *part, uint64_t nsec); /* -EOPNOTSUPP */
 /* Of HBM stacks alone. */

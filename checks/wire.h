@@ -226,6 +226,7 @@ typedef struct WireCopy {
         WireBox box; /* visited column fastest, ascending */
         uint8_t ecc;
         uint8_t array; /* WireArray of SRAM copies, else 0 */
+        uint8_t plant; /* copy in: the check bits stay what they were, so that these data are wrong by as much as they differ */
 } WireCopy;
 
 typedef struct WirePause {

@@ -163,19 +163,40 @@ void memory_access_end(Memory *memory, const MemoryVisit *visit) {
 
 /* ---- operations ---- */
 
-void memory_access_write(Memory *memory, MemorySpot *spot, const MemoryBits *bits, uint64_t serial) {
+/* What the check bits of an access belong to. */
+static MemoryBits guarded(const Memory *memory, const MemorySpot *spot) {
+        MemoryBits bits = memory_spots_content(spot, &memory->content);
+
+        for (unsigned word = 0; spot->held && word < 4; word++)
+                bits.w[word] ^= spot->wrong.w[word];
+        return bits;
+}
+
+static void write_access(Memory *memory, MemorySpot *spot, const MemoryBits *bits, bool plant, uint64_t serial) {
         MemorySpot *reached[2];
         MemoryStroke strokes[2];
         unsigned n = reach(memory, spot, reached);
 
         for (unsigned k = 0; k < n; k++) {
+                MemoryBits code = plant ? guarded(memory, reached[k]) : *bits;
+
                 strokes[k].spot = reached[k];
                 for (unsigned i = 0; i < reached[k]->n_cells; i++)
                         strokes[k].bits[i] = get_bit(bits, memory->spots.cells[reached[k]->first_cell + i].bit);
                 reached[k]->data = *bits;
                 reached[k]->held = true;
+                for (unsigned word = 0; word < 4; word++)
+                        reached[k]->wrong.w[word] = bits->w[word] ^ code.w[word];
         }
         memory_cells_operate(memory, strokes, n, true, serial);
+}
+
+void memory_access_write(Memory *memory, MemorySpot *spot, const MemoryBits *bits, uint64_t serial) {
+        write_access(memory, spot, bits, false, serial);
+}
+
+void memory_access_plant(Memory *memory, MemorySpot *spot, const MemoryBits *bits, uint64_t serial) {
+        write_access(memory, spot, bits, true, serial);
 }
 
 static MemoryBits combine(const MemoryDecoder *decoder, const MemoryBits bits[static 2], unsigned n) {
@@ -202,7 +223,8 @@ MemoryBits memory_access_read(Memory *memory, MemorySpot *spot, uint64_t serial,
         memory_cells_operate(memory, strokes, n, false, serial);
 
         for (unsigned k = 0; k < n; k++) {
-                good[k] = got[k] = memory_spots_content(reached[k], &memory->content);
+                got[k] = memory_spots_content(reached[k], &memory->content);
+                good[k] = guarded(memory, reached[k]);
                 for (unsigned i = 0; i < reached[k]->n_cells; i++)
                         set_bit(&got[k], memory->spots.cells[reached[k]->first_cell + i].bit, strokes[k].bits[i]);
         }

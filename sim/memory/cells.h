@@ -39,5 +39,7 @@ void memory_access_begin(Memory *memory, const MemoryVisit *visit, MemorySpot *s
 void memory_access_end(Memory *memory, const MemoryVisit *visit);
 
 void memory_access_write(Memory *memory, MemorySpot *spot, const MemoryBits *bits, uint64_t serial);
+/* The same, but the check bits stay what they were. */
+void memory_access_plant(Memory *memory, MemorySpot *spot, const MemoryBits *bits, uint64_t serial);
 /* INTENDED: what the access should hold, as far as ECC can know. */
 MemoryBits memory_access_read(Memory *memory, MemorySpot *spot, uint64_t serial, MemoryBits *ret_intended);

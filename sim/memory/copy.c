@@ -12,7 +12,7 @@
 static uint64_t copy_accesses(const Memory *memory, const WireCopy *copy, uint64_t room) {
         uint64_t accesses;
 
-        if (!memory_box_is_valid(&memory->shape, &copy->box) || copy->ecc > 1)
+        if (!memory_box_is_valid(&memory->shape, &copy->box) || copy->ecc > 1 || copy->plant > 1)
                 return 0;
 
         accesses = memory_box_volume(&copy->box);
@@ -53,7 +53,8 @@ int memory_copy_in(Memory *memory, Execution *execution) {
                 if (r < 0)
                         return r;
                 memcpy(&bits, execution->in + i * MEMORY_ACCESS_BYTES, sizeof(bits));
-                memory_access_write(memory, spot, &bits, serial > 0 ? serial + i : 0);
+                (execution->command->copy.plant ? memory_access_plant : memory_access_write)(memory, spot, &bits,
+                                                                                             serial > 0 ? serial + i : 0);
                 (void) memory_walk_next(box, MEMORY_ORDER_COLUMN_FAST, false, at);
         }
 

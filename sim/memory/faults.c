@@ -45,7 +45,9 @@ void memory_faults_leave(Memory *memory, const WireBox *row) {
                         spots->cells[n++] = spots->cells[i];
         spots->n_cells = n;
         for (size_t i = 0; i < spots->n_spots; i++)
-                if (spots->spots[i].linear >= first && spots->spots[i].linear <= last)
+                if (spots->spots[i].linear >= first && spots->spots[i].linear <= last) {
                         spots->spots[i].held = false;
+                        spots->spots[i].wrong = (MemoryBits) {};
+                }
         memory->traps.dirty = true;
 }

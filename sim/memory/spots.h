@@ -34,6 +34,7 @@ typedef struct MemoryCell {
 
 typedef struct MemorySpot {
         MemoryBits data; /* when held */
+        MemoryBits wrong; /* when held: bits of the data that its check bits do not know of */
         uint64_t last;   /* serial of the last operation on it, see Memory */
         uint32_t linear;
         uint32_t first_cell, first_trigger, first_state;

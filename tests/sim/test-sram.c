@@ -396,7 +396,8 @@ static void compare_march(Plain *plain) {
 static void compare_copy(Plain *plain) {
         bool in = below(2);
         WireCommand command = { .type = in ? COMMAND_SRAM_COPY_IN : COMMAND_SRAM_COPY_OUT,
-                                .copy = { .box = random_box(plain), .ecc = below(2) > 0, .array = (uint8_t) plain->array } };
+                                .copy = { .box = random_box(plain), .ecc = below(2) > 0, .array = (uint8_t) plain->array,
+                                          .plant = in && below(2) } };
         unsigned total = volume(&command.copy.box);
         uint8_t *data = plain->lone->window;
         WireCompletion completion;
@@ -404,6 +405,17 @@ static void compare_copy(Plain *plain) {
         command.in_bytes = in ? total * 32 : 0;
         for (size_t i = 0; i < command.in_bytes; i++)
                 data[i] = (uint8_t) random_u64();
+        /* Most plants are a few wrong bits of one word, as codes are made for. */
+        for (unsigned k = 0; command.copy.plant && k < total; k++) {
+                unsigned bit = below(256), n = below(4);
+                uint16_t at[7];
+
+                place(&command.copy.box, "0123456", k, at);
+                if (below(8))
+                        memcpy(data + k * 32, plain->meant[index_of(plain, at)], 32);
+                for (unsigned i = 0; i < n; i++, bit ^= 1 + below(63))
+                        data[k * 32 + bit / 8] ^= (uint8_t) (1u << bit % 8);
+        }
         completion = run(plain, command);
 
         for (unsigned k = 0; k < total; k++) {
@@ -411,6 +423,11 @@ static void compare_copy(Plain *plain) {
                 uint8_t got[32];
 
                 place(&command.copy.box, "0123456", k, at);
+                if (command.copy.plant) {
+                        memcpy(plain->holds[index_of(plain, at)], data + k * 32, 32);
+                        settle(plain, at);
+                        continue;
+                }
                 if (in) {
                         plain_write(plain, at, data + k * 32);
                         continue;
