@@ -62,6 +62,10 @@ static int validate_data_tsv(const Fault *fault, const char **ret_wrong) {
         return location_index(&fault->at, LOCATION_SID) < 0 ? -EINVAL : 0;
 }
 
+static const char *undetectable_repair(const Fault *fault) {
+        return "it shows only where something is repaired, and nothing else is broken";
+}
+
 #define PLACES(...) ((const LocationKind[]) { __VA_ARGS__, _LOCATION_KIND_INVALID })
 #define PERSISTENCE (PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT | PERSISTENCE_TRANSIENT)
 #define TRIGGERS    (TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY)
@@ -123,7 +127,8 @@ const FaultKind hbm_fault_kinds[_HBM_KIND_MAX + 1] = {
                 .codes = FAULT_CODES("hbm-ecc") },
         [KIND_REPAIR_FAILS] = { .name = "repair-fails", .summary = "a repair uses up a spare row and mends nothing",
                 .family = FAMILY_MEMORY, .at = PLACES(LOCATION_ROW, LOCATION_BANK, LOCATION_HBM),
-                .persistence = PERSISTENCE_PERMANENT, .codes = FAULT_CODES("hbm-repair-failed") },
+                .persistence = PERSISTENCE_PERMANENT, .codes = FAULT_CODES("hbm-repair-failed"),
+                .undetectable = undetectable_repair },
         {},
 };
 

@@ -171,8 +171,9 @@ typedef enum Counter {
 /* STACK: which HBM stack (for the mailbox words); 0 for SRAM. */
 void chip_count(Chip *chip, Counter counter, unsigned stack, uint64_t n);
 
-/* ---- what a kind may ask while a fault of it is drawn (sim/qualify/sample.c): all of it follows from the seed ---- */
+/* ---- what a kind may ask while a fault of it is drawn (sim/sample.c): all of it follows from the seed ---- */
 
+const char *sample_kind(const Sample *sample); /* its name */
 Location *sample_at(Sample *sample); /* drawn already; may be changed below its chip */
 bool sample_has_ring(const Sample *sample); /* z links are there */
 uint64_t sample_below(Sample *sample, uint64_t n);                    /* 0 … n - 1; 0 for n 0 */

@@ -22,6 +22,14 @@
 #define SAMPLES_DEFAULT 16u
 #define TIMEOUT_DEFAULT 600u /* s for one scan: hangs are told by deadlines of seconds, so this one is no judgement */
 
+/* The plans beside a build folder, unless the environment says where the worker should look. */
+static void find_plans(const char *build, int n_build) {
+        _cleanup_free_ char *plans = NULL;
+
+        if (!getenv("ASSAY_PLANS") && asprintf(&plans, "%.*s/../units/plans", n_build, build) > 0 && access(plans, X_OK) == 0)
+                (void) setenv("ASSAY_PLANS", plans, 0);
+}
+
 /* Beside this program in a build tree, else where it is installed. malloc'd. */
 static char *find_worker(const char *given) {
         char self[PATH_MAX], *worker;
@@ -35,8 +43,10 @@ static char *find_worker(const char *given) {
                 n = strrchr(self, '/') ? strrchr(self, '/') - self : 0;
         }
         if (n > 0 && asprintf(&worker, "%.*s/checks/assay-run", (int) n, self) > 0) {
-                if (access(worker, X_OK) == 0)
+                if (access(worker, X_OK) == 0) {
+                        find_plans(self, (int) n);
                         return worker;
+                }
                 free(worker);
         }
         return strdup(ASSAY_RUN_PATH);

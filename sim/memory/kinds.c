@@ -12,6 +12,7 @@
 
 #include "checks/cleanup.h"
 #include "sim/memory/faults.h"
+#include "sim/memory/sample.h"
 
 const char *const memory_together_words[] = { "scenario", "fault", "write", NULL };
 
@@ -337,10 +338,10 @@ static const YamlField pattern_fields[] = {
                 .name = n, .summary = what, .family = FAMILY_MEMORY,                                         \
                 .at = PLACES(LOCATION_BIT, LOCATION_SRAM_BIT), .persistence = PERSISTENCE | PERSISTENCE_TRANSIENT, \
                 .triggers = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY, .parameters_bytes = sizeof(parameters_type), \
-                .parameters = table, __VA_ARGS__                                                             \
+                .parameters = table, .codes = FAULT_CODES("hbm-cell"), .diagnose = memory_diagnose, __VA_ARGS__ \
         }
-#define CELL(n, what) KIND(n, what, MemoryPrimitiveFault, cell_fields)
-#define PAIR(n, what) KIND(n, what, MemoryPrimitiveFault, pair_fields, .undetectable = undetectable_pair)
+#define CELL(n, what) KIND(n, what, MemoryPrimitiveFault, cell_fields, .sample = memory_sample_cell)
+#define PAIR(n, what) KIND(n, what, MemoryPrimitiveFault, pair_fields, .sample = memory_sample_pair, .undetectable = undetectable_pair)
 
 const FaultKind memory_fault_kinds[MEMORY_KINDS + 1] = {
         [MEMORY_KIND_STUCK] = KIND("stuck-at", "a memory cell holds one value whatever is written", MemoryStuck, stuck_fields),
@@ -354,6 +355,7 @@ const FaultKind memory_fault_kinds[MEMORY_KINDS + 1] = {
                 .parameters_bytes = sizeof(MemoryBlind),
                 .parameters       = blind_fields,
                 .codes            = FAULT_CODES("hbm-comparator"),
+                .diagnose         = memory_diagnose,
         },
         [MEMORY_KIND_DECODER] = {
                 .name             = "decoder",
@@ -365,9 +367,12 @@ const FaultKind memory_fault_kinds[MEMORY_KINDS + 1] = {
                 .parameters_bytes = sizeof(MemoryDecoderFault),
                 .parameters       = decoder_fields,
                 .validate         = validate_decoder,
+                .codes            = FAULT_CODES("hbm-decoder"),
+                .diagnose         = memory_diagnose,
+                .sample           = memory_sample_decoder,
         },
         [MEMORY_KIND_LINKED] = KIND("linked", "two fault primitives in one cell, the second of which undoes the first (LF)",
-                                    MemoryPrimitiveFault, linked_fields, .validate = validate_linked),
+                                    MemoryPrimitiveFault, linked_fields, .sample = memory_sample_linked, .validate = validate_linked),
         [MEMORY_KIND_OPEN] = {
                 .name        = "stuck-open",
                 .summary     = "a cell is cut off: writes are lost, reads give what the bit line gave last (SOF)",
@@ -375,9 +380,11 @@ const FaultKind memory_fault_kinds[MEMORY_KINDS + 1] = {
                 .at          = PLACES(LOCATION_BIT, LOCATION_SRAM_BIT),
                 .persistence = PERSISTENCE | PERSISTENCE_TRANSIENT,
                 .triggers    = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY,
+                .codes       = FAULT_CODES("hbm-cell"),
+                .diagnose    = memory_diagnose,
         },
         [MEMORY_KIND_PATTERN] = KIND("neighbourhood", "a cell gives way under a pattern of its four neighbours (NPSF)",
-                                     MemoryPatternFault, pattern_fields, .validate = validate_pattern,
+                                     MemoryPatternFault, pattern_fields, .sample = memory_sample_pattern, .validate = validate_pattern,
                                      .undetectable = undetectable_pattern),
 
         CELL("state", "a cell cannot hold one value (SF)"),

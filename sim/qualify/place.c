@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "checks/cleanup.h"
 #include "sim/topology.h"
 
 #define WAYS_MAX 16u /* from a chip to one kind of part */
@@ -65,12 +66,6 @@ static unsigned draw_number(Sample *sample, const Location *at, LocationKind kin
         return (unsigned) sample_below(sample, n < usual ? n : usual);
 }
 
-bool place_needs_ring(const Location *at) {
-        int port = location_index(at, LOCATION_LINK);
-
-        return port == LINK_Z_PLUS || port == LINK_Z_MINUS;
-}
-
 int place_way(Sample *sample, const FaultKind *kind, Location *ret) {
         Location chip = { .server = "trn-0" };
         Ways ways = {};
@@ -109,7 +104,76 @@ int place_draw(Sample *sample, const FaultKind *kind, const Location *way, unsig
                 if (r < 0)
                         return r;
         }
-        if (place_needs_ring(at))
+        if (sample_has_ring(sample))
                 (void) snprintf(at->server, sizeof(at->server), "us0-%u", (unsigned) sample_below(sample, RING));
         return 0;
+}
+
+/* ---- crossing parts of one memory ---- */
+
+#define DIE_CHANNELS  4
+#define SUBARRAY_ROWS 512
+#define SYMBOL_BITS   16 /* of a sub-wordline */
+#define LANES         32 /* a beat of the burst each */
+
+/* What AT has of an axis, from its own part or from one that implies it; -1: all of it. */
+static int on_axis(const Location *at, LocationKind axis) {
+        static const struct {
+                LocationKind axis, part;
+                int divide, modulo; /* the axis of this part of AT: so many of its numbers, counted so */
+        } implied[] = {
+                { LOCATION_SID,      LOCATION_DIE, DIE_CHANNELS,  0 },
+                { LOCATION_SUBARRAY, LOCATION_ROW, SUBARRAY_ROWS, 0 },
+                { LOCATION_SUB_WORDLINE, LOCATION_BIT, SYMBOL_BITS, 0 },
+                { LOCATION_DQ,       LOCATION_BIT, 1,             LANES },
+        };
+        int index = location_index(at, axis);
+
+        for (size_t i = 0; index < 0 && i < ELEMENTS(implied); i++)
+                if (implied[i].axis == axis && location_index(at, implied[i].part) >= 0) {
+                        index = location_index(at, implied[i].part) / implied[i].divide;
+                        if (implied[i].modulo > 0)
+                                index %= implied[i].modulo;
+                }
+        return index < 0 ? -1 : index;
+}
+
+/* Of four channels each, by the quarter that a channel is in. */
+static int quarter(const Location *at) {
+        int die = location_index(at, LOCATION_DIE), channel = location_index(at, LOCATION_CHANNEL);
+
+        return die >= 0 ? die % DIE_CHANNELS : channel >= 0 ? channel / DIE_CHANNELS : -1;
+}
+
+static bool same_memory(const Location *a, const Location *b) {
+        static const LocationKind memories[] = { LOCATION_HBM, LOCATION_SBUF, LOCATION_PSUM };
+        Location x, y;
+
+        for (size_t i = 0; i < ELEMENTS(memories); i++) {
+                x = *a;
+                y = *b;
+                if (location_truncate(&x, memories[i]) >= 0 && location_truncate(&y, memories[i]) >= 0)
+                        return location_equal(&x, &y);
+        }
+        return false;
+}
+
+bool place_overlaps(const Location *a, const Location *b) {
+        static const LocationKind axes[] = {
+                LOCATION_CHANNEL, LOCATION_PSEUDO_CHANNEL, LOCATION_SID, LOCATION_BANK_GROUP, LOCATION_BANK, LOCATION_SUBARRAY,
+                LOCATION_ROW, LOCATION_COLUMN, LOCATION_SUB_WORDLINE, LOCATION_DQ, LOCATION_BIT,
+                LOCATION_SBUF_PARTITION, LOCATION_PSUM_PARTITION, LOCATION_SRAM_ROW, LOCATION_SRAM_BIT,
+        };
+
+        if (location_contains(a, b) || location_contains(b, a))
+                return true;
+        if (!same_memory(a, b) || (quarter(a) >= 0 && quarter(b) >= 0 && quarter(a) != quarter(b)))
+                return false;
+        for (size_t i = 0; i < ELEMENTS(axes); i++) {
+                int x = on_axis(a, axes[i]), y = on_axis(b, axes[i]);
+
+                if (x >= 0 && y >= 0 && x != y)
+                        return false;
+        }
+        return true;
 }

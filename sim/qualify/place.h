@@ -15,4 +15,7 @@ int place_way(Sample *sample, const FaultKind *kind, Location *ret);
 /* Sets sample_at() to a place at the end of WAY in CHIP (kinds that are shared: in any) of trn-0; ports that only a ring of servers
  * has are in one of us0-0 … us0-3. */
 int place_draw(Sample *sample, const FaultKind *kind, const Location *way, unsigned chip);
-bool place_needs_ring(const Location *at);
+
+/* Whether two parts have anything in common: one lies within the other, or, in one memory, they cross (a column and a row, a die and
+ * a bank of it). */
+bool place_overlaps(const Location *a, const Location *b);

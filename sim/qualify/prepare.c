@@ -8,6 +8,7 @@
 
 #include "sim/dispatch.h"
 #include "sim/qualify/qualify.h"
+#include "sim/sample.h"
 
 #define HASH_RUNS 0x72756e73u /* sets the seeds of runs apart from those of faults */
 

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,78 +11,9 @@
 #include "sim/chip.h"
 #include "sim/fault.h"
 #include "sim/qualify/place.h"
-
-#define KEYS_MAX 32u
-
-struct Sample {
-        const FaultKind *kind;
-        uint64_t state;
-        Location at;
-        FILE *keys; /* ", key: value" of what is drawn so far */
-        unsigned n_written;
-        const char *written[KEYS_MAX];
-};
-
-/* The finaliser of splitmix64 (Steele, Lea, Flood 2014). */
-uint64_t sample_hash(uint64_t seed, uint64_t number) {
-        uint64_t x = seed + (number + 1) * 0x9e3779b97f4a7c15u;
-
-        x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-        x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-        return x ^ x >> 31;
-}
-
-static uint64_t next(Sample *sample) {
-        return sample->state = sample_hash(sample->state, 0);
-}
-
-static double uniform(Sample *sample) {
-        return (double) (next(sample) >> 11) * 0x1p-53;
-}
-
-/* ---- for the kinds ---- */
-
-Location *sample_at(Sample *sample) {
-        return &sample->at;
-}
-
-bool sample_has_ring(const Sample *sample) {
-        return place_needs_ring(&sample->at);
-}
-
-/* By the upper half of the product: without the bias that a remainder has. */
-uint64_t sample_below(Sample *sample, uint64_t n) {
-        return (uint64_t) ((unsigned __int128) next(sample) * n >> 64);
-}
-
-double sample_between(Sample *sample, double low, double high) {
-        double u = uniform(sample);
-
-        if (low > 0 && high / low >= 100)
-                return low * pow(high / low, u);
-        return low + (high - low) * u;
-}
-
-void sample_key(Sample *sample, const char *key, const char *format, ...) {
-        va_list arguments;
-
-        if (sample->n_written >= KEYS_MAX)
-                return;
-        sample->written[sample->n_written++] = key;
-        fprintf(sample->keys, ", %s: ", key);
-        va_start(arguments, format);
-        (void) vfprintf(sample->keys, format, arguments);
-        va_end(arguments);
-}
+#include "sim/sample.h"
 
 /* ---- parameters ---- */
-
-static bool is_written(const Sample *sample, const char *key) {
-        for (unsigned i = 0; i < sample->n_written; i++)
-                if (strcmp(sample->written[i], key) == 0)
-                        return true;
-        return false;
-}
 
 static uint64_t word_count(const YamlField *field) {
         uint64_t n = 0;
@@ -98,7 +28,7 @@ static uint64_t draw_whole(Sample *sample, const YamlField *field) {
         uint64_t span = field->max - field->min;
 
         if (span == UINT64_MAX)
-                return next(sample) >> sample_below(sample, 64);
+                return sample_next(sample) >> sample_below(sample, 64);
         if (span >= 1u << 20)
                 span >>= sample_below(sample, 64 - (uint64_t) __builtin_clzll(span));
         return field->min + sample_below(sample, span + 1);
@@ -132,7 +62,7 @@ static int draw_parameters(Sample *sample) {
         int r = 0;
 
         for (; field && field->name && r >= 0; field++)
-                if (!is_written(sample, field->name) && (field->required || sample_below(sample, 2)))
+                if (!sample_has_key(sample, field->name) && (field->required || sample_below(sample, 2)))
                         r = draw_field(sample, field);
         return r;
 }
@@ -141,7 +71,7 @@ static int draw_parameters(Sample *sample) {
 static void draw_persistence(Sample *sample) {
         unsigned allowed = sample->kind->persistence;
 
-        if (is_written(sample, "persistence") || allowed == PERSISTENCE_PERMANENT)
+        if (sample_has_key(sample, "persistence") || allowed == PERSISTENCE_PERMANENT)
                 return;
         if (!(allowed & (PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT))) {
                 sample_key(sample, "persistence", "%s", persistence_to_string(PERSISTENCE_TRANSIENT));

@@ -47,6 +47,3 @@ char *sample_scenario(uint64_t seed, bool ring, const char *faults);
  */
 int sample_draw(uint64_t seed, const FaultKind *kind, unsigned index, unsigned chip, DrawnFault *ret, char **ret_error);
 void drawn_fault_done(DrawnFault *fault);
-
-/* A hash of its arguments: seeds of their own for the runs of one qualification. */
-uint64_t sample_hash(uint64_t seed, uint64_t number);

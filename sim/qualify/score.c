@@ -2,7 +2,7 @@
 
 /*
  * Score: what was found against what is there. A finding counts for a fault where it stands at one of the places that a right
- * diagnosis of it has, around such a place or within it, and where the chip (or server) it stands on was not passed.
+ * diagnosis of it has, around such a place, within it or across it, and where the chip (or server) it stands on was not passed.
  */
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "checks/catalogue.h"
+#include "sim/qualify/place.h"
 #include "sim/qualify/qualify.h"
 
 static const char *const outcome_words[_OUTCOME_MAX] = {
@@ -45,14 +46,14 @@ static bool is_right_code(const DrawnFault *fault, const char *code) {
 
 /* What one finding is worth as the finding of FAULT; OUTCOME_MISSED: nothing. */
 static Outcome judge_finding(const DrawnFault *fault, const ObservedFinding *finding) {
-        bool near = location_contains(&fault->at, &finding->at) || location_contains(&finding->at, &fault->at);
+        bool near = place_overlaps(&fault->at, &finding->at);
 
         for (unsigned i = 0; i < fault->diagnosis.n_places; i++) {
                 const Location *place = &fault->diagnosis.places[i];
 
                 if (location_equal(place, &finding->at))
                         return is_right_code(fault, finding->code) ? OUTCOME_LOCATED : OUTCOME_WRONG_CODE;
-                near = near || location_contains(place, &finding->at) || location_contains(&finding->at, place);
+                near = near || place_overlaps(place, &finding->at);
         }
         return near ? OUTCOME_MISPLACED : OUTCOME_MISSED;
 }

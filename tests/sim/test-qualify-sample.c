@@ -15,7 +15,7 @@
 #include "sim/dispatch.h"
 #include "sim/qualify/sample.h"
 
-#define DRAWS 24u
+#define DRAWS 8u
 
 static void draw(uint64_t seed, const FaultKind *kind, unsigned index, DrawnFault *ret) {
         _cleanup_free_ char *why = NULL;

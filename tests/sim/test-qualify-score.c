@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "checks/catalogue.h"
+#include "sim/qualify/place.h"
 #include "sim/qualify/qualify.h"
 
 #define ROW  "trn-0/chip3/hbm1/ch2/pc0/sid0/bg1/ba2/row77"
@@ -121,6 +122,41 @@ static void test_what_comes_and_goes_may_be_called_so(void **state) {
         case_done(&c);
 }
 
+/* Parts of one memory that are no parts of each other, and yet have cells in common, or not. */
+static void test_what_crosses_is_near(void **state) {
+        static const struct {
+                const char *a, *b;
+                bool cross;
+        } table[] = {
+                { "trn-0/chip3/hbm1/die9", "trn-0/chip3/hbm1/ch7/pc1/sid2/bg0/ba1", true },
+                { "trn-0/chip3/hbm1/die9", "trn-0/chip3/hbm1/ch8/pc1/sid2/bg0/ba1", false },
+                { "trn-0/chip3/hbm1/die9", "trn-0/chip3/hbm1/ch7/pc1/sid1/bg0/ba1", false },
+                { "trn-0/chip3/hbm1/die9", "trn-0/chip3/hbm2/ch7/pc1/sid2/bg0/ba1", false },
+                { "trn-0/chip3/hbm1/ch2/pc0/sid0/dq9", CELL, true },
+                { "trn-0/chip3/hbm1/ch2/pc0/sid0/dq8", CELL, false },
+                { "trn-0/chip3/hbm1/ch2/pc0/sid1/dq9", CELL, false },
+                { "trn-0/chip3/hbm1/ch2/pc0/sid0/bg1/ba2/sub0/col4/bit9", CELL, true },
+                { "trn-0/chip3/hbm1/ch2/pc0/sid0/bg1/ba2/sub1/col4/bit9", CELL, false },
+                { "trn-0/chip3/hbm1/ch2/pc0/sid0/bg1/ba2/sub0/col4/bit9", ROW, true },
+                { "trn-0/chip3/hbm1/ch2/pc0/sid0/bg1/ba2/col4", ROW, true },
+                { "trn-0/chip3/hbm1/ch2/pc0/sid0/bg1/ba2/col5", CELL, false },
+                { ROW "/swl0", CELL, true },
+                { ROW "/swl1", CELL, false },
+                { "trn-0/chip3/core1/sbuf/part4/bit7", "trn-0/chip3/core1/sbuf/part4/row9", true },
+                { "trn-0/chip3/core1/sbuf/part4/bit7", "trn-0/chip3/core1/sbuf/part4/row9/bit8", false },
+                { "trn-0/chip3/core1/psum1/part4/bit7", "trn-0/chip3/core1/psum2/part4/row9", false },
+                { "trn-0/chip3/core1/psum1/part4", "trn-0/chip3/core1/sbuf", false },
+                { "trn-0/chip3/core1/pe4.5", "trn-0/chip3/core1/vector/lane4", false },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(table); i++) {
+                Location a = location(table[i].a), b = location(table[i].b);
+
+                assert_int_equal(place_overlaps(&a, &b), table[i].cross);
+                assert_int_equal(place_overlaps(&b, &a), table[i].cross);
+        }
+}
+
 /* A finding on a chip that all the same passed is worth nothing. */
 static void test_a_pass_is_a_miss(void **state) {
         assert_int_equal(judge(&local, CELL, "hbm-cell", CELL, VERDICT_PASSED), OUTCOME_MISSED);
@@ -218,6 +254,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_where_a_finding_counts),
                 cmocka_unit_test(test_what_comes_and_goes_may_be_called_so),
+                cmocka_unit_test(test_what_crosses_is_near),
                 cmocka_unit_test(test_a_pass_is_a_miss),
                 cmocka_unit_test(test_the_far_end_counts_for_shared_kinds),
                 cmocka_unit_test(test_what_cannot_be_judged),
