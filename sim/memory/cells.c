@@ -115,7 +115,7 @@ static bool follows_first(const MemoryTrap *trap, const MemoryPlace *place, cons
                           uint64_t serial) {
         bool writes = trap->ops[0] & MARCH_WRITE, data = trap->ops[0] & MARCH_DATA;
 
-        return spot->last + 1 == serial && spot->last_write == writes && cell->was == place->state &&
+        return spot->last + 1 == serial && spot->last_write == writes && cell->reached && cell->was == place->state &&
                cell->value == data && (!writes || cell->wrote == data);
 }
 
@@ -186,6 +186,7 @@ static void operate_good(Memory *memory, MemoryStroke *stroke, bool write) {
                 MemoryCell *cell = &cells[i];
 
                 cell->was = cell->value;
+                cell->reached = !cell->open;
                 if (write) {
                         cell->wrote = stroke->bits[i];
                         if (!cell->open)

@@ -95,6 +95,7 @@ static int lay_stuck(Memory *memory, const Fault *fault) {
 
 static int lay_linked(Memory *memory, const Fault *fault) {
         const MemoryPrimitiveFault *p = fault->parameters;
+        bool dirty = memory->traps.dirty;
         int r;
 
         r = lay_primitive(memory, fault, &p->first, &p->aggressor, p->together);
@@ -102,8 +103,10 @@ static int lay_linked(Memory *memory, const Fault *fault) {
                 return r;
         r = lay_primitive(memory, fault, &p->second, p->second_aggressor.n_parts > 0 ? &p->second_aggressor : &p->aggressor,
                           p->together);
-        if (r < 0)
+        if (r < 0) {
                 memory_traps_remove(&memory->traps, fault, 0, 0);
+                memory->traps.dirty = dirty; /* all is as it was */
+        }
         return r;
 }
 

@@ -164,8 +164,6 @@ static void link_cells(Linking *l) {
 
         (void) old_cell(l, &old, UINT64_MAX);
         l->new.n_cells = n;
-        for (size_t i = 0; i < n; i++)
-                l->new.cells[i].open = false;
 }
 
 /* ---- spots ---- */
@@ -341,6 +339,18 @@ static void link_states(Linking *l) {
         }
 }
 
+/* A bit line that is listened to from now on is told as 0. */
+static void cut_cells(Linking *l) {
+        MemoryCell *cells = l->new.cells;
+
+        for (size_t i = 0; i < l->new.n_cells; i++) {
+                cells[i].latch &= cells[i].cut;
+                cells[i].cut = cells[i].open = false;
+        }
+        for (size_t i = 0; i < l->new.n_opens; i++)
+                cells[l->traps->places[l->traps->traps[l->new.opens[i].trap].first_place].cell].cut = true;
+}
+
 static void link_opens(Linking *l) {
         MemorySpots *new = &l->new;
         size_t first;
@@ -357,6 +367,7 @@ static void link_opens(Linking *l) {
                 };
         }
 
+        cut_cells(l);
         if (new->n_opens > 0)
                 qsort(new->opens, new->n_opens, sizeof(MemoryOpen), compare_opens);
         for (size_t i = 0; i < new->n_spots; i++)

@@ -28,7 +28,9 @@ typedef struct MemoryCell {
         bool was : 1;   /* … and before the last operation on it */
         bool wrote : 1; /* what that wrote, if it did */
         bool own : 1;   /* within one operation: what it holds before others disturb it */
-        bool open : 1;  /* a stuck-open fault acts: operations do not reach it */
+        bool reached : 1; /* the last operation on its access did reach it */
+        bool cut : 1;   /* has a stuck-open fault … */
+        bool open : 1;  /* … that acts: operations do not reach it */
         bool latch : 1; /* what the sense amplifier of its bit line gave last, see stuck-open */
 } MemoryCell;
 
