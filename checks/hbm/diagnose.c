@@ -6,11 +6,17 @@
 #include <stdlib.h>
 #include <sys/param.h>
 
+#include "checks/hbm/examine.h"
+
 #define LIST_FIRST   8u    /* mismatches asked of every bank */
-#define LIST_FULL    4096u /* and of one that has more */
+#define LIST_FULL    2048u /* and of each subarray of one that has more */
 #define FULL_BANKS   256u  /* banks read to the end */
 #define LANE_BITS    5u    /* of a lane's number */
 #define PROBES       4u    /* of every bank, while nothing shows */
+#define TAG_BANKS    256u  /* asked for tags one by one */
+#define TAG_ROWS     64u   /* of each; where more rows fail as a whole it is no decoder of one address */
+#define WIDE         64u   /* failing bits of an access that may be another one's data */
+#define TAG_SEED     UINT64_C(0x746167)
 
 static const HbmProbePattern solid[] = {
         { .field = { .background = MEMORY_BACKGROUND_SOLID }, .data = 0 },
@@ -50,8 +56,7 @@ static size_t patterns_for(uint32_t lanes, uint32_t values, HbmProbePattern ret[
 
 /* Under stuck lanes every access fails; look again with patterns that these do not disturb. */
 static int look_under_lanes(const HbmProbe *probe, HbmCase *c) {
-        uint32_t n_banks = hbm_banks_of_pseudo_channel(c->geometry),
-                 n = hbm_bank_count(c->geometry) / n_banks;
+        uint32_t n_banks = hbm_case_banks_of_part(c), n = hbm_bank_count(c->geometry) / n_banks;
         int r;
 
         for (uint32_t i = 0; i < n; i++) {
@@ -73,24 +78,21 @@ static int look_under_lanes(const HbmProbe *probe, HbmCase *c) {
 /* Banks that have more failures than were told, though not enough to be dead. */
 static int read_to_the_end(const HbmProbe *probe, const HbmCase *c) {
         HbmProbe full = *probe;
-        uint32_t n_banks = hbm_banks_of_pseudo_channel(c->geometry);
         unsigned n_read = 0;
         int r;
 
         for (uint32_t bank = 0; bank < hbm_bank_count(c->geometry) && n_read < FULL_BANKS; bank++) {
-                uint32_t lanes = c->lanes[bank / n_banks];
+                uint32_t part = bank / hbm_case_banks_of_part(c), lanes = c->lanes[part];
                 HbmProbePattern patterns[LANE_BITS * 2 + 2] = { solid[0], solid[1] };
                 size_t n_patterns = 2;
-                HbmBankTally tally;
 
                 if (c->gone[bank] || c->tallies[bank].count <= LIST_FIRST)
                         continue;
                 if (lanes != 0)
-                        n_patterns = patterns_for(lanes, hbm_case_lane_values(c, bank / n_banks, lanes),
-                                                  patterns);
+                        n_patterns = patterns_for(lanes, hbm_case_lane_values(c, part, lanes), patterns);
 
                 full.list_max = (uint32_t) MIN(c->tallies[bank].count, (uint64_t) LIST_FULL);
-                r = hbm_probe_banks(&full, bank, 1, patterns, n_patterns, NULL, &tally);
+                r = hbm_probe_pieces(&full, bank, c->subarray, patterns, n_patterns);
                 if (r == -ENOSPC) /* a small window: what was told must do */
                         return 0;
                 if (r < 0)
@@ -104,6 +106,16 @@ static int read_to_the_end(const HbmProbe *probe, const HbmCase *c) {
 static void take_again(const HbmDiagnosis *diagnosis, HbmCase *c) {
         hbm_failures_merge(diagnosis->failures);
         hbm_case_take(c, diagnosis->failures);
+}
+
+static HbmTagProbe tag_probe(const HbmDiagnosis *diagnosis, const HbmCase *c) {
+        return (HbmTagProbe) {
+                .geometry = diagnosis->geometry,
+                .batch    = diagnosis->batch,
+                .box      = diagnosis->box,
+                .stack    = c->stack,
+                .seed     = memory_mix(TAG_SEED + c->stack),
+        };
 }
 
 /* Asks every bank with solid patterns: these alone show all beats of a lane. */
@@ -129,12 +141,71 @@ static int ask_banks(const HbmDiagnosis *diagnosis, HbmProbe *probe, HbmCase *c)
 
         take_again(diagnosis, c);
         hbm_failures_done(&probed);
-        return r < 0 ? r : hbm_case_find_banks(c);
+        return r < 0 ? r : hbm_case_find_dead(c);
+}
+
+/* Solid data do not see that two addresses are one: tags of a few accesses of every bank do. */
+static int ask_lines(const HbmDiagnosis *diagnosis, HbmCase *c) {
+        HbmTagProbe probe = tag_probe(diagnosis, c);
+        HbmAliases aliases = {};
+        int r;
+
+        r = hbm_tags_of_banks(&probe, c->lanes, &aliases);
+        if (r >= 0) {
+                c->aliases = &aliases;
+                r = hbm_case_find_address_lines(c);
+        }
+
+        c->aliases = NULL;
+        hbm_aliases_done(&aliases);
+        return r;
+}
+
+/* Rows of BANK, from failure *at on, in which whole accesses fail. */
+static size_t wide_rows(const HbmCase *c, uint32_t bank, size_t *at, uint32_t rows[static TAG_ROWS + 1]) {
+        uint32_t columns = c->geometry->size[HBM_COLUMN], lanes = c->lanes[bank / hbm_case_banks_of_part(c)];
+        size_t n = 0;
+
+        for (; *at < c->n_failures && hbm_case_bank_of(c, &c->failures[*at]) == bank; (*at)++) {
+                const HbmFailure *failure = &c->failures[*at];
+                MemoryData bits = hbm_data_without(failure->bits, lanes);
+                uint32_t row = failure->linear / columns * columns;
+
+                if (n <= TAG_ROWS && hbm_data_count(&bits) >= WIDE && (n == 0 || rows[n - 1] != row))
+                        rows[n++] = row;
+        }
+
+        return n;
+}
+
+/* Banks in which whole accesses fail are asked whose data these hold. */
+static int ask_tags(const HbmDiagnosis *diagnosis, HbmCase *c, HbmAliases *aliases) {
+        HbmTagProbe probe = tag_probe(diagnosis, c);
+        HbmProbe limits = { .geometry = diagnosis->geometry, .box = diagnosis->box };
+        unsigned n_banks = 0;
+        int r;
+
+        for (size_t at = 0; at < c->n_failures && n_banks < TAG_BANKS;) {
+                uint32_t bank = hbm_case_bank_of(c, &c->failures[at]), rows[TAG_ROWS + 1];
+                size_t n = wide_rows(c, bank, &at, rows);
+                WireBox box;
+
+                if (n == 0 || n > TAG_ROWS || c->gone[bank] || !hbm_probe_box(&limits, bank, 1, &box))
+                        continue;
+                r = hbm_tags_of_rows(&probe, &box, rows, n, c->lanes, aliases);
+                if (r < 0)
+                        return r;
+                n_banks++;
+        }
+
+        c->aliases = aliases;
+        return 0;
 }
 
 static int diagnose_cut_short(const HbmDiagnosis *diagnosis, HbmCase *c) {
         HbmProbe probe = {
                 .geometry = diagnosis->geometry,
+                .box      = diagnosis->box,
                 .batch    = diagnosis->batch,
                 .stack    = c->stack,
                 .list_max = LIST_FIRST,
@@ -145,6 +216,10 @@ static int diagnose_cut_short(const HbmDiagnosis *diagnosis, HbmCase *c) {
         /* Something large is there; what does not always act may need to be asked again. */
         for (unsigned i = 0; i < PROBES && c->defects->n == n_before; i++) {
                 r = ask_banks(diagnosis, &probe, c);
+                if (r >= 0)
+                        r = ask_lines(diagnosis, c);
+                if (r >= 0)
+                        r = hbm_case_find_banks(c);
                 if (r < 0)
                         return r;
         }
@@ -153,7 +228,7 @@ static int diagnose_cut_short(const HbmDiagnosis *diagnosis, HbmCase *c) {
         if (r < 0)
                 return r;
         take_again(diagnosis, c);
-        return hbm_case_find_rest(c);
+        return 0;
 }
 
 static int diagnose_complete(const HbmDiagnosis *diagnosis, HbmCase *c) {
@@ -166,19 +241,37 @@ static int diagnose_complete(const HbmDiagnosis *diagnosis, HbmCase *c) {
                 return r;
 
         hbm_case_tally(c);
-        r = hbm_case_find_banks(c);
-        return r < 0 ? r : hbm_case_find_rest(c);
+        r = hbm_case_find_dead(c);
+        return r < 0 ? r : hbm_case_find_banks(c);
+}
+
+static int judge(const HbmDiagnosis *diagnosis, HbmCase *c, bool truncated, HbmAliases *aliases) {
+        size_t first = c->defects->n;
+        int r;
+
+        r = truncated && diagnosis->batch ? diagnose_cut_short(diagnosis, c) : diagnose_complete(diagnosis, c);
+        if (r >= 0 && diagnosis->batch)
+                r = ask_tags(diagnosis, c, aliases);
+        if (r >= 0)
+                r = hbm_case_find_rest(c);
+        if (r >= 0 && diagnosis->batch)
+                r = hbm_examine(diagnosis, c, first);
+        return r;
 }
 
 int hbm_diagnose(const HbmDiagnosis *diagnosis, unsigned stack, bool truncated, HbmDefects *defects) {
+        HbmAliases aliases = {};
         HbmCase c;
         int r;
 
-        r = hbm_case_init(&c, diagnosis->geometry, stack, diagnosis->scatter_max, defects);
+        r = hbm_case_init(&c, diagnosis->geometry, diagnosis->box, stack, defects);
         if (r < 0)
                 return r;
+        c.scatter_max = diagnosis->scatter_max;
+        c.subarray = diagnosis->subarray;
 
-        r = truncated ? diagnose_cut_short(diagnosis, &c) : diagnose_complete(diagnosis, &c);
+        r = judge(diagnosis, &c, truncated, &aliases);
         hbm_case_done(&c);
+        hbm_aliases_done(&aliases);
         return r;
 }

@@ -4,17 +4,27 @@
 /*
  * Diagnose
  *
- * From what a march reported of one stack to defects. Where every mismatch was told, the list is classified as it is.
+ * From what the passes reported of one stack to defects. Where every mismatch was told, the list is classified as it is.
  * Where the list was cut short, each bank is asked by itself; under a stuck lane, with patterns that agree with
- * that lane and show every other bit both ways; and banks with more failures than were told are read to the end.
+ * that lane and show every other bit both ways; and banks with more failures than were told are read to the end, a subarray
+ * at a time. Where whole accesses fail, own-address data tell whether another place answers. Then cells are examined one
+ * by one (examine.h).
+ *
+ * All of that stays within the box that was tested.
  */
 
 #include "checks/hbm/classify.h"
 
+#define HBM_SUBARRAY_ROWS 512u /* where nothing tells */
+
 typedef struct HbmDiagnosis {
         const MemoryGeometry *geometry;
-        MemoryBatch *batch;
-        HbmFailures *failures; /* of all stacks, merged; grows */
+        const WireBox *box;     /* of every stack, that was tested */
+        unsigned subarray;      /* rows */
+        const HbmPass *passes;  /* that were run */
+        unsigned n_passes;
+        MemoryBatch *batch;     /* NULL: the device is not asked again */
+        HbmFailures *failures;  /* of all stacks, merged; grows */
         unsigned scatter_max;
 } HbmDiagnosis;
 

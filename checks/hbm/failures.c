@@ -52,6 +52,7 @@ void hbm_failures_merge(HbmFailures *failures) {
                 list[n].count += list[i].count;
                 list[n].phases |= list[i].phases;
                 list[n].passes |= list[i].passes;
+                list[n].elements |= list[i].elements;
                 for (unsigned k = 0; k < MEMORY_ACCESS_BYTES; k++) {
                         list[n].bits.bytes[k] |= list[i].bits.bytes[k];
                         list[n].ones.bytes[k] |= list[i].ones.bytes[k];
@@ -64,13 +65,18 @@ static int make_room(HbmFailures *failures) {
         size_t n = failures->allocated > 0 ? 2 * failures->allocated : 256;
         HbmFailure *grown;
 
-        if (failures->n < failures->allocated)
+        if (failures->n < failures->allocated || failures->full)
                 return 0;
 
         /* The same places fail again and again: most often this is room enough. */
         hbm_failures_merge(failures);
-        if (failures->n < failures->allocated / 2 || n > HBM_FAILURES_MAX)
+        if (failures->n < failures->allocated / 2)
                 return 0;
+        if (n > HBM_FAILURES_MAX) {
+                /* No more room to come: what is left of it is filled, and never sorted again for each that is added. */
+                failures->full = true;
+                return 0;
+        }
 
         grown = reallocarray(failures->failures, n, sizeof(HbmFailure));
         if (!grown)
@@ -100,6 +106,7 @@ int hbm_failures_add(HbmFailures *failures, unsigned stack, uint32_t linear, con
                 .count    = 1,
                 .phases   = UINT32_C(1) << sighting->phase,
                 .passes   = sighting->pass < HBM_PASSES_MAX ? UINT64_C(1) << sighting->pass : 0,
+                .elements = UINT32_C(1) << sighting->element % 32,
                 .first    = *sighting,
                 .expected = *expected,
                 .actual   = *actual,

@@ -65,6 +65,7 @@ typedef struct HbmFailure {
         uint64_t count; /* reads that differed */
         uint32_t phases; /* bit per HbmPhase in which any of them was */
         uint64_t passes; /* bit per pass of the step */
+        uint32_t elements; /* bit per element of these passes */
         HbmSighting first; /* which read expected and actual are of */
         MemoryData bits;   /* that differed in any of them */
         MemoryData ones;   /* that were 1 and should not be, in any of them */

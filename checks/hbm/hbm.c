@@ -32,15 +32,36 @@
 
 /* ---- what was found ---- */
 
+/* Rows that share sense amplifiers: asked for where something fails. */
+static int ask_subarray(HbmRun *run) {
+        uint64_t rows = HBM_SUBARRAY_ROWS;
+        int r;
+
+        if (run->failures.n == 0)
+                return 0;
+        r = device_attribute_u64(step_device(run->step), step_chip(run->step), "assay/hbm/subarray", &rows);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        run->subarray = rows == 0 || rows > run->geometry.whole[HBM_ROW] ? HBM_SUBARRAY_ROWS : (unsigned) rows;
+        return 0;
+}
+
 int hbm_run_diagnose(HbmRun *run) {
         HbmDiagnosis diagnosis = {
                 .geometry    = &run->geometry,
+                .box         = &run->box,
+                .passes      = run->passes,
                 .batch       = run->batch,
                 .failures    = &run->failures,
                 .scatter_max = (unsigned) run->parameters->findings,
         };
         int r;
 
+        r = ask_subarray(run);
+        if (r < 0)
+                return r;
+        diagnosis.subarray = run->subarray;
+        diagnosis.n_passes = run->n_passes;
         hbm_failures_merge(&run->failures);
 
         for (unsigned stack = 0; stack < STACKS; stack++) {

@@ -3,10 +3,11 @@
 #include "checks/hbm/probe.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
-#define BATCH_BANKS 192u /* reads in one batch */
+#define BATCH_READS 192u /* in one batch */
 
 uint32_t hbm_bank_accesses(const MemoryGeometry *geometry) {
         return (uint32_t) geometry->size[HBM_ROW] * geometry->size[HBM_COLUMN];
@@ -76,41 +77,38 @@ static int keep_answer(const HbmProbe *probe, const HbmProbePattern *pattern, co
         return 0;
 }
 
-/* Reads as many banks as go into one batch, from *at on. */
-static int read_some(const HbmProbe *probe, const HbmProbePattern *pattern, uint32_t first, uint32_t n,
-                     const bool *skip, HbmBankTally *tallies, uint32_t *at) {
+/* One read of a box, and where it is counted. */
+typedef struct Reading {
+        WireBox box;
+        HbmBankTally *tally;
+} Reading;
+
+/* As many readings as go into one batch, from *at on. */
+static int read_some(const HbmProbe *probe, const HbmProbePattern *pattern, const Reading *readings, size_t n, size_t *at) {
         MemoryPart part = memory_part_stack(probe->stack);
-        int numbers[BATCH_BANKS];
-        uint32_t banks[BATCH_BANKS];
-        unsigned n_reads = 0;
-        int r;
+        size_t first = *at;
+        int numbers[BATCH_READS], r;
 
         memory_batch_reset(probe->batch);
-        for (; *at < n && n_reads < BATCH_BANKS; (*at)++) {
-                WireMarch march = probe_march(pattern, hbm_bank_box(probe->geometry, first + *at, 1), false, probe->list_max);
+        for (; *at < n && *at - first < BATCH_READS; (*at)++) {
+                WireMarch march = probe_march(pattern, readings[*at].box, false, probe->list_max);
 
-                if (skip && skip[first + *at])
-                        continue;
                 r = memory_batch_march(probe->batch, &part, &march);
-                if (r == -ENOSPC && n_reads > 0)
+                if (r == -ENOSPC && *at > first)
                         break;
                 if (r < 0)
                         return r;
-                numbers[n_reads] = r;
-                banks[n_reads++] = *at;
+                numbers[*at - first] = r;
         }
 
-        if (n_reads == 0)
-                return 0;
         r = memory_batch_run(probe->batch);
         if (r < 0)
                 return r;
 
-        for (unsigned i = 0; i < n_reads; i++) {
-                MemoryAnswer answer = memory_batch_answer(probe->batch, numbers[i]);
-                WireBox box = hbm_bank_box(probe->geometry, first + banks[i], 1);
+        for (size_t i = first; i < *at; i++) {
+                MemoryAnswer answer = memory_batch_answer(probe->batch, numbers[i - first]);
 
-                r = keep_answer(probe, pattern, &answer, &box, &tallies[banks[i]]);
+                r = keep_answer(probe, pattern, &answer, &readings[i].box, readings[i].tally);
                 if (r < 0)
                         return r;
         }
@@ -118,16 +116,13 @@ static int read_some(const HbmProbe *probe, const HbmProbePattern *pattern, uint
         return 0;
 }
 
-int hbm_probe_banks(const HbmProbe *probe, uint32_t first, uint32_t n, const HbmProbePattern *patterns,
-                    size_t n_patterns, const bool *skip, HbmBankTally *tallies) {
+static int probe_readings(const HbmProbe *probe, const WireBox *box, const HbmProbePattern *patterns, size_t n_patterns,
+                          const Reading *readings, size_t n) {
         MemoryPart part = memory_part_stack(probe->stack);
-        WireBox box = hbm_bank_box(probe->geometry, first, n);
         int r;
 
-        memset(tallies, 0, n * sizeof(*tallies));
-
         for (size_t i = 0; i < n_patterns; i++) {
-                WireMarch march = probe_march(&patterns[i], box, true, 0);
+                WireMarch march = probe_march(&patterns[i], *box, true, 0);
 
                 memory_batch_reset(probe->batch);
                 r = memory_batch_march(probe->batch, &part, &march);
@@ -137,12 +132,73 @@ int hbm_probe_banks(const HbmProbe *probe, uint32_t first, uint32_t n, const Hbm
                 if (r < 0)
                         return r;
 
-                for (uint32_t at = 0; at < n;) {
-                        r = read_some(probe, &patterns[i], first, n, skip, tallies, &at);
+                for (size_t at = 0; at < n;) {
+                        r = read_some(probe, &patterns[i], readings, n, &at);
                         if (r < 0)
                                 return r;
                 }
         }
 
         return 0;
+}
+
+bool hbm_probe_box(const HbmProbe *probe, uint32_t first, uint32_t n, WireBox *ret) {
+        WireBox box = hbm_bank_box(probe->geometry, first, n);
+
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++) {
+                box.first[axis] = MAX(box.first[axis], probe->box->first[axis]);
+                box.last[axis] = MIN(box.last[axis], probe->box->last[axis]);
+                if (box.first[axis] > box.last[axis])
+                        return false;
+        }
+
+        *ret = box;
+        return true;
+}
+
+int hbm_probe_banks(const HbmProbe *probe, uint32_t first, uint32_t n, const HbmProbePattern *patterns,
+                    size_t n_patterns, const bool *skip, HbmBankTally *tallies) {
+        Reading *readings;
+        size_t n_readings = 0;
+        WireBox box;
+        int r;
+
+        memset(tallies, 0, n * sizeof(*tallies));
+        if (!hbm_probe_box(probe, first, n, &box))
+                return 0;
+
+        readings = calloc(n, sizeof(Reading));
+        if (!readings)
+                return -ENOMEM;
+        for (uint32_t i = 0; i < n; i++)
+                if ((!skip || !skip[first + i]) && hbm_probe_box(probe, first + i, 1, &readings[n_readings].box))
+                        readings[n_readings++].tally = &tallies[i];
+
+        r = probe_readings(probe, &box, patterns, n_patterns, readings, n_readings);
+        free(readings);
+        return r;
+}
+
+int hbm_probe_pieces(const HbmProbe *probe, uint32_t bank, unsigned rows, const HbmProbePattern *patterns, size_t n_patterns) {
+        HbmBankTally tally = {};
+        size_t n = 0;
+        Reading *readings;
+        WireBox box;
+        int r;
+
+        if (!hbm_probe_box(probe, bank, 1, &box))
+                return 0;
+
+        readings = calloc((box.last[HBM_ROW] - box.first[HBM_ROW]) / rows + 2u, sizeof(Reading));
+        if (!readings)
+                return -ENOMEM;
+        for (unsigned row = box.first[HBM_ROW]; row <= box.last[HBM_ROW]; row = (row / rows + 1) * rows, n++) {
+                readings[n] = (Reading) { .box = box, .tally = &tally };
+                readings[n].box.first[HBM_ROW] = (uint16_t) row;
+                readings[n].box.last[HBM_ROW] = (uint16_t) MIN((row / rows + 1) * rows - 1, box.last[HBM_ROW]);
+        }
+
+        r = probe_readings(probe, &box, patterns, n_patterns, readings, n);
+        free(readings);
+        return r;
 }

@@ -13,6 +13,7 @@
 typedef struct HbmBankTally {
         uint64_t count; /* failing accesses, the most of any pattern */
         uint32_t lanes; /* that had all beats wrong in every failure that was told of one pattern */
+        uint64_t columns; /* bit per column (modulo 64) that fails; 0: not known */
 } HbmBankTally;
 
 /* A pattern to write and read back. */
@@ -23,20 +24,26 @@ typedef struct HbmProbePattern {
 
 typedef struct HbmProbe {
         const MemoryGeometry *geometry;
+        const WireBox *box;    /* what may be written and read, of the stack */
         MemoryBatch *batch;
         unsigned stack;
         HbmFailures *failures; /* gets what was told */
-        uint32_t list_max;     /* mismatches asked for, per bank and pattern */
+        uint32_t list_max;     /* mismatches asked for, per bank (or piece of it) and pattern */
 } HbmProbe;
 
 uint32_t hbm_bank_count(const MemoryGeometry *geometry);                    /* of a stack */
 uint32_t hbm_bank_accesses(const MemoryGeometry *geometry);                 /* of a bank */
 uint32_t hbm_banks_of_pseudo_channel(const MemoryGeometry *geometry);
-WireBox hbm_bank_box(const MemoryGeometry *geometry, uint32_t first, uint32_t n); /* one bank, or all of a pseudo-channel */
+WireBox hbm_bank_box(const MemoryGeometry *geometry, uint32_t first, uint32_t n); /* one bank, one part of a pseudo-channel, or more */
+
+/* The box of banks FIRST … FIRST + N - 1 as far as it may be touched; false where none of it may. */
+bool hbm_probe_box(const HbmProbe *probe, uint32_t first, uint32_t n, WireBox *ret);
 
 /*
- * Writes every pattern into banks FIRST … FIRST + N - 1 (one bank, one pseudo-channel, or all) and reads each bank back on its own,
- * into tallies[bank - first]. Banks with skip[bank] set are left out; SKIP may be NULL.
+ * Writes every pattern into banks FIRST … FIRST + N - 1 (one bank, one part of a pseudo-channel, or all) and reads each bank
+ * back on its own, into tallies[bank - first]. Banks with skip[bank] set are left out; SKIP may be NULL.
  */
 int hbm_probe_banks(const HbmProbe *probe, uint32_t first, uint32_t n, const HbmProbePattern *patterns,
                     size_t n_patterns, const bool *skip, HbmBankTally *tallies);
+/* The same for one bank, read in pieces of ROWS rows, so that each has a list of its own. */
+int hbm_probe_pieces(const HbmProbe *probe, uint32_t bank, unsigned rows, const HbmProbePattern *patterns, size_t n_patterns);

@@ -3,12 +3,19 @@
 #include "checks/hbm/report.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/param.h>
 
+#include "checks/hbm/chance.h"
+
+#define MESSAGE_MAX 768
+
+/* ---- places ---- */
+
 /* The location of AT within its stack, as far as axis LAST; of the stack where the grammar has no such place. */
-static Location locate(const HbmRun *run, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX],
-                       MemoryAxis last) {
+static Location locate(const HbmRun *run, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX], MemoryAxis last) {
         static const LocationKind kinds[_MEMORY_AXIS_MAX] = {
                 LOCATION_CHANNEL, LOCATION_PSEUDO_CHANNEL, LOCATION_SID, LOCATION_BANK_GROUP, LOCATION_BANK,
                 LOCATION_ROW, LOCATION_COLUMN,
@@ -24,83 +31,239 @@ static Location locate(const HbmRun *run, unsigned stack, const uint16_t at[stat
         return location;
 }
 
-static char *hex(const MemoryData *data, char text[static 2 * MEMORY_ACCESS_BYTES + 1]) {
-        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
-                (void) snprintf(text + 2 * i, 3, "%02x", data->bytes[i]);
-        return text;
-}
+/* A column of a bank, or of one of its subarrays. */
+static Location locate_column(const HbmRun *run, const HbmDefect *defect) {
+        Location where = locate(run, defect->stack, defect->at, HBM_BANK);
 
-static const struct {
-        const char *code;
-        MemoryAxis last; /* of the location */
-} defect_words[_HBM_DEFECT_KIND_MAX] = {
-        [HBM_DEFECT_LANE]           = { "hbm-lane", HBM_PSEUDO_CHANNEL },
-        [HBM_DEFECT_PSEUDO_CHANNEL] = { "hbm-pseudo-channel", HBM_PSEUDO_CHANNEL },
-        [HBM_DEFECT_BANK]           = { "hbm-bank", HBM_BANK },
-        [HBM_DEFECT_ROW]            = { "hbm-row", HBM_ROW },
-        [HBM_DEFECT_COLUMN]         = { "hbm-column", HBM_BANK },
-        [HBM_DEFECT_WORD]           = { "hbm-word", HBM_COLUMN },
-        [HBM_DEFECT_CELL]           = { "hbm-cell", HBM_COLUMN },
-        [HBM_DEFECT_SCATTERED]      = { "hbm-scattered", HBM_CHANNEL },
-};
-
-static Location defect_location(const HbmRun *run, const HbmDefect *defect) {
-        Location where = locate(run, defect->stack, defect->at, defect_words[defect->kind].last);
-
-        if (defect->kind == HBM_DEFECT_LANE)
-                (void) location_append(&where, LOCATION_DQ, (unsigned) defect->bit);
-        if (defect->kind == HBM_DEFECT_CELL)
+        if (defect->kind == HBM_DEFECT_BIT_LINE)
+                (void) location_append(&where, LOCATION_SUBARRAY,
+                                       memory_geometry_absolute(&run->geometry, HBM_ROW, defect->at) / run->subarray);
+        (void) location_append(&where, LOCATION_COLUMN, defect->at[HBM_COLUMN]);
+        if (defect->bit >= 0)
                 (void) location_append(&where, LOCATION_BIT, (unsigned) defect->bit);
-        if (defect->kind == HBM_DEFECT_SCATTERED)
-                (void) location_truncate(&where, LOCATION_HBM);
         return where;
 }
 
-static unsigned defect_actual(const HbmDefect *defect) {
+static Location locate_defect(const HbmRun *run, const HbmDefect *defect) {
+        Location where = locate(run, defect->stack, defect->at, defect->last);
+
+        switch (defect->kind) {
+        case HBM_DEFECT_STACK:
+        case HBM_DEFECT_SCATTERED:
+                (void) location_truncate(&where, LOCATION_HBM);
+                break;
+        case HBM_DEFECT_DIE:
+                (void) location_truncate(&where, LOCATION_HBM);
+                (void) location_append(&where, LOCATION_DIE, (unsigned) defect->bit);
+                break;
+        case HBM_DEFECT_LANE:
+        case HBM_DEFECT_DATA_TSV:
+                (void) location_append(&where, LOCATION_DQ, (unsigned) defect->bit);
+                break;
+        case HBM_DEFECT_SUB_WORDLINE:
+                (void) location_append(&where, LOCATION_SUB_WORDLINE, (unsigned) defect->bit);
+                break;
+        case HBM_DEFECT_BIT_LINE:
+        case HBM_DEFECT_COLUMN:
+                return locate_column(run, defect);
+        case HBM_DEFECT_HAMMER:
+        case HBM_DEFECT_RETENTION:
+        case HBM_DEFECT_CELL:
+        case HBM_DEFECT_INTERMITTENT:
+        case HBM_DEFECT_SOFT_ERROR:
+                if (defect->last == HBM_COLUMN && defect->bit >= 0)
+                        (void) location_append(&where, LOCATION_BIT, (unsigned) defect->bit);
+                break;
+        case HBM_DEFECT_CHANNEL:
+        case HBM_DEFECT_PSEUDO_CHANNEL:
+        case HBM_DEFECT_ADDRESS_TSV:
+        case HBM_DEFECT_BANK:
+        case HBM_DEFECT_WORDLINE_SHORT:
+        case HBM_DEFECT_DECODER:
+        case HBM_DEFECT_ROW:
+        case HBM_DEFECT_WORD:
+        case _HBM_DEFECT_KIND_MAX:
+                break;
+        }
+
+        return where;
+}
+
+/* The partner within its chip: "hbm2/ch3/…". */
+static const char *partner_text(const HbmRun *run, const HbmDefect *defect, char text[static LOCATION_STRING_MAX]) {
+        bool cell = defect->kind == HBM_DEFECT_CELL;
+        Location where = locate(run, defect->stack, defect->partner, cell ? HBM_COLUMN :
+                                defect->kind == HBM_DEFECT_ADDRESS_TSV ? HBM_COLUMN : defect->last);
+        char unit[LOCATION_STRING_MAX];
+
+        if (cell && defect->partner_bit >= 0)
+                (void) location_append(&where, LOCATION_BIT, (unsigned) defect->partner_bit);
+        return location_format(&where, text) + strlen(location_format(step_unit(run->step), unit)) + 1;
+}
+
+/* ---- messages ---- */
+
+typedef struct Message {
+        char text[MESSAGE_MAX];
+        size_t n;
+} Message;
+
+static void __attribute__((format(printf, 2, 3))) say(Message *message, const char *format, ...) {
+        size_t room = sizeof(message->text) - message->n;
+        va_list arguments;
+        int n;
+
+        va_start(arguments, format);
+        n = vsnprintf(message->text + message->n, room, format, arguments);
+        va_end(arguments);
+        message->n += n < 0 ? 0 : MIN((size_t) n, room - 1);
+}
+
+static unsigned actual_bit(const HbmDefect *defect) {
         unsigned bit = (unsigned) MAX(defect->bit, 0);
 
         return defect->actual.bytes[bit / 8] >> bit % 8 & 1;
 }
 
-static char *defect_message(const HbmRun *run, const HbmDefect *defect, char *text, size_t size) {
-        uint32_t columns = run->geometry.size[HBM_COLUMN];
+static void say_filled(const HbmRun *run, const HbmDefect *defect, Message *message) {
+        say(message, "%" PRIu64 " accesses fail, all over it", defect->n_accesses);
+}
 
-        switch (defect->kind) {
-        case HBM_DEFECT_LANE:
-                (void) snprintf(text, size, "lane %d stays at %u in reads of its pseudo-channel, %" PRIu64 " accesses fail",
-                                defect->bit, defect->value, defect->n_accesses);
-                break;
-        case HBM_DEFECT_PSEUDO_CHANNEL:
-        case HBM_DEFECT_BANK:
-                (void) snprintf(text, size, "%" PRIu64 " accesses fail, all over it", defect->n_accesses);
-                break;
-        case HBM_DEFECT_ROW:
-                (void) snprintf(text, size, "%" PRIu64 " of %u columns of row %u fail", defect->n_accesses, columns,
-                                memory_geometry_absolute(&run->geometry, HBM_ROW, defect->at));
-                break;
-        case HBM_DEFECT_COLUMN:
-                if (defect->bit >= 0)
-                        (void) snprintf(text, size, "column %u, bit %d fails in %" PRIu64 " rows", defect->at[HBM_COLUMN],
-                                        defect->bit, defect->n_accesses);
-                else
-                        (void) snprintf(text, size, "column %u fails in several bits of %" PRIu64 " rows",
-                                        defect->at[HBM_COLUMN], defect->n_accesses);
-                break;
-        case HBM_DEFECT_WORD:
-                (void) snprintf(text, size, "several bits of one access fail, in %" PRIu64 " reads", defect->n_reads);
-                break;
-        case HBM_DEFECT_CELL:
-                (void) snprintf(text, size, "bit %d reads %u where %u was written, in %" PRIu64 " reads", defect->bit,
-                                defect_actual(defect), !defect_actual(defect), defect->n_reads);
-                break;
-        case HBM_DEFECT_SCATTERED:
-                (void) snprintf(text, size, "%" PRIu64 " accesses fail and share no row, column or bank",
-                                defect->n_accesses);
-                break;
-        case _HBM_DEFECT_KIND_MAX:
-                text[0] = '\0';
-        }
+static void say_lane(const HbmRun *run, const HbmDefect *defect, Message *message) {
+        say(message, "lane %d stays at %u in reads of its %s, %" PRIu64 " accesses fail", defect->bit, defect->value,
+            defect->kind == HBM_DEFECT_LANE ? "pseudo-channel" : "stack ID alone", defect->n_accesses);
+}
 
+static void say_address(const HbmRun *run, const HbmDefect *defect, Message *message) {
+        char partner[LOCATION_STRING_MAX];
+
+        say(message, "address line %s is stuck: in all banks two addresses reach one place, such as %s", defect->line,
+            partner_text(run, defect, partner));
+}
+
+static void say_short(const HbmRun *run, const HbmDefect *defect, Message *message) {
+        char partner[LOCATION_STRING_MAX];
+
+        say(message, "this row and %s hold what is written to either", partner_text(run, defect, partner));
+}
+
+static void say_decoder(const HbmRun *run, const HbmDefect *defect, Message *message) {
+        char partner[LOCATION_STRING_MAX];
+        const char *what = defect->last == HBM_ROW ? "row" : "access";
+
+        if (defect->class == 'A')
+                say(message, "this %s reads %s whatever is written: its address reaches no cell (class A or B)", what,
+                    defect->value ? "ones" : "zeros");
+        else if (defect->class == 'D')
+                say(message, "this address also reaches %s: reads are their %s (class D)", partner_text(run, defect, partner),
+                    defect->value ? "OR" : "AND");
+        else
+                say(message, "this address and %s reach the same cells (class C)", partner_text(run, defect, partner));
+}
+
+static void say_sub_wordline(const HbmRun *run, const HbmDefect *defect, Message *message) {
+        say(message, "symbol %d of %" PRIu64 " of %u columns fails", defect->bit, defect->n_accesses, run->geometry.size[HBM_COLUMN]);
+}
+
+static void say_row(const HbmRun *run, const HbmDefect *defect, Message *message) {
+        say(message, "%" PRIu64 " of %u columns of row %u fail", defect->n_accesses, run->geometry.size[HBM_COLUMN],
+            memory_geometry_absolute(&run->geometry, HBM_ROW, defect->at));
+}
+
+static void say_column(const HbmRun *run, const HbmDefect *defect, Message *message) {
+        if (defect->bit >= 0)
+                say(message, "column %u, bit %d fails in %" PRIu64 " rows", defect->at[HBM_COLUMN], defect->bit,
+                    defect->n_accesses);
+        else
+                say(message, "column %u fails in several bits of %" PRIu64 " rows", defect->at[HBM_COLUMN], defect->n_accesses);
+        say(message, defect->kind == HBM_DEFECT_BIT_LINE ? ", all in one subarray" : ", beyond one subarray");
+}
+
+static void say_hammer(const HbmRun *run, const HbmDefect *defect, Message *message) {
+        say(message, "%" PRIu64 " accesses of row %u change when the rows beside it are opened", defect->n_accesses,
+            memory_geometry_absolute(&run->geometry, HBM_ROW, defect->at));
+}
+
+static void say_retention(const HbmRun *run, const HbmDefect *defect, Message *message) {
+        if (defect->bit >= 0)
+                say(message, "bit %d turns to %u in a pause without refresh", defect->bit, actual_bit(defect));
+        else
+                say(message, "several bits of one access change in a pause without refresh");
+}
+
+static void say_word(const HbmRun *run, const HbmDefect *defect, Message *message) {
+        say(message, "several bits of one access fail, in %" PRIu64 " reads", defect->n_reads);
+}
+
+static void say_cell(const HbmRun *run, const HbmDefect *defect, Message *message) {
+        char partner[LOCATION_STRING_MAX];
+
+        say(message, "bit %d reads %u where %u was written, in %" PRIu64 " reads", defect->bit, actual_bit(defect),
+            !actual_bit(defect), defect->n_reads);
+        if (defect->has_partner)
+                say(message, ", when %s is used", partner_text(run, defect, partner));
+        if (defect->detail[0])
+                say(message, "; fails as %s", defect->detail);
+}
+
+static void say_trials(const HbmDefect *defect, Message *message) {
+        double low, high;
+
+        if (defect->n_trials == 0)
+                return;
+        chance_interval(defect->n_failed, defect->n_trials, &low, &high);
+        say(message, "; again in %u of %u repeated reads, a rate of %.2g to %.2g %% with 95 %% confidence", defect->n_failed,
+            defect->n_trials, 100 * low, 100 * high);
+}
+
+static void say_intermittent(const HbmRun *run, const HbmDefect *defect, Message *message) {
+        say(message, "wrong in %" PRIu64 " reads of the test", defect->n_reads);
+        say_trials(defect, message);
+}
+
+static void say_soft_error(const HbmRun *run, const HbmDefect *defect, Message *message) {
+        say(message, "wrong once, in %" PRIu64 " reads before it was written again", defect->n_reads);
+        say_trials(defect, message);
+}
+
+static void say_scattered(const HbmRun *run, const HbmDefect *defect, Message *message) {
+        say(message, "%" PRIu64 " accesses fail and share no row, column or bank", defect->n_accesses);
+        if (defect->evenness >= 0)
+                say(message, "; an even spread is as uneven with p = %.2g", defect->evenness);
+}
+
+static const struct {
+        const char *code;
+        void (*say)(const HbmRun *run, const HbmDefect *defect, Message *message);
+} defect_words[_HBM_DEFECT_KIND_MAX] = {
+        [HBM_DEFECT_STACK]          = { "hbm-stack", say_filled },
+        [HBM_DEFECT_CHANNEL]        = { "hbm-channel", say_filled },
+        [HBM_DEFECT_DIE]            = { "hbm-die", say_filled },
+        [HBM_DEFECT_PSEUDO_CHANNEL] = { "hbm-pseudo-channel", say_filled },
+        [HBM_DEFECT_LANE]           = { "hbm-lane", say_lane },
+        [HBM_DEFECT_DATA_TSV]       = { "hbm-data-tsv", say_lane },
+        [HBM_DEFECT_ADDRESS_TSV]    = { "hbm-address-tsv", say_address },
+        [HBM_DEFECT_BANK]           = { "hbm-bank", say_filled },
+        [HBM_DEFECT_HAMMER]         = { "hbm-hammer", say_hammer },
+        [HBM_DEFECT_RETENTION]      = { "hbm-retention", say_retention },
+        [HBM_DEFECT_WORDLINE_SHORT] = { "hbm-wordline-short", say_short },
+        [HBM_DEFECT_DECODER]        = { "hbm-decoder", say_decoder },
+        [HBM_DEFECT_SUB_WORDLINE]   = { "hbm-sub-wordline", say_sub_wordline },
+        [HBM_DEFECT_ROW]            = { "hbm-row", say_row },
+        [HBM_DEFECT_BIT_LINE]       = { "hbm-bit-line", say_column },
+        [HBM_DEFECT_COLUMN]         = { "hbm-column", say_column },
+        [HBM_DEFECT_WORD]           = { "hbm-word", say_word },
+        [HBM_DEFECT_CELL]           = { "hbm-cell", say_cell },
+        [HBM_DEFECT_INTERMITTENT]   = { "hbm-intermittent", say_intermittent },
+        [HBM_DEFECT_SOFT_ERROR]     = { "hbm-soft-error", say_soft_error },
+        [HBM_DEFECT_SCATTERED]      = { "hbm-scattered", say_scattered },
+};
+
+/* ---- findings ---- */
+
+static char *hex(const MemoryData *data, char text[static 2 * MEMORY_ACCESS_BYTES + 1]) {
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
+                (void) snprintf(text + 2 * i, 3, "%02x", data->bytes[i]);
         return text;
 }
 
@@ -114,8 +277,9 @@ static bool shows_lane(const HbmDefect *defect) {
 }
 
 int hbm_report_defect(HbmRun *run, const HbmDefect *defect) {
-        char expected[2 * MEMORY_ACCESS_BYTES + 1], actual[2 * MEMORY_ACCESS_BYTES + 1], address[MEMORY_ADDRESS_TEXT_MAX], message[160];
-        Location where = defect_location(run, defect);
+        char expected[2 * MEMORY_ACCESS_BYTES + 1], actual[2 * MEMORY_ACCESS_BYTES + 1], address[MEMORY_ADDRESS_TEXT_MAX];
+        Location where = locate_defect(run, defect);
+        Message message = {};
         Evidence evidence = {
                 .address   = memory_map_format(&run->map, defect->stack, defect->first, address),
                 .expected  = hex(&defect->expected, expected),
@@ -125,11 +289,11 @@ int hbm_report_defect(HbmRun *run, const HbmDefect *defect) {
         };
 
         /* Of two stuck lanes the first difference may show the other alone. */
-        if (defect->kind == HBM_DEFECT_LANE && !shows_lane(defect))
+        if ((defect->kind == HBM_DEFECT_LANE || defect->kind == HBM_DEFECT_DATA_TSV) && !shows_lane(defect))
                 evidence.expected = evidence.actual = NULL;
 
-        return step_finding(run->step, &run->verdict, defect_words[defect->kind].code, &where, &evidence, "%s",
-                            defect_message(run, defect, message, sizeof(message)));
+        defect_words[defect->kind].say(run, defect, &message);
+        return step_finding(run->step, &run->verdict, defect_words[defect->kind].code, &where, &evidence, "%s", message.text);
 }
 
 int hbm_report_unexplained(HbmRun *run, unsigned stack, uint64_t n) {

@@ -37,6 +37,7 @@ typedef struct HbmRun {
         MemoryGeometry geometry;
         MemoryMap map;
         WireBox box; /* that is tested, of every stack */
+        unsigned subarray; /* rows; known from the first failure on */
         MemoryBatch *batch;
         MemoryPart parts[STACKS];
         March marches[_HBM_MARCH_MAX];

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The rules within a bank. Each takes out what it explains; of an access of which it explains some bits, the others stay.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "checks/hbm/classify.h"
+
+#define BITS         (8u * MEMORY_ACCESS_BYTES)
+#define SYMBOL_BITS  16u
+#define ROW_COLUMNS  8u  /* a row fails where at least 1 column of so many does */
+#define LINE_ROWS    2u  /* rows in which one bit of one column fails are a bit line */
+#define LINES_APART  8u  /* more bits of one column and subarray than that are told as one */
+#define LIST_BANK    64u /* failures that make a bank plausible where a list cut short is all there is */
+#define LIST_ROWS    8u  /* and neighbouring rows, all failing, of it */
+
+static uint32_t row_of(const HbmCase *c, const HbmFailure *failure) {
+        return failure->linear / c->geometry->size[HBM_COLUMN];
+}
+
+static unsigned column_of(const HbmCase *c, const HbmFailure *failure) {
+        return failure->linear % c->geometry->size[HBM_COLUMN];
+}
+
+void hbm_bank_take_out(HbmBank *bank) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < bank->n; i++)
+                if (bank->failures[i])
+                        bank->failures[n++] = bank->failures[i];
+        bank->n = n;
+}
+
+static unsigned tested_columns(const HbmCase *c) {
+        return (unsigned) (c->box->last[HBM_COLUMN] - c->box->first[HBM_COLUMN] + 1);
+}
+
+static unsigned tested_rows(const HbmCase *c) {
+        return (unsigned) (c->box->last[HBM_ROW] - c->box->first[HBM_ROW] + 1);
+}
+
+/* Rows of a subarray that were tested. */
+static unsigned subarray_rows(const HbmCase *c) {
+        return MIN(c->subarray, tested_rows(c));
+}
+
+/*
+ * Rows beside rows that fail in most columns: all that a list cut short may show of a dead bank that was well when it was
+ * probed. Lists of both directions show both ends of it.
+ */
+static bool list_is_a_bank(const HbmCase *c, const HbmBank *bank) {
+        uint32_t wanted = MIN(LIST_ROWS, MAX(tested_rows(c) / 2u, 2u)), n_rows = 0, previous = 0;
+        uint32_t columns = MAX(tested_columns(c) / 2u, 1u);
+
+        for (size_t i = 0, end; i < bank->n && n_rows < wanted; i = end) {
+                uint32_t row = row_of(c, bank->failures[i]);
+
+                for (end = i; end < bank->n && row_of(c, bank->failures[end]) == row; end++)
+                        ;
+                if (end - i < columns)
+                        n_rows = 0;
+                else
+                        n_rows = n_rows > 0 && row == previous + 1 ? n_rows + 1 : 1;
+                previous = row;
+        }
+
+        return n_rows >= wanted && bank->n >= LIST_BANK;
+}
+
+/* ---- what fails in one phase alone ---- */
+
+static bool only_in(const HbmFailure *failure, HbmPhase phase) {
+        return (failure->phases & ~(UINT32_C(1) << HBM_PHASE_PROBE)) == UINT32_C(1) << phase;
+}
+
+/* Victims by row: a bit where it is one, an access where it is one. */
+static int find_hammered(HbmCase *c, HbmBank *bank) {
+        int r;
+
+        for (size_t i = 0, end; i < bank->n; i = end) {
+                const HbmFailure *failure = bank->failures[i];
+                size_t n = 0;
+
+                for (end = i; end < bank->n && row_of(c, bank->failures[end]) == row_of(c, failure); end++)
+                        n += only_in(bank->failures[end], HBM_PHASE_HAMMER);
+                if (n == 0)
+                        continue;
+                while (!only_in(failure, HBM_PHASE_HAMMER))
+                        failure = bank->failures[++i];
+
+                r = hbm_case_add(c, HBM_DEFECT_HAMMER, failure, failure->linear, n == 1 ? HBM_COLUMN : HBM_ROW,
+                                 n == 1 && hbm_data_count(&failure->bits) == 1 ? hbm_data_first(&failure->bits) : -1);
+                if (r < 0)
+                        return r;
+                hbm_case_newest(c)->n_accesses = n;
+                for (size_t k = i; k < end; k++)
+                        if (only_in(bank->failures[k], HBM_PHASE_HAMMER))
+                                bank->failures[k] = NULL;
+        }
+
+        hbm_bank_take_out(bank);
+        return 0;
+}
+
+static int find_leaking(HbmCase *c, HbmBank *bank) {
+        int r;
+
+        for (size_t i = 0; i < bank->n; i++) {
+                const HbmFailure *failure = bank->failures[i];
+
+                if (!only_in(failure, HBM_PHASE_RETENTION))
+                        continue;
+                r = hbm_case_add(c, HBM_DEFECT_RETENTION, failure, failure->linear, HBM_COLUMN,
+                                 hbm_data_count(&failure->bits) == 1 ? hbm_data_first(&failure->bits) : -1);
+                if (r < 0)
+                        return r;
+                bank->failures[i] = NULL;
+        }
+
+        hbm_bank_take_out(bank);
+        return 0;
+}
+
+/* ---- rows ---- */
+
+/* The one symbol that all failing bits lie in, or -1. */
+static int symbol_of(const HbmBank *bank, size_t first, size_t end) {
+        int symbol = -1;
+
+        for (size_t i = first; i < end; i++)
+                for (unsigned k = 0; k < MEMORY_ACCESS_BYTES; k++) {
+                        int at = (int) (8 * k / SYMBOL_BITS);
+
+                        if (bank->failures[i]->bits.bytes[k] == 0)
+                                continue;
+                        if (symbol >= 0 && symbol != at)
+                                return -1;
+                        symbol = at;
+                }
+
+        return symbol;
+}
+
+static int find_rows(HbmCase *c, HbmBank *bank) {
+        size_t wanted = MAX(tested_columns(c) / ROW_COLUMNS, 2u);
+        int r;
+
+        for (size_t i = 0, end; i < bank->n; i = end) {
+                const HbmFailure *failure = bank->failures[i];
+                uint64_t n_reads = 0;
+                int symbol;
+
+                for (end = i; end < bank->n && row_of(c, bank->failures[end]) == row_of(c, failure); end++)
+                        n_reads += bank->failures[end]->count;
+                if (end - i < wanted)
+                        continue;
+
+                symbol = symbol_of(bank, i, end);
+                r = hbm_case_add(c, symbol >= 0 ? HBM_DEFECT_SUB_WORDLINE : HBM_DEFECT_ROW, failure, failure->linear, HBM_ROW,
+                                 symbol);
+                if (r < 0)
+                        return r;
+                hbm_case_newest(c)->n_accesses = end - i;
+                hbm_case_newest(c)->n_reads = n_reads;
+                memset(&bank->failures[i], 0, (end - i) * sizeof(bank->failures[0]));
+        }
+
+        hbm_bank_take_out(bank);
+        return 0;
+}
+
+/* ---- columns ---- */
+
+/* The failures of one column, by row. */
+typedef struct Column {
+        HbmFailure **failures;
+        size_t n;
+        uint32_t counts[BITS]; /* failures that have the bit */
+        unsigned wanted;       /* for a bit line */
+} Column;
+
+static uint32_t subarray_of(const HbmCase *c, const HbmFailure *failure) {
+        return (c->geometry->origin[HBM_ROW] + row_of(c, failure) % c->geometry->size[HBM_ROW]) / c->subarray;
+}
+
+static bool has_bit(const HbmFailure *failure, unsigned bit) {
+        return failure->bits.bytes[bit / 8] >> bit % 8 & 1;
+}
+
+static void count_bits(Column *column, size_t first, size_t end) {
+        memset(column->counts, 0, sizeof(column->counts));
+        for (size_t i = first; i < end; i++)
+                for (unsigned bit = 0; bit < BITS; bit++)
+                        column->counts[bit] += has_bit(column->failures[i], bit);
+}
+
+/* Adds the defect of BITS_OF_IT and clears these bits in failures FIRST … END - 1. */
+static int add_line(HbmCase *c, Column *column, HbmDefectKind kind, size_t first, size_t end, const MemoryData *bits) {
+        const HbmFailure *evidence = NULL;
+        uint64_t n_reads = 0, n = 0;
+        int r, bit = hbm_data_count(bits) == 1 ? hbm_data_first(bits) : -1;
+
+        for (size_t i = first; i < end; i++) {
+                HbmFailure *failure = column->failures[i];
+                bool any = false;
+
+                for (unsigned k = 0; k < MEMORY_ACCESS_BYTES; k++)
+                        any |= failure->bits.bytes[k] & bits->bytes[k];
+                if (!any)
+                        continue;
+                evidence = evidence ? evidence : failure;
+                n_reads += failure->count;
+                n++;
+                for (unsigned k = 0; k < MEMORY_ACCESS_BYTES; k++)
+                        failure->bits.bytes[k] &= (uint8_t) ~bits->bytes[k];
+        }
+        if (!evidence)
+                return 0;
+
+        r = hbm_case_add(c, kind, evidence, evidence->linear, HBM_COLUMN, bit);
+        if (r < 0)
+                return r;
+        hbm_case_newest(c)->n_accesses = n;
+        hbm_case_newest(c)->n_reads = n_reads;
+        return 0;
+}
+
+/* A bit that fails in rows of different subarrays, in enough of each or of all. */
+static int find_select(HbmCase *c, Column *column) {
+        MemoryData bits = {};
+
+        count_bits(column, 0, column->n);
+        for (unsigned bit = 0; bit < BITS; bit++) {
+                int64_t subarray = -1;
+
+                if (column->counts[bit] < MAX(column->wanted, LINE_ROWS))
+                        continue;
+                for (size_t i = 0; i < column->n; i++) {
+                        if (!has_bit(column->failures[i], bit))
+                                continue;
+                        if (subarray >= 0 && subarray != subarray_of(c, column->failures[i]))
+                                bits.bytes[bit / 8] |= (uint8_t) (1u << bit % 8);
+                        subarray = subarray_of(c, column->failures[i]);
+                }
+        }
+
+        return hbm_data_first(&bits) < 0 ? 0 : add_line(c, column, HBM_DEFECT_COLUMN, 0, column->n, &bits);
+}
+
+static int find_lines_of(HbmCase *c, Column *column, size_t first, size_t end) {
+        MemoryData bits = {};
+        int r;
+
+        count_bits(column, first, end);
+        for (unsigned bit = 0; bit < BITS; bit++)
+                if (column->counts[bit] >= column->wanted)
+                        bits.bytes[bit / 8] |= (uint8_t) (1u << bit % 8);
+
+        if (hbm_data_count(&bits) > LINES_APART)
+                return add_line(c, column, HBM_DEFECT_BIT_LINE, first, end, &bits);
+        for (unsigned bit = 0; bit < BITS; bit++) {
+                MemoryData one = {};
+
+                one.bytes[bit / 8] = bits.bytes[bit / 8] & (uint8_t) (1u << bit % 8);
+                r = one.bytes[bit / 8] ? add_line(c, column, HBM_DEFECT_BIT_LINE, first, end, &one) : 0;
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}
+
+static int judge_column(HbmCase *c, Column *column, bool dense) {
+        int r;
+
+        column->wanted = dense ? MAX(tested_rows(c) / 2, LINE_ROWS) : LINE_ROWS;
+        r = find_select(c, column);
+
+        column->wanted = dense ? MAX(subarray_rows(c) / 2, LINE_ROWS) : LINE_ROWS;
+        for (size_t i = 0, end; r >= 0 && i < column->n; i = end) {
+                for (end = i; end < column->n && subarray_of(c, column->failures[end]) == subarray_of(c, column->failures[i]);
+                     end++)
+                        ;
+                if (end - i >= column->wanted)
+                        r = find_lines_of(c, column, i, end);
+        }
+
+        return r;
+}
+
+/*
+ * DENSE: only what fails in most rows there are. These go before rows, which many such columns would make up; what fails in
+ * a few comes after, as dead rows would make it up.
+ */
+static int find_columns(HbmCase *c, HbmBank *bank, bool dense) {
+        unsigned columns = c->geometry->size[HBM_COLUMN];
+        Column column = {};
+        size_t *starts = calloc(columns + 1u, sizeof(size_t));
+        int r = 0;
+
+        column.failures = calloc(bank->n + 1, sizeof(HbmFailure *));
+        if (!starts || !column.failures)
+                r = -ENOMEM;
+
+        if (r >= 0) {
+                HbmFailure **sorted = column.failures;
+
+                /* Counts, then ends, then, as they are filled from behind, starts: starts[columns] stays the end of all. */
+                for (size_t i = 0; i < bank->n; i++)
+                        starts[column_of(c, bank->failures[i])]++;
+                for (unsigned i = 1; i <= columns; i++)
+                        starts[i] += starts[i - 1];
+                for (size_t i = bank->n; i-- > 0;)
+                        sorted[--starts[column_of(c, bank->failures[i])]] = bank->failures[i];
+
+                for (unsigned i = 0; r >= 0 && i < columns; i++) {
+                        column.failures = sorted + starts[i];
+                        column.n = starts[i + 1] - starts[i];
+                        if (column.n >= LINE_ROWS)
+                                r = judge_column(c, &column, dense);
+                }
+                column.failures = sorted;
+        }
+
+        free(starts);
+        free(column.failures);
+        for (size_t i = 0; i < bank->n; i++)
+                if (hbm_data_first(&bank->failures[i]->bits) < 0)
+                        bank->failures[i] = NULL;
+        hbm_bank_take_out(bank);
+        return r;
+}
+
+/* ---- what is left ---- */
+
+static int find_words(HbmCase *c, const HbmBank *bank) {
+        int r;
+
+        for (size_t i = 0; i < bank->n; i++) {
+                const HbmFailure *failure = bank->failures[i];
+                bool cell = hbm_data_count(&failure->bits) == 1;
+
+                r = hbm_case_add(c, cell ? HBM_DEFECT_CELL : HBM_DEFECT_WORD, failure, failure->linear, HBM_COLUMN,
+                                 cell ? hbm_data_first(&failure->bits) : -1);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}
+
+int hbm_bank_judge(HbmCase *c, HbmBank *bank) {
+        uint32_t index = bank->linear / hbm_bank_accesses(c->geometry);
+        int r;
+
+        if (list_is_a_bank(c, bank)) {
+                c->gone[index] = true;
+                r = hbm_case_add(c, HBM_DEFECT_BANK, bank->failures[0], bank->linear, HBM_BANK, -1);
+                if (r >= 0)
+                        hbm_case_newest(c)->n_accesses = MAX(c->tallies[index].count, bank->n);
+                return r;
+        }
+
+        r = find_hammered(c, bank);
+        if (r >= 0)
+                r = find_leaking(c, bank);
+        if (r >= 0)
+                r = hbm_bank_find_aliases(c, bank);
+        if (r >= 0)
+                r = find_columns(c, bank, true);
+        if (r >= 0)
+                r = find_rows(c, bank);
+        if (r >= 0)
+                r = find_columns(c, bank, false);
+        return r < 0 ? r : find_words(c, bank);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Addresses that reach the wrong place of their bank, from the tags that came back (tags.h). Of two addresses x and y:
+ *
+ *  A, B   x reaches no cell: it reads one value whatever is written. Whether y writes the cell of x as well cannot be seen.
+ *  C      both reach the cell of y: each reads what was written last through either. Which of them is wrong cannot be seen;
+ *         the later one is named. Two rows side by side are a short of their word lines.
+ *  D      x reaches the cells of both and y its own: written last, x is read through y; written first, it reads as AND or OR.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/param.h>
+
+#include "checks/hbm/classify.h"
+
+#define ROW_ALIASES 2u /* a row is meant where at least 1 of so many columns comes from the same other row */
+
+/* A row or an access whose tags came back from elsewhere. */
+typedef struct Unit {
+        uint32_t linear; /* of its first access */
+        uint32_t partner;
+        bool row;
+        HbmTagReading reading;
+        bool is_or;
+        bool done;
+} Unit;
+
+typedef struct Units {
+        Unit *units;
+        size_t n;
+} Units;
+
+/* The telling one of the two: another's data over a mixture over a constant. */
+static HbmTagReading reading_of(const HbmAlias *alias) {
+        static const HbmTagReading telling[] = { HBM_TAG_OTHER, HBM_TAG_MIXED };
+
+        for (unsigned i = 0; i < ELEMENTS(telling); i++)
+                if (alias->readings[0] == telling[i] || alias->readings[1] == telling[i])
+                        return telling[i];
+        return alias->readings[0] == alias->readings[1] ? alias->readings[0] : HBM_TAG_NOISE;
+}
+
+/* Aliases FIRST … END - 1 are of one row. Whether they make it up as a whole, all with one reading and one partner row. */
+static bool is_whole_row(const HbmCase *c, size_t first, size_t end) {
+        const HbmAlias *aliases = c->aliases->aliases;
+        uint32_t columns = (uint32_t) (c->box->last[HBM_COLUMN] - c->box->first[HBM_COLUMN] + 1);
+        uint32_t distance = aliases[first].partner - aliases[first].linear;
+
+        for (size_t i = first; i < end; i++)
+                if (reading_of(&aliases[i]) != reading_of(&aliases[first]) || aliases[i].partner - aliases[i].linear != distance)
+                        return false;
+        return end - first >= 2 && ROW_ALIASES * (end - first) >= columns && distance % c->geometry->size[HBM_COLUMN] == 0;
+}
+
+static void add_unit(Units *units, const HbmCase *c, const HbmAlias *alias, bool row) {
+        uint32_t columns = c->geometry->size[HBM_COLUMN];
+
+        units->units[units->n++] = (Unit) {
+                .linear  = row ? alias->linear / columns * columns : alias->linear,
+                .partner = row ? alias->partner / columns * columns : alias->partner,
+                .row     = row,
+                .reading = reading_of(alias),
+                .is_or   = alias->is_or,
+        };
+}
+
+static void gather(const HbmCase *c, size_t first, size_t end, Units *units) {
+        uint32_t columns = c->geometry->size[HBM_COLUMN];
+        const HbmAlias *aliases = c->aliases->aliases;
+
+        for (size_t i = first, last; i < end; i = last) {
+                for (last = i; last < end && aliases[last].linear / columns == aliases[i].linear / columns; last++)
+                        ;
+                if (is_whole_row(c, i, last))
+                        add_unit(units, c, &aliases[i], true);
+                else
+                        for (size_t k = i; k < last; k++)
+                                add_unit(units, c, &aliases[k], false);
+        }
+}
+
+static Unit *find_unit(const Units *units, uint32_t linear, bool row) {
+        for (size_t i = 0; i < units->n; i++)
+                if (units->units[i].linear == linear && units->units[i].row == row)
+                        return &units->units[i];
+        return NULL;
+}
+
+/* Takes the failures of a unit out and returns the first. */
+static HbmFailure *take(const HbmCase *c, HbmBank *bank, uint32_t linear, bool row, uint64_t *n, uint64_t *n_reads) {
+        uint32_t end = linear + (row ? c->geometry->size[HBM_COLUMN] : 1);
+        HbmFailure *first = NULL;
+
+        for (size_t i = 0; i < bank->n; i++) {
+                HbmFailure *failure = bank->failures[i];
+
+                if (!failure || failure->linear < linear || failure->linear >= end)
+                        continue;
+                first = first ? first : failure;
+                (*n)++;
+                *n_reads += failure->count;
+                bank->failures[i] = NULL;
+        }
+
+        return first;
+}
+
+/* X and, where it is known, its PARTNER are one defect. */
+static int add_decoder(HbmCase *c, HbmBank *bank, const Unit *x, bool has_partner, uint32_t partner, char class) {
+        uint64_t n = 0, n_reads = 0;
+        HbmFailure *failure = take(c, bank, x->linear, x->row, &n, &n_reads), *other = NULL;
+        HbmDefectKind kind = HBM_DEFECT_DECODER;
+        uint32_t columns = c->geometry->size[HBM_COLUMN];
+        int r;
+
+        if (has_partner)
+                other = take(c, bank, partner, x->row, &n, &n_reads);
+        if (class == 'C' && x->row && (x->linear == partner + columns || partner == x->linear + columns))
+                kind = HBM_DEFECT_WORDLINE_SHORT;
+
+        r = hbm_case_add(c, kind, failure ? failure : other, x->linear, x->row ? HBM_ROW : HBM_COLUMN, -1);
+        if (r < 0)
+                return r;
+        hbm_case_newest(c)->class = class;
+        hbm_case_newest(c)->value = x->is_or;
+        hbm_case_newest(c)->has_partner = has_partner;
+        memory_geometry_at(c->geometry, has_partner ? partner : x->linear, hbm_case_newest(c)->partner);
+        hbm_case_newest(c)->n_accesses = n;
+        hbm_case_newest(c)->n_reads = n_reads;
+        return 0;
+}
+
+static int judge_unit(HbmCase *c, HbmBank *bank, const Units *units, Unit *x) {
+        Unit *y = x->reading == HBM_TAG_OTHER ? find_unit(units, x->partner, x->row) : NULL;
+        uint32_t bank_accesses = hbm_bank_accesses(c->geometry);
+
+        x->done = true;
+        if (x->reading == HBM_TAG_CONSTANT && !x->row)
+                return add_decoder(c, bank, x, false, 0, 'A');
+        if (x->reading != HBM_TAG_OTHER || x->partner / bank_accesses != bank->linear / bank_accesses)
+                return 0;
+        if (!y)
+                return add_decoder(c, bank, x, true, x->partner, 'C');
+
+        y->done = true;
+        if (y->reading == HBM_TAG_MIXED)
+                return add_decoder(c, bank, y, true, x->linear, 'D');
+        return add_decoder(c, bank, x->linear > y->linear ? x : y, true, MIN(x->linear, y->linear), 'C');
+}
+
+int hbm_bank_find_aliases(HbmCase *c, HbmBank *bank) {
+        uint32_t bank_accesses = hbm_bank_accesses(c->geometry);
+        const HbmAliases *aliases = c->aliases;
+        size_t first = 0, end;
+        Units units = {};
+        int r = 0;
+
+        while (aliases && first < aliases->n && aliases->aliases[first].linear < bank->linear)
+                first++;
+        for (end = first; aliases && end < aliases->n && aliases->aliases[end].linear - bank->linear < bank_accesses; end++)
+                ;
+        if (end == first)
+                return 0;
+
+        units.units = calloc(end - first, sizeof(Unit));
+        if (!units.units)
+                return -ENOMEM;
+        gather(c, first, end, &units);
+
+        /* What names its partner first: it explains the partner too. */
+        for (unsigned constant = 0; constant < 2; constant++)
+                for (size_t i = 0; r >= 0 && i < units.n; i++)
+                        if (!units.units[i].done && (units.units[i].reading == HBM_TAG_OTHER) == !constant)
+                                r = judge_unit(c, bank, &units, &units.units[i]);
+
+        free(units.units);
+        hbm_bank_take_out(bank);
+        return r;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Examine
+ *
+ * Cells and words one by one, by replays (replay.h) of the pass they failed in:
+ *
+ *  - Repeats over their bank, of which every read that can fail is a trial. All fail: a fault that is always there. Some: it is
+ *    intermittent. None: over all that was tested, as what disturbs the cell may lie in another bank; then, if it was
+ *    wrong once between two writes, it was a soft error.
+ *  - Of a cell that always fails, which reads fail: the candidates of syndrome.h.
+ *  - Where it is sound alone, halves of its bank are replayed with it until one access is left that disturbs it, and that with
+ *    stripes of data until its bit is known. Where it fails alone, stripes tell a bit of its own access.
+ */
+
+#include "checks/hbm/diagnose.h"
+
+/* Judges the defects of C from number FIRST on. 0, or could not judge. */
+int hbm_examine(const HbmDiagnosis *diagnosis, HbmCase *c, size_t first);

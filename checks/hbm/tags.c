@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/hbm/tags.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "checks/hbm/probe.h"
+
+#define ALIASES_MAX (64u << 10)
+#define PIECES      128u /* copied out in one batch */
+#define SAMPLE      4u   /* accesses of a bank */
+
+void hbm_aliases_done(HbmAliases *aliases) {
+        free(aliases->aliases);
+        *aliases = (HbmAliases) {};
+}
+
+int hbm_aliases_add(HbmAliases *aliases, const HbmAlias *alias) {
+        if (aliases->n >= ALIASES_MAX)
+                return 0;
+        if (aliases->n >= aliases->allocated) {
+                size_t n = aliases->allocated > 0 ? 2 * aliases->allocated : 64;
+                HbmAlias *grown = reallocarray(aliases->aliases, n, sizeof(HbmAlias));
+
+                if (!grown)
+                        return -ENOMEM;
+                aliases->aliases = grown;
+                aliases->allocated = n;
+        }
+
+        aliases->aliases[aliases->n++] = *alias;
+        return 0;
+}
+
+static int compare_aliases(const void *a, const void *b) {
+        const HbmAlias *x = a, *y = b;
+
+        return (x->linear > y->linear) - (x->linear < y->linear);
+}
+
+void hbm_aliases_sort(HbmAliases *aliases) {
+        if (aliases->n > 1)
+                qsort(aliases->aliases, aliases->n, sizeof(HbmAlias), compare_aliases);
+}
+
+const HbmAlias *hbm_aliases_find(const HbmAliases *aliases, uint32_t linear) {
+        HbmAlias key = { .linear = linear };
+
+        if (!aliases || aliases->n == 0)
+                return NULL;
+        return bsearch(&key, aliases->aliases, aliases->n, sizeof(HbmAlias), compare_aliases);
+}
+
+/* ---- what a tag says ---- */
+
+/* The inverse of memory_mix(): its steps backwards, with the inverses of its factors modulo 2^64. */
+static uint64_t unmix(uint64_t z) {
+        z ^= z >> 31 ^ z >> 62;
+        z *= UINT64_C(0x319642b2d24d8ec3);
+        z ^= z >> 27 ^ z >> 54;
+        z *= UINT64_C(0x96de1b173f119089);
+        z ^= z >> 30 ^ z >> 60;
+        return z - UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static MemoryData tag_of(const MemoryGeometry *geometry, const MemoryField *field, uint32_t linear) {
+        uint16_t at[_MEMORY_AXIS_MAX];
+
+        memory_geometry_at(geometry, linear, at);
+        return memory_field_data(field, geometry, at, 0);
+}
+
+static bool equal_beside(const MemoryData *a, const MemoryData *b, uint32_t lanes) {
+        MemoryData difference;
+
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
+                difference.bytes[i] = a->bytes[i] ^ b->bytes[i];
+        difference = hbm_data_without(difference, lanes);
+        return hbm_data_first(&difference) < 0;
+}
+
+/* Under stuck lanes a tag cannot be turned back: only places that differ in one bit of one coordinate are tried. */
+static bool find_near(const MemoryGeometry *geometry, const MemoryField *field, uint32_t linear, const MemoryData *got,
+                      uint32_t lanes, uint32_t *ret) {
+        uint16_t at[_MEMORY_AXIS_MAX];
+
+        memory_geometry_at(geometry, linear, at);
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
+                for (unsigned bit = 0; 1u << bit < geometry->size[axis]; bit++) {
+                        MemoryData tag;
+                        uint32_t partner;
+
+                        at[axis] ^= (uint16_t) (1u << bit);
+                        partner = memory_geometry_has(geometry, at) ? memory_geometry_linear(geometry, at) : linear;
+                        at[axis] ^= (uint16_t) (1u << bit);
+                        if (partner == linear)
+                                continue;
+                        tag = tag_of(geometry, field, partner);
+                        if (equal_beside(&tag, got, lanes)) {
+                                *ret = partner;
+                                return true;
+                        }
+                }
+
+        return false;
+}
+
+/* From the place in the whole stack that a tag is made of to one of the geometry; false where it does not lie in it. */
+static bool find_place(const MemoryGeometry *geometry, uint64_t place, uint32_t *ret) {
+        uint16_t at[_MEMORY_AXIS_MAX];
+
+        for (unsigned axis = _MEMORY_AXIS_MAX; axis-- > 0;) {
+                uint64_t coordinate = place % geometry->whole[axis];
+
+                place /= geometry->whole[axis];
+                if (coordinate < geometry->origin[axis] || coordinate - geometry->origin[axis] >= geometry->size[axis])
+                        return false;
+                at[axis] = (uint16_t) (coordinate - geometry->origin[axis]);
+        }
+
+        *ret = memory_geometry_linear(geometry, at);
+        return place == 0;
+}
+
+static bool find_other(const MemoryGeometry *geometry, const MemoryField *field, const MemoryData *got, uint32_t *ret) {
+        uint64_t word = 0, index;
+        uint32_t linear;
+        MemoryData tag;
+
+        for (unsigned i = 0; i < 8; i++)
+                word |= (uint64_t) got->bytes[i] << (8 * i);
+        index = unmix(word) ^ field->seed;
+        if (index % 4 != 0)
+                return false;
+        if (!find_place(geometry, index / 4, &linear))
+                return false;
+        tag = tag_of(geometry, field, linear);
+        if (memcmp(&tag, got, sizeof(tag)) != 0)
+                return false;
+        *ret = linear;
+        return true;
+}
+
+/* Whether all of A that is looked at is also in B. */
+static bool within(const MemoryData *a, const MemoryData *b, uint32_t lanes) {
+        MemoryData beyond;
+
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
+                beyond.bytes[i] = a->bytes[i] & (uint8_t) ~b->bytes[i];
+        beyond = hbm_data_without(beyond, lanes);
+        return hbm_data_first(&beyond) < 0;
+}
+
+HbmTagReading hbm_tag_read(const MemoryGeometry *geometry, const MemoryField *field, uint32_t linear, const MemoryData *got,
+                           uint32_t lanes, uint32_t *ret_partner) {
+        MemoryData own = tag_of(geometry, field, linear), zeros = {}, ones;
+
+        memset(&ones, 0xff, sizeof(ones));
+        if (equal_beside(&own, got, lanes))
+                return HBM_TAG_OWN;
+        if (equal_beside(&zeros, got, lanes) || equal_beside(&ones, got, lanes))
+                return HBM_TAG_CONSTANT;
+        if (lanes ? find_near(geometry, field, linear, got, lanes, ret_partner) :
+                    find_other(geometry, field, got, ret_partner))
+                return HBM_TAG_OTHER;
+
+        /* Half of a tag's bits are ones: a bit alone that is wrong is no AND of two tags. */
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
+                zeros.bytes[i] = own.bytes[i] ^ got->bytes[i];
+        if (hbm_data_count(&zeros) > 32 && (within(got, &own, lanes) || within(&own, got, lanes)))
+                return HBM_TAG_MIXED;
+        return HBM_TAG_NOISE;
+}
+
+/* ---- asking ---- */
+
+typedef struct Asking {
+        const HbmTagProbe *probe;
+        MemoryField field;
+        WireBox *pieces;
+        size_t n_pieces;
+        const uint32_t *lanes; /* of every part */
+        HbmAlias *aliases;     /* of every access of the pieces, in their order */
+} Asking;
+
+static int write_tags(const Asking *asking, const WireBox *box, bool descending) {
+        MemoryPart part = memory_part_stack(asking->probe->stack);
+        WireMarch march = {
+                .box        = *box,
+                .descending = descending,
+                .background = (uint8_t) asking->field.background,
+                .seed       = asking->field.seed,
+                .n_ops      = 1,
+                .ops        = { MARCH_WRITE },
+        };
+        int r;
+
+        memory_batch_reset(asking->probe->batch);
+        r = memory_batch_march(asking->probe->batch, &part, &march);
+        return r < 0 ? r : memory_batch_run(asking->probe->batch);
+}
+
+static uint32_t lanes_at(const Asking *asking, uint32_t linear) {
+        const MemoryGeometry *geometry = asking->probe->geometry;
+        uint32_t banks = (uint32_t) geometry->size[HBM_BANK_GROUP] * geometry->size[HBM_BANK];
+
+        return asking->lanes ? asking->lanes[linear / hbm_bank_accesses(geometry) / banks] : 0;
+}
+
+static void read_tag(const Asking *asking, HbmAlias *alias, uint32_t linear, const uint8_t *data, unsigned nth) {
+        uint32_t partner = linear;
+
+        if (nth == 0)
+                *alias = (HbmAlias) { .linear = linear, .partner = linear };
+        alias->wanted[nth] = tag_of(asking->probe->geometry, &asking->field, linear);
+        memcpy(alias->got[nth].bytes, data, MEMORY_ACCESS_BYTES);
+        alias->readings[nth] = hbm_tag_read(asking->probe->geometry, &asking->field, linear, &alias->got[nth],
+                                            lanes_at(asking, linear), &partner);
+        if (alias->readings[nth] == HBM_TAG_OTHER)
+                alias->partner = partner;
+        if (alias->readings[nth] == HBM_TAG_CONSTANT || alias->readings[nth] == HBM_TAG_MIXED)
+                alias->is_or = hbm_data_count(&alias->got[nth]) > hbm_data_count(&alias->wanted[nth]);
+}
+
+/* As many pieces as go into one batch, from *at on; *at_alias is the first access of these. */
+static int read_some(const Asking *asking, unsigned nth, size_t *at, size_t *at_alias) {
+        MemoryPart part = memory_part_stack(asking->probe->stack);
+        MemoryBatch *batch = asking->probe->batch;
+        size_t first = *at;
+        int numbers[PIECES], r;
+
+        memory_batch_reset(batch);
+        for (; *at < asking->n_pieces && *at - first < PIECES; (*at)++) {
+                r = memory_batch_copy_out(batch, &part, &asking->pieces[*at], false);
+                if (r == -ENOSPC && *at > first)
+                        break;
+                if (r < 0)
+                        return r;
+                numbers[*at - first] = r;
+        }
+
+        r = memory_batch_run(batch);
+        if (r < 0)
+                return r;
+
+        for (size_t i = first; i < *at; i++) {
+                const uint8_t *data = memory_batch_answer(batch, numbers[i - first]).data;
+                uint32_t linear = memory_geometry_linear(asking->probe->geometry, asking->pieces[i].first);
+                uint64_t n = memory_box_accesses(&asking->pieces[i]);
+
+                for (uint64_t k = 0; k < n; k++)
+                        read_tag(asking, &asking->aliases[(*at_alias)++], linear + (uint32_t) k,
+                                 data + k * MEMORY_ACCESS_BYTES, nth);
+        }
+
+        return 0;
+}
+
+/* Pieces lie within one row each. */
+static int ask(Asking *asking, const WireBox *box, HbmAliases *aliases) {
+        size_t n = 0;
+        int r = 0;
+
+        for (size_t i = 0; i < asking->n_pieces; i++)
+                n += memory_box_accesses(&asking->pieces[i]);
+        asking->field = (MemoryField) { .background = MEMORY_BACKGROUND_ADDRESS, .seed = asking->probe->seed };
+        asking->aliases = calloc(n + 1, sizeof(HbmAlias));
+        if (!asking->aliases)
+                return -ENOMEM;
+
+        for (unsigned nth = 0; r >= 0 && nth < 2; nth++) {
+                size_t at_alias = 0;
+
+                r = write_tags(asking, box, nth == 1);
+                for (size_t at = 0; r >= 0 && at < asking->n_pieces;)
+                        r = read_some(asking, nth, &at, &at_alias);
+        }
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                if (asking->aliases[i].readings[0] != HBM_TAG_OWN || asking->aliases[i].readings[1] != HBM_TAG_OWN)
+                        r = hbm_aliases_add(aliases, &asking->aliases[i]);
+
+        free(asking->aliases);
+        hbm_aliases_sort(aliases);
+        return r;
+}
+
+int hbm_tags_of_rows(const HbmTagProbe *probe, const WireBox *box, const uint32_t *rows, size_t n, const uint32_t *lanes,
+                     HbmAliases *aliases) {
+        Asking asking = { .probe = probe, .lanes = lanes, .n_pieces = n };
+        int r;
+
+        asking.pieces = calloc(n + 1, sizeof(WireBox));
+        if (!asking.pieces)
+                return -ENOMEM;
+        for (size_t i = 0; i < n; i++) {
+                uint16_t at[_MEMORY_AXIS_MAX];
+
+                memory_geometry_at(probe->geometry, rows[i], at);
+                asking.pieces[i] = memory_access_box(at);
+                asking.pieces[i].first[HBM_COLUMN] = box->first[HBM_COLUMN];
+                asking.pieces[i].last[HBM_COLUMN] = box->last[HBM_COLUMN];
+        }
+
+        r = ask(&asking, box, aliases);
+        free(asking.pieces);
+        return r;
+}
+
+int hbm_tags_of_banks(const HbmTagProbe *probe, const uint32_t *lanes, HbmAliases *aliases) {
+        uint32_t n_banks = hbm_bank_count(probe->geometry), n_sample;
+        Asking asking = { .probe = probe, .lanes = lanes };
+        int r;
+
+        asking.pieces = calloc(n_banks, sizeof(WireBox));
+        if (!asking.pieces)
+                return -ENOMEM;
+
+        n_sample = MIN(SAMPLE, probe->box->last[HBM_COLUMN] - probe->box->first[HBM_COLUMN] + 1u);
+        for (uint32_t bank = 0; bank < n_banks; bank++) {
+                WireBox *piece = &asking.pieces[asking.n_pieces];
+                unsigned row = (probe->box->first[HBM_ROW] + probe->box->last[HBM_ROW]) / 2u;
+
+                memory_geometry_at(probe->geometry, bank * hbm_bank_accesses(probe->geometry), piece->first);
+                piece->first[HBM_ROW] = (uint16_t) row;
+                piece->first[HBM_COLUMN] = probe->box->first[HBM_COLUMN];
+                memcpy(piece->last, piece->first, sizeof(piece->last));
+                piece->last[HBM_COLUMN] = (uint16_t) (piece->first[HBM_COLUMN] + n_sample - 1);
+                asking.n_pieces += memory_box_includes(probe->box, piece->first);
+        }
+
+        r = ask(&asking, probe->box, aliases);
+        free(asking.pieces);
+        return r;
+}

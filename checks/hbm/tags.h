@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * HbmTags
+ *
+ * Own-address data as tags: what an access gives back tells whose data it is. A bank (or a stack) is written with
+ * MEMORY_BACKGROUND_ADDRESS, once ascending and once descending, as of two addresses that reach one place the later wins;
+ * then the accesses in question are read.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "checks/hbm/failures.h"
+
+typedef enum HbmTagReading {
+        HBM_TAG_OWN,      /* as it should be */
+        HBM_TAG_OTHER,    /* the data of another access of the stack */
+        HBM_TAG_CONSTANT, /* nothing but zeros or ones */
+        HBM_TAG_MIXED,    /* own data and another's, wired AND or OR */
+        HBM_TAG_NOISE,    /* none of these */
+} HbmTagReading;
+
+typedef struct HbmAlias {
+        uint32_t linear;
+        HbmTagReading readings[2]; /* after ascending and descending writes */
+        uint32_t partner;          /* HBM_TAG_OTHER in either; else its own */
+        bool is_or;                /* HBM_TAG_CONSTANT: ones; HBM_TAG_MIXED: OR */
+        MemoryData wanted[2], got[2];
+} HbmAlias;
+
+typedef struct HbmAliases {
+        HbmAlias *aliases; /* sorted by access; those that read as they should in both are not kept */
+        size_t n, allocated;
+} HbmAliases;
+
+void hbm_aliases_done(HbmAliases *aliases);
+int hbm_aliases_add(HbmAliases *aliases, const HbmAlias *alias);
+const HbmAlias *hbm_aliases_find(const HbmAliases *aliases, uint32_t linear);
+void hbm_aliases_sort(HbmAliases *aliases);
+
+/* Whose data GOT is; LANES are stuck and not looked at. */
+HbmTagReading hbm_tag_read(const MemoryGeometry *geometry, const MemoryField *field, uint32_t linear, const MemoryData *got,
+                           uint32_t lanes, uint32_t *ret_partner);
+
+typedef struct HbmTagProbe {
+        const MemoryGeometry *geometry;
+        MemoryBatch *batch;
+        const WireBox *box; /* what may be written, of the stack */
+        unsigned stack;
+        uint64_t seed;
+} HbmTagProbe;
+
+/* Writes all of BOX both ways and reads the rows in ROWS (linear of their first access) back, of which it holds N. */
+int hbm_tags_of_rows(const HbmTagProbe *probe, const WireBox *box, const uint32_t *rows, size_t n, const uint32_t *lanes,
+                     HbmAliases *aliases);
+/* Writes all of the probe's box both ways and reads a few accesses of every bank back. */
+int hbm_tags_of_banks(const HbmTagProbe *probe, const uint32_t *lanes, HbmAliases *aliases);
