@@ -27,7 +27,7 @@ void memory_heal(Memory *memory, const Fault *fault) {
         if (memory->comparator == fault)
                 memory->comparator = NULL;
         memory_traps_remove(&memory->traps, fault, 0, 0);
-        remove_lines(memory, fault, NULL);
+        remove_lines(memory, fault, &(WireBox) {});
 }
 
 /* The cells of the old row are gone, and with them what they held. */
