@@ -36,7 +36,7 @@ typedef struct QualifyOrder {
         unsigned samples, healthy, jobs, timeout_sec;
         uint64_t seed;
         const char *worker;         /* path of assay-run */
-        const char *deadline_scale; /* NULL: the worker's own */
+        const char *deadline_scale; /* NULL: generous where no fault hangs */
 } QualifyOrder;
 
 typedef enum Outcome {

@@ -13,7 +13,6 @@ folder=$(mktemp -d -t assay.XXXXXX)
 trap 'rm -rf "$folder"' EXIT
 export TMPDIR=$folder/tmp
 mkdir "$TMPDIR"
-scale=(--deadline-scale "${ASSAY_MATRIX_SCALE:-1}")
 
 number=0 failed=0
 holds() { # SENTENCE STATUS JQ-FILTER (of the JSON it prints; "" for any text) ARGUMENT…
@@ -40,7 +39,7 @@ says() { # SENTENCE PATTERN: of what the last one said on stderr
         fi
 }
 
-few=(--plan preflight --kind row-dead --kind bank-dead --kind heartbeat-stalled --samples 3 --seed 7 "${scale[@]}")
+few=(--plan preflight --kind row-dead --kind bank-dead --kind heartbeat-stalled --samples 3 --seed 7)
 shape='(.plan == "preflight") and (.seed == 7) and (.kinds | length == 3)
         and all(.kinds[]; (.kind and .family) and all(.injected, .detected, .located, .wrong_code, .missed, .undetectable; type == "number"))
         and (.healthy.chips >= 16) and (.healthy.false_alarms == 0)'
@@ -64,7 +63,7 @@ fi
 printf 'plan: blind\nstage: PREFLIGHT\nbudget: 30\nsteps: [{check: identity}, {check: telemetry}]\n' >"$folder/blind.yaml"
 holds "a plan without the check misses its faults" 1 \
         'all(.kinds[]; .detected == 0 and .missed == .injected) and (.kinds[0].unfound[0].fault | startswith("{at: trn-0/"))' \
-        --plan "$folder/blind.yaml" --kind row-dead --kind bank-dead --samples 2 --healthy 0 --json "${scale[@]}"
+        --plan "$folder/blind.yaml" --kind row-dead --kind bank-dead --samples 2 --healthy 0 --json
 jq -r '"scenario: replay\nseed: \(.kinds[0].unfound[0].scenario_seed)\ntopology: {servers: 1}\nfaults:\n  - \(.kinds[0].unfound[0].fault)"' \
         "$folder/out" >"$folder/replay.yaml"
 number=$((number + 1))
