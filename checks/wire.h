@@ -229,10 +229,6 @@ typedef struct WireCopy {
         uint8_t plant; /* copy in: the check bits stay what they were, so that these data are wrong by as much as they differ */
 } WireCopy;
 
-typedef struct WirePause {
-        uint64_t nsec;
-} WirePause;
-
 /*
  * Device physical addresses. Stack s of a chip has those from HBM_ADDRESS(s) on, as many as it has bytes (24 GiB of a window
  * of 64 GiB; the public driver's v3/address_map.h). The offset in it is, low to high, the byte of the access (5 bits), then
@@ -256,14 +252,31 @@ typedef struct WireReadAddress {
 } WireReadAddress;
 
 /*
+ * A pause begins and ends with a refresh of all rows. Cells keep their charge for 32 ms at 85 °C, and twice as long for every 10 °C
+ * less (512 ms at 45 °C): a longer pause may lose data in sound stacks too. Refresh goes on in all other commands, once
+ * in 32 ms for every row, above 85 °C in 16 ms.
+ */
+typedef struct WirePause {
+        uint64_t nsec; /* at most a day */
+} WirePause;
+
+/*
  * For every `step`-th row v of the box, one after another and in all banks of the box at the same time: the rows v - 1 and
  * v + 1, as far as the bank has them, are opened in turn, `activations` times each, for open_nsec longer than tRAS. What counts
- * for a cell is what happened since its row was last opened or refreshed.
+ * for a cell is what happened since its row was last opened or refreshed; refresh goes on meanwhile. An opening counts 1 for the
+ * rows beside it and about a fifth for those two away, so that a sweep endangers rows up to three from a victim; data of
+ * aggressors are safe. Sound rows bear 15,000 openings that are not prolonged, and fewer in proportion as open_nsec grows: 750
+ * where each lasts one refresh interval, 3,900 ns.
+ *
+ * Device time: opening a row takes tRC + open_nsec (45 ns), or longer where four activations of a pseudo-channel in tFAW
+ * (15 ns) do not reach round all of its banks in the box: 180 ns for 48 of them.
  */
+#define HAMMER_OPEN_NSEC_MAX 35100u /* nine refresh intervals: as long as a row may stay open */
+
 typedef struct WireHammer {
-        WireBox box; /* any banks; victims, whole rows */
-        uint64_t activations;
-        uint32_t open_nsec; /* row press */
+        WireBox box; /* any banks; victims, whole rows whatever its columns */
+        uint64_t activations; /* all in all at most a day */
+        uint32_t open_nsec; /* row press: 0 … HAMMER_OPEN_NSEC_MAX */
         uint32_t step;      /* 1 … */
 } WireHammer;
 

@@ -92,6 +92,10 @@ bool chip_write_wins(const Chip *chip) {
         return chip->server->ultraserver->hall->write_wins;
 }
 
+NoiseRates chip_noise(const Chip *chip) {
+        return chip->server->ultraserver->hall->noise;
+}
+
 uint64_t chip_nsec(const Chip *chip) {
         return chip->nsec;
 }

@@ -101,7 +101,7 @@ static int read_one(Hbm *hbm, const Execution *execution, const HbmMap *map, uin
         one.command = &command;
         one.out = execution->out + index * MEMORY_ACCESS_BYTES;
         one.completion = completion;
-        return memory_copy_out(&hbm->memory, &one);
+        return hbm_copy_out(hbm, &one);
 }
 
 int hbm_read_address(void *state, Execution *execution) {

@@ -246,6 +246,18 @@ static int inject_line(Hbm *hbm, const Fault *fault) {
         return memory_units_add_line(&hbm->memory.units, &line);
 }
 
+static int inject_disturb(Hbm *hbm, const Fault *fault) {
+        WireBox box;
+        int r;
+
+        r = hbm_box_of(&hbm->memory.shape, &fault->at, &box);
+        if (r < 0)
+                return r;
+        if (memory_box_volume(&box) != 1)
+                return -EINVAL; /* a column or a subarray is no access */
+        return hbm_disturb_inject(hbm, fault, &box);
+}
+
 int hbm_inject(void *state, const Fault *fault) {
         Hbm *hbm = state;
 
@@ -255,6 +267,8 @@ int hbm_inject(void *state, const Fault *fault) {
                 return fault->kind == &hbm_fault_kinds[KIND_REPAIR_FAILS] ? hbm_repair_inject(hbm, fault) : inject_line(hbm, fault);
         if (fault->kind == hbm_address_kinds)
                 return hbm_address_inject(hbm, fault);
+        if (hbm_disturb_has(fault->kind))
+                return inject_disturb(hbm, fault);
         return memory_inject_comparator(&hbm->memory, fault);
 }
 
@@ -264,5 +278,6 @@ void hbm_heal(void *state, const Fault *fault) {
         if (hbm->map_fault == fault)
                 hbm->map_fault = NULL;
         hbm_repair_heal(hbm, fault);
+        hbm_disturb_heal(hbm, fault);
         memory_heal(&hbm->memory, fault);
 }

@@ -143,6 +143,7 @@ void hbm_repair_reset(Hbm *hbm, uint64_t seed) {
                 if (repair->state == REPAIR_FAILED)
                         continue;
                 memory_faults_leave(&hbm->memory, &repair->box);
+                hbm_disturb_leave(hbm, &repair->box);
                 memory_content_write(content, &repair->box, &fresh);
         }
 }

@@ -64,6 +64,7 @@ static void hbm_done(void *state) {
         Hbm *hbm = state;
 
         memory_done(&hbm->memory);
+        hbm_disturb_done(hbm);
         free(hbm->repairs);
         hbm->repairs = NULL;
         hbm->n_repairs = hbm->repairs_allocated = 0;
@@ -76,59 +77,13 @@ int hbm_reshape(Hbm *hbm, const char *geometry) {
         Memory *memory = &hbm->memory;
         MemoryShape shape;
 
-        if (!memory_is_sound(memory) || hbm->map_fault)
+        if (!memory_is_sound(memory) || hbm->map_fault || hbm->disturb.n_victims > 0)
                 return -EBUSY;
         if (memory_shape_parse(geometry, &shape) < 0)
                 return -EINVAL;
 
         hbm_done(hbm);
         return hbm_power_up(hbm, memory->chip, memory->index, geometry);
-}
-
-/* Without a kind that leaks charge a pause is time and no more. */
-static int hbm_pause(void *state, Execution *execution) {
-        uint64_t nsec = execution->command->pause.nsec;
-
-        hbm_live_touch_all(state);
-        execution->completion->status = nsec <= HBM_NSEC_MAX ? STATUS_NRT_SUCCESS : STATUS_NRT_INVALID;
-        execution->completion->device_nsec = nsec <= HBM_NSEC_MAX ? nsec : 0;
-        return 0;
-}
-
-static bool one_bank(const Hbm *hbm, const WireBox *box) {
-        for (unsigned axis = 0; axis < HBM_ROW; axis++)
-                if (box->first[axis] != box->last[axis])
-                        return false;
-        return memory_box_is_valid(&hbm->memory.shape, box);
-}
-
-/* A hammer endangers its victims and the rows two beyond: its aggressors' other neighbours. */
-static void touch_around(Hbm *hbm, WireBox box) {
-        unsigned last = hbm->memory.shape.size[HBM_ROW] - 1u;
-
-        box.first[HBM_ROW] = box.first[HBM_ROW] > 2 ? (uint16_t) (box.first[HBM_ROW] - 2) : 0;
-        if (box.last[HBM_ROW] <= last)
-                box.last[HBM_ROW] = (uint16_t) (box.last[HBM_ROW] + 2u < last ? box.last[HBM_ROW] + 2u : last);
-        hbm_live_touch(hbm, &box);
-}
-
-static int hbm_hammer(void *state, Execution *execution) {
-        Hbm *hbm = state;
-        const WireHammer *hammer = &execution->command->hammer;
-        uint64_t rows = (uint64_t) hammer->box.last[HBM_ROW] - hammer->box.first[HBM_ROW] + 1, nsec;
-
-        touch_around(hbm, hammer->box);
-        if (!one_bank(hbm, &hammer->box) ||
-            __builtin_mul_overflow(rows * ((uint64_t) HBM_ACTIVATE_NSEC + hammer->open_nsec), hammer->activations,
-                                   &nsec) ||
-            nsec > HBM_NSEC_MAX) {
-                execution->completion->status = STATUS_NRT_INVALID;
-                return 0;
-        }
-
-        execution->completion->status = STATUS_NRT_SUCCESS;
-        execution->completion->device_nsec = nsec;
-        return 0;
 }
 
 static void hbm_reset(void *state) {
@@ -169,22 +124,29 @@ static const Attribute attributes[] = {
 
 static int hbm_march(void *state, Execution *execution) {
         const WireMarch *march = &execution->command->march;
+        int r;
 
         for (unsigned i = 0; i < march->n_ops && i < MARCH_OPS_MAX; i++)
                 if (march->ops[i] & MARCH_WRITE) {
                         hbm_live_touch(state, &march->box);
                         break;
                 }
-        return memory_march(&((Hbm *) state)->memory, execution);
+        r = hbm_disturb_before(state, execution);
+        return r < 0 ? r : memory_march(&((Hbm *) state)->memory, execution);
 }
 
 static int hbm_copy_in(void *state, Execution *execution) {
+        int r;
+
         hbm_live_touch(state, &execution->command->copy.box);
-        return memory_copy_in(&((Hbm *) state)->memory, execution);
+        r = hbm_disturb_before(state, execution);
+        return r < 0 ? r : memory_copy_in(&((Hbm *) state)->memory, execution);
 }
 
-static int hbm_copy_out(void *state, Execution *execution) {
-        return memory_copy_out(&((Hbm *) state)->memory, execution);
+int hbm_copy_out(void *state, Execution *execution) {
+        int r = hbm_disturb_before(state, execution);
+
+        return r < 0 ? r : memory_copy_out(&((Hbm *) state)->memory, execution);
 }
 
 const Model model_hbm = {
@@ -204,7 +166,7 @@ const Model model_hbm = {
                 [COMMAND_HBM_SPARES]       = hbm_spares,
         },
         .attributes = attributes,
-        .faults     = (const FaultKind *const[]) { memory_fault_kinds, hbm_fault_kinds, hbm_address_kinds, NULL },
+        .faults     = (const FaultKind *const[]) { memory_fault_kinds, hbm_fault_kinds, hbm_disturb_kinds, hbm_address_kinds, NULL },
         .inject     = hbm_inject,
         .heal       = hbm_heal,
         .reset      = hbm_reset,

@@ -8,11 +8,13 @@
  * (hbm-faults).
  */
 
+#include "sim/hbm-disturb.h"
 #include "sim/hbm-map.h"
 #include "sim/memory/memory.h"
 
 #define HBM_BYTES_PER_NSEC  725u  /* 2.9 TB/s over four stacks */
 #define HBM_ACTIVATE_NSEC   45u   /* tRC */
+#define HBM_FAW_NSEC        15u   /* tFAW */
 #define HBM_NSEC_MAX        (UINT64_C(86400) * 1000000000) /* of one pause or hammering */
 #define HBM_SPARES_PER_BANK 8u    /* rows that repair may use up */
 #define HBM_REPAIRS_MAX     512u  /* of one stack: pending, done and failed */
@@ -35,7 +37,7 @@ typedef struct HbmLive { /* which rows carry live data (sim/in-use.c) */
         uint64_t trespasses; /* accesses with live data that commands have changed or left without refresh */
 } HbmLive;
 
-typedef struct Hbm {
+struct Hbm {
         Memory memory;
         HbmLive live;
         HbmMap map; /* as built */
@@ -44,7 +46,8 @@ typedef struct Hbm {
         size_t n_repairs, repairs_allocated;
         const Fault **failing; /* of the kind repair-fails */
         size_t n_failing, failing_allocated;
-} Hbm;
+        HbmDisturb disturb;
+};
 
 /* On-die ECC (sim/hbm-ecc.c): see MemoryRules. */
 MemoryBits hbm_decode(MemoryBits got, const MemoryBits *intended, MemoryEccTally *tally);
@@ -55,6 +58,8 @@ int hbm_inject(void *state, const Fault *fault);
 void hbm_heal(void *state, const Fault *fault);
 /* The box that AT names, whole along every axis it does not. -EINVAL: not in this geometry. */
 int hbm_box_of(const MemoryShape *shape, const Location *at, WireBox *ret);
+
+int hbm_copy_out(void *state, Execution *execution);
 
 /* Reads by device physical address (sim/hbm-address.c). */
 extern const FaultKind hbm_address_kinds[];

@@ -93,6 +93,10 @@ struct FaultKind {
 
 #define FAULT_CODES(...) ((const char *const[]) { __VA_ARGS__, NULL })
 
+typedef struct NoiseRates { /* events per chip and hour of device time, see sim/noise.h */
+        double soft_errors, corrected;
+} NoiseRates;
+
 /* One command on its way. The in and out areas are checked to lie in the window. */
 typedef struct Execution {
         Chip *chip;
@@ -140,6 +144,7 @@ bool chip_is_occupied(const Chip *chip);   /* it carries work */
 double chip_temperature(const Chip *chip); /* °C */
 bool chip_write_wins(const Chip *chip);    /* by default, where one access writes a cell and what disturbs it */
 unsigned chip_hbm_part(const Chip *chip);  /* index of hbm_parts */
+NoiseRates chip_noise(const Chip *chip);   /* what sound chips do on their own; all zero unless a scenario says so */
 bool chip_hangs(const Chip *chip); /* answers nothing now: its links do not train, its NIC is unreachable */
 unsigned chip_sram_ecc(const Chip *chip, WireArray array); /* SramEcc: which code guards it */
 uint64_t chip_nsec(const Chip *chip);      /* the chip's clock */

@@ -13,6 +13,7 @@
 #include "sim/fault.h"
 #include "sim/hbm-part.h"
 #include "sim/in-use.h"
+#include "sim/noise.h"
 #include "sim/sram-ecc.h"
 
 #define TEMPERATURE_DEFAULT 60.0
@@ -35,7 +36,7 @@ typedef struct Text {
         Topology topology;
         int together; /* index of together_words */
         SramText sram;
-        yaml_node_t *topology_node, *occupied, *in_use, *faults, *expect;
+        yaml_node_t *topology_node, *occupied, *noise, *in_use, *faults, *expect;
 } Text;
 
 static int keep_node(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata) {
@@ -68,6 +69,7 @@ static const YamlField text_fields[] = {
         YAML_WORD("coupling-together", Text, together, together_words),
         YAML_CUSTOM("occupied", Text, occupied, keep_node),
         YAML_CUSTOM("in-use", Text, in_use, keep_node),
+        YAML_CUSTOM("noise", Text, noise, keep_node),
         YAML_CUSTOM("faults", Text, faults, keep_node),
         YAML_CUSTOM("expect", Text, expect, keep_node),
         {},
@@ -164,6 +166,11 @@ static int read_parts(Yaml *yaml, Text *text, Scenario *scenario) {
         }
         if (text->in_use) {
                 r = yaml_items(yaml, text->in_use, IN_USE_ITEMS_MAX, "a list of rows in use", read_in_use, scenario);
+                if (r < 0)
+                        return r;
+        }
+        if (text->noise) {
+                r = noise_read(yaml, text->noise, scenario->hall);
                 if (r < 0)
                         return r;
         }

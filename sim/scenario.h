@@ -12,6 +12,7 @@
  *     temperature: 60                      # °C of a chip at rest
  *     sram: {sbuf: secded, psum: parity}   # what guards the arrays of a core: secded, parity or none
  *     coupling-together: fault             # or write: what wins in a cell that one access writes together with what disturbs it
+ *     noise: true                          # off by default; or {soft-errors: …, corrected: …} per chip and hour
  *     occupied: [us0-3, us0-2/chip9]
  *     in-use: [{at: us0-1/chip3, rows: "0:0-8191"}]   # live data, see sim/in-use.h
  *     faults: [{at: us0-1/chip5/…, kind: …}]

@@ -51,6 +51,7 @@ struct Hall {
         bool ring;
         bool write_wins; /* see chip_write_wins() */
         unsigned hbm_part; /* index of hbm_parts (sim/hbm-part.h); 0 unless a scenario says otherwise */
+        NoiseRates noise;
         size_t n_ultraservers;
         uint64_t n_injected; /* faults so far: the last id given */
         UltraServer *ultraservers;

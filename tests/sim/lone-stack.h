@@ -21,6 +21,9 @@ struct Chip {
         uint64_t counted[_COUNTER_MAX];
         Hbm *stack; /* its only one */
         bool write_wins;
+        double celsius;
+        NoiseRates noise;
+        uint64_t nsec;
 };
 
 typedef struct LoneStack {
@@ -51,6 +54,18 @@ unsigned chip_hbm_part(const Chip *chip) {
         return chip->hbm_part;
 }
 
+double chip_temperature(const Chip *chip) {
+        return chip->celsius;
+}
+
+NoiseRates chip_noise(const Chip *chip) {
+        return chip->noise;
+}
+
+uint64_t chip_nsec(const Chip *chip) {
+        return chip->nsec;
+}
+
 void *chip_part(Chip *chip, const Model *model, unsigned index) {
         return model == &model_hbm && index == 0 ? chip->stack : NULL;
 }
@@ -61,12 +76,18 @@ void chip_count(Chip *chip, Counter counter, unsigned stack, uint64_t n) {
 
 /* The half of an intermittent fault's commands in which it acts: nothing but a hash, as the real one. */
 bool fault_is_active(const Fault *fault, const Execution *execution) {
+        if (fault->persistence == PERSISTENCE_TRANSIENT) {
+                if (fault->fired == 0 && (double) execution->start_nsec >= fault->after * 1e9)
+                        ((Fault *) fault)->fired = execution->number + 1;
+                return fault->fired == execution->number + 1;
+        }
         return fault->persistence == PERSISTENCE_PERMANENT ||
                         LONE_SPLIT(LONE_SPLIT(fault->id + 1) ^ execution->number) >> 63;
 }
 
 static void lone_stack_open(LoneStack *lone, const char *geometry, size_t window_bytes) {
         memset(lone, 0, sizeof(*lone));
+        lone->chip.celsius = 45;
         lone->window = calloc(1, window_bytes);
         lone->window_bytes = window_bytes;
         lone->chip.stack = &lone->hbm;
@@ -91,6 +112,7 @@ static WireCompletion lone_stack_run(LoneStack *lone, WireCommand command) {
                 .window       = lone->window,
                 .window_bytes = lone->window_bytes,
                 .number       = lone->number++,
+                .start_nsec   = lone->chip.nsec,
                 .completion   = &completion,
         };
 
@@ -98,5 +120,6 @@ static WireCompletion lone_stack_run(LoneStack *lone, WireCommand command) {
                 command.out_bytes = (uint32_t) lone->window_bytes;
         if (model_hbm.commands[command.type](&lone->hbm, &execution) < 0)
                 completion.status = STATUS_NRT_RESOURCE;
+        lone->chip.nsec += completion.device_nsec;
         return completion;
 }
