@@ -13,6 +13,7 @@
 #define NAME_BYTES_MAX      63  /* of plans, steps and promises, which a plan bounds */
 #define WORD_BYTES_MAX      255 /* of measurements and codes, which a worker says */
 #define STEPS_MAX           1024
+#define REGIONS_MAX         256
 #define CHIPS_MAX           1024
 #define TIME_USEC_MAX       253402300799999999u
 #define CHALLENGE_MAX_BYTES 128
@@ -98,6 +99,27 @@ static Verdict step_evidence(const RecordStep *step) {
         return verdict;
 }
 
+static bool is_set(const char *text) {
+        return text && strlen(text) < 1024 && text[strspn(text, "0123456789,-")] == '\0';
+}
+
+static const char *wrong_with_regions(const RecordRegions *regions, Verdict verdict) {
+        if (!is_name(regions->partition, NAME_BYTES_MAX) || regions->total == 0 || regions->total > REGIONS_MAX ||
+            regions->position >= regions->total || regions->n_tests > regions->total)
+                return "a memory is not cut into regions as it must be";
+        if (!is_set(regions->occupied) || !is_set(regions->failed))
+                return "a set of regions is none";
+        if (regions->since_usec > TIME_USEC_MAX)
+                return "the regions' times are beyond the year 9999";
+        for (size_t i = 0; i < regions->n_tests; i++)
+                if (!regions->tests[i].run || !is_uuid(regions->tests[i].run) || !is_set(regions->tests[i].regions) ||
+                    regions->tests[i].usec > TIME_USEC_MAX)
+                        return "a test of regions has no run, time or regions";
+        if (*regions->failed && (verdict == VERDICT_PASSED || verdict == VERDICT_WARNED))
+                return "a step did not fail although regions of it have";
+        return NULL;
+}
+
 static const char *wrong_with_step(const RecordStep *step) {
         Verdict evidence;
 
@@ -114,6 +136,9 @@ static const char *wrong_with_step(const RecordStep *step) {
                 if (!is_code(step->diagnoses[i].code) || step->diagnoses[i].severity < 0 ||
                     step->diagnoses[i].severity >= _SEVERITY_MAX)
                         return "a diagnosis has no code or an unknown severity";
+
+        if (step->regions && wrong_with_regions(step->regions, step->verdict))
+                return wrong_with_regions(step->regions, step->verdict);
 
         evidence = step_evidence(step);
         if (step->verdict == VERDICT_PASSED && evidence != VERDICT_PASSED)

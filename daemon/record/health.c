@@ -166,6 +166,28 @@ static void print_diagnosis(Printer *printer, const RecordDiagnosis *diagnosis) 
         printer_close(printer, '}');
 }
 
+static void print_regions(Printer *printer, const RecordRegions *regions) {
+        printer_key(printer, "regions");
+        printer_open(printer, '{');
+        printer_member(printer, "partition", regions->partition);
+        printer_member_unsigned(printer, "total", regions->total);
+        printer_member_unsigned(printer, "position", regions->position);
+        print_time(printer, "since", regions->since_usec);
+        printer_member_always(printer, "occupied", regions->occupied);
+        printer_member_always(printer, "failed", regions->failed);
+        printer_key(printer, "tested");
+        printer_open(printer, '[');
+        for (size_t i = 0; i < regions->n_tests; i++) {
+                printer_open(printer, '{');
+                print_time(printer, "on", regions->tests[i].usec);
+                printer_member(printer, "run", regions->tests[i].run);
+                printer_member(printer, "regions", regions->tests[i].regions);
+                printer_close(printer, '}');
+        }
+        printer_close(printer, ']');
+        printer_close(printer, '}');
+}
+
 static void print_step(Printer *printer, const RecordStep *step, size_t i, const Location *unit) {
         char id[24];
 
@@ -182,6 +204,8 @@ static void print_step(Printer *printer, const RecordStep *step, size_t i, const
         printer_member(printer, "message", step->message);
         printer_member_unsigned(printer, "seed", step->seed);
         printer_member_unsigned(printer, "deviceNanoseconds", step->device_nsec);
+        if (step->regions)
+                print_regions(printer, step->regions);
         print_measurements(printer, step, unit);
         if (step->n_diagnoses > 0) {
                 printer_key(printer, "diagnoses");

@@ -132,6 +132,9 @@ static bool judge_step(const json_t *step, Verdict *ret, Judgement *judgement) {
             ((verdict == VERDICT_WARNED || verdict == VERDICT_SKIPPED) && evidence == VERDICT_FAILED))
                 return wrong(judgement, "%.40s: called %s in the face of its own evidence", name,
                              text_of(step, "result"));
+        if ((verdict == VERDICT_PASSED || verdict == VERDICT_WARNED) &&
+            *text_of(json_object_get(step, "regions"), "failed"))
+                return wrong(judgement, "%.40s: called %s although regions have failed", name, text_of(step, "result"));
         *ret = verdict;
         return true;
 }

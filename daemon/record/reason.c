@@ -2,10 +2,12 @@
 #include "daemon/record/reason.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/record/judge.h"
 
+#define REGIONS_COUNT 256u /* at most */
 #define NAMES_MAX 4 /* in a line; the rest are a number */
 
 static const char *text_of(const json_t *object, const char *key) {
@@ -156,12 +158,64 @@ static void print_inconclusive(Printer *printer, const json_t *predicate) {
         printer_text(printer, "nothing was tested");
 }
 
+/* "0-12,40": 14 */
+static size_t count_regions(const char *text) {
+        size_t n = 0;
+
+        while (*text) {
+                char *end;
+                unsigned long first = strtoul(text, &end, 10), last = first;
+
+                if (end == text)
+                        break;
+                if (*end == '-')
+                        last = strtoul(end + 1, &end, 10);
+                n += last >= first && last < REGIONS_COUNT ? last - first + 1 : 0;
+                if (*end != ',')
+                        break;
+                text = end + 1;
+        }
+        return n;
+}
+
+/* What was tested region by region is not all of it: "hbm: 60 of 96 regions since 2026-11-21T13:05:00.000Z" */
+static void print_regions(Printer *printer, const json_t *step) {
+        const json_t *regions = json_object_get(step, "regions"), *tested = json_object_get(regions, "tested");
+        const char *oldest = NULL;
+        size_t n = 0;
+
+        if (!regions)
+                return;
+
+        for (size_t i = 0; i < json_array_size(tested); i++) {
+                const char *on = text_of(json_array_get(tested, i), "on");
+
+                n += count_regions(text_of(json_array_get(tested, i), "regions"));
+                if (!oldest || strcmp(on, oldest) < 0)
+                        oldest = on;
+        }
+        printer_text(printer, ", ");
+        print_text(printer, text_of(step, "name"));
+        printer_text(printer, ": ");
+        print_count(printer, n);
+        printer_text(printer, " of ");
+        print_count(printer, (size_t) json_integer_value(json_object_get(regions, "total")));
+        printer_text(printer, " regions");
+        if (oldest) {
+                printer_text(printer, " since ");
+                print_text(printer, oldest);
+        }
+}
+
 static void print_passed(Printer *printer, const json_t *predicate) {
+        const json_t *steps = json_object_get(predicate, "steps");
         size_t n = json_array_size(json_object_get(predicate, "passedTests"));
 
         printer_text(printer, ": ");
         print_count(printer, n);
         printer_text(printer, n == 1 ? " test passed" : " tests passed");
+        for (size_t i = 0; i < json_array_size(steps); i++)
+                print_regions(printer, json_array_get(steps, i));
         if (json_array_size(json_object_get(predicate, "untestedTests")) > 0) {
                 printer_text(printer, ", ");
                 print_untested(printer, predicate);

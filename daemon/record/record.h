@@ -64,6 +64,24 @@ typedef struct RecordDiagnosis {
         unsigned reproduced, runs;
 } RecordDiagnosis;
 
+/* Regions of a memory that were last tested in one scan. */
+typedef struct RecordRegionTest {
+        const char *run; /* of the scan: UUID */
+        uint64_t usec;   /* when it ended */
+        const char *regions; /* "0-12,40", each region in no other test */
+} RecordRegionTest;
+
+/* What a step that tests its memory region by region knows of all regions, from this and earlier scans of the same part. */
+typedef struct RecordRegions {
+        const char *partition; /* what the regions are: "sid 3 row 16384/32" */
+        unsigned total, position; /* how many there are; where the next scan begins */
+        uint64_t since_usec;   /* the first scan of them */
+        const char *occupied;  /* left alone in this scan: they carried live data */
+        const char *failed;    /* when they were last tested */
+        size_t n_tests;
+        const RecordRegionTest *tests;
+} RecordRegions;
+
 typedef struct RecordStep {
         const char *name;  /* in the plan */
         const char *check; /* the word */
@@ -73,6 +91,7 @@ typedef struct RecordStep {
         bool required;
         uint64_t seed;
         uint64_t device_nsec;
+        const RecordRegions *regions; /* NULL: it tests all at once */
         size_t n_measurements;
         const RecordMeasurement *measurements;
         size_t n_diagnoses;
@@ -235,6 +254,7 @@ typedef struct RecordVerified {
         RecordEntry entry;
         char key_id[64];  /* the key that signed it, from the keyring */
         char origin[RECORD_ORIGIN_MAX]; /* of its log; what does not fit is refused */
+        Stage stage;
         char *payload; /* the signed bytes, malloc'd; only where trust is RECORD_VERIFIED */
         size_t n_payload;
         char *reason; /* the line of text a record's refusal or result comes with: "us0-2/chip3 hbm: hbm-cell at …" */

@@ -8,6 +8,8 @@
 #include "daemon/record/record.h"
 
 #define LIST_MAX  1024 /* of whatever is compared each with each */
+#define REGIONS_TEXT  1023 /* bytes of a set of regions */
+#define REGIONS_COUNT 256
 #define INDEX_MAX 9007199254740991.0 /* 2^53 - 1 */
 
 typedef enum FieldType {
@@ -86,6 +88,11 @@ static bool is_origin(const char *text) {
 
 static bool is_digits(const char *text) {
         return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* "0-12,40", or "": none */
+static bool is_regions(const char *text) {
+        return strlen(text) <= REGIONS_TEXT && text[strspn(text, "0123456789,-")] == '\0';
 }
 
 /* a-b-c of lower-case letters and digits */
@@ -208,6 +215,20 @@ static const Shape shape_error = {
         FIELDS({ "symptom", FIELD_TEXT }, { "message", FIELD_TEXT, .optional = true }),
 };
 
+static const Shape shape_region_test = {
+        FIELDS({ "on", FIELD_TEXT, .is_valid = is_time }, { "run", FIELD_TEXT, .is_valid = is_uuid },
+               { "regions", FIELD_TEXT, .is_valid = is_regions }),
+};
+
+static const Shape shape_regions = {
+        FIELDS({ "partition", FIELD_TEXT }, { "total", FIELD_INTEGER, .min = 1, .max = REGIONS_COUNT },
+               { "position", FIELD_INTEGER, .max = REGIONS_COUNT - 1 },
+               { "since", FIELD_TEXT, .is_valid = is_time },
+               { "occupied", FIELD_TEXT, .is_valid = is_regions },
+               { "failed", FIELD_TEXT, .is_valid = is_regions },
+               { "tested", FIELD_OBJECTS, .max = REGIONS_COUNT, .of = &shape_region_test }),
+};
+
 static const Shape shape_step = {
         FIELDS({ "id", FIELD_TEXT }, { "name", FIELD_TEXT }, { "status", FIELD_TEXT, .words = WORDS_STATUS },
                { "result", FIELD_TEXT, .words = WORDS_RESULT }, { "required", FIELD_BOOL },
@@ -216,6 +237,7 @@ static const Shape shape_step = {
                { "deviceNanoseconds", FIELD_COUNT, .optional = true },
                { "startedOn", FIELD_TEXT, .optional = true, .is_valid = is_time },
                { "finishedOn", FIELD_TEXT, .optional = true, .is_valid = is_time },
+               { "regions", FIELD_OBJECT, .optional = true, .of = &shape_regions },
                { "measurements", FIELD_OBJECTS, .optional = true, .of = &shape_measurement },
                { "diagnoses", FIELD_OBJECTS, .optional = true, .of = &shape_diagnosis },
                { "errors", FIELD_OBJECTS, .optional = true, .of = &shape_error }),

@@ -122,6 +122,7 @@ static int take_entry(const json_t *predicate, const char *type, RecordVerified 
         if (r == 0)
                 r = take_text(text_of(log, "origin"), verified->origin, sizeof(verified->origin),
                               "log.origin", refusal);
+        verified->stage = stage_from_string(text_of(run, "stage"));
         return r < 0 ? r : take_times(run, entry, refusal);
 }
 

@@ -19,6 +19,8 @@ typedef struct Server {
         RecordMeasurement measurements[SERVER_CHIPS][SERVER_STEPS];
         RecordPromise promise;
         RecordDiagnosis diagnosis;
+        RecordRegionTest tests[2];
+        RecordRegions regions;
         char serials[SERVER_CHIPS][32];
         char run[37];
 } Server;
@@ -79,6 +81,14 @@ static inline void server_init(Server *server) {
                         };
                 }
         }
+        /* The memory of the first chip is tested region by region. */
+        server->tests[0] = (RecordRegionTest) { "01934a6e-5e00-7000-8000-000000000000", 1795248849500000, "0-12,40" };
+        server->tests[1] = (RecordRegionTest) { server->run, 1795252449500000, "41-59" };
+        server->regions = (RecordRegions) {
+                .partition = "sid 3 row 16384/32", .total = 96, .position = 60, .since_usec = 1795248849500000,
+                .occupied = "13-39", .failed = "", .n_tests = 2, .tests = server->tests,
+        };
+        server->steps[0][0].regions = &server->regions;
         server->measurements[SERVER_BAD][1].value = 512;
         server->measurements[SERVER_BAD][1].where = server_location("us0-2/chip3/core5");
         server->measurements[0][0].where = server_location("us0-2/chip0/hbm2");

@@ -79,6 +79,31 @@ static void test_a_step_is_not_better_than_its_evidence(void **state) {
         }
 }
 
+static void test_regions_are_what_they_must_be(void **state) {
+        server.regions.failed = "12";
+        assert_wrong("did not fail although regions");
+        server.regions.total = 0;
+        assert_wrong("cut into regions");
+        server.regions.total = 257;
+        assert_wrong("cut into regions");
+        server.regions.position = 96;
+        assert_wrong("cut into regions");
+        server.regions.partition = "";
+        assert_wrong("cut into regions");
+        server.regions.occupied = "all";
+        assert_wrong("set of regions");
+        server.regions.failed = NULL;
+        assert_wrong("set of regions");
+        server.tests[1].regions = "1 2";
+        assert_wrong("test of regions");
+        server.tests[0].run = "yesterday";
+        assert_wrong("test of regions");
+        server.tests[0].usec = UINT64_MAX;
+        assert_wrong("test of regions");
+        server.regions.since_usec = UINT64_MAX;
+        assert_wrong("9999");
+}
+
 static void test_results_are_what_they_fold_to(void **state) {
         server.chips[0].result = RESULT_WARNED;
         assert_wrong("chip's result");
@@ -298,6 +323,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup(test_a_scan_that_agrees_with_itself_is_taken, setup),
                 cmocka_unit_test_setup(test_a_step_is_not_better_than_its_evidence, setup),
+                cmocka_unit_test_setup(test_regions_are_what_they_must_be, setup),
                 cmocka_unit_test_setup(test_results_are_what_they_fold_to, setup),
                 cmocka_unit_test_setup(test_what_is_not_a_number_does_not_pass, setup),
                 cmocka_unit_test_setup(test_what_must_be_named_is_named, setup),

@@ -55,6 +55,8 @@ static void test_a_passed_record_that_contradicts_itself_is_refused(void **state
                 { "face of its own evidence", { P "steps.0.diagnoses", "[{\"verdict\":\"hbm-cell\",\"type\":\"FAIL\"}]" } },
                 { "face of its own evidence", { P "steps.0.diagnoses", "[{\"verdict\":\"hbm-cell\",\"type\":\"UNKNOWN\"}]" } },
                 { "face of its own evidence", { P "steps.0.errors", "[{\"symptom\":\"not-a-number\"}]" } },
+                { "called PASSED although regions have failed", { P "steps.0.regions.failed", "\"12\"" } },
+                { "called WARNED although regions have failed", { P "steps.0.regions.failed", "\"12\"", P "steps.0.result", "\"WARNED\"", P "result", "\"WARNED\"" } },
                 { "cannot be recomputed", { P "steps.0.measurements.0.value", "\"0\"" } },
                 { "cannot be recomputed", { P "steps.0.measurements.0.limits.0", "{\"type\":\"REGEX_MATCH\",\"value\":\".*\"}" } },
                 { "status ERROR with result PASSED", { P "steps.0.status", "\"ERROR\"" } },
@@ -101,8 +103,10 @@ static void test_a_failed_record_cannot_be_called_better(void **state) {
 
 static void test_what_agrees_with_itself_is_taken_and_told_in_one_line(void **state) {
         static const Case good[] = {
-                { "us0-2/chip0: 6 tests passed", { NULL } },
-                { "us0-2/chip0: 5 tests passed, not tested: efa (budget)", { SKIPPED_EFA, EFA_UNTESTED, P "steps.3.required", "false" } },
+                { "us0-2/chip0: 6 tests passed, hbm: 33 of 96 regions since 2026-11-21T08:14:09.500Z", { NULL } },
+                { "6 tests passed, hbm: 0 of 96 regions", { P "steps.0.regions.tested", "[]" } },
+                { "6 tests passed, hbm: 2 of 96 regions since 2", { P "steps.0.regions.tested.0.regions", "\"\"", P "steps.0.regions.tested.1.regions", "\"3-1,5-6,-,7\"" } },
+                { "us0-2/chip0: 5 tests passed, hbm: 33 of 96 regions since 2026-11-21T08:14:09.500Z, not tested: efa (budget)", { SKIPPED_EFA, EFA_UNTESTED, P "steps.3.required", "false" } },
                 { "us0-2/chip0: not tested: efa (budget)", { SKIPPED_EFA, EFA_UNTESTED, P "result", "\"INCONCLUSIVE\"" } },
                 { "us0-2/chip0: hbm-bytes-tested reached 1 of 103079215104", { P "coverage.0.reached", "1", P "result", "\"INCONCLUSIVE\"" } },
                 { "us0-2/chip0: nothing was tested", { P "steps", "[]", P "passedTests", "[]", P "result", "\"INCONCLUSIVE\"" } },
