@@ -111,6 +111,16 @@ void region_set_remove(RegionSet *set, const RegionSet *others) {
                 set->words[i] &= ~others->words[i];
 }
 
+void region_set_unite(RegionSet *set, const RegionSet *others) {
+        for (unsigned i = 0; i < REGIONS_MAX / 64; i++)
+                set->words[i] |= others->words[i];
+}
+
+void region_set_keep(RegionSet *set, const RegionSet *others) {
+        for (unsigned i = 0; i < REGIONS_MAX / 64; i++)
+                set->words[i] &= others->words[i];
+}
+
 unsigned region_set_count(const RegionSet *set) {
         unsigned n = 0;
 
@@ -179,6 +189,30 @@ int region_set_parse(const char *text, unsigned total, RegionSet *ret) {
 
         *ret = set;
         return 0;
+}
+
+static void map_region(const Partition *from, unsigned region, const Partition *to, RegionSet *ret) {
+        uint32_t outer, first, last, other, begin, end;
+
+        partition_region(from, region, &outer, &first, &last);
+        for (unsigned i = outer * to->n_slices; i < (outer + 1) * to->n_slices; i++) {
+                partition_region(to, i, &other, &begin, &end);
+                if (begin <= last && first <= end)
+                        region_set_add(ret, i);
+        }
+}
+
+RegionSet partition_map(const Partition *from, const RegionSet *set, const Partition *to) {
+        RegionSet mapped = {};
+
+        if (strcmp(from->outer, to->outer) != 0 || strcmp(from->inner, to->inner) != 0 || from->n_outer != to->n_outer ||
+            from->n_inner != to->n_inner)
+                return mapped;
+
+        for (unsigned region = 0; region < partition_regions(from); region++)
+                if (region_set_has(set, region))
+                        map_region(from, region, to, &mapped);
+        return mapped;
 }
 
 /* ---- what a scan did ---- */

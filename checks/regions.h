@@ -52,12 +52,17 @@ static inline bool region_set_has(const RegionSet *set, unsigned region) {
 }
 void region_set_add(RegionSet *set, unsigned region);
 void region_set_remove(RegionSet *set, const RegionSet *others);
+void region_set_unite(RegionSet *set, const RegionSet *others);
+void region_set_keep(RegionSet *set, const RegionSet *others); /* what is in both */
 unsigned region_set_count(const RegionSet *set);
 bool region_set_meets(const RegionSet *a, const RegionSet *b);    /* they have one in common */
 bool region_set_contains(const RegionSet *a, const RegionSet *b); /* all of b are in a */
 char *region_set_format(const RegionSet *set, char text[static REGIONS_TEXT_MAX]); /* "": none */
 /* -EINVAL where it is not written as said above, or names one of TOTAL on. */
 int region_set_parse(const char *text, unsigned total, RegionSet *ret);
+
+/* The regions of TO that share a part with those of SET, of FROM; none where the two are not of the same memory. */
+RegionSet partition_map(const Partition *from, const RegionSet *set, const Partition *to);
 
 /* What a step did in one scan. */
 typedef struct Regions {

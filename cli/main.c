@@ -26,6 +26,7 @@ static const Verb verbs[] = {
         { "cancel",    1, 1,  "SCAN",         "Cancel a scan",                                           "",                                  verb_cancel    },
         { "verdict",   1, 1,  "TARGET",       "Show the newest verdict on a server or chip",             "plan max-age",                      verb_verdict   },
         { "gate",      1, 1,  "TARGET",       "For hooks: 0 fit, 1 not fit, 2 unknown, one line of reason", "plan max-age key npd unknown",   verb_gate      },
+        { "coverage",  1, 1,  "TARGET",       "Show which regions of memory were tested, and when",      "plan",                              verb_coverage  },
         { "records",   0, 2,  "[FIRST [COUNT]]", "List signed records",                                  "",                                  verb_records   },
         { "verify",    1, -1, "INDEX|FILE...",  "Verify records, from the daemon or offline from files",   "key payload",                       verb_verify    },
         { "export",    1, 2,  "FIRST [COUNT]", "Write records as JSON lines",                            "output",                            verb_export    },
@@ -158,7 +159,7 @@ static void print_help(void) {
                "  --strict           WARNED counts as failed\n"
                "  --help --version\n\n"
                "Options of some verbs:\n"
-               "  --plan NAME        scan, verdict, gate: the plan (scan: preflight by default)\n"
+               "  --plan NAME        scan, verdict, gate, coverage: the plan (scan: preflight, coverage: infleet by default)\n"
                "  --seed N           scan: repeat the random choices of an earlier scan\n"
                "  --challenge B64    scan: bytes of yours to be signed into the records\n"
                "  --budget SEC       scan: less device time than the plan allows\n"

@@ -65,12 +65,12 @@ static char *describe_device(const Job *job) {
 static int make_header(const Job *job, char **ret, size_t *ret_n) {
         _cleanup_free_ char *device = describe_device(job), *line = NULL;
         const Scan *scan = job->scan;
-        json_t *done = json_array(), *header;
+        json_t *done = json_array(), *rotations = tally_rotations(job->tally, clock_usec(CLOCK_REALTIME)), *header;
         char *whole;
         size_t n;
 
         tally_done_steps(job->tally, name_done, done);
-        header = json_pack("{s:s?, s:s+, s:I, s:I, s:f, s:f, s:I, s:o}",
+        header = json_pack("{s:s?, s:s+, s:I, s:I, s:f, s:f, s:I, s:o, s:o}",
                            "device", device,
                            "plan_file", scan->plan->name, ".yaml",
                            "plan_bytes", (json_int_t) scan->plan->n_text,
@@ -78,6 +78,7 @@ static int make_header(const Job *job, char **ret, size_t *ret_n) {
                            "deadline_scale", scan->manager->config->limits.deadline_scale,
                            "budget_sec", scan->options.budget_sec, /* 0: the plan's */
                            "first_sequence", (json_int_t) job->sequence,
+                           "rotations", rotations,
                            "done", done);
         line = header ? json_dumps(header, JSON_COMPACT) : NULL;
         json_decref(header);
@@ -397,6 +398,7 @@ void job_resume(Job *job) {
         static const char message[] = "the daemon ended while the step was open";
         int r;
 
+        tally_read_rotations(job->tally, job->scan->manager->log);
         r = read_evidence(job);
         if (r == -ENOENT) {
                 job->reader = stream_reader_free(job->reader);
@@ -447,6 +449,7 @@ void job_run(Job *job) {
         job->scan->manager->n_running++;
         scan_job_changed(job->scan, job);
 
+        tally_read_rotations(job->tally, job->scan->manager->log);
         r = prepare(job);
         if (r < 0) {
                 (void) snprintf(message, sizeof(message), "the scan could not be prepared: %s",

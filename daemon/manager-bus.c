@@ -213,6 +213,51 @@ static int method_get_verdict(sd_bus_message *message, void *userdata, sd_bus_er
                                           standing.reason, standing.index, standing.age_usec);
 }
 
+static int find_record(RecordLog *log, const Location *where, const char *plan, bool regions, uint64_t *ret) {
+        RecordVerified verified = {};
+        RecordEntry entry;
+        int r;
+
+        if (!regions) {
+                r = record_log_newest(log, where, plan[0] ? plan : NULL, &entry);
+                if (r >= 0)
+                        *ret = entry.index;
+                return r;
+        }
+
+        r = record_log_regions_verified(log, where, plan, &verified);
+        if (r >= 0)
+                *ret = verified.entry.index;
+        record_verified_done(&verified);
+        return r;
+}
+
+static int method_find_record(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        const char *target, *plan;
+        uint64_t flags, index;
+        Location where;
+        int r;
+
+        r = sd_bus_message_read(message, "sst", &target, &plan, &flags);
+        if (r < 0)
+                return r;
+        r = bus_check_flags(flags, ASSAY_RECORD_REGIONS, error);
+        if (r < 0)
+                return r;
+
+        r = location_parse(target, &where, NULL, NULL) < 0 ? -ENOENT :
+                        find_record(manager->log, &where, plan, flags & ASSAY_RECORD_REGIONS, &index);
+        if (r == -ENOENT)
+                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_RECORD, "No record of '%.160s'%s", target,
+                                         flags & ASSAY_RECORD_REGIONS ? " tells regions" : "");
+        if (r < 0)
+                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "The record of '%.160s' cannot be read: %s", target,
+                                         strerror(-r));
+
+        return sd_bus_reply_method_return(message, "t", index);
+}
+
 /* Slices, so that what one call may take is bounded by bytes and not by what records weigh. */
 static int export_records(RecordLog *log, uint64_t first, uint64_t count, int fd) {
         while (count > 0) {
@@ -330,6 +375,11 @@ static const sd_bus_vtable manager_vtable[] = {
                                 SD_BUS_ARGS("s", target, "s", plan, "t", max_age_usec, "t", flags),
                                 SD_BUS_RESULT("s", verdict, "s", reason, "t", index, "t", age_usec),
                                 method_get_verdict,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("FindRecord",
+                                SD_BUS_ARGS("s", target, "s", plan, "t", flags),
+                                SD_BUS_RESULT("t", index),
+                                method_find_record,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("OpenRecords",
                                 SD_BUS_ARGS("t", first, "t", count, "t", flags),

@@ -34,6 +34,7 @@
 /* flags; any other bit is refused */
 #define ASSAY_TARGETS_CHIPS (1u << 0) /* ListTargets: chips too */
 #define ASSAY_SCAN_NO_QUEUE (1u << 0) /* StartScan: Occupied instead of waiting for another scan */
+#define ASSAY_RECORD_REGIONS (1u << 0) /* FindRecord: one that tells regions */
 #define ASSAY_SCANS_KEPT    64        /* finished scans that keep their object */
 
 /* the state of a target that no scan wants; else the words of Scan.State */

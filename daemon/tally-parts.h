@@ -3,6 +3,7 @@
 
 /* The inside of a tally, for tally.c, which fills it, and tally-record.c, which reads it. */
 
+#include "daemon/rotation.h"
 #include "daemon/tally.h"
 
 typedef enum TallyState {
@@ -27,6 +28,7 @@ typedef struct TallyStep {
         RecordMeasurement *measurements;
         RecordDiagnosis *findings;
         Regions *regions; /* which the worker tested; NULL: it told none */
+        KnownRotation *before; /* what records say of them; NULL: nothing */
         double *reached; /* of each promise of the plan; NULL: nothing was promised here */
 } TallyStep;
 
@@ -49,6 +51,7 @@ struct Tally {
         const Plan *plan;
         size_t n_servers;
         TallyServer *servers;
+        bool rotations_read;
         bool ended;
         bool closed;
         Reason reason; /* of the steps that never reported */

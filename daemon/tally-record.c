@@ -152,8 +152,26 @@ static Result judge_server(const Tally *tally, const TallyServer *server, const 
         return result;
 }
 
+/* A memory that nobody came to is told as it was, by the record before: this one says nothing of it. */
+static int record_regions(const TallyUnit *unit, const RecordRun *run, size_t n_steps, RecordStep *steps) {
+        bool any = false;
+
+        for (size_t i = 0; i < n_steps; i++)
+                any = any || unit->steps[i].regions;
+        for (size_t i = 0; any && i < n_steps; i++) {
+                RecordRegions *regions;
+                int r;
+
+                r = rotation_facts(unit->steps[i].before, unit->steps[i].regions, unit->serial, run, &regions);
+                if (r < 0)
+                        return r;
+                steps[i].regions = regions;
+        }
+        return 0;
+}
+
 static int record_chip(const Tally *tally, const TallyServer *server, const TallyUnit *unit,
-                       const RecordSubject *host, RecordHealth *ret) {
+                       const RecordSubject *host, const RecordRun *run, RecordHealth *ret) {
         RecordStep *steps;
         RecordPromise *promises;
 
@@ -174,7 +192,7 @@ static int record_chip(const Tally *tally, const TallyServer *server, const Tall
                 judge_step(tally, server, unit, i, &steps[i]);
 
         ret->result = judge_chip(tally, unit, steps, promises);
-        return 0;
+        return record_regions(unit, run, tally->plan->n_steps, steps);
 }
 
 int tally_record(const Tally *tally, size_t index, const RecordRun *run, RecordScan *ret) {
@@ -191,7 +209,7 @@ int tally_record(const Tally *tally, size_t index, const RecordRun *run, RecordS
         tally_subject(tally, index, &scan.server);
         for (unsigned c = 0; c < TARGET_CHIPS && r >= 0; c++)
                 if (server->chips[c].wanted)
-                        r = record_chip(tally, server, &server->chips[c], &scan.server,
+                        r = record_chip(tally, server, &server->chips[c], &scan.server, run,
                                         &chips[scan.n_chips++]);
         if (r < 0) {
                 tally_record_done(&scan);
@@ -214,6 +232,8 @@ Result tally_asked(const RecordScan *scan) {
 
 void tally_record_done(RecordScan *scan) {
         for (size_t c = 0; c < scan->n_chips; c++) {
+                for (size_t i = 0; scan->chips[c].steps && i < scan->chips[c].n_steps; i++)
+                        rotation_facts_free((RecordRegions *) scan->chips[c].steps[i].regions);
                 free((RecordStep *) scan->chips[c].steps);
                 free((RecordPromise *) scan->chips[c].promises);
         }

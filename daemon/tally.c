@@ -73,6 +73,7 @@ static void step_done(TallyStep *step) {
         free(step->findings);
         free(step->reached);
         free(step->regions);
+        free(step->before);
         free(step->message);
 }
 

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "checks/cleanup.h"
 #include "checks/plan.h"
 #include "checks/stream.h"
@@ -33,6 +35,14 @@ typedef struct Tally Tally;
 int tally_new(const Plan *plan, const Selected *selected, size_t n_selected, Tally **ret);
 Tally *tally_free(Tally *tally);
 DEFINE_CLEANUP(Tally *, tally_free);
+
+/*
+ * Reads what LOG knows of the regions of every step of its chips, where the plan has a rotation. Once, before the worker
+ * begins and while no other scan has the servers. What cannot be read is not known.
+ */
+void tally_read_rotations(Tally *tally, RecordLog *log);
+/* What of that a worker is told: a list, NULL without memory. */
+json_t *tally_rotations(const Tally *tally, uint64_t now_usec);
 
 /* Takes one event. -EPROTO: a unit or step that nobody asked for, with *ret_wrong set to a static sentence.
  */

@@ -17,6 +17,7 @@ typedef struct Slices {
         MemoryGeometry whole;
         Regions regions;
         const Rotation *before;  /* what earlier scans did; NULL: nothing is known */
+        Rotation mapped;         /* where they did it to other slices */
         uint16_t queue[REGIONS_MAX]; /* what to test, in this order */
         unsigned n_queue;
         unsigned n_again;        /* the first of them failed before */
@@ -146,8 +147,7 @@ static void keep_failed(Slices *slices, unsigned first, unsigned n) {
                 for (unsigned i = 0; i < n; i++)
                         region_set_add(&failed, first + i);
 
-        for (unsigned i = 0; i < REGIONS_MAX / 64; i++)
-                slices->regions.failed.words[i] |= failed.words[i];
+        region_set_unite(&slices->regions.failed, &failed);
 }
 
 /* Returns whether all N slices from FIRST on are still free; those that are not are occupied from now on. */
@@ -301,6 +301,16 @@ static int forecast(Slices *slices) {
         return 0;
 }
 
+/* Of slices cut otherwise nothing is known but what failed: a new beginning must not clear it. */
+static void map_before(Slices *slices) {
+        Rotation *mapped = &slices->mapped;
+
+        mapped->partition = slices->regions.partition;
+        memset(mapped->ages, 0xff, sizeof(mapped->ages));
+        mapped->failed = partition_map(&slices->before->partition, &slices->before->failed, &mapped->partition);
+        slices->before = mapped;
+}
+
 int hbm_slices_run(HbmRun *run, Verdict *ret) {
         Slices slices = { .run = run, .whole = run->geometry, .verdict = VERDICT_PASSED };
         unsigned position = step_position(run->step);
@@ -313,7 +323,7 @@ int hbm_slices_run(HbmRun *run, Verdict *ret) {
 
         slices.before = step_rotation(run->step);
         if (slices.before && !partition_equal(&slices.before->partition, &slices.regions.partition))
-                slices.before = NULL; /* other regions: a new beginning */
+                map_before(&slices);
         if (slices.before)
                 position = slices.before->position;
         if (position >= partition_regions(&slices.regions.partition))

@@ -319,8 +319,8 @@ int record_log_newest(RecordLog *log, const Location *subject, const char *plan,
         return reader_newest(&log->reader, subject, plan, ret);
 }
 
-int record_log_newest_verified(RecordLog *log, const Location *subject, const char *plan,
-                               RecordVerified *ret) {
+/* KEY: the plan as the table of the newest has it; PLAN: as the record must have it. */
+static int newest_verified(RecordLog *log, const Location *subject, const char *key, const char *plan, RecordVerified *ret) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         _cleanup_free_ char *envelope = NULL;
         uint8_t id[DIGEST_BYTES];
@@ -329,9 +329,7 @@ int record_log_newest_verified(RecordLog *log, const Location *subject, const ch
         size_t n;
         int r;
 
-        assert(log && subject && ret);
-
-        r = reader_newest(&log->reader, subject, plan, &entry);
+        r = reader_newest(&log->reader, subject, key, &entry);
         if (r < 0)
                 return r;
         r = reader_envelope(&log->reader, entry.index, &envelope, &n, id);
@@ -350,6 +348,21 @@ int record_log_newest_verified(RecordLog *log, const Location *subject, const ch
         *ret = verified;
         verified = (RecordVerified) {};
         return 0;
+}
+
+int record_log_newest_verified(RecordLog *log, const Location *subject, const char *plan, RecordVerified *ret) {
+        assert(log && subject && ret);
+        return newest_verified(log, subject, plan, plan, ret);
+}
+
+int record_log_regions_verified(RecordLog *log, const Location *subject, const char *plan, RecordVerified *ret) {
+        char key[STORE_PLAN_MAX];
+
+        assert(log && subject && plan && ret);
+
+        if (snprintf(key, sizeof(key), "%s" STORE_REGIONS, plan) >= (int) sizeof(key))
+                return -ENOENT;
+        return newest_verified(log, subject, key, plan, ret);
 }
 
 int record_log_identity(RecordLog *log, const char *sha256, char **ret) {

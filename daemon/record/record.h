@@ -224,6 +224,8 @@ int record_log_newest(RecordLog *log, const Location *subject, const char *plan,
  * recomputed. -EBADMSG where that fails: then nothing may be concluded.
  */
 int record_log_newest_verified(RecordLog *log, const Location *subject, const char *plan, struct RecordVerified *ret);
+/* The same of the newest health record of a chip under PLAN that tells regions: others in between tell nothing new of them. */
+int record_log_regions_verified(RecordLog *log, const Location *subject, const char *plan, struct RecordVerified *ret);
 /* The identity document (malloc'd) that a subject's digest, in hex, is the SHA-256 of. -ENOENT: none in this log. */
 int record_log_identity(RecordLog *log, const char *sha256, char **ret);
 /* Writes envelopes FIRST … FIRST+COUNT-1 (fewer at the end) to FD, one JSON line each. Returns how many; -ERANGE: FIRST ≥ size. */

@@ -287,6 +287,8 @@ static int draft_chip(Draft *draft, const Station *station, const RecordScan *sc
                 return r;
         draft->entry.result = health->result;
         draft->entry.finished_usec = scan->run.finished_usec;
+        for (size_t i = 0; i < health->n_steps; i++)
+                draft->has_regions = draft->has_regions || health->steps[i].regions;
 
         r = identity_of(&station->issuer, &health->host, &health->host, &host);
         if (r < 0)

@@ -29,6 +29,7 @@ void station_done(Station *station);
 typedef struct Draft {
         RecordEntry entry; /* all but index and ID */
         Identity identity;
+        bool has_regions;  /* a step of it tells regions */
         Printer head;      /* up to the log's index */
         Printer tail;      /* what follows `previous`, without the last two braces */
         Printer component; /* of a chip: its descriptor in the roll-up up to the index */

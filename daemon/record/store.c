@@ -317,11 +317,11 @@ static int insert_identity(Store *store, const Identity *identity) {
         return run(store, STORE_INSERT_IDENTITY);
 }
 
-static int insert_newest(Store *store, const RecordEntry *entry, const char *subject) {
+static int insert_newest(Store *store, const RecordEntry *entry, const char *subject, const char *plan) {
         sqlite3_stmt *statement = store->statements[STORE_INSERT_NEWEST];
 
         bind_text(statement, 1, subject);
-        bind_text(statement, 2, entry->plan);
+        bind_text(statement, 2, plan);
         (void) sqlite3_bind_int64(statement, 3, (sqlite3_int64) entry->index);
         return run(store, STORE_INSERT_NEWEST);
 }
@@ -344,7 +344,7 @@ static int delete_unfinished(Store *store, const RecordEntry *entry, const char 
 }
 
 static int append_row(Store *store, const StoreRow *row) {
-        char subject[LOCATION_STRING_MAX];
+        char subject[LOCATION_STRING_MAX], regions[STORE_PLAN_MAX];
         int r;
 
         (void) location_format(&row->entry->subject, subject);
@@ -356,7 +356,11 @@ static int append_row(Store *store, const StoreRow *row) {
         if (r == 0 && strcmp(row->entry->type, RECORD_TYPE_RUN_START) == 0)
                 return insert_unfinished(store, row->entry, subject);
         if (r == 0)
-                r = insert_newest(store, row->entry, subject);
+                r = insert_newest(store, row->entry, subject, row->entry->plan);
+        if (r == 0 && row->has_regions) {
+                (void) snprintf(regions, sizeof(regions), "%s" STORE_REGIONS, row->entry->plan);
+                r = insert_newest(store, row->entry, subject, regions);
+        }
         if (r == 0 && strcmp(row->entry->type, RECORD_TYPE_SUMMARY) == 0)
                 r = delete_unfinished(store, row->entry, subject);
         return r;

@@ -60,7 +60,12 @@ typedef struct StoreRow {
         RecordEntry *entry;
         const Signed *record;
         const Identity *identity;
+        bool has_regions; /* it is also the newest of its part and STORE_REGIONS of its plan */
 } StoreRow;
+
+/* What stands behind a plan in `newest` for records that tell regions: no plan is called so. */
+#define STORE_REGIONS "/regions"
+#define STORE_PLAN_MAX 80 /* a plan with that */
 
 /* All rows in one transaction, or none. *ret_unknown where COMMIT failed in a way that does not tell which.
  */

@@ -308,6 +308,8 @@ static void a_fault_is_found_by_the_scan_that_reaches_it(void **state) {
         _cleanup_bench_ Bench *bench = bench_new(
                         HEAD "faults:\n  - {at: trn-0/chip0/hbm2/ch3/pc1/sid1/bg2/ba1/row4711/col12/bit77, kind: stuck-at, value: 1}\n");
 
+        Rotation rotation;
+
         allow(bench, 4); /* 2048 rows each: it lies in region 8 + 2 */
         assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
         assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
@@ -322,6 +324,17 @@ static void a_fault_is_found_by_the_scan_that_reaches_it(void **state) {
         assert_int_equal(scan(bench).verdict, VERDICT_FAILED);
         assert_set(&bench->regions.tested, "10,12-14");
         assert_set(&bench->regions.failed, "10");
+
+        /* Also where the plan cuts otherwise: rows 4096 … 6143 are two slices now. */
+        bench->parameters.slices = 16;
+        allow(bench, 3);
+        rotation = bench->rotation;
+        assert_int_equal(scan(bench).verdict, VERDICT_FAILED);
+        assert_set(&bench->regions.tested, "0,20-21");
+        assert_set(&bench->regions.failed, "20");
+        bench->parameters.slices = 8;
+        allow(bench, 4);
+        bench->rotation = rotation;
 
         /* While a job has it, the failure stands. */
         control(bench, CONTROL_USE, "{at: trn-0/chip0/hbm0, rows: \"1:4096-4096\"}");

@@ -114,6 +114,47 @@ static void what_is_no_set_is_refused(void **state) {
         assert_int_equal(region_set_parse("0-95", 96, &set), 0);
 }
 
+static void regions_map_to_what_overlaps_them(void **state) {
+        Partition from, to;
+        RegionSet set, mapped;
+        char text[REGIONS_TEXT_MAX];
+
+        srandom(2);
+        for (unsigned n = 0; n < 300; n++) {
+                uint32_t inner = 1 + (uint32_t) random() % 60;
+                bool hit[180] = {};
+
+                assert_int_equal(partition_new("sid", 3, "row", inner, 1 + (uint32_t) random() % inner, &from), 0);
+                assert_int_equal(partition_new("sid", 3, "row", inner, 1 + (uint32_t) random() % inner, &to), 0);
+                set = (RegionSet) {};
+                for (unsigned region = 0; region < partition_regions(&from); region++) {
+                        uint32_t outer, first, last;
+
+                        if (random() % 3 > 0)
+                                continue;
+                        region_set_add(&set, region);
+                        partition_region(&from, region, &outer, &first, &last);
+                        for (uint32_t row = first; row <= last; row++)
+                                hit[outer * inner + row] = true;
+                }
+
+                mapped = partition_map(&from, &set, &to);
+                for (unsigned region = 0; region < partition_regions(&to); region++) {
+                        uint32_t outer, first, last;
+                        bool any = false;
+
+                        partition_region(&to, region, &outer, &first, &last);
+                        for (uint32_t row = first; row <= last; row++)
+                                any = any || hit[outer * inner + row];
+                        assert_int_equal(region_set_has(&mapped, region), any);
+                }
+        }
+
+        assert_int_equal(partition_parse("sid 2 row 24576/32", &to), 0);
+        mapped = partition_map(&from, &set, &to);
+        assert_string_equal(region_set_format(&mapped, text), "");
+}
+
 static void regions_must_agree_with_themselves(void **state) {
         Regions good = { .position = 5 }, regions;
 
@@ -149,6 +190,7 @@ int main(void) {
                 cmocka_unit_test(what_is_no_partition_is_refused),
                 cmocka_unit_test(a_set_reads_as_it_is_written),
                 cmocka_unit_test(what_is_no_set_is_refused),
+                cmocka_unit_test(regions_map_to_what_overlaps_them),
                 cmocka_unit_test(regions_must_agree_with_themselves),
         };
 

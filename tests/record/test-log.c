@@ -110,6 +110,40 @@ static void test_every_exported_record_verifies_and_follows_the_one_before(void 
         (void) record_keyring_free(keyring);
 }
 
+/* Records without regions do not stand in the way of the newest that has some. */
+static void test_the_newest_regions_of_a_chip_are_found(void **state) {
+        Fixture *fixture = *state;
+        Location chip = server_location("us0-2/chip0"), other = server_location("us0-2/chip1");
+        RecordVerified verified;
+        RecordOutcome outcome;
+        RecordEntry entry;
+
+        assert_int_equal(record_log_regions_verified(fixture->log, &chip, "preflight", &verified), -ENOENT);
+        scan_once(fixture, 1, &outcome);
+        record_outcome_done(&outcome);
+        fixture->server.regions.position = 7;
+        scan_once(fixture, 2, &outcome);
+        record_outcome_done(&outcome);
+        fixture->server.steps[0][0].regions = NULL;
+        scan_once(fixture, 3, &outcome);
+        record_outcome_done(&outcome);
+
+        for (unsigned i = 0; i < 2; i++) {
+                assert_int_equal(record_log_regions_verified(fixture->log, &chip, "preflight", &verified), 0);
+                assert_int_equal(verified.entry.index, 17);
+                assert_non_null(strstr(verified.payload, "\"position\":7"));
+                assert_int_equal(verified.stage, STAGE_PREFLIGHT);
+                record_verified_done(&verified);
+                assert_int_equal(record_log_regions_verified(fixture->log, &chip, "burnin", &verified), -ENOENT);
+                assert_int_equal(record_log_regions_verified(fixture->log, &other, "preflight", &verified), -ENOENT);
+                assert_int_equal(record_log_newest(fixture->log, &chip, "preflight", &entry), 0);
+                assert_int_equal(entry.index, 34);
+                assert_int_equal(record_log_newest(fixture->log, &chip, NULL, &entry), 0);
+                assert_int_equal(entry.index, 34);
+                reopen(fixture);
+        }
+}
+
 static void test_the_newest_record_of_a_part_is_the_one_with_the_highest_index(void **state) {
         Fixture *fixture = *state;
         Location chip = server_location("us0-2/chip3"), server = server_location("us0-2"),
@@ -220,6 +254,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                                 test_every_exported_record_verifies_and_follows_the_one_before, setup,
                                 teardown),
+                cmocka_unit_test_setup_teardown(test_the_newest_regions_of_a_chip_are_found, setup, teardown),
                 cmocka_unit_test_setup_teardown(
                                 test_the_newest_record_of_a_part_is_the_one_with_the_highest_index, setup,
                                 teardown),

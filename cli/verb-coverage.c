@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * coverage
+ *
+ * Which regions of the memories of a chip were tested, when, and what came of it: from its newest record that tells, which
+ * is verified here. Of a server or an UltraServer one line per chip.
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "checks/location.h"
+#include "cli/assayctl.h"
+#include "cli/call.h"
+#include "cli/coverage.h"
+#include "cli/pager.h"
+#include "cli/table.h"
+#include "daemon/names.h"
+
+#define CHIPS_MAX 64 /* of an UltraServer */
+
+typedef struct Chip {
+        char name[LOCATION_STRING_MAX];
+        size_t n_told; /* steps */
+        bool failed;
+} Chip;
+
+typedef struct Listing {
+        const char *plan;
+        uint64_t now_usec;
+        size_t n_chips;
+        Chip chips[CHIPS_MAX];
+        Chip *chip;      /* at hand */
+        bool detailed;   /* one chip alone */
+        Table *table;
+        json_t *json;
+} Listing;
+
+static uint64_t now_usec(void) {
+        struct timespec ts;
+
+        (void) clock_gettime(CLOCK_REALTIME, &ts);
+        return (uint64_t) ts.tv_sec * 1000000 + (uint64_t) ts.tv_nsec / 1000;
+}
+
+/* Whether the chip NAME is, or is part of, TARGET: a chip, a server, or an UltraServer us0. */
+static bool is_part(const char *name, const char *target) {
+        size_t n = strlen(target);
+
+        return strncmp(name, target, n) == 0 && (name[n] == '\0' || name[n] == '/' || (name[n] == '-' && !strchr(target, '-')));
+}
+
+static int list_chips(sd_bus *bus, const char *target, Listing *listing) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *name, *model, *state, *verdict;
+        int r;
+
+        r = call_manager(bus, "ListTargets", &error, &reply, "t", (uint64_t) ASSAY_TARGETS_CHIPS);
+        if (r >= 0)
+                r = sd_bus_message_enter_container(reply, 'a', "(ssss)");
+        while (r >= 0 && (r = sd_bus_message_read(reply, "(ssss)", &name, &model, &state, &verdict)) > 0)
+                if (strchr(name, '/') && is_part(name, target) && listing->n_chips < CHIPS_MAX &&
+                    strlen(name) < sizeof(listing->chips[0].name))
+                        (void) strcpy(listing->chips[listing->n_chips++].name, name);
+        if (r < 0)
+                return complain_bus(&error, r, "could not list targets");
+
+        listing->detailed = listing->n_chips == 1;
+        return listing->n_chips > 0 ? 0 : complain(STATUS_USAGE, "%s: no such target", target);
+}
+
+/* ---- one chip ---- */
+
+static bool alike(const Coverage *coverage, unsigned a, unsigned b) {
+        return coverage->usec[a] == coverage->usec[b] && a / coverage->partition.n_slices == b / coverage->partition.n_slices &&
+               region_set_has(&coverage->failed, a) == region_set_has(&coverage->failed, b) &&
+               region_set_has(&coverage->occupied, a) == region_set_has(&coverage->occupied, b);
+}
+
+static int add_run(const Coverage *coverage, unsigned first, unsigned last, Listing *listing) {
+        char regions[32], where[REGIONS_WHERE_MAX + 16], when[32] = "-", age[24];
+        uint32_t outer, begin, end, ignored;
+        time_t sec = (time_t) (coverage->usec[first] / 1000000);
+        struct tm tm;
+
+        partition_region(&coverage->partition, first, &outer, &begin, &ignored);
+        partition_region(&coverage->partition, last, &outer, &ignored, &end);
+        (void) snprintf(regions, sizeof(regions), first == last ? "%u" : "%u-%u", first, last);
+        (void) snprintf(where, sizeof(where), "%s%u %s%u-%u", coverage->partition.outer, outer, coverage->partition.inner, begin, end);
+        if (sec > 0 && localtime_r(&sec, &tm))
+                (void) strftime(when, sizeof(when), "%F %T", &tm);
+
+        return table_row(listing->table,
+                         (const char *[]) { coverage->step, regions, where, when,
+                                            coverage_age(coverage->usec[first], listing->now_usec, age),
+                                            sec == 0 ? "UNTESTED" : region_set_has(&coverage->failed, first) ? "FAILED" : "PASSED",
+                                            region_set_has(&coverage->occupied, first) ? "yes" : "no" });
+}
+
+static int add_regions(const Coverage *coverage, Listing *listing) {
+        unsigned total = partition_regions(&coverage->partition);
+        int r = 0;
+
+        for (unsigned first = 0, last; first < total && r >= 0; first = last + 1) {
+                for (last = first; last + 1 < total && alike(coverage, first, last + 1); last++)
+                        ;
+                r = add_run(coverage, first, last, listing);
+        }
+        return r;
+}
+
+/* ---- many ---- */
+
+static int add_line(const char *chip, const Coverage *coverage, Listing *listing) {
+        char numbers[5][16], age[24];
+
+        if (!coverage)
+                return table_row(listing->table, (const char *[]) { chip, "-", "0", "-", "-", "-", "-", "-" });
+
+        (void) snprintf(numbers[0], sizeof(numbers[0]), "%u", region_set_count(&coverage->tested));
+        (void) snprintf(numbers[1], sizeof(numbers[1]), "%u", partition_regions(&coverage->partition));
+        (void) snprintf(numbers[2], sizeof(numbers[2]), "%u", region_set_count(&coverage->occupied));
+        (void) snprintf(numbers[3], sizeof(numbers[3]), "%u", region_set_count(&coverage->failed));
+        (void) snprintf(numbers[4], sizeof(numbers[4]), "%u", coverage->position);
+        return table_row(listing->table, (const char *[]) { chip, coverage->step, numbers[0], numbers[1], numbers[2], numbers[3],
+                                                            coverage_age(coverage_oldest(coverage), listing->now_usec, age),
+                                                            numbers[4] });
+}
+
+static int take(const Coverage *coverage, void *userdata) {
+        Listing *listing = userdata;
+
+        listing->chip->n_told++;
+        listing->chip->failed = listing->chip->failed || region_set_count(&coverage->failed) > 0;
+        if (strcmp(coverage->where, listing->chip->name) != 0)
+                return -EBADMSG;
+        if (options.json)
+                return json_array_append_new(listing->json, coverage_json(coverage, listing->now_usec)) < 0 ? -ENOMEM : 0;
+        return listing->detailed ? add_regions(coverage, listing) : add_line(listing->chip->name, coverage, listing);
+}
+
+/* Returns 0, or an exit status, having complained. */
+static int read_chip(sd_bus *bus, const RecordKeyring *keyring, Listing *listing) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        _cleanup_(record_verified_done) RecordVerified verified = {};
+        const char *name = listing->chip->name;
+        RecordTrust trust;
+        uint64_t record;
+        int r;
+
+        r = call_manager(bus, "FindRecord", &error, &reply, "sst", name, listing->plan, (uint64_t) ASSAY_RECORD_REGIONS);
+        if (sd_bus_error_has_name(&error, ASSAY_ERROR_NO_SUCH_RECORD))
+                return 0;
+        if (r >= 0)
+                r = sd_bus_message_read(reply, "t", &record);
+        if (r < 0)
+                return complain_bus(&error, r, "coverage");
+
+        r = call_verified(bus, keyring, record, &trust, &verified);
+        if (r != 0)
+                return r;
+        if (trust != RECORD_VERIFIED || strcmp(verified.entry.plan, listing->plan) != 0)
+                return complain(trust == RECORD_UNKNOWN_KEY ? STATUS_CANNOT_TELL : STATUS_REFUSED,
+                                "%s: record %" PRIu64 " does not verify", name, record);
+
+        r = coverage_read(verified.payload, verified.n_payload, take, listing);
+        return r < 0 ? complain(STATUS_REFUSED, "%s: what record %" PRIu64 " tells of regions cannot be", name, record) : 0;
+}
+
+static int read_chips(sd_bus *bus, Listing *listing) {
+        _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
+        int r;
+
+        r = call_keyring(bus, &keyring);
+        for (size_t i = 0; i < listing->n_chips && r == 0; i++) {
+                listing->chip = &listing->chips[i];
+                r = read_chip(bus, keyring, listing);
+                if (r == 0 && !options.json && !listing->detailed && listing->chip->n_told == 0 &&
+                    add_line(listing->chip->name, NULL, listing) < 0)
+                        r = complain(STATUS_CANNOT_TELL, "out of memory");
+        }
+        return r;
+}
+
+static int show(Listing *listing) {
+        int r;
+
+        pager_open();
+        if (options.json) {
+                r = json_dumpf(listing->json, stdout, JSON_INDENT(2)) < 0 ? -EIO : 0;
+                putchar('\n');
+        } else
+                r = table_print(listing->table);
+        return r < 0 ? complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r)) : 0;
+}
+
+/* 1 where a region failed when it was last tested, 2 where nothing is known of a chip. */
+static int status_of(const Listing *listing) {
+        int status = STATUS_PASSED;
+
+        for (size_t i = 0; i < listing->n_chips; i++) {
+                if (listing->chips[i].failed)
+                        return STATUS_FAILED;
+                if (listing->chips[i].n_told == 0)
+                        status = STATUS_CANNOT_TELL;
+        }
+        return status;
+}
+
+static int run(sd_bus *bus, const char *target, Listing *listing) {
+        static const TableColumn columns[] = {
+                { "STEP",    "step",     false, false },
+                { "REGIONS", "regions",  false, false },
+                { "WHERE",   "where",    false, false },
+                { "TESTED",  "tested",   false, false },
+                { "AGE",     "age",      false, false },
+                { "VERDICT", "verdict",  false, false },
+                { "IN USE",  "occupied", false, false },
+                {},
+        }, lines[] = {
+                { "CHIP",    "target",   false, false },
+                { "STEP",    "step",     false, false },
+                { "TESTED",  "tested",   true,  false },
+                { "OF",      "regions",  true,  false },
+                { "IN USE",  "occupied", true,  false },
+                { "FAILED",  "failed",   true,  false },
+                { "OLDEST",  "oldest",   false, false },
+                { "NEXT",    "position", true,  false },
+                {},
+        };
+        int r;
+
+        r = list_chips(bus, target, listing);
+        if (r != 0)
+                return r;
+        listing->json = json_array();
+        if (!listing->json || table_new(listing->detailed ? columns : lines, &listing->table) < 0)
+                return complain(STATUS_CANNOT_TELL, "out of memory");
+
+        r = read_chips(bus, listing);
+        if (r != 0)
+                return r;
+        if (listing->detailed && listing->chips[0].n_told == 0 && !options.json)
+                return complain(STATUS_CANNOT_TELL, "%s: no record of plan %s tells regions", target, listing->plan);
+        r = show(listing);
+        return r != 0 ? r : status_of(listing);
+}
+
+int verb_coverage(int argc, char **argv) {
+        _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+        _cleanup_free_ Listing *listing = calloc(1, sizeof(*listing));
+        int r;
+
+        if (!listing)
+                return complain(STATUS_CANNOT_TELL, "out of memory");
+
+        listing->plan = options.plan ?: "infleet";
+        listing->now_usec = now_usec();
+        r = call_connect(&bus);
+        if (r == 0)
+                r = run(bus, argv[0], listing);
+
+        json_decref(listing->json);
+        table_freep(&listing->table);
+        return r;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "daemon/rotation.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/param.h>
+#include <time.h>
+
+#define AGE_SEC_MAX INT32_MAX
+
+/* ---- from a record ---- */
+
+/* A time of ours, yyyy-mm-ddThh:mm:ss.fffZ: the record was verified. */
+static int read_time(const json_t *text, uint64_t *ret_usec) {
+        const char *from = json_string_value(text), *rest;
+        struct tm tm = {};
+        unsigned msec = 0;
+        time_t sec;
+
+        rest = from ? strptime(from, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
+        sec = rest ? timegm(&tm) : -1;
+        if (sec < 0 || (*rest == '.' && sscanf(rest, ".%3u", &msec) != 1))
+                return -EINVAL;
+
+        *ret_usec = (uint64_t) sec * 1000000 + msec * 1000u;
+        return 0;
+}
+
+static int read_set(const json_t *text, const Partition *partition, RegionSet *ret) {
+        const char *from = json_string_value(text);
+
+        return from ? region_set_parse(from, partition_regions(partition), ret) : -EINVAL;
+}
+
+static int read_tests(const json_t *list, KnownRotation *rotation) {
+        RegionSet all = {};
+
+        if (!json_is_array(list) || json_array_size(list) > REGIONS_MAX)
+                return -EINVAL;
+
+        for (size_t i = 0; i < json_array_size(list); i++) {
+                const json_t *item = json_array_get(list, i);
+                const char *run = json_string_value(json_object_get(item, "run"));
+                RotationTest *test = &rotation->tests[rotation->n_tests];
+
+                if (!run || strlen(run) >= sizeof(test->run) || read_time(json_object_get(item, "on"), &test->usec) < 0 ||
+                    read_set(json_object_get(item, "regions"), &rotation->partition, &test->regions) < 0 ||
+                    region_set_meets(&all, &test->regions))
+                        return -EINVAL;
+                memcpy(test->run, run, strlen(run) + 1);
+                region_set_unite(&all, &test->regions);
+                rotation->n_tests += region_set_count(&test->regions) > 0;
+        }
+
+        return region_set_contains(&all, &rotation->failed) ? 0 : -EINVAL;
+}
+
+static int read_regions(const json_t *regions, KnownRotation *rotation) {
+        const char *partition = json_string_value(json_object_get(regions, "partition"));
+        json_int_t position = json_integer_value(json_object_get(regions, "position"));
+
+        if (!partition || partition_parse(partition, &rotation->partition) < 0 || position < 0 ||
+            position >= (json_int_t) partition_regions(&rotation->partition) ||
+            read_time(json_object_get(regions, "since"), &rotation->since_usec) < 0 ||
+            read_set(json_object_get(regions, "failed"), &rotation->partition, &rotation->failed) < 0)
+                return -EINVAL;
+
+        rotation->position = (unsigned) position;
+        return read_tests(json_object_get(regions, "tested"), rotation);
+}
+
+/* urn:dev:ops:PEN-PRODUCT-SERIAL, of a part without a serial with _SLOT behind that of its server. */
+static void read_serial(const json_t *statement, char ret[static ROTATION_SERIAL_BYTES]) {
+        const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
+        const char *uri = json_string_value(json_object_get(subject, "uri"));
+
+        ret[0] = '\0';
+        for (unsigned i = 0; uri && i < 2; i++) {
+                uri = strchr(uri, '-');
+                uri = uri ? uri + 1 : NULL;
+        }
+        if (uri && !strchr(uri, '_') && strlen(uri) < ROTATION_SERIAL_BYTES)
+                memcpy(ret, uri, strlen(uri) + 1);
+}
+
+static const json_t *find_regions(const json_t *statement, const char *step) {
+        const json_t *steps = json_object_get(json_object_get(statement, "predicate"), "steps");
+
+        for (size_t i = 0; i < json_array_size(steps); i++) {
+                const json_t *item = json_array_get(steps, i);
+                const char *name = json_string_value(json_object_get(item, "name"));
+
+                if (name && strcmp(name, step) == 0)
+                        return json_object_get(item, "regions");
+        }
+        return NULL;
+}
+
+int rotation_read(const char *payload, size_t n, const char *step, KnownRotation **ret) {
+        json_auto_t *statement = json_loadb(payload, n, 0, NULL);
+        const json_t *regions = find_regions(statement, step);
+        _cleanup_free_ KnownRotation *rotation = NULL;
+
+        if (!regions)
+                return -ENOENT;
+
+        rotation = calloc(1, sizeof(*rotation));
+        if (!rotation)
+                return -ENOMEM;
+        if (read_regions(regions, rotation) < 0)
+                return -ENOENT;
+
+        read_serial(statement, rotation->serial);
+        *ret = TAKE_PTR(rotation);
+        return 0;
+}
+
+/* ---- to a worker ---- */
+
+static json_int_t age_of(uint64_t usec, uint64_t now_usec) {
+        return now_usec > usec ? (json_int_t) MIN((now_usec - usec) / 1000000, (uint64_t) AGE_SEC_MAX) : 0;
+}
+
+json_t *rotation_to_request(const KnownRotation *rotation, const char *step_id, uint64_t now_usec) {
+        char partition[REGIONS_PARTITION_MAX], text[REGIONS_TEXT_MAX];
+        json_t *tested = json_array();
+
+        for (size_t i = 0; i < rotation->n_tests; i++)
+                if (json_array_append_new(tested, json_pack("[s, I]", region_set_format(&rotation->tests[i].regions, text),
+                                                            age_of(rotation->tests[i].usec, now_usec))) < 0) {
+                        json_decref(tested);
+                        return NULL;
+                }
+
+        return json_pack("{s:s, s:s, s:I, s:s, s:i, s:s, s:o}", "step", step_id, "serial", rotation->serial, "age",
+                         age_of(rotation->since_usec, now_usec), "partition",
+                         partition_format(&rotation->partition, partition), "position", (int) rotation->position,
+                         "failed", region_set_format(&rotation->failed, text), "tested", tested);
+}
+
+/* ---- to the next record ---- */
+
+typedef struct Facts {
+        RecordRegions regions; /* the first, so that what is freed is this */
+        char partition[REGIONS_PARTITION_MAX], occupied[REGIONS_TEXT_MAX], failed[REGIONS_TEXT_MAX];
+        RecordRegionTest *tests;
+        char (*runs)[ROTATION_RUN_BYTES];
+} Facts;
+
+RecordRegions *rotation_facts_free(RecordRegions *regions) {
+        Facts *facts = (Facts *) regions;
+
+        if (!facts)
+                return NULL;
+
+        for (size_t i = 0; i < facts->regions.n_tests; i++)
+                free((char *) facts->tests[i].regions);
+        free(facts->tests);
+        free(facts->runs);
+        free(facts);
+        return NULL;
+}
+
+/* Takes over REGIONS as text. */
+static int add_test(Facts *facts, uint64_t usec, const char *run, const RegionSet *regions) {
+        size_t n = facts->regions.n_tests;
+        char text[REGIONS_TEXT_MAX];
+
+        if (region_set_count(regions) == 0)
+                return 0;
+
+        (void) snprintf(facts->runs[n], ROTATION_RUN_BYTES, "%s", run);
+        facts->tests[n] = (RecordRegionTest) {
+                .run = facts->runs[n], .usec = usec, .regions = strdup(region_set_format(regions, text)),
+        };
+        if (!facts->tests[n].regions)
+                return -ENOMEM;
+        facts->regions.n_tests++;
+        return 0;
+}
+
+static bool same_regions(const KnownRotation *before, const Regions *now) {
+        return !now || partition_equal(&before->partition, &now->partition);
+}
+
+/* What is left of test I of before: of regions that are cut otherwise now, what failed. */
+static RegionSet carry(const KnownRotation *before, size_t i, const Regions *now) {
+        RegionSet set = before->tests[i].regions;
+
+        if (same_regions(before, now))
+                return set;
+
+        region_set_keep(&set, &before->failed);
+        return partition_map(&before->partition, &set, &now->partition);
+}
+
+/* What was known, and what this scan adds. */
+static int merge(const KnownRotation *before, const Regions *now, const RecordRun *run, Facts *facts) {
+        const RegionSet none = {}, *tested = now ? &now->tested : &none;
+        RegionSet failed = {}, seen = *tested;
+        int r = 0;
+
+        if (before)
+                failed = same_regions(before, now) ? before->failed :
+                                                     partition_map(&before->partition, &before->failed, &now->partition);
+
+        for (size_t i = 0; before && i < before->n_tests && r >= 0; i++) {
+                RegionSet left = carry(before, i, now);
+
+                region_set_remove(&left, &seen);
+                region_set_unite(&seen, &left);
+                r = add_test(facts, before->tests[i].usec, before->tests[i].run, &left);
+        }
+        if (r >= 0)
+                r = add_test(facts, run->finished_usec, run->id, tested);
+
+        region_set_remove(&failed, tested);
+        if (now)
+                region_set_unite(&failed, &now->failed);
+        (void) region_set_format(&failed, facts->failed);
+        (void) region_set_format(now ? &now->occupied : &none, facts->occupied);
+        return r;
+}
+
+static bool same_chip(const KnownRotation *before, const char *serial) {
+        return strcmp(before->serial, serial ? serial : "") == 0;
+}
+
+int rotation_facts(const KnownRotation *before, const Regions *now, const char *serial, const RecordRun *run,
+                   RecordRegions **ret) {
+        const Partition *partition;
+        Facts *facts;
+        int r;
+
+        *ret = NULL;
+        if (before && !same_chip(before, serial))
+                before = NULL;
+        if (!before && !now)
+                return 0;
+
+        facts = calloc(1, sizeof(*facts));
+        if (!facts)
+                return -ENOMEM;
+        facts->tests = calloc(REGIONS_MAX + 1, sizeof(*facts->tests));
+        facts->runs = calloc(REGIONS_MAX + 1, sizeof(*facts->runs));
+
+        partition = now ? &now->partition : &before->partition;
+        facts->regions = (RecordRegions) {
+                .partition  = partition_format(partition, facts->partition),
+                .total      = partition_regions(partition),
+                .position   = now ? now->position : before->position,
+                .since_usec = before && same_regions(before, now) ? before->since_usec : run->finished_usec,
+                .occupied   = facts->occupied,
+                .failed     = facts->failed,
+                .tests      = facts->tests,
+        };
+        r = facts->tests && facts->runs ? merge(before, now, run, facts) : -ENOMEM;
+        if (r < 0) {
+                rotation_facts_free(&facts->regions);
+                return r;
+        }
+
+        *ret = &facts->regions;
+        return 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Rotation
+ *
+ * What is known of the regions of a memory that scans test by and by: read from the newest signed record that tells it,
+ * told to the worker that goes on, and carried into the next record with what the worker did. There is no other place
+ * where it stands: what is not committed was not tested, and what cannot be read begins anew.
+ */
+
+#include <jansson.h>
+
+#include "checks/cleanup.h"
+#include "checks/regions.h"
+#include "daemon/record/record.h"
+
+#define ROTATION_RUN_BYTES    37
+#define ROTATION_SERIAL_BYTES 65
+
+/* Regions that were last tested in one scan. */
+typedef struct RotationTest {
+        uint64_t usec;
+        char run[ROTATION_RUN_BYTES];
+        RegionSet regions;
+} RotationTest;
+
+typedef struct KnownRotation {
+        char serial[ROTATION_SERIAL_BYTES]; /* of the chip; "": it has none that a record may have */
+        Partition partition;
+        unsigned position;
+        uint64_t since_usec;
+        RegionSet failed;
+        size_t n_tests;
+        RotationTest tests[REGIONS_MAX]; /* disjoint, none empty */
+} KnownRotation;
+
+/* What PAYLOAD, of a verified health record, knows of STEP. -ENOENT: nothing that can be gone on from. */
+int rotation_read(const char *payload, size_t n, const char *step, KnownRotation **ret);
+
+/* For the request of a worker (see checks/worker.h); NULL without memory. */
+json_t *rotation_to_request(const KnownRotation *rotation, const char *step_id, uint64_t now_usec);
+
+/*
+ * The facts of a record: what BEFORE knew (NULL: nothing) and NOW tells (NULL: nothing new) of the chip SERIAL (NULL or "":
+ * unknown). *ret is NULL where there is nothing to say; release with rotation_facts_free().
+ */
+int rotation_facts(const KnownRotation *before, const Regions *now, const char *serial, const RecordRun *run,
+                   RecordRegions **ret);
+RecordRegions *rotation_facts_free(RecordRegions *facts);

@@ -1,0 +1,131 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Scans in service, one after another, beside jobs that come and go: they leave live data alone, go on where the last one
+# stopped whatever becomes of the daemon, and complete the chip. usage: … BUILD-FOLDER
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. tests/stage
+. tests/cli/expect
+
+stage_open "$1"
+stage_bus
+cat >"$stage/service.yaml" <<YAML
+scenario: jobs on some chips
+seed: 11
+topology: {servers: 1}
+occupied: [trn-0/chip1]
+in-use:
+  - {at: trn-0/chip2/hbm3, rows: "0:0-511,1:1024-9000"}
+faults:
+  - {at: trn-0/chip3/hbm2/ch3/pc1/sid1/bg2/ba1/row4711/col12/bit77, kind: stuck-at, value: 1}
+YAML
+stage_sim sim "$stage/service.yaml"
+# Eight slices of each of three SIDs; a scan has the time of seven.
+mkdir "$stage/plans"
+cat >"$stage/plans/slow.yaml" <<YAML
+plan: slow
+summary: memory, a few regions at a time
+stage: INFLEET
+rotation: 86400
+steps:
+  - check: hbm
+    parameters: {slices: 8, seconds: 0.3}
+coverage:
+  hbm_regions_tested: 1
+YAML
+export ASSAY_PLANS=$stage/plans:$PWD/units/plans
+stage_daemon trn-0
+
+use() { "$1/sim/assay-sim" use --socket "$stage/sim.socket" "${@:2}"; }
+coverage() { expect "$1" "$2" assayctl --json coverage "trn-0/chip$3" --plan slow; }
+kill_daemon() {
+        kill -9 "$stage_daemon_pid"
+        wait "$stage_daemon_pid" 2>/dev/null || true
+}
+
+expect 2 "without a record nothing is known" assayctl coverage trn-0/chip0 --plan slow
+has "no record of plan slow"
+expect 64 "nor of what does not exist" assayctl coverage trn-0/chip16 --plan slow
+
+expect 0 "the first scan" assayctl scan trn-0 --plan slow
+coverage 0 "tells what it tested" 0
+query '.[0].partition == "sid 3 row 16384/8" and .[0].position == 7 and (.[0].regions | length) == 24'
+query '[.[0].regions[] | select(.verdict == "PASSED") | .region] == [0,1,2,3,4,5,6]'
+query '.[0].regions[8].where == "sid1 row0-2047" and .[0].regions[8].verdict == "UNTESTED"'
+coverage 0 "and what it left alone" 1
+query '[.[0].regions[] | select(.verdict == "PASSED") | .region] == [7,15,23] and ([.[0].regions[] | select(.occupied)] | length) == 21'
+expect 0 "the gate says how little that is" assayctl gate trn-0/chip0 --plan slow
+has "1 test passed, hbm: 7 of 24 regions since"
+
+kill_daemon
+stage_daemon trn-0
+coverage 0 "a killed daemon forgets nothing" 0
+query '.[0].position == 7'
+expect 1 "the next scan goes on and finds what lies there" assayctl scan trn-0 --plan slow
+has "hbm-cell"
+has "trn-0/chip3"
+coverage 0 "behind the last" 0
+query '[.[0].regions[] | select(.verdict == "PASSED") | .region] == [range(14)] and .[0].position == 14'
+coverage 1 "a region that failed is told" 3
+query '.[0].regions[10].verdict == "FAILED" and ([.[0].regions[] | select(.verdict == "FAILED")] | length) == 1'
+
+# Killed while a scan runs: what was not committed was not tested.
+assayctl scan trn-0 --plan slow --no-wait >/dev/null
+kill_daemon
+stage_daemon trn-0
+for _ in $(seq 200); do [ "$(assayctl --json scans | jq '[.[] | select(.state != "finished")] | length')" = 0 ] && break; sleep 0.05; done
+coverage 0 "a scan that was cut off is finished or leaves no trace" 0
+query '.[0].position == 14 or .[0].position == 21'
+query '.[0].position as $p | [.[0].regions[] | select(.verdict == "PASSED") | .region] == [range($p)]'
+
+expect 1 "a region that failed is tested again first" assayctl scan trn-0 --plan slow
+has "hbm-cell"
+expect 1 "and while a job has it, the failure stands" bash -c '"$0" use --socket "$1" "{at: trn-0/chip3, rows: \"1:4000-5000\"}" &&
+        "$2" --bus "$3" --no-pager scan trn-0 --plan slow' "$1/sim/assay-sim" "$stage/sim.socket" "$1/cli/assayctl" "$bus"
+has "hbm-region-failed"
+"$1/sim/assay-sim" heal all --socket "$stage/sim.socket" >/dev/null
+use "$1" '{at: trn-0/chip3, rows: none}'
+expect 0 "when it passes, the chip does" assayctl scan trn-0 --plan slow
+coverage 0 "all of an idle chip was tested" 0
+query '[.[0].regions[] | select(.verdict != "PASSED")] == []'
+coverage 0 "and of one with a job all but its live data" 2
+query '[.[0].regions[] | select(.verdict == "UNTESTED") | .region] == [0,8,9,10,11,12] and all(.[0].regions[]; .occupied == (.verdict == "UNTESTED"))'
+
+# The job ends, another begins elsewhere.
+use "$1" '{at: trn-0/chip2, rows: "2:0-16383"}'
+expect 0 "what is free now is tested now" assayctl scan trn-0/chip2 --plan slow
+expect 0 "by and by" assayctl scan trn-0/chip2 --plan slow
+expect 0 "by and by" assayctl scan trn-0/chip2 --plan slow
+coverage 0 "until the chip is complete" 2
+query '[.[0].regions[] | select(.verdict != "PASSED")] == [] and ([.[0].regions[] | select(.occupied)] | length) == 8'
+
+expect 0 "a chip in words" assayctl coverage trn-0/chip2 --plan slow
+has "sid2 row0-"
+has "PASSED"
+expect 0 "a server in a line per chip" assayctl coverage trn-0 --plan slow
+[ "$(grep -c '^trn-0/chip' "$out")" = 16 ] || bad "not 16 lines"
+expect 0 "the jobs noticed nothing" use "$1"
+! grep -v ' 0 trespasses$' "$out" || bad "somebody wrote into live data"
+
+# Killed at any moment, again and again: position and tests go together, and no region loses its turn.
+sed 's/^plan: slow/plan: slower/; s/seconds: 0.3/seconds: 0.09/' "$stage/plans/slow.yaml" >"$stage/plans/slower.yaml"
+for delay in 0 0.01 0.02 0.03 0.05 0.08 0.2; do
+        assayctl scan trn-0 --plan slower --no-wait >/dev/null
+        sleep "$delay"
+        kill_daemon
+        stage_daemon trn-0
+        for _ in $(seq 200); do [ "$(assayctl --json scans | jq '[.[] | select(.state != "finished")] | length')" = 0 ] && break; sleep 0.05; done
+        assayctl --json coverage trn-0/chip4 --plan slower >"$out" 2>/dev/null || [ $? = 2 ]
+        query 'length == 0 or (.[0].position as $p | [.[0].regions[] | select(.verdict == "PASSED") | .region] == [range($p)])'
+done
+expect 0 "after seven kills a scan passes" assayctl scan trn-0 --plan slower
+expect 0 "with its position where its tests end" assayctl --json coverage trn-0/chip4 --plan slower
+query '.[0].position > 0 and (.[0].position as $p | [.[0].regions[] | select(.verdict == "PASSED") | .region] == [range($p)])'
+
+expect 0 "the plan that is shipped" assayctl scan trn-0/chip0 --plan infleet
+expect 0 "has its own regions" assayctl --json coverage trn-0/chip0
+query '.[0].partition == "sid 3 row 16384/32" and .[0].position > 0'
+expect 0 "a server that was scanned in part" true
+expect 2 "is not known as a whole" assayctl coverage trn-0
+done_expecting
