@@ -279,6 +279,58 @@ static const CatalogueEntry entries[] = {
           "Scan more often, or give the slices more seconds. Where live data is what keeps them from being tested, scan when "
           "the job has ended." },
 
+        /* ---- sram ---- */
+        { "sram-cell", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "one bit of the on-chip memory does not hold what is written",
+          "The march test read one bit of one row of an SBUF or PSUM partition wrongly, and its neighbours rightly. Under "
+          "SECDED it uses up what the code can correct, under parity every word that meets it is lost.",
+          "There are no spare rows for SRAM. Take the chip out of service and replace its tray." },
+        { "sram-word", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "several bits of one row of the on-chip memory fail",
+          "The march test read more than one bit of a single 32-byte row wrongly: more than SECDED corrects, and an even "
+          "number passes parity unseen.",
+          "There are no spare rows for SRAM. Take the chip out of service and replace its tray." },
+        { "sram-row", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a row of the on-chip memory fails",
+          "Most bits of one row of a partition failed while other rows did not: its word line or the decoder behind it is "
+          "broken.",
+          "There are no spare rows for SRAM. Take the chip out of service and replace its tray." },
+        { "sram-column", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a bit line of the on-chip memory fails",
+          "The same bit failed in several rows of one partition: the bit line or its sense amplifier is broken.",
+          "There are no spare rows for SRAM. Take the chip out of service and replace its tray." },
+        { "sram-decoder", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "two rows of the on-chip memory reach each other's cells",
+          "A row gave back exactly what another row of its partition was given: the row decoder leads an address to the "
+          "wrong place. Data are lost without a wrong bit that a code could see.",
+          "There are no spare rows for SRAM. Take the chip out of service and replace its tray." },
+        { "sram-partition", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a partition of the on-chip memory fails",
+          "Many rows of one partition failed in most of their bits and the partitions beside it did not: what the "
+          "partition has in common, such as its row decoder or its port, is broken.",
+          "There are no spare rows for SRAM. Take the chip out of service and replace its tray." },
+        { "sram-array", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "an SBUF or a PSUM bank fails",
+          "Failures fill most partitions of one core's SBUF or of one of its PSUM banks: its control, clock or supply is "
+          "broken.",
+          "There are no spare rows for SRAM. Take the chip out of service and replace its tray." },
+        { "sram-scattered", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "failures of the on-chip memory that follow no structure",
+          "There are more failing bits in one array than single faults would explain, and they share no row, bit line or "
+          "partition: a weak process, low voltage, or heat.",
+          "Look at the temperature the scan recorded. If it is within limits, replace the tray; else mend the cooling "
+          "and scan again." },
+        { "sram-ecc", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "parity or SECDED of the on-chip memory does not do its work",
+          "Words were given wrong bits that their check bits do not know of, and the code did not correct them, did not "
+          "tell them, or did not count them. Errors of this memory can pass into results with nobody to notice.",
+          "Reset the chip and scan it again. If planted errors pass again, replace the tray." },
+        { "sram-comparator", "sram", SEVERITY_FAIL, ACTION_RESET_CHIP,
+          "a core does not report mismatches that were planted",
+          "The check had written words that must fail, and the march over them did not report them, or reported others. "
+          "What compares data on that core cannot be trusted, so its clean reports count for nothing.",
+          "Reset the chip and scan it again. If planted mismatches are lost again, replace the tray." },
+
         /* ---- systolic ---- */
         { "systolic-pe", "systolic", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "a processing element computes wrongly",

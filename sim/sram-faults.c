@@ -4,7 +4,7 @@
  * The kinds of fault of the arrays of a core, beside those of their cells (sim/memory/faults.c). What is dead keeps what was
  * written and reads as zeros, as ones or inverted (`reads`): a row of a partition, a bit line (one bit of all rows of a
  * partition), a partition, all of the SBUF or of a PSUM bank. Data pass them in this order, what comes later acts on what came
- * before, and the array's code comes last. A silent code does its work and tells nobody.
+ * before, and the array's code comes last. A silent code does its work and tells nobody; one that is off lets all pass.
  */
 
 #include <errno.h>
@@ -36,20 +36,22 @@ static int validate_column(const Fault *fault, const char **ret_wrong) {
         .persistence = PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT | PERSISTENCE_TRANSIENT
 #define DEAD(...) COMMON(__VA_ARGS__), .parameters_bytes = sizeof(SramDead), .parameters = dead_fields
 
-enum { KIND_ROW, KIND_COLUMN, KIND_PARTITION, KIND_ARRAY, KIND_SILENT, KINDS };
+enum { KIND_ROW, KIND_COLUMN, KIND_PARTITION, KIND_ARRAY, KIND_SILENT, KIND_OFF, KINDS };
 
 const FaultKind sram_fault_kinds[KINDS + 1] = {
         [KIND_ROW] = { .name = "sram-row-dead", .summary = "a row of a partition does not give back what it holds",
-                       DEAD(LOCATION_SRAM_ROW) },
+                       DEAD(LOCATION_SRAM_ROW), .codes = FAULT_CODES("sram-row") },
         [KIND_COLUMN] = { .name = "sram-column", .summary = "one bit is wrong in all rows of a partition",
-                          DEAD(LOCATION_SRAM_BIT), .validate = validate_column },
+                          DEAD(LOCATION_SRAM_BIT), .validate = validate_column, .codes = FAULT_CODES("sram-column") },
         [KIND_PARTITION] = { .name = "sram-partition-dead",
                              .summary = "a partition of the SBUF or of a PSUM bank does not give back what it holds",
-                             DEAD(LOCATION_SBUF_PARTITION, LOCATION_PSUM_PARTITION) },
+                             DEAD(LOCATION_SBUF_PARTITION, LOCATION_PSUM_PARTITION), .codes = FAULT_CODES("sram-partition") },
         [KIND_ARRAY] = { .name = "sram-array-dead", .summary = "the SBUF or a PSUM bank does not give back what it holds",
-                         DEAD(LOCATION_SBUF, LOCATION_PSUM) },
+                         DEAD(LOCATION_SBUF, LOCATION_PSUM), .codes = FAULT_CODES("sram-array") },
         [KIND_SILENT] = { .name = "sram-ecc-silent", .summary = "parity or SECDED of the SBUF or of a PSUM bank reports nothing",
-                          COMMON(LOCATION_SBUF, LOCATION_PSUM) },
+                          COMMON(LOCATION_SBUF, LOCATION_PSUM), .codes = FAULT_CODES("sram-ecc") },
+        [KIND_OFF] = { .name = "sram-ecc-off", .summary = "parity or SECDED of the SBUF or of a PSUM bank does nothing",
+                       COMMON(LOCATION_SBUF, LOCATION_PSUM), .codes = FAULT_CODES("sram-ecc") },
         {},
 };
 
@@ -121,6 +123,8 @@ static int inject_line(Memory *memory, const Fault *fault) {
         line.linear = memory_shape_linear(&memory->shape, line.box.first);
         if (line.rank == KIND_SILENT)
                 line.effects.silent = true;
+        else if (line.rank == KIND_OFF)
+                line.effects.bypass = true;
         else
                 line.effects = memory_effects_array((MemoryArray) (dead->reads + 1), &bits);
         return memory_units_add_line(&memory->units, &line);

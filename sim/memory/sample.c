@@ -11,11 +11,26 @@
 
 #define NEAR_ROWS 4u
 
+/* The arrays of a core have codes of their own. An address that reaches nothing is as a dead row; one that reaches another's
+ * cells is told of the partition, whose decoder it is. */
+static void diagnose_core(const Fault *fault, Diagnosis *diagnosis) {
+        static const char *const cell[] = { "sram-cell", NULL }, *const comparator[] = { "sram-comparator", NULL },
+                                 *const decoder[] = { "sram-decoder", "sram-row", NULL };
+
+        diagnosis->codes = fault->kind == &memory_fault_kinds[MEMORY_KIND_COMPARATOR] ? comparator : cell;
+        if (fault->kind != &memory_fault_kinds[MEMORY_KIND_DECODER])
+                return;
+
+        diagnosis->codes = decoder;
+        diagnosis->places[diagnosis->n_places] = fault->at;
+        diagnosis->places[diagnosis->n_places++].n_parts--;
+}
+
 void memory_diagnose(const Fault *fault, Diagnosis *diagnosis) {
         const MemoryDecoderFault *decoder = fault->parameters;
 
         if (location_index(&fault->at, LOCATION_CORE) >= 0)
-                diagnosis->codes = NULL;
+                diagnose_core(fault, diagnosis);
         /* Two addresses are entangled, and either may be found to be wrong. */
         if (fault->kind == &memory_fault_kinds[MEMORY_KIND_DECODER] && decoder->partner.n_parts > 0)
                 diagnosis->places[diagnosis->n_places++] = decoder->partner;

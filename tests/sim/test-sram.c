@@ -29,6 +29,7 @@ typedef enum PlainKind {
         PLAIN_PARTITION,
         PLAIN_ARRAY,
         PLAIN_SILENT,
+        PLAIN_OFF,
         PLAIN_BLIND,
         _PLAIN_MAX,
 } PlainKind;
@@ -124,6 +125,7 @@ static bool covers(const PlainFault *fault, const uint16_t at[7]) {
                 return partition && bank;
         case PLAIN_ARRAY:
         case PLAIN_SILENT:
+        case PLAIN_OFF:
                 return bank;
         case PLAIN_BLIND:
         case _PLAIN_MAX:
@@ -145,12 +147,14 @@ static void plain_write(Plain *plain, const uint16_t at[7], const uint8_t bytes[
 }
 
 static void decode(Plain *plain, const uint16_t at[7], uint8_t bytes[32]) {
-        bool silent = false;
+        bool silent = false, off = plain->ecc == SRAM_ECC_NONE;
 
-        for (unsigned i = 0; i < PLAIN_FAULTS; i++)
+        for (unsigned i = 0; i < PLAIN_FAULTS; i++) {
                 silent |= plain->faults[i].kind == PLAIN_SILENT && covers(&plain->faults[i], at);
+                off |= plain->faults[i].kind == PLAIN_OFF && covers(&plain->faults[i], at);
+        }
 
-        for (unsigned word = 0; word < 4 && plain->ecc != SRAM_ECC_NONE; word++) {
+        for (unsigned word = 0; word < 4 && !off; word++) {
                 uint64_t meant, got;
                 PlainWord made;
 
@@ -278,7 +282,7 @@ static Location location_of(const Plain *plain, const PlainFault *fault) {
         if (fault->kind == PLAIN_BLIND)
                 return at;
         assert_int_equal(location_append(&at, psum ? LOCATION_PSUM : LOCATION_SBUF, psum ? fault->at[SRAM_BANK] : 0), 0);
-        if (fault->kind == PLAIN_ARRAY || fault->kind == PLAIN_SILENT)
+        if (fault->kind == PLAIN_ARRAY || fault->kind == PLAIN_SILENT || fault->kind == PLAIN_OFF)
                 return at;
         assert_int_equal(location_append(&at, psum ? LOCATION_PSUM_PARTITION : LOCATION_SBUF_PARTITION,
                                          fault->at[SRAM_PARTITION]), 0);
@@ -293,7 +297,7 @@ static Location location_of(const Plain *plain, const PlainFault *fault) {
 
 static void random_fault(Plain *plain, unsigned slot) {
         static const char *const kinds[] = { "stuck-at", "sram-row-dead", "sram-column", "sram-partition-dead", "sram-array-dead",
-                                             "sram-ecc-silent", "comparator-blind" };
+                                             "sram-ecc-silent", "sram-ecc-off", "comparator-blind" };
         PlainFault *fault = &plain->faults[slot];
         int word;
 

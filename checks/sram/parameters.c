@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/sram/parameters.h"
+
+#include "checks/plan.h"
+
+extern const YamlField parameters_sram[];
+extern const size_t parameters_sram_bytes;
+extern const void *const parameters_sram_defaults;
+
+static const char *const order_words[] = {
+        [MEMORY_ORDER_COLUMN_FAST] = "column",
+        [MEMORY_ORDER_ROW_FAST]    = "row",
+        [MEMORY_ORDER_BANK_FAST]   = "bank",
+        NULL,
+};
+
+#define R0 0
+#define R1 MARCH_DATA
+#define W0 MARCH_WRITE
+#define W1 (MARCH_WRITE | MARCH_DATA)
+
+/* March SS solid, then MATS++ by address: what preflight asks for, see sram.c. */
+static const SramParameters defaults = {
+        .march = {
+                .n_elements = 6,
+                .elements = {
+                        { MARCH_ANY, 1, { W0 } },
+                        { MARCH_UP, 5, { R0, R0, W0, R0, W1 } },
+                        { MARCH_UP, 5, { R1, R1, W1, R1, W0 } },
+                        { MARCH_DOWN, 5, { R0, R0, W0, R0, W1 } },
+                        { MARCH_DOWN, 5, { R1, R1, W1, R1, W0 } },
+                        { MARCH_ANY, 1, { R0 } },
+                },
+        },
+        .others = {
+                .n_elements = 3,
+                .elements = {
+                        { MARCH_ANY, 1, { W0 } },
+                        { MARCH_UP, 2, { R0, W1 } },
+                        { MARCH_DOWN, 3, { R1, W0, R0 } },
+                },
+        },
+        .backgrounds = { 2, { MARCH_BACKGROUND_SOLID, MARCH_BACKGROUND_ADDRESS } },
+        .ecc         = 4,
+        .findings    = 32,
+        .mismatches  = 256,
+};
+
+const YamlField parameters_sram[] = {
+        YAML_CUSTOM("march", SramParameters, march, march_yaml_test,
+                    .summary = "test on the first background: a name such as March SS, or a notation"),
+        YAML_CUSTOM("others", SramParameters, others, march_yaml_test, .summary = "test on each further background"),
+        YAML_CUSTOM("backgrounds", SramParameters, backgrounds, march_yaml_backgrounds, .summary = "a list of: " MARCH_BACKGROUNDS),
+        YAML_WORD("order", SramParameters, order, order_words, .summary = "what moves fastest: column, row or bank"),
+        YAML_UNSIGNED("ecc", SramParameters, ecc, 0, 64,
+                      .summary = "reads of every error that is planted for parity and SECDED; 0: none is"),
+        YAML_UNSIGNED("findings", SramParameters, findings, 1, 200, .summary = "the most cells of an array told one by one"),
+        YAML_UNSIGNED("mismatches", SramParameters, mismatches, 16, 65536,
+                      .summary = "the most mismatches asked back per element and array"),
+        {}
+};
+const size_t parameters_sram_bytes = sizeof(SramParameters);
+const void *const parameters_sram_defaults = &defaults;

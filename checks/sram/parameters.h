@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include <stdint.h>
+
+#include "checks/march/backgrounds.h"
+#include "checks/march/notation.h"
+
+typedef struct SramParameters {
+        March march;  /* on the first background */
+        March others; /* on each further one */
+        MarchBackgrounds backgrounds;
+        int order;           /* MemoryOrder */
+        uint64_t ecc;        /* reads of every error that is planted for parity and SECDED; 0: none is */
+        uint64_t findings;   /* the most cells and words of an array that are told one by one */
+        uint64_t mismatches; /* the most asked back per element and array */
+} SramParameters;

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/sram/passes.h"
+
+#include <string.h>
+#include <sys/param.h>
+
+#define SAMPLES       1u    /* copied out per element and array */
+#define CORE_BYTES_SEC 491e9 /* for the forecast only */
+#define SEED_ADDRESS  0x61646472u
+
+static_assert(CORES <= MARCH_PARTS_MAX, "one array of all cores is one pass");
+
+typedef struct Pass {
+        SramRun *run;
+        WireArray array;
+        HbmSighting sighting;
+} Pass;
+
+static int on_mismatch(const MarchMismatch *mismatch, void *userdata) {
+        Pass *pass = userdata;
+        HbmSighting sighting = pass->sighting;
+
+        sighting.element = (uint8_t) mismatch->element;
+        sighting.op = (uint8_t) mismatch->op;
+        return hbm_failures_add(&pass->run->failures, sram_number(mismatch->part, pass->array),
+                                memory_geometry_linear(&pass->run->geometry[pass->array], mismatch->at), &sighting,
+                                &mismatch->expected, &mismatch->actual);
+}
+
+/* Adds what PASS met to the run. */
+static void keep_outcome(SramRun *run, WireArray array, const MarchPass *pass) {
+        for (unsigned core = 0; core < CORES; core++) {
+                MarchOutcome *outcome = &run->outcomes[sram_number(core, array)];
+                uint64_t before = outcome->accesses;
+
+                *outcome = pass->outcomes[core];
+                outcome->accesses = MIN(before, pass->outcomes[core].accesses);
+        }
+
+        run->n_planted += pass->n_planted;
+        run->n_returned += pass->n_returned;
+        run->n_compared += pass->n_samples_compared;
+        run->n_wrong += pass->n_samples_wrong;
+}
+
+/* One array of all cores, side by side. */
+static int run_pass(SramRun *run, unsigned index, WireArray array) {
+        const SramParameters *parameters = run->parameters;
+        const MarchBackgroundWord *word = march_background_word(parameters->backgrounds.indices[index]);
+        bool address = word->background == MEMORY_BACKGROUND_ADDRESS;
+        Pass own = { run, array, { .phase = address ? HBM_PHASE_ADDRESS : HBM_PHASE_MARCH, .pass = (uint8_t) index } };
+        MarchPass pass = {
+                .parts          = &run->parts[sram_number(0, array)],
+                .n_parts        = CORES,
+                .march          = index == 0 ? &parameters->march : &parameters->others,
+                .field          = { .background = word->background,
+                                    .parameter  = word->parameter,
+                                    .seed       = address ? memory_mix(step_seed(run->step) ^ SEED_ADDRESS) : 0 },
+                .geometry       = run->geometry[array],
+                .box            = memory_geometry_box(&run->geometry[array]),
+                .order          = (MemoryOrder) parameters->order,
+                .seed           = memory_mix(step_seed(run->step) + 2 * index + array),
+                .mismatches_max = (uint32_t) parameters->mismatches,
+                .n_samples      = SAMPLES,
+                .found          = on_mismatch,
+                .userdata       = &own,
+        };
+        size_t room = device_window_free(step_device(run->step)) / (CORES + 1) / sizeof(WireMismatch);
+        int r;
+
+        /* A small window shortens the lists, not the test. */
+        pass.mismatches_max = (uint32_t) MIN((size_t) pass.mismatches_max, room);
+
+        memcpy(pass.outcomes, &run->outcomes[sram_number(0, array)], CORES * sizeof(pass.outcomes[0]));
+        r = march_pass_run(&pass, run->batch);
+        if (r >= 0)
+                keep_outcome(run, array, &pass);
+        return r;
+}
+
+double sram_pass_sec(const SramRun *run, unsigned index) {
+        const March *march = index == 0 ? &run->parameters->march : &run->parameters->others;
+        double accesses = (double) run->geometry[ARRAY_SBUF].accesses + run->geometry[ARRAY_PSUM].accesses;
+
+        return march_operations(march) * accesses * MEMORY_ACCESS_BYTES / CORE_BYTES_SEC;
+}
+
+int sram_passes_run(SramRun *run) {
+        unsigned n = run->parameters->backgrounds.n;
+        int r;
+
+        for (; run->n_passes < n; run->n_passes++) {
+                double used = (double) (device_nsec(step_device(run->step)) - run->start_nsec) / 1e9;
+
+                if (sram_pass_sec(run, run->n_passes) > step_budget_sec(run->step) - used)
+                        return 0;
+                for (WireArray array = 0; array < _ARRAY_MAX; array++) {
+                        r = run_pass(run, run->n_passes, array);
+                        if (r < 0)
+                                return r;
+                }
+                step_progress(run->step, 90 * (run->n_passes + 1) / n);
+        }
+
+        return 0;
+}

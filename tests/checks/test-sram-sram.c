@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "checks/plan.h"
+#include "checks/sram/parameters.h"
+#include "tests/hall-device.h"
+
+extern const Check check_sram;
+
+#define HEAD "scenario: t\nseed: 5\ntopology: {ultraservers: 1}\n"
+#define CHIP "us0-1/chip3/"
+
+static SramParameters defaults(void) {
+        return *(const SramParameters *) *check_word_find("sram")->parameters_defaults;
+}
+
+static Verdict judge(const char *head, const char *faults, unsigned chip, const SramParameters *parameters, Found *found) {
+        char text[8192];
+
+        (void) snprintf(text, sizeof(text), HEAD "%s%s%s\n", head, faults ? "faults:\n" : "", faults ? faults : "");
+        return hall_judge(text, &check_sram, "us0-1", chip, parameters, found);
+}
+
+static bool measured(const Found *found, const char *name, const char *value) {
+        char text[128];
+        const char *at;
+
+        (void) snprintf(text, sizeof(text), "\"name\":\"%s\"", name);
+        at = strstr(found->lines, text);
+        (void) snprintf(text, sizeof(text), "\"value\":%s,", value);
+        return at && strstr(at, text);
+}
+
+static void a_healthy_chip_passes_over_all_of_its_bytes(void **state) {
+        static const char *const heads[] = { "", "sram: {sbuf: parity, psum: secded}\n", "sram: {sbuf: none}\n" };
+
+        for (unsigned i = 0; i < ELEMENTS(heads); i++) {
+                SramParameters parameters = defaults();
+                Found found;
+
+                assert_int_equal(judge(heads[i], NULL, 3, &parameters, &found), VERDICT_PASSED);
+                assert_int_equal(found.n, 0);
+                assert_true(measured(&found, "sram_bytes_tested", "251658240"));
+        }
+}
+
+typedef struct Expected {
+        const char *code, *at;
+} Expected;
+
+/* FAULTS are the only ones of the chip; exactly EXPECTED must be found. */
+static void expect(const char *head, const char *faults, const Expected *expected, size_t n) {
+        SramParameters parameters = defaults();
+        Found found;
+
+        assert_int_equal(judge(head, faults, 3, &parameters, &found), VERDICT_FAILED);
+        if (found.n != n)
+                fprintf(stderr, "%s%s", faults, found.lines);
+        assert_int_equal(found.n, n);
+        for (size_t i = 0; i < n; i++)
+                if (!found_has(&found, expected[i].code, expected[i].at)) {
+                        fprintf(stderr, "no %s at %s\n%s", expected[i].code, expected[i].at, found.lines);
+                        fail();
+                }
+}
+
+#define FAULT(at, what) "  - {at: " CHIP at ", kind: " what "}\n"
+#define EXPECT_WITH(head, faults, ...)                                                                       \
+        do {                                                                                                 \
+                const Expected expected[] = { __VA_ARGS__ };                                                 \
+                expect(head, faults, expected, ELEMENTS(expected));                                          \
+        } while (0)
+#define EXPECT(faults, ...) EXPECT_WITH("", faults, __VA_ARGS__)
+
+static void every_kind_is_found_with_its_exact_place(void **state) {
+        EXPECT(FAULT("core5/sbuf/part93/row4711/bit77", "stuck-at, value: 1"), { "sram-cell", "core5/sbuf/part93/row4711/bit77" });
+        EXPECT(FAULT("core0/psum0/part0/row0/bit0", "stuck-at, value: 0"), { "sram-cell", "core0/psum0/part0/row0/bit0" });
+        EXPECT(FAULT("core7/psum7/part127/row63/bit255", "stuck-at, value: 1"), { "sram-cell", "core7/psum7/part127/row63/bit255" });
+        EXPECT(FAULT("core7/sbuf/part127/row7167/bit255", "stuck-at, value: 1"), { "sram-cell", "core7/sbuf/part127/row7167/bit255" });
+        EXPECT(FAULT("core1/sbuf/part3/row5/bit3", "stuck-at, value: 1") FAULT("core1/sbuf/part3/row5/bit9", "stuck-at, value: 0"),
+               { "sram-word", "core1/sbuf/part3/row5" });
+        EXPECT(FAULT("core2/sbuf/part3/row5", "sram-row-dead"), { "sram-row", "core2/sbuf/part3/row5" });
+        EXPECT(FAULT("core2/psum4/part3/row5", "sram-row-dead, reads: ones"), { "sram-row", "core2/psum4/part3/row5" });
+        EXPECT(FAULT("core2/sbuf/part3/row5", "sram-row-dead, reads: inverted"), { "sram-row", "core2/sbuf/part3/row5" });
+        EXPECT(FAULT("core2/sbuf/part3/bit70", "sram-column"), { "sram-column", "core2/sbuf/part3/bit70" });
+        EXPECT(FAULT("core6/psum2/part127/bit255", "sram-column, reads: ones"), { "sram-column", "core6/psum2/part127/bit255" });
+        EXPECT(FAULT("core6/psum2/part12/bit0", "sram-column, reads: inverted"), { "sram-column", "core6/psum2/part12/bit0" });
+        EXPECT(FAULT("core3/sbuf/part64", "sram-partition-dead"), { "sram-partition", "core3/sbuf/part64" });
+        EXPECT(FAULT("core3/psum6/part64", "sram-partition-dead, reads: ones"), { "sram-partition", "core3/psum6/part64" });
+        EXPECT(FAULT("core3/sbuf/part0", "sram-partition-dead, reads: inverted"), { "sram-partition", "core3/sbuf/part0" });
+        EXPECT(FAULT("core4/sbuf", "sram-array-dead"), { "sram-array", "core4/sbuf" });
+        EXPECT(FAULT("core4/psum3", "sram-array-dead, reads: ones"), { "sram-array", "core4/psum3" });
+        EXPECT(FAULT("core0/psum0", "sram-array-dead, reads: inverted"), { "sram-array", "core0/psum0" });
+}
+
+static void faults_on_one_chip_are_told_apart(void **state) {
+        EXPECT(FAULT("core2/sbuf/part3/bit70", "sram-column") FAULT("core2/sbuf/part3/row1000/bit71", "stuck-at, value: 1")
+               FAULT("core2/sbuf/part99", "sram-partition-dead, reads: inverted") FAULT("core2/sbuf/part100/row7", "sram-row-dead")
+               FAULT("core2/psum1", "sram-array-dead") FAULT("core2/psum2/part5/row5/bit5", "stuck-at, value: 0")
+               FAULT("core2/psum7/part5", "sram-partition-dead") FAULT("core6/psum1/part9/bit1", "sram-column, reads: inverted"),
+               { "sram-column", "core2/sbuf/part3/bit70" }, { "sram-cell", "core2/sbuf/part3/row1000/bit71" },
+               { "sram-partition", "core2/sbuf/part99" }, { "sram-row", "core2/sbuf/part100/row7" }, { "sram-array", "core2/psum1" },
+               { "sram-cell", "core2/psum2/part5/row5/bit5" }, { "sram-partition", "core2/psum7/part5" },
+               { "sram-column", "core6/psum1/part9/bit1" });
+}
+
+static void a_neighbour_of_a_sick_chip_passes(void **state) {
+        SramParameters parameters = defaults();
+        Found found;
+
+        assert_int_equal(judge("", FAULT("core4/sbuf", "sram-array-dead"), 4, &parameters, &found), VERDICT_PASSED);
+}
+
+static void a_comparator_that_misses_plants_is_found(void **state) {
+        EXPECT(FAULT("core1", "comparator-blind, misses: both"), { "sram-comparator", "core1" });
+        EXPECT(FAULT("core7", "comparator-blind, misses: zeros"), { "sram-comparator", "core7" });
+        EXPECT(FAULT("core0", "comparator-blind, misses: ones"), { "sram-comparator", "core0" });
+}
+
+static void codes_that_say_nothing_are_found(void **state) {
+        EXPECT(FAULT("core1/sbuf", "sram-ecc-silent"), { "sram-ecc", "core1/sbuf" });
+        EXPECT(FAULT("core6/psum3", "sram-ecc-silent"), { "sram-ecc", "core6/psum3" });
+        EXPECT_WITH("sram: {sbuf: parity, psum: secded}\n", FAULT("core6/psum3", "sram-ecc-silent"), { "sram-ecc", "core6/psum3" });
+        EXPECT_WITH("sram: {sbuf: parity, psum: secded}\n", FAULT("core6/sbuf", "sram-ecc-silent"), { "sram-ecc", "core6/sbuf" });
+        EXPECT(FAULT("core1/sbuf", "sram-ecc-off"), { "sram-ecc", "core1/sbuf" });
+        EXPECT(FAULT("core6/psum0", "sram-ecc-off"), { "sram-ecc", "core6/psum0" });
+        EXPECT(FAULT("core1/sbuf", "sram-ecc-silent") FAULT("core1/sbuf/part9/row9/bit9", "stuck-at, value: 1"),
+               { "sram-ecc", "core1/sbuf" }, { "sram-cell", "core1/sbuf/part9/row9/bit9" });
+}
+
+static void counters_that_stand_still_are_found(void **state) {
+        EXPECT("  - {at: us0-1/chip3, kind: counter-stuck, counter: sram_ecc_corrected}\n", { "sram-ecc", "us0-1/chip3" });
+        EXPECT("  - {at: us0-1/chip3, kind: counter-stuck, counter: sram_ecc_uncorrected}\n", { "sram-ecc", "us0-1/chip3" });
+}
+
+static void decoders_are_told_from_rows(void **state) {
+        EXPECT(FAULT("core1/sbuf/part9/row100", "decoder, class: c, partner: row7000"), { "sram-decoder", "core1/sbuf/part9" });
+        EXPECT(FAULT("core1/sbuf/part9/row7000", "decoder, class: c, partner: row100"), { "sram-decoder", "core1/sbuf/part9" });
+        EXPECT(FAULT("core1/psum5/part9/row3", "decoder, class: d, partner: row60"), { "sram-decoder", "core1/psum5/part9" });
+        EXPECT(FAULT("core1/psum5/part9/row60", "decoder, class: d, partner: row3, reads: or"), { "sram-decoder", "core1/psum5/part9" });
+        /* An address that reaches nothing is as a dead row. */
+        EXPECT(FAULT("core1/psum5/part9/row60", "decoder, class: a"), { "sram-row", "core1/psum5/part9/row60" });
+        EXPECT(FAULT("core1/psum5/part9/row60", "decoder, class: b, partner: row3"), { "sram-row", "core1/psum5/part9/row60" });
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_healthy_chip_passes_over_all_of_its_bytes),
+                cmocka_unit_test(every_kind_is_found_with_its_exact_place),
+                cmocka_unit_test(faults_on_one_chip_are_told_apart),
+                cmocka_unit_test(a_neighbour_of_a_sick_chip_passes),
+                cmocka_unit_test(a_comparator_that_misses_plants_is_found),
+                cmocka_unit_test(codes_that_say_nothing_are_found),
+                cmocka_unit_test(counters_that_stand_still_are_found),
+                cmocka_unit_test(decoders_are_told_from_rows),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
