@@ -12,13 +12,17 @@
  * then lanes: what comes later acts on what came before. ECC's check symbols lie in an array of their own, which these
  * faults do not reach.
  *
+ * A stuck address line (address-tsv) leads half of a stack ID's addresses to the places of the other half.
+ *
  * And what lies: ECC that is on and corrects nothing (ecc-off), ECC that corrects and counts nothing (ecc-silent), repair that
  * uses up a spare row and mends nothing (repair-fails).
  */
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
+#include "checks/cleanup.h"
 #include "sim/hbm-repair.h"
 #include "sim/memory/faults.h"
 
@@ -29,6 +33,28 @@ typedef struct HbmDead {
         int reads; /* index of dead_words: MemoryArray - 1 */
 } HbmDead;
 
+typedef struct HbmAddressTsv {
+        int line; /* index of line_words */
+        uint64_t value;
+} HbmAddressTsv;
+
+static const char *const line_words[] = {
+        "row0",  "row1",  "row2",  "row3",  "row4",  "row5", "row6", "row7", "row8", "row9", "row10", "row11", "row12", "row13",
+        "row14", "row15", "col0",  "col1",  "col2",  "col3", "col4", "ba0",  "ba1",  "bg0",  "bg1",   NULL,
+};
+
+static const struct {
+        uint8_t axis, bit;
+} lines[] = {
+        { HBM_ROW, 0 },     { HBM_ROW, 1 },     { HBM_ROW, 2 },    { HBM_ROW, 3 },    { HBM_ROW, 4 },
+        { HBM_ROW, 5 },     { HBM_ROW, 6 },     { HBM_ROW, 7 },    { HBM_ROW, 8 },    { HBM_ROW, 9 },
+        { HBM_ROW, 10 },    { HBM_ROW, 11 },    { HBM_ROW, 12 },   { HBM_ROW, 13 },   { HBM_ROW, 14 },
+        { HBM_ROW, 15 },    { HBM_COLUMN, 0 },  { HBM_COLUMN, 1 }, { HBM_COLUMN, 2 }, { HBM_COLUMN, 3 },
+        { HBM_COLUMN, 4 },  { HBM_BANK, 0 },    { HBM_BANK, 1 },   { HBM_BANK_GROUP, 0 }, { HBM_BANK_GROUP, 1 },
+};
+
+static_assert(ELEMENTS(line_words) == ELEMENTS(lines) + 1, "a word for each line");
+
 static const char *const dead_words[] = { "zeros", "ones", "inverted", NULL };
 
 static const YamlField stuck_fields[] = {
@@ -38,6 +64,12 @@ static const YamlField stuck_fields[] = {
 
 static const YamlField dead_fields[] = {
         YAML_WORD("reads", HbmDead, reads, dead_words, .summary = "zeros (default), ones or inverted"),
+        {},
+};
+
+static const YamlField address_fields[] = {
+        YAML_WORD("line", HbmAddressTsv, line, line_words, .required = true, .summary = "which address bit: rowN, colN, baN or bgN"),
+        YAML_UNSIGNED("value", HbmAddressTsv, value, 0, 1, .required = true, .summary = "what it is stuck at"),
         {},
 };
 
@@ -89,6 +121,7 @@ typedef enum HbmKind {
         KIND_STACK_DEAD,
         KIND_DATA_TSV,
         KIND_LANE_STUCK,
+        KIND_ADDRESS_TSV,
         KIND_ECC_OFF,
         KIND_ECC_SILENT,
         KIND_REPAIR_FAILS,
@@ -121,6 +154,8 @@ const FaultKind hbm_fault_kinds[_HBM_KIND_MAX + 1] = {
                 .validate = validate_data_tsv, .codes = FAULT_CODES("hbm-data-tsv") },
         [KIND_LANE_STUCK] = { .name = "lane-stuck", .summary = "a data lane of a pseudo-channel carries one value", STUCK(LOCATION_DQ),
                 .validate = validate_lane, .codes = FAULT_CODES("hbm-lane") },
+        [KIND_ADDRESS_TSV] = { .name = "address-tsv", .summary = "an address line into one stack ID carries one value",
+                KIND(HbmAddressTsv, address_fields, LOCATION_SID), .codes = FAULT_CODES("hbm-address-tsv") },
         [KIND_ECC_OFF] = { .name = "ecc-off", .summary = "on-die ECC that is on corrects and counts nothing", LIE(LOCATION_HBM),
                 .codes = FAULT_CODES("hbm-ecc") },
         [KIND_ECC_SILENT] = { .name = "ecc-silent", .summary = "on-die ECC counts nothing of what it does", LIE(LOCATION_HBM),
@@ -258,13 +293,34 @@ static int inject_disturb(Hbm *hbm, const Fault *fault) {
         return hbm_disturb_inject(hbm, fault, &box);
 }
 
+/* Of an axis that the bit does not part in pairs some addresses would lead nowhere: refused. */
+static int inject_detour(Hbm *hbm, const Fault *fault) {
+        const HbmAddressTsv *tsv = fault->parameters;
+        MemoryDetour detour = {
+                .fault = fault,
+                .axis  = (MemoryAxis) lines[tsv->line].axis,
+                .bit   = lines[tsv->line].bit,
+                .value = tsv->value,
+        };
+        int r;
+
+        if (hbm->memory.shape.size[detour.axis] % (2u << detour.bit) != 0)
+                return -EINVAL;
+        r = hbm_box_of(&hbm->memory.shape, &fault->at, &detour.box);
+        return r < 0 ? r : memory_detours_add(&hbm->memory.detours, &detour);
+}
+
 int hbm_inject(void *state, const Fault *fault) {
         Hbm *hbm = state;
 
         if (memory_fault_is_of_cells(fault))
                 return memory_inject_cell(&hbm->memory, fault);
+        if (fault->kind == &hbm_fault_kinds[KIND_REPAIR_FAILS])
+                return hbm_repair_inject(hbm, fault);
+        if (fault->kind == &hbm_fault_kinds[KIND_ADDRESS_TSV])
+                return inject_detour(hbm, fault);
         if (fault->kind >= hbm_fault_kinds && fault->kind < hbm_fault_kinds + _HBM_KIND_MAX)
-                return fault->kind == &hbm_fault_kinds[KIND_REPAIR_FAILS] ? hbm_repair_inject(hbm, fault) : inject_line(hbm, fault);
+                return inject_line(hbm, fault);
         if (fault->kind == hbm_address_kinds)
                 return hbm_address_inject(hbm, fault);
         if (hbm_disturb_has(fault->kind))

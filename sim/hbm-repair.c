@@ -135,16 +135,17 @@ void hbm_repair_reset(Hbm *hbm, uint64_t seed) {
 
         for (size_t i = 0; i < hbm->n_repairs; i++) {
                 HbmRepair *repair = &hbm->repairs[i];
+                MemorySlice row = memory_slice_of(&repair->box);
                 MemoryPattern fresh = { .background = MEMORY_PATTERN_POWER_UP, .seed = seed ^ (i + 1) << 40 };
 
-                if (repair->state != REPAIR_PENDING || memory_content_reserve(content) < 0)
+                if (repair->state != REPAIR_PENDING || memory_content_reserve(content, 1) < 0)
                         continue;
                 repair->state = repair_fails(hbm, &repair->box) ? REPAIR_FAILED : REPAIR_DONE;
                 if (repair->state == REPAIR_FAILED)
                         continue;
                 memory_faults_leave(&hbm->memory, &repair->box);
                 hbm_disturb_leave(hbm, &repair->box);
-                memory_content_write(content, &repair->box, &fresh);
+                memory_content_write(content, &row, &fresh);
         }
 }
 

@@ -48,6 +48,8 @@ MemoryBits memory_pattern_bits(const MemoryPattern *pattern, uint32_t linear, un
         uint64_t invert = pattern->data ? UINT64_MAX : 0;
         MemoryBits bits;
 
+        linear += pattern->shift;
+        row ^= pattern->odd;
         for (unsigned word = 0; word < ELEMENTS(bits.w); word++)
                 bits.w[word] = pattern_word(pattern, linear, row, word) ^ invert;
         return bits;
@@ -82,7 +84,7 @@ int memory_content_init(MemoryContent *content, const MemoryShape *shape, uint64
                 return r;
 
         content->layers[0] = (MemoryLayer) {
-                .box     = memory_box_whole(shape),
+                .slice   = { .box = memory_box_whole(shape) },
                 .pattern = { .background = MEMORY_PATTERN_POWER_UP, .seed = power_up_seed },
         };
         content->n_layers = 1;
@@ -97,29 +99,29 @@ void memory_content_done(MemoryContent *content) {
         *content = (MemoryContent) {};
 }
 
-int memory_content_reserve(MemoryContent *content) {
-        return layers_grow(&content->layers, &content->allocated, content->n_layers + 1, MEMORY_LAYERS_MAX);
+int memory_content_reserve(MemoryContent *content, size_t n) {
+        return layers_grow(&content->layers, &content->allocated, content->n_layers + n, MEMORY_LAYERS_MAX);
 }
 
 static bool pattern_equal(const MemoryPattern *a, const MemoryPattern *b) {
         return a->background == b->background && a->parameter == b->parameter && a->data == b->data &&
-                        a->seed == b->seed;
+                        a->seed == b->seed && a->shift == b->shift && a->odd == b->odd;
 }
 
-void memory_content_write(MemoryContent *content, const WireBox *box, const MemoryPattern *pattern) {
+void memory_content_write(MemoryContent *content, const MemorySlice *slice, const MemoryPattern *pattern) {
         MemoryLayer *layers = content->layers;
         size_t n = 0;
 
         assert(content->n_layers < content->allocated);
 
         for (size_t i = 0; i < content->n_layers; i++)
-                if (!memory_box_contains(box, &layers[i].box))
+                if (!memory_slice_contains(slice, &layers[i].slice))
                         layers[n++] = layers[i];
-        layers[n++] = (MemoryLayer) { .box = *box, .pattern = *pattern };
+        layers[n++] = (MemoryLayer) { .slice = *slice, .pattern = *pattern };
 
         /* Neighbours in time that wrote the same are one: tests that go bank by bank stay few layers. */
         while (n > 1 && pattern_equal(&layers[n - 1].pattern, &layers[n - 2].pattern) &&
-               memory_box_join(&layers[n - 2].box, &layers[n - 1].box))
+               memory_slice_join(&layers[n - 2].slice, &layers[n - 1].slice))
                 n--;
 
         content->n_layers = n;
@@ -127,7 +129,7 @@ void memory_content_write(MemoryContent *content, const WireBox *box, const Memo
 
 const MemoryPattern *memory_content_find(const MemoryContent *content, const uint16_t at[static _MEMORY_AXIS_MAX]) {
         for (size_t i = content->n_layers; i-- > 1;)
-                if (memory_box_has(&content->layers[i].box, at))
+                if (memory_slice_has(&content->layers[i].slice, at))
                         return &content->layers[i].pattern;
         return &content->layers[0].pattern;
 }
@@ -140,27 +142,27 @@ static int cut_one(MemoryContent *content, const MemoryLayer *layer) {
 
         content->n_next = 0;
         for (size_t i = 0; i < content->n_rest; i++) {
-                WireBox common, pieces[MEMORY_BOX_PIECES_MAX];
+                MemorySlice common, pieces[MEMORY_SLICE_PIECES_MAX];
                 unsigned n = 1;
 
                 r = layers_grow(&content->next, &content->next_allocated,
-                                content->n_next + MEMORY_BOX_PIECES_MAX, MEMORY_FRAGMENTS_MAX);
+                                content->n_next + MEMORY_SLICE_PIECES_MAX, MEMORY_FRAGMENTS_MAX);
                 if (r < 0)
                         return r;
 
-                if (memory_box_intersect(&content->rest[i].box, &layer->box, &common)) {
+                if (memory_slice_intersect(&content->rest[i].slice, &layer->slice, &common)) {
                         r = layers_grow(&content->fragments, &content->fragments_allocated,
                                         content->n_fragments + 1, MEMORY_FRAGMENTS_MAX);
                         if (r < 0)
                                 return r;
                         content->fragments[content->n_fragments++] =
-                                        (MemoryLayer) { .box = common, .pattern = layer->pattern };
-                        n = memory_box_subtract(&content->rest[i].box, &common, pieces);
+                                        (MemoryLayer) { .slice = common, .pattern = layer->pattern };
+                        n = memory_slice_subtract(&content->rest[i].slice, &common, pieces);
                 } else
-                        pieces[0] = content->rest[i].box;
+                        pieces[0] = content->rest[i].slice;
 
                 for (unsigned k = 0; k < n; k++)
-                        content->next[content->n_next++].box = pieces[k];
+                        content->next[content->n_next++].slice = pieces[k];
         }
 
         swap = content->rest;
@@ -173,7 +175,7 @@ static int cut_one(MemoryContent *content, const MemoryLayer *layer) {
         return 0;
 }
 
-int memory_content_cut(MemoryContent *content, const WireBox *box) {
+int memory_content_cut(MemoryContent *content, const MemorySlice *slice) {
         int r;
 
         r = layers_grow(&content->rest, &content->rest_allocated, 1, MEMORY_FRAGMENTS_MAX);
@@ -181,7 +183,7 @@ int memory_content_cut(MemoryContent *content, const WireBox *box) {
                 return r;
 
         content->n_fragments = 0;
-        content->rest[0].box = *box;
+        content->rest[0].slice = *slice;
         content->n_rest = 1;
 
         /* Newest first: what it covers hides the older. */

@@ -4,9 +4,11 @@
 /*
  * MemoryContent
  *
- * What a stack without faults would hold, said in few words: write layers in the order of time, each a box and the
+ * What a stack without faults would hold, said in few words: write layers in the order of time, each a slice and the
  * pattern that a march left there; a layer that covers earlier ones replaces them. Below all lies what the cells
  * hold at power-up: a hash. Explicit data (copied in) is kept by access, see MemorySpot.
+ *
+ * A write that an address bit has led astray leaves the pattern of the address, not of the place: that is shifted.
  */
 
 #include <stdbool.h>
@@ -14,7 +16,7 @@
 #include <stdint.h>
 
 #include "checks/wire.h"
-#include "sim/memory/shape.h"
+#include "sim/memory/slice.h"
 
 typedef struct MemoryBits { /* one access: bit b is bit b % 64 of w[b / 64] */
         uint64_t w[MEMORY_ACCESS_BYTES / 8];
@@ -26,6 +28,8 @@ typedef struct MemoryPattern {
         uint8_t background; /* MemoryBackground, or MEMORY_PATTERN_POWER_UP */
         uint8_t parameter;
         uint8_t data; /* 1: inverted */
+        uint8_t odd;  /* 1: meant for a row of the other parity … */
+        uint32_t shift; /* … and for the access that is so many on */
         uint64_t seed;
 } MemoryPattern;
 
@@ -38,7 +42,7 @@ MemoryBits memory_pattern_bits(const MemoryPattern *pattern, uint32_t linear, un
 uint64_t memory_splitmix64(uint64_t x);
 
 typedef struct MemoryLayer {
-        WireBox box;
+        MemorySlice slice;
         MemoryPattern pattern;
 } MemoryLayer;
 
@@ -57,11 +61,11 @@ typedef struct MemoryContent {
 int memory_content_init(MemoryContent *content, const MemoryShape *shape, uint64_t power_up_seed);
 void memory_content_done(MemoryContent *content);
 
-/* Makes sure that the next memory_content_write() cannot fail. -ENOMEM; -ENOSPC: more layers than there may be. */
-int memory_content_reserve(MemoryContent *content);
-void memory_content_write(MemoryContent *content, const WireBox *box, const MemoryPattern *pattern);
+/* Makes sure that the next N writes cannot fail. -ENOMEM; -ENOSPC: more layers than there may be. */
+int memory_content_reserve(MemoryContent *content, size_t n);
+void memory_content_write(MemoryContent *content, const MemorySlice *slice, const MemoryPattern *pattern);
 
 const MemoryPattern *memory_content_find(const MemoryContent *content, const uint16_t at[static _MEMORY_AXIS_MAX]);
 
-/* Cuts BOX into disjoint boxes of one layer each: content->fragments. -ENOMEM; -ENOSPC: too many. */
-int memory_content_cut(MemoryContent *content, const WireBox *box);
+/* Cuts SLICE into disjoint slices of one layer each: content->fragments. -ENOMEM; -ENOSPC: too many. */
+int memory_content_cut(MemoryContent *content, const MemorySlice *slice);

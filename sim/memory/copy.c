@@ -46,10 +46,13 @@ int memory_copy_in(Memory *memory, Execution *execution) {
         serial = memory_serial_next(memory, accesses);
         memory_walk_first(box, false, at);
         for (uint64_t i = 0; i < accesses; i++) {
+                uint16_t place[_MEMORY_AXIS_MAX];
                 MemorySpot *spot;
                 MemoryBits bits;
 
-                r = memory_spot_at(memory, memory_shape_linear(&memory->shape, at), at, &spot);
+                memcpy(place, at, sizeof(place));
+                memory_detours_lead(&memory->detours, place);
+                r = memory_spot_at(memory, memory_shape_linear(&memory->shape, place), place, &spot);
                 if (r < 0)
                         return r;
                 memcpy(&bits, execution->in + i * MEMORY_ACCESS_BYTES, sizeof(bits));
@@ -62,13 +65,22 @@ int memory_copy_in(Memory *memory, Execution *execution) {
         return 0;
 }
 
-static MemoryBits read_access(Memory *memory, const MemoryVisit *visit, const uint16_t at[static _MEMORY_AXIS_MAX],
+static MemoryBits read_access(Memory *memory, const MemoryVisit *visit, const uint16_t address[static _MEMORY_AXIS_MAX],
                               uint64_t serial, bool ecc, MemoryEccTally *tally) {
-        uint32_t linear = memory_shape_linear(&memory->shape, at);
-        MemorySpot *spot = memory_spots_find(&memory->spots, linear);
-        int32_t unit = spot ? spot->unit : memory_units_at(&memory->units, &memory->shape, at);
-        MemoryEffects effects = unit >= 0 ? memory->units.units[unit].effects : (MemoryEffects) {};
+        MemoryEffects effects = {};
         MemoryBits intended, stored;
+        uint16_t at[_MEMORY_AXIS_MAX];
+        MemorySpot *spot;
+        uint32_t linear;
+        int32_t unit;
+
+        memcpy(at, address, sizeof(at));
+        memory_detours_lead(&memory->detours, at);
+        linear = memory_shape_linear(&memory->shape, at);
+        spot = memory_spots_find(&memory->spots, linear);
+        unit = spot ? spot->unit : memory_units_at(&memory->units, &memory->shape, at);
+        if (unit >= 0)
+                effects = memory->units.units[unit].effects;
 
         if (spot) {
                 memory_access_begin(memory, visit, spot);

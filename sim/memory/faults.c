@@ -26,6 +26,7 @@ static void remove_lines(Memory *memory, const Fault *fault, const WireBox *box)
 void memory_heal(Memory *memory, const Fault *fault) {
         if (memory->comparator == fault)
                 memory->comparator = NULL;
+        memory_detours_remove(&memory->detours, fault);
         memory_traps_remove(&memory->traps, fault, 0, 0);
         remove_lines(memory, fault, &(WireBox) {});
 }

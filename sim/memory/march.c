@@ -121,42 +121,74 @@ static void complete(MemoryElement *element, Execution *execution) {
         completion->result[1] = accesses;
 }
 
-/* Counts and tells all there is; the layer is written last, when nothing can fail any more. */
+static void write_parts(MemoryElement *element, bool second) {
+        Memory *memory = element->memory;
+        MemoryPattern left = element->pattern;
+
+        left.data = element->last_data;
+        for (size_t i = 0; i < memory->detours.n_parts && element->writes; i++) {
+                const MemoryReach *part = &memory->detours.parts[i];
+                MemoryPattern pattern;
+
+                if (part->second != second)
+                        continue;
+                pattern = memory_reach_pattern(&memory->shape, part, left);
+                memory_content_write(&memory->content, &part->places, &pattern);
+        }
+}
+
+/* Spots want the content as it was before; the layer is written last, when nothing can fail any more. */
+static int run_straight(MemoryElement *element) {
+        bool second = element->memory->detours.parts[0].second;
+        int r;
+
+        r = memory_regions_count(element, second);
+        if (r < 0)
+                return r;
+        r = memory_regions_tell(element);
+        if (r < 0)
+                return r;
+        r = memory_spots_run(element);
+        if (r < 0)
+                return r;
+
+        write_parts(element, second);
+        return 0;
+}
+
+/* Where addresses have partners, what is visited second finds what the first have left. */
+static int run_astray(MemoryElement *element) {
+        int r;
+
+        r = memory_spots_run(element);
+        for (unsigned second = 0; second < 2 && r >= 0; second++) {
+                r = memory_regions_count(element, second);
+                if (r >= 0)
+                        write_parts(element, second);
+        }
+        return r < 0 ? r : memory_regions_tell(element);
+}
+
 static int run_element(MemoryElement *element) {
         Memory *memory = element->memory;
         int r;
 
-        if (element->writes) {
-                r = memory_content_reserve(&memory->content);
-                if (r < 0)
-                        return r;
-        }
-
-        r = memory_content_cut(&memory->content, &element->march->box);
+        r = memory_detours_part(&memory->detours, &element->march->box, element->march->descending);
+        if (r < 0)
+                return r;
+        r = memory_content_reserve(&memory->content, memory->detours.n_parts);
         if (r < 0)
                 return r;
 
         memory->records.n = 0;
-        r = memory_regions_run(element);
+        element->astray = memory->detours.n_parts > 1 || memory->detours.parts[0].detour;
+        r = element->astray ? run_astray(element) : run_straight(element);
         if (r < 0)
                 return r;
 
-        element->spots_from = memory->records.n;
-        r = memory_spots_run(element);
-        if (r < 0)
-                return r;
-        if (element->spots_from > 0)
-                memory_element_cut_records(element);
-
-        if (element->writes) {
-                MemoryPattern left = element->pattern;
-
-                left.data = element->last_data;
-                memory_content_write(&memory->content, &element->march->box, &left);
-                if (element->n_released > 0)
-                        memory_spots_sweep(&memory->spots);
-        }
-
+        memory_element_cut_records(element);
+        if (element->n_released > 0)
+                memory_spots_sweep(&memory->spots);
         return 0;
 }
 
@@ -185,8 +217,8 @@ int memory_march(Memory *memory, Execution *execution) {
         r = memory_prepare(memory, execution);
         if (r < 0)
                 return r;
-
         r = run_element(&element);
+        free(element.regions);
         if (r < 0)
                 return r;
 

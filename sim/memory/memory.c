@@ -19,6 +19,7 @@ int memory_init(Memory *memory, const MemoryRules *rules, Chip *chip, unsigned i
 
 void memory_done(Memory *memory) {
         memory_content_done(&memory->content);
+        memory_detours_done(&memory->detours);
         memory_traps_done(&memory->traps);
         memory_spots_done(&memory->spots);
         memory_units_done(&memory->units);
@@ -56,6 +57,7 @@ int memory_prepare(Memory *memory, const Execution *execution) {
 
         if (execution)
                 memory_cells_wake(memory, execution);
+        memory_detours_ask(&memory->detours, execution);
         memory_units_ask(&memory->units, execution);
         return 0;
 }
@@ -90,7 +92,7 @@ MemoryBits memory_read(const Memory *memory, const MemoryEffects *effects, Memor
 }
 
 bool memory_is_sound(const Memory *memory) {
-        return memory->traps.n_traps == 0 && memory->traps.n_decoders == 0 && memory->units.n_lines == 0 &&
+        return memory->detours.n_detours == 0 && memory->traps.n_traps == 0 && memory->traps.n_decoders == 0 && memory->units.n_lines == 0 &&
                !memory->comparator;
 }
 

@@ -11,6 +11,7 @@
  */
 
 #include "sim/memory/content.h"
+#include "sim/memory/detours.h"
 #include "sim/memory/shape.h"
 #include "sim/memory/spots.h"
 #include "sim/memory/traps.h"
@@ -52,6 +53,7 @@ typedef struct Memory {
         const MemoryRules *rules;
         MemoryShape shape;
         MemoryContent content;
+        MemoryDetours detours; /* addresses that lead elsewhere; all below is of places */
         MemoryTraps traps; /* faults of cells … */
         MemorySpots spots; /* … the single accesses where they act … */
         MemoryUnits units; /* … and larger things that differ from the content */

@@ -19,31 +19,22 @@
 /* Of so many bits of a hash not one in 2^64 accesses agrees in all. */
 #define BITS_MANY 64
 
-typedef struct Region {
-        WireBox box;           /* its accesses: these … */
-        MemoryPattern pattern; /* what lies there */
-        MemoryEffects effects;
-        int32_t unit;          /* … whose innermost unit this is, and that are no spots */
-        uint32_t key;          /* of its first access in the order of the visit */
-        uint64_t own[2];       /* accesses of even and odd rows */
-} Region;
-
-typedef struct Regions { /* those that mismatch */
-        Region *regions;
-        size_t n_regions, regions_allocated;
-} Regions;
-
-/* What one access gives: a bit for each operation that mismatches. SINK is told each of them. */
+/* What one access, named by its place, gives: a bit for each operation that mismatches. SINK is told each of them. */
 typedef int (*Sink)(MemoryElement *element, const uint16_t at[static _MEMORY_AXIS_MAX], unsigned op,
                     const MemoryBits *actual);
 
-static int run_access(MemoryElement *element, const Region *region, const uint16_t at[static _MEMORY_AXIS_MAX],
+static int run_access(MemoryElement *element, const MemoryRegion *region, const uint16_t at[static _MEMORY_AXIS_MAX],
                       MemoryEccTally *tally, Sink sink, uint32_t *ret_differs) {
         const WireMarch *march = element->march;
         uint32_t linear = memory_shape_linear(&element->memory->shape, at);
-        MemoryBits background = memory_element_bits(element, linear, at[HBM_ROW]);
-        MemoryBits stored = memory_pattern_bits(&region->pattern, linear, at[HBM_ROW]);
+        MemoryBits stored = memory_pattern_bits(&region->pattern, linear, at[HBM_ROW]), background;
+        uint16_t address[_MEMORY_AXIS_MAX];
         int r;
+
+        memcpy(address, at, sizeof(address));
+        if (region->detour)
+                memory_detour_turn(region->detour, address);
+        background = memory_element_bits(element, linear + region->shift, address[HBM_ROW]);
 
         *ret_differs = 0;
         for (unsigned i = 0; i < march->n_ops; i++) {
@@ -65,7 +56,7 @@ static int run_access(MemoryElement *element, const Region *region, const uint16
 
                 *ret_differs |= UINT32_C(1) << i;
                 if (sink) {
-                        r = sink(element, at, i, &actual);
+                        r = sink(element, address, i, &actual);
                         if (r < 0)
                                 return r;
                 }
@@ -75,7 +66,7 @@ static int run_access(MemoryElement *element, const Region *region, const uint16
 }
 
 /* Whether an access of the box belongs to the region: to no unit within its own, and to no spot. */
-static bool region_owns(const MemoryElement *element, const Region *region,
+static bool region_owns(const MemoryElement *element, const MemoryRegion *region,
                         const uint16_t at[static _MEMORY_AXIS_MAX]) {
         const MemorySpots *spots = &element->memory->spots;
         const MemoryUnits *units = &element->memory->units;
@@ -85,8 +76,8 @@ static bool region_owns(const MemoryElement *element, const Region *region,
                         (spots->n_spots == 0 || !memory_spots_find(spots, linear));
 }
 
-static bool region_is_whole(const Region *region) {
-        return region->own[0] + region->own[1] == memory_box_volume(&region->box);
+static bool region_is_whole(const MemoryRegion *region) {
+        return region->own[0] + region->own[1] == memory_slice_volume(&region->places);
 }
 
 /* What a stuck lane has by chance in common with the hashes. */
@@ -109,37 +100,38 @@ static bool lanes_agree(const MemoryElement *element, uint64_t index, uint64_t l
 }
 
 /* Looks at the region row by row, until it is through or has seen ENOUGH. */
-static void look_at_lanes(const MemoryElement *element, const Region *region, uint64_t enough, Agreement *ret) {
+static void look_at_lanes(const MemoryElement *element, const MemoryRegion *region, uint64_t enough, Agreement *ret) {
         uint64_t lanes = region->effects.lanes | (uint64_t) region->effects.lanes << 32;
         uint64_t values = region->effects.values | (uint64_t) region->effects.values << 32;
-        unsigned n_columns = region->box.last[HBM_COLUMN] - region->box.first[HBM_COLUMN] + 1u, data;
+        const WireBox *box = &region->places.box;
+        unsigned n_columns = box->last[HBM_COLUMN] - box->first[HBM_COLUMN] + 1u, data;
         bool whole = region_is_whole(region);
         uint16_t at[_MEMORY_AXIS_MAX];
 
         *ret = (Agreement) {};
-        memory_walk_first(&region->box, false, at);
+        memory_walk_first(&region->places.box, false, at);
         do {
-                uint64_t index = 4 * (uint64_t) memory_shape_linear(&element->memory->shape, at);
+                uint64_t index = 4 * (uint64_t) (uint32_t) (memory_shape_linear(&element->memory->shape, at) + region->shift);
 
                 for (unsigned column = 0; column < n_columns; column++, index += 4) {
                         if (!lanes_agree(element, index, lanes, values & lanes, &data))
                                 continue;
-                        at[HBM_COLUMN] = (uint16_t) (region->box.first[HBM_COLUMN] + column);
+                        at[HBM_COLUMN] = (uint16_t) (box->first[HBM_COLUMN] + column);
                         if (whole || region_owns(element, region, at))
                                 ret->agreeing[data]++;
                 }
 
                 ret->seen += n_columns;
-                at[HBM_COLUMN] = region->box.last[HBM_COLUMN]; /* on with the next row */
-        } while (ret->seen < enough && memory_walk_next(&region->box, MEMORY_ORDER_COLUMN_FAST, false, at));
+                at[HBM_COLUMN] = box->last[HBM_COLUMN]; /* on with the next row */
+        } while (ret->seen < enough && memory_slice_next(&region->places, MEMORY_ORDER_COLUMN_FAST, false, at));
 }
 
 /* A lane runs through millions of accesses: once there is more than must be exact, a lower bound will do. */
-static void count_agreeing(const MemoryElement *element, const Region *region, Agreement *ret) {
-        uint64_t n = region->own[0] + region->own[1], others = memory_box_volume(&region->box) - n;
+static void count_agreeing(const MemoryElement *element, const MemoryRegion *region, Agreement *ret) {
+        uint64_t n = region->own[0] + region->own[1], others = memory_slice_volume(&region->places) - n;
 
         look_at_lanes(element, region, COUNT_EXACT + COUNT_SPARE + others, ret);
-        ret->seen = ret->seen == memory_box_volume(&region->box) ? n : ret->seen - others;
+        ret->seen = ret->seen == memory_slice_volume(&region->places) ? n : ret->seen - others;
         if (ret->seen == n || ret->seen >= COUNT_EXACT + ret->agreeing[0] + ret->agreeing[1])
                 return;
 
@@ -163,11 +155,11 @@ static bool same_hash(const MemoryPattern *a, const MemoryPattern *b) {
  * Stuck lanes against the address background. Outside the lanes a cell that holds this hash agrees or differs in every
  * bit; only where it agrees do the lanes decide.
  */
-static uint64_t count_lanes(MemoryElement *element, const Region *region) {
+static uint64_t count_lanes(MemoryElement *element, const MemoryRegion *region) {
         const WireMarch *march = element->march;
         uint64_t n = region->own[0] + region->own[1], mismatches = 0;
         Agreement agreement;
-        bool hash = same_hash(&region->pattern, &element->pattern), known = false;
+        bool hash = same_hash(&region->pattern, &element->pattern) && region->pattern.shift == region->shift, known = false;
         unsigned stored = region->pattern.data;
 
         for (unsigned i = 0; i < march->n_ops; i++) {
@@ -208,7 +200,7 @@ static bool is_all_or_none(unsigned n) {
  * Whether all accesses of a region behave as one of their row parity does. Where a hash is read, what becomes of it is
  * certain only if so many of its bits stay in play that none agrees by chance, and ECC depends on all of them.
  */
-static bool one_stands_for_all(const MemoryElement *element, const Region *region) {
+static bool one_stands_for_all(const MemoryElement *element, const MemoryRegion *region) {
         const MemoryEffects *effects = &region->effects;
         unsigned n = count_bits(&effects->drop);
 
@@ -220,23 +212,24 @@ static bool one_stands_for_all(const MemoryElement *element, const Region *regio
 }
 
 /* Stuck lanes and nothing else that would leave bits to chance: count_lanes() knows. */
-static bool only_lanes(const MemoryElement *element, const Region *region) {
+static bool only_lanes(const MemoryElement *element, const MemoryRegion *region) {
         const MemoryEffects *effects = &region->effects;
 
-        return element->hash && effects->lanes && __builtin_popcount(effects->lanes) < LANES_MANY &&
+        /* Looked at row by row: whole rows. */
+        return element->hash && effects->lanes && !region->places.mask[HBM_COLUMN] && __builtin_popcount(effects->lanes) < LANES_MANY &&
                         is_all_or_none(count_bits(&effects->drop)) && is_all_or_none(count_bits(&effects->flip)) &&
                         !(element->march->ecc && (count_bits(&effects->drop) > 0 || count_bits(&effects->flip) > 0));
 }
 
 /* Every access by itself: where bits are left to chance and no form is closed. Up to where counts must be exact. */
-static int count_each(MemoryElement *element, const Region *region, uint64_t *ret) {
+static int count_each(MemoryElement *element, const MemoryRegion *region, uint64_t *ret) {
         uint16_t at[_MEMORY_AXIS_MAX];
         uint64_t mismatches = 0, seen = 0;
         bool whole = region_is_whole(region);
         uint32_t differs;
         int r;
 
-        memory_walk_first(&region->box, false, at);
+        memory_walk_first(&region->places.box, false, at);
         do {
                 if (!whole && !region_owns(element, region, at))
                         continue;
@@ -246,14 +239,14 @@ static int count_each(MemoryElement *element, const Region *region, uint64_t *re
                 mismatches += (unsigned) __builtin_popcount(differs);
                 seen++;
         } while (mismatches < COUNT_EXACT + COUNT_SPARE && (mismatches > 0 || seen < COUNT_EXACT + COUNT_SPARE) &&
-                 memory_walk_next(&region->box, MEMORY_ORDER_COLUMN_FAST, false, at));
+                 memory_slice_next(&region->places, MEMORY_ORDER_COLUMN_FAST, false, at));
 
         *ret = mismatches;
         return 0;
 }
 
 /* One access of each row parity, multiplied. */
-static int count_parities(MemoryElement *element, const Region *region, uint64_t *ret) {
+static int count_parities(MemoryElement *element, const MemoryRegion *region, uint64_t *ret) {
         uint64_t mismatches = 0;
         int r;
 
@@ -265,7 +258,7 @@ static int count_parities(MemoryElement *element, const Region *region, uint64_t
                 if (region->own[parity] == 0)
                         continue;
 
-                memory_walk_first(&region->box, false, at);
+                memory_walk_first(&region->places.box, false, at);
                 if ((at[HBM_ROW] & 1) != parity)
                         at[HBM_ROW]++;
 
@@ -283,7 +276,7 @@ static int count_parities(MemoryElement *element, const Region *region, uint64_t
 }
 
 /* Returns whether there are any. */
-static int count_region(MemoryElement *element, const Region *region) {
+static int count_region(MemoryElement *element, const MemoryRegion *region) {
         uint64_t mismatches;
         int r;
 
@@ -301,7 +294,7 @@ static int count_region(MemoryElement *element, const Region *region) {
 }
 
 /* Walks a region until it has told as many as are wanted. */
-static int tell_region(MemoryElement *element, const Region *region) {
+static int tell_region(MemoryElement *element, const MemoryRegion *region) {
         const WireMarch *march = element->march;
         MemoryRecords *records = &element->memory->records;
         bool whole = region_is_whole(region);
@@ -311,7 +304,7 @@ static int tell_region(MemoryElement *element, const Region *region) {
         uint32_t differs;
         int r;
 
-        memory_walk_first(&region->box, march->descending, at);
+        memory_walk_first(&region->places.box, march->descending, at);
         do {
                 if (!whole && !region_owns(element, region, at))
                         continue;
@@ -319,27 +312,29 @@ static int tell_region(MemoryElement *element, const Region *region) {
                 if (r < 0)
                         return r;
         } while (records->n < enough &&
-                 memory_walk_next(&region->box, (MemoryOrder) march->order, march->descending, at));
+                 memory_slice_next(&region->places, (MemoryOrder) march->order, march->descending, at));
 
         return 0;
 }
 
 static int compare_regions(const void *a, const void *b) {
-        const Region *x = a, *y = b;
+        const MemoryRegion *x = a, *y = b;
 
         return (x->key > y->key) - (x->key < y->key);
 }
 
 /* In the order of their first accesses, until all that follow lie behind the last record that is wanted. */
-static int tell_regions(MemoryElement *element, Region *regions, size_t n) {
+int memory_regions_tell(MemoryElement *element) {
         const WireMarch *march = element->march;
+        MemoryRegion *regions = element->regions;
+        size_t n = element->n_regions;
         MemoryRecords *records = &element->memory->records;
         size_t enough = march->mismatches_max;
         uint32_t last = UINT32_MAX; /* no record behind it is wanted */
         int r;
 
         if (n > 1)
-                qsort(regions, n, sizeof(Region), compare_regions);
+                qsort(regions, n, sizeof(MemoryRegion), compare_regions);
 
         for (size_t i = 0; i < n && march->mismatches_max > 0; i++) {
                 if (records->n >= enough) {
@@ -360,25 +355,25 @@ static int tell_regions(MemoryElement *element, Region *regions, size_t n) {
 }
 
 /*
- * Accesses of every unit that is touched, and last of no unit, in BOX and in no unit within. Whatever two units have in
+ * Accesses of every unit that is touched, and last of no unit, in PLACES and in no unit within. Whatever two units have in
  * common is a unit, so each access is in all that hold its innermost and in no others.
  */
-static void count_own(const Memory *memory, const WireBox *box, uint64_t (*own)[2]) {
+static void count_own(const Memory *memory, const MemorySlice *places, uint64_t (*own)[2]) {
         const MemorySpots *spots = &memory->spots;
         const MemoryUnits *units = &memory->units;
         uint64_t *none = own[units->n_units];
 
-        memory_box_split(box, none);
+        memory_slice_split(places, none);
         for (size_t i = 0; i < units->n_touched; i++)
                 own[units->touched[i]][0] = own[units->touched[i]][1] = 0; /* of those within, at first */
 
         for (size_t i = 0; i < units->n_touched; i++) {
                 const MemoryUnit *unit = &units->units[units->touched[i]];
+                MemorySlice common = memory_slice_of(&unit->box);
                 uint64_t *within = own[units->touched[i]], n[2] = {};
-                WireBox common;
 
-                if (memory_box_intersect(&unit->box, box, &common))
-                        memory_box_split(&common, n);
+                if (memory_slice_intersect(&common, places, &common))
+                        memory_slice_split(&common, n);
 
                 for (unsigned parity = 0; parity < 2; parity++) {
                         within[parity] = n[parity] - within[parity];
@@ -391,75 +386,93 @@ static void count_own(const Memory *memory, const WireBox *box, uint64_t (*own)[
         for (size_t i = 0; i < spots->n_spots; i++) {
                 const MemorySpot *spot = &spots->spots[i];
 
-                if (memory_box_has(box, spot->at))
+                if (memory_slice_has(places, spot->at))
                         own[spot->unit < 0 ? units->n_units : (size_t) spot->unit][spot->at[HBM_ROW] & 1]--;
         }
 }
 
-static uint32_t first_key(const MemoryElement *element, const WireBox *box) {
+/* In the order of the visit, which is that of addresses. */
+static uint32_t first_key(const MemoryElement *element, const MemoryRegion *region) {
         const WireMarch *march = element->march;
-        uint32_t key = memory_shape_key(&element->memory->shape, (MemoryOrder) march->order,
-                                     march->descending ? box->last : box->first);
+        uint16_t at[_MEMORY_AXIS_MAX];
+        uint32_t key;
 
+        memory_walk_first(&region->places.box, march->descending, at);
+        if (region->detour)
+                memory_detour_turn(region->detour, at);
+        key = memory_shape_key(&element->memory->shape, (MemoryOrder) march->order, at);
         return march->descending ? ~key : key;
 }
 
+/* Of the accesses that PART leads to, with the content of one layer. */
+static MemoryRegion region_of(const MemoryElement *element, const MemoryReach *part, const MemoryLayer *fragment) {
+        MemoryRegion region = { .places = fragment->slice, .pattern = fragment->pattern, .detour = part->detour, .unit = -1 };
+
+        region.shift = memory_reach_shift(&element->memory->shape, part);
+        return region;
+}
+
 /* Counts what of FRAGMENT lies in UNIT (-1: in none) and in nothing within, and keeps it where it mismatches. */
-static int count_unit(MemoryElement *element, const MemoryLayer *fragment, int32_t unit, const uint64_t own[static 2],
-                      Regions *regions) {
+static int count_unit(MemoryElement *element, const MemoryReach *part, const MemoryLayer *fragment, int32_t unit,
+                      const uint64_t own[static 2]) {
         const MemoryUnits *units = &element->memory->units;
-        Region region = { .box = fragment->box, .pattern = fragment->pattern, .unit = unit, .own = { own[0], own[1] } };
+        MemoryRegion region = region_of(element, part, fragment);
         int r;
 
         if (own[0] == 0 && own[1] == 0)
                 return 0;
+        region.own[0] = own[0];
+        region.own[1] = own[1];
+        region.unit = unit;
         if (unit >= 0) {
+                MemorySlice box = memory_slice_of(&units->units[unit].box);
+
                 region.effects = units->units[unit].effects;
-                (void) memory_box_intersect(&units->units[unit].box, &fragment->box, &region.box);
+                (void) memory_slice_intersect(&box, &fragment->slice, &region.places);
         }
 
         r = count_region(element, &region);
         if (r <= 0)
                 return r;
 
-        r = MEMORY_GROW(regions, regions, regions->n_regions + 1);
+        r = MEMORY_GROW(element, regions, element->n_regions + 1);
         if (r < 0)
                 return r;
-        region.key = first_key(element, &region.box);
-        regions->regions[regions->n_regions++] = region;
+        region.key = first_key(element, &region);
+        element->regions[element->n_regions++] = region;
         return 0;
 }
 
-static int count_fragment(MemoryElement *element, const MemoryLayer *fragment, uint64_t (*own)[2], Regions *regions) {
+static int count_fragment(MemoryElement *element, const MemoryReach *part, const MemoryLayer *fragment, uint64_t (*own)[2]) {
         const MemoryUnits *units = &element->memory->units;
         int r;
 
-        count_own(element->memory, &fragment->box, own);
+        count_own(element->memory, &fragment->slice, own);
 
         for (size_t i = 0; i < units->n_touched; i++) {
-                r = count_unit(element, fragment, (int32_t) units->touched[i], own[units->touched[i]], regions);
+                r = count_unit(element, part, fragment, (int32_t) units->touched[i], own[units->touched[i]]);
                 if (r < 0)
                         return r;
         }
 
-        return count_unit(element, fragment, -1, own[units->n_units], regions);
+        return count_unit(element, part, fragment, -1, own[units->n_units]);
 }
 
 /* The usual case: one layer, no unit, and it reads as it should. Needs no memory of its own. */
-static bool runs_clean(MemoryElement *element) {
+static bool runs_clean(MemoryElement *element, const MemoryReach *part) {
         const MemoryContent *content = &element->memory->content;
-        Region region = { .unit = -1 };
+        MemoryRegion region;
         MemoryEccTally unused = {};
 
         if (content->n_fragments != 1 || element->memory->units.n_touched > 0)
                 return false;
 
-        region.pattern = content->fragments[0].pattern;
+        region = region_of(element, part, &content->fragments[0]);
         for (unsigned parity = 0; parity < 2; parity++) {
                 uint16_t at[_MEMORY_AXIS_MAX];
                 uint32_t differs;
 
-                memcpy(at, element->march->box.first, sizeof(at));
+                memcpy(at, region.places.box.first, sizeof(at));
                 at[HBM_ROW] = parity;
                 (void) run_access(element, &region, at, &unused, NULL, &differs);
                 if (differs)
@@ -469,34 +482,43 @@ static bool runs_clean(MemoryElement *element) {
         return true;
 }
 
-static int run_fragments(MemoryElement *element, uint64_t (*own)[2], Regions *regions) {
-        const MemoryContent *content = &element->memory->content;
-        int r;
-
-        for (size_t i = 0; i < content->n_fragments; i++) {
-                r = count_fragment(element, &content->fragments[i], own, regions);
-                if (r < 0)
-                        return r;
-        }
-
-        return regions->n_regions > 0 ? tell_regions(element, regions->regions, regions->n_regions) : 0;
-}
-
-int memory_regions_run(MemoryElement *element) {
+static int count_part(MemoryElement *element, const MemoryReach *part) {
+        MemoryContent *content = &element->memory->content;
         MemoryUnits *units = &element->memory->units;
         _cleanup_free_ uint64_t (*own)[2] = NULL;
-        Regions regions = {};
         int r;
 
-        memory_units_touch(units, &element->memory->shape, &element->march->box);
-        if (runs_clean(element))
+        r = memory_content_cut(content, &part->places);
+        if (r < 0)
+                return r;
+        memory_units_touch(units, &element->memory->shape, &part->places.box);
+        if (runs_clean(element, part))
                 return 0;
 
         own = calloc(units->n_units + 1, sizeof(*own));
         if (!own)
                 return -ENOMEM;
 
-        r = run_fragments(element, own, &regions);
-        free(regions.regions);
-        return r;
+        for (size_t i = 0; i < content->n_fragments; i++) {
+                r = count_fragment(element, part, &content->fragments[i], own);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}
+
+int memory_regions_count(MemoryElement *element, bool second) {
+        const MemoryDetours *detours = &element->memory->detours;
+        int r;
+
+        for (size_t i = 0; i < detours->n_parts; i++) {
+                if (detours->parts[i].second != second)
+                        continue;
+                r = count_part(element, &detours->parts[i]);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
 }

@@ -7,12 +7,24 @@
 
 #include "sim/memory/memory.h"
 
+typedef struct MemoryRegion {
+        MemorySlice places;    /* its accesses: these … */
+        MemoryPattern pattern; /* what lies there */
+        const MemoryDetour *detour; /* that leads there, or NULL: … */
+        uint32_t shift;             /* … from a place on to its address */
+        MemoryEffects effects;
+        int32_t unit;          /* … whose innermost unit this is, and that are no spots */
+        uint32_t key;          /* of its first access in the order of the visit */
+        uint64_t own[2];       /* accesses of even and odd rows */
+} MemoryRegion;
+
 typedef struct MemoryElement {
         Memory *memory;
         const WireMarch *march;
         MemoryPattern pattern; /* of data 0 */
         bool hash;          /* the pattern differs from access to access */
         bool writes;
+        bool astray;        /* some addresses of the box lead elsewhere */
         uint32_t blind;     /* operations that are not compared */
         uint8_t last_data;  /* of the last write */
         MemoryBits uniform[2]; /* of even and odd rows, unless hash */
@@ -20,7 +32,8 @@ typedef struct MemoryElement {
         MemoryEccTally tally;
         size_t n_spot_records;
         size_t n_released; /* spots whose own data was written over */
-        size_t spots_from;
+        MemoryRegion *regions; /* those that mismatch, still to be told */
+        size_t n_regions, regions_allocated;
 } MemoryElement;
 
 /* The background of one access. */
@@ -30,8 +43,10 @@ int memory_element_record(MemoryElement *element, const uint16_t at[static _MEMO
 /* Sorts the records and keeps the first that are wanted. */
 void memory_element_cut_records(MemoryElement *element);
 
-/* Runs the spots of the box one by one, and records as many of their first mismatches as are wanted. */
+/* Runs the spots of the box one by one, and records as many of their first mismatches as are wanted. Content is as before. */
 int memory_spots_run(MemoryElement *element);
 
-/* Counts the mismatches of all that is no spot, and records the first of them. Content is cut to the box before. */
-int memory_regions_run(MemoryElement *element);
+/* Counts the mismatches of all that is no spot, in the parts of the box that are second or in the others. */
+int memory_regions_count(MemoryElement *element, bool second);
+/* Records the first of them. */
+int memory_regions_tell(MemoryElement *element);

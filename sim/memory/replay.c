@@ -12,6 +12,11 @@
 #include "sim/memory/cells.h"
 #include "sim/memory/region.h"
 
+#include <errno.h>
+#include <string.h>
+
+#include "checks/cleanup.h"
+
 typedef struct Replay {
         MemoryElement *element;
         MemoryVisit visit;
@@ -50,7 +55,7 @@ static MemoryBits inverted(MemoryBits bits, bool invert) {
         return bits;
 }
 
-static int mismatch(MemoryElement *element, const MemorySpot *spot, unsigned op, const MemoryBits *actual) {
+static int mismatch(MemoryElement *element, const uint16_t at[static _MEMORY_AXIS_MAX], unsigned op, const MemoryBits *actual) {
         int r;
 
         if (element->blind >> op & 1)
@@ -58,7 +63,7 @@ static int mismatch(MemoryElement *element, const MemorySpot *spot, unsigned op,
 
         element->mismatches++;
         if (element->n_spot_records < element->march->mismatches_max) {
-                r = memory_element_record(element, spot->at, op, actual);
+                r = memory_element_record(element, at, op, actual);
                 if (r < 0)
                         return r;
                 element->n_spot_records++;
@@ -78,7 +83,7 @@ static int mismatch_bits(MemoryElement *element, const MemoryStroke *stroke, con
 
                 *word = (*word & ~(UINT64_C(1) << shift)) | (uint64_t) stroke->bits[i] << shift;
         }
-        return mismatch(element, stroke->spot, op, &actual);
+        return mismatch(element, stroke->spot->at, op, &actual);
 }
 
 static int run_bits(MemoryElement *element, MemorySpot *spot, uint64_t serial) {
@@ -116,13 +121,14 @@ static int run_bits(MemoryElement *element, MemorySpot *spot, uint64_t serial) {
 
 /* ---- all bits ---- */
 
-static int run_access(Replay *replay, MemorySpot *spot, uint64_t serial) {
+/* The address AT leads to the place of SPOT. */
+static int run_access(Replay *replay, MemorySpot *spot, const uint16_t at[static _MEMORY_AXIS_MAX], uint64_t serial) {
         static const MemoryEffects none = {};
         MemoryElement *element = replay->element;
         Memory *memory = element->memory;
         const WireMarch *march = element->march;
         const MemoryEffects *effects = spot->unit >= 0 ? &memory->units.units[spot->unit].effects : &none;
-        MemoryBits background = memory_element_bits(element, spot->linear, spot->at[HBM_ROW]);
+        MemoryBits background = memory_element_bits(element, memory_shape_linear(&memory->shape, at), at[HBM_ROW]);
         int r;
 
         memory_access_begin(memory, &replay->visit, spot);
@@ -141,17 +147,20 @@ static int run_access(Replay *replay, MemorySpot *spot, uint64_t serial) {
                         differs |= actual.w[word] ^ wanted.w[word];
                 if (!differs)
                         continue;
-                r = mismatch(element, spot, i, &actual);
+                r = mismatch(element, at, i, &actual);
                 if (r < 0)
                         return r;
         }
 
-        /* The layer that this element leaves says the same, but not of what a decoder reaches. */
+        return 0;
+}
+
+/* The layer that this element leaves says the same, but not of what a decoder reaches. */
+static void release(MemoryElement *element, MemorySpot *spot) {
         if (element->writes && spot->held && spot->decoder < 0) {
                 spot->held = false;
                 element->n_released++;
         }
-        return 0;
 }
 
 /* ---- the visit ---- */
@@ -172,11 +181,81 @@ static Replay replay_of(MemoryElement *element) {
                 .serial = memory_serial_next(element->memory, memory_box_volume(&march->box) * march->n_ops),
         };
 
-        if (content->n_fragments == 1)
+        if (!element->astray && content->n_fragments == 1)
                 replay.pattern = &content->fragments[0].pattern;
         for (unsigned data = 0; data < 3; data++)
                 replay.clean[data] = runs_clean(march, data);
         return replay;
+}
+
+static uint64_t serial_of(const Replay *replay, const uint16_t at[static _MEMORY_AXIS_MAX]) {
+        const MemoryVisit *visit = &replay->visit;
+
+        return replay->serial > 0 ? replay->serial + visit->n_ops * memory_box_position(visit->box, visit->order, visit->descending, at) : 0;
+}
+
+/* ---- where addresses lead elsewhere: a place may be visited from two, or from none ---- */
+
+typedef struct Astray {
+        uint64_t position; /* in the visit */
+        uint16_t at[_MEMORY_AXIS_MAX];
+        size_t spot;
+} Astray;
+
+static int compare_astray(const void *a, const void *b) {
+        const Astray *x = a, *y = b;
+
+        return (x->position > y->position) - (x->position < y->position);
+}
+
+static size_t list_astray(const Replay *replay, Astray *ret) {
+        const Memory *memory = replay->element->memory;
+        size_t n = 0;
+
+        for (size_t i = 0; i < memory->spots.n_spots; i++) {
+                const MemoryDetour *detour = memory_detours_at(&memory->detours, memory->spots.spots[i].at);
+                Astray astray = { .spot = i };
+
+                memcpy(astray.at, memory->spots.spots[i].at, sizeof(astray.at));
+                if (detour && !memory_detour_is_straight(detour, astray.at))
+                        continue;
+                for (unsigned k = 0; k < (detour ? 2 : 1); k++) {
+                        if (k > 0)
+                                memory_detour_turn(detour, astray.at);
+                        if (!memory_box_has(replay->visit.box, astray.at))
+                                continue;
+                        astray.position = memory_box_position(replay->visit.box, replay->visit.order, replay->visit.descending, astray.at);
+                        ret[n++] = astray;
+                }
+        }
+
+        return n;
+}
+
+static int run_astray(Replay *replay) {
+        MemorySpots *spots = &replay->element->memory->spots;
+        _cleanup_free_ Astray *visits = reallocarray(NULL, 2 * spots->n_spots + 1, sizeof(Astray));
+        size_t n;
+        int r;
+
+        if (!visits)
+                return -ENOMEM;
+        n = list_astray(replay, visits);
+        if (n > 1)
+                qsort(visits, n, sizeof(Astray), compare_astray);
+
+        for (size_t i = 0; i < n; i++) {
+                r = run_access(replay, &spots->spots[visits[i].spot], visits[i].at, serial_of(replay, visits[i].at));
+                if (r < 0)
+                        return r;
+        }
+
+        /* Not before: the second visit finds what the first has left. */
+        for (size_t i = 0; i < n; i++)
+                release(replay->element, &spots->spots[visits[i].spot]);
+
+        memory_access_end(replay->element->memory, &replay->visit);
+        return 0;
 }
 
 int memory_spots_run(MemoryElement *element) {
@@ -186,6 +265,8 @@ int memory_spots_run(MemoryElement *element) {
         size_t first, end;
         int r;
 
+        if (element->astray)
+                return run_astray(&replay);
         r = memory_spots_range(&memory->spots, &memory->shape, replay.visit.order, &march->box, &first, &end);
         if (r < 0)
                 return r;
@@ -193,14 +274,17 @@ int memory_spots_run(MemoryElement *element) {
         for (size_t i = 0; i < end - first; i++) {
                 MemorySpot *spot = memory_spots_nth(&memory->spots, replay.visit.order,
                                                     march->descending ? end - 1 - i : first + i);
-                uint64_t serial = replay.serial;
+                uint64_t serial;
 
                 if (!memory_box_has(&march->box, spot->at))
                         continue;
-                if (serial > 0)
-                        serial += march->n_ops * memory_box_position(&march->box, replay.visit.order, march->descending, spot->at);
-
-                r = is_clean(&replay, spot) ? run_bits(element, spot, serial) : run_access(&replay, spot, serial);
+                serial = serial_of(&replay, spot->at);
+                if (is_clean(&replay, spot)) {
+                        r = run_bits(element, spot, serial);
+                } else {
+                        r = run_access(&replay, spot, spot->at, serial);
+                        release(element, spot);
+                }
                 if (r < 0)
                         return r;
         }

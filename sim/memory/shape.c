@@ -190,6 +190,10 @@ uint64_t memory_box_position(const WireBox *box, MemoryOrder order, bool descend
         return position;
 }
 
+MemoryAxis memory_order_axis(MemoryOrder order, unsigned i) {
+        return (MemoryAxis) axes[order][_MEMORY_AXIS_MAX - 1 - i];
+}
+
 void memory_walk_first(const WireBox *box, bool descending, uint16_t at[static _MEMORY_AXIS_MAX]) {
         memcpy(at, descending ? box->last : box->first, sizeof(box->first));
 }

@@ -49,6 +49,9 @@ void memory_box_split(const WireBox *box, uint64_t ret[static 2]);
 uint64_t memory_box_position(const WireBox *box, MemoryOrder order, bool descending,
                              const uint16_t at[static _MEMORY_AXIS_MAX]);
 
+/* Which axis moves as the I-th of an order, the fastest being 0. */
+MemoryAxis memory_order_axis(MemoryOrder order, unsigned i);
+
 /* Walks a box: for (memory_walk_first(...); ...; if (!memory_walk_next(...)) break). */
 void memory_walk_first(const WireBox *box, bool descending, uint16_t at[static _MEMORY_AXIS_MAX]);
 bool memory_walk_next(const WireBox *box, MemoryOrder order, bool descending, uint16_t at[static _MEMORY_AXIS_MAX]);

@@ -35,6 +35,7 @@ typedef enum PlainKind {
         PLAIN_STACK,
         PLAIN_TSV,
         PLAIN_LANE,
+        PLAIN_ADDRESS,
         PLAIN_BLIND,
         PLAIN_KINDS,
 } PlainKind;
@@ -55,6 +56,7 @@ static const struct {
         [PLAIN_STACK]          = { "stack-dead", "" },
         [PLAIN_TSV]            = { "data-tsv", "012" },
         [PLAIN_LANE]           = { "lane-stuck", "01" },
+        [PLAIN_ADDRESS]        = { "address-tsv", "012" },
         [PLAIN_BLIND]          = { "comparator-blind", "" },
 };
 
@@ -159,8 +161,23 @@ static void plain_settle(Plain *plain, const uint16_t at[7]) {
         }
 }
 
-static void plain_write(Plain *plain, const uint16_t at[7], const uint8_t bytes[32]) {
-        unsigned index = plain_index(plain, at);
+/* From an address to where it leads. */
+static void plain_lead(const Plain *plain, const uint16_t address[7], uint16_t ret[7]) {
+        memcpy(ret, address, 7 * sizeof(ret[0]));
+        for (unsigned i = 0; i < FAULTS_MAX; i++) {
+                const PlainFault *fault = &plain->faults[i];
+
+                if (fault->present && fault->active && fault->kind == PLAIN_ADDRESS && covers(plain, fault, address))
+                        ret[fault->number] = (uint16_t) ((ret[fault->number] & ~(1u << fault->bit)) | fault->how << fault->bit);
+        }
+}
+
+static void plain_write(Plain *plain, const uint16_t address[7], const uint8_t bytes[32]) {
+        unsigned index;
+        uint16_t at[7];
+
+        plain_lead(plain, address, at);
+        index = plain_index(plain, at);
 
         memcpy(plain->holds[index], bytes, 32);
         memcpy(plain->meant[index], bytes, 32);
@@ -267,8 +284,12 @@ static bool is_spent(const Plain *plain, const uint16_t at[7]) {
         return plain->spent && memcmp(plain->spent_bank, at, sizeof(plain->spent_bank)) == 0;
 }
 
-static void plain_read(Plain *plain, const uint16_t at[7], bool ecc, uint8_t ret[32]) {
-        unsigned index = plain_index(plain, at);
+static void plain_read(Plain *plain, const uint16_t address[7], bool ecc, uint8_t ret[32]) {
+        unsigned index;
+        uint16_t at[7];
+
+        plain_lead(plain, address, at);
+        index = plain_index(plain, at);
 
         memcpy(ret, plain->holds[index], 32);
         plain_pass(plain, at, PLAIN_ROW, PLAIN_STACK, ret);
@@ -390,6 +411,28 @@ static void random_place(const Plain *plain, PlainFault *fault) {
         assert_int_equal(location_parse(text, &fault->fault.at, NULL, NULL), 0);
 }
 
+/* One that has two values in pairs; false where there is none. */
+static bool random_line(const Plain *plain, PlainFault *fault) {
+        static const char *const words[] = { [3] = "bg", [4] = "ba", [5] = "row", [6] = "col" };
+        char text[16];
+        int line = -1;
+
+        fault->number = 3 + below(4);
+        fault->bit = below(2) ? 0 : below(3);
+        if (plain->size[fault->number] % (2u << fault->bit) != 0)
+                return false;
+
+        (void) snprintf(text, sizeof(text), "%s%u", words[fault->number], fault->bit);
+        for (const YamlField *field = fault->fault.kind->parameters; field->name; field++)
+                for (int i = 0; strcmp(field->name, "line") == 0 && field->words[i]; i++)
+                        if (strcmp(field->words[i], text) == 0)
+                                line = i;
+        assert_true(line >= 0);
+        memcpy(fault->parameters, &line, sizeof(line));
+        fault->parameters[1] = fault->how;
+        return true;
+}
+
 static void random_fault(Plain *plain, Hbm *hbm, unsigned slot) {
         PlainFault *fault = &plain->faults[slot];
         const char *wrong;
@@ -397,7 +440,9 @@ static void random_fault(Plain *plain, Hbm *hbm, unsigned slot) {
         int reads;
 
         *fault = (PlainFault) { .kind = (PlainKind) below(below(20) ? PLAIN_BLIND : PLAIN_KINDS), .bit = below(256) };
-        value = fault->kind == PLAIN_CELL || fault->kind == PLAIN_TSV || fault->kind == PLAIN_LANE;
+        if (below(6) == 0)
+                fault->kind = PLAIN_ADDRESS;
+        value = fault->kind == PLAIN_CELL || fault->kind == PLAIN_TSV || fault->kind == PLAIN_LANE || fault->kind == PLAIN_ADDRESS;
         fault->how = below(value ? 2 : 3);
         reads = (int) fault->how;
         if (value)
@@ -410,6 +455,8 @@ static void random_fault(Plain *plain, Hbm *hbm, unsigned slot) {
         fault->fault.persistence = below(3) ? PERSISTENCE_PERMANENT : PERSISTENCE_INTERMITTENT;
         fault->fault.parameters = fault->parameters;
         random_place(plain, fault);
+        if (fault->kind == PLAIN_ADDRESS && !random_line(plain, fault))
+                return;
         if (fault->fault.kind->validate)
                 assert_int_equal(fault->fault.kind->validate(&fault->fault, &wrong), 0);
         fault->present = model_hbm.inject(hbm, &fault->fault) == 0; /* else two on one spot */
@@ -429,9 +476,9 @@ static void random_march(const Plain *plain, WireMarch *march) {
         for (unsigned i = 0; i < march->n_ops; i++)
                 march->ops[i] = (uint8_t) ((below(2) ? MARCH_WRITE : 0) | below(2));
         /* Many that read what the one before has written. */
-        if (below(2))
+        if (below(3) == 0)
                 march->background = MEMORY_BACKGROUND_ADDRESS;
-        else if (below(2))
+        else if (below(3) == 0)
                 march->background = MEMORY_BACKGROUND_SOLID;
 }
 
