@@ -370,9 +370,9 @@ int hbm_bank_judge(HbmCase *c, HbmBank *bank) {
         if (r >= 0)
                 r = find_leaking(c, bank);
         if (r >= 0)
-                r = hbm_bank_find_aliases(c, bank);
-        if (r >= 0)
                 r = find_columns(c, bank, true);
+        if (r >= 0)
+                r = hbm_bank_find_aliases(c, bank);
         if (r >= 0)
                 r = find_rows(c, bank);
         if (r >= 0)

@@ -132,11 +132,23 @@ static int add_decoder(HbmCase *c, HbmBank *bank, const Unit *x, bool has_partne
         return 0;
 }
 
+/* Whether anything of the unit fails that is not explained yet. */
+static bool is_left(const HbmCase *c, const HbmBank *bank, const Unit *x) {
+        uint32_t n = x->row ? c->geometry->size[HBM_COLUMN] : 1;
+
+        for (size_t i = 0; i < bank->n; i++)
+                if (bank->failures[i] && bank->failures[i]->linear - x->linear < n)
+                        return true;
+        return false;
+}
+
 static int judge_unit(HbmCase *c, HbmBank *bank, const Units *units, Unit *x) {
         Unit *y = x->reading == HBM_TAG_OTHER ? find_unit(units, x->partner, x->row) : NULL;
         uint32_t bank_accesses = hbm_bank_accesses(c->geometry);
 
         x->done = true;
+        if (!is_left(c, bank, x))
+                return 0;
         if (x->reading == HBM_TAG_CONSTANT && !x->row)
                 return add_decoder(c, bank, x, false, 0, 'A');
         if (x->reading != HBM_TAG_OTHER || x->partner / bank_accesses != bank->linear / bank_accesses)

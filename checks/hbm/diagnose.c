@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/param.h>
 
+#include "checks/hbm/again.h"
 #include "checks/hbm/examine.h"
 
 #define LIST_FIRST   8u    /* mismatches asked of every bank */
@@ -15,6 +16,7 @@
 #define PROBES       4u    /* of every bank, while nothing shows */
 #define TAG_BANKS    256u  /* asked for tags one by one */
 #define TAG_ROWS     64u   /* of each; where more rows fail as a whole it is no decoder of one address */
+#define COLUMN_CLASSES 64u
 #define WIDE         64u   /* failing bits of an access that may be another one's data */
 #define TAG_SEED     UINT64_C(0x746167)
 
@@ -161,17 +163,29 @@ static int ask_lines(const HbmDiagnosis *diagnosis, HbmCase *c) {
         return r;
 }
 
-/* Rows of BANK, from failure *at on, in which whole accesses fail. */
-static size_t wide_rows(const HbmCase *c, uint32_t bank, size_t *at, uint32_t rows[static TAG_ROWS + 1]) {
-        uint32_t columns = c->geometry->size[HBM_COLUMN], lanes = c->lanes[bank / hbm_case_banks_of_part(c)];
-        size_t n = 0;
+static bool is_wide(const HbmCase *c, const HbmFailure *failure) {
+        MemoryData bits = hbm_data_without(failure->bits, c->lanes[hbm_case_bank_of(c, failure) / hbm_case_banks_of_part(c)]);
 
-        for (; *at < c->n_failures && hbm_case_bank_of(c, &c->failures[*at]) == bank; (*at)++) {
-                const HbmFailure *failure = &c->failures[*at];
-                MemoryData bits = hbm_data_without(failure->bits, lanes);
+        return hbm_data_count(&bits) >= WIDE;
+}
+
+/*
+ * Rows of BANK, from failure *at on, in which whole accesses fail; not counting columns (modulo COLUMN_CLASSES) that do in more
+ * rows than any decoder of one address makes wrong.
+ */
+static size_t wide_rows(const HbmCase *c, uint32_t bank, size_t *at, uint32_t rows[static TAG_ROWS + 1]) {
+        uint32_t columns = c->geometry->size[HBM_COLUMN], counts[COLUMN_CLASSES] = {};
+        size_t n = 0, first = *at;
+
+        for (; *at < c->n_failures && hbm_case_bank_of(c, &c->failures[*at]) == bank; (*at)++)
+                counts[c->failures[*at].linear % columns % COLUMN_CLASSES] += is_wide(c, &c->failures[*at]);
+
+        for (size_t i = first; i < *at; i++) {
+                const HbmFailure *failure = &c->failures[i];
                 uint32_t row = failure->linear / columns * columns;
 
-                if (n <= TAG_ROWS && hbm_data_count(&bits) >= WIDE && (n == 0 || rows[n - 1] != row))
+                if (n <= TAG_ROWS && counts[failure->linear % columns % COLUMN_CLASSES] <= TAG_ROWS && is_wide(c, failure) &&
+                    (n == 0 || rows[n - 1] != row))
                         rows[n++] = row;
         }
 
@@ -225,6 +239,8 @@ static int diagnose_cut_short(const HbmDiagnosis *diagnosis, HbmCase *c) {
         }
 
         r = read_to_the_end(&probe, c);
+        if (r >= 0)
+                r = hbm_march_again(diagnosis, c);
         if (r < 0)
                 return r;
         take_again(diagnosis, c);

@@ -24,6 +24,7 @@ typedef struct HbmDiagnosis {
         const HbmPass *passes;  /* that were run */
         unsigned n_passes;
         MemoryBatch *batch;     /* NULL: the device is not asked again */
+        uint32_t list_max;      /* mismatches asked for at once */
         HbmFailures *failures;  /* of all stacks, merged; grows */
         unsigned scatter_max;
 } HbmDiagnosis;

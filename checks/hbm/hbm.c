@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <sys/param.h>
 #include <stdio.h>
 
 #include "checks/hbm/address.h"
@@ -52,6 +53,7 @@ int hbm_run_diagnose(HbmRun *run) {
                 .box         = &run->box,
                 .passes      = run->passes,
                 .batch       = run->batch,
+                .list_max    = (uint32_t) MIN(run->parameters->mismatches, device_window_free(step_device(run->step)) / 2 / sizeof(WireMismatch)),
                 .failures    = &run->failures,
                 .scatter_max = (unsigned) run->parameters->findings,
         };

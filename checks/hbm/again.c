@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/hbm/again.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "checks/march/march.h"
+
+#define BOXES_MAX 512u /* of a stack */
+
+typedef struct Again {
+        const HbmDiagnosis *diagnosis;
+        const HbmCase *c;
+        unsigned pass;
+        unsigned n_boxes;
+} Again;
+
+static int on_mismatch(const MarchMismatch *mismatch, void *userdata) {
+        const Again *again = userdata;
+        HbmSighting sighting = {
+                .phase   = (uint8_t) again->diagnosis->passes[again->pass].phase,
+                .pass    = (uint8_t) again->pass,
+                .element = (uint8_t) mismatch->element,
+                .op      = (uint8_t) mismatch->op,
+        };
+
+        return hbm_failures_add(again->diagnosis->failures, again->c->stack,
+                                memory_geometry_linear(again->diagnosis->geometry, mismatch->at), &sighting,
+                                &mismatch->expected, &mismatch->actual);
+}
+
+/* Whether anything in BOX is explained as a whole, or under a stuck lane; *ret_all: nothing else is in it. */
+static bool has_explained(const HbmCase *c, const WireBox *box, bool *ret_all) {
+        uint32_t first = memory_geometry_linear(c->geometry, box->first) / hbm_bank_accesses(c->geometry),
+                 last = memory_geometry_linear(c->geometry, box->last) / hbm_bank_accesses(c->geometry);
+        bool any = false;
+
+        *ret_all = true;
+        for (uint32_t bank = first; bank <= last; bank++) {
+                bool explained = c->gone[bank] || c->lanes[bank / hbm_case_banks_of_part(c)] != 0;
+                uint16_t at[_MEMORY_AXIS_MAX];
+
+                memory_geometry_at(c->geometry, bank * hbm_bank_accesses(c->geometry), at);
+                at[HBM_ROW] = box->first[HBM_ROW];
+                at[HBM_COLUMN] = box->first[HBM_COLUMN];
+                if (!memory_box_includes(box, at))
+                        continue;
+                any |= explained;
+                *ret_all &= explained;
+        }
+        return any;
+}
+
+static int march_box(Again *again, const WireBox *box, bool *ret_truncated) {
+        const HbmPass *noted = &again->diagnosis->passes[again->pass];
+        MemoryPart part = memory_part_stack(again->c->stack);
+        MarchPass pass = {
+                .parts          = &part,
+                .n_parts        = 1,
+                .march          = noted->march,
+                .field          = noted->field,
+                .geometry       = *again->diagnosis->geometry,
+                .box            = *box,
+                .order          = noted->order,
+                .seed           = memory_mix(again->n_boxes),
+                .mismatches_max = again->diagnosis->list_max,
+                .pause_nsec     = (uint64_t) (noted->pause_sec * 1e9),
+                .found          = on_mismatch,
+                .userdata       = again,
+        };
+        int r;
+
+        again->n_boxes++;
+        pass.outcomes[0].accesses = memory_box_accesses(box);
+        r = march_pass_run(&pass, again->diagnosis->batch);
+        *ret_truncated = pass.outcomes[0].truncated;
+        return r;
+}
+
+/* Halves the box along its slowest axis down to banks, and then rows; false where it cannot be. */
+static bool split(const WireBox *box, WireBox halves[static 2]) {
+        for (unsigned axis = 0; axis <= HBM_ROW; axis++) {
+                uint16_t middle = (uint16_t) ((box->first[axis] + box->last[axis]) / 2);
+
+                if (box->first[axis] == box->last[axis])
+                        continue;
+                halves[0] = halves[1] = *box;
+                halves[0].last[axis] = middle;
+                halves[1].first[axis] = (uint16_t) (middle + 1);
+                return true;
+        }
+        return false;
+}
+
+static bool is_within_bank(const WireBox *box) {
+        return memcmp(box->first, box->last, HBM_ROW * sizeof(box->first[0])) == 0;
+}
+
+static int cover(Again *again, const WireBox *box) {
+        bool all, explained = has_explained(again->c, box, &all), truncated = false;
+        WireBox halves[2];
+        int r;
+
+        if (all || again->n_boxes >= BOXES_MAX)
+                return 0;
+        if (!explained) {
+                r = march_box(again, box, &truncated);
+                if (r < 0 || !truncated)
+                        return r;
+        }
+
+        /* Within a bank halves would part cells from what disturbs them: only as long as whole subarrays are left. */
+        if (is_within_bank(box) && (unsigned) (box->last[HBM_ROW] - box->first[HBM_ROW]) < again->c->subarray)
+                return 0;
+        if (!split(box, halves))
+                return 0;
+        r = cover(again, &halves[0]);
+        return r < 0 ? r : cover(again, &halves[1]);
+}
+
+int hbm_march_again(const HbmDiagnosis *diagnosis, const HbmCase *c) {
+        Again again = { .diagnosis = diagnosis, .c = c };
+        int r;
+
+        for (; again.pass < diagnosis->n_passes; again.pass++) {
+                const HbmPass *pass = &diagnosis->passes[again.pass];
+
+                if (!pass->ran || !pass->march || pass->ecc || (pass->phase != HBM_PHASE_MARCH && pass->phase != HBM_PHASE_ADDRESS))
+                        continue;
+                again.n_boxes = 0;
+                r = cover(&again, diagnosis->box);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}

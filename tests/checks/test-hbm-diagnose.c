@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Confusion matrix through the simulator, on the real geometry: one fault of a kind at a random place of a stack must be found
+ * as the cause it is, at exactly its place, and nothing else; then two of them on one chip. HBM_SEED and HBM_TRIALS
+ * choose others; what comes out wrong is printed.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "checks/hbm/parameters.h"
+#include "checks/plan.h"
+#include "tests/hall-device.h"
+
+extern const Check check_hbm;
+
+#define HEAD "scenario: t\nseed: 5\ntopology: {ultraservers: 1}\nfaults:\n"
+#define CHIP "us0-1/chip3/"
+
+/* In places: S stack, C channel, P pseudo-channel, I stack ID, G B bank group and bank, R r two rows, N the row after R,
+ * K k two columns, b bit, q lane, w symbol, u subarray of R, D die of C and I. */
+typedef struct Cause {
+        const char *at, *fault;
+        const char *code, *found_at; /* NULL: where it was put */
+} Cause;
+
+#define PC   "hbmS/chC/pcP"
+#define BANK PC "/sidI/bgG/baB"
+#define CELL BANK "/rowR/colK/bitb"
+
+static const Cause causes[] = {
+        { CELL, "stuck-at, value: 0", "hbm-cell", NULL },
+        { CELL, "stuck-at, value: 1", "hbm-cell", NULL },
+        { CELL, "state, primitive: <0/1/->", "hbm-cell", NULL },
+        { CELL, "transition, primitive: <0w1/0/->", "hbm-cell", NULL },
+        { CELL, "write-disturb, primitive: <1w1/0/->", "hbm-cell", NULL },
+        { CELL, "read-destructive, primitive: <0r0/1/1>", "hbm-cell", NULL },
+        { CELL, "deceptive-read, primitive: <1r1/0/1>", "hbm-cell", NULL },
+        { CELL, "incorrect-read, primitive: <0r0/0/1>", "hbm-cell", NULL },
+        { CELL, "coupling-disturb, primitive: <0w1;0/1/->, aggressor: rowr/colk/bit9", "hbm-cell", NULL },
+        { CELL, "coupling-state, primitive: <1;0/1/->, aggressor: colk/bit9", "hbm-cell", NULL },
+        { CELL, "coupling-transition, primitive: <0;1w0/1/->, aggressor: rowr/colK/bit200", "hbm-cell", NULL },
+        { BANK "/rowR/swlw", "sub-wordline", "hbm-sub-wordline", NULL },
+        { BANK "/rowR/swlw", "sub-wordline, reads: inverted", "hbm-sub-wordline", NULL },
+        { BANK "/rowR", "row-dead", "hbm-row", NULL },
+        { BANK "/rowR", "row-dead, reads: inverted", "hbm-row", NULL },
+        { BANK "/subu/colK/bitb", "bit-line", "hbm-bit-line", NULL },
+        { BANK "/subu/colK/bitb", "bit-line, reads: ones", "hbm-bit-line", NULL },
+        { BANK "/subu/colK/bitb", "bit-line, reads: inverted", "hbm-bit-line", NULL },
+        { BANK "/colK", "column-select", "hbm-column", NULL },
+        { BANK "/colK", "column-select, reads: inverted", "hbm-column", NULL },
+        { BANK "/colK/bitb", "column-select, reads: ones", "hbm-column", NULL },
+        { BANK, "bank-dead", "hbm-bank", NULL },
+        { PC, "pseudo-channel-dead, reads: ones", "hbm-pseudo-channel", NULL },
+        { "hbmS/chC", "channel-dead", "hbm-channel", NULL },
+        { "hbmS/dieD", "die-dead", "hbm-die", NULL },
+        { "hbmS/dieD", "die-dead, reads: inverted", "hbm-die", NULL },
+        { "hbmS", "stack-dead", "hbm-stack", NULL },
+        { "hbmS", "stack-dead, reads: inverted", "hbm-stack", NULL },
+        { PC "/dqq", "lane-stuck, value: 0", "hbm-lane", NULL },
+        { PC "/dqq", "lane-stuck, value: 1", "hbm-lane", NULL },
+        { PC "/sidI/dqq", "data-tsv, value: 0", "hbm-data-tsv", NULL },
+        { PC "/sidI/dqq", "data-tsv, value: 1", "hbm-data-tsv", NULL },
+        { BANK "/rowR/colK", "decoder, class: a, reads: zeros", "hbm-decoder", NULL },
+        { BANK "/rowR/colK", "decoder, class: a, reads: ones", "hbm-decoder", NULL },
+        { BANK "/rowR/colK", "decoder, class: c, partner: colk", "hbm-decoder", BANK "/rowR/colm" },
+        { BANK "/rowR/colK", "decoder, class: d, partner: colk, reads: and", "hbm-decoder", NULL },
+        { BANK "/rowR/colK", "decoder, class: d, partner: colk, reads: or", "hbm-decoder", NULL },
+        { BANK "/rowR", "decoder, class: a, reads: ones", "hbm-row", NULL },
+        { BANK "/rowR", "decoder, class: c, partner: rowr", "hbm-decoder", BANK "/rowM" },
+        { BANK "/rowR", "decoder, class: d, partner: rowr, reads: and", "hbm-decoder", NULL },
+        { BANK "/rowR", "decoder, class: d, partner: rowr, reads: or", "hbm-decoder", NULL },
+        { BANK "/rowR", "decoder, class: c, partner: rowN", "hbm-wordline-short", BANK "/rowN" },
+};
+
+typedef struct Place {
+        unsigned stack, channel, pc, sid, bg, ba, row, other_row, col, other_col, bit;
+} Place;
+
+static unsigned below(uint64_t *state, unsigned n) {
+        *state = (*state ^ *state >> 29) * UINT64_C(0xbf58476d1ce4e5b9) + 0x9e3779b9u;
+        return (unsigned) (*state >> 33) % n;
+}
+
+static Place choose(uint64_t seed) {
+        uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15);
+        Place place = {
+                below(&state, 4), below(&state, 16), below(&state, 2), below(&state, 3), below(&state, 4), below(&state, 4),
+                below(&state, 16383), 0, below(&state, 32), 0, below(&state, 256),
+        };
+
+        place.other_row = (place.row + 3 + below(&state, 16000)) % 16384;
+        place.other_col = (place.col + 1 + below(&state, 30)) % 32;
+        return place;
+}
+
+/* Replaces letters by numbers. Lower-case words are left alone: a letter stands for a number only behind its word. */
+static void fill(const char *pattern, const Place *p, char *text, size_t size) {
+        const struct {
+                const char *behind;
+                char letter;
+                unsigned value;
+        } letters[] = {
+                { "hbm", 'S', p->stack }, { "ch", 'C', p->channel }, { "pc", 'P', p->pc }, { "sid", 'I', p->sid },
+                { "bg", 'G', p->bg }, { "ba", 'B', p->ba }, { "row", 'R', p->row }, { "row", 'r', p->other_row },
+                { "row", 'N', p->row + 1 }, { "row", 'M', p->row > p->other_row ? p->row : p->other_row },
+                { "col", 'K', p->col }, { "col", 'k', p->other_col }, { "col", 'm', p->col > p->other_col ? p->col : p->other_col },
+                { "bit", 'b', p->bit }, { "dq", 'q', p->bit % 32 }, { "swl", 'w', p->bit / 16 }, { "sub", 'u', p->row / 512 },
+                { "die", 'D', 4 * p->sid + p->channel / 4 },
+        };
+        size_t n = 0;
+
+        for (const char *c = pattern; *c; c++) {
+                size_t i;
+
+                for (i = 0; i < ELEMENTS(letters); i++) {
+                        size_t behind = strlen(letters[i].behind);
+
+                        if (*c == letters[i].letter && (size_t) (c - pattern) >= behind &&
+                            strncmp(c - behind, letters[i].behind, behind) == 0 && !(c[1] >= 'a' && c[1] <= 'z'))
+                                break;
+                }
+                n += i < ELEMENTS(letters) ? (size_t) snprintf(text + n, size - n, "%u", letters[i].value) :
+                                             (size_t) snprintf(text + n, size - n, "%c", *c);
+        }
+}
+
+typedef struct Case {
+        char fault[400], found_at[128];
+        const char *code;
+} Case;
+
+static void make(const Cause *cause, const Place *place, Case *c) {
+        char at[128], fault[160];
+
+        fill(cause->at, place, at, sizeof(at));
+        fill(cause->fault, place, fault, sizeof(fault));
+        fill(cause->found_at ? cause->found_at : cause->at, place, c->found_at, sizeof(c->found_at));
+        (void) snprintf(c->fault, sizeof(c->fault), "  - {at: " CHIP "%s, kind: %s}\n", at, fault);
+        for (char *quote = strstr(c->fault, "primitive: <"); quote; quote = NULL) {
+                /* "<0w1;0/1/->" must be quoted within braces. */
+                char rest[200];
+                char *end = strchr(quote, '>');
+
+                (void) snprintf(rest, sizeof(rest), "%s", end + 1);
+                memmove(quote + 12, quote + 11, (size_t) (end - quote - 10));
+                quote[11] = '"';
+                (void) snprintf(end + 2, sizeof(c->fault) - (size_t) (end + 2 - c->fault), "\"%s", rest);
+        }
+        c->code = cause->code;
+}
+
+/* Returns whether exactly the N cases were found. */
+static bool are_found(const Case *cases, size_t n) {
+        HbmParameters parameters = *(const HbmParameters *) *check_word_find("hbm")->parameters_defaults;
+        char text[2048] = HEAD;
+        static Found found;
+        bool right;
+
+        for (size_t i = 0; i < n; i++)
+                (void) snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s", cases[i].fault);
+        right = hall_judge(text, &check_hbm, "us0-1", 3, &parameters, &found) == VERDICT_FAILED && found.n == n;
+        for (size_t i = 0; i < n; i++)
+                right &= found_has(&found, cases[i].code, cases[i].found_at);
+        if (right)
+                return true;
+
+        fprintf(stderr, "%s", text + strlen(HEAD));
+        for (size_t i = 0; i < n; i++)
+                fprintf(stderr, "  wanted %s at %s\n", cases[i].code, cases[i].found_at);
+        for (const char *line = found.lines, *end; (end = strchr(line, '\n')); line = end + 1)
+                if (memmem(line, (size_t) (end - line), "\"diagnosis\"", 11))
+                        fprintf(stderr, "  found %.*s\n", (int) (end - line), line);
+        return false;
+}
+
+static unsigned trials(void) {
+        return getenv("HBM_TRIALS") ? (unsigned) atoi(getenv("HBM_TRIALS")) : 2;
+}
+
+static unsigned first_seed(void) {
+        return getenv("HBM_SEED") ? (unsigned) atoi(getenv("HBM_SEED")) : 1;
+}
+
+static void each_cause_is_told_as_itself(void **state) {
+        unsigned n_wrong = 0;
+
+        for (size_t i = 0; i < ELEMENTS(causes); i++)
+                for (unsigned seed = first_seed(); seed < first_seed() + trials(); seed++) {
+                        Place place = choose(seed * 1000 + i);
+                        Case one;
+
+                        make(&causes[i], &place, &one);
+                        n_wrong += !are_found(&one, 1);
+                }
+        assert_int_equal(n_wrong, 0);
+}
+
+/* In one stack, in different pseudo-channels of different dies; what takes more is left out. */
+static void two_causes_are_told_apart(void **state) {
+        unsigned n_wrong = 0;
+
+        for (unsigned seed = first_seed(); seed < first_seed() + 8 * trials(); seed++) {
+                uint64_t random = seed * UINT64_C(0x9e3779b97f4a7c15) + 77;
+                Case two[2];
+
+                for (unsigned i = 0; i < 2; i++) {
+                        Place place = choose(seed * 2000 + i);
+                        size_t cause;
+
+                        do
+                                cause = below(&random, ELEMENTS(causes));
+                        while (strcmp(causes[cause].code, "hbm-stack") == 0);
+                        place.stack = 2;
+                        place.channel = 8 * i + place.channel % 8;
+                        make(&causes[cause], &place, &two[i]);
+                }
+                n_wrong += !are_found(two, 2);
+        }
+        assert_int_equal(n_wrong, 0);
+}
+
+/* All within one bank: rows and columns of their own. */
+static void two_causes_in_one_bank_are_told_apart(void **state) {
+        unsigned n_wrong = 0;
+
+        for (unsigned seed = first_seed(); seed < first_seed() + 8 * trials(); seed++) {
+                uint64_t random = seed * UINT64_C(0x9e3779b97f4a7c15) + 78;
+                Place place = choose(seed * 3000);
+                Case two[2];
+
+                for (unsigned i = 0; i < 2; i++) {
+                        size_t cause;
+
+                        do
+                                cause = below(&random, ELEMENTS(causes));
+                        while (strncmp(causes[cause].at, BANK "/", strlen(BANK "/")) != 0);
+                        place.row = 1000 + 8000 * i + place.row % 4000;
+                        place.other_row = place.row + 7 + place.other_row % 2000;
+                        place.col = (place.col + 1) % 16 + 16 * i;
+                        place.other_col = (place.col + 5) % 16 + 16 * i;
+                        place.bit = (place.bit + 97) % 256;
+                        make(&causes[cause], &place, &two[i]);
+                }
+                n_wrong += !are_found(two, 2);
+        }
+        assert_int_equal(n_wrong, 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(each_cause_is_told_as_itself),
+                cmocka_unit_test(two_causes_are_told_apart),
+                cmocka_unit_test(two_causes_in_one_bank_are_told_apart),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
