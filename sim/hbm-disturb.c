@@ -47,13 +47,23 @@ static const char *undetectable_hammer(const Fault *fault) {
         return ((const HbmHammer *) fault->parameters)->threshold >= HBM_HAMMER_SOUND ? "it bears what sound rows may be asked to bear" : NULL;
 }
 
+/* What refresh comes too late for is lost in every test, and is no different from a cell that does not hold at all. */
+static void diagnose_retention(const Fault *fault, Diagnosis *diagnosis) {
+        static const char *const either[] = { "hbm-retention", "hbm-cell", NULL };
+        const HbmRetention *retention = fault->parameters;
+        double window = hbm_seconds_from((double) HBM_REFRESH_NSEC * 1e-9, HBM_REFRESH_HOT - 25); /* a chip at rest has about 60 °C */
+
+        if (retention->seconds < window || (retention->other > 0 && retention->other < window))
+                diagnosis->codes = either;
+}
+
 /* What a pause within the guarantee of a warm chip, or a sweep that sound rows bear, can find. */
 static int sample_retention(Sample *sample) {
-        sample_key(sample, "seconds", "%.3g", sample_between(sample, 0.01, HBM_GUARANTEED_SEC / 2));
-        if (sample_below(sample, 4) == 0)
-                sample_key(sample, "other", "%.3g", sample_between(sample, 0.01, HBM_GUARANTEED_SEC / 2));
-        else
-                sample_key(sample, "other", "%.3g", 0.0);
+        double seconds = sample_between(sample, 0.01, HBM_GUARANTEED_SEC / 2);
+        bool varies = sample_below(sample, 4) == 0;
+
+        sample_key(sample, "seconds", "%.3g", seconds);
+        sample_key(sample, "other", "%.3g", varies ? sample_between(sample, 0.01, HBM_GUARANTEED_SEC / 2) : seconds);
         return 0;
 }
 
@@ -72,7 +82,7 @@ const FaultKind hbm_disturb_kinds[] = {
                 .family = FAMILY_MEMORY, .at = PLACES(LOCATION_BIT), .persistence = PERSISTENCE, .triggers = TRIGGERS,
                 .parameters_bytes = sizeof(HbmRetention), .parameters = retention_fields, .validate = validate_access,
                 .undetectable = undetectable_retention, .codes = FAULT_CODES("hbm-retention"),
-                .sample = sample_retention,
+                .sample = sample_retention, .diagnose = diagnose_retention,
         },
         [HBM_DISTURB_HAMMER] = {
                 .name = "hammer", .summary = "a cell flips when rows beside its own are opened too often or too long",

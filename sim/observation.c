@@ -101,6 +101,7 @@ static int end_step(Observation *observation, const Event *event) {
         if (!unit)
                 return -EPROTO;
         fold_step(&unit->fold, event->end.verdict, event->end.required);
+        unit->device_nsec += event->end.device_nsec;
         if (location_kind(&unit->at) == LOCATION_SERVER)
                 end_server_step(observation, unit, &event->end);
         return 0;

@@ -26,6 +26,7 @@ typedef struct ObservedUnit {
         Location at; /* a server or a chip */
         Fold fold;
         bool part_done;
+        uint64_t device_nsec; /* of its own steps */
         size_t n_findings;
         ObservedFinding *findings;
 } ObservedUnit;

@@ -26,6 +26,7 @@ static const struct option long_options[] = {
         { "assay-run",      required_argument, NULL, OPTION_ASSAY_RUN      },
         { "deadline-scale", required_argument, NULL, OPTION_DEADLINE_SCALE },
         { "timeout",        required_argument, NULL, OPTION_TIMEOUT        },
+        { "keep",           required_argument, NULL, OPTION_KEEP           },
         { "strict",         no_argument,       NULL, OPTION_STRICT         },
         { "matrix",         no_argument,       NULL, OPTION_MATRIX         },
         { NULL,             0,                 NULL, 0                     },
@@ -50,6 +51,7 @@ static const struct {
         { OPTION_FAMILY,         offsetof(Options, family)         },
         { OPTION_ASSAY_RUN,      offsetof(Options, assay_run)      },
         { OPTION_DEADLINE_SCALE, offsetof(Options, deadline_scale) },
+        { OPTION_KEEP,           offsetof(Options, keep)           },
 };
 
 static const struct {

@@ -28,13 +28,14 @@ enum {
         OPTION_ASSAY_RUN      = 1 << 12,
         OPTION_DEADLINE_SCALE = 1 << 13,
         OPTION_TIMEOUT        = 1 << 14,
+        OPTION_KEEP           = 1 << 17,
         OPTION_STRICT         = 1 << 15,
         OPTION_MATRIX         = 1 << 16,
 };
 
 typedef struct Options {
         const char *socket; /* always set: --socket, $ASSAY_SIM_SOCKET, or the default */
-        const char *stream, *plan, *family, *assay_run, *deadline_scale;
+        const char *stream, *plan, *family, *assay_run, *deadline_scale, *keep;
         bool json, strict, matrix;
         uint64_t mode, threads, samples, seed, healthy, jobs, timeout;
         unsigned given; /* OPTION_… that were there */

@@ -114,7 +114,7 @@ int verb_qualify(int argc, char *argv[]) {
 
         if (options_parse(argc, argv,
                           OPTION_PLAN | OPTION_KIND | OPTION_FAMILY | OPTION_SAMPLES | OPTION_SEED | OPTION_HEALTHY | OPTION_JOBS |
-                          OPTION_ASSAY_RUN | OPTION_DEADLINE_SCALE | OPTION_TIMEOUT | OPTION_JSON, 0, 0, &options) < 0)
+                          OPTION_ASSAY_RUN | OPTION_DEADLINE_SCALE | OPTION_TIMEOUT | OPTION_KEEP | OPTION_JSON, 0, 0, &options) < 0)
                 return STATUS_USAGE;
         if (!options.plan) {
                 fprintf(stderr, "assay-sim qualify: --plan is missing; see assay-sim --help\n");
@@ -136,8 +136,13 @@ int verb_qualify(int argc, char *argv[]) {
                 .seed           = options.seed,
                 .worker         = worker,
                 .deadline_scale = options.deadline_scale,
+                .keep           = options.keep,
         };
 
+        if (order.keep && access(order.keep, W_OK | X_OK) < 0) {
+                fprintf(stderr, "assay-sim qualify: %s: %s\n", order.keep, strerror(errno));
+                return STATUS_USAGE;
+        }
         if (find_kinds(&options, kinds) < 0 || find_family(options.family, &order.family) < 0)
                 return STATUS_USAGE;
         order.healthy = count_healthy(&options, &order);

@@ -108,9 +108,44 @@ static bool is_judgement(int status) {
         return status == STATUS_PASSED || status == STATUS_FAILED || status == STATUS_CANNOT_TELL;
 }
 
+static bool is_as_it_should(const Qualification *qualification, const Run *run, size_t n_notes) {
+        for (size_t i = 0; i < run->n; i++) {
+                const Injected *injected = qualify_fault(qualification, run, i);
+
+                if (!injected->fault.undetectable && injected->outcome != OUTCOME_LOCATED)
+                        return false;
+        }
+        return qualification->n_notes == n_notes;
+}
+
+/* The scenario and the stream of a run, by its number, so that it can be played again and looked at. */
+static int keep(const Drive *drive, Slot *slot) {
+        const Qualification *qualification = drive->qualification;
+        _cleanup_free_ char *scenario = qualify_scenario(qualification, &qualification->runs[slot->run]), *path = NULL;
+        char buffer[4096];
+        size_t n;
+        FILE *file;
+
+        if (!scenario || asprintf(&path, "%s/%zu.yaml", qualification->order->keep, slot->run) < 0)
+                return -ENOMEM;
+        file = fopen(path, "we");
+        if (!file || fputs(scenario, file) < 0 || fclose(file) != 0)
+                return -EIO;
+        memcpy(path + strlen(path) - strlen("yaml"), "json", strlen("json"));
+        file = fopen(path, "we");
+        if (!file)
+                return -EIO;
+        rewind(slot->player.stream);
+        while ((n = fread(buffer, 1, sizeof(buffer), slot->player.stream)) > 0)
+                (void) fwrite(buffer, 1, n, file);
+        return fclose(file) == 0 ? 0 : -EIO;
+}
+
 /* A run is over, or too LATE. */
 static int finish(Drive *drive, Slot *slot, bool late) {
         Qualification *qualification = drive->qualification;
+        const Run *run = &qualification->runs[slot->run];
+        size_t n_notes = qualification->n_notes;
         _cleanup_(observation_freep) Observation *observation = NULL;
         char why[MESSAGE_MAX] = "";
         int status, r;
@@ -135,7 +170,9 @@ static int finish(Drive *drive, Slot *slot, bool late) {
                 qualification->refused = true;
                 return -EINVAL;
         }
-        r = qualify_score(qualification, &qualification->runs[slot->run], observation, why[0] ? why : NULL);
+        r = qualify_score(qualification, run, observation, why[0] ? why : NULL);
+        if (r >= 0 && qualification->order->keep && !is_as_it_should(qualification, run, n_notes))
+                r = keep(drive, slot);
         slot_clear(slot);
         drive->n_done++;
         return r;

@@ -92,7 +92,8 @@ static json_t *fleet_json(const Qualification *qualification) {
                 (void) json_array_append_new(tests, json_pack("{s:s, s:f, s:f}", "measurement", qualification->budgets[i].name, "per_chip", chip,
                                                               "expected", chip * QUALIFY_FLEET));
         }
-        return json_pack("{s:i, s:f, s:o}", "chips", (int) QUALIFY_FLEET, "expected_false_alarms", sum * QUALIFY_FLEET, "tests", tests);
+        return json_pack("{s:i, s:f, s:o, s:f, s:f}", "chips", (int) QUALIFY_FLEET, "expected_false_alarms", sum * QUALIFY_FLEET, "tests", tests,
+                         "scan_seconds", qualify_scan_sec(qualification), "expected_soft_errors", qualify_upsets(qualification));
 }
 
 static json_t *notes_json(const Qualification *qualification) {

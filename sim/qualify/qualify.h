@@ -37,6 +37,7 @@ typedef struct QualifyOrder {
         uint64_t seed;
         const char *worker;         /* path of assay-run */
         const char *deadline_scale; /* NULL: generous where no fault hangs */
+        const char *keep;           /* a folder for runs that are not as they should be; NULL: none */
 } QualifyOrder;
 
 typedef enum Outcome {
@@ -79,6 +80,7 @@ typedef struct Qualification {
         size_t *packed;   /* the faults in the order of the runs */
         uint64_t healthy_chips, false_alarms, healthy_unjudged;
         uint64_t budget_chips; /* of servers that were healthy altogether */
+        double device_sec;     /* that the steps of these chips took, together */
         size_t n_budgets;
         Budget *budgets;
         size_t n_notes;   /* sentences: false alarms, and what could not be judged */
@@ -111,6 +113,10 @@ typedef struct KindScore {
 } KindScore;
 
 KindScore qualify_kind_score(const Injected *faults, size_t n);
+/* Device time that the steps of one chip take, and how many particles are expected to hit the fleet while it is scanned once. */
+double qualify_scan_sec(const Qualification *qualification);
+double qualify_upsets(const Qualification *qualification);
+
 /* The exit status that all of it comes to. */
 int qualify_status(const Qualification *qualification);
 

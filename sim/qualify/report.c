@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sim/fault.h"
+#include "sim/noise.h"
 #include "sim/qualify/interval.h"
 #include "sim/qualify/qualify.h"
 
@@ -131,6 +132,9 @@ static void print_healthy(const Qualification *qualification, FILE *out) {
         if (qualification->healthy_chips > 0)
                 fprintf(out, " (95 %%: at most %.2g a chip)", interval.high);
         fprintf(out, ", %" PRIu64 " not judged\n", qualification->healthy_unjudged);
+        if (qualification->budget_chips > 0)
+                fprintf(out, "  particles, %.2g an hour and chip: %.2g bits flipped in a scan of %u chips that takes %.3g s of each; warned of, not failed\n",
+                        NOISE_SOFT_ERRORS, qualify_upsets(qualification), QUALIFY_FLEET, qualify_scan_sec(qualification));
         for (size_t i = 0; i < qualification->n_budgets; i++) {
                 double chip = qualification->budgets[i].sum / (double) qualification->budget_chips;
 

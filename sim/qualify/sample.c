@@ -123,7 +123,7 @@ char *sample_scenario(uint64_t seed, bool ring, const char *faults) {
         char *text;
 
         if (asprintf(&text, "scenario: qualify\nseed: %" PRIu64 "\ntopology: {%s: 1}\n%s%s", seed,
-                     ring ? "ultraservers" : "servers", faults[0] ? "faults:\n" : "", faults) < 0)
+                     ring ? "ultraservers" : "servers", faults[0] ? "faults:\n" : "noise: true\n", faults) < 0)
                 return NULL;
         return text;
 }

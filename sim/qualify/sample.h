@@ -38,7 +38,8 @@ typedef struct DrawnFault {
         Diagnosis diagnosis;       /* of a right finding */
 } DrawnFault;
 
-/* The text of a scenario with FAULTS (joined by newlines, each a list item), "" for none; malloc'd, NULL without memory. */
+/* The text of a scenario with FAULTS (joined by newlines, each a list item), or, for "", with none but what sound chips do on their own
+ * (noise); malloc'd, NULL without memory. */
 char *sample_scenario(uint64_t seed, bool ring, const char *faults);
 
 /*

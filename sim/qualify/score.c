@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "checks/catalogue.h"
+#include "sim/noise.h"
 #include "sim/qualify/place.h"
 #include "sim/qualify/qualify.h"
 
@@ -105,7 +106,6 @@ static bool has_fault(const Qualification *qualification, const Run *run, const 
 
 static int judge_healthy(Qualification *qualification, const Run *run, const ObservedUnit *unit, Result result) {
         char at[LOCATION_STRING_MAX];
-        int r = 0;
 
         if (unit->n_findings > 0 || result == RESULT_FAILED || result == RESULT_WARNED)
                 qualification->false_alarms++;
@@ -113,14 +113,12 @@ static int judge_healthy(Qualification *qualification, const Run *run, const Obs
                 qualification->healthy_unjudged++;
         else
                 return 0;
-        for (size_t i = 0; i < unit->n_findings && r >= 0; i++)
-                r = qualify_note(qualification, "false alarm: %s at %s, scenario seed %llu, scan seed %llu", unit->findings[i].code,
-                                 location_format(&unit->findings[i].at, at), (unsigned long long) run->seed,
-                                 (unsigned long long) run->worker_seed);
-        if (unit->n_findings == 0)
-                r = qualify_note(qualification, "healthy and not passed: %s, scenario seed %llu, scan seed %llu",
-                                 location_format(&unit->at, at), (unsigned long long) run->seed, (unsigned long long) run->worker_seed);
-        return r;
+        if (unit->n_findings > 0)
+                return qualify_note(qualification, "false alarm: %s at %s and %zu others, scenario seed %llu, scan seed %llu",
+                                    unit->findings[0].code, location_format(&unit->findings[0].at, at), unit->n_findings - 1,
+                                    (unsigned long long) run->seed, (unsigned long long) run->worker_seed);
+        return qualify_note(qualification, "healthy and not passed: %s, scenario seed %llu, scan seed %llu",
+                            location_format(&unit->at, at), (unsigned long long) run->seed, (unsigned long long) run->worker_seed);
 }
 
 static int add_budgets(Qualification *qualification, const Observation *observation) {
@@ -154,6 +152,8 @@ static int judge_others(Qualification *qualification, const Run *run, const Obse
                 const ObservedUnit *unit = &observation->units[i];
                 bool chip = location_kind(&unit->at) == LOCATION_CHIP;
 
+                if (chip && run->n == 0)
+                        qualification->device_sec += (double) unit->device_nsec * 1e-9;
                 if (chip && !has_fault(qualification, run, &unit->at)) {
                         qualification->healthy_chips++;
                         r = judge_healthy(qualification, run, unit, observation_result(observation, unit));
@@ -226,6 +226,14 @@ KindScore qualify_kind_score(const Injected *faults, size_t n) {
                         count_outcome(&score, &faults[i]);
         }
         return score;
+}
+
+double qualify_scan_sec(const Qualification *qualification) {
+        return qualification->budget_chips > 0 ? qualification->device_sec / (double) qualification->budget_chips : 0;
+}
+
+double qualify_upsets(const Qualification *qualification) {
+        return NOISE_SOFT_ERRORS / 3600 * qualify_scan_sec(qualification) * QUALIFY_FLEET;
 }
 
 int qualify_status(const Qualification *qualification) {

@@ -12,7 +12,7 @@ export ASSAY_PLANS=$PWD/units/plans
 folder=$(mktemp -d -t assay.XXXXXX)
 trap 'rm -rf "$folder"' EXIT
 export TMPDIR=$folder/tmp
-mkdir "$TMPDIR"
+mkdir "$TMPDIR" "$folder/kept"
 
 number=0 failed=0
 holds() { # SENTENCE STATUS JQ-FILTER (of the JSON it prints; "" for any text) ARGUMENT…
@@ -63,9 +63,16 @@ fi
 printf 'plan: blind\nstage: PREFLIGHT\nbudget: 30\nsteps: [{check: identity}, {check: telemetry}]\n' >"$folder/blind.yaml"
 holds "a plan without the check misses its faults" 1 \
         'all(.kinds[]; .detected == 0 and .missed == .injected) and (.kinds[0].unfound[0].fault | startswith("{at: trn-0/"))' \
-        --plan "$folder/blind.yaml" --kind row-dead --kind bank-dead --samples 2 --healthy 0 --json
+        --plan "$folder/blind.yaml" --kind row-dead --kind bank-dead --samples 2 --healthy 0 --json --keep "$folder/kept"
 jq -r '"scenario: replay\nseed: \(.kinds[0].unfound[0].scenario_seed)\ntopology: {servers: 1}\nfaults:\n  - \(.kinds[0].unfound[0].fault)"' \
         "$folder/out" >"$folder/replay.yaml"
+number=$((number + 1))
+if "$build/sim/assay-sim" check "$folder/kept/0.yaml" --stream "$folder/kept/0.json" && grep -q row-dead "$folder/kept/0.yaml"; then
+        echo "ok $number - what was kept is a scenario and what was said of it" # that expects nothing, and all passed
+else
+        echo "not ok $number - what was kept is a scenario and what was said of it"
+        failed=$((failed + 1))
+fi
 number=$((number + 1))
 if "$build/sim/assay-sim" check "$folder/replay.yaml"; then echo "ok $number - and what was missed is a scenario"; else
         echo "not ok $number - and what was missed is a scenario"
