@@ -64,8 +64,6 @@ static void linking_done(Linking *l) {
         memory_spots_done(&l->new);
 }
 
-DEFINE_CLEANUP(Linking *, linking_done);
-
 static int allocate(Linking *l) {
         size_t n_places = l->traps->n_places, n_traps = l->traps->n_traps;
 

@@ -72,7 +72,7 @@ static void test_a_draw_follows_from_its_seed(void **state) {
         assert_in_range(same, 0, n / 4);
 }
 
-/* A kind that knows what it should be called names codes that there are. */
+/* Every kind says what it should be called, in codes that there are. */
 static void test_codes_are_in_the_catalogue(void **state) {
         const FaultKind *kind;
 
@@ -82,6 +82,8 @@ static void test_codes_are_in_the_catalogue(void **state) {
 
                         draw(13, kind, k, &fault);
                         assert_in_range(fault.diagnosis.n_places, 1, DIAGNOSIS_PLACES_MAX);
+                        if (!fault.diagnosis.codes)
+                                fail_msg("%s does not say what a finding of it is called (FaultKind.codes)", kind->name);
                         for (const char *const *code = fault.diagnosis.codes; code && *code; code++)
                                 if (!catalogue_find(*code))
                                         fail_msg("%s: the catalogue has no code %s", kind->name, *code);
