@@ -119,29 +119,16 @@ static bool follows_first(const MemoryTrap *trap, const MemoryPlace *place, cons
                cell->value == data && (!writes || cell->wrote == data);
 }
 
-static bool is_operated(const Memory *memory, const MemoryTrap *trap, const MemoryStroke *stroke, bool write, uint64_t serial) {
-        const MemoryPlace *place = place_of(memory, trap, trap->operated);
-        const MemoryCell *cell = &memory->spots.cells[place->cell];
-        uint8_t op = trap->ops[trap->n_ops - 1];
-
-        if (((op & MARCH_WRITE) != 0) != write || cell->open)
-                return false;
-        if (write && stroke->bits[place->cell - stroke->spot->first_cell] != (op & MARCH_DATA))
-                return false;
-        if (trap->n_ops > 1)
-                return follows_first(trap, place, cell, stroke->spot, serial);
-        return in_state(place, cell);
-}
-
 static uint8_t fires(const Memory *memory, const MemoryTrap *trap, const MemoryStroke strokes[], unsigned n,
-                     const MemoryStroke *stroke, bool write, uint64_t serial) {
-        const MemoryCell *victim;
+                     const MemorySpot *spot, bool write, uint64_t serial) {
+        const MemoryCell *victim = cell_of(memory, trap, 0);
         bool later = false;
 
-        if (!trap->active || !is_operated(memory, trap, stroke, write, serial))
+        if (!trap->active || cell_of(memory, trap, trap->operated)->open ||
+            (trap->n_ops > 1 && !follows_first(trap, place_of(memory, trap, trap->operated),
+                                               cell_of(memory, trap, trap->operated), spot, serial)))
                 return FIRES_NOT;
 
-        victim = cell_of(memory, trap, 0);
         for (unsigned i = 0; i < trap->n_places; i++) {
                 const MemoryPlace *place = place_of(memory, trap, i);
 
@@ -162,21 +149,31 @@ static uint8_t fires(const Memory *memory, const MemoryTrap *trap, const MemoryS
 
 /* ---- an operation ---- */
 
-static bool spring(Memory *memory, MemoryStroke strokes[], unsigned n, bool write, uint64_t serial) {
-        bool any = false;
+/* Lists in spots.fired what one access springs, and returns how many there are then. */
+static size_t spring(Memory *memory, const MemoryStroke strokes[], unsigned n, unsigned k, bool write, uint64_t serial,
+                     size_t n_fired) {
+        const MemorySpot *spot = strokes[k].spot;
+        const MemoryCell *cells = &memory->spots.cells[spot->first_cell];
+        const MemoryTrigger *triggers = &memory->spots.triggers[spot->first_trigger];
 
-        for (unsigned k = 0; k < n; k++) {
-                const MemorySpot *spot = strokes[k].spot;
+        for (uint32_t i = 0; i < spot->n_triggers; i++) {
+                const MemoryTrigger *trigger = &triggers[i];
+                uint8_t what;
 
-                for (uint32_t i = 0; i < spot->n_triggers; i++) {
-                        MemoryTrap *trap = &memory->traps.traps[memory->spots.triggers[spot->first_trigger + i]];
+                if (((trigger->op & MARCH_WRITE) != 0) != write ||
+                    (write && strokes[k].bits[trigger->cell] != (trigger->op & MARCH_DATA)) ||
+                    (trigger->state != PRIMITIVE_ANY && trigger->state != cells[trigger->cell].value))
+                        continue;
 
-                        trap->fires = fires(memory, trap, strokes, n, &strokes[k], write, serial);
-                        any |= trap->fires != FIRES_NOT;
-                }
+                what = fires(memory, &memory->traps.traps[trigger->trap], strokes, n, spot, write, serial);
+                if (what == FIRES_NOT)
+                        continue;
+                memory->spots.fired[n_fired] = *trigger;
+                memory->spots.fired[n_fired].fires = what;
+                memory->spots.fired[n_fired++].stroke = (uint8_t) k;
         }
 
-        return any;
+        return n_fired;
 }
 
 static void operate_good(Memory *memory, MemoryStroke *stroke, bool write) {
@@ -196,58 +193,59 @@ static void operate_good(Memory *memory, MemoryStroke *stroke, bool write) {
         }
 }
 
-/* Those that the victim's own operation sprang. */
-static void change_victims(Memory *memory, MemoryStroke *stroke) {
-        const MemorySpot *spot = stroke->spot;
+/* The victim's own operation sprang it. */
+static void change_victim(Memory *memory, MemoryStroke strokes[], const MemoryTrigger *fired) {
+        const MemoryTrap *trap = &memory->traps.traps[fired->trap];
+        MemoryStroke *stroke = &strokes[fired->stroke];
 
-        for (uint32_t i = 0; i < spot->n_triggers; i++) {
-                MemoryTrap *trap = &memory->traps.traps[memory->spots.triggers[spot->first_trigger + i]];
-                uint32_t victim;
-
-                if (trap->fires == FIRES_NOT || trap->operated != 0)
-                        continue;
-                victim = place_of(memory, trap, 0)->cell;
-                memory->spots.cells[victim].value = trap->fires == FIRES_1;
-                if (trap->reads != PRIMITIVE_NO_READ)
-                        stroke->bits[victim - spot->first_cell] = trap->reads;
-        }
-
-        for (unsigned i = 0; i < spot->n_cells; i++)
-                memory->spots.cells[spot->first_cell + i].own = memory->spots.cells[spot->first_cell + i].value;
+        memory->spots.cells[stroke->spot->first_cell + fired->cell].value = fired->fires == FIRES_1;
+        if (trap->reads != PRIMITIVE_NO_READ)
+                stroke->bits[fired->cell] = trap->reads;
 }
 
-static void disturb(Memory *memory, const MemoryTrap *trap) {
+static void disturb(Memory *memory, const MemoryTrigger *fired) {
+        const MemoryTrap *trap = &memory->traps.traps[fired->trap];
         const MemoryPlace *place = place_of(memory, trap, 0);
         MemoryCell *victim = &memory->spots.cells[place->cell];
 
-        if (trap->fires != FIRES_LATER)
-                victim->value = trap->fires == FIRES_1;
+        if (fired->fires != FIRES_LATER)
+                victim->value = fired->fires == FIRES_1;
         else if (place->state == PRIMITIVE_ANY || place->state == victim->own)
                 victim->value = trap->becomes == PRIMITIVE_INVERT ? !victim->own : trap->becomes;
 }
 
-static void disturb_others(Memory *memory, const MemorySpot *spot) {
-        for (uint32_t i = 0; i < spot->n_triggers; i++) {
-                const MemoryTrap *trap = &memory->traps.traps[memory->spots.triggers[spot->first_trigger + i]];
+static void apply(Memory *memory, MemoryStroke strokes[], unsigned n, size_t n_fired) {
+        const MemoryTrigger *fired = memory->spots.fired;
 
-                if (trap->fires != FIRES_NOT && trap->operated != 0)
-                        disturb(memory, trap);
-        }
+        for (size_t i = 0; i < n_fired; i++)
+                if (memory->traps.traps[fired[i].trap].operated == 0)
+                        change_victim(memory, strokes, &fired[i]);
+        for (unsigned k = 0; k < n; k++)
+                for (unsigned i = 0; i < strokes[k].spot->n_cells; i++) {
+                        MemoryCell *cell = &memory->spots.cells[strokes[k].spot->first_cell + i];
+
+                        cell->own = cell->value;
+                }
+        for (size_t i = 0; i < n_fired; i++)
+                if (memory->traps.traps[fired[i].trap].operated != 0)
+                        disturb(memory, &fired[i]);
 }
 
 void memory_cells_operate(Memory *memory, MemoryStroke strokes[], unsigned n, bool write, uint64_t serial) {
-        bool any = spring(memory, strokes, n, write, serial);
+        size_t n_fired = 0;
 
         for (unsigned k = 0; k < n; k++)
+                n_fired = spring(memory, strokes, n, k, write, serial, n_fired);
+        for (unsigned k = 0; k < n; k++)
                 operate_good(memory, &strokes[k], write);
-        for (unsigned k = 0; any && k < n; k++)
-                change_victims(memory, &strokes[k]);
-        for (unsigned k = 0; any && k < n; k++)
-                disturb_others(memory, strokes[k].spot);
+        if (n_fired > 0)
+                apply(memory, strokes, n, n_fired);
+
         for (unsigned k = 0; k < n; k++) {
                 MemorySpot *spot = strokes[k].spot;
 
-                settle_spot(memory, spot);
+                if (spot->n_states > 0)
+                        settle_spot(memory, spot);
                 spot->last = serial;
                 spot->last_write = write;
         }

@@ -24,7 +24,7 @@ typedef struct Linking {
         MemoryTraps *traps;
         const MemoryShape *shape;
         const MemoryContent *content;
-        Entry *entries;
+        Entry *entries, *spare;
         uint32_t *wanted; /* accesses that must be spots, sorted */
         size_t n_wanted;
         uint32_t *spot_of;    /* by cell */
@@ -32,12 +32,6 @@ typedef struct Linking {
         uint32_t *components; /* by root: how many states, then where they go */
         MemorySpots new;
 } Linking;
-
-static int compare_entries(const void *a, const void *b) {
-        const Entry *x = a, *y = b;
-
-        return (x->key > y->key) - (x->key < y->key);
-}
 
 static int compare_u32(const void *a, const void *b) {
         uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
@@ -55,8 +49,30 @@ static uint64_t key_of(uint32_t linear, unsigned bit) {
         return (uint64_t) linear << 8 | bit;
 }
 
+/* By radix, a byte of the key at a time: there may be thousands, and they come in any order. */
+static void sort_entries(Linking *l, size_t n) {
+        for (unsigned shift = 0; shift < 40; shift += 8) {
+                size_t starts[256] = {}, at = 0;
+                Entry *swap = l->entries;
+
+                for (size_t i = 0; i < n; i++)
+                        starts[l->entries[i].key >> shift & 0xff]++;
+                for (unsigned digit = 0; digit < 256; digit++) {
+                        size_t count = starts[digit];
+
+                        starts[digit] = at;
+                        at += count;
+                }
+                for (size_t i = 0; i < n; i++)
+                        l->spare[starts[l->entries[i].key >> shift & 0xff]++] = l->entries[i];
+                l->entries = l->spare;
+                l->spare = swap;
+        }
+}
+
 static void linking_done(Linking *l) {
         free(l->entries);
+        free(l->spare);
         free(l->wanted);
         free(l->spot_of);
         free(l->parents);
@@ -75,17 +91,19 @@ static int allocate(Linking *l) {
 
         /* One more each: none of them is of size 0. */
         l->entries = reallocarray(NULL, n_places + 1, sizeof(Entry));
+        l->spare = reallocarray(NULL, n_places + 1, sizeof(Entry));
         l->wanted = reallocarray(NULL, l->n_wanted + 1, sizeof(uint32_t));
         l->spot_of = reallocarray(NULL, n_places + 1, sizeof(uint32_t));
         l->parents = reallocarray(NULL, l->new.spots_allocated + 1, sizeof(uint32_t));
         l->components = calloc(l->new.spots_allocated + 1, sizeof(uint32_t));
         l->new.cells = reallocarray(NULL, n_places + 1, sizeof(MemoryCell));
         l->new.spots = reallocarray(NULL, l->new.spots_allocated + 1, sizeof(MemorySpot));
-        l->new.triggers = reallocarray(NULL, n_traps + 1, sizeof(uint32_t));
+        l->new.triggers = reallocarray(NULL, n_traps + 1, sizeof(MemoryTrigger));
+        l->new.fired = reallocarray(NULL, n_traps + 1, sizeof(MemoryTrigger));
         l->new.states = reallocarray(NULL, n_traps + 1, sizeof(uint32_t));
         l->new.opens = reallocarray(NULL, n_traps + 1, sizeof(MemoryOpen));
-        return l->entries && l->wanted && l->spot_of && l->parents && l->components && l->new.cells &&
-                               l->new.spots && l->new.triggers && l->new.states && l->new.opens ?
+        return l->entries && l->spare && l->wanted && l->spot_of && l->parents && l->components && l->new.cells &&
+                               l->new.spots && l->new.triggers && l->new.fired && l->new.states && l->new.opens ?
                        0 :
                        -ENOMEM;
 }
@@ -142,8 +160,7 @@ static void link_cells(Linking *l) {
 
         for (size_t i = 0; i < traps->n_places; i++)
                 l->entries[i] = (Entry) { key_of(traps->places[i].linear, traps->places[i].bit), (uint32_t) i };
-        if (traps->n_places > 0)
-                qsort(l->entries, traps->n_places, sizeof(Entry), compare_entries);
+        sort_entries(l, traps->n_places);
 
         for (size_t i = 0; i < traps->n_places; i++) {
                 uint64_t key = l->entries[i].key;
@@ -196,7 +213,8 @@ static void add_cells(Linking *l, MemorySpot *spot, size_t *cell) {
         spot->n_triggers = spot->n_states = 0;
         spot->last = 0;
         spot->decoder = -1;
-        spot->opens = false;
+        spot->opens = spot->pairs = false;
+        spot->quiet = true;
 }
 
 /* Merges the old spots that hold data with those that are wanted. */
@@ -260,6 +278,18 @@ static bool has_state(const MemoryTrap *trap) {
         return !trap->open && trap->operated == MEMORY_OPERATED_NONE;
 }
 
+static MemoryTrigger trigger_of(const Linking *l, size_t index) {
+        const MemoryTrap *trap = &l->traps->traps[index];
+        const MemoryPlace *place = &l->traps->places[trap->first_place + trap->operated];
+
+        return (MemoryTrigger) {
+                .trap  = (uint32_t) index,
+                .cell  = (uint8_t) (place->cell - spot_of_place(l, trap, trap->operated)->first_cell),
+                .op    = trap->ops[trap->n_ops - 1],
+                .state = trap->n_ops > 1 ? trap->ops[0] & MARCH_DATA : place->state,
+        };
+}
+
 static void link_triggers(Linking *l) {
         const MemoryTraps *traps = l->traps;
         uint32_t n = 0;
@@ -267,8 +297,12 @@ static void link_triggers(Linking *l) {
         for (size_t i = 0; i < traps->n_traps; i++) {
                 const MemoryTrap *trap = &traps->traps[i];
 
-                if (has_trigger(trap))
-                        spot_of_place(l, trap, trap->operated)->n_triggers++;
+                spot_of_place(l, trap, 0)->quiet = false;
+                if (!has_trigger(trap))
+                        continue;
+                spot_of_place(l, trap, trap->operated)->quiet = false;
+                spot_of_place(l, trap, trap->operated)->n_triggers++;
+                spot_of_place(l, trap, trap->operated)->pairs |= trap->n_ops > 1;
                 l->new.n_pairs += trap->n_ops > 1;
         }
         for (size_t i = 0; i < l->new.n_spots; i++) {
@@ -280,7 +314,7 @@ static void link_triggers(Linking *l) {
                 if (has_trigger(&traps->traps[i])) {
                         MemorySpot *spot = spot_of_place(l, &traps->traps[i], traps->traps[i].operated);
 
-                        l->new.triggers[spot->first_trigger + spot->n_triggers++] = (uint32_t) i;
+                        l->new.triggers[spot->first_trigger + spot->n_triggers++] = trigger_of(l, i);
                 }
 }
 

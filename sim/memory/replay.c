@@ -44,7 +44,7 @@ static bool is_clean(const Replay *replay, const MemorySpot *spot) {
         if (!pattern)
                 pattern = memory_content_find(&element->memory->content, spot->at);
         if (pattern->background != element->pattern.background || pattern->parameter != element->pattern.parameter ||
-            pattern->seed != element->pattern.seed)
+            pattern->seed != element->pattern.seed || pattern->shift != 0 || pattern->odd)
                 return replay->clean[2];
         return replay->clean[pattern->data];
 }
@@ -117,6 +117,15 @@ static int run_bits(MemoryElement *element, MemorySpot *spot, uint64_t serial) {
         }
 
         return 0;
+}
+
+/* Good cells do what they are told; only others ask what they hold, and not now. */
+static void pass_by(MemoryElement *element, const MemorySpot *spot) {
+        MemoryCell *cells = &element->memory->spots.cells[spot->first_cell];
+        MemoryBits left = inverted(memory_element_bits(element, spot->linear, spot->at[HBM_ROW]), element->last_data);
+
+        for (unsigned c = 0; element->writes && c < spot->n_cells; c++)
+                cells[c].value = left.w[cells[c].bit / 64] >> (cells[c].bit % 64) & 1;
 }
 
 /* ---- all bits ---- */
@@ -262,6 +271,7 @@ int memory_spots_run(MemoryElement *element) {
         Memory *memory = element->memory;
         const WireMarch *march = element->march;
         Replay replay = replay_of(element);
+        bool whole = memory_box_volume(&march->box) == memory->shape.accesses;
         size_t first, end;
         int r;
 
@@ -276,15 +286,17 @@ int memory_spots_run(MemoryElement *element) {
                                                     march->descending ? end - 1 - i : first + i);
                 uint64_t serial;
 
-                if (!memory_box_has(&march->box, spot->at))
+                if (!whole && !memory_box_has(&march->box, spot->at))
                         continue;
-                serial = serial_of(&replay, spot->at);
-                if (is_clean(&replay, spot)) {
-                        r = run_bits(element, spot, serial);
-                } else {
+                /* Behind a decoder the spots that are reached must know. */
+                serial = spot->pairs || spot->decoder >= 0 ? serial_of(&replay, spot->at) : 0;
+                if (!is_clean(&replay, spot)) {
                         r = run_access(&replay, spot, spot->at, serial);
                         release(element, spot);
-                }
+                } else if (!spot->quiet || spot->n_states > 0)
+                        r = run_bits(element, spot, serial);
+                else
+                        pass_by(element, spot);
                 if (r < 0)
                         return r;
         }

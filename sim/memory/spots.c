@@ -13,6 +13,7 @@ void memory_spots_done(MemorySpots *spots) {
         free(spots->cells);
         free(spots->spots);
         free(spots->triggers);
+        free(spots->fired);
         free(spots->states);
         free(spots->opens);
         for (unsigned order = 0; order < _MEMORY_ORDER_MAX; order++)

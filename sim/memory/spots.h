@@ -47,9 +47,20 @@ typedef struct MemorySpot {
         uint16_t at[_MEMORY_AXIS_MAX];
         bool last_write;
         bool held;   /* data was copied in and not overwritten since; else the layers say what it holds */
+        bool quiet;  /* its cells are good ones that other cells look at */
+        bool pairs;  /* an operation on it can be the second of a trap's two */
         bool opens;  /* has cells with a stuck-open fault … */
         bool heard;  /* … or lies on the bit line of one */
 } MemorySpot;
+
+typedef struct MemoryTrigger { /* what can be told of a trap without looking at it */
+        uint32_t trap;
+        uint8_t cell;  /* the operated one, of those of the spot */
+        uint8_t op;    /* the last of its operations */
+        uint8_t state; /* that this one begins in, or PRIMITIVE_ANY */
+        uint8_t fires; /* within one operation: what it does, and … */
+        uint8_t stroke; /* … in which of its accesses */
+} MemoryTrigger;
 
 typedef struct MemoryOpen { /* a stuck-open trap */
         uint32_t line; /* the bit lines of its access, see memory_spots_line() */
@@ -59,7 +70,9 @@ typedef struct MemoryOpen { /* a stuck-open trap */
 typedef struct MemorySpots {
         MemoryCell *cells;
         MemorySpot *spots;
-        uint32_t *triggers, *states;         /* indices of traps, those of a spot side by side */
+        MemoryTrigger *triggers; /* those of a spot side by side */
+        uint32_t *states;        /* indices of traps, those of a component side by side */
+        MemoryTrigger *fired;    /* room for all */
         MemoryOpen *opens;                   /* sorted by line */
         uint32_t *sorted[_MEMORY_ORDER_MAX]; /* indices of spots by key of an order */
         size_t n_cells, n_spots, n_opens;

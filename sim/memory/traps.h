@@ -36,7 +36,6 @@ typedef struct MemoryTrap {
         uint8_t n_ops;
         uint8_t ops[2];
         uint8_t becomes, reads; /* F and R as Primitive has them */
-        uint8_t fires;   /* within one operation */
         bool open;       /* stuck-open: no primitive */
         bool write_wins; /* over a disturbance by the access that writes both */
         bool moody;      /* asked at each command whether it acts */
