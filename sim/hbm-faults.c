@@ -12,6 +12,9 @@
  * then lanes: what comes later acts on what came before. ECC's check symbols lie in an array of their own, which these
  * faults do not reach.
  *
+ * Two wordlines that touch (wordline-short): what is written to either row is written to both, and what is read of either is
+ * the wired AND or OR of both.
+ *
  * A stuck address line (address-tsv) leads half of a stack ID's addresses to the places of the other half.
  *
  * And what lies: ECC that is on and corrects nothing (ecc-off), ECC that corrects and counts nothing (ecc-silent), repair that
@@ -55,6 +58,14 @@ static const struct {
 
 static_assert(ELEMENTS(line_words) == ELEMENTS(lines) + 1, "a word for each line");
 
+typedef struct HbmShort {
+        int with;  /* index of neighbour_words */
+        int reads; /* index of wired_words */
+} HbmShort;
+
+static const char *const neighbour_words[] = { "next", "previous", NULL };
+static const char *const wired_words[] = { "and", "or", NULL };
+
 static const char *const dead_words[] = { "zeros", "ones", "inverted", NULL };
 
 static const YamlField stuck_fields[] = {
@@ -70,6 +81,12 @@ static const YamlField dead_fields[] = {
 static const YamlField address_fields[] = {
         YAML_WORD("line", HbmAddressTsv, line, line_words, .required = true, .summary = "which address bit: rowN, colN, baN or bgN"),
         YAML_UNSIGNED("value", HbmAddressTsv, value, 0, 1, .required = true, .summary = "what it is stuck at"),
+        {},
+};
+
+static const YamlField short_fields[] = {
+        YAML_WORD("with", HbmShort, with, neighbour_words, .summary = "the next row (default) or the previous"),
+        YAML_WORD("reads", HbmShort, reads, wired_words, .summary = "and (default) or or of both rows"),
         {},
 };
 
@@ -121,6 +138,7 @@ typedef enum HbmKind {
         KIND_STACK_DEAD,
         KIND_DATA_TSV,
         KIND_LANE_STUCK,
+        KIND_WORDLINE_SHORT,
         KIND_ADDRESS_TSV,
         KIND_ECC_OFF,
         KIND_ECC_SILENT,
@@ -154,6 +172,8 @@ const FaultKind hbm_fault_kinds[_HBM_KIND_MAX + 1] = {
                 .validate = validate_data_tsv, .codes = FAULT_CODES("hbm-data-tsv") },
         [KIND_LANE_STUCK] = { .name = "lane-stuck", .summary = "a data lane of a pseudo-channel carries one value", STUCK(LOCATION_DQ),
                 .validate = validate_lane, .codes = FAULT_CODES("hbm-lane") },
+        [KIND_WORDLINE_SHORT] = { .name = "wordline-short", .summary = "a row and its neighbour are opened together",
+                KIND(HbmShort, short_fields, LOCATION_ROW), .codes = FAULT_CODES("hbm-wordline-short") },
         [KIND_ADDRESS_TSV] = { .name = "address-tsv", .summary = "an address line into one stack ID carries one value",
                 KIND(HbmAddressTsv, address_fields, LOCATION_SID), .codes = FAULT_CODES("hbm-address-tsv") },
         [KIND_ECC_OFF] = { .name = "ecc-off", .summary = "on-die ECC that is on corrects and counts nothing", LIE(LOCATION_HBM),
@@ -293,6 +313,27 @@ static int inject_disturb(Hbm *hbm, const Fault *fault) {
         return hbm_disturb_inject(hbm, fault, &box);
 }
 
+/* -EINVAL: at the end of its bank a row has but one neighbour. */
+static int inject_short(Hbm *hbm, const Fault *fault) {
+        const HbmShort *between = fault->parameters;
+        const MemoryShape *shape = &hbm->memory.shape;
+        MemoryDecoder decoder = { .fault = fault, .class = DECODER_SHORT, .n = shape->size[HBM_COLUMN],
+                                  .wired_or = between->reads == 1 };
+        bool previous = between->with == 1;
+        WireBox box;
+        int r;
+
+        r = hbm_box_of(shape, &fault->at, &box);
+        if (r < 0)
+                return r;
+        if (box.first[HBM_ROW] == (previous ? 0 : shape->size[HBM_ROW] - 1))
+                return -EINVAL;
+
+        decoder.x = memory_shape_linear(shape, box.first);
+        decoder.y = previous ? decoder.x - decoder.n : decoder.x + decoder.n;
+        return memory_traps_add_decoder(&hbm->memory.traps, &decoder);
+}
+
 /* Of an axis that the bit does not part in pairs some addresses would lead nowhere: refused. */
 static int inject_detour(Hbm *hbm, const Fault *fault) {
         const HbmAddressTsv *tsv = fault->parameters;
@@ -317,6 +358,8 @@ int hbm_inject(void *state, const Fault *fault) {
                 return memory_inject_cell(&hbm->memory, fault);
         if (fault->kind == &hbm_fault_kinds[KIND_REPAIR_FAILS])
                 return hbm_repair_inject(hbm, fault);
+        if (fault->kind == &hbm_fault_kinds[KIND_WORDLINE_SHORT])
+                return inject_short(hbm, fault);
         if (fault->kind == &hbm_fault_kinds[KIND_ADDRESS_TSV])
                 return inject_detour(hbm, fault);
         if (fault->kind >= hbm_fault_kinds && fault->kind < hbm_fault_kinds + _HBM_KIND_MAX)

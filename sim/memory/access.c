@@ -48,6 +48,8 @@ static unsigned reach(const Memory *memory, MemorySpot *spot, MemorySpot *ret[st
                 return 1;
         case DECODER_D:
                 return is_x ? 2 : 1;
+        case DECODER_SHORT:
+                return 2;
         case DECODER_A:
         case _DECODER_MAX:
                 break;

@@ -47,6 +47,7 @@ typedef enum MemoryDecoderClass {
         DECODER_B, /* x reaches nothing, y both */
         DECODER_C, /* both reach y */
         DECODER_D, /* x reaches both, y its own */
+        DECODER_SHORT, /* both reach both: two wordlines that touch */
         _DECODER_MAX,
 } MemoryDecoderClass;
 

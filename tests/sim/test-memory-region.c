@@ -35,6 +35,7 @@ typedef enum PlainKind {
         PLAIN_STACK,
         PLAIN_TSV,
         PLAIN_LANE,
+        PLAIN_SHORT,
         PLAIN_ADDRESS,
         PLAIN_BLIND,
         PLAIN_KINDS,
@@ -56,6 +57,7 @@ static const struct {
         [PLAIN_STACK]          = { "stack-dead", "" },
         [PLAIN_TSV]            = { "data-tsv", "012" },
         [PLAIN_LANE]           = { "lane-stuck", "01" },
+        [PLAIN_SHORT]          = { "wordline-short", "012345" },
         [PLAIN_ADDRESS]        = { "address-tsv", "012" },
         [PLAIN_BLIND]          = { "comparator-blind", "" },
 };
@@ -172,9 +174,29 @@ static void plain_lead(const Plain *plain, const uint16_t address[7], uint16_t r
         }
 }
 
+/* What is opened together with that row: the wired function, with its place in *ret; NULL where nothing is. */
+static const PlainFault *plain_short(const Plain *plain, const uint16_t at[7], uint16_t ret[7]) {
+        for (unsigned i = 0; i < FAULTS_MAX; i++) {
+                const PlainFault *fault = &plain->faults[i];
+
+                if (!fault->present || !fault->active || fault->kind != PLAIN_SHORT ||
+                    memcmp(fault->at, at, 5 * sizeof(at[0])) != 0)
+                        continue;
+                memcpy(ret, at, 7 * sizeof(ret[0]));
+                if (at[5] == fault->at[5])
+                        ret[5] = (uint16_t) fault->number;
+                else if (at[5] == fault->number)
+                        ret[5] = fault->at[5];
+                else
+                        continue;
+                return fault;
+        }
+        return NULL;
+}
+
 static void plain_write(Plain *plain, const uint16_t address[7], const uint8_t bytes[32]) {
         unsigned index;
-        uint16_t at[7];
+        uint16_t at[7], other[7];
 
         plain_lead(plain, address, at);
         index = plain_index(plain, at);
@@ -182,6 +204,12 @@ static void plain_write(Plain *plain, const uint16_t address[7], const uint8_t b
         memcpy(plain->holds[index], bytes, 32);
         memcpy(plain->meant[index], bytes, 32);
         plain_settle(plain, at);
+        if (plain_short(plain, at, other)) {
+                index = plain_index(plain, other);
+                memcpy(plain->holds[index], bytes, 32);
+                memcpy(plain->meant[index], bytes, 32);
+                plain_settle(plain, other);
+        }
 }
 
 /* Whether the fault has to do with that bit of an access that it covers. */
@@ -285,16 +313,30 @@ static bool is_spent(const Plain *plain, const uint16_t at[7]) {
 }
 
 static void plain_read(Plain *plain, const uint16_t address[7], bool ecc, uint8_t ret[32]) {
+        const PlainFault *fault;
+        uint16_t at[7], other[7];
+        uint8_t meant[32];
         unsigned index;
-        uint16_t at[7];
 
         plain_lead(plain, address, at);
         index = plain_index(plain, at);
-
         memcpy(ret, plain->holds[index], 32);
+        memcpy(meant, plain->meant[index], 32);
+
+        fault = plain_short(plain, at, other);
+        if (fault) {
+                index = plain_index(plain, other);
+                for (unsigned i = 0; i < 32; i++) {
+                        uint8_t a = plain->holds[index][i], b = plain->meant[index][i];
+
+                        ret[i] = (uint8_t) (fault->how ? ret[i] | a : ret[i] & a);
+                        meant[i] = (uint8_t) (fault->how ? meant[i] | b : meant[i] & b);
+                }
+        }
+
         plain_pass(plain, at, PLAIN_ROW, PLAIN_STACK, ret);
         if (ecc)
-                plain_ecc(plain, !is_spent(plain, at), plain->meant[index], ret);
+                plain_ecc(plain, !is_spent(plain, at), meant, ret);
         plain_pass(plain, at, PLAIN_TSV, PLAIN_LANE, ret);
 }
 
@@ -411,6 +453,16 @@ static void random_place(const Plain *plain, PlainFault *fault) {
         assert_int_equal(location_parse(text, &fault->fault.at, NULL, NULL), 0);
 }
 
+static bool random_neighbour(const Plain *plain, PlainFault *fault) {
+        int words[2] = { (int) below(2), (int) fault->how };
+
+        if (fault->at[5] == (words[0] ? 0 : plain->size[5] - 1))
+                return false;
+        fault->number = words[0] ? fault->at[5] - 1u : fault->at[5] + 1u;
+        memcpy(fault->parameters, words, sizeof(words));
+        return true;
+}
+
 /* One that has two values in pairs; false where there is none. */
 static bool random_line(const Plain *plain, PlainFault *fault) {
         static const char *const words[] = { [3] = "bg", [4] = "ba", [5] = "row", [6] = "col" };
@@ -442,7 +494,8 @@ static void random_fault(Plain *plain, Hbm *hbm, unsigned slot) {
         *fault = (PlainFault) { .kind = (PlainKind) below(below(20) ? PLAIN_BLIND : PLAIN_KINDS), .bit = below(256) };
         if (below(6) == 0)
                 fault->kind = PLAIN_ADDRESS;
-        value = fault->kind == PLAIN_CELL || fault->kind == PLAIN_TSV || fault->kind == PLAIN_LANE || fault->kind == PLAIN_ADDRESS;
+        value = fault->kind == PLAIN_CELL || fault->kind == PLAIN_TSV || fault->kind == PLAIN_LANE || fault->kind == PLAIN_SHORT ||
+                        fault->kind == PLAIN_ADDRESS;
         fault->how = below(value ? 2 : 3);
         reads = (int) fault->how;
         if (value)
@@ -455,7 +508,8 @@ static void random_fault(Plain *plain, Hbm *hbm, unsigned slot) {
         fault->fault.persistence = below(3) ? PERSISTENCE_PERMANENT : PERSISTENCE_INTERMITTENT;
         fault->fault.parameters = fault->parameters;
         random_place(plain, fault);
-        if (fault->kind == PLAIN_ADDRESS && !random_line(plain, fault))
+        if ((fault->kind == PLAIN_ADDRESS && !random_line(plain, fault)) ||
+            (fault->kind == PLAIN_SHORT && !random_neighbour(plain, fault)))
                 return;
         if (fault->fault.kind->validate)
                 assert_int_equal(fault->fault.kind->validate(&fault->fault, &wrong), 0);
