@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 /* AT: where the first of N was, or NULL. */
-static int tell(HbmRun *run, const char *code, unsigned stack, unsigned n, const uint16_t *at, const char *message) {
+static int tell(HbmRun *run, const char *code, unsigned stack, uint64_t n, const uint16_t *at, const char *message) {
         Location where = *step_unit(run->step);
-        Evidence evidence = { .has_count = true, .count = n };
+        Evidence evidence = { .has_count = true, .count = (double) n };
         char address[MEMORY_ADDRESS_TEXT_MAX];
 
         (void) location_append(&where, LOCATION_HBM, stack);
@@ -36,6 +36,9 @@ int hbm_lies_tell(HbmRun *run, unsigned stack) {
                 (void) snprintf(message, sizeof(message), "the march answers what cannot be: %s", came->lie);
                 r = tell(run, "hbm-comparator", stack, came->n_lies, NULL, message);
         }
+
+        if (r >= 0 && run->ecc_lies[stack].n > 0)
+                r = tell(run, "hbm-ecc", stack, run->ecc_lies[stack].n, NULL, run->ecc_lies[stack].text);
 
         return r;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "checks/hbm/ecc.h"
 #include "checks/hbm/hammer.h"
 #include "checks/hbm/walking.h"
 #include "checks/march/freshness.h"
@@ -150,6 +151,10 @@ static int run_walking(HbmRun *run) {
         return hbm_walking_run(run, on_mismatch);
 }
 
+static int run_ecc(HbmRun *run) {
+        return run->passes[run->pass].march ? hbm_ecc_run_march(run, on_mismatch) : hbm_ecc_run_plants(run);
+}
+
 static double left_sec(const HbmRun *run) {
         return step_budget_sec(run->step) - (double) (device_nsec(step_device(run->step)) - run->start_nsec) / 1e9;
 }
@@ -161,6 +166,7 @@ int hbm_passes_run(HbmRun *run) {
                 [HBM_PHASE_WALKING]   = run_walking,
                 [HBM_PHASE_HAMMER]    = run_march,
                 [HBM_PHASE_RETENTION] = run_retention,
+                [HBM_PHASE_ECC]       = run_ecc,
         };
 
         for (run->pass = 0; run->pass < run->n_passes; run->pass++) {

@@ -19,6 +19,8 @@ typedef enum HbmMarch {
         HBM_MARCH_ADDRESS,
         HBM_MARCH_HOLD_0, /* write, wait or hammer, read */
         HBM_MARCH_HOLD_1,
+        HBM_MARCH_ECC_0,  /* write, read raw, read through ECC */
+        HBM_MARCH_ECC_1,
         _HBM_MARCH_MAX,
 } HbmMarch;
 
@@ -29,7 +31,15 @@ typedef struct HbmTally {
         double held_msec;       /* the longest pause, as if at 45 °C */
         double celsius;         /* the hottest that it was */
         uint64_t walked;        /* accesses that patterns went through */
+        uint64_t ecc_planted, ecc_corrected, ecc_uncorrected; /* accesses with errors for ECC, and what it counted of them */
+        uint64_t ecc_wrong;     /* accesses that read wrong through ECC, in marches */
 } HbmTally;
+
+/* What ECC of one stack does wrong. */
+typedef struct HbmEccLie {
+        uint64_t n;
+        char text[160];
+} HbmEccLie;
 
 typedef struct HbmRun {
         Step *step;
@@ -51,6 +61,7 @@ typedef struct HbmRun {
         MarchOutcome outcomes[STACKS]; /* over all passes */
         unsigned n_planted, n_returned, n_compared, n_wrong;
         uint64_t start_nsec;           /* of the device's time */
+        HbmEccLie ecc_lies[STACKS];
         bool told;                     /* why a pass could not judge */
         Verdict verdict;
 } HbmRun;

@@ -17,6 +17,8 @@ static const char *const texts[_HBM_MARCH_MAX] = {
         [HBM_MARCH_ADDRESS] = "up(w0);up(r0);up(w1);up(r1);dn(w0);dn(r0);dn(w1);dn(r1)",
         [HBM_MARCH_HOLD_0]  = "any(w0);Del;any(r0)",
         [HBM_MARCH_HOLD_1]  = "any(w1);Del;any(r1)",
+        [HBM_MARCH_ECC_0]   = "any(w0);any(r0);any(r0)", /* raw, then through ECC */
+        [HBM_MARCH_ECC_1]   = "any(w1);any(r1);any(r1)",
 };
 
 static double march_sec(const HbmRun *run, const March *march, double pause_sec) {
@@ -139,7 +141,24 @@ static int schedule_retention(HbmRun *run) {
 }
 
 static int schedule_ecc(HbmRun *run) {
-        return 0;
+        HbmPass plants = { .phase = HBM_PHASE_ECC, .group = 0 };
+        int r;
+
+        r = add(run, &plants);
+        for (unsigned data = 0; r >= 0 && data < 2; data++) {
+                HbmPass pass = {
+                        .phase = HBM_PHASE_ECC,
+                        .group = 1 + data,
+                        .march = &run->marches[data ? HBM_MARCH_ECC_1 : HBM_MARCH_ECC_0],
+                        .field = { .background = MEMORY_BACKGROUND_CHECKER },
+                        .ecc   = true,
+                };
+
+                pass.sec = march_sec(run, pass.march, 0);
+                r = add(run, &pass);
+        }
+
+        return r;
 }
 
 int hbm_schedule(HbmRun *run) {

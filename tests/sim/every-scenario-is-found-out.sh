@@ -3,7 +3,8 @@
 #
 # The matrix: each scenario is served, scanned with a plan, and what was found is held against its `expect:`. TAP on stdout.
 #
-# usage: every-scenario-is-found-out.sh BUILD-FOLDER [SCENARIO…]   (default: all, plan preflight; $ASSAY_MATRIX_PLAN is another)
+# usage: every-scenario-is-found-out.sh BUILD-FOLDER [SCENARIO…]   (default: all, plan preflight; $ASSAY_MATRIX_PLAN is another;
+# a comment "Scanned with the plan NAME" in a scenario decides for it)
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . tests/stage
@@ -27,13 +28,14 @@ devices() { # SCENARIO SOCKET
 }
 
 run_scenario() { # SCENARIO NUMBER: prints what is wrong
-        local scenario=$1 device streams=() status
+        local scenario=$1 device streams=() status own
+        own=$(sed -n 's/^# Scanned with the plan \([a-z-]*\).*/\1/p' "$scenario" | head -n 1)
         stage_sim "s$2" "$scenario" || return 1
         for device in $(devices "$scenario" "$stage/s$2.socket"); do
                 streams+=("$stage/s$2.${#streams[@]}.jsonl")
                 status=0
                 # A hang is told by its deadline, two seconds times the scale; a healthy chip needs milliseconds.
-                timeout 120 "$build/checks/assay-run" --device "$device" --plan "$plan" --deadline-scale "${ASSAY_MATRIX_SCALE:-0.25}" \
+                timeout 120 "$build/checks/assay-run" --device "$device" --plan "${own:-$plan}" --deadline-scale "${ASSAY_MATRIX_SCALE:-0.25}" \
                         >"${streams[-1]}" 2>"$stage/s$2.err" || status=$?
                 case $status in 0 | 1 | 2) ;; *) echo "assay-run ended with $status"; cat "$stage/s$2.err"; return 1;; esac
                 "$build/sim/assay-sim" check "$scenario" --stream "${streams[-1]}" || return 1

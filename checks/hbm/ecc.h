@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * HbmEcc
+ *
+ * Whether on-die ECC corrects and counts as it should. Its code corrects one 16-bit symbol of an access; what was corrected
+ * and what could not be is counted for each stack.
+ *
+ *  - Planted: a few accesses get data that their check bits do not know of, wrong in one symbol or in two. Beside ECC they
+ *    read as planted and nothing is counted; through it single ones read right and are counted as corrected, double ones
+ *    are counted as uncorrected. Counters are cleared afterwards; where they had counted uncorrected errors before, none are
+ *    planted, since clearing would lose these. A double error has the same difference in both of its symbols: their sum is
+ *    zero, so no code that checks the sum takes it for a single one.
+ *  - Marched: all of the box is written, read raw and read through ECC. What raw reads show predicts the second reading and
+ *    its counts: nothing, nowhere, where raw reads are right.
+ */
+
+#include "checks/hbm/run.h"
+
+typedef struct HbmEccCounts {
+        uint64_t corrected, uncorrected, repairable;
+} HbmEccCounts;
+
+/* Of all stacks, from the firmware's mailbox. Negative: told. */
+int hbm_ecc_read_counts(HbmRun *run, HbmEccCounts ret[static STACKS]);
+/* Sets those of the whole chip to zero. Negative: told. */
+int hbm_ecc_clear_counts(HbmRun *run);
+/* Notes what ECC of STACK does wrong, N times; the first note stays. */
+void hbm_ecc_lie(HbmRun *run, unsigned stack, uint64_t n, const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+int hbm_ecc_run_plants(HbmRun *run);
+/* The current pass: its march is a write and a read. FOUND as of a MarchPass, for what raw reads show. */
+int hbm_ecc_run_march(HbmRun *run, int (*found)(const MarchMismatch *mismatch, void *userdata));
