@@ -96,7 +96,7 @@ static inline Verdict hall_judge(const char *text, const Check *check, const cha
         Device *device = hall_device(text, server, chip, 1 << 20);
         StepServer servers[1] = { { .device = device, .included = 0xffff } };
         StepSettings settings = {
-                .name = check->name, .n_servers = 1, .servers = servers, .parameters = parameters, .seed = 1, .budget_sec = 60,
+                .name = check->name, .n_servers = 1, .servers = servers, .parameters = parameters, .seed = 1, .budget_sec = 600,
                 .required = true, .write = found_write, .userdata = found,
         };
         StepEnd end = { .verdict = _VERDICT_INVALID };

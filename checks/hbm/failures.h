@@ -40,8 +40,8 @@ typedef struct HbmPass {
         MemoryField field;
         MemoryOrder order;
         bool ecc;
-        double pause_sec;     /* of each Del; HBM_PHASE_RETENTION: as if at 45 °C */
-        double paused_sec;    /* HBM_PHASE_RETENTION: what it came to at the chip's temperature */
+        double pause_sec;     /* of each Del, as if at 45 °C */
+        double paused_sec;    /* what it came to at the chip's temperature */
         uint64_t activations; /* HBM_PHASE_HAMMER: of each aggressor */
         uint32_t open_nsec;   /* HBM_PHASE_HAMMER: longer than tRAS */
         unsigned parity;      /* HBM_PHASE_HAMMER: of the victims' rows */

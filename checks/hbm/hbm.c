@@ -138,15 +138,16 @@ static int measure_phases(HbmRun *run) {
                 { HBM_DO_ECC, "hbm_ecc_corrected", "{error}", (double) tally->ecc_corrected },
                 { HBM_DO_ECC, "hbm_ecc_uncorrected", "{error}", (double) tally->ecc_uncorrected },
                 { HBM_DO_ECC, "hbm_ecc_wrong", "{error}", (double) tally->ecc_wrong },
-                { HBM_DO_RETENTION, "hbm_seconds_paused", "s", tally->paused_sec },
-                { HBM_DO_RETENTION, "hbm_retention_proven", "ms", tally->held_msec },
-                { HBM_DO_RETENTION, "hbm_temperature", "Cel", tally->celsius },
+                { _HBM_DO_MAX, "hbm_seconds_paused", "s", tally->paused_sec },
+                { _HBM_DO_MAX, "hbm_retention_proven", "ms", tally->held_msec }, /* as if at 45 °C */
+                { _HBM_DO_MAX, "hbm_temperature", "Cel", tally->celsius },
         };
+        uint32_t done = run->parameters->phases | (tally->paused_sec > 0 ? UINT32_C(1) << _HBM_DO_MAX : 0);
 
         for (size_t i = 0; i < ELEMENTS(notes); i++) {
                 int r;
 
-                if (!(run->parameters->phases >> notes[i].phase & 1))
+                if (!(done >> notes[i].phase & 1))
                         continue;
                 r = step_note(run->step, notes[i].name, notes[i].value, notes[i].unit, NULL);
                 if (r < 0)

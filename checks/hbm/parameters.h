@@ -52,7 +52,7 @@ typedef struct HbmParameters {
         uint64_t bytes;      /* of the chip to test, from row 0 of every bank; 0: all */
         uint64_t findings;   /* the most that are told one by one */
         uint64_t mismatches; /* the most asked back per element and stack */
-        double pause_sec;    /* of each Del */
+        double pause_sec;    /* of each Del, as if at 45 °C */
         uint64_t slices;     /* into which the rows of each SID are cut, see slices.h; 0: the whole chip is tested */
         double seconds;      /* device time for slices of one scan, at least one slice */
 } HbmParameters;

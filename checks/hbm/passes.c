@@ -77,7 +77,7 @@ static int run_march(HbmRun *run) {
                 .seed           = memory_mix(step_seed(run->step) + run->pass),
                 .mismatches_max = (uint32_t) parameters->mismatches,
                 .n_samples      = SAMPLES,
-                .pause_nsec     = (uint64_t) ((current->paused_sec > 0 ? current->paused_sec : current->pause_sec) * 1e9),
+                .pause_nsec     = (uint64_t) (current->paused_sec * 1e9),
                 .delay          = current->phase == HBM_PHASE_HAMMER ? hammer : NULL,
                 .found          = on_mismatch,
                 .userdata       = run,
@@ -125,26 +125,40 @@ static int read_temperature(HbmRun *run, double *ret) {
         return 0;
 }
 
-/* The pause that strains cells at the chip's temperature as the one that was asked for does at 45 °C. */
-static int run_retention(HbmRun *run) {
-        HbmPass *current = &run->passes[run->pass];
+static unsigned n_delays(const March *march) {
+        unsigned n = 0;
+
+        for (unsigned i = 0; march && i < march->n_elements; i++)
+                n += march->elements[i].direction == MARCH_DELAY;
+        return n;
+}
+
+/* A pause strains cells at the chip's temperature as the one that was asked for does at 45 °C. */
+static int set_pause(HbmRun *run) {
+        HbmPass *pass = &run->passes[run->pass];
+        unsigned n = pass->phase == HBM_PHASE_HAMMER ? 0 : n_delays(pass->march);
         double celsius;
         int r;
 
+        if (n == 0)
+                return 0;
         r = read_temperature(run, &celsius);
         if (r < 0)
                 return r;
 
-        current->paused_sec =
-                current->pause_sec * exp2((REFERENCE_CELSIUS - celsius - DOUBT_CELSIUS) / HALVING_CELSIUS);
-        r = run_march(run);
-        if (r < 0)
-                return r;
-
-        run->tally.paused_sec += current->paused_sec;
-        run->tally.held_msec = MAX(run->tally.held_msec, current->pause_sec * 1000);
+        pass->paused_sec = pass->pause_sec * exp2((REFERENCE_CELSIUS - celsius - DOUBT_CELSIUS) / HALVING_CELSIUS);
+        pass->sec += n * (pass->paused_sec - pass->pause_sec);
         run->tally.celsius = MAX(run->tally.celsius, celsius);
         return 0;
+}
+
+static void count_pauses(HbmRun *run) {
+        const HbmPass *pass = &run->passes[run->pass];
+
+        if (pass->paused_sec <= 0)
+                return;
+        run->tally.paused_sec += n_delays(pass->march) * pass->paused_sec;
+        run->tally.held_msec = MAX(run->tally.held_msec, pass->pause_sec * 1000);
 }
 
 static int run_walking(HbmRun *run) {
@@ -165,7 +179,7 @@ int hbm_passes_run(HbmRun *run) {
                 [HBM_PHASE_ADDRESS]   = run_march,
                 [HBM_PHASE_WALKING]   = run_walking,
                 [HBM_PHASE_HAMMER]    = run_march,
-                [HBM_PHASE_RETENTION] = run_retention,
+                [HBM_PHASE_RETENTION] = run_march,
                 [HBM_PHASE_ECC]       = run_ecc,
         };
 
@@ -173,11 +187,15 @@ int hbm_passes_run(HbmRun *run) {
                 HbmPass *pass = &run->passes[run->pass];
                 int r;
 
+                r = set_pause(run);
+                if (r < 0)
+                        return r;
                 if (pass->sec > left_sec(run))
                         continue;
                 r = runs[pass->phase](run);
                 if (r < 0)
                         return r;
+                count_pauses(run);
                 pass->ran = true;
                 step_progress(run->step, 90 * (run->pass + 1) / run->n_passes);
         }

@@ -15,6 +15,7 @@
 /* What a phase does between writing and reading stands in passes.c. */
 static const char *const texts[_HBM_MARCH_MAX] = {
         [HBM_MARCH_ADDRESS] = "up(w0);up(r0);up(w1);up(r1);dn(w0);dn(r0);dn(w1);dn(r1)",
+        [HBM_MARCH_CONTROL] = "any(w0);any(r0);any(w1);any(r1)",
         [HBM_MARCH_HOLD_0]  = "any(w0);Del;any(r0)",
         [HBM_MARCH_HOLD_1]  = "any(w1);Del;any(r1)",
         [HBM_MARCH_ECC_0]   = "any(w0);any(r0);any(r0)", /* raw, then through ECC */
@@ -91,11 +92,26 @@ static int schedule_walking(HbmRun *run) {
         return add(run, &pass);
 }
 
+/* The same data, and nothing done to them: what fails here does not fail by a pause or a hammer. */
+static int schedule_control(HbmRun *run, MemoryBackground background, HbmPhaseWord phase) {
+        HbmPass pass = {
+                .phase = HBM_PHASE_MARCH,
+                .group = (_MEMORY_ORDER_MAX + 1 + (unsigned) phase) * MARCH_BACKGROUNDS_MAX,
+                .march = &run->marches[HBM_MARCH_CONTROL],
+                .field = { .background = background },
+        };
+
+        pass.sec = march_sec(run, pass.march, 0);
+        return add(run, &pass);
+}
+
 /* Victims of one parity and data after the other; their aggressors hold the opposite. */
 static int schedule_hammer(HbmRun *run) {
         const HbmHammerParameters *parameters = &run->parameters->hammer;
         double openings = hbm_hammer_openings(parameters->activations, parameters->open_nsec);
-        int r = 0;
+        int r;
+
+        r = schedule_control(run, MEMORY_BACKGROUND_ROW_STRIPE, HBM_DO_HAMMER);
 
         for (unsigned repeat = 0; repeat < run->parameters->repeats; repeat++)
                 for (unsigned variant = 0; r >= 0 && variant < 4; variant++) {
@@ -120,7 +136,9 @@ static int schedule_hammer(HbmRun *run) {
 
 static int schedule_retention(HbmRun *run) {
         const HbmPauses *pauses = &run->parameters->retention;
-        int r = 0;
+        int r;
+
+        r = schedule_control(run, MEMORY_BACKGROUND_CHECKER, HBM_DO_RETENTION);
 
         for (unsigned repeat = 0; repeat < run->parameters->repeats; repeat++)
                 for (unsigned i = 0; r >= 0 && i < 2 * pauses->n; i++) {

@@ -4,9 +4,9 @@
 /*
  * HbmWalking
  *
- * Patterns for the wires between chip and cells: in one bank of every stack ID of every pseudo-channel, accesses that hold
- * one 1 each, at every place of lane and beat, then one 0 each, then all lanes that change at every beat, copied in
- * and out and compared here.
+ * Patterns for the wires between chip and cells, copied in and out and compared here: a 1 that walks through zeros and a 0 through
+ * ones, and all lanes that change at every beat. In one bank of every pseudo-channel it goes to every lane at every beat, in
+ * one bank of its other stack IDs to every lane.
  */
 
 #include "checks/hbm/run.h"
