@@ -22,10 +22,11 @@ typedef struct Sample {
         uint16_t at[_MEMORY_AXIS_MAX];
 } Sample;
 
-/* One element on its way. */
+/* One element of a pass on its way. */
 typedef struct Visit {
         MarchPass *pass;
         MemoryBatch *batch;
+        MarchPlants plants; /* that stand in memory */
         unsigned element;
         WireMarch march;
         MarchTrial trial;
@@ -79,13 +80,12 @@ static int found(Visit *visit, unsigned part, const uint16_t at[static _MEMORY_A
         return visit->pass->found(&mismatch, visit->pass->userdata);
 }
 
-/* What is asked of all parts for one element, in one batch. */
-static int visit_prepare(Visit *visit, MarchPlants *plants) {
+/* What is asked of all parts for one element. */
+static int add_marches(Visit *visit) {
         MarchPass *pass = visit->pass;
         int r;
 
-        memory_batch_reset(visit->batch);
-        r = march_plants_plant(plants, pass, visit->batch, visit->element);
+        r = march_plants_plant(&visit->plants, pass, visit->batch, visit->element);
         if (r < 0)
                 return r;
 
@@ -99,7 +99,7 @@ static int visit_prepare(Visit *visit, MarchPlants *plants) {
         return 0;
 }
 
-static int add_samples(Visit *visit, const MarchPlants *plants) {
+static int add_samples(Visit *visit) {
         MarchPass *pass = visit->pass;
         int r;
 
@@ -110,7 +110,7 @@ static int add_samples(Visit *visit, const MarchPlants *plants) {
                 sample->part = i / pass->n_samples;
                 /* The first stays where it is: what a reader keeps of an earlier element shows there. */
                 march_choose(pass, USE_SAMPLE + (i % pass->n_samples > 0 ? visit->element + 1 : 0), i, sample->at);
-                if (march_plants_find(plants, sample->part, sample->at))
+                if (march_plants_find(&visit->plants, sample->part, sample->at))
                         continue;
                 box = memory_access_box(sample->at);
                 r = memory_batch_copy_out(visit->batch, &pass->parts[sample->part], &box, pass->ecc);
@@ -143,7 +143,7 @@ static bool is_possible(const Visit *visit, const MemoryAnswer *answer, size_t i
 }
 
 /* Everything one part reports of the element. */
-static int judge_part(Visit *visit, MarchPlants *plants, unsigned part) {
+static int judge_part(Visit *visit, unsigned part) {
         MarchPass *pass = visit->pass;
         MemoryAnswer answer = memory_batch_answer(visit->batch, visit->marches[part]);
         uint64_t n_plants = 0;
@@ -171,7 +171,7 @@ static int judge_part(Visit *visit, MarchPlants *plants, unsigned part) {
                 }
 
                 memcpy(actual.bytes, mismatch->actual, sizeof(actual.bytes));
-                r = march_plants_match(plants, part, mismatch->at, mismatch->op, &actual, &expected);
+                r = march_plants_match(&visit->plants, part, mismatch->at, mismatch->op, &actual, &expected);
                 n_plants += r == MARCH_PLANT_RETURNED;
                 if (r != MARCH_PLANT_RETURNED) {
                         r = found(visit, part, mismatch->at, mismatch->op, &expected, &actual);
@@ -185,7 +185,7 @@ static int judge_part(Visit *visit, MarchPlants *plants, unsigned part) {
         if (answer.accesses < pass->outcomes[part].accesses)
                 pass->outcomes[part].accesses = answer.accesses;
 
-        march_plants_settle(plants, pass, part, visit->element, answer.total > answer.n);
+        march_plants_settle(&visit->plants, pass, part, visit->element, answer.total > answer.n);
         return 0;
 }
 
@@ -249,11 +249,11 @@ WireMarch march_pass_command(const MarchPass *pass, unsigned element) {
         return march;
 }
 
-static int judge_parts(Visit *visit, MarchPlants *plants) {
+static int judge_parts(Visit *visit) {
         int r;
 
         for (unsigned part = 0; part < visit->pass->n_parts; part++) {
-                r = judge_part(visit, plants, part);
+                r = judge_part(visit, part);
                 if (r < 0)
                         return r;
                 r = march_trial_judge(&visit->trial, visit->pass, visit->batch, part, visit->element);
@@ -264,40 +264,58 @@ static int judge_parts(Visit *visit, MarchPlants *plants) {
         return 0;
 }
 
-static int run_element(Visit *visit, MarchPlants *plants, const MarchElement *element) {
+static int visit_add(Visit *visit, unsigned number) {
+        const MarchElement *element = &visit->pass->march->elements[number];
         int r;
 
+        visit->element = number;
         visit->march = march_pass_command(visit->pass, visit->element);
         visit->left = march_data_of(element->ops[element->n_ops - 1]);
         visit->n_samples = 0;
         march_trial_init(&visit->trial, &visit->march);
 
-        r = visit_prepare(visit, plants);
+        r = add_marches(visit);
         if (r < 0)
                 return r;
-        r = add_samples(visit, plants);
+        r = add_samples(visit);
         if (r < 0)
                 return r;
-        r = march_trial_add(&visit->trial, visit->pass, visit->batch, visit->element);
-        if (r < 0)
-                return r;
-        r = memory_batch_run(visit->batch);
-        if (r < 0)
-                return r;
+        return march_trial_add(&visit->trial, visit->pass, visit->batch, number);
+}
 
-        r = judge_parts(visit, plants);
+static int visit_judge(Visit *visit) {
+        int r;
+
+        r = judge_parts(visit);
         if (r < 0)
                 return r;
-        march_plants_forget(plants, element);
+        march_plants_forget(&visit->plants, &visit->pass->march->elements[visit->element]);
         return judge_samples(visit);
 }
 
-/* As many channels as the window has room for beside the lists. */
-static unsigned choose_width(const MarchPass *pass, const MemoryBatch *batch) {
+/* An element of all passes, in one batch. */
+static int run_element(Visit *visits, unsigned n, unsigned number, MemoryBatch *batch) {
+        int r;
+
+        memory_batch_reset(batch);
+        for (unsigned i = 0; i < n; i++) {
+                r = visit_add(&visits[i], number);
+                if (r < 0)
+                        return r;
+        }
+
+        r = memory_batch_run(batch);
+        for (unsigned i = 0; i < n && r >= 0; i++)
+                r = visit_judge(&visits[i]);
+        return r;
+}
+
+/* As many channels as ROOM has beside the lists. */
+static unsigned choose_width(const MarchPass *pass, size_t room) {
         size_t lists = pass->n_parts * (pass->mismatches_max * sizeof(WireMismatch) + WIRE_ALIGNMENT);
         size_t single = pass->n_parts * (pass->n_samples * (MEMORY_ACCESS_BYTES + WIRE_ALIGNMENT) + 4 * WIRE_ALIGNMENT);
-        size_t room = memory_batch_room(batch), a_channel = MEMORY_ACCESS_BYTES;
-        unsigned n_reads = 0;
+        unsigned wanted = pass->width_max > 0 ? MIN(pass->width_max, MARCH_WIDTH_MAX) : MARCH_WIDTH_MAX, n_reads = 0;
+        size_t a_channel = MEMORY_ACCESS_BYTES;
 
         for (unsigned i = 0; i < pass->march->n_elements; i++)
                 n_reads = MAX(n_reads, pass->march->elements[i].n_ops);
@@ -305,33 +323,49 @@ static unsigned choose_width(const MarchPass *pass, const MemoryBatch *batch) {
 
         return lists + single >= room ? 0
                                       : (unsigned) MIN((room - lists - single) / (pass->n_parts * a_channel),
-                                                       (size_t) MARCH_WIDTH_MAX);
+                                                       (size_t) wanted);
 }
 
-int march_pass_run(MarchPass *pass, MemoryBatch *batch) {
-        MarchPlants plants = {};
-        Visit visit = { .pass = pass, .batch = batch };
-        int r;
-
+static int pass_begin(MarchPass *pass, size_t room) {
         assert(pass->n_parts > 0 && pass->n_parts <= MARCH_PARTS_MAX);
         assert(pass->n_samples <= MARCH_SAMPLES_MAX);
 
-        memory_batch_reset(batch);
-        pass->width = choose_width(pass, batch);
+        pass->width = choose_width(pass, room);
         if (pass->width == 0)
                 return -ENOSPC;
         for (unsigned part = 0; part < pass->n_parts; part++)
                 pass->outcomes[part].accesses = memory_box_accesses(&pass->box);
+        return 0;
+}
 
-        for (unsigned i = 0; i < pass->march->n_elements; i++) {
-                const MarchElement *element = &pass->march->elements[i];
+int march_passes_run(MarchPass *const passes[], unsigned n, MemoryBatch *batch) {
+        Visit visits[MARCH_PASSES_MAX];
+        const March *march = passes[0]->march;
+        int r = 0;
 
-                visit.element = i;
-                r = element->direction == MARCH_DELAY ? run_pause(pass, batch)
-                                                      : run_element(&visit, &plants, element);
+        assert(n > 0 && n <= MARCH_PASSES_MAX);
+
+        memory_batch_reset(batch);
+        for (unsigned i = 0; i < n; i++) {
+                assert(passes[i]->march == march);
+                visits[i] = (Visit) { .pass = passes[i], .batch = batch };
+                r = pass_begin(passes[i], memory_batch_room(batch) / n);
                 if (r < 0)
                         return r;
         }
 
-        return march_doubts_settle(pass, batch);
+        for (unsigned number = 0; number < march->n_elements && r >= 0; number++)
+                if (march->elements[number].direction != MARCH_DELAY)
+                        r = run_element(visits, n, number, batch);
+                else
+                        for (unsigned i = 0; i < n && r >= 0; i++)
+                                r = run_pause(passes[i], batch);
+
+        for (unsigned i = 0; i < n && r >= 0; i++)
+                r = march_doubts_settle(passes[i], batch);
+        return r < 0 ? r : 0;
+}
+
+int march_pass_run(MarchPass *pass, MemoryBatch *batch) {
+        return march_passes_run(&pass, 1, batch);
 }

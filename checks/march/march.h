@@ -78,6 +78,7 @@ struct MarchPass {
         uint64_t seed;           /* of plants and samples */
         uint32_t mismatches_max; /* per element and part */
         unsigned n_samples;      /* per element and part */
+        unsigned width_max;      /* channels that plants and trials stand in; 0: MARCH_WIDTH_MAX */
         uint64_t pause_nsec;
         int (*delay)(const MarchPass *pass, MemoryBatch *batch); /* what a Del does instead of a pause, or NULL */
         int (*found)(const MarchMismatch *mismatch, void *userdata);
@@ -97,6 +98,9 @@ struct MarchPass {
 /* Runs the pass. 0, or negative: could not judge (device errors, -ENOMEM, -EOPNOTSUPP: a Del where parts cannot pause, what
  * found() returned). */
 int march_pass_run(MarchPass *pass, MemoryBatch *batch);
+/* Runs passes of one march, of memories of different geometry, side by side: one batch per element for all of them. */
+#define MARCH_PASSES_MAX 2u
+int march_passes_run(MarchPass *const passes[], unsigned n, MemoryBatch *batch);
 
 /* The command of an element over the whole box. */
 WireMarch march_pass_command(const MarchPass *pass, unsigned element);

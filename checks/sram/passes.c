@@ -5,11 +5,12 @@
 #include <string.h>
 #include <sys/param.h>
 
-#define SAMPLES       1u    /* copied out per element and array */
+#define SAMPLES        1u    /* copied out per element and array */
+#define WIDTH          1u    /* partitions with plants, of each array at a time: 16 arrays have enough of them */
 #define CORE_BYTES_SEC 491e9 /* for the forecast only */
-#define SEED_ADDRESS  0x61646472u
+#define SEED_ADDRESS   0x61646472u
 
-static_assert(CORES <= MARCH_PARTS_MAX, "one array of all cores is one pass");
+static_assert(CORES <= MARCH_PARTS_MAX && _ARRAY_MAX <= MARCH_PASSES_MAX, "an array of all cores is a pass, both go together");
 
 typedef struct Pass {
         SramRun *run;
@@ -44,12 +45,12 @@ static void keep_outcome(SramRun *run, WireArray array, const MarchPass *pass) {
         run->n_wrong += pass->n_samples_wrong;
 }
 
-/* One array of all cores, side by side. */
-static int run_pass(SramRun *run, unsigned index, WireArray array) {
+/* Pass INDEX over one array of all cores. */
+static MarchPass array_pass(SramRun *run, unsigned index, WireArray array, Pass *own) {
         const SramParameters *parameters = run->parameters;
         const MarchBackgroundWord *word = march_background_word(parameters->backgrounds.indices[index]);
         bool address = word->background == MEMORY_BACKGROUND_ADDRESS;
-        Pass own = { run, array, { .phase = address ? HBM_PHASE_ADDRESS : HBM_PHASE_MARCH, .pass = (uint8_t) index } };
+        size_t room = device_window_free(step_device(run->step)) / (SRAM_ARRAYS + 2) / sizeof(WireMismatch);
         MarchPass pass = {
                 .parts          = &run->parts[sram_number(0, array)],
                 .n_parts        = CORES,
@@ -61,21 +62,34 @@ static int run_pass(SramRun *run, unsigned index, WireArray array) {
                 .box            = memory_geometry_box(&run->geometry[array]),
                 .order          = (MemoryOrder) parameters->order,
                 .seed           = memory_mix(step_seed(run->step) + 2 * index + array),
-                .mismatches_max = (uint32_t) parameters->mismatches,
+                /* A small window shortens the lists, not the test. */
+                .mismatches_max = (uint32_t) MIN((size_t) parameters->mismatches, room),
                 .n_samples      = SAMPLES,
+                .width_max      = WIDTH,
                 .found          = on_mismatch,
-                .userdata       = &own,
+                .userdata       = own,
         };
-        size_t room = device_window_free(step_device(run->step)) / (CORES + 1) / sizeof(WireMismatch);
+
+        *own = (Pass) { run, array, { .phase = address ? HBM_PHASE_ADDRESS : HBM_PHASE_MARCH, .pass = (uint8_t) index } };
+        memcpy(pass.outcomes, &run->outcomes[sram_number(0, array)], CORES * sizeof(pass.outcomes[0]));
+        return pass;
+}
+
+/* Both arrays of all cores, side by side. */
+static int run_pass(SramRun *run, unsigned index) {
+        MarchPass passes[_ARRAY_MAX], *together[_ARRAY_MAX];
+        Pass own[_ARRAY_MAX];
         int r;
 
-        /* A small window shortens the lists, not the test. */
-        pass.mismatches_max = (uint32_t) MIN((size_t) pass.mismatches_max, room);
+        memory_batch_reset(run->batch);
+        for (WireArray array = 0; array < _ARRAY_MAX; array++) {
+                passes[array] = array_pass(run, index, array, &own[array]);
+                together[array] = &passes[array];
+        }
 
-        memcpy(pass.outcomes, &run->outcomes[sram_number(0, array)], CORES * sizeof(pass.outcomes[0]));
-        r = march_pass_run(&pass, run->batch);
-        if (r >= 0)
-                keep_outcome(run, array, &pass);
+        r = march_passes_run(together, _ARRAY_MAX, run->batch);
+        for (WireArray array = 0; array < _ARRAY_MAX && r >= 0; array++)
+                keep_outcome(run, array, &passes[array]);
         return r;
 }
 
@@ -95,11 +109,9 @@ int sram_passes_run(SramRun *run) {
 
                 if (sram_pass_sec(run, run->n_passes) > step_budget_sec(run->step) - used)
                         return 0;
-                for (WireArray array = 0; array < _ARRAY_MAX; array++) {
-                        r = run_pass(run, run->n_passes, array);
-                        if (r < 0)
-                                return r;
-                }
+                r = run_pass(run, run->n_passes);
+                if (r < 0)
+                        return r;
                 step_progress(run->step, 90 * (run->n_passes + 1) / n);
         }
 
