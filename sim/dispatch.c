@@ -16,7 +16,8 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const Model *command_models[_COMMAND_MAX];
-static size_t first_slots[MODELS_MAX], n_slots;
+static const Model *models[MODELS_MAX];
+static size_t first_slots[MODELS_MAX], n_models, n_slots;
 static DispatchAttribute attributes[ATTRIBUTE_SLOTS];
 
 unsigned part_count(LocationKind kind) {
@@ -88,6 +89,7 @@ static void build(void) {
         for (size_t i = 0; (model = model_at(i)); i++) {
                 assert(i < MODELS_MAX);
                 assert(part_count(model->part) > 0);
+                models[n_models++] = model;
                 first_slots[i] = n_slots;
                 n_slots += part_count(model->part);
                 for (unsigned type = 0; type < _COMMAND_MAX; type++)
@@ -105,8 +107,8 @@ size_t dispatch_slots(void) {
 
 size_t dispatch_slot(const Model *model) {
         (void) pthread_once(&once, build);
-        for (size_t i = 0; model_at(i); i++)
-                if (model_at(i) == model)
+        for (size_t i = 0; i < n_models; i++)
+                if (models[i] == model)
                         return first_slots[i];
         assert(!"a model that is not in the list");
         return 0;

@@ -2,28 +2,53 @@
 
 #include "checks/sram/arrays.h"
 
-static const char *const paths[_ARRAY_MAX] = {
-        [ARRAY_SBUF] = "assay/sram/sbuf/geometry",
-        [ARRAY_PSUM] = "assay/sram/psum/geometry",
+#include <string.h>
+
+#include "checks/cleanup.h"
+
+static const char *const code_words[_SRAM_CODE_MAX] = {
+        [SRAM_CODE_NONE] = "none", [SRAM_CODE_PARITY] = "parity", [SRAM_CODE_SECDED] = "secded",
 };
 
-int sram_geometry(Device *device, unsigned chip, WireArray array, MemoryGeometry *ret) {
-        char text[ATTRIBUTE_TEXT_MAX];
+static int read_geometry(const char *text, MemoryGeometry *ret) {
         MemoryGeometry geometry;
-        int r;
 
-        r = device_attribute(device, chip, paths[array], text);
-        if (r < 0)
-                return r;
         if (memory_geometry_parse(text, &geometry) < 0)
                 return -EPROTO;
-
         for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
                 if (geometry.size[axis] != 1 && axis != SRAM_PARTITION && axis != SRAM_BANK && axis != SRAM_ROW)
                         return -EPROTO;
 
         *ret = geometry;
         return 0;
+}
+
+static int read_code(const char *text, SramCode *ret) {
+        for (SramCode code = 0; code < _SRAM_CODE_MAX; code++)
+                if (strcmp(text, code_words[code]) == 0) {
+                        *ret = code;
+                        return 0;
+                }
+        return -EPROTO;
+}
+
+int sram_ask(Device *device, unsigned chip, MemoryGeometry geometry[static _ARRAY_MAX], SramCode codes[static _ARRAY_MAX]) {
+        static const char *const paths[2 * _ARRAY_MAX] = {
+                [ARRAY_SBUF] = "assay/sram/sbuf/geometry", [_ARRAY_MAX + ARRAY_SBUF] = "assay/sram/sbuf/ecc",
+                [ARRAY_PSUM] = "assay/sram/psum/geometry", [_ARRAY_MAX + ARRAY_PSUM] = "assay/sram/psum/ecc",
+        };
+        char texts[ELEMENTS(paths)][ATTRIBUTE_TEXT_MAX];
+        int errors[ELEMENTS(paths)], r;
+
+        r = device_attributes(device, chip, paths, ELEMENTS(paths), texts, errors);
+        for (unsigned i = 0; i < ELEMENTS(paths) && r >= 0; i++)
+                r = errors[i];
+        for (unsigned array = 0; array < _ARRAY_MAX && r >= 0; array++) {
+                r = read_geometry(texts[array], &geometry[array]);
+                if (r >= 0)
+                        r = read_code(texts[_ARRAY_MAX + array], &codes[array]);
+        }
+        return r;
 }
 
 uint32_t sram_blocks(const MemoryGeometry *geometry) {

@@ -24,8 +24,16 @@ static inline WireArray sram_array(unsigned number) {
         return (WireArray) (number / CORES);
 }
 
-/* What the chip says of an array of its cores; -EPROTO where that is no geometry of one. */
-int sram_geometry(Device *device, unsigned chip, WireArray array, MemoryGeometry *ret);
+typedef enum SramCode { /* that guards an array */
+        SRAM_CODE_NONE,
+        SRAM_CODE_PARITY,
+        SRAM_CODE_SECDED,
+        _SRAM_CODE_MAX,
+} SramCode;
+
+/* What the chip says of the arrays of its cores. -EPROTO where that is no geometry of one or no code, -ENOENT where it says
+ * nothing. */
+int sram_ask(Device *device, unsigned chip, MemoryGeometry geometry[static _ARRAY_MAX], SramCode codes[static _ARRAY_MAX]);
 
 uint32_t sram_blocks(const MemoryGeometry *geometry); /* how many: partition × banks + bank */
 uint32_t sram_rows(const MemoryGeometry *geometry);   /* of a block */

@@ -42,7 +42,7 @@ static const SramParameters defaults = {
                 },
         },
         .backgrounds = { 2, { MARCH_BACKGROUND_SOLID, MARCH_BACKGROUND_ADDRESS } },
-        .ecc         = 4,
+        .ecc         = 2,
         .findings    = 32,
         .mismatches  = 256,
 };

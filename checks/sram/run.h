@@ -18,6 +18,7 @@ typedef struct SramRun {
         const SramParameters *parameters;
         MemoryBatch *batch;
         MemoryGeometry geometry[_ARRAY_MAX];
+        SramCode codes[_ARRAY_MAX];
         MemoryPart parts[SRAM_ARRAYS]; /* by sram_number() */
         HbmFailures failures;          /* whose stack is the number */
         SramDefects defects;

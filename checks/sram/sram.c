@@ -138,17 +138,12 @@ static int prepare(SramRun *run) {
         Device *device = step_device(run->step);
         int r;
 
-        for (WireArray array = 0; array < _ARRAY_MAX; array++) {
-                r = sram_geometry(device, step_chip(run->step), array, &run->geometry[array]);
-                if (r < 0)
-                        return step_error(run->step, r, "assay/sram/%s/geometry does not tell what it is",
-                                          array == ARRAY_PSUM ? "psum" : "sbuf");
-                for (unsigned core = 0; core < CORES; core++) {
-                        unsigned number = sram_number(core, array);
-
-                        run->parts[number] = memory_part_array(core, array);
-                        run->outcomes[number].accesses = run->geometry[array].accesses;
-                }
+        r = sram_ask(device, step_chip(run->step), run->geometry, run->codes);
+        if (r < 0)
+                return step_error(run->step, r, "assay/sram does not tell what the arrays are");
+        for (unsigned number = 0; number < SRAM_ARRAYS; number++) {
+                run->parts[number] = memory_part_array(sram_core(number), sram_array(number));
+                run->outcomes[number].accesses = run->geometry[sram_array(number)].accesses;
         }
 
         return memory_batch_new(device, &run->batch);
