@@ -265,6 +265,8 @@ static int confine(const MemoryBatch *batch, WireCommand *command) {
                 if (!hammer_stays_inside(&batch->geometry, &command->hammer.box))
                         return -EPERM;
                 return shift_box(&batch->geometry, &command->hammer.box);
+        case COMMAND_HBM_SPARES: /* only asks */
+                return shift_box(&batch->geometry, &command->repair.box);
         default:
                 return memory_geometry_is_whole(&batch->geometry) ? 0 : -EPERM;
         }
@@ -368,6 +370,20 @@ int memory_batch_read_address(MemoryBatch *batch, unsigned stack, uint64_t addre
                                 .read_address = { .address = address, .accesses = 1 } };
 
         return batch_add(batch, command, NULL, 0, MEMORY_ACCESS_BYTES);
+}
+
+static int batch_row(MemoryBatch *batch, WireCommandType type, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX]) {
+        WireCommand command = { .type = (uint16_t) type, .unit = (uint8_t) stack, .repair = { .box = memory_access_box(at) } };
+
+        return batch_add(batch, command, NULL, 0, 0);
+}
+
+int memory_batch_spares(MemoryBatch *batch, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX]) {
+        return batch_row(batch, COMMAND_HBM_SPARES, stack, at);
+}
+
+int memory_batch_repair(MemoryBatch *batch, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX]) {
+        return batch_row(batch, COMMAND_HBM_REPAIR, stack, at);
 }
 
 /* The size of one answer must be what its command can give. */
@@ -479,6 +495,9 @@ MemoryAnswer memory_batch_answer(const MemoryBatch *batch, int number) {
                 answer.accesses = completion->result[1];
                 answer.n = completion->out_bytes / sizeof(WireMismatch);
                 answer.mismatches = (const WireMismatch *) (batch->data + batch->offsets[number]);
+        } else if (batch->commands[number].type == COMMAND_HBM_SPARES) {
+                answer.spares = completion->result[0];
+                answer.repair = completion->result[1];
         } else if (completion->out_bytes > 0)
                 answer.data = batch->data + batch->offsets[number];
         return answer;

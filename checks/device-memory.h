@@ -60,6 +60,8 @@ typedef struct MemoryAnswer {
         const uint8_t *data;            /* copy out: as many bytes as were asked for */
         uint64_t device_nsec;
         WireStatus status;              /* STATUS_NRT_SUCCESS, or how ECC fared */
+        uint64_t spares;                /* spares: rows that the bank has left, as the device says */
+        uint64_t repair;                /* spares: WireRepairState of the row, as the device says */
 } MemoryAnswer;
 
 typedef struct MemoryBatch MemoryBatch;
@@ -95,6 +97,11 @@ int memory_batch_pause(MemoryBatch *batch, const MemoryPart *part, uint64_t nsec
 int memory_batch_hammer(MemoryBatch *batch, unsigned stack, const WireHammer *hammer);
 /* One access by its device physical address, raw. */
 int memory_batch_read_address(MemoryBatch *batch, unsigned stack, uint64_t address);
+
+/* Of the row of AT: MemoryAnswer.spares and .repair. */
+int memory_batch_spares(MemoryBatch *batch, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX]);
+/* Asks for it to be remapped at the next reset; its data will be gone. STATUS_NRT_RESOURCE: no spare row is left. */
+int memory_batch_repair(MemoryBatch *batch, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX]);
 
 /* The errors of device_execute(). What was read through ECC may say that it met errors (…_UE): an answer, and none of them. */
 int memory_batch_run(MemoryBatch *batch);

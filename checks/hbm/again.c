@@ -66,7 +66,7 @@ static int march_box(Again *again, const WireBox *box, bool *ret_truncated) {
                 .order          = noted->order,
                 .seed           = memory_mix(again->n_boxes),
                 .mismatches_max = again->diagnosis->list_max,
-                .pause_nsec     = (uint64_t) (noted->pause_sec * 1e9),
+                .pause_nsec     = (uint64_t) (noted->paused_sec * 1e9),
                 .found          = on_mismatch,
                 .userdata       = again,
         };

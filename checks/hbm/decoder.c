@@ -5,7 +5,7 @@
  *
  *  A, B   x reaches no cell: it reads one value whatever is written. Whether y writes the cell of x as well cannot be seen.
  *  C      both reach the cell of y: each reads what was written last through either. Which of them is wrong cannot be seen;
- *         the later one is named. Two rows side by side are a short of their word lines.
+ *         the later one is named. Two rows side by side are a short of their word lines; there the earlier one is named.
  *  D      x reaches the cells of both and y its own: written last, x is read through y; written first, it reads as AND or OR.
  */
 
@@ -159,7 +159,15 @@ static int judge_unit(HbmCase *c, HbmBank *bank, const Units *units, Unit *x) {
         y->done = true;
         if (y->reading == HBM_TAG_MIXED)
                 return add_decoder(c, bank, y, true, x->linear, 'D');
-        return add_decoder(c, bank, x->linear > y->linear ? x : y, true, MIN(x->linear, y->linear), 'C');
+        if (x->linear > y->linear) {
+                Unit *later = x;
+
+                x = y;
+                y = later;
+        }
+        if (x->row && y->linear == x->linear + c->geometry->size[HBM_COLUMN])
+                return add_decoder(c, bank, x, true, y->linear, 'C');
+        return add_decoder(c, bank, y, true, x->linear, 'C');
 }
 
 int hbm_bank_find_aliases(HbmCase *c, HbmBank *bank) {

@@ -298,7 +298,7 @@ int hbm_examine(const HbmDiagnosis *diagnosis, HbmCase *c, size_t first) {
                         .target       = linear,
                         .march        = x.pass->march,
                         .order        = x.pass->order,
-                        .pause_nsec   = (uint64_t) (x.pass->pause_sec * 1e9),
+                        .pause_nsec   = (uint64_t) (x.pass->paused_sec * 1e9),
                         .field        = x.pass->field,
                         .region_field = x.pass->field,
                 };

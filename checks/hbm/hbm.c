@@ -25,6 +25,7 @@
 #include "checks/hbm/hbm.h"
 #include "checks/hbm/lies.h"
 #include "checks/hbm/passes.h"
+#include "checks/hbm/repair.h"
 #include "checks/hbm/report.h"
 #include "checks/hbm/schedule.h"
 #include "checks/hbm/slices.h"
@@ -91,13 +92,10 @@ int hbm_run_diagnose(HbmRun *run) {
                 }
         }
 
-        for (size_t i = 0; i < run->defects.n; i++) {
+        r = hbm_rows_gather(run);
+        for (size_t i = 0; r >= 0 && i < run->defects.n; i++)
                 r = hbm_report_defect(run, &run->defects.defects[i]);
-                if (r < 0)
-                        return r;
-        }
-
-        return 0;
+        return r < 0 ? r : hbm_rows_tell(run);
 }
 
 /* ---- what was measured ---- */
@@ -239,6 +237,9 @@ static int judge(HbmRun *run, Verdict *ret) {
         r = hbm_run_diagnose(run);
         if (r < 0)
                 return step_error(run->step, r, "failures could not be located");
+        r = hbm_repairs_prove(run);
+        if (r < 0)
+                return step_error(run->step, r, "repaired rows could not be tried");
         r = measure(run);
         if (r < 0)
                 return r;
@@ -279,6 +280,7 @@ static int hbm_run(Step *step, Verdict *ret) {
         memory_batch_free(run.batch);
         hbm_failures_done(&run.failures);
         hbm_defects_done(&run.defects);
+        hbm_rows_done(&run.rows);
         return r;
 }
 

@@ -25,6 +25,10 @@ static const char *const phase_words[_HBM_DO_MAX] = {
         [HBM_DO_ECC]       = "ecc",
 };
 
+static const char *const repair_words[_HBM_REPAIR_MAX + 1] = {
+        [HBM_REPAIR_NONE] = "none", [HBM_REPAIR_VERIFY] = "verify", [HBM_REPAIR_REQUEST] = "request",
+};
+
 const char *hbm_phase_word(HbmPhaseWord phase) {
         return phase_words[phase];
 }
@@ -193,6 +197,9 @@ const YamlField parameters_hbm[] = {
         YAML_CUSTOM("backgrounds", HbmParameters, backgrounds, march_yaml_backgrounds, .summary = "a list of: " MARCH_BACKGROUNDS),
         YAML_CUSTOM("order", HbmParameters, orders, read_orders, .summary = "what moves fastest, one or a list of: " ORDERS),
         YAML_BOOLEAN("ecc", HbmParameters, ecc, .summary = "march through on-die correction, not beside it"),
+        YAML_WORD("repair", HbmParameters, repair, repair_words,
+                  .summary = "none; verify: prove rows that were repaired; request: that, and ask for the repair of rows that fail, "
+                             "at the next reset"),
         YAML_STRUCT("hammer", HbmParameters, hammer, hammer_fields, .summary = "how rows are hammered"),
         YAML_CUSTOM("retention", HbmParameters, retention, read_pauses,
                     .summary = "pauses without refresh in ms as if at 45 degrees Celsius, half as long with every 10 more; "

@@ -39,6 +39,14 @@ typedef struct HbmPauses {
         double msec[HBM_PAUSES_MAX]; /* as if at 45 °C, ascending */
 } HbmPauses;
 
+/* What is done about rows that a spare row would mend. */
+typedef enum HbmRepairMode {
+        HBM_REPAIR_NONE,
+        HBM_REPAIR_VERIFY,  /* rows that were repaired are proven */
+        HBM_REPAIR_REQUEST, /* that, and repairs are asked for, for the next reset */
+        _HBM_REPAIR_MAX,
+} HbmRepairMode;
+
 typedef struct HbmParameters {
         uint32_t phases; /* bit per HbmPhaseWord */
         March march;     /* on the first background */
@@ -53,6 +61,7 @@ typedef struct HbmParameters {
         uint64_t findings;   /* the most that are told one by one */
         uint64_t mismatches; /* the most asked back per element and stack */
         double pause_sec;    /* of each Del, as if at 45 °C */
+        int repair;          /* HbmRepairMode */
         uint64_t slices;     /* into which the rows of each SID are cut, see slices.h; 0: the whole chip is tested */
         double seconds;      /* device time for slices of one scan, at least one slice */
 } HbmParameters;

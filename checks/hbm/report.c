@@ -9,13 +9,13 @@
 #include <sys/param.h>
 
 #include "checks/hbm/chance.h"
+#include "checks/hbm/repair.h"
 
 #define MESSAGE_MAX 768
 
 /* ---- places ---- */
 
-/* The location of AT within its stack, as far as axis LAST; of the stack where the grammar has no such place. */
-static Location locate(const HbmRun *run, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX], MemoryAxis last) {
+Location hbm_report_place(const HbmRun *run, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX], MemoryAxis last) {
         static const LocationKind kinds[_MEMORY_AXIS_MAX] = {
                 LOCATION_CHANNEL, LOCATION_PSEUDO_CHANNEL, LOCATION_SID, LOCATION_BANK_GROUP, LOCATION_BANK,
                 LOCATION_ROW, LOCATION_COLUMN,
@@ -33,7 +33,7 @@ static Location locate(const HbmRun *run, unsigned stack, const uint16_t at[stat
 
 /* A column of a bank, or of one of its subarrays. */
 static Location locate_column(const HbmRun *run, const HbmDefect *defect) {
-        Location where = locate(run, defect->stack, defect->at, HBM_BANK);
+        Location where = hbm_report_place(run, defect->stack, defect->at, HBM_BANK);
 
         if (defect->kind == HBM_DEFECT_BIT_LINE)
                 (void) location_append(&where, LOCATION_SUBARRAY,
@@ -45,7 +45,7 @@ static Location locate_column(const HbmRun *run, const HbmDefect *defect) {
 }
 
 static Location locate_defect(const HbmRun *run, const HbmDefect *defect) {
-        Location where = locate(run, defect->stack, defect->at, defect->last);
+        Location where = hbm_report_place(run, defect->stack, defect->at, defect->last);
 
         switch (defect->kind) {
         case HBM_DEFECT_STACK:
@@ -92,7 +92,7 @@ static Location locate_defect(const HbmRun *run, const HbmDefect *defect) {
 /* The partner within its chip: "hbm2/ch3/…". */
 static const char *partner_text(const HbmRun *run, const HbmDefect *defect, char text[static LOCATION_STRING_MAX]) {
         bool cell = defect->kind == HBM_DEFECT_CELL;
-        Location where = locate(run, defect->stack, defect->partner, cell ? HBM_COLUMN :
+        Location where = hbm_report_place(run, defect->stack, defect->partner, cell ? HBM_COLUMN :
                                 defect->kind == HBM_DEFECT_ADDRESS_TSV ? HBM_COLUMN : defect->last);
         char unit[LOCATION_STRING_MAX];
 
@@ -259,6 +259,22 @@ static const struct {
         [HBM_DEFECT_SCATTERED]      = { "hbm-scattered", say_scattered },
 };
 
+/* What there is to mend it with. */
+static void say_spares(const HbmRow *row, Message *message) {
+        if (!row || !row->told)
+                return;
+        if (row->state == REPAIR_PENDING)
+                say(message, "; a spare row takes its place at the next reset, %u left in its bank", row->left);
+        else if (row->state == REPAIR_DONE)
+                say(message, "; its row was repaired before");
+        else if (row->state == REPAIR_FAILED)
+                say(message, "; a repair of its row has failed");
+        else if (row->left > 0)
+                say(message, "; %u spare rows left in its bank", row->left);
+        else
+                say(message, "; no spare row left in its bank");
+}
+
 /* ---- findings ---- */
 
 static char *hex(const MemoryData *data, char text[static 2 * MEMORY_ACCESS_BYTES + 1]) {
@@ -293,6 +309,7 @@ int hbm_report_defect(HbmRun *run, const HbmDefect *defect) {
                 evidence.expected = evidence.actual = NULL;
 
         defect_words[defect->kind].say(run, defect, &message);
+        say_spares(hbm_rows_find(run, defect), &message);
         return step_finding(run->step, &run->verdict, defect_words[defect->kind].code, &where, &evidence, "%s", message.text);
 }
 

@@ -9,6 +9,9 @@
 
 #include "checks/hbm/run.h"
 
+/* The location of AT within its stack, as far as axis LAST; of the stack where the grammar has no such place. */
+Location hbm_report_place(const HbmRun *run, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX], MemoryAxis last);
+
 int hbm_report_defect(HbmRun *run, const HbmDefect *defect);
 /* Mismatches that leave no defect are none the less: no count of failures may end as a pass. */
 int hbm_report_unexplained(HbmRun *run, unsigned stack, uint64_t n);

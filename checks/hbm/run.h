@@ -42,6 +42,23 @@ typedef struct HbmEccLie {
         char text[160];
 } HbmEccLie;
 
+/* A row that fails and that a spare row would mend. */
+typedef struct HbmRow {
+        unsigned stack;
+        uint16_t at[_MEMORY_AXIS_MAX]; /* column 0 */
+        bool weak;             /* it was seen to fail once and not again */
+        bool told;             /* the device said what follows */
+        unsigned left;         /* spare rows of its bank */
+        WireRepairState state; /* of itself */
+        bool asked;            /* its repair was asked for in this step */
+        bool failed;           /* it was repaired and fails, and that was told */
+} HbmRow;
+
+typedef struct HbmRows {
+        HbmRow *rows; /* sorted by stack and place */
+        size_t n;
+} HbmRows;
+
 typedef struct HbmRun {
         Step *step;
         const HbmParameters *parameters;
@@ -59,6 +76,8 @@ typedef struct HbmRun {
         HbmTally tally;
         HbmFailures failures;
         HbmDefects defects;
+        HbmRows rows;                  /* of these */
+        unsigned n_asked;              /* repairs */
         MarchOutcome outcomes[STACKS]; /* over all passes */
         unsigned n_planted, n_returned, n_compared, n_wrong;
         uint64_t start_nsec;           /* of the device's time */

@@ -197,7 +197,8 @@ int hbm_schedule(HbmRun *run) {
 
         run->n_passes = 0;
         /* Pauses without refresh, hammering and its reach are not confined to a slice. */
-        if (run->parameters->slices > 0 && run->parameters->phases & ~(1u << HBM_DO_MARCH | 1u << HBM_DO_ADDRESS))
+        if (run->parameters->slices > 0 && (run->parameters->phases & ~(1u << HBM_DO_MARCH | 1u << HBM_DO_ADDRESS) ||
+                                            run->parameters->repair != HBM_REPAIR_NONE))
                 return -EOPNOTSUPP;
         for (unsigned phase = 0; phase < _HBM_DO_MAX; phase++) {
                 if (!(run->parameters->phases >> phase & 1))
@@ -212,7 +213,7 @@ int hbm_schedule(HbmRun *run) {
 
 int hbm_schedule_error(HbmRun *run, int error) {
         if (error == -EOPNOTSUPP)
-                return step_error(run->step, error, "only the phases march and address go around live data");
+                return step_error(run->step, error, "only the phases march and address go around live data, and no repairs");
         return step_error(run->step, error, "the parameters ask for more than %u passes", HBM_PASSES_MAX);
 }
 

@@ -75,7 +75,16 @@ static const Cause causes[] = {
         { BANK "/rowR", "decoder, class: c, partner: rowr", "hbm-decoder", BANK "/rowM" },
         { BANK "/rowR", "decoder, class: d, partner: rowr, reads: and", "hbm-decoder", NULL },
         { BANK "/rowR", "decoder, class: d, partner: rowr, reads: or", "hbm-decoder", NULL },
-        { BANK "/rowR", "decoder, class: c, partner: rowN", "hbm-wordline-short", BANK "/rowN" },
+        { BANK "/rowR", "decoder, class: c, partner: rowN", "hbm-wordline-short", NULL },
+        { BANK "/rowR", "wordline-short", "hbm-wordline-short", NULL },
+        { BANK "/rowR", "wordline-short, reads: or", "hbm-wordline-short", NULL },
+        { BANK "/rowN", "wordline-short, with: previous", "hbm-wordline-short", BANK "/rowR" },
+        { PC "/sidI", "address-tsv, line: row3, value: 0", "hbm-address-tsv", NULL },
+        { PC "/sidI", "address-tsv, line: row13, value: 1", "hbm-address-tsv", NULL },
+        { PC "/sidI", "address-tsv, line: col0, value: 0", "hbm-address-tsv", NULL },
+        { PC "/sidI", "address-tsv, line: col4, value: 1", "hbm-address-tsv", NULL },
+        { PC "/sidI", "address-tsv, line: ba1, value: 0", "hbm-address-tsv", NULL },
+        { PC "/sidI", "address-tsv, line: bg0, value: 1", "hbm-address-tsv", NULL },
 };
 
 typedef struct Place {

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/hbm/repair.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "checks/hbm/report.h"
+
+#define QUERIES     192u /* in one batch */
+#define FAILED_ONCE 1u   /* failed reads that do not justify a repair */
+
+void hbm_rows_done(HbmRows *rows) {
+        free(rows->rows);
+        *rows = (HbmRows) {};
+}
+
+static bool is_mended_by_row(HbmDefectKind kind) {
+        static const bool mended[_HBM_DEFECT_KIND_MAX] = {
+                [HBM_DEFECT_HAMMER] = true, [HBM_DEFECT_RETENTION] = true, [HBM_DEFECT_WORDLINE_SHORT] = true,
+                [HBM_DEFECT_SUB_WORDLINE] = true, [HBM_DEFECT_ROW] = true, [HBM_DEFECT_WORD] = true, [HBM_DEFECT_CELL] = true,
+                [HBM_DEFECT_INTERMITTENT] = true,
+        };
+
+        return mended[kind];
+}
+
+static int compare_rows(const void *a, const void *b) {
+        const HbmRow *x = a, *y = b;
+
+        if (x->stack != y->stack)
+                return x->stack < y->stack ? -1 : 1;
+        for (unsigned axis = 0; axis <= HBM_ROW; axis++)
+                if (x->at[axis] != y->at[axis])
+                        return x->at[axis] < y->at[axis] ? -1 : 1;
+        return 0;
+}
+
+static bool is_same_bank(const HbmRow *x, const HbmRow *y) {
+        return x->stack == y->stack && memcmp(x->at, y->at, HBM_ROW * sizeof(x->at[0])) == 0;
+}
+
+const HbmRow *hbm_rows_find(const HbmRun *run, const HbmDefect *defect) {
+        HbmRow key = { .stack = defect->stack };
+
+        memcpy(key.at, defect->at, sizeof(key.at));
+        if (!is_mended_by_row(defect->kind) || run->rows.n == 0)
+                return NULL;
+        return bsearch(&key, run->rows.rows, run->rows.n, sizeof(HbmRow), compare_rows);
+}
+
+/* ---- spares ---- */
+
+/* Asks for N rows what their banks have left. 0, or could not judge. */
+static int ask_spares(HbmRun *run, HbmRow *rows, size_t n) {
+        for (size_t first = 0, end; first < n; first = end) {
+                int numbers[QUERIES], r;
+
+                memory_batch_reset(run->batch);
+                for (end = first; end < n && end - first < QUERIES; end++) {
+                        r = memory_batch_spares(run->batch, rows[end].stack, rows[end].at);
+                        if (r < 0)
+                                return r;
+                        numbers[end - first] = r;
+                }
+
+                r = memory_batch_run(run->batch);
+                if (r == -EREMOTEIO)
+                        return 0; /* a device that does not tell: nothing is said of spares */
+                if (r < 0)
+                        return r;
+                for (size_t i = first; i < end; i++) {
+                        MemoryAnswer answer = memory_batch_answer(run->batch, numbers[i - first]);
+
+                        if (answer.repair >= _REPAIR_STATE_MAX)
+                                return -EPROTO;
+                        rows[i].told = true;
+                        rows[i].left = (unsigned) MIN(answer.spares, (uint64_t) UINT16_MAX);
+                        rows[i].state = (WireRepairState) answer.repair;
+                }
+        }
+
+        return 0;
+}
+
+static void add_row(HbmRows *rows, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX], bool weak) {
+        HbmRow *row = &rows->rows[rows->n++];
+
+        *row = (HbmRow) { .stack = stack, .weak = weak };
+        memcpy(row->at, at, sizeof(row->at));
+        row->at[HBM_COLUMN] = 0;
+}
+
+/* Each once; it is weak only where every defect of it is. */
+static void make_unique(HbmRows *rows) {
+        size_t n = 0;
+
+        if (rows->n == 0)
+                return;
+        qsort(rows->rows, rows->n, sizeof(HbmRow), compare_rows);
+        for (size_t i = 1; i < rows->n; i++)
+                if (compare_rows(&rows->rows[n], &rows->rows[i]) == 0)
+                        rows->rows[n].weak &= rows->rows[i].weak;
+                else
+                        rows->rows[++n] = rows->rows[i];
+        rows->n = n + 1;
+}
+
+/* Asks for the repair of every row that it is worth, as far as there are spares. */
+static int request(HbmRun *run) {
+        HbmRow *rows = run->rows.rows;
+        int r;
+
+        for (size_t i = 0; i < run->rows.n; i++) {
+                unsigned n_asked = 0;
+
+                for (size_t k = i; k-- > 0 && is_same_bank(&rows[k], &rows[i]);)
+                        n_asked += rows[k].asked;
+                if (!rows[i].told || rows[i].weak || rows[i].state != REPAIR_NONE || n_asked >= rows[i].left)
+                        continue;
+
+                memory_batch_reset(run->batch);
+                r = memory_batch_repair(run->batch, rows[i].stack, rows[i].at);
+                if (r < 0)
+                        return r;
+                r = memory_batch_run(run->batch);
+                if (r == -EREMOTEIO && device_status(step_device(run->step)) == STATUS_NRT_RESOURCE)
+                        continue; /* the stack has used up all that it may: told below as no spare left */
+                if (r < 0)
+                        return r;
+                rows[i].asked = true;
+                run->n_asked++;
+        }
+
+        return run->n_asked > 0 ? ask_spares(run, rows, run->rows.n) : 0;
+}
+
+int hbm_rows_gather(HbmRun *run) {
+        int r;
+
+        hbm_rows_done(&run->rows);
+        if (run->defects.n == 0)
+                return 0;
+
+        run->rows.rows = calloc(2 * run->defects.n, sizeof(HbmRow));
+        if (!run->rows.rows)
+                return -ENOMEM;
+        for (size_t i = 0; i < run->defects.n; i++) {
+                const HbmDefect *defect = &run->defects.defects[i];
+                bool weak = defect->kind == HBM_DEFECT_INTERMITTENT && defect->n_failed <= FAILED_ONCE;
+
+                if (!is_mended_by_row(defect->kind))
+                        continue;
+                add_row(&run->rows, defect->stack, defect->at, weak);
+                if (defect->kind == HBM_DEFECT_WORDLINE_SHORT && defect->has_partner)
+                        add_row(&run->rows, defect->stack, defect->partner, weak);
+        }
+
+        make_unique(&run->rows);
+        r = ask_spares(run, run->rows.rows, run->rows.n);
+        return r >= 0 && run->parameters->repair == HBM_REPAIR_REQUEST ? request(run) : r;
+}
+
+/* ---- what follows ---- */
+
+static int tell_bank(HbmRun *run, size_t first, size_t end) {
+        const HbmRow *row = &run->rows.rows[first];
+        Location where = hbm_report_place(run, row->stack, row->at, HBM_BANK);
+        Evidence evidence = { .has_count = true };
+        unsigned n_wanting = 0;
+
+        for (size_t i = first; i < end; i++)
+                n_wanting += run->rows.rows[i].told && !run->rows.rows[i].weak && run->rows.rows[i].state == REPAIR_NONE;
+        if (n_wanting <= row->left)
+                return 0;
+
+        evidence.count = n_wanting;
+        return step_finding(run->step, &run->verdict, "hbm-spares-exhausted", &where, &evidence,
+                            "%u rows of this bank want a spare row each, and %u are left", n_wanting, row->left);
+}
+
+static int tell_failed(HbmRun *run, HbmRow *row) {
+        Location where = hbm_report_place(run, row->stack, row->at, HBM_ROW);
+
+        row->failed = true;
+        return step_finding(run->step, &run->verdict, "hbm-repair-failed", &where, NULL,
+                            row->state == REPAIR_DONE ? "the row was repaired and fails again" :
+                                                        "a repair of the row used up a spare and changed nothing");
+}
+
+int hbm_rows_tell(HbmRun *run) {
+        int r;
+
+        for (size_t i = 0, end; i < run->rows.n; i = end) {
+                for (end = i; end < run->rows.n && is_same_bank(&run->rows.rows[end], &run->rows.rows[i]); end++) {
+                        HbmRow *row = &run->rows.rows[end];
+
+                        if (!row->told || (row->state != REPAIR_DONE && row->state != REPAIR_FAILED))
+                                continue;
+                        r = tell_failed(run, row);
+                        if (r < 0)
+                                return r;
+                }
+                r = tell_bank(run, i, end);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}
+
+/* ---- the proof ---- */
+
+typedef struct Proof {
+        HbmRow row;
+        uint64_t n_mismatches; /* in the row itself */
+} Proof;
+
+static int on_mismatch(const MarchMismatch *mismatch, void *userdata) {
+        Proof *proof = userdata;
+
+        proof->n_mismatches += mismatch->at[HBM_ROW] == proof->row.at[HBM_ROW];
+        return 0;
+}
+
+/* The march of the plan over the row and those beside it. */
+static int prove(HbmRun *run, Proof *proof, bool *ret) {
+        MarchPass pass = {
+                .parts          = &run->parts[proof->row.stack],
+                .n_parts        = 1,
+                .march          = &run->parameters->march,
+                .field          = { .background = MEMORY_BACKGROUND_SOLID },
+                .geometry       = run->geometry,
+                .box            = memory_access_box(proof->row.at),
+                .seed           = memory_mix(step_seed(run->step) ^ proof->row.at[HBM_ROW]),
+                .mismatches_max = (uint32_t) run->parameters->mismatches,
+                .pause_nsec     = run->n_passes > 0 ? (uint64_t) (run->passes[0].paused_sec * 1e9) : 0,
+                .found          = on_mismatch,
+                .userdata       = proof,
+        };
+        int r;
+
+        pass.box.last[HBM_COLUMN] = (uint16_t) (run->geometry.size[HBM_COLUMN] - 1);
+        pass.box.first[HBM_ROW] = (uint16_t) MAX(proof->row.at[HBM_ROW] - 1, 0);
+        pass.box.last[HBM_ROW] = (uint16_t) MIN(proof->row.at[HBM_ROW] + 1, run->geometry.size[HBM_ROW] - 1);
+        pass.outcomes[0].accesses = memory_box_accesses(&pass.box);
+
+        r = march_pass_run(&pass, run->batch);
+        *ret = r >= 0 && proof->n_mismatches == 0 && pass.outcomes[0].accesses == memory_box_accesses(&pass.box) &&
+               !pass.outcomes[0].truncated && pass.n_returned == pass.n_planted;
+        return r;
+}
+
+static bool is_told_failed(const HbmRun *run, const HbmRow *row) {
+        const HbmRow *found = run->rows.n == 0 ? NULL :
+                                                 bsearch(row, run->rows.rows, run->rows.n, sizeof(HbmRow), compare_rows);
+
+        return found && found->failed;
+}
+
+static int prove_bank(HbmRun *run, const HbmRow *bank, unsigned *n_done, unsigned *n_proven) {
+        unsigned n_rows = run->geometry.size[HBM_ROW];
+        HbmRow *rows = calloc(n_rows, sizeof(HbmRow));
+        int r;
+
+        if (!rows)
+                return -ENOMEM;
+        for (unsigned i = 0; i < n_rows; i++) {
+                rows[i] = (HbmRow) { .stack = bank->stack };
+                memcpy(rows[i].at, bank->at, sizeof(rows[i].at));
+                rows[i].at[HBM_ROW] = (uint16_t) i;
+        }
+
+        r = ask_spares(run, rows, n_rows);
+        for (unsigned i = 0; r >= 0 && i < n_rows; i++) {
+                Proof proof = { .row = rows[i] };
+                bool proven;
+
+                if (!rows[i].told || rows[i].state != REPAIR_DONE)
+                        continue;
+                (*n_done)++;
+                r = prove(run, &proof, &proven);
+                *n_proven += r >= 0 && proven;
+                if (r >= 0 && !proven && !is_told_failed(run, &rows[i]))
+                        r = tell_failed(run, &rows[i]);
+        }
+
+        free(rows);
+        return r;
+}
+
+/* Banks that have used a spare; of all others no row can have been repaired. */
+static int prove_all(HbmRun *run, unsigned per_bank, unsigned *n_done, unsigned *n_proven) {
+        uint32_t n_banks = hbm_bank_count(&run->geometry);
+        HbmRow *banks = calloc(n_banks, sizeof(HbmRow));
+        int r = banks ? 0 : -ENOMEM;
+
+        for (unsigned stack = 0; r >= 0 && stack < STACKS; stack++) {
+                for (uint32_t i = 0; i < n_banks; i++) {
+                        banks[i] = (HbmRow) { .stack = stack };
+                        memory_geometry_at(&run->geometry, i * hbm_bank_accesses(&run->geometry), banks[i].at);
+                }
+                r = ask_spares(run, banks, n_banks);
+                for (uint32_t i = 0; r >= 0 && i < n_banks; i++)
+                        if (banks[i].told && banks[i].left < per_bank)
+                                r = prove_bank(run, &banks[i], n_done, n_proven);
+        }
+
+        free(banks);
+        return r;
+}
+
+/* The first two numbers of assay/hbm/spares: rows that a bank begins with, and rows of the chip that were remapped. */
+static int ask_totals(HbmRun *run, unsigned *ret_per_bank, unsigned *ret_remapped) {
+        char text[ATTRIBUTE_TEXT_MAX], *end;
+        unsigned long per_bank, remapped;
+        int r;
+
+        r = device_attribute(step_device(run->step), step_chip(run->step), "assay/hbm/spares", text);
+        if (r < 0)
+                return r;
+        per_bank = strtoul(text, &end, 10);
+        if (end == text || *end != ' ' || per_bank > UINT16_MAX)
+                return -EPROTO;
+        remapped = strtoul(end + 1, &end, 10);
+        if ((*end != ' ' && *end != '\0') || remapped > UINT32_MAX)
+                return -EPROTO;
+        *ret_per_bank = (unsigned) per_bank;
+        *ret_remapped = (unsigned) remapped;
+        return 0;
+}
+
+int hbm_repairs_prove(HbmRun *run) {
+        unsigned per_bank = 0, remapped = 0, n_done = 0, n_proven = 0;
+        int r;
+
+        if (run->parameters->repair == HBM_REPAIR_NONE)
+                return 0;
+
+        r = ask_totals(run, &per_bank, &remapped);
+        if (r >= 0 && remapped > 0)
+                r = prove_all(run, per_bank, &n_done, &n_proven);
+        if (r < 0)
+                return r;
+
+        if (run->parameters->repair == HBM_REPAIR_REQUEST) {
+                r = step_note(run->step, "hbm_repairs_requested", run->n_asked, "1", NULL);
+                if (r < 0)
+                        return r;
+        }
+        r = step_measure(run->step, "hbm_rows_proven", n_proven, "1", LIMIT_EQUAL, n_done, NULL);
+        return r < 0 ? r : 0;
+}
