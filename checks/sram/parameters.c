@@ -44,7 +44,7 @@ static const SramParameters defaults = {
         .backgrounds = { 2, { MARCH_BACKGROUND_SOLID, MARCH_BACKGROUND_ADDRESS } },
         .ecc         = 2,
         .findings    = 32,
-        .mismatches  = 256,
+        .mismatches  = 64,
 };
 
 const YamlField parameters_sram[] = {

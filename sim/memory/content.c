@@ -175,14 +175,21 @@ static int cut_one(MemoryContent *content, const MemoryLayer *layer) {
         return 0;
 }
 
-int memory_content_cut(MemoryContent *content, const MemorySlice *slice) {
+/* Room to work in is large and rarely needed: a memory that rests has none. */
+static void forget_rest(MemoryContent *content) {
+        free(content->rest);
+        free(content->next);
+        content->rest = content->next = NULL;
+        content->n_rest = content->rest_allocated = content->n_next = content->next_allocated = 0;
+}
+
+static int cut(MemoryContent *content, const MemorySlice *slice) {
         int r;
 
         r = layers_grow(&content->rest, &content->rest_allocated, 1, MEMORY_FRAGMENTS_MAX);
         if (r < 0)
                 return r;
 
-        content->n_fragments = 0;
         content->rest[0].slice = *slice;
         content->n_rest = 1;
 
@@ -195,4 +202,22 @@ int memory_content_cut(MemoryContent *content, const MemorySlice *slice) {
 
         assert(content->n_rest == 0);
         return 0;
+}
+
+int memory_content_cut(MemoryContent *content, const MemorySlice *slice) {
+        const MemoryLayer *newest = &content->layers[content->n_layers - 1];
+        int r;
+
+        content->n_fragments = 0;
+        if (memory_slice_contains(&newest->slice, slice)) {
+                r = layers_grow(&content->fragments, &content->fragments_allocated, 1, MEMORY_FRAGMENTS_MAX);
+                if (r < 0)
+                        return r;
+                content->fragments[content->n_fragments++] = (MemoryLayer) { .slice = *slice, .pattern = newest->pattern };
+                return 0;
+        }
+
+        r = cut(content, slice);
+        forget_rest(content);
+        return r;
 }
