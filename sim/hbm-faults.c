@@ -18,7 +18,7 @@
  * A stuck address line (address-tsv) leads half of a stack ID's addresses to the places of the other half.
  *
  * And what lies: ECC that is on and corrects nothing (ecc-off), ECC that corrects and counts nothing (ecc-silent), repair that
- * uses up a spare row and mends nothing (repair-fails).
+ * uses up a spare row and mends nothing (repair-fails), reads that are one write late (stale-reads).
  */
 
 #include <assert.h>
@@ -142,6 +142,7 @@ typedef enum HbmKind {
         KIND_ADDRESS_TSV,
         KIND_ECC_OFF,
         KIND_ECC_SILENT,
+        KIND_STALE_READS,
         KIND_REPAIR_FAILS,
         _HBM_KIND_MAX,
 } HbmKind;
@@ -180,6 +181,9 @@ const FaultKind hbm_fault_kinds[_HBM_KIND_MAX + 1] = {
                 .codes = FAULT_CODES("hbm-ecc") },
         [KIND_ECC_SILENT] = { .name = "ecc-silent", .summary = "on-die ECC counts nothing of what it does", LIE(LOCATION_HBM),
                 .codes = FAULT_CODES("hbm-ecc") },
+        [KIND_STALE_READS] = { .name = "stale-reads", .summary = "reads give what was there before the last write",
+                .family = FAMILY_MEMORY, .at = PLACES(LOCATION_BANK, LOCATION_PSEUDO_CHANNEL, LOCATION_HBM),
+                .persistence = PERSISTENCE_PERMANENT, .codes = FAULT_CODES("hbm-stale") },
         [KIND_REPAIR_FAILS] = { .name = "repair-fails", .summary = "a repair uses up a spare row and mends nothing",
                 .family = FAMILY_MEMORY, .at = PLACES(LOCATION_ROW, LOCATION_BANK, LOCATION_HBM),
                 .persistence = PERSISTENCE_PERMANENT, .codes = FAULT_CODES("hbm-repair-failed"),
@@ -284,6 +288,8 @@ static MemoryEffects effects_of(const Fault *fault) {
                 return (MemoryEffects) { .bypass = true };
         case KIND_ECC_SILENT:
                 return (MemoryEffects) { .silent = true };
+        case KIND_STALE_READS:
+                return (MemoryEffects) { .stale = true };
         default:
                 bits = bits_of(&fault->at);
                 return memory_effects_array((MemoryArray) (dead->reads + 1), &bits);
@@ -297,8 +303,17 @@ static int inject_line(Hbm *hbm, const Fault *fault) {
         r = box_of(&hbm->memory.shape, &fault->at, &line.box, line.tile);
         if (r < 0)
                 return r;
+        if (line.effects.stale) {
+                r = memory_past_begin(&hbm->memory, fault, &line.box);
+                if (r < 0)
+                        return r;
+        }
+
         line.linear = memory_shape_linear(&hbm->memory.shape, line.box.first);
-        return memory_units_add_line(&hbm->memory.units, &line);
+        r = memory_units_add_line(&hbm->memory.units, &line);
+        if (r < 0)
+                memory_past_end(&hbm->memory, fault);
+        return r;
 }
 
 static int inject_disturb(Hbm *hbm, const Fault *fault) {

@@ -143,6 +143,10 @@ void hbm_repair_reset(Hbm *hbm, uint64_t seed) {
                 repair->state = repair_fails(hbm, &repair->box) ? REPAIR_FAILED : REPAIR_DONE;
                 if (repair->state == REPAIR_FAILED)
                         continue;
+                if (memory_past_write(&hbm->memory, &row, &fresh) < 0) {
+                        repair->state = REPAIR_PENDING;
+                        continue;
+                }
                 memory_faults_leave(&hbm->memory, &repair->box);
                 hbm_disturb_leave(hbm, &repair->box);
                 memory_content_write(content, &row, &fresh);

@@ -174,6 +174,10 @@ static MemoryBits guarded(const Memory *memory, const MemorySpot *spot) {
         return bits;
 }
 
+static bool is_stale(const Memory *memory, const MemorySpot *spot) {
+        return spot->unit >= 0 && memory->units.units[spot->unit].effects.stale;
+}
+
 static void write_access(Memory *memory, MemorySpot *spot, const MemoryBits *bits, bool plant, uint64_t serial) {
         MemorySpot *reached[2];
         MemoryStroke strokes[2];
@@ -182,6 +186,8 @@ static void write_access(Memory *memory, MemorySpot *spot, const MemoryBits *bit
         for (unsigned k = 0; k < n; k++) {
                 MemoryBits code = plant ? guarded(memory, reached[k]) : *bits;
 
+                if (is_stale(memory, reached[k]))
+                        memory_past_push(memory, reached[k]);
                 strokes[k].spot = reached[k];
                 for (unsigned i = 0; i < reached[k]->n_cells; i++)
                         strokes[k].bits[i] = get_bit(bits, memory->spots.cells[reached[k]->first_cell + i].bit);
@@ -229,6 +235,8 @@ MemoryBits memory_access_read(Memory *memory, MemorySpot *spot, uint64_t serial,
                 good[k] = guarded(memory, reached[k]);
                 for (unsigned i = 0; i < reached[k]->n_cells; i++)
                         set_bit(&got[k], memory->spots.cells[reached[k]->first_cell + i].bit, strokes[k].bits[i]);
+                if (is_stale(memory, reached[k]))
+                        got[k] = good[k] = memory_past_find(memory, reached[k]);
         }
 
         bits = combine(decoder, got, n);

@@ -27,6 +27,7 @@ void memory_heal(Memory *memory, const Fault *fault) {
         if (memory->comparator == fault)
                 memory->comparator = NULL;
         memory_detours_remove(&memory->detours, fault);
+        memory_past_end(memory, fault);
         memory_traps_remove(&memory->traps, fault, 0, 0);
         remove_lines(memory, fault, &(WireBox) {});
 }
@@ -47,7 +48,7 @@ void memory_faults_leave(Memory *memory, const WireBox *row) {
         spots->n_cells = n;
         for (size_t i = 0; i < spots->n_spots; i++)
                 if (spots->spots[i].linear >= first && spots->spots[i].linear <= last) {
-                        spots->spots[i].held = false;
+                        spots->spots[i].held = spots->spots[i].behind = false;
                         spots->spots[i].wrong = (MemoryBits) {};
                 }
         memory->traps.dirty = true;

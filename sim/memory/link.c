@@ -234,7 +234,7 @@ static void link_spots(Linking *l) {
 
                         old++;
                         wanted += is_wanted;
-                        if (!is_wanted && !was->held)
+                        if (!is_wanted && !was->held && !was->behind)
                                 continue;
                         *spot = *was;
                 } else {

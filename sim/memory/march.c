@@ -54,9 +54,11 @@ static int element_init(MemoryElement *element, Memory *memory, const WireMarch 
         for (unsigned i = 0; i < march->n_ops; i++) {
                 if (march->ops[i] & ~(MARCH_WRITE | MARCH_DATA))
                         return -EINVAL;
-                element->writes |= (march->ops[i] & MARCH_WRITE) != 0;
-                if (march->ops[i] & MARCH_WRITE)
-                        element->last_data = march->ops[i] & MARCH_DATA;
+                if (!(march->ops[i] & MARCH_WRITE))
+                        continue;
+                element->n_writes++;
+                element->before_data = element->last_data;
+                element->last_data = march->ops[i] & MARCH_DATA;
         }
 
         return 0;
@@ -121,23 +123,31 @@ static void complete(MemoryElement *element, Execution *execution) {
         completion->result[1] = accesses;
 }
 
-static void write_parts(MemoryElement *element, bool second) {
+static int write_parts(MemoryElement *element, bool second) {
         Memory *memory = element->memory;
-        MemoryPattern left = element->pattern;
+        MemoryPattern left = element->pattern, before = element->pattern;
+        int r;
 
         left.data = element->last_data;
-        for (size_t i = 0; i < memory->detours.n_parts && element->writes; i++) {
+        before.data = element->before_data;
+        for (size_t i = 0; i < memory->detours.n_parts && element->n_writes > 0; i++) {
                 const MemoryReach *part = &memory->detours.parts[i];
                 MemoryPattern pattern;
 
                 if (part->second != second)
                         continue;
+                pattern = memory_reach_pattern(&memory->shape, part, before);
+                r = memory_past_write(memory, &part->places, element->n_writes > 1 ? &pattern : NULL);
+                if (r < 0)
+                        return r;
                 pattern = memory_reach_pattern(&memory->shape, part, left);
                 memory_content_write(&memory->content, &part->places, &pattern);
         }
+
+        return 0;
 }
 
-/* Spots want the content as it was before; the layer is written last, when nothing can fail any more. */
+/* Spots want the content as it was before; the layer is written last. */
 static int run_straight(MemoryElement *element) {
         bool second = element->memory->detours.parts[0].second;
         int r;
@@ -152,8 +162,7 @@ static int run_straight(MemoryElement *element) {
         if (r < 0)
                 return r;
 
-        write_parts(element, second);
-        return 0;
+        return write_parts(element, second);
 }
 
 /* Where addresses have partners, what is visited second finds what the first have left. */
@@ -164,7 +173,7 @@ static int run_astray(MemoryElement *element) {
         for (unsigned second = 0; second < 2 && r >= 0; second++) {
                 r = memory_regions_count(element, second);
                 if (r >= 0)
-                        write_parts(element, second);
+                        r = write_parts(element, second);
         }
         return r < 0 ? r : memory_regions_tell(element);
 }

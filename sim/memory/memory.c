@@ -20,6 +20,7 @@ int memory_init(Memory *memory, const MemoryRules *rules, Chip *chip, unsigned i
 void memory_done(Memory *memory) {
         memory_content_done(&memory->content);
         memory_detours_done(&memory->detours);
+        memory_past_done(&memory->past);
         memory_traps_done(&memory->traps);
         memory_spots_done(&memory->spots);
         memory_units_done(&memory->units);
@@ -55,6 +56,9 @@ int memory_prepare(Memory *memory, const Execution *execution) {
                         return r;
         }
 
+        r = memory_past_reserve(memory);
+        if (r < 0)
+                return r;
         if (execution)
                 memory_cells_wake(memory, execution);
         memory_detours_ask(&memory->detours, execution);
@@ -113,6 +117,9 @@ int memory_spot_at(Memory *memory, uint32_t linear, const uint16_t at[static _ME
 
         if (!spot) {
                 r = memory_spots_add(&memory->spots, linear, at, memory_units_at(&memory->units, &memory->shape, at), &spot);
+                if (r < 0)
+                        return r;
+                r = memory_past_reserve(memory);
                 if (r < 0)
                         return r;
                 spot->heard = memory_spots_opens_of(&memory->spots, memory_spots_line(&memory->shape, linear), &first) > 0;

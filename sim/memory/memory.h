@@ -12,6 +12,7 @@
 
 #include "sim/memory/content.h"
 #include "sim/memory/detours.h"
+#include "sim/memory/past.h"
 #include "sim/memory/shape.h"
 #include "sim/memory/spots.h"
 #include "sim/memory/traps.h"
@@ -47,20 +48,21 @@ typedef struct MemoryRules {
         WireStatus repairable_status;
 } MemoryRules;
 
-typedef struct Memory {
+struct Memory {
         Chip *chip;
         unsigned index; /* of the stack for chip_count(); 0 for SRAM */
         const MemoryRules *rules;
         MemoryShape shape;
         MemoryContent content;
         MemoryDetours detours; /* addresses that lead elsewhere; all below is of places */
+        MemoryPast past; /* what lay there before, where that is read */
         MemoryTraps traps; /* faults of cells … */
         MemorySpots spots; /* … the single accesses where they act … */
         MemoryUnits units; /* … and larger things that differ from the content */
         MemoryRecords records;
         uint64_t serial;   /* of the last operation, where operations are numbered: see memory_serial_next() */
         const Fault *comparator; /* what is wrong with it, or NULL */
-} Memory;
+};
 
 /* SEED: of what the cells hold at power-up. -EINVAL: no such geometry; -ENOMEM. */
 int memory_init(Memory *memory, const MemoryRules *rules, Chip *chip, unsigned index, const char *geometry, uint64_t seed);

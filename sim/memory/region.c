@@ -27,7 +27,8 @@ static int run_access(MemoryElement *element, const MemoryRegion *region, const 
                       MemoryEccTally *tally, Sink sink, uint32_t *ret_differs) {
         const WireMarch *march = element->march;
         uint32_t linear = memory_shape_linear(&element->memory->shape, at);
-        MemoryBits stored = memory_pattern_bits(&region->pattern, linear, at[HBM_ROW]), background;
+        MemoryBits stored = memory_pattern_bits(&region->pattern, linear, at[HBM_ROW]), background, past = {};
+        bool stale = region->effects.stale;
         uint16_t address[_MEMORY_AXIS_MAX];
         int r;
 
@@ -35,6 +36,8 @@ static int run_access(MemoryElement *element, const MemoryRegion *region, const 
         if (region->detour)
                 memory_detour_turn(region->detour, address);
         background = memory_element_bits(element, linear + region->shift, address[HBM_ROW]);
+        if (stale)
+                past = memory_pattern_bits(&region->past, linear, at[HBM_ROW]);
 
         *ret_differs = 0;
         for (unsigned i = 0; i < march->n_ops; i++) {
@@ -44,11 +47,13 @@ static int run_access(MemoryElement *element, const MemoryRegion *region, const 
                 for (unsigned word = 0; word < 4; word++)
                         wanted.w[word] ^= invert;
                 if (march->ops[i] & MARCH_WRITE) {
+                        past = stored;
                         stored = wanted;
                         continue;
                 }
 
-                actual = memory_read(element->memory, &region->effects, stored, &stored, march->ecc, tally);
+                actual = stale ? past : stored;
+                actual = memory_read(element->memory, &region->effects, actual, stale ? &past : &stored, march->ecc, tally);
                 for (unsigned word = 0; word < 4; word++)
                         differs |= actual.w[word] ^ wanted.w[word];
                 if (!differs || element->blind >> i & 1)
@@ -204,7 +209,8 @@ static bool one_stands_for_all(const MemoryElement *element, const MemoryRegion 
         const MemoryEffects *effects = &region->effects;
         unsigned n = count_bits(&effects->drop);
 
-        if (!element->hash && !memory_pattern_is_hash(&region->pattern))
+        if (!element->hash && !memory_pattern_is_hash(&region->pattern) &&
+            !(effects->stale && memory_pattern_is_hash(&region->past)))
                 return true;
         if (element->march->ecc && n > 0)
                 return false;
@@ -216,7 +222,7 @@ static bool only_lanes(const MemoryElement *element, const MemoryRegion *region)
         const MemoryEffects *effects = &region->effects;
 
         /* Looked at row by row: whole rows. */
-        return element->hash && effects->lanes && !region->places.mask[HBM_COLUMN] && __builtin_popcount(effects->lanes) < LANES_MANY &&
+        return element->hash && effects->lanes && !effects->stale && !region->places.mask[HBM_COLUMN] && __builtin_popcount(effects->lanes) < LANES_MANY &&
                         is_all_or_none(count_bits(&effects->drop)) && is_all_or_none(count_bits(&effects->flip)) &&
                         !(element->march->ecc && (count_bits(&effects->drop) > 0 || count_bits(&effects->flip) > 0));
 }
@@ -404,16 +410,22 @@ static uint32_t first_key(const MemoryElement *element, const MemoryRegion *regi
         return march->descending ? ~key : key;
 }
 
-/* Of the accesses that PART leads to, with the content of one layer. */
-static MemoryRegion region_of(const MemoryElement *element, const MemoryReach *part, const MemoryLayer *fragment) {
-        MemoryRegion region = { .places = fragment->slice, .pattern = fragment->pattern, .detour = part->detour, .unit = -1 };
+/* What PART leads to, in one layer of the content and one of the past. */
+typedef struct Fragment {
+        MemorySlice slice;
+        MemoryPattern pattern, past;
+} Fragment;
+
+static MemoryRegion region_of(const MemoryElement *element, const MemoryReach *part, const Fragment *fragment) {
+        MemoryRegion region = { .places = fragment->slice, .pattern = fragment->pattern, .past = fragment->past,
+                                .detour = part->detour, .unit = -1 };
 
         region.shift = memory_reach_shift(&element->memory->shape, part);
         return region;
 }
 
 /* Counts what of FRAGMENT lies in UNIT (-1: in none) and in nothing within, and keeps it where it mismatches. */
-static int count_unit(MemoryElement *element, const MemoryReach *part, const MemoryLayer *fragment, int32_t unit,
+static int count_unit(MemoryElement *element, const MemoryReach *part, const Fragment *fragment, int32_t unit,
                       const uint64_t own[static 2]) {
         const MemoryUnits *units = &element->memory->units;
         MemoryRegion region = region_of(element, part, fragment);
@@ -443,7 +455,7 @@ static int count_unit(MemoryElement *element, const MemoryReach *part, const Mem
         return 0;
 }
 
-static int count_fragment(MemoryElement *element, const MemoryReach *part, const MemoryLayer *fragment, uint64_t (*own)[2]) {
+static int count_fragment(MemoryElement *element, const MemoryReach *part, const Fragment *fragment, uint64_t (*own)[2]) {
         const MemoryUnits *units = &element->memory->units;
         int r;
 
@@ -458,6 +470,23 @@ static int count_fragment(MemoryElement *element, const MemoryReach *part, const
         return count_unit(element, part, fragment, -1, own[units->n_units]);
 }
 
+static int count_layer(MemoryElement *element, const MemoryReach *part, const MemoryLayer *layer, uint64_t (*own)[2]) {
+        MemoryContent *past = &element->memory->past.layers;
+        Fragment fragment = { layer->slice, layer->pattern, {} };
+        int r;
+
+        if (element->memory->past.n_boxes == 0)
+                return count_fragment(element, part, &fragment, own);
+
+        r = memory_content_cut(past, &layer->slice);
+        for (size_t i = 0; i < past->n_fragments && r >= 0; i++) {
+                fragment.slice = past->fragments[i].slice;
+                fragment.past = past->fragments[i].pattern;
+                r = count_fragment(element, part, &fragment, own);
+        }
+        return r;
+}
+
 /* The usual case: one layer, no unit, and it reads as it should. Needs no memory of its own. */
 static bool runs_clean(MemoryElement *element, const MemoryReach *part) {
         const MemoryContent *content = &element->memory->content;
@@ -467,7 +496,7 @@ static bool runs_clean(MemoryElement *element, const MemoryReach *part) {
         if (content->n_fragments != 1 || element->memory->units.n_touched > 0)
                 return false;
 
-        region = region_of(element, part, &content->fragments[0]);
+        region = region_of(element, part, &(Fragment) { content->fragments[0].slice, content->fragments[0].pattern, {} });
         for (unsigned parity = 0; parity < 2; parity++) {
                 uint16_t at[_MEMORY_AXIS_MAX];
                 uint32_t differs;
@@ -500,7 +529,7 @@ static int count_part(MemoryElement *element, const MemoryReach *part) {
                 return -ENOMEM;
 
         for (size_t i = 0; i < content->n_fragments; i++) {
-                r = count_fragment(element, part, &content->fragments[i], own);
+                r = count_layer(element, part, &content->fragments[i], own);
                 if (r < 0)
                         return r;
         }

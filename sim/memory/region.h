@@ -10,6 +10,7 @@
 typedef struct MemoryRegion {
         MemorySlice places;    /* its accesses: these … */
         MemoryPattern pattern; /* what lies there */
+        MemoryPattern past;    /* and what did before, where that is read */
         const MemoryDetour *detour; /* that leads there, or NULL: … */
         uint32_t shift;             /* … from a place on to its address */
         MemoryEffects effects;
@@ -23,10 +24,10 @@ typedef struct MemoryElement {
         const WireMarch *march;
         MemoryPattern pattern; /* of data 0 */
         bool hash;          /* the pattern differs from access to access */
-        bool writes;
+        unsigned n_writes;
         bool astray;        /* some addresses of the box lead elsewhere */
         uint32_t blind;     /* operations that are not compared */
-        uint8_t last_data;  /* of the last write */
+        uint8_t last_data, before_data; /* of the last write and that before it */
         MemoryBits uniform[2]; /* of even and odd rows, unless hash */
         uint64_t mismatches;
         MemoryEccTally tally;

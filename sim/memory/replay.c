@@ -124,7 +124,7 @@ static void pass_by(MemoryElement *element, const MemorySpot *spot) {
         MemoryCell *cells = &element->memory->spots.cells[spot->first_cell];
         MemoryBits left = inverted(memory_element_bits(element, spot->linear, spot->at[HBM_ROW]), element->last_data);
 
-        for (unsigned c = 0; element->writes && c < spot->n_cells; c++)
+        for (unsigned c = 0; element->n_writes > 0 && c < spot->n_cells; c++)
                 cells[c].value = left.w[cells[c].bit / 64] >> (cells[c].bit % 64) & 1;
 }
 
@@ -164,12 +164,15 @@ static int run_access(Replay *replay, MemorySpot *spot, const uint16_t at[static
         return 0;
 }
 
-/* The layer that this element leaves says the same, but not of what a decoder reaches. */
-static void release(MemoryElement *element, MemorySpot *spot) {
-        if (element->writes && spot->held && spot->decoder < 0) {
-                spot->held = false;
-                element->n_released++;
-        }
+/* The layers that this element leaves say the same, but not of what a decoder reaches. WAS_HELD: before the visit. */
+static void release(MemoryElement *element, MemorySpot *spot, bool was_held) {
+        if (element->n_writes == 0 || !spot->held || spot->decoder >= 0)
+                return;
+
+        spot->held = false;
+        if (element->n_writes > 1 || !was_held)
+                spot->behind = false;
+        element->n_released++;
 }
 
 /* ---- the visit ---- */
@@ -261,7 +264,8 @@ static int run_astray(Replay *replay) {
 
         /* Not before: the second visit finds what the first has left. */
         for (size_t i = 0; i < n; i++)
-                release(replay->element, &spots->spots[visits[i].spot]);
+                if (!spots->spots[visits[i].spot].behind)
+                        release(replay->element, &spots->spots[visits[i].spot], true);
 
         memory_access_end(replay->element->memory, &replay->visit);
         return 0;
@@ -291,8 +295,10 @@ int memory_spots_run(MemoryElement *element) {
                 /* Behind a decoder the spots that are reached must know. */
                 serial = spot->pairs || spot->decoder >= 0 ? serial_of(&replay, spot->at) : 0;
                 if (!is_clean(&replay, spot)) {
+                        bool was_held = spot->held;
+
                         r = run_access(&replay, spot, spot->at, serial);
-                        release(element, spot);
+                        release(element, spot, was_held);
                 } else if (!spot->quiet || spot->n_states > 0)
                         r = run_bits(element, spot, serial);
                 else

@@ -104,7 +104,7 @@ void memory_spots_sweep(MemorySpots *spots) {
         size_t n = 0;
 
         for (size_t i = 0; i < spots->n_spots; i++)
-                if (spots->spots[i].held || spots->spots[i].n_cells > 0) {
+                if (spots->spots[i].held || spots->spots[i].behind || spots->spots[i].n_cells > 0) {
                         if (n < i)
                                 spots->spots[n] = spots->spots[i];
                         n++;

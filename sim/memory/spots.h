@@ -47,6 +47,7 @@ typedef struct MemorySpot {
         uint16_t at[_MEMORY_AXIS_MAX];
         bool last_write;
         bool held;   /* data was copied in and not overwritten since; else the layers say what it holds */
+        bool behind; /* what it held before is told for itself, see MemoryPast */
         bool quiet;  /* its cells are good ones that other cells look at */
         bool pairs;  /* an operation on it can be the second of a trap's two */
         bool opens;  /* has cells with a stuck-open fault … */

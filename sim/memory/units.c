@@ -47,6 +47,7 @@ static void add_effects(MemoryEffects *effects, const MemoryEffects *next) {
         effects->lanes |= next->lanes;
         effects->silent |= next->silent;
         effects->bypass |= next->bypass;
+        effects->stale |= next->stale;
         effects->spent |= next->spent;
 }
 

@@ -37,6 +37,7 @@ typedef struct MemoryEffects { /* from the cells to the reader; ECC sits between
         uint32_t values;       /* and at what */
         bool silent;           /* ECC works and tells nobody */
         bool bypass;           /* ECC says that it is on and does nothing */
+        bool stale;            /* reads give what was there before the last write */
         bool spent;            /* no spare row is left for it */
 } MemoryEffects;
 

@@ -37,6 +37,7 @@ typedef enum PlainKind {
         PLAIN_LANE,
         PLAIN_SHORT,
         PLAIN_ADDRESS,
+        PLAIN_STALE,
         PLAIN_BLIND,
         PLAIN_KINDS,
 } PlainKind;
@@ -58,6 +59,7 @@ static const struct {
         [PLAIN_TSV]            = { "data-tsv", "012" },
         [PLAIN_LANE]           = { "lane-stuck", "01" },
         [PLAIN_SHORT]          = { "wordline-short", "012345" },
+        [PLAIN_STALE]          = { "stale-reads", "01234" },
         [PLAIN_ADDRESS]        = { "address-tsv", "012" },
         [PLAIN_BLIND]          = { "comparator-blind", "" },
 };
@@ -81,6 +83,7 @@ typedef struct Plain {
         uint16_t spent_bank[5];
         uint8_t holds[CELLS_MAX][32];
         uint8_t meant[CELLS_MAX][32];
+        uint8_t past[CELLS_MAX][32]; /* what was meant before the last write */
         PlainFault faults[FAULTS_MAX];
         uint64_t corrected, uncorrected, repairable;
         WireMismatch log[LOG_MAX];
@@ -174,6 +177,31 @@ static void plain_lead(const Plain *plain, const uint16_t address[7], uint16_t r
         }
 }
 
+static bool is_stale(const Plain *plain, const uint16_t at[7]) {
+        for (unsigned i = 0; i < FAULTS_MAX; i++)
+                if (plain->faults[i].present && plain->faults[i].kind == PLAIN_STALE &&
+                    memcmp(plain->faults[i].at, at, plain->faults[i].number * sizeof(at[0])) == 0)
+                        return true;
+        return false;
+}
+
+static void plain_hold(Plain *plain, const uint16_t at[7], const uint8_t bytes[32]) {
+        unsigned index = plain_index(plain, at);
+
+        memcpy(plain->past[index], plain->meant[index], 32);
+        memcpy(plain->holds[index], bytes, 32);
+        memcpy(plain->meant[index], bytes, 32);
+        plain_settle(plain, at);
+}
+
+static void plain_give(const Plain *plain, const uint16_t at[7], uint8_t ret[32], uint8_t ret_meant[32]) {
+        unsigned index = plain_index(plain, at);
+        bool stale = is_stale(plain, at);
+
+        memcpy(ret, stale ? plain->past[index] : plain->holds[index], 32);
+        memcpy(ret_meant, stale ? plain->past[index] : plain->meant[index], 32);
+}
+
 /* What is opened together with that row: the wired function, with its place in *ret; NULL where nothing is. */
 static const PlainFault *plain_short(const Plain *plain, const uint16_t at[7], uint16_t ret[7]) {
         for (unsigned i = 0; i < FAULTS_MAX; i++) {
@@ -195,21 +223,12 @@ static const PlainFault *plain_short(const Plain *plain, const uint16_t at[7], u
 }
 
 static void plain_write(Plain *plain, const uint16_t address[7], const uint8_t bytes[32]) {
-        unsigned index;
         uint16_t at[7], other[7];
 
         plain_lead(plain, address, at);
-        index = plain_index(plain, at);
-
-        memcpy(plain->holds[index], bytes, 32);
-        memcpy(plain->meant[index], bytes, 32);
-        plain_settle(plain, at);
-        if (plain_short(plain, at, other)) {
-                index = plain_index(plain, other);
-                memcpy(plain->holds[index], bytes, 32);
-                memcpy(plain->meant[index], bytes, 32);
-                plain_settle(plain, other);
-        }
+        plain_hold(plain, at, bytes);
+        if (plain_short(plain, at, other))
+                plain_hold(plain, other, bytes);
 }
 
 /* Whether the fault has to do with that bit of an access that it covers. */
@@ -315,22 +334,17 @@ static bool is_spent(const Plain *plain, const uint16_t at[7]) {
 static void plain_read(Plain *plain, const uint16_t address[7], bool ecc, uint8_t ret[32]) {
         const PlainFault *fault;
         uint16_t at[7], other[7];
-        uint8_t meant[32];
-        unsigned index;
+        uint8_t meant[32], a[32], b[32];
 
         plain_lead(plain, address, at);
-        index = plain_index(plain, at);
-        memcpy(ret, plain->holds[index], 32);
-        memcpy(meant, plain->meant[index], 32);
+        plain_give(plain, at, ret, meant);
 
         fault = plain_short(plain, at, other);
         if (fault) {
-                index = plain_index(plain, other);
+                plain_give(plain, other, a, b);
                 for (unsigned i = 0; i < 32; i++) {
-                        uint8_t a = plain->holds[index][i], b = plain->meant[index][i];
-
-                        ret[i] = (uint8_t) (fault->how ? ret[i] | a : ret[i] & a);
-                        meant[i] = (uint8_t) (fault->how ? meant[i] | b : meant[i] & b);
+                        ret[i] = (uint8_t) (fault->how ? ret[i] | a[i] : ret[i] & a[i]);
+                        meant[i] = (uint8_t) (fault->how ? meant[i] | b[i] : meant[i] & b[i]);
                 }
         }
 
@@ -427,7 +441,13 @@ static void random_place(const Plain *plain, PlainFault *fault) {
 
         for (const char *axis = kind_words[fault->kind].axes; *axis; axis++)
                 axes[*axis - '0'] = true;
-        if (fault->kind == PLAIN_BIT_LINE)
+        if (fault->kind == PLAIN_STALE) { /* at a bank, a pseudo-channel or all of the stack */
+                static const unsigned n[] = { 5, 2, 0 };
+
+                fault->number = n[below(3)];
+                for (unsigned i = fault->number; i < 7; i++)
+                        axes[i] = false;
+        } else if (fault->kind == PLAIN_BIT_LINE)
                 fault->number = below((plain->size[5] + plain->subarray_rows - 1) / plain->subarray_rows);
         else if (fault->kind == PLAIN_DIE)
                 fault->number = 4 * below(plain->size[2]) + below((plain->size[0] + 3u) / 4);
@@ -485,6 +505,21 @@ static bool random_line(const Plain *plain, PlainFault *fault) {
         return true;
 }
 
+/* What is there now is what was there before. */
+static void start_past(Plain *plain, const PlainFault *fault) {
+        for (unsigned index = 0; index < plain->n; index++) {
+                unsigned rest = index;
+                uint16_t at[7];
+
+                for (int i = 6; i >= 0; i--) {
+                        at[i] = (uint16_t) (rest % plain->size[i]);
+                        rest /= plain->size[i];
+                }
+                if (memcmp(fault->at, at, fault->number * sizeof(at[0])) == 0)
+                        memcpy(plain->past[index], plain->meant[index], 32);
+        }
+}
+
 static void random_fault(Plain *plain, Hbm *hbm, unsigned slot) {
         PlainFault *fault = &plain->faults[slot];
         const char *wrong;
@@ -492,8 +527,8 @@ static void random_fault(Plain *plain, Hbm *hbm, unsigned slot) {
         int reads;
 
         *fault = (PlainFault) { .kind = (PlainKind) below(below(20) ? PLAIN_BLIND : PLAIN_KINDS), .bit = below(256) };
-        if (below(6) == 0)
-                fault->kind = PLAIN_ADDRESS;
+        if (below(4) == 0)
+                fault->kind = below(3) ? PLAIN_ADDRESS : PLAIN_STALE;
         value = fault->kind == PLAIN_CELL || fault->kind == PLAIN_TSV || fault->kind == PLAIN_LANE || fault->kind == PLAIN_SHORT ||
                         fault->kind == PLAIN_ADDRESS;
         fault->how = below(value ? 2 : 3);
@@ -513,7 +548,11 @@ static void random_fault(Plain *plain, Hbm *hbm, unsigned slot) {
                 return;
         if (fault->fault.kind->validate)
                 assert_int_equal(fault->fault.kind->validate(&fault->fault, &wrong), 0);
+        if (fault->kind == PLAIN_STALE)
+                fault->fault.persistence = PERSISTENCE_PERMANENT;
         fault->present = model_hbm.inject(hbm, &fault->fault) == 0; /* else two on one spot */
+        if (fault->present && fault->kind == PLAIN_STALE)
+                start_past(plain, fault);
 }
 
 static void random_march(const Plain *plain, WireMarch *march) {
