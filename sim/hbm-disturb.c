@@ -27,13 +27,21 @@ static const YamlField hammer_fields[] = {
 };
 
 static const YamlField upset_fields[] = {
-        YAML_WORD("shape", HbmUpset, shape, hbm_upset_words, .summary = "what flips: bit (default), or bits of its byte, pin or beat"),
+        YAML_WORD("shape", HbmUpset, shape, hbm_upset_words, .summary = "what flips: one bit (default), or bits of one byte, pin or beat of an access"),
         {},
 };
 
 static int validate_access(const Fault *fault, const char **ret_wrong) {
-        *ret_wrong = "expected an access of a row, …/rowN/colN, or a bit of one";
+        *ret_wrong = "expected a bit of an access, …/rowN/colN/bitN";
         return location_index(&fault->at, LOCATION_ROW) < 0 ? -EINVAL : 0;
+}
+
+static int validate_upset(const Fault *fault, const char **ret_wrong) {
+        const HbmUpset *upset = fault->parameters;
+        bool one_bit = location_index(&fault->at, LOCATION_BIT) >= 0;
+
+        *ret_wrong = "a hit on one bit is …/rowN/colN/bitN; one on a byte, pin or beat …/rowN/colN with its shape";
+        return location_index(&fault->at, LOCATION_ROW) < 0 || one_bit != (upset->shape == HBM_UPSET_BIT) ? -EINVAL : 0;
 }
 
 static const char *undetectable_retention(const Fault *fault) {
@@ -94,7 +102,7 @@ const FaultKind hbm_disturb_kinds[] = {
         [HBM_DISTURB_UPSET] = {
                 .name = "soft-error", .summary = "stored bits flip once, until they are written again",
                 .family = FAMILY_MEMORY, .at = PLACES(LOCATION_BIT, LOCATION_COLUMN), .persistence = PERSISTENCE_TRANSIENT,
-                .parameters_bytes = sizeof(HbmUpset), .parameters = upset_fields, .validate = validate_access,
+                .parameters_bytes = sizeof(HbmUpset), .parameters = upset_fields, .validate = validate_upset,
                 .codes = FAULT_CODES("hbm-soft-error"),
         },
         {},

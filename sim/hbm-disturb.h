@@ -78,8 +78,10 @@ int hbm_hammer(void *state, Execution *execution);
 
 /* ---- soft errors and noise (sim/hbm-upset.c) ---- */
 
+enum { HBM_UPSET_BIT, HBM_UPSET_BYTE, HBM_UPSET_PIN, HBM_UPSET_BEAT };
+
 typedef struct HbmUpset {
-        int shape; /* index of hbm_upset_words */
+        int shape; /* of a bit where it sits in one, else of a byte, pin or beat of its access */
 } HbmUpset;
 
 extern const char *const hbm_upset_words[]; /* bit, byte, pin, beat */

@@ -21,15 +21,14 @@
 #define SALT_NOISE      0x6e6f6973u
 #define NSEC_PER_HOUR   3.6e12
 
-enum { SHAPE_BIT, SHAPE_BYTE, SHAPE_PIN, SHAPE_BEAT };
 const char *const hbm_upset_words[] = { "bit", "byte", "pin", "beat", NULL };
 
 /* Bit I of a shape around BIT: byte, the same pin in all beats, or one beat. */
 static unsigned bit_of_shape(int shape, unsigned bit, unsigned i) {
         switch (shape) {
-        case SHAPE_BYTE:
+        case HBM_UPSET_BYTE:
                 return bit / 8 * 8 + i;
-        case SHAPE_PIN:
+        case HBM_UPSET_PIN:
                 return bit % 32 + 32 * i;
         default:
                 return bit / 32 * 32 + i;
@@ -38,10 +37,10 @@ static unsigned bit_of_shape(int shape, unsigned bit, unsigned i) {
 
 /* Flips of one hit on BIT. Returns how many. */
 static size_t shape_flips(uint32_t linear, unsigned bit, int shape, uint64_t hash, MemoryFlip flips[static 32]) {
-        unsigned n_bits = shape == SHAPE_BEAT ? 32 : 8;
+        unsigned n_bits = shape == HBM_UPSET_BEAT ? 32 : 8;
         size_t n = 0;
 
-        if (shape == SHAPE_BIT) {
+        if (shape == HBM_UPSET_BIT) {
                 flips[0] = (MemoryFlip) { linear, (uint8_t) bit, MEMORY_FLIP_INVERT };
                 return 1;
         }
@@ -70,10 +69,10 @@ int hbm_upset_strike(Hbm *hbm, const HbmVictim *victim) {
 /* ---- noise ---- */
 
 static int random_strike(Hbm *hbm, uint64_t hash) {
-        static const uint8_t twentieths[] = { [SHAPE_BIT] = 15, [SHAPE_BYTE] = 4 }; /* the rest: pin or beat */
+        static const uint8_t twentieths[] = { [HBM_UPSET_BIT] = 15, [HBM_UPSET_BYTE] = 4 }; /* the rest: pin or beat */
         unsigned of_20 = (unsigned) (hash >> 40) % 20;
-        int shape = of_20 < twentieths[SHAPE_BIT] ? SHAPE_BIT :
-                    of_20 < twentieths[SHAPE_BIT] + twentieths[SHAPE_BYTE] ? SHAPE_BYTE : hash >> 39 & 1 ? SHAPE_PIN : SHAPE_BEAT;
+        int shape = of_20 < twentieths[HBM_UPSET_BIT] ? HBM_UPSET_BIT :
+                    of_20 < twentieths[HBM_UPSET_BIT] + twentieths[HBM_UPSET_BYTE] ? HBM_UPSET_BYTE : hash >> 39 & 1 ? HBM_UPSET_PIN : HBM_UPSET_BEAT;
         uint64_t place = memory_splitmix64(hash);
         MemoryFlip flips[32];
 

@@ -57,6 +57,24 @@ static void it_happens_once_and_is_gone_with_the_next_write(void **state) {
         lone_stack_close(&lone);
 }
 
+static void a_shape_needs_its_place(void **state) {
+        static const struct {
+                int shape;
+                const char *at;
+        } wrong[] = {
+                { HBM_UPSET_BIT, ACCESS }, { HBM_UPSET_BYTE, ACCESS "/bit7" }, { HBM_UPSET_BEAT, "us0-0/chip0/hbm0/ch0/pc0/sid0/bg0/ba1/col2" },
+                { HBM_UPSET_BIT, "us0-0/chip0/hbm0/ch0/pc0/sid0/bg0/ba1/sub0/col2/bit4" },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(wrong); i++) {
+                HbmUpset upset = { .shape = wrong[i].shape };
+                Fault fault = soft_error(&upset, wrong[i].at, 0);
+                const char *why;
+
+                assert_int_equal(fault.kind->validate(&fault, &why), -EINVAL);
+        }
+}
+
 static void what_was_copied_in_is_hit_too(void **state) {
         HbmUpset upset = {};
         Fault fault = soft_error(&upset, ACCESS "/bit9", 5);
@@ -95,11 +113,15 @@ static void a_shape_keeps_to_its_byte_pin_or_beat(void **state) {
                         char at[LOCATION_STRING_MAX];
                         WireMismatch mismatch;
                         unsigned n = 0, byte = 0, pin = 0, beat = 0;
+                        const char *wrong;
                         LoneStack lone;
                         Fault fault;
 
-                        (void) snprintf(at, sizeof(at), ACCESS "/bit%u", place * 6);
-                        fault = soft_error(&upset, place == 0 ? ACCESS : at, 0);
+                        (void) snprintf(at, sizeof(at), "us0-0/chip0/hbm0/ch0/pc0/sid0/bg0/ba1/row%u/col%u", place % 16, place / 16);
+                        if (shapes[s].shape == HBM_UPSET_BIT)
+                                (void) snprintf(at + strlen(at), sizeof(at) - strlen(at), "/bit%u", place * 6);
+                        fault = soft_error(&upset, at, 0);
+                        assert_int_equal(fault.kind->validate(&fault, &wrong), 0);
                         lone_stack_open(&lone, SMALL, 4096);
                         (void) march(&lone, MARCH_WRITE, false);
                         assert_int_equal(model_hbm.inject(&lone.hbm, &fault), 0);
@@ -113,7 +135,7 @@ static void a_shape_keeps_to_its_byte_pin_or_beat(void **state) {
                                 assert_true(shapes[s].shape != 1 || bit / 8 == byte);
                                 assert_true(shapes[s].shape != 2 || bit % 32 == pin);
                                 assert_true(shapes[s].shape != 3 || bit / 32 == beat);
-                                assert_true(shapes[s].shape != 0 || place == 0 || bit == place * 6);
+                                assert_true(shapes[s].shape != 0 || bit == place * 6);
                         }
                         assert_in_range(n, shapes[s].min, shapes[s].max);
                         seen_max = n > seen_max ? n : seen_max;
@@ -216,6 +238,7 @@ static void corrected_errors_are_counted_and_nothing_else(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(it_happens_once_and_is_gone_with_the_next_write),
+                cmocka_unit_test(a_shape_needs_its_place),
                 cmocka_unit_test(what_was_copied_in_is_hit_too),
                 cmocka_unit_test(a_shape_keeps_to_its_byte_pin_or_beat),
                 cmocka_unit_test(no_noise_is_the_default),
