@@ -105,43 +105,48 @@ static int read_second(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata)
 
 /* ---- other cells ---- */
 
-/*
- * TEXT is the end of a location of the same sort as AT, whose beginning it shares: from the deepest part that makes sense. On
- * failure *ret_wrong and *ret_offset are those of the reading that came furthest.
- */
+/* How many parts of AT an end shares that begins with TEXT: up to the part of that name. Below MIN: it begins with none. */
+static unsigned shared_parts(const char *text, const Location *at, unsigned min) {
+        size_t n_word = strcspn(text, "0123456789/");
+        unsigned shared = at->n_parts;
+
+        while (shared-- > min) {
+                const char *word = location_kind_to_string(at->parts[shared].kind);
+
+                if (strlen(word) == n_word && memcmp(word, text, n_word) == 0)
+                        break;
+        }
+        return shared;
+}
+
+/* TEXT is the end of a location of the same sort as AT, whose beginning it shares. */
 static int read_end(const char *text, const Location *at, unsigned shared_min, Location *ret, const char **ret_wrong,
                     size_t *ret_offset) {
-        size_t furthest = 0;
+        unsigned shared = shared_parts(text, at, shared_min);
+        char whole[2 * LOCATION_STRING_MAX];
+        Location start = *at, other;
+        size_t n, offset;
 
         *ret_wrong = "expected the end of a location, such as row7/col1/bit3";
         *ret_offset = 0;
-        for (unsigned shared = at->n_parts - 1; shared >= shared_min; shared--) {
-                char whole[2 * LOCATION_STRING_MAX];
-                Location start = *at, other;
-                const char *wrong;
-                size_t n, offset;
+        if (shared < shared_min || shared >= at->n_parts)
+                return -EINVAL;
 
-                start.n_parts = shared;
-                (void) location_format(&start, whole);
-                n = strlen(whole) + 1;
-                (void) snprintf(whole + n - 1, sizeof(whole) - n, "/%s", text);
-                if (location_parse(whole, &other, &wrong, &offset) < 0) {
-                        if (offset > n + furthest) {
-                                furthest = offset - n;
-                                *ret_wrong = wrong;
-                                *ret_offset = furthest;
-                        }
-                        continue;
-                }
-                if (other.n_parts == at->n_parts && location_kind(&other) == location_kind(at)) {
-                        *ret = other;
-                        return 0;
-                }
+        start.n_parts = shared;
+        (void) location_format(&start, whole);
+        n = strlen(whole);
+        (void) snprintf(whole + n, sizeof(whole) - n, "/%s", text);
+        if (location_parse(whole, &other, ret_wrong, &offset) < 0) {
+                *ret_offset = offset > n ? offset - n - 1 : 0;
+                return -EINVAL;
+        }
+        if (other.n_parts != at->n_parts || location_kind(&other) != location_kind(at)) {
                 *ret_wrong = "that is no part of the same sort";
-                *ret_offset = 0;
+                return -EINVAL;
         }
 
-        return -EINVAL;
+        *ret = other;
+        return 0;
 }
 
 static int read_other(Yaml *yaml, yaml_node_t *node, Location *ret, const Fault *fault, unsigned shared_min) {
