@@ -20,12 +20,43 @@ __attribute__((format(printf, 2, 3))) static void cannot_tell(Standing *standing
         va_end(arguments);
 }
 
+/* Whether ENTRY, the newest of its plan, is of a scan in service: that looks at a part, and clears nothing else. */
+static bool is_partial(RecordLog *log, const Location *subject, const RecordEntry *entry) {
+        RecordVerified verified = {};
+        bool partial;
+
+        partial = record_log_newest_verified(log, subject, entry->plan, &verified) >= 0 && verified.stage == STAGE_INFLEET;
+        record_verified_done(&verified);
+        return partial;
+}
+
+/* The newest of any plan. A scan in service that found nothing leaves a failure that was found before it standing. */
+static int find_any(RecordLog *log, const Location *subject, RecordEntry *ret) {
+        RecordEntry entry;
+        int r;
+
+        r = record_log_newest(log, subject, NULL, ret);
+        if (r < 0)
+                return r;
+
+        for (entry = *ret; entry.result != RESULT_FAILED;) {
+                if (!is_partial(log, subject, &entry))
+                        return 0;
+                r = record_log_newest_before(log, subject, entry.index, &entry);
+                if (r < 0)
+                        return r == -ENOENT ? 0 : r;
+        }
+
+        *ret = entry;
+        return 0;
+}
+
 /* Which record counts; its plan is *ret->plan. */
 static int find_newest(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret) {
         RecordEntry newest, of_plan;
         int r;
 
-        r = record_log_newest(log, subject, NULL, &newest);
+        r = find_any(log, subject, &newest);
         if (r < 0 || !plan) {
                 if (r >= 0)
                         *ret = newest;
@@ -59,10 +90,10 @@ static void weigh_chips(RecordLog *log, const Location *server, Standing *ret) {
                 RecordEntry entry;
 
                 if (location_append(&chip, LOCATION_CHIP, c) < 0 ||
-                    record_log_newest(log, &chip, NULL, &entry) < 0 || entry.result != RESULT_FAILED)
+                    find_any(log, &chip, &entry) < 0 || entry.result != RESULT_FAILED)
                         continue;
 
-                if (record_log_newest_verified(log, &chip, NULL, &verified) >= 0)
+                if (record_log_newest_verified(log, &chip, entry.plan, &verified) >= 0)
                         take_verified(&verified, ret);
                 else
                         cannot_tell(ret, "record %" PRIu64 " of chip %u does not verify", entry.index, c);

@@ -319,6 +319,11 @@ int record_log_newest(RecordLog *log, const Location *subject, const char *plan,
         return reader_newest(&log->reader, subject, plan, ret);
 }
 
+int record_log_newest_before(RecordLog *log, const Location *subject, uint64_t before, RecordEntry *ret) {
+        assert(log && subject && ret);
+        return reader_newest_before(&log->reader, subject, before, ret);
+}
+
 /* KEY: the plan as the table of the newest has it; PLAN: as the record must have it. */
 static int newest_verified(RecordLog *log, const Location *subject, const char *key, const char *plan, RecordVerified *ret) {
         _cleanup_(record_verified_done) RecordVerified verified = {};

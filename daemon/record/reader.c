@@ -115,15 +115,11 @@ static int reader_entry(Reader *reader, uint64_t index, RecordEntry *ret) {
         return reader_end(reader, statement, r);
 }
 
-int reader_newest(Reader *reader, const Location *subject, const char *plan, RecordEntry *ret) {
-        sqlite3_stmt *statement = reader_begin(reader, plan ? STORE_NEWEST_OF_PLAN : STORE_NEWEST);
-        char path[LOCATION_STRING_MAX];
+/* The index that STATEMENT comes to, and its entry. */
+static int reader_found(Reader *reader, sqlite3_stmt *statement, RecordEntry *ret) {
         uint64_t index = 0;
         int r;
 
-        (void) sqlite3_bind_text(statement, 1, location_format(subject, path), -1, SQLITE_STATIC);
-        if (plan)
-                (void) sqlite3_bind_text(statement, 2, plan, -1, SQLITE_STATIC);
         r = reader_step(reader, statement);
         if (r == 0) {
                 if (sqlite3_column_type(statement, 0) == SQLITE_NULL)
@@ -132,6 +128,25 @@ int reader_newest(Reader *reader, const Location *subject, const char *plan, Rec
         }
         r = reader_end(reader, statement, r);
         return r < 0 ? r : reader_entry(reader, index, ret);
+}
+
+int reader_newest(Reader *reader, const Location *subject, const char *plan, RecordEntry *ret) {
+        sqlite3_stmt *statement = reader_begin(reader, plan ? STORE_NEWEST_OF_PLAN : STORE_NEWEST);
+        char path[LOCATION_STRING_MAX];
+
+        (void) sqlite3_bind_text(statement, 1, location_format(subject, path), -1, SQLITE_STATIC);
+        if (plan)
+                (void) sqlite3_bind_text(statement, 2, plan, -1, SQLITE_STATIC);
+        return reader_found(reader, statement, ret);
+}
+
+int reader_newest_before(Reader *reader, const Location *subject, uint64_t before, RecordEntry *ret) {
+        sqlite3_stmt *statement = reader_begin(reader, STORE_NEWEST_BEFORE);
+        char path[LOCATION_STRING_MAX];
+
+        (void) sqlite3_bind_text(statement, 1, location_format(subject, path), -1, SQLITE_STATIC);
+        (void) sqlite3_bind_int64(statement, 2, (sqlite3_int64) before);
+        return reader_found(reader, statement, ret);
 }
 
 int reader_unfinished(Reader *reader, uint64_t first, RecordEntry *ret) {

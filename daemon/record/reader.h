@@ -20,6 +20,8 @@ void reader_done(Reader *reader);
 int reader_envelope(Reader *reader, uint64_t index, char **ret, size_t *ret_n,
                     uint8_t ret_id[static DIGEST_BYTES]);
 int reader_newest(Reader *reader, const Location *subject, const char *plan, RecordEntry *ret);
+/* The newest of all plans whose newest is older than record BEFORE. */
+int reader_newest_before(Reader *reader, const Location *subject, uint64_t before, RecordEntry *ret);
 int reader_unfinished(Reader *reader, uint64_t first, RecordEntry *ret);
 /* How many envelopes of FIRST … LAST-1 went to FD, one line each. */
 int reader_export(Reader *reader, uint64_t first, uint64_t last, int fd);

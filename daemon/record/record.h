@@ -219,6 +219,8 @@ const char *record_log_key_id(const RecordLog *log);
 
 /* The newest health (chip) or summary (server) record of a location, of PLAN or of any plan (NULL). -ENOENT: none. */
 int record_log_newest(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret);
+/* Of the newest records under each plan the newest that is older than record BEFORE. -ENOENT: none. */
+int record_log_newest_before(RecordLog *log, const Location *subject, uint64_t before, RecordEntry *ret);
 /*
  * The same, with the proof: the envelope is read, its signature checked against the log's own key and its verdict
  * recomputed. -EBADMSG where that fails: then nothing may be concluded.

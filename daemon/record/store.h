@@ -35,6 +35,7 @@ typedef enum StoreStatement {
         STORE_EXPORT,
         STORE_NEWEST,
         STORE_NEWEST_OF_PLAN,
+        STORE_NEWEST_BEFORE,
         STORE_UNFINISHED,
         STORE_IDENTITY,
         _STORE_STATEMENT_MAX,

@@ -108,6 +108,19 @@ expect 0 "a server in a line per chip" assayctl coverage trn-0 --plan slow
 expect 0 "the jobs noticed nothing" use "$1"
 ! grep -v ' 0 trespasses$' "$out" || bad "somebody wrote into live data"
 
+# What another plan found is not cleared by looking elsewhere.
+"$1/sim/assay-sim" inject --socket "$stage/sim.socket" '{at: trn-0/chip5/hbm0/ch0/pc0/sid2/bg0/ba0/row16000/col1/bit1, kind: stuck-at, value: 0}' >/dev/null
+printf 'plan: whole\nsummary: all memory\nstage: PREFLIGHT\nsteps:\n  - check: hbm\ncoverage:\n  hbm_bytes_tested: 1\n' >"$stage/plans/whole.yaml"
+expect 1 "a fault is found by a plan that looks at all memory" assayctl scan trn-0/chip5 --plan whole
+expect 0 "and not by a slice that lies elsewhere" assayctl scan trn-0/chip5 --plan infleet
+expect 1 "the chip is broken all the same" assayctl gate trn-0/chip5
+has "hbm-cell"
+expect 1 "and so is its server" assayctl gate trn-0
+expect 0 "the plan in service says what it saw" assayctl gate trn-0/chip5 --plan infleet
+"$1/sim/assay-sim" heal trn-0/chip5 --socket "$stage/sim.socket" >/dev/null
+expect 0 "the plan that found it clears it" assayctl scan trn-0/chip5 --plan whole
+expect 0 "and then the chip is fit" assayctl gate trn-0/chip5
+
 # Killed at any moment, again and again: position and tests go together, and no region loses its turn.
 sed 's/^plan: slow/plan: slower/; s/seconds: 0.3/seconds: 0.09/' "$stage/plans/slow.yaml" >"$stage/plans/slower.yaml"
 for delay in 0 0.01 0.02 0.03 0.05 0.08 0.2; do
