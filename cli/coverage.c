@@ -59,8 +59,7 @@ static int read_step(const json_t *regions, Coverage *coverage) {
         return read_tests(json_object_get(regions, "tested"), coverage);
 }
 
-int coverage_read(const char *payload, size_t n, int (*each)(const Coverage *coverage, void *userdata), void *userdata) {
-        json_auto_t *statement = json_loadb(payload, n, JSON_REJECT_DUPLICATES, NULL);
+int coverage_read(const json_t *statement, int (*each)(const Coverage *coverage, void *userdata), void *userdata) {
         const json_t *predicate = json_object_get(statement, "predicate"), *step;
         size_t i;
         int r;

@@ -21,9 +21,9 @@ typedef struct Coverage {
         uint64_t usec[REGIONS_MAX]; /* when each was tested last, by CLOCK_REALTIME; 0: never */
 } Coverage;
 
-/* Calls EACH for every step of the statement in PAYLOAD that tells regions; stops where it returns something else than 0. -EBADMSG:
- * what it tells is none. */
-int coverage_read(const char *payload, size_t n, int (*each)(const Coverage *coverage, void *userdata), void *userdata);
+/* Calls EACH for every step of a health statement that tells regions; stops where it returns something else than 0. -EBADMSG: what
+ * it tells is none. */
+int coverage_read(const json_t *statement, int (*each)(const Coverage *coverage, void *userdata), void *userdata);
 
 /* When the oldest of what was tested was tested; 0: nothing was. */
 uint64_t coverage_oldest(const Coverage *coverage);

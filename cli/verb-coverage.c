@@ -150,6 +150,7 @@ static int read_chip(sd_bus *bus, const RecordKeyring *keyring, Listing *listing
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         _cleanup_(record_verified_done) RecordVerified verified = {};
         const char *name = listing->chip->name;
+        json_t *statement;
         RecordTrust trust;
         uint64_t record;
         int r;
@@ -169,7 +170,9 @@ static int read_chip(sd_bus *bus, const RecordKeyring *keyring, Listing *listing
                 return complain(trust == RECORD_UNKNOWN_KEY ? STATUS_CANNOT_TELL : STATUS_REFUSED,
                                 "%s: record %" PRIu64 " does not verify", name, record);
 
-        r = coverage_read(verified.payload, verified.n_payload, take, listing);
+        statement = json_loadb(verified.payload, verified.n_payload, JSON_REJECT_DUPLICATES, NULL);
+        r = coverage_read(statement, take, listing);
+        json_decref(statement);
         return r < 0 ? complain(STATUS_REFUSED, "%s: what record %" PRIu64 " tells of regions cannot be", name, record) : 0;
 }
 

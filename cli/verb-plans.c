@@ -111,8 +111,9 @@ static int show(const char *name) {
                         (void) json_object_set_new(promises, plan->promises[i].measurement, json_real(plan->promises[i].value));
 
                 _cleanup_(json_decrefp) json_t *object =
-                                json_pack("{s:s, s:s, s:s, s:f, s:O, s:O}", "plan", plan->name, "summary", plan->summary, "stage",
-                                          stage_to_string(plan->stage), "budget_sec", plan->budget_sec, "steps", steps, "coverage", promises);
+                                json_pack("{s:s, s:s, s:s, s:f, s:f, s:O, s:O}", "plan", plan->name, "summary", plan->summary, "stage",
+                                          stage_to_string(plan->stage), "budget_sec", plan->budget_sec, "rotation_sec", plan->rotation_sec,
+                                          "steps", steps, "coverage", promises);
                 (void) json_dumpf(object, stdout, JSON_INDENT(2));
                 putchar('\n');
                 return STATUS_PASSED;

@@ -9,6 +9,7 @@
 #include "checks/catalogue.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
+#include "cli/coverage.h"
 #include "cli/pager.h"
 #include "cli/table.h"
 #include "cli/view.h"
@@ -165,6 +166,48 @@ static void print_coverage(const Verdicts *verdicts) {
         printf("\n");
 }
 
+typedef struct Progress {
+        char step[64];
+        unsigned least, most, total;
+} Progress;
+
+static int add_progress(const Coverage *coverage, void *userdata) {
+        unsigned n = region_set_count(&coverage->tested), total = partition_regions(&coverage->partition);
+        Progress *progress = userdata;
+
+        if (progress->total == 0)
+                *progress = (Progress) { .least = n, .most = n };
+        (void) snprintf(progress->step, sizeof(progress->step), "%s", coverage->step);
+        progress->least = n < progress->least ? n : progress->least;
+        progress->most = n > progress->most ? n : progress->most;
+        progress->total = total > progress->total ? total : progress->total;
+        return 0;
+}
+
+/* What is tested region by region is not all tested when a scan has passed. */
+static void print_progress(const Verdicts *verdicts) {
+        const char *where = NULL;
+        Progress progress = {};
+
+        for (size_t i = 0; i < verdicts->n; i++)
+                if (is_health(verdicts->views[i])) {
+                        unsigned before = progress.total;
+
+                        (void) coverage_read(verdicts->views[i]->statement, add_progress, &progress);
+                        if (before == 0 && progress.total > 0)
+                                where = verdicts->views[i]->where;
+                }
+        if (!where)
+                return;
+
+        printf("Tested region by region: %s, by now ", progress.step);
+        if (progress.least < progress.most)
+                printf("%u to %u", progress.least, progress.most);
+        else
+                printf("%u", progress.most);
+        printf(" of %u regions of a chip. Which, and when: assayctl coverage %.*s\n", progress.total, (int) strcspn(where, "/"), where);
+}
+
 static void print_summary(const Verdicts *verdicts) {
         bool any = false;
 
@@ -175,6 +218,7 @@ static void print_summary(const Verdicts *verdicts) {
                 }
         printf("%s\n", any ? " (chips)." : "No chip was judged.");
         print_coverage(verdicts);
+        print_progress(verdicts);
         print_untested(verdicts);
         if (verdicts->n > 0)
                 printf("Records %" PRIu64 "–%" PRIu64 ". Check one: assayctl verify %" PRIu64 "\n", verdicts->views[0]->index,

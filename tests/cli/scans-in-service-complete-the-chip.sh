@@ -49,6 +49,7 @@ has "no record of plan slow"
 expect 64 "nor of what does not exist" assayctl coverage trn-0/chip16 --plan slow
 
 expect 0 "the first scan" assayctl scan trn-0 --plan slow
+has "Tested region by region: hbm, by now 3 to 7 of 24 regions of a chip. Which, and when: assayctl coverage trn-0"
 coverage 0 "tells what it tested" 0
 query '.[0].partition == "sid 3 row 16384/8" and .[0].position == 7 and (.[0].regions | length) == 24'
 query '[.[0].regions[] | select(.verdict == "PASSED") | .region] == [0,1,2,3,4,5,6]'
