@@ -29,6 +29,7 @@
 #include "checks/hbm/report.h"
 #include "checks/hbm/schedule.h"
 #include "checks/hbm/slices.h"
+#include "checks/hbm/stale.h"
 
 #define BANKS_MAX 65536u /* of a stack that can be */
 
@@ -93,8 +94,11 @@ int hbm_run_diagnose(HbmRun *run) {
         }
 
         r = hbm_rows_gather(run);
-        for (size_t i = 0; r >= 0 && i < run->defects.n; i++)
-                r = hbm_report_defect(run, &run->defects.defects[i]);
+        for (size_t i = 0; r >= 0 && i < run->defects.n; i++) {
+                r = hbm_stale_judge(run, &run->defects.defects[i]);
+                if (r == 0)
+                        r = hbm_report_defect(run, &run->defects.defects[i]);
+        }
         return r < 0 ? r : hbm_rows_tell(run);
 }
 

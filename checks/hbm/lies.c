@@ -27,12 +27,13 @@ int hbm_lies_tell(HbmRun *run, unsigned stack) {
                                 came->n_stale);
                 r = tell(run, "hbm-stale", stack, came->n_stale, came->stale_at, message);
         }
-        if (r >= 0 && came->n_blind > 0) {
+        /* Where reads are late nothing that compares can be right. */
+        if (r >= 0 && came->n_stale == 0 && came->n_blind > 0) {
                 (void) snprintf(message, sizeof(message), "memory holds %u planted mismatches that the march did not report",
                                 came->n_blind);
                 r = tell(run, "hbm-comparator", stack, came->n_blind, came->blind_at, message);
         }
-        if (r >= 0 && came->n_lies > 0) {
+        if (r >= 0 && came->n_stale == 0 && came->n_lies > 0) {
                 (void) snprintf(message, sizeof(message), "the march answers what cannot be: %s", came->lie);
                 r = tell(run, "hbm-comparator", stack, came->n_lies, NULL, message);
         }

@@ -313,6 +313,19 @@ int hbm_report_defect(HbmRun *run, const HbmDefect *defect) {
         return step_finding(run->step, &run->verdict, defect_words[defect->kind].code, &where, &evidence, "%s", message.text);
 }
 
+int hbm_report_stale(HbmRun *run, const HbmDefect *defect, unsigned n, unsigned n_stale) {
+        Location where = locate_defect(run, defect);
+        char address[MEMORY_ADDRESS_TEXT_MAX];
+        Evidence evidence = {
+                .address   = memory_map_format(&run->map, defect->stack, defect->first, address),
+                .has_count = true,
+                .count     = (double) MAX(defect->n_accesses, defect->n_reads),
+        };
+
+        return step_finding(run->step, &run->verdict, "hbm-stale", &where, &evidence,
+                            "%u of %u accesses asked give back what they held before the last write", n_stale, n);
+}
+
 int hbm_report_unexplained(HbmRun *run, unsigned stack, uint64_t n) {
         Location where = *step_unit(run->step);
         Evidence evidence = { .has_count = true, .count = (double) n };

@@ -13,5 +13,7 @@
 Location hbm_report_place(const HbmRun *run, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX], MemoryAxis last);
 
 int hbm_report_defect(HbmRun *run, const HbmDefect *defect);
+/* It gives back old data in N_STALE of N accesses that were asked. */
+int hbm_report_stale(HbmRun *run, const HbmDefect *defect, unsigned n, unsigned n_stale);
 /* Mismatches that leave no defect are none the less: no count of failures may end as a pass. */
 int hbm_report_unexplained(HbmRun *run, unsigned stack, uint64_t n);

@@ -89,9 +89,11 @@ static int add_trial(Attempt *attempt, const WireMarch *like) {
         return r;
 }
 
+/* Reported, and with the data that memory gives. */
 static bool reports(const Attempt *attempt, const MemoryAnswer *answer) {
         for (size_t i = 0; i < answer->n; i++)
-                if (answer->mismatches[i].op == attempt->doubt->op)
+                if (answer->mismatches[i].op == attempt->doubt->op &&
+                    memcmp(answer->mismatches[i].actual, attempt->doubt->planted.bytes, MEMORY_ACCESS_BYTES) == 0)
                         return true;
         return false;
 }

@@ -3,6 +3,7 @@
 #include "checks/march/freshness.h"
 
 #include <string.h>
+#include <sys/param.h>
 
 #include "checks/cleanup.h"
 #include "checks/march/plants.h"
@@ -156,6 +157,16 @@ static void judge(const Inquiry *inquiry) {
         outcome->n_stale += n;
 }
 
+static int begin(Inquiry *inquiry, MarchPass *pass, MemoryBatch *batch, unsigned part, WireBox box) {
+        *inquiry = (Inquiry) {
+                .pass = pass, .batch = batch, .part = part, .box = box, .n = (unsigned) memory_box_accesses(&box),
+        };
+        for (unsigned i = 0; i < _CONTENTS; i++)
+                inquiry->fields[i] = (MemoryField) { .background = MEMORY_BACKGROUND_ADDRESS,
+                                                     .seed = memory_mix(pass->seed ^ (USE_FRESH + i)) };
+        return inquire(inquiry);
+}
+
 int march_freshness_run(MarchPass *pass, MemoryBatch *batch) {
         Inquiry inquiries[MARCH_PARTS_MAX];
         int r;
@@ -164,15 +175,7 @@ int march_freshness_run(MarchPass *pass, MemoryBatch *batch) {
         pass->width = MARCH_WIDTH_MAX;
 
         for (unsigned part = 0; part < pass->n_parts; part++) {
-                Inquiry *inquiry = &inquiries[part];
-
-                *inquiry = (Inquiry) { .pass = pass, .batch = batch, .part = part };
-                inquiry->box = march_choose_box(pass, USE_FRESH, part, 0);
-                inquiry->n = (unsigned) memory_box_accesses(&inquiry->box);
-                for (unsigned i = 0; i < _CONTENTS; i++)
-                        inquiry->fields[i] = (MemoryField) { .background = MEMORY_BACKGROUND_ADDRESS,
-                                                             .seed = memory_mix(pass->seed ^ (USE_FRESH + i)) };
-                r = inquire(inquiry);
+                r = begin(&inquiries[part], pass, batch, part, march_choose_box(pass, USE_FRESH, part, 0));
                 if (r < 0)
                         return r;
         }
@@ -183,5 +186,34 @@ int march_freshness_run(MarchPass *pass, MemoryBatch *batch) {
 
         for (unsigned part = 0; part < pass->n_parts; part++)
                 judge(&inquiries[part]);
+        return 0;
+}
+
+int march_freshness_ask(MarchPass *pass, MemoryBatch *batch, unsigned part, const WireBox *box, unsigned *ret_asked,
+                        unsigned *ret_stale) {
+        unsigned n = (unsigned) MIN(memory_box_accesses(box), (uint64_t) MARCH_FRESHNESS_PLACES), n_stale = 0;
+        Inquiry inquiries[MARCH_FRESHNESS_PLACES];
+        MarchPass within = *pass;
+        int r;
+
+        within.box = *box;
+        memory_batch_reset(batch);
+        for (unsigned i = 0; i < n; i++) {
+                uint16_t at[_MEMORY_AXIS_MAX];
+
+                march_choose(&within, USE_FRESH, i, at);
+                r = begin(&inquiries[i], pass, batch, part, memory_access_box(at));
+                if (r < 0)
+                        return r;
+        }
+
+        r = memory_batch_run(batch);
+        if (r < 0)
+                return r;
+
+        for (unsigned i = 0; i < n; i++)
+                n_stale += is_stale(&inquiries[i], 0);
+        *ret_asked = n;
+        *ret_stale = n_stale;
         return 0;
 }

@@ -13,3 +13,9 @@
 
 /* Adds to PASS's outcomes: n_stale, stale_at. Uses its parts, geometry, box, ecc and seed. */
 int march_freshness_run(MarchPass *pass, MemoryBatch *batch);
+
+#define MARCH_FRESHNESS_PLACES 8u
+
+/* The same for single accesses of one part, spread over BOX: how many of *ret_asked are stale. */
+int march_freshness_ask(MarchPass *pass, MemoryBatch *batch, unsigned part, const WireBox *box, unsigned *ret_asked,
+                        unsigned *ret_stale);

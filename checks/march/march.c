@@ -171,9 +171,9 @@ static int judge_part(Visit *visit, unsigned part) {
                 }
 
                 memcpy(actual.bytes, mismatch->actual, sizeof(actual.bytes));
-                r = march_plants_match(&visit->plants, part, mismatch->at, mismatch->op, &actual, &expected);
-                n_plants += r == MARCH_PLANT_RETURNED;
-                if (r != MARCH_PLANT_RETURNED) {
+                r = march_plants_match(&visit->plants, part, mismatch->at, mismatch->op, &actual);
+                n_plants += r != MARCH_PLANT_NONE;
+                if (r == MARCH_PLANT_NONE) {
                         r = found(visit, part, mismatch->at, mismatch->op, &expected, &actual);
                         if (r < 0)
                                 return r;

@@ -121,15 +121,13 @@ int march_plants_plant(MarchPlants *plants, MarchPass *pass, MemoryBatch *batch,
         }
 
         for (unsigned part = 0; part < pass->n_parts; part++)
-                for (unsigned i = 0; i < plants->parts[part].n; i++) {
+                for (unsigned i = 0; i < plants->parts[part].n; i++)
                         memset(plants->parts[part].boxes[i].returned, 0, sizeof(plants->parts[part].boxes[i].returned));
-                        plants->parts[part].boxes[i].changed = 0;
-                }
         return 0;
 }
 
 MarchPlantMatch march_plants_match(MarchPlants *plants, unsigned part, const uint16_t at[static _MEMORY_AXIS_MAX],
-                                   unsigned op, const MemoryData *actual, MemoryData *expected) {
+                                   unsigned op, const MemoryData *actual) {
         MarchPlantBox *plant = plants->expected >> op & 1 ? find_box(plants, part, at) : NULL;
         unsigned i;
 
@@ -137,13 +135,11 @@ MarchPlantMatch march_plants_match(MarchPlants *plants, unsigned part, const uin
                 return MARCH_PLANT_NONE;
 
         i = at[HBM_CHANNEL] - plant->box.first[HBM_CHANNEL];
-        plant->returned[i] |= UINT32_C(1) << op;
-        if (memcmp(&plant->planted[i], actual, sizeof(*actual)) == 0)
-                return MARCH_PLANT_RETURNED;
+        if (memcmp(&plant->planted[i], actual, sizeof(*actual)) != 0)
+                return MARCH_PLANT_CHANGED;
 
-        plant->changed |= UINT32_C(1) << i;
-        *expected = plant->planted[i];
-        return MARCH_PLANT_CHANGED;
+        plant->returned[i] |= UINT32_C(1) << op;
+        return MARCH_PLANT_RETURNED;
 }
 
 static void settle_box(const MarchPlants *plants, const MarchPlantBox *plant, MarchPass *pass, unsigned part, unsigned element,
@@ -160,7 +156,7 @@ static void settle_box(const MarchPlants *plants, const MarchPlantBox *plant, Ma
 
                 pass->n_planted++;
                 if (!missing) {
-                        pass->n_returned += !(plant->changed >> i & 1);
+                        pass->n_returned++;
                         continue;
                 }
 

@@ -15,8 +15,7 @@
 typedef struct MarchPlantBox {
         WireBox box;
         MemoryData planted[MARCH_WIDTH_MAX]; /* by channel */
-        uint32_t returned[MARCH_WIDTH_MAX];  /* operations that have reported it */
-        uint32_t changed;                    /* bit per channel: some of these with other data */
+        uint32_t returned[MARCH_WIDTH_MAX];  /* operations that have reported it as it was planted */
 } MarchPlantBox;
 
 typedef struct MarchPlants {
@@ -31,7 +30,7 @@ typedef struct MarchPlants {
 typedef enum MarchPlantMatch {
         MARCH_PLANT_NONE,     /* there is none at this place and operation */
         MARCH_PLANT_RETURNED, /* it is what was planted */
-        MARCH_PLANT_CHANGED,  /* something else came back from where it was */
+        MARCH_PLANT_CHANGED,  /* something else came back from where it was: it is doubted */
 } MarchPlantMatch;
 
 /* A place in the pass's box that depends on nothing but seed, USE and NUMBER. */
@@ -46,9 +45,9 @@ unsigned march_data_of(uint8_t op);
 int march_plants_plant(MarchPlants *plants, MarchPass *pass, MemoryBatch *batch, unsigned element);
 /* What was planted there, or NULL. */
 const MemoryData *march_plants_find(const MarchPlants *plants, unsigned part, const uint16_t at[static _MEMORY_AXIS_MAX]);
-/* A reported mismatch. With a plant at its place *expected becomes what was planted there. */
+/* A reported mismatch. */
 MarchPlantMatch march_plants_match(MarchPlants *plants, unsigned part, const uint16_t at[static _MEMORY_AXIS_MAX],
-                                   unsigned op, const MemoryData *actual, MemoryData *expected);
+                                   unsigned op, const MemoryData *actual);
 /* Ends the judgement of one part: what has not come back is doubted. TRUNCATED: not all mismatches were told. */
 void march_plants_settle(MarchPlants *plants, MarchPass *pass, unsigned part, unsigned element, bool truncated);
 /* After ELEMENT: what it has overwritten is gone. */

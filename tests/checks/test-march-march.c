@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "checks/hbm/parameters.h"
 #include "checks/plan.h"
 #include "tests/hall-device.h"
 
@@ -34,6 +35,7 @@ typedef enum Lie {
         LIE_BLIND,      /* leaves out what `blind` says */
         LIE_STALE_COPY, /* copies out what the first copy of an access had */
         LIE_STALE_READ, /* reports what its last report of an access had */
+        LIE_LONG,       /* lists more than there was room for */
         _LIE_MAX,
 } Lie;
 
@@ -56,6 +58,7 @@ typedef struct Liar {
         unsigned n, fail_at;
         int error;
         bool lied;
+        const HbmParameters *parameters; /* NULL: defaults */
         Blind blind;
         Old olds[8192];
         size_t n_olds;
@@ -124,6 +127,11 @@ static void change_march(Liar *liar, const WireCommand *command, WireCompletion 
         }
         if (liar->lie == LIE_STATUS)
                 completion->status = STATUS_NRT_HBM_UE;
+        if (liar->lie == LIE_LONG) {
+                completion->out_bytes = command->out_bytes + (uint32_t) sizeof(WireMismatch);
+                completion->result[0] = completion->out_bytes / sizeof(WireMismatch);
+                liar->lied = true;
+        }
         if (liar->lie == LIE_MORE)
                 completion->result[0]++;
         if (n == 0)
@@ -216,7 +224,7 @@ static Verdict judge(Liar *liar, Found *found) {
         StepServer servers[1] = { { .name = "us0-0", .included = 0xffff } };
         StepSettings settings = {
                 .name = "hbm", .n_servers = 1, .servers = servers, .seed = 1, .budget_sec = 60, .required = true,
-                .parameters = *check_word_find("hbm")->parameters_defaults, .write = found_write, .userdata = found,
+                .parameters = liar->parameters ? liar->parameters : *check_word_find("hbm")->parameters_defaults, .write = found_write, .userdata = found,
         };
         StepEnd end = { .verdict = _VERDICT_INVALID };
         char *error = NULL;
@@ -300,6 +308,36 @@ static void a_comparator_blind_to_one_thing_is_found(void **state) {
         }
 }
 
+/* Every named test, whatever its directions and lengths, proves what compares in it. */
+static void every_named_test_finds_a_blind_comparator(void **state) {
+        static const Blind blinds[] = { { -1, -1, -1, -1, -1 }, { 2, -1, 0, -1, -1 }, { 1, -1, 1, -1, -1 }, { 3, -1, -1, -1, 1 } };
+        const HbmParameters *defaults = *check_word_find("hbm")->parameters_defaults;
+        static HbmParameters parameters;
+        static Liar liar;
+
+        for (size_t t = 0; march_test_at(t); t++)
+                for (size_t i = 0; i <= ELEMENTS(blinds); i++) {
+                        Found found;
+                        Verdict verdict;
+
+                        parameters = *defaults;
+                        parameters.backgrounds.n = 1;
+                        parameters.ecc = t % 2;
+                        parameters.orders.orders[0] = (MemoryOrder) (t % _MEMORY_ORDER_MAX);
+                        assert_int_equal(march_read(march_test_at(t)->name, &parameters.march, NULL, NULL), 0);
+                        liar = (Liar) { .lie = i < ELEMENTS(blinds) ? LIE_BLIND : LIE_NONE, .parameters = &parameters };
+                        if (i < ELEMENTS(blinds))
+                                liar.blind = blinds[i];
+                        verdict = judge(&liar, &found);
+                        /* Not every test reads after a write in one element: then that blindness hides nothing in it. */
+                        if (verdict != (liar.lied ? VERDICT_FAILED : VERDICT_PASSED) ||
+                            liar.lied != !!strstr(found.lines, "\"hbm-comparator\""))
+                                fail_msg("%s, blind %zu: verdict %u, lied %u", march_test_at(t)->name, i, verdict, liar.lied);
+                        if (i == 0)
+                                assert_true(liar.lied);
+                }
+}
+
 static void reads_of_what_was_there_before_are_stale(void **state) {
         static const Lie lies[] = { LIE_STALE_COPY, LIE_STALE_READ };
         static Liar liar;
@@ -341,6 +379,7 @@ int main(void) {
                 cmocka_unit_test(no_lie_is_a_pass),
                 cmocka_unit_test(a_comparator_that_says_what_cannot_be_is_found),
                 cmocka_unit_test(a_comparator_blind_to_one_thing_is_found),
+                cmocka_unit_test(every_named_test_finds_a_blind_comparator),
                 cmocka_unit_test(reads_of_what_was_there_before_are_stale),
                 cmocka_unit_test(a_device_that_fails_anywhere_never_passes),
         };
