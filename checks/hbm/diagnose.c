@@ -247,10 +247,21 @@ static int diagnose_cut_short(const HbmDiagnosis *diagnosis, HbmCase *c) {
         return 0;
 }
 
+static bool has_hammered(const HbmCase *c) {
+        for (size_t i = 0; i < c->n_failures; i++)
+                if (c->failures[i].phases >> HBM_PHASE_HAMMER & 1)
+                        return true;
+        return false;
+}
+
 static int diagnose_complete(const HbmDiagnosis *diagnosis, HbmCase *c) {
         int r;
 
         hbm_case_take(c, diagnosis->failures);
+        /* Under a stuck address line rows are opened twice as often: what that disturbs is no weak row. */
+        r = diagnosis->batch && has_hammered(c) ? ask_lines(diagnosis, c) : 0;
+        if (r < 0)
+                return r;
         hbm_case_tally(c);
         r = hbm_case_find_lanes(c);
         if (r < 0)

@@ -105,32 +105,74 @@ static int search(const Examination *x, WireBox *region) {
         return 1;
 }
 
-/* Bit p of its number: the data of stripe p leave the bits alone in which it is 0, inverted those in which it is 1. */
-static int search_bit(const Examination *x, const WireBox *access, int *ret) {
-        HbmReplay replay = x->replay;
-        int bit = 0;
+/* How the victim fails after the last of a few replays over ACCESS: what memory held before does not matter any more. */
+static int settled(const HbmReplay *replay, const WireBox *access, uint64_t *ret) {
+        HbmEcho echo = {};
 
+        for (unsigned i = 0; i < TRIES; i++) {
+                int r = hbm_replay(replay, access, &echo);
+
+                if (r < 0)
+                        return r;
+        }
+
+        *ret = echo.failed;
+        return 0;
+}
+
+/*
+ * Bit p of its number, with a march under which the aggressor's data make a difference: those of stripe p leave the bits alone in
+ * which it is 0, and invert those in which it is 1. 0: this march does not tell.
+ */
+static int search_bit(HbmReplay replay, const WireBox *access, int *ret) {
+        uint64_t plain, inverted, failed;
+        int bit = 0, r;
+
+        r = settled(&replay, access, &plain);
+        replay.region_inverted = true;
+        if (r >= 0)
+                r = settled(&replay, access, &inverted);
+        if (r < 0)
+                return r;
+        if (plain == inverted)
+                return 0;
+
+        replay.region_inverted = false;
         for (unsigned p = 0; p < STRIPES; p++) {
-                int plain, inverted;
-
                 replay.region_field = (MemoryField) { .background = MEMORY_BACKGROUND_BIT_STRIPE, .parameter = (uint8_t) p };
-                replay.region_inverted = false;
-                plain = fails_alike(x, &replay, access);
-                if (plain < 0)
-                        return plain;
-                replay.region_inverted = true;
-                inverted = fails_alike(x, &replay, access);
-                if (inverted < 0)
-                        return inverted;
-                if (plain == inverted) {
-                        *ret = -1;
+                r = settled(&replay, access, &failed);
+                if (r < 0)
+                        return r;
+                if (failed != plain && failed != inverted)
                         return 0;
-                }
-                bit |= inverted << p;
+                bit |= (failed == inverted) << p;
         }
 
         *ret = bit;
-        return 0;
+        return 1;
+}
+
+/* The march it failed in, and others that read after every change. */
+static int name_bit(const Examination *x, const WireBox *access) {
+        static const char *const telling[] = {
+                "any(w0);any(r0);up(r0,w1);any(r1);up(r1,w0);any(r0)",
+                "any(w0);any(r0);dn(r0,w1);any(r1);dn(r1,w0);any(r0)",
+                "any(w0);any(r0);up(r0,w0);any(r0);dn(r0,w0);any(r0);any(w1);any(r1);up(r1,w1);any(r1);dn(r1,w1);any(r1)",
+        };
+        HbmReplay replay = x->replay;
+        March march;
+        int r;
+
+        r = search_bit(replay, access, &x->defect->partner_bit);
+        for (unsigned i = 0; r == 0 && i < ELEMENTS(telling); i++) {
+                r = march_parse(telling[i], &march, NULL, NULL);
+                if (r < 0)
+                        return r;
+                replay.march = &march;
+                r = search_bit(replay, access, &x->defect->partner_bit);
+        }
+
+        return r < 0 ? r : 0;
 }
 
 static int name_aggressor(Examination *x) {
@@ -145,7 +187,7 @@ static int name_aggressor(Examination *x) {
         memcpy(x->defect->partner, region.first, sizeof(x->defect->partner));
         if (x->pass->field.background != MEMORY_BACKGROUND_SOLID)
                 return 0;
-        return search_bit(x, &region, &x->defect->partner_bit);
+        return name_bit(x, &region);
 }
 
 /* Whether the cell fails alone under stripe P (or STRIPES: solid), in either polarity; -1: in one of the two. */

@@ -261,9 +261,51 @@ static void two_causes_in_one_bank_are_told_apart(void **state) {
         assert_int_equal(n_wrong, 0);
 }
 
+/* Aggressors in the row, the bank and another bank of the victim, and in its own access: named to the bit. */
+static void who_disturbs_a_cell_is_named(void **state) {
+        static const struct {
+                const char *fault, *aggressor;
+        } pairs[] = {
+                { "coupling-disturb, primitive: <0w1;0/1/->, aggressor: rowr/colk/bit9", BANK "/rowr/colk/bit9" },
+                { "coupling-disturb, primitive: <1w0;1/0/->, aggressor: rowr/colK/bit255", BANK "/rowr/colK/bit255" },
+                { "coupling-disturb, primitive: <0w0;1/0/->, aggressor: colk/bit130", BANK "/rowR/colk/bit130" },
+                { "coupling-disturb, primitive: <1r1;1/0/->, aggressor: rowN/colK/bit77", BANK "/rowN/colK/bit77" },
+                { "coupling-transition, primitive: <0;0w1/0/->, aggressor: rowr/colk/bit3", BANK "/rowr/colk/bit3" },
+                { "coupling-incorrect-read, primitive: <1;1r1/1/0>, aggressor: rowr/colK/bit200", BANK "/rowr/colK/bit200" },
+                { "coupling-disturb, primitive: <0w1;1/0/->, aggressor: ba2/rowr/colk/bit9", PC "/sidI/bgG/ba2/rowr/colk/bit9" },
+        };
+        unsigned n_wrong = 0;
+
+        for (size_t i = 0; i < ELEMENTS(pairs); i++)
+                for (unsigned seed = first_seed(); seed < first_seed() + trials(); seed++) {
+                        HbmParameters parameters = *(const HbmParameters *) *check_word_find("hbm")->parameters_defaults;
+                        Cause cause = { CELL, pairs[i].fault, "hbm-cell", NULL };
+                        Place place = choose(seed * 4000 + i);
+                        char text[1024], wanted[192] = ", when ";
+                        static Found found;
+                        Case c;
+
+                        place.ba = place.ba % 2;
+                        make(&cause, &place, &c);
+                        fill(pairs[i].aggressor, &place, wanted + strlen(wanted), sizeof(wanted) - strlen(wanted));
+                        (void) snprintf(wanted + strlen(wanted), sizeof(wanted) - strlen(wanted), " is used");
+                        (void) snprintf(text, sizeof(text), HEAD "%s", c.fault);
+                        (void) hall_judge(text, &check_hbm, "us0-1", 3, &parameters, &found);
+                        if (found_has(&found, "hbm-cell", c.found_at) && strstr(found.lines, wanted))
+                                continue;
+                        n_wrong++;
+                        fprintf(stderr, "%s  wanted %s\n", c.fault, wanted);
+                        for (const char *line = found.lines, *end; (end = strchr(line, '\n')); line = end + 1)
+                                if (memmem(line, (size_t) (end - line), "\"diagnosis\"", 11))
+                                        fprintf(stderr, "  found %.*s\n", (int) (end - line), line);
+                }
+        assert_int_equal(n_wrong, 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(each_cause_is_told_as_itself),
+                cmocka_unit_test(who_disturbs_a_cell_is_named),
                 cmocka_unit_test(two_causes_are_told_apart),
                 cmocka_unit_test(two_causes_in_one_bank_are_told_apart),
         };
