@@ -114,6 +114,14 @@ static bool get_bit(const MemoryBits *bits, unsigned bit) {
         return bits->w[bit / 64] >> (bit % 64) & 1;
 }
 
+/* Data that were not held before have check bits of their own. */
+static void hold(MemorySpot *spot, const MemoryBits *bits) {
+        if (!spot->held)
+                spot->wrong = (MemoryBits) {};
+        spot->data = *bits;
+        spot->held = true;
+}
+
 /* A cell that nobody looks at any more leaves what it holds, where its access should hold something else. */
 static void keep_value(Linking *l, const MemoryCell *cell) {
         MemorySpot *spot = memory_spots_find(l->old, cell->linear);
@@ -122,8 +130,7 @@ static void keep_value(Linking *l, const MemoryCell *cell) {
         if (get_bit(&bits, cell->bit) == cell->value)
                 return;
         bits.w[cell->bit / 64] ^= UINT64_C(1) << (cell->bit % 64);
-        spot->data = bits;
-        spot->held = true;
+        hold(spot, &bits);
 }
 
 static MemoryCell new_cell(const Linking *l, uint32_t linear, uint8_t bit) {
@@ -256,10 +263,10 @@ static void link_decoders(Linking *l) {
                 for (uint32_t k = 0; k < 2 * decoder->n; k++) {
                         uint32_t linear = (k & 1 ? decoder->y : decoder->x) + k / 2;
                         MemorySpot *spot = memory_spots_find(&l->new, linear);
+                        MemoryBits bits = memory_spots_content(spot, l->content);
 
                         spot->decoder = (int32_t) i;
-                        spot->data = memory_spots_content(spot, l->content);
-                        spot->held = true;
+                        hold(spot, &bits);
                 }
         }
 }

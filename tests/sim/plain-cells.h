@@ -48,7 +48,7 @@ typedef struct PlainFault {
         PlainRule rules[PLAIN_RULES];
         bool open; /* stuck-open, at rules[0].cells[0] */
         unsigned latch;
-        char decoder; /* 'a' … 'd' between accesses x + i and y + i */
+        char decoder; /* 'a' … 'd' between accesses x + i and y + i; 'e': each reaches both */
         unsigned x, y, n;
         bool ones, wired_or;
 } PlainFault;

@@ -233,7 +233,7 @@ static const FaultKind *draw_pattern(const Case *c, PlainFault *f, Parameters *p
 static const FaultKind *draw_decoder(const Case *c, PlainFault *f, Parameters *p, unsigned access, Location *at) {
         bool row = below(2) && c->plain.size[5] > 1;
         unsigned columns = c->plain.size[6], partner = access;
-        static const char classes[] = "abcd";
+        static const char classes[] = "abcde";
 
         p->decoder.class = (int) below(row || columns > 1 ? _DECODER_MAX : 1);
         f->decoder = classes[p->decoder.class];
