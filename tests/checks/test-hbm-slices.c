@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <jansson.h>
+#include <limits.h>
 #include <sys/param.h>
 
 #include "checks/hbm/in-use.h"
@@ -15,7 +16,9 @@
 #include "checks/plan.h"
 #include "sim/chip.h"
 #include "sim/control.h"
+#include "sim/dispatch.h"
 #include "sim/hbm.h"
+#include "sim/qualify/sample.h"
 #include "tests/hall-device.h"
 
 extern const Check check_hbm;
@@ -33,6 +36,8 @@ typedef struct Bench {
         double budget_sec, rotation_sec;
         const char *in_use[4]; /* what assay/hbm/in-use says, one time after another; NULL: what the chip says; "": nothing */
         unsigned n_asked;
+        unsigned fail_at, n_batches; /* which batch fails, from 1; 0: none */
+        int failure;
         Regions regions;       /* of the last scan, where it told any */
         bool has_regions;
         Rotation rotation;     /* for the next scan */
@@ -62,6 +67,8 @@ static int bench_execute(void *userdata, const WireCommand *commands, size_t n, 
         for (size_t i = 0; i < n; i++)
                 note_march(bench, &commands[i]);
 
+        if (++bench->n_batches == bench->fail_at)
+                return bench->failure;
         r = hall_execute(&bench->hall, commands, n, completions, deadline_usec);
         for (size_t i = 0; i < n; i++) {
                 const char *text = bench->in_use[MIN(bench->n_asked, ELEMENTS(bench->in_use) - 1)];
@@ -464,6 +471,67 @@ static void live_data_are_left_alone(void **state) {
         }
 }
 
+/* Whatever is broken, and whatever the diagnosis does to find out: random faults of every kind, beside live data. */
+static void no_fault_leads_into_live_data(void **state) {
+        unsigned n_draws = getenv("HBM_TRIALS") ? (unsigned) atoi(getenv("HBM_TRIALS")) : 2, n = 0, n_failed = 0;
+        const FaultKind *kind;
+
+        for (size_t i = 0; (kind = fault_kind_at(i, NULL)); i++)
+                for (unsigned draw = 0; kind->family == FAMILY_MEMORY && draw < n_draws; draw++) {
+                        _cleanup_bench_ Bench *bench = NULL;
+                        _cleanup_free_ char *error = NULL;
+                        DrawnFault fault = {};
+                        char text[2048];
+                        StepEnd end;
+
+                        if (sample_draw(21, kind, draw, 0, &fault, &error) < 0)
+                                fail_msg("%s: %s", kind->name, error);
+                        if (location_index(&fault.at, LOCATION_HBM) >= 0) {
+                                (void) snprintf(text, sizeof(text),
+                                                HEAD "in-use: [{at: trn-0/chip0, rows: \"0:3000-9000,2:0-100,2:16000-16383\"}]\n"
+                                                     "faults:\n  - %s\n", fault.text);
+                                bench = bench_new(text);
+                                end = scan(bench);
+                                if (end.verdict == VERDICT_ERROR || trespasses(bench) > 0)
+                                        fail_msg("%s: %s, %lu trespasses", fault.text, verdict_to_string(end.verdict),
+                                                 trespasses(bench));
+                                n++;
+                                n_failed += end.verdict == VERDICT_FAILED;
+                        }
+                        drawn_fault_done(&fault);
+                }
+
+        /* Not a word of theirs in the rows that were free: then this would show nothing. */
+        print_message("%u faults, %u found in the free regions\n", n, n_failed);
+        assert_true(n >= 40 && n_failed >= n / 4);
+}
+
+/* A port that fails at any command: what it did not answer was not tested, and nothing passes. */
+static void a_port_that_fails_is_no_pass(void **state) {
+        static const int errors[] = { -EIO, -ETIMEDOUT, -EPROTO, -ENOMEM };
+        unsigned n_batches = UINT_MAX;
+
+        for (unsigned at = 0; at < n_batches; at++)
+                for (size_t i = 0; i < ELEMENTS(errors); i++) {
+                        _cleanup_bench_ Bench *bench = bench_new(HEAD "in-use: [{at: trn-0/chip0, rows: \"0:2048-9000\"}]\n");
+                        StepEnd end;
+
+                        allow(bench, 2);
+                        bench->fail_at = at + 1;
+                        bench->failure = errors[i];
+                        end = scan(bench);
+                        if (bench->n_batches <= at) {
+                                n_batches = bench->n_batches; /* it ended before */
+                                assert_int_equal(end.verdict, VERDICT_PASSED);
+                                break;
+                        }
+                        assert_int_equal(end.verdict, VERDICT_ERROR);
+                        assert_false(bench->has_regions);
+                        assert_int_equal(trespasses(bench), 0);
+                }
+        assert_true(n_batches > 20 && n_batches < 1000);
+}
+
 static void faults_in_live_rows_are_not_claimed_as_covered(void **state) {
         _cleanup_bench_ Bench *bench = bench_new(
                         HEAD "in-use: [{at: trn-0/chip0, rows: \"1:4096-6143\"}]\n"
@@ -572,6 +640,8 @@ int main(void) {
                 cmocka_unit_test(a_slice_names_the_address_that_the_whole_chip_names),
                 cmocka_unit_test(what_has_no_place_fails_all_that_was_tested),
                 cmocka_unit_test(live_data_are_left_alone),
+                cmocka_unit_test(no_fault_leads_into_live_data),
+                cmocka_unit_test(a_port_that_fails_is_no_pass),
                 cmocka_unit_test(faults_in_live_rows_are_not_claimed_as_covered),
                 cmocka_unit_test(a_chip_that_does_not_tell_is_not_touched),
                 cmocka_unit_test(what_a_job_takes_meanwhile_is_not_claimed),

@@ -267,6 +267,14 @@ static void test_what_nobody_knows_is_inconclusive_or_said_so(void **state) {
                      "7");
         expect_error(MANAGER(fixture, "OpenRecords", &error, NULL, "ttt", (uint64_t) 0, (uint64_t) 0, (uint64_t) 0),
                      &error, ASSAY_ERROR_NO_SUCH_RECORD, "0");
+        for (uint64_t flags = 0; flags < 2; flags++) {
+                expect_error(MANAGER(fixture, "FindRecord", &error, NULL, "sst", "us0-0/chip3", "quick", flags), &error,
+                             ASSAY_ERROR_NO_SUCH_RECORD, "us0-0/chip3");
+                expect_error(MANAGER(fixture, "FindRecord", &error, NULL, "sst", "no place", "quick/regions", flags), &error,
+                             ASSAY_ERROR_NO_SUCH_RECORD, "no place");
+        }
+        expect_error(MANAGER(fixture, "FindRecord", &error, NULL, "sst", "us0-0", "", (uint64_t) 2), &error,
+                     SD_BUS_ERROR_INVALID_ARGS, "");
         expect_error(call(fixture, ASSAY_SCAN_PATH_PREFIX "/_7", ASSAY_SCAN_INTERFACE, "Cancel", &error, NULL, "t",
                           (uint64_t) 0),
                      &error, SD_BUS_ERROR_UNKNOWN_OBJECT, "");

@@ -83,6 +83,9 @@ static int on_event(const Event *event, void *userdata) {
         case EVENT_PART_DONE:
                 judge_where(&event->part);
                 break;
+        case EVENT_REGIONS:
+                HOLDS(!regions_wrong(event->regions));
+                break;
         case EVENT_ERROR:
         case EVENT_LOG:
                 HOLDS(strlen(event->message) < STREAM_MESSAGE_MAX);
@@ -90,7 +93,6 @@ static int on_event(const Event *event, void *userdata) {
         case EVENT_RUN_START:
         case EVENT_STEP_START:
         case EVENT_PROGRESS:
-        case EVENT_REGIONS:
                 break;
         case _EVENT_TYPE_MAX:
                 abort();
