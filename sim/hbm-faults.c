@@ -125,6 +125,29 @@ static const char *undetectable_repair(const Fault *fault) {
 #define DEAD(...)  KIND(HbmDead, dead_fields, __VA_ARGS__)
 #define STUCK(...) KIND(MemoryStuck, stuck_fields, __VA_ARGS__)
 
+/* Either row may be found to be tied to the other. */
+static void diagnose_short(const Fault *fault, Diagnosis *diagnosis) {
+        const HbmShort *between = fault->parameters;
+        unsigned row = (unsigned) location_index(&fault->at, LOCATION_ROW);
+        Location *partner = &diagnosis->places[diagnosis->n_places];
+
+        *partner = fault->at;
+        if (location_truncate(partner, LOCATION_BANK) >= 0 &&
+            location_append(partner, LOCATION_ROW, between->with == 1 ? row - 1 : row + 1) >= 0)
+                diagnosis->n_places++;
+}
+
+/* A part of a stack that is one write late is told from one that is dead only where half of the stack is. */
+static void diagnose_stale(const Fault *fault, Diagnosis *diagnosis) {
+        static const char *const of_bank[] = { "hbm-stale", "hbm-bank", NULL },
+                                 *const of_pseudo_channel[] = { "hbm-stale", "hbm-pseudo-channel", NULL };
+
+        if (location_kind(&fault->at) == LOCATION_BANK)
+                diagnosis->codes = of_bank;
+        if (location_kind(&fault->at) == LOCATION_PSEUDO_CHANNEL)
+                diagnosis->codes = of_pseudo_channel;
+}
+
 /* In the order in which data meet them; then what is no way of data. */
 typedef enum HbmKind {
         KIND_ROW_DEAD,
@@ -174,7 +197,8 @@ const FaultKind hbm_fault_kinds[_HBM_KIND_MAX + 1] = {
         [KIND_LANE_STUCK] = { .name = "lane-stuck", .summary = "a data lane of a pseudo-channel carries one value", STUCK(LOCATION_DQ),
                 .validate = validate_lane, .codes = FAULT_CODES("hbm-lane") },
         [KIND_WORDLINE_SHORT] = { .name = "wordline-short", .summary = "a row and its neighbour are opened together",
-                KIND(HbmShort, short_fields, LOCATION_ROW), .codes = FAULT_CODES("hbm-wordline-short") },
+                KIND(HbmShort, short_fields, LOCATION_ROW), .codes = FAULT_CODES("hbm-wordline-short"),
+                .diagnose = diagnose_short },
         [KIND_ADDRESS_TSV] = { .name = "address-tsv", .summary = "an address line into one stack ID carries one value",
                 KIND(HbmAddressTsv, address_fields, LOCATION_SID), .codes = FAULT_CODES("hbm-address-tsv") },
         [KIND_ECC_OFF] = { .name = "ecc-off", .summary = "on-die ECC that is on corrects and counts nothing", LIE(LOCATION_HBM),
@@ -183,7 +207,7 @@ const FaultKind hbm_fault_kinds[_HBM_KIND_MAX + 1] = {
                 .codes = FAULT_CODES("hbm-ecc") },
         [KIND_STALE_READS] = { .name = "stale-reads", .summary = "reads give what was there before the last write",
                 .family = FAMILY_MEMORY, .at = PLACES(LOCATION_BANK, LOCATION_PSEUDO_CHANNEL, LOCATION_HBM),
-                .persistence = PERSISTENCE_PERMANENT, .codes = FAULT_CODES("hbm-stale") },
+                .persistence = PERSISTENCE_PERMANENT, .codes = FAULT_CODES("hbm-stale"), .diagnose = diagnose_stale },
         [KIND_REPAIR_FAILS] = { .name = "repair-fails", .summary = "a repair uses up a spare row and mends nothing",
                 .family = FAMILY_MEMORY, .at = PLACES(LOCATION_ROW, LOCATION_BANK, LOCATION_HBM),
                 .persistence = PERSISTENCE_PERMANENT, .codes = FAULT_CODES("hbm-repair-failed"),

@@ -98,8 +98,11 @@ static int compare_records(const void *a, const void *b) {
 
 void memory_element_cut_records(MemoryElement *element) {
         MemoryRecords *records = &element->memory->records;
+        bool unsorted = false;
 
-        if (records->n > 1)
+        for (size_t i = 1; i < records->n && !unsorted; i++)
+                unsorted = compare_records(&records->records[i - 1], &records->records[i]) > 0;
+        if (unsorted)
                 qsort(records->records, records->n, sizeof(MemoryRecord), compare_records);
         if (records->n > element->march->mismatches_max)
                 records->n = element->march->mismatches_max;

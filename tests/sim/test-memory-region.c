@@ -15,7 +15,7 @@
 
 #include "tests/sim/lone-stack.h"
 
-#define CASES      500
+#define CASES      400
 #define COMMANDS   14
 #define CELLS_MAX  4096 /* accesses of the plain model */
 #define FAULTS_MAX 12
