@@ -149,6 +149,48 @@ static void decoders_are_told_from_rows(void **state) {
         EXPECT(FAULT("core1/psum5/part9/row60", "decoder, class: b, partner: row3"), { "sram-row", "core1/psum5/part9/row60" });
 }
 
+/* Random places and parameters of every kind; what and where must come out exactly. */
+static void random_faults_are_located_exactly(void **state) {
+        static const struct {
+                const char *kind, *code;
+                bool partition, row, bit;
+        } kinds[] = {
+                { "stuck-at, value: 0", "sram-cell", true, true, true },
+                { "stuck-at, value: 1", "sram-cell", true, true, true },
+                { "sram-row-dead", "sram-row", true, true, false },
+                { "sram-row-dead, reads: inverted", "sram-row", true, true, false },
+                { "sram-column", "sram-column", true, false, true },
+                { "sram-column, reads: ones", "sram-column", true, false, true },
+                { "sram-partition-dead, reads: inverted", "sram-partition", true, false, false },
+                { "sram-array-dead, reads: ones", "sram-array", false, false, false },
+                { "sram-ecc-off", "sram-ecc", false, false, false },
+                { "sram-ecc-silent", "sram-ecc", false, false, false },
+        };
+
+        for (unsigned seed = 1; seed <= 12; seed++)
+                for (size_t i = 0; i < ELEMENTS(kinds); i++) {
+                        uint64_t x = (seed * 1000003u + i) * 0x9e3779b97f4a7c15u;
+                        char at[64], fault[160];
+                        Expected expected = { kinds[i].code, at };
+                        int n;
+
+                        x ^= x >> 29;
+                        x *= 0xbf58476d1ce4e5b9u;
+                        x ^= x >> 32;
+                        n = x >> 60 & 1 ? snprintf(at, sizeof(at), "core%u/sbuf", (unsigned) (x & 7))
+                                        : snprintf(at, sizeof(at), "core%u/psum%u", (unsigned) (x & 7), (unsigned) (x >> 3 & 7));
+                        if (kinds[i].partition)
+                                n += snprintf(at + n, sizeof(at) - (size_t) n, "/part%u", (unsigned) (x >> 6 & 127));
+                        if (kinds[i].row)
+                                n += snprintf(at + n, sizeof(at) - (size_t) n, "/row%u",
+                                              (unsigned) (x >> 13 & 0xffff) % (x >> 60 & 1 ? 7168 : 64));
+                        if (kinds[i].bit)
+                                (void) snprintf(at + n, sizeof(at) - (size_t) n, "/bit%u", (unsigned) (x >> 30 & 255));
+                        (void) snprintf(fault, sizeof(fault), FAULT("%s", "%s"), at, kinds[i].kind);
+                        expect("", fault, &expected, 1);
+                }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_healthy_chip_passes_over_all_of_its_bytes),
@@ -159,6 +201,7 @@ int main(void) {
                 cmocka_unit_test(codes_that_say_nothing_are_found),
                 cmocka_unit_test(counters_that_stand_still_are_found),
                 cmocka_unit_test(decoders_are_told_from_rows),
+                cmocka_unit_test(random_faults_are_located_exactly),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
