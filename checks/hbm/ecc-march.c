@@ -50,7 +50,7 @@ static int read_all(Attempt *attempt, bool write, bool ecc) {
 
         memory_batch_reset(run->batch);
         for (unsigned stack = 0; stack < STACKS; stack++) {
-                WireMarch march = march_of(attempt, true, true);
+                WireMarch march = march_of(attempt, true, false);
 
                 if (write) {
                         r = memory_batch_march(run->batch, &run->parts[stack], &march);

@@ -3,16 +3,20 @@
 /*
  * hbm
  *
- * Marches over all four stacks of a chip at once, raw, that is beside on-die ECC, which would hide single symbols.
+ * Tests all four stacks of a chip side by side, in phases that a plan selects (parameters.h), raw unless it says so: on-die ECC
+ * would hide single symbols.
  *
  * The contract of the default, which preflight uses, over every access of the box: March SS on a solid background finds
  * every static fault of one or two cells (stuck, transition, disturb and read faults, coupling in both directions) in its
  * cell or in different accesses; MATS++ on the own-address background finds decoders that reach the wrong place and, with
- * random data, most coupling within an access. Not covered without further backgrounds: coupling between any two bits of one
- * access (all bit stripes), dynamic faults (March RAW or AB), retention (a march with Del), hammering.
+ * random data, most coupling within an access. What further phases add: all bit stripes coupling between any two bits of one
+ * access, March RAW or AB dynamic faults, `address` both polarities in both directions, `walking` the lanes beat by beat,
+ * `hammer` rows that their neighbours disturb before sound ones are, `retention` cells that forget sooner than they must, `ecc`
+ * correction and its counters.
  *
- * What the device does not do right is a finding: a plant that memory holds and the comparator does not report, an answer
- * that cannot be. What fails is classified with its place, see classify.h.
+ * What the device does not do right is a finding: a plant that memory holds and the comparator does not report, reads of what was
+ * there before, an answer that cannot be, ECC that corrects or counts what it should not. What fails is classified with its
+ * place, see classify.h. A phase that the budget has no room for is said, with the time it would take.
  */
 
 #include <errno.h>
@@ -295,9 +299,10 @@ static Disturbs disturbs_with(const void *parameters) {
 
 const Check check_hbm = {
         .name         = "hbm",
-        .summary      = "march tests over all of the HBM, with every failure located",
-        .reads        = "assay/hbm/{geometry,map}, for slices assay/hbm/in-use; marches, copies, pauses and reads by address of the "
-                        "four stacks, raw (beside on-die ECC)",
+        .summary      = "marches, lanes, hammering, retention and ECC over all of the HBM, with every failure located",
+        .reads        = "assay/hbm/{geometry,map,subarray}, for slices assay/hbm/in-use, for pauses assay/temperature; marches, copies, "
+                        "pauses, hammering and reads by address of the four stacks, raw (beside on-die ECC). Phase ecc: "
+                        "mailbox/hbmN_ecc, and clears stats/hardware/mem_ecc_*",
         .codes        = (const char *const[]) { "hbm-cell", "hbm-word", "hbm-row", "hbm-sub-wordline", "hbm-wordline-short",
                                                 "hbm-retention", "hbm-hammer", "hbm-bit-line", "hbm-column", "hbm-decoder",
                                                 "hbm-address-tsv", "hbm-data-tsv", "hbm-lane", "hbm-bank",
