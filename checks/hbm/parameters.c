@@ -20,6 +20,7 @@ static const char *const phase_words[_HBM_DO_MAX] = {
         [HBM_DO_MARCH]     = "march",
         [HBM_DO_ADDRESS]   = "address",
         [HBM_DO_WALKING]   = "walking",
+        [HBM_DO_RANDOM]    = "random",
         [HBM_DO_HAMMER]    = "hammer",
         [HBM_DO_RETENTION] = "retention",
         [HBM_DO_ECC]       = "ecc",
@@ -65,6 +66,7 @@ static const HbmParameters defaults = {
         .hammer      = { .activations = 12000 }, 
         .retention   = { 4, { 64, 128, 256, 512 } },
         .repeats     = 2,
+        .random      = 48,
         .findings    = 32,
         .mismatches  = 1024,
         .pause_sec   = 0.1,
@@ -91,7 +93,7 @@ static int read_word(Yaml *yaml, yaml_node_t *item, const char *const *words, un
         return yaml_refuse(yaml, item, 0, "'%.60s' is not one of: %s", text, what);
 }
 
-#define PHASES "march, address, walking, hammer, retention, ecc"
+#define PHASES "march, address, walking, random, hammer, retention, ecc"
 #define ORDERS "column, row, bank"
 
 static int read_phase(Yaml *yaml, yaml_node_t *item, size_t index, void *userdata) {
@@ -205,6 +207,7 @@ const YamlField parameters_hbm[] = {
                     .summary = "pauses without refresh in ms as if at 45 degrees Celsius, half as long with every 10 more; "
                                "no sound cell must hold longer than 512"),
         YAML_UNSIGNED("repeats", HbmParameters, repeats, 1, 8, .summary = "of every pass of the phases hammer and retention"),
+        YAML_UNSIGNED("random", HbmParameters, random, 1, 60, .summary = "passes of the phase random, each with other data"),
         YAML_UNSIGNED("bytes", HbmParameters, bytes, 0, UINT64_C(1) << 50,
                       .summary = "how much of the chip, from row 0 of every bank on; 0: all"),
         YAML_UNSIGNED("findings", HbmParameters, findings, 1, 200,

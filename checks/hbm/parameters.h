@@ -17,6 +17,7 @@ typedef enum HbmPhaseWord {
         HBM_DO_MARCH,     /* march and others on the backgrounds */
         HBM_DO_ADDRESS,   /* own address, both polarities, up and down */
         HBM_DO_WALKING,   /* one bit in 256, and the others, through every data lane */
+        HBM_DO_RANDOM,    /* March C- on random data, again and again: what patterns of neighbours do */
         HBM_DO_HAMMER,
         HBM_DO_RETENTION,
         HBM_DO_ECC,       /* correction and its counters */
@@ -57,6 +58,7 @@ typedef struct HbmParameters {
         HbmHammerParameters hammer;
         HbmPauses retention;
         uint64_t repeats;    /* of every pass of hammer and retention */
+        uint64_t random;     /* passes of the phase of that name */
         uint64_t bytes;      /* of the chip to test, from row 0 of every bank; 0: all */
         uint64_t findings;   /* the most that are told one by one */
         uint64_t mismatches; /* the most asked back per element and stack */

@@ -11,10 +11,12 @@
 
 #define STACK_BYTES_SEC 725e9
 #define SEED_ADDRESS    0x61646472u
+#define SEED_RANDOM     0x72616e64u
 
 /* What a phase does between writing and reading stands in passes.c. */
 static const char *const texts[_HBM_MARCH_MAX] = {
         [HBM_MARCH_ADDRESS] = "up(w0);up(r0);up(w1);up(r1);dn(w0);dn(r0);dn(w1);dn(r1)",
+        [HBM_MARCH_RANDOM]  = "any(w0);up(r0,w1);up(r1,w0);dn(r0,w1);dn(r1,w0);any(r0)",
         [HBM_MARCH_CONTROL] = "any(w0);any(r0);any(w1);any(r1)",
         [HBM_MARCH_HOLD_0]  = "any(w0);Del;any(r0)",
         [HBM_MARCH_HOLD_1]  = "any(w1);Del;any(r1)",
@@ -90,6 +92,29 @@ static int schedule_walking(HbmRun *run) {
         HbmPass pass = { .phase = HBM_PHASE_WALKING, .sec = hbm_walking_sec(run) };
 
         return add(run, &pass);
+}
+
+/*
+ * Four neighbours and a cell have 32 patterns, and a pass shows every cell five of them: behind it the new data, before it
+ * the old. The chance that one pattern is never shown falls by a seventh with each pass.
+ */
+static int schedule_random(HbmRun *run) {
+        int r = 0;
+
+        for (unsigned i = 0; r >= 0 && i < run->parameters->random; i++) {
+                HbmPass pass = {
+                        .phase = HBM_PHASE_MARCH,
+                        .group = (_MEMORY_ORDER_MAX + 1 + _HBM_DO_MAX) * MARCH_BACKGROUNDS_MAX + i,
+                        .march = &run->marches[HBM_MARCH_RANDOM],
+                        .field = { .background = MEMORY_BACKGROUND_ADDRESS,
+                                   .seed = memory_mix(step_seed(run->step) ^ (SEED_RANDOM + ((uint64_t) i << 32))) },
+                };
+
+                pass.sec = march_sec(run, pass.march, 0);
+                r = add(run, &pass);
+        }
+
+        return r;
 }
 
 /* The same data, and nothing done to them: what fails here does not fail by a pause or a hammer. */
@@ -184,6 +209,7 @@ int hbm_schedule(HbmRun *run) {
                 [HBM_DO_MARCH]     = schedule_march,
                 [HBM_DO_ADDRESS]   = schedule_address,
                 [HBM_DO_WALKING]   = schedule_walking,
+                [HBM_DO_RANDOM]    = schedule_random,
                 [HBM_DO_HAMMER]    = schedule_hammer,
                 [HBM_DO_RETENTION] = schedule_retention,
                 [HBM_DO_ECC]       = schedule_ecc,

@@ -2,6 +2,7 @@
 
 #include "checks/sram/passes.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/param.h>
 
@@ -48,8 +49,9 @@ static void keep_outcome(SramRun *run, WireArray array, const MarchPass *pass) {
 /* Pass INDEX over one array of all cores. */
 static MarchPass array_pass(SramRun *run, unsigned index, WireArray array, Pass *own) {
         const SramParameters *parameters = run->parameters;
-        const MarchBackgroundWord *word = march_background_word(parameters->backgrounds.indices[index]);
+        const MarchBackgroundWord *word = march_background_word(parameters->backgrounds.indices[index % parameters->backgrounds.n]);
         bool address = word->background == MEMORY_BACKGROUND_ADDRESS;
+        uint64_t repeat = (uint64_t) (index / parameters->backgrounds.n) << 32;
         size_t room = device_window_free(step_device(run->step)) / (SRAM_ARRAYS + 2) / sizeof(WireMismatch);
         MarchPass pass = {
                 .parts          = &run->parts[sram_number(0, array)],
@@ -57,7 +59,7 @@ static MarchPass array_pass(SramRun *run, unsigned index, WireArray array, Pass 
                 .march          = index == 0 ? &parameters->march : &parameters->others,
                 .field          = { .background = word->background,
                                     .parameter  = word->parameter,
-                                    .seed       = address ? memory_mix(step_seed(run->step) ^ SEED_ADDRESS) : 0 },
+                                    .seed       = address ? memory_mix(step_seed(run->step) ^ (SEED_ADDRESS + repeat)) : 0 },
                 .geometry       = run->geometry[array],
                 .box            = memory_geometry_box(&run->geometry[array]),
                 .order          = (MemoryOrder) parameters->order,
@@ -100,9 +102,16 @@ double sram_pass_sec(const SramRun *run, unsigned index) {
         return march_operations(march) * accesses * MEMORY_ACCESS_BYTES / CORE_BYTES_SEC;
 }
 
+unsigned sram_passes(const SramRun *run) {
+        return run->parameters->backgrounds.n * (unsigned) run->parameters->repeats;
+}
+
 int sram_passes_run(SramRun *run) {
-        unsigned n = run->parameters->backgrounds.n;
+        unsigned n = sram_passes(run);
         int r;
+
+        if (n >= HBM_PASSES_MAX)
+                return -E2BIG;
 
         for (; run->n_passes < n; run->n_passes++) {
                 double used = (double) (device_nsec(step_device(run->step)) - run->start_nsec) / 1e9;

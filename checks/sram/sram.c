@@ -111,7 +111,7 @@ static int judge(SramRun *run, Verdict *ret) {
                 return step_error(run->step, r, "a march did not come to its end");
         if (run->n_passes == 0)
                 return step_skip(run->step, ret, REASON_BUDGET, "the first pass takes %.3g s", sram_pass_sec(run, 0));
-        complete = run->n_passes == run->parameters->backgrounds.n;
+        complete = run->n_passes == sram_passes(run);
 
         r = diagnose(run);
         if (r < 0)
@@ -127,8 +127,7 @@ static int judge(SramRun *run, Verdict *ret) {
 
         /* With a part of the contract left out, only a failure is a result. */
         if (!complete && run->verdict == VERDICT_PASSED)
-                return step_skip(run->step, ret, REASON_BUDGET, "%u of %u backgrounds were run", run->n_passes,
-                                 run->parameters->backgrounds.n);
+                return step_skip(run->step, ret, REASON_BUDGET, "%u of %u passes were run", run->n_passes, sram_passes(run));
 
         *ret = run->verdict;
         return 0;

@@ -51,6 +51,7 @@ static void a_healthy_chip_passes_every_phase(void **state) {
         Found found;
 
         parameters.phases = (1u << _HBM_DO_MAX) - 1;
+        parameters.random = 4;
         parameters.orders = (HbmOrders) { 3, { MEMORY_ORDER_ROW_FAST, MEMORY_ORDER_BANK_FAST, MEMORY_ORDER_COLUMN_FAST } };
         assert_int_equal(judge(NULL, 3, &parameters, &found), VERDICT_PASSED);
         assert_int_equal(found.n, 0);

@@ -161,7 +161,7 @@ static void a_plan_is_told_where_a_parameter_is_wrong(void **state) {
         static const struct {
                 const char *parameters, *column, *wrong;
         } cases[] = {
-                { "phases: [march, drum]", "34", "not one of: march, address, walking, hammer, retention, ecc" },
+                { "phases: [march, drum]", "34", "not one of: march, address, walking, random, hammer, retention, ecc" },
                 { "phases: [march, march]", "34", "twice" },
                 { "phases: []", "26", "at least one" },
                 { "order: diagonal", "25", "column, row, bank" },
