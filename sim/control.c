@@ -192,6 +192,41 @@ static int use(Hall *hall, const char *text, FILE *out) {
         return r;
 }
 
+/* As the command does, of every chip in AT that there is: one that nobody has used yet is as after a reset. */
+static int reset(Hall *hall, const char *text, FILE *out) {
+        const char *wrong;
+        size_t offset;
+        Location at;
+        bool known = false;
+
+        if (location_parse(text, &at, &wrong, &offset) < 0) {
+                fprintf(out, "%s:%zu: %s", text, offset + 1, wrong);
+                return -EINVAL;
+        }
+        if (location_kind(&at) > LOCATION_CHIP) {
+                fprintf(out, "%s: chips and servers are reset, not parts of them", text);
+                return -EINVAL;
+        }
+
+        for (size_t s = 0; s < hall_servers(hall); s++) {
+                known |= strcmp(hall_server_at(hall, s)->name, at.server) == 0;
+                for (unsigned c = 0; c < CHIPS; c++) {
+                        Chip *chip = hall_server_at(hall, s)->chips[c];
+                        Location whole;
+
+                        if (!chip)
+                                continue;
+                        chip_location(chip, &whole);
+                        if (location_contains(&at, &whole))
+                                chip_reset(chip, WIRE_CHIP_ALL);
+                }
+        }
+
+        if (!known)
+                fprintf(out, "there is no server %s", at.server);
+        return known ? 0 : -ENOENT;
+}
+
 int control_run(Hall *hall, uint32_t verb, const char *text, FILE *out) {
         switch (verb) {
         case CONTROL_INJECT:
@@ -202,6 +237,8 @@ int control_run(Hall *hall, uint32_t verb, const char *text, FILE *out) {
                 return control_list(hall, strcmp(text, "json") == 0, out);
         case CONTROL_USE:
                 return use(hall, text, out);
+        case CONTROL_RESET:
+                return reset(hall, text, out);
         default:
                 fprintf(out, "no request has the number %" PRIu32, verb);
                 return -EPROTO;

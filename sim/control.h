@@ -4,7 +4,7 @@
 /*
  * Control
  *
- * How `assay-sim inject`, `heal`, `faults` and `use` talk to a simulator that is serving: one request as the first packet of a
+ * How `assay-sim inject`, `heal`, `faults`, `use` and `reset` talk to a simulator that is serving: one request as the first packet of a
  * connection to its socket, answered by one packet with a memfd that holds the text, so that a slow reader delays nobody.
  * Only root and the user who runs the simulator may ask. This is between programs of the same build; it is no door.
  */
@@ -24,6 +24,7 @@ typedef enum ControlVerb {
         CONTROL_HEAL,       /* text: an id, a location (all faults in it), or "all" */
         CONTROL_FAULTS,     /* text: "" or "json" */
         CONTROL_USE,        /* text: which rows are in use, as in a scenario; "": all that are, and trespasses */
+        CONTROL_RESET,      /* text: a chip, or a server for all of its chips */
 } ControlVerb;
 
 typedef struct ControlHeader {

@@ -25,6 +25,7 @@ static const Verb verbs[] = {
         { "heal",   verb_heal,   "ID|LOCATION|all [--socket PATH]",  "take faults out again" },
         { "faults", verb_faults, "[--json] [--socket PATH]",         "list what is broken now" },
         { "use",    verb_use,    "[IN-USE...] [--socket PATH]",      "say which rows carry live data; list them, and who wrote there" },
+        { "reset",  verb_reset,  "SERVER[/CHIP]... [--socket PATH]", "reset chips: repairs, latches and generators take effect" },
         { "kinds",  verb_kinds,  "[--json]",                         "list what can break, where, and how" },
         { "coverage", verb_coverage, "[--json|--matrix] [--strict] [TEST|NOTATION...]", "count which faults march tests find" },
         { "qualify", verb_qualify, "--plan PLAN [--kind KIND]... [--family FAMILY] [--samples N] [--seed N] [--healthy N] [--jobs N] [--json]",

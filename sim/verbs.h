@@ -9,6 +9,7 @@ int verb_serve(int argc, char *argv[]);
 int verb_check(int argc, char *argv[]);
 int verb_inject(int argc, char *argv[]);
 int verb_heal(int argc, char *argv[]);
+int verb_reset(int argc, char *argv[]);
 int verb_faults(int argc, char *argv[]);
 int verb_kinds(int argc, char *argv[]);
 int verb_use(int argc, char *argv[]);

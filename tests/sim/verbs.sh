@@ -66,6 +66,9 @@ holds "nothing carries work" 0 '' "$sim" use
 holds "use takes rows of a stack" 0 '' "$sim" use '{at: us0-1/chip3/hbm2, rows: "0:0-8191,2:5-5"}'
 holds "and says which it has" 0 'us0-1/chip3/hbm2  rows 0:0-8191,2:5-5  0 trespasses' "$sim" use
 holds "use refuses with a position" 64 "in-use:1:30: '0:5' are no rows of that stack*" "$sim" use '{at: us0-1/chip3/hbm2, rows: "0:5"}'
+holds "reset takes a chip and a server" 0 '' "$sim" reset us0-1/chip3 us0-2
+holds "reset takes no less than a chip" 64 '*chips and servers are reset, not parts of them' "$sim" reset us0-1/chip3/hbm2
+holds "reset knows its servers" 64 'there is no server us7-1' "$sim" reset us7-1/chip3
 kill "$pid"
 wait "$pid"
 holds "SIGTERM is a clean end" 0 "$?" echo 0
