@@ -71,6 +71,56 @@ static char *faulty(unsigned n) {
         return text;
 }
 
+/* N rows, parts of rows, bit lines and columns of stack 0, in few banks, so that they cross. */
+static char *structures(unsigned n) {
+        char *text = malloc(256 + n * 128ul), *p = text;
+        uint64_t x = 1;
+
+        p += sprintf(p, "scenario: bench\nseed: 1\ntopology: {ultraservers: 1}\nfaults:\n");
+        for (unsigned i = 0; i < n; i++) {
+                unsigned row, col;
+
+                x = memory_splitmix64(x);
+                row = (unsigned) (x >> 12 & 16383);
+                col = (unsigned) (x >> 26 & 31);
+                p += sprintf(p, "  - {reads: inverted, at: us0-0/chip0/hbm0/ch%u/pc0/sid0/bg%u/ba%u", (unsigned) (x & 15),
+                             (unsigned) (x >> 8 & 3), (unsigned) (x >> 10 & 3));
+                if (i % 4 == 0)
+                        p += sprintf(p, "/row%u/swl%u, kind: sub-wordline}\n", row, (unsigned) (x >> 31 & 15));
+                else if (i % 4 == 1)
+                        p += sprintf(p, "/row%u, kind: row-dead}\n", row);
+                else if (i % 4 == 2)
+                        p += sprintf(p, "/sub%u/col%u/bit%u, kind: bit-line}\n", row / 512, col, (unsigned) (x >> 31 & 255));
+                else
+                        p += sprintf(p, "/col%u/bit%u, kind: column-select}\n", col, (unsigned) (x >> 31 & 255));
+        }
+        return text;
+}
+
+/* Every address line of stack 0 that can be: one into each stack ID of each pseudo-channel. */
+static char *address_lines(void) {
+        char *text = malloc(96 * 128ul + 256), *p = text;
+
+        p += sprintf(p, "scenario: bench\nseed: 1\ntopology: {ultraservers: 1}\nfaults:\n");
+        for (unsigned i = 0; i < 96; i++)
+                p += sprintf(p, "  - {at: us0-0/chip0/hbm0/ch%u/pc%u/sid%u, kind: address-tsv, line: row%u, value: %u}\n", i / 6,
+                             i / 3 % 2, i % 3, i % 14, i & 1);
+        return text;
+}
+
+/* CPU µs of one element over stack 0 with these faults. */
+static double with_faults(char *text) {
+        Device *device = hall_device(text, "us0-0", 0, 4 << 20);
+        double usec;
+
+        if (!device)
+                abort();
+        usec = march_usec(device, 1, 1024);
+        device_free(device);
+        free(text);
+        return usec;
+}
+
 /* What visiting every access costs: the same element on memory of 1 MiB, in µs for each access. */
 static double plain_usec_of_access(void) {
         enum { ACCESSES = 32768 };
@@ -132,7 +182,7 @@ int main(void) {
         double plain = plain_usec_of_access() * 805306368.0; /* of a whole stack */
         char *clean = faulty(0), *sick = faulty(1000);
         Device *healthy = hall_device(clean, "us0-0", 0, 4 << 20), *faults = hall_device(sick, "us0-0", 0, 4 << 20);
-        double stack, chip, faulty_stack;
+        double stack, chip, faulty_stack, crossing, astray;
 
         if (!healthy || !faults)
                 return 1;
@@ -145,6 +195,10 @@ int main(void) {
         printf("hbm-element-chip %.2f us %.3g to plain-chip\n", chip, chip / plain / STACKS);
         printf("hbm-element-1000-faults %.2f us %.3g to plain-stack\n", faulty_stack, faulty_stack / plain);
         printf("hbm-element-per-fault %.3f us\n", (faulty_stack - stack) / 1000);
+        crossing = with_faults(structures(1000));
+        printf("hbm-element-1000-structures %.2f us %.3g to plain-stack\n", crossing, crossing / plain);
+        astray = with_faults(address_lines());
+        printf("hbm-element-96-address-lines %.2f us %.3g to plain-stack\n", astray, astray / plain);
         printf("hbm-step-healthy %.0f us\n", step_usec());
 
         device_free(healthy);
