@@ -194,6 +194,49 @@ static void ecc_that_lies_does_not_correct_or_does_not_count(void **state) {
         lone_stack_close(&lone);
 }
 
+/* The words of wire.h. */
+static uint64_t address_word(uint64_t seed, uint64_t index) {
+        uint64_t x = (seed ^ index) + 0x9e3779b97f4a7c15ull;
+
+        x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+        x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+        return x ^ x >> 31;
+}
+
+static WireCompletion whole_march(LoneStack *lone, bool ecc, uint64_t seed) {
+        WireCommand command = { .type = COMMAND_HBM_MARCH, .march = { .box = memory_box_whole(&lone->hbm.memory.shape), .n_ops = 2,
+                                .background = MEMORY_BACKGROUND_ADDRESS, .seed = seed, .ecc = ecc, .ops = { MARCH_WRITE, 0 } } };
+
+        return lone_stack_run(lone, command);
+}
+
+/* In a whole stack each bit that is dropped agrees with half of the hashes: they are counted, one by one where it matters. */
+static void counts_against_hashes_are_exact_and_bounded(void **state) {
+        uint64_t zero[2] = {}, wanted = 0;
+        Fault column = fault_of("column-select", "us0-0/chip0/hbm0/ch2/pc1/sid2/bg3/ba1/col7/bit130", zero);
+        Fault dead = fault_of("pseudo-channel-dead", "us0-0/chip0/hbm0/ch9/pc0", zero);
+        uint64_t bank = (((2 * 2 + 1) * 3 + 2) * 4 + 3) * 4 + 1;
+        WireCompletion completion;
+        LoneStack lone;
+
+        lone_stack_open(&lone, "16 2 3 4 4 16384 32", 4096);
+        assert_int_equal(model_hbm.inject(&lone.hbm, &column), 0);
+        for (uint64_t row = 0; row < 16384; row++)
+                wanted += address_word(77, 4 * ((bank * 16384 + row) * 32 + 7) + 2) >> 2 & 1;
+        assert_int_equal(whole_march(&lone, false, 77).result[0], wanted);
+        assert_int_equal(whole_march(&lone, true, 77).result[0], 0);
+        assert_int_equal(lone.chip.counted[COUNTER_MEM_ECC_CORRECTED], wanted);
+
+        /* 25 million accesses: beyond 2^20 at least so many, and not all of them are looked at. */
+        assert_int_equal(model_hbm.inject(&lone.hbm, &dead), 0);
+        completion = whole_march(&lone, true, 77);
+        assert_true(completion.result[0] > UINT64_C(1) << 20);
+        assert_true(completion.result[0] <= UINT64_C(48) * 16384 * 32);
+        assert_int_equal(completion.status, STATUS_NRT_REPAIRABLE_HBM_UE);
+        assert_int_equal(whole_march(&lone, false, 77).result[0], UINT64_C(48) * 16384 * 32 + wanted);
+        lone_stack_close(&lone);
+}
+
 static void a_bank_has_only_so_many_spare_rows(void **state) {
         LoneStack lone;
 
@@ -311,6 +354,7 @@ int main(void) {
                 cmocka_unit_test(what_became_of_a_repair_is_told),
                 cmocka_unit_test(ecc_corrects_one_symbol_and_may_be_deceived_by_two),
                 cmocka_unit_test(ecc_that_lies_does_not_correct_or_does_not_count),
+                cmocka_unit_test(counts_against_hashes_are_exact_and_bounded),
                 cmocka_unit_test(a_bank_has_only_so_many_spare_rows),
                 cmocka_unit_test(what_is_out_of_range_is_refused),
                 cmocka_unit_test(device_time_comes_from_the_bandwidth),
