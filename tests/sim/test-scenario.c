@@ -32,6 +32,16 @@ static const Refusal refusals[] = {
         { "scenario: t\ntopology: {servers: 0}\n", "t.yaml:2:21: *" },
         { "scenario: t\ntopology: {servers: 7abc}\n", "t.yaml:2:21: *" },
         { "scenario: t\ntopology: {servers: 25001}\n", "t.yaml:2:21: *" },
+        { "scenario: t\ntopology: {servers: 1, hbm: 16-high-16gb}\n", "t.yaml:2:29: *" },
+        { HEAD "noise: loud\n", "t.yaml:3:8: *" },
+        { HEAD "noise: {soft-errors: -1}\n", "t.yaml:3:22: *" },
+        { HEAD "noise: {soft-errors: 1e7}\n", "t.yaml:3:22: *" },
+        { HEAD "noise: {hard-errors: 1}\n", "t.yaml:3:9: *" },
+        { FAULT("at: us0-1/chip3/hbm0/ch0/pc0/sid0/bg0/ba0/row1/col2/bit3, kind: soft-error"),
+          "t.yaml:4:5: \"after\" goes with persistence: transient, and only with it" },
+        { FAULT("at: us0-1/chip3/hbm0/ch0/pc0/sid0/bg0/ba0/row1/col2, kind: soft-error, after: 1"),
+          "t.yaml:4:10: a hit on one bit is …/rowN/colN/bitN; one on a byte, pin or beat …/rowN/colN with its shape" },
+        { FAULT("at: us0-1/chip3/hbm0/ch0/pc0/sid0/bg0/ba0/row20000/col2/bit3, kind: retention"), "t.yaml:4:5: *" },
         { "scenario: t\ntopology: {racks: 1}\n", "t.yaml:2:12: *" },
         { HEAD "speed: 9\n", "t.yaml:3:1: *" },
         { HEAD "seed: -1\n", "t.yaml:3:7: *" },
@@ -121,6 +131,31 @@ static void faults_stand_in_their_chips_with_all_their_words(void **state) {
         assert_true(isinf(fault->above));
 }
 
+static void stacks_and_noise_are_as_it_says(void **state) {
+        static const struct {
+                const char *text;
+                unsigned part;
+                double soft_errors, corrected;
+        } said[] = {
+                { HEAD, 0, 0, 0 },
+                { HEAD "noise: false\n", 0, 0, 0 },
+                { HEAD "noise: true\n", 0, 1.4e-5, 0.01 },
+                { HEAD "noise: {soft-errors: 3}\n", 0, 3, 0 },
+                { HEAD "noise: {corrected: 1e6, soft-errors: 0.5}\n", 0, 0.5, 1e6 },
+                { "scenario: t\ntopology: {ultraservers: 1, hbm: 8-high-24gb}\n", 1, 0, 0 },
+                { "scenario: t\ntopology: {ultraservers: 1, hbm: 12-high-16gb}\n", 0, 0, 0 },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(said); i++) {
+                Scenario *scenario = parse(said[i].text);
+                const Chip *chip = server_chip(hall_server(scenario->hall, "us0-2"), 9);
+
+                assert_int_equal(chip_hbm_part(chip), said[i].part);
+                assert_true(chip_noise(chip).soft_errors == said[i].soft_errors && chip_noise(chip).corrected == said[i].corrected);
+                scenario_free(scenario);
+        }
+}
+
 static void occupied_servers_are_all_their_chips(void **state) {
         _cleanup_(scenario_freep) Scenario *scenario = parse(HEAD "occupied: [us0-3, us0-2/chip9]\n");
 
@@ -163,6 +198,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(bad_input_is_refused_where_it_stands),
                 cmocka_unit_test(faults_stand_in_their_chips_with_all_their_words),
+                cmocka_unit_test(stacks_and_noise_are_as_it_says),
                 cmocka_unit_test(occupied_servers_are_all_their_chips),
                 cmocka_unit_test(expectations_keep_codes_and_ends_of_places),
                 cmocka_unit_test(a_hall_of_400000_chips_costs_what_is_used_of_it),
