@@ -6,6 +6,8 @@
 
 #include "checks/cleanup.h"
 
+#define BLOCKS_MAX 65536u /* of an array that can be */
+
 static const char *const code_words[_SRAM_CODE_MAX] = {
         [SRAM_CODE_NONE] = "none", [SRAM_CODE_PARITY] = "parity", [SRAM_CODE_SECDED] = "secded",
 };
@@ -18,6 +20,8 @@ static int read_geometry(const char *text, MemoryGeometry *ret) {
         for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
                 if (geometry.size[axis] != 1 && axis != SRAM_PARTITION && axis != SRAM_BANK && axis != SRAM_ROW)
                         return -EPROTO;
+        if (sram_blocks(&geometry) > BLOCKS_MAX)
+                return -EPROTO;
 
         *ret = geometry;
         return 0;

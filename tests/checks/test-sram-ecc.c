@@ -26,6 +26,7 @@ typedef enum Lie {
         LIE_WORDS,       /* counters are no numbers */
         LIE_CODE,        /* no such code */
         LIE_GEOMETRY,    /* of a memory that is no array */
+        LIE_HUGE,        /* of more than anybody could test */
         LIE_NOTHING,     /* attributes are not there */
         LIE_SILENT,      /* no mismatches ever */
         LIE_MORE,        /* one more than there are */
@@ -70,6 +71,8 @@ static void change_attribute(Liar *liar, const WireCommand *command, WireComplet
                 say(liar, command, completion, "hamming");
         if (liar->lie == LIE_GEOMETRY && ends_with(liar, command, "/geometry"))
                 say(liar, command, completion, "128 1 2 1 1 64 1");
+        if (liar->lie == LIE_HUGE && ends_with(liar, command, "/geometry"))
+                say(liar, command, completion, "65535 1 1 1 65535 1 1");
         if (liar->lie == LIE_STILL && counter)
                 say(liar, command, completion, "7");
         if (liar->lie == LIE_WORDS && counter)
