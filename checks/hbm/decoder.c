@@ -15,6 +15,7 @@
 
 #include "checks/hbm/classify.h"
 
+#define SPEAKERS    4u /* columns of a row that are tried: more than may be wrong for a reason of their own */
 #define ROW_ALIASES 2u /* a row is meant where at least 1 of so many columns comes from the same other row */
 
 /* A row or an access whose tags came back from elsewhere. */
@@ -42,16 +43,25 @@ static HbmTagReading reading_of(const HbmAlias *alias) {
         return alias->readings[0] == alias->readings[1] ? alias->readings[0] : HBM_TAG_NOISE;
 }
 
-/* Aliases FIRST … END - 1 are of one row. Whether they make it up as a whole, all with one reading and one partner row. */
-static bool is_whole_row(const HbmCase *c, size_t first, size_t end) {
+/*
+ * Aliases FIRST … END - 1 are of one row. One that speaks for the row as a whole, where most of its columns have the same reading and
+ * partner row: some may be wrong for a reason of their own. NULL: each is for itself.
+ */
+static const HbmAlias *speaker_of(const HbmCase *c, size_t first, size_t end) {
         const HbmAlias *aliases = c->aliases->aliases;
         uint32_t columns = (uint32_t) (c->box->last[HBM_COLUMN] - c->box->first[HBM_COLUMN] + 1);
-        uint32_t distance = aliases[first].partner - aliases[first].linear;
 
-        for (size_t i = first; i < end; i++)
-                if (reading_of(&aliases[i]) != reading_of(&aliases[first]) || aliases[i].partner - aliases[i].linear != distance)
-                        return false;
-        return end - first >= 2 && ROW_ALIASES * (end - first) >= columns && distance % c->geometry->size[HBM_COLUMN] == 0;
+        for (size_t k = first; k < end && k < first + SPEAKERS; k++) {
+                uint32_t distance = aliases[k].partner - aliases[k].linear, n = 0;
+
+                for (size_t i = first; i < end; i++)
+                        n += reading_of(&aliases[i]) == reading_of(&aliases[k]) &&
+                             aliases[i].partner - aliases[i].linear == distance;
+                if (n >= 2 && ROW_ALIASES * n >= columns && distance % c->geometry->size[HBM_COLUMN] == 0)
+                        return &aliases[k];
+        }
+
+        return NULL;
 }
 
 static void add_unit(Units *units, const HbmCase *c, const HbmAlias *alias, bool row) {
@@ -71,10 +81,13 @@ static void gather(const HbmCase *c, size_t first, size_t end, Units *units) {
         const HbmAlias *aliases = c->aliases->aliases;
 
         for (size_t i = first, last; i < end; i = last) {
+                const HbmAlias *speaker;
+
                 for (last = i; last < end && aliases[last].linear / columns == aliases[i].linear / columns; last++)
                         ;
-                if (is_whole_row(c, i, last))
-                        add_unit(units, c, &aliases[i], true);
+                speaker = speaker_of(c, i, last);
+                if (speaker)
+                        add_unit(units, c, speaker, true);
                 else
                         for (size_t k = i; k < last; k++)
                                 add_unit(units, c, &aliases[k], false);
