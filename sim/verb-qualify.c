@@ -88,11 +88,18 @@ static unsigned count_healthy(const Options *options, const QualifyOrder *order)
 
 static int run(const QualifyOrder *order, bool json) {
         Qualification qualification;
+        bool stopped = false;
         int r, status;
 
         r = qualify_prepare(order, &qualification);
         if (r >= 0)
                 r = qualify_drive(&qualification);
+        if (r == -EINTR) {
+                /* What is there by then is worth as much as it would be; the rest could not be judged. */
+                fprintf(stderr, "assay-sim qualify: stopped\n");
+                stopped = true;
+                r = 0;
+        }
         if (r >= 0) {
                 r = 0;
                 if (json)
@@ -100,9 +107,9 @@ static int run(const QualifyOrder *order, bool json) {
                 else
                         qualify_print(&qualification, stdout);
         }
-        status = qualification.refused ? STATUS_USAGE : r < 0 ? STATUS_CANNOT_TELL : qualify_status(&qualification);
+        status = qualification.refused ? STATUS_USAGE : r < 0 || stopped ? STATUS_CANNOT_TELL : qualify_status(&qualification);
         if (r < 0 && !qualification.refused)
-                fprintf(stderr, "assay-sim qualify: %s\n", r == -EINTR ? "stopped" : strerror(-r));
+                fprintf(stderr, "assay-sim qualify: %s\n", strerror(-r));
         qualify_done(&qualification);
         return status;
 }

@@ -180,6 +180,7 @@ static int finish(Drive *drive, Slot *slot, bool late) {
 
 static int wait_for_any(Drive *drive) {
         int64_t first = INT64_MAX, left;
+        struct signalfd_siginfo taken;
 
         for (unsigned i = 0; i < drive->n_slots; i++) {
                 const Slot *slot = &drive->slots[i];
@@ -191,7 +192,10 @@ static int wait_for_any(Drive *drive) {
         left = first - now_msec();
         if (poll(drive->watched, drive->n_slots + 1, left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int) left) < 0 && errno != EINTR)
                 return -errno;
-        return drive->watched[drive->n_slots].revents ? -EINTR : 0;
+        if (!drive->watched[drive->n_slots].revents)
+                return 0;
+        /* Taken, so that it does not end us once it is let through again. */
+        return read(drive->watched[drive->n_slots].fd, &taken, sizeof(taken)) < 0 ? -errno : -EINTR;
 }
 
 static void show_progress(const Drive *drive) {

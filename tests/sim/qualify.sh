@@ -105,6 +105,30 @@ if [ -z "$(ls -A "$TMPDIR")" ]; then echo "ok $number - and nothing is left behi
         failed=$((failed + 1))
 fi
 
+# What was judged before it was told to stop is still said.
+cat >"$folder/slow" <<SLOW
+#!/bin/sh
+[ ! -e "$folder/turn" ] || exec sleep 1000
+: >"$folder/turn"
+exec "$build/checks/assay-run" "\$@"
+SLOW
+chmod +x "$folder/slow"
+"$build/sim/assay-sim" qualify --plan preflight --kind row-dead --samples 17 --seed 1 --healthy 0 --jobs 1 --json --assay-run "$folder/slow" >"$folder/out" 2>/dev/null &
+pid=$!
+for _ in $(seq 600); do ! [ -e "$TMPDIR"/assay-qualify.*/1 ] || break; sleep 0.1; done
+sleep 0.2
+kill -TERM "$pid"
+got=0
+wait "$pid" || got=$?
+number=$((number + 1))
+if [ "$got" = 2 ] && jq -e '.kinds[0].injected == 17 and .kinds[0].unjudged == 1' "$folder/out" >/dev/null; then
+        echo "ok $number - who stops it is told what was judged until then"
+else
+        echo "not ok $number - who stops it is told what was judged until then"
+        printf '# status %s\n' "$got"
+        failed=$((failed + 1))
+fi
+
 holds "a plan is needed" 64 "" --samples 1
 says "and that is said" "--plan is missing"
 holds "a plan that is not there is refused" 64 "" --plan none --samples 1 --kind row-dead
