@@ -182,6 +182,12 @@ static void a_comparator_that_misses_plants_is_found(void **state) {
         EXPECT(FAULT("hbm3", "comparator-blind, misses: ones"), { "hbm-comparator", "hbm3" });
 }
 
+static void reads_that_are_one_write_late_are_stale_where_they_are(void **state) {
+        EXPECT(FAULT("hbm1", "stale-reads"), { "hbm-stale", "hbm1" });
+        EXPECT(FAULT("hbm2/ch3/pc1", "stale-reads"), { "hbm-stale", "hbm2/ch3/pc1" });
+        EXPECT(FAULT(BANK, "stale-reads"), { "hbm-stale", BANK });
+}
+
 /* Random places and parameters of every kind; what and where must come out exactly. */
 static void random_faults_are_located_exactly(void **state) {
         static const struct {
@@ -251,6 +257,7 @@ int main(void) {
                 cmocka_unit_test(a_column_is_told_from_cells),
                 cmocka_unit_test(faults_on_one_chip_are_told_apart),
                 cmocka_unit_test(a_comparator_that_misses_plants_is_found),
+                cmocka_unit_test(reads_that_are_one_write_late_are_stale_where_they_are),
                 cmocka_unit_test(random_faults_are_located_exactly),
                 cmocka_unit_test(a_neighbour_of_a_sick_chip_passes),
                 cmocka_unit_test(a_healthy_chip_passes_over_all_of_its_bytes),
