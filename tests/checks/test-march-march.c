@@ -373,6 +373,33 @@ static void a_device_that_fails_anywhere_never_passes(void **state) {
                 }
 }
 
+/* The same through every phase, at places further and further apart. */
+static void no_phase_passes_over_a_failing_device(void **state) {
+        static const int errors[] = { -ETIMEDOUT, -EREMOTEIO };
+        static HbmParameters parameters;
+        static Liar liar;
+
+        parameters = *(const HbmParameters *) *check_word_find("hbm")->parameters_defaults;
+        parameters.phases = (1u << _HBM_DO_MAX) - 1;
+        parameters.hammer.rows = 64;
+        for (size_t e = 0; e < ELEMENTS(errors); e++)
+                for (unsigned n = 1;; n += 1 + n / 6) {
+                        Found found;
+                        Verdict verdict;
+
+                        liar = (Liar) { .lie = LIE_FAIL, .fail_at = n, .error = errors[e], .parameters = &parameters };
+                        verdict = judge(&liar, &found);
+                        if (!liar.lied) {
+                                assert_int_equal(verdict, VERDICT_PASSED);
+                                if (liar.n < 300)
+                                        fail_msg("%u batches", liar.n);
+                                break;
+                        }
+                        if (verdict != VERDICT_ERROR)
+                                fail_msg("error %d of batch %u: verdict %u\n%s", errors[e], n, verdict, found.lines);
+                }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_sound_device_passes_here),
@@ -382,6 +409,7 @@ int main(void) {
                 cmocka_unit_test(every_named_test_finds_a_blind_comparator),
                 cmocka_unit_test(reads_of_what_was_there_before_are_stale),
                 cmocka_unit_test(a_device_that_fails_anywhere_never_passes),
+                cmocka_unit_test(no_phase_passes_over_a_failing_device),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
