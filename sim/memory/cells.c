@@ -77,7 +77,8 @@ static void settle_all(Memory *memory) {
                 cell_of(memory, trap, 0)->open = trap->active;
         }
         for (size_t i = 0; i < spots->n_spots; i++)
-                settle_spot(memory, &spots->spots[i]);
+                if (spots->spots[i].n_states > 0)
+                        settle_spot(memory, &spots->spots[i]);
 }
 
 void memory_cells_wake(Memory *memory, const Execution *execution) {
@@ -235,9 +236,11 @@ void memory_cells_operate(Memory *memory, MemoryStroke strokes[], unsigned n, bo
         size_t n_fired = 0;
 
         for (unsigned k = 0; k < n; k++)
-                n_fired = spring(memory, strokes, n, k, write, serial, n_fired);
+                if (strokes[k].spot->n_triggers > 0)
+                        n_fired = spring(memory, strokes, n, k, write, serial, n_fired);
         for (unsigned k = 0; k < n; k++)
-                operate_good(memory, &strokes[k], write);
+                if (strokes[k].spot->n_cells > 0)
+                        operate_good(memory, &strokes[k], write);
         if (n_fired > 0)
                 apply(memory, strokes, n, n_fired);
 

@@ -121,11 +121,13 @@ static int run_bits(MemoryElement *element, MemorySpot *spot, uint64_t serial) {
 
 /* Good cells do what they are told; only others ask what they hold, and not now. */
 static void pass_by(MemoryElement *element, const MemorySpot *spot) {
-        MemoryCell *cells = &element->memory->spots.cells[spot->first_cell];
         MemoryBits left = inverted(memory_element_bits(element, spot->linear, spot->at[HBM_ROW]), element->last_data);
 
-        for (unsigned c = 0; element->n_writes > 0 && c < spot->n_cells; c++)
-                cells[c].value = left.w[cells[c].bit / 64] >> (cells[c].bit % 64) & 1;
+        for (unsigned c = 0; element->n_writes > 0 && c < spot->n_cells; c++) {
+                MemoryCell *cell = &element->memory->spots.cells[spot->first_cell + c];
+
+                cell->value = left.w[cell->bit / 64] >> (cell->bit % 64) & 1;
+        }
 }
 
 /* ---- all bits ---- */

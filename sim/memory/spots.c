@@ -94,7 +94,7 @@ int memory_spots_add(MemorySpots *spots, uint32_t linear, const uint16_t at[stat
         spots->n_spots++;
         forget_orders(spots);
 
-        *spot = (MemorySpot) { .linear = linear, .unit = unit, .decoder = -1 };
+        *spot = (MemorySpot) { .linear = linear, .unit = unit, .decoder = -1, .quiet = true };
         memcpy(spot->at, at, sizeof(spot->at));
         *ret = spot;
         return 0;

@@ -155,7 +155,11 @@ static void who_wins_together_is_said_by_the_fault_or_else_by_the_scenario(void 
                 assert_non_null(lone);
                 assert_int_equal(march(lone, row_box(5), MEMORY_BACKGROUND_SOLID, "w0w1r1"), cases[i].disturbed);
         }
-        assert_null(with("coupling-together: both\n", CELL, FAULTS(DISTURBED), &(char *) { NULL }));
+
+        _cleanup_free_ char *error = NULL;
+
+        assert_null(with("coupling-together: both\n", CELL, FAULTS(DISTURBED), &error));
+        assert_non_null(strstr(error, "test:2:20: 'both' is no value"));
 }
 
 static void a_fault_says_itself_that_it_can_never_act(void **state) {
