@@ -382,6 +382,7 @@ static void no_phase_passes_over_a_failing_device(void **state) {
         parameters = *(const HbmParameters *) *check_word_find("hbm")->parameters_defaults;
         parameters.phases = (1u << _HBM_DO_MAX) - 1;
         parameters.hammer.rows = 64;
+        parameters.random = 2;
         for (size_t e = 0; e < ELEMENTS(errors); e++)
                 for (unsigned n = 1;; n += 1 + n / 6) {
                         Found found;
