@@ -11,6 +11,7 @@
 #include "checks/hbm/report.h"
 
 #define QUERIES     192u /* in one batch */
+#define BANKS_MAX   512u /* of a stack that can have been repaired in: no stack has more spares to give */
 #define FAILED_ONCE 1u   /* failed reads that do not justify a repair */
 
 void hbm_rows_done(HbmRows *rows) {
@@ -299,11 +300,17 @@ static int prove_all(HbmRun *run, unsigned per_bank, unsigned *n_done, unsigned 
         int r = banks ? 0 : -ENOMEM;
 
         for (unsigned stack = 0; r >= 0 && stack < STACKS; stack++) {
+                unsigned n_used = 0;
+
                 for (uint32_t i = 0; i < n_banks; i++) {
                         banks[i] = (HbmRow) { .stack = stack };
                         memory_geometry_at(&run->geometry, i * hbm_bank_accesses(&run->geometry), banks[i].at);
                 }
                 r = ask_spares(run, banks, n_banks);
+                for (uint32_t i = 0; r >= 0 && i < n_banks; i++)
+                        n_used += banks[i].told && banks[i].left < per_bank;
+                if (n_used > BANKS_MAX) /* numbers that contradict each other */
+                        r = -EPROTO;
                 for (uint32_t i = 0; r >= 0 && i < n_banks; i++)
                         if (banks[i].told && banks[i].left < per_bank)
                                 r = prove_bank(run, &banks[i], n_done, n_proven);

@@ -210,6 +210,35 @@ static void each_cause_is_told_as_itself(void **state) {
         assert_int_equal(n_wrong, 0);
 }
 
+/* Now and then, and once: neither is a cell to repair. */
+static void what_does_not_always_fail_is_no_cell(void **state) {
+        static const struct {
+                const char *fault, *code, *says;
+                Verdict verdict;
+        } kinds[] = {
+                { "stuck-at, value: 1, persistence: intermittent, probability: 0.5", "hbm-intermittent", "% with 95 % confidence", VERDICT_FAILED },
+                { "read-destructive, primitive: <0r0/1/1>, persistence: intermittent, probability: 0.8", "hbm-intermittent", "again in ", VERDICT_FAILED },
+                { "soft-error, after: 0.3", "hbm-soft-error", "wrong once", VERDICT_WARNED },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(kinds); i++)
+                for (unsigned seed = first_seed(); seed < first_seed() + trials(); seed++) {
+                        HbmParameters parameters = *(const HbmParameters *) *check_word_find("hbm")->parameters_defaults;
+                        Cause cause = { CELL, kinds[i].fault, kinds[i].code, NULL };
+                        Place place = choose(seed * 5000 + i);
+                        static Found found;
+                        char text[1024];
+                        Case c;
+
+                        make(&cause, &place, &c);
+                        (void) snprintf(text, sizeof(text), HEAD "%s", c.fault);
+                        assert_int_equal(hall_judge(text, &check_hbm, "us0-1", 3, &parameters, &found), kinds[i].verdict);
+                        assert_int_equal(found.n, 1);
+                        assert_true(found_has(&found, kinds[i].code, c.found_at));
+                        assert_non_null(strstr(found.lines, kinds[i].says));
+                }
+}
+
 /* In one stack, in different pseudo-channels of different dies; what takes more is left out. */
 static void two_causes_are_told_apart(void **state) {
         unsigned n_wrong = 0;
@@ -306,6 +335,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(each_cause_is_told_as_itself),
                 cmocka_unit_test(who_disturbs_a_cell_is_named),
+                cmocka_unit_test(what_does_not_always_fail_is_no_cell),
                 cmocka_unit_test(two_causes_are_told_apart),
                 cmocka_unit_test(two_causes_in_one_bank_are_told_apart),
         };
