@@ -137,17 +137,6 @@ static void diagnose_short(const Fault *fault, Diagnosis *diagnosis) {
                 diagnosis->n_places++;
 }
 
-/* A part of a stack that is one write late is told from one that is dead only where half of the stack is. */
-static void diagnose_stale(const Fault *fault, Diagnosis *diagnosis) {
-        static const char *const of_bank[] = { "hbm-stale", "hbm-bank", NULL },
-                                 *const of_pseudo_channel[] = { "hbm-stale", "hbm-pseudo-channel", NULL };
-
-        if (location_kind(&fault->at) == LOCATION_BANK)
-                diagnosis->codes = of_bank;
-        if (location_kind(&fault->at) == LOCATION_PSEUDO_CHANNEL)
-                diagnosis->codes = of_pseudo_channel;
-}
-
 /* In the order in which data meet them; then what is no way of data. */
 typedef enum HbmKind {
         KIND_ROW_DEAD,
@@ -207,7 +196,7 @@ const FaultKind hbm_fault_kinds[_HBM_KIND_MAX + 1] = {
                 .codes = FAULT_CODES("hbm-ecc") },
         [KIND_STALE_READS] = { .name = "stale-reads", .summary = "reads give what was there before the last write",
                 .family = FAMILY_MEMORY, .at = PLACES(LOCATION_BANK, LOCATION_PSEUDO_CHANNEL, LOCATION_HBM),
-                .persistence = PERSISTENCE_PERMANENT, .codes = FAULT_CODES("hbm-stale"), .diagnose = diagnose_stale },
+                .persistence = PERSISTENCE_PERMANENT, .codes = FAULT_CODES("hbm-stale") },
         [KIND_REPAIR_FAILS] = { .name = "repair-fails", .summary = "a repair uses up a spare row and mends nothing",
                 .family = FAMILY_MEMORY, .at = PLACES(LOCATION_ROW, LOCATION_BANK, LOCATION_HBM),
                 .persistence = PERSISTENCE_PERMANENT, .codes = FAULT_CODES("hbm-repair-failed"),
