@@ -12,6 +12,7 @@
 
 #include "checks/cleanup.h"
 #include "sim/memory/faults.h"
+#include "sim/memory/location-end.h"
 #include "sim/memory/sample.h"
 
 const char *const memory_together_words[] = { "scenario", "fault", "write", NULL };
@@ -105,50 +106,6 @@ static int read_second(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata)
 
 /* ---- other cells ---- */
 
-/* How many parts of AT an end shares that begins with TEXT: up to the part of that name. Below MIN: it begins with none. */
-static unsigned shared_parts(const char *text, const Location *at, unsigned min) {
-        size_t n_word = strcspn(text, "0123456789/");
-        unsigned shared = at->n_parts;
-
-        while (shared-- > min) {
-                const char *word = location_kind_to_string(at->parts[shared].kind);
-
-                if (strlen(word) == n_word && memcmp(word, text, n_word) == 0)
-                        break;
-        }
-        return shared;
-}
-
-/* TEXT is the end of a location of the same sort as AT, whose beginning it shares. */
-static int read_end(const char *text, const Location *at, unsigned shared_min, Location *ret, const char **ret_wrong,
-                    size_t *ret_offset) {
-        unsigned shared = shared_parts(text, at, shared_min);
-        char whole[2 * LOCATION_STRING_MAX];
-        Location start = *at, other;
-        size_t n, offset;
-
-        *ret_wrong = "expected the end of a location, such as row7/col1/bit3";
-        *ret_offset = 0;
-        if (shared < shared_min || shared >= at->n_parts)
-                return -EINVAL;
-
-        start.n_parts = shared;
-        (void) location_format(&start, whole);
-        n = strlen(whole);
-        (void) snprintf(whole + n, sizeof(whole) - n, "/%s", text);
-        if (location_parse(whole, &other, ret_wrong, &offset) < 0) {
-                *ret_offset = offset > n ? offset - n - 1 : 0;
-                return -EINVAL;
-        }
-        if (other.n_parts != at->n_parts || location_kind(&other) != location_kind(at)) {
-                *ret_wrong = "that is no part of the same sort";
-                return -EINVAL;
-        }
-
-        *ret = other;
-        return 0;
-}
-
 static int read_other(Yaml *yaml, yaml_node_t *node, Location *ret, const Fault *fault, unsigned shared_min) {
         const char *text, *wrong;
         size_t offset;
@@ -159,7 +116,7 @@ static int read_other(Yaml *yaml, yaml_node_t *node, Location *ret, const Fault 
                 return r;
         if (strlen(text) >= LOCATION_STRING_MAX)
                 return yaml_refuse(yaml, node, 0, "too long for a location");
-        if (read_end(text, &fault->at, shared_min, ret, &wrong, &offset) < 0)
+        if (memory_location_end(text, &fault->at, shared_min, ret, &wrong, &offset) < 0)
                 return yaml_refuse(yaml, node, offset, "%s", wrong);
         if (location_equal(ret, &fault->at))
                 return yaml_refuse(yaml, node, 0, "that is where the fault itself sits");

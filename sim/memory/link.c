@@ -11,27 +11,8 @@
 #include <string.h>
 
 #include "checks/cleanup.h"
-#include "sim/memory/grow.h"
-#include "sim/memory/spots.h"
+#include "sim/memory/link.h"
 
-typedef struct Entry { /* a place, to be sorted by cell */
-        uint64_t key;
-        uint32_t place;
-} Entry;
-
-typedef struct Linking {
-        MemorySpots *old;
-        MemoryTraps *traps;
-        const MemoryShape *shape;
-        const MemoryContent *content;
-        Entry *entries, *spare;
-        uint32_t *wanted; /* accesses that must be spots, sorted */
-        size_t n_wanted;
-        uint32_t *spot_of;    /* by cell */
-        uint32_t *parents;    /* by spot: those joined by traps make one component */
-        uint32_t *components; /* by root: how many states, then where they go */
-        MemorySpots new;
-} Linking;
 
 static int compare_u32(const void *a, const void *b) {
         uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
@@ -39,21 +20,15 @@ static int compare_u32(const void *a, const void *b) {
         return (x > y) - (x < y);
 }
 
-static int compare_opens(const void *a, const void *b) {
-        const MemoryOpen *x = a, *y = b;
-
-        return (x->line > y->line) - (x->line < y->line);
-}
-
 static uint64_t key_of(uint32_t linear, unsigned bit) {
         return (uint64_t) linear << 8 | bit;
 }
 
 /* By radix, a byte of the key at a time: there may be thousands, and they come in any order. */
-static void sort_entries(Linking *l, size_t n) {
+static void sort_entries(MemoryLinking *l, size_t n) {
         for (unsigned shift = 0; shift < 40; shift += 8) {
                 size_t starts[256] = {}, at = 0;
-                Entry *swap = l->entries;
+                MemoryEntry *swap = l->entries;
 
                 for (size_t i = 0; i < n; i++)
                         starts[l->entries[i].key >> shift & 0xff]++;
@@ -70,7 +45,7 @@ static void sort_entries(Linking *l, size_t n) {
         }
 }
 
-static void linking_done(Linking *l) {
+static void linking_done(MemoryLinking *l) {
         free(l->entries);
         free(l->spare);
         free(l->wanted);
@@ -80,7 +55,7 @@ static void linking_done(Linking *l) {
         memory_spots_done(&l->new);
 }
 
-static int allocate(Linking *l) {
+static int allocate(MemoryLinking *l) {
         size_t n_places = l->traps->n_places, n_traps = l->traps->n_traps;
 
         l->n_wanted = n_places;
@@ -90,8 +65,8 @@ static int allocate(Linking *l) {
         l->new.cells_allocated = n_places;
 
         /* One more each: none of them is of size 0. */
-        l->entries = reallocarray(NULL, n_places + 1, sizeof(Entry));
-        l->spare = reallocarray(NULL, n_places + 1, sizeof(Entry));
+        l->entries = reallocarray(NULL, n_places + 1, sizeof(MemoryEntry));
+        l->spare = reallocarray(NULL, n_places + 1, sizeof(MemoryEntry));
         l->wanted = reallocarray(NULL, l->n_wanted + 1, sizeof(uint32_t));
         l->spot_of = reallocarray(NULL, n_places + 1, sizeof(uint32_t));
         l->parents = reallocarray(NULL, l->new.spots_allocated + 1, sizeof(uint32_t));
@@ -123,7 +98,7 @@ static void hold(MemorySpot *spot, const MemoryBits *bits) {
 }
 
 /* A cell that nobody looks at any more leaves what it holds, where its access should hold something else. */
-static void keep_value(Linking *l, const MemoryCell *cell) {
+static void keep_value(MemoryLinking *l, const MemoryCell *cell) {
         MemorySpot *spot = memory_spots_find(l->old, cell->linear);
         MemoryBits bits = memory_spots_content(spot, l->content);
 
@@ -133,7 +108,7 @@ static void keep_value(Linking *l, const MemoryCell *cell) {
         hold(spot, &bits);
 }
 
-static MemoryCell new_cell(const Linking *l, uint32_t linear, uint8_t bit) {
+static MemoryCell new_cell(const MemoryLinking *l, uint32_t linear, uint8_t bit) {
         const MemorySpot *spot = memory_spots_find(l->old, linear);
         MemorySpot alone = { .linear = linear };
         MemoryBits bits;
@@ -147,7 +122,7 @@ static MemoryCell new_cell(const Linking *l, uint32_t linear, uint8_t bit) {
 }
 
 /* What an old cell of KEY holds goes on; those before it were left out. */
-static const MemoryCell *old_cell(Linking *l, size_t *i, uint64_t key) {
+static const MemoryCell *old_cell(MemoryLinking *l, size_t *i, uint64_t key) {
         const MemorySpots *old = l->old;
 
         for (; *i < old->n_cells; (*i)++) {
@@ -161,12 +136,12 @@ static const MemoryCell *old_cell(Linking *l, size_t *i, uint64_t key) {
         return NULL;
 }
 
-static void link_cells(Linking *l) {
+static void link_cells(MemoryLinking *l) {
         MemoryTraps *traps = l->traps;
         size_t n = 0, old = 0;
 
         for (size_t i = 0; i < traps->n_places; i++)
-                l->entries[i] = (Entry) { key_of(traps->places[i].linear, traps->places[i].bit), (uint32_t) i };
+                l->entries[i] = (MemoryEntry) { key_of(traps->places[i].linear, traps->places[i].bit), (uint32_t) i };
         sort_entries(l, traps->n_places);
 
         for (size_t i = 0; i < traps->n_places; i++) {
@@ -190,7 +165,7 @@ static void link_cells(Linking *l) {
 
 /* ---- spots ---- */
 
-static void want_spots(Linking *l) {
+static void want_spots(MemoryLinking *l) {
         size_t n = 0;
 
         for (size_t i = 0; i < l->new.n_cells; i++)
@@ -210,7 +185,7 @@ static void want_spots(Linking *l) {
                 qsort(l->wanted, n, sizeof(uint32_t), compare_u32);
 }
 
-static void add_cells(Linking *l, MemorySpot *spot, size_t *cell) {
+static void add_cells(MemoryLinking *l, MemorySpot *spot, size_t *cell) {
         size_t first = *cell;
 
         while (*cell < l->new.n_cells && l->new.cells[*cell].linear == spot->linear)
@@ -225,7 +200,7 @@ static void add_cells(Linking *l, MemorySpot *spot, size_t *cell) {
 }
 
 /* Merges the old spots that hold data with those that are wanted. */
-static void link_spots(Linking *l) {
+static void link_spots(MemoryLinking *l) {
         size_t old = 0, wanted = 0, cell = 0;
 
         while (old < l->old->n_spots || wanted < l->n_wanted) {
@@ -256,7 +231,7 @@ static void link_spots(Linking *l) {
 }
 
 /* Behind a decoder data no longer is where it was written: it is told for each access. */
-static void link_decoders(Linking *l) {
+static void link_decoders(MemoryLinking *l) {
         for (size_t i = 0; i < l->traps->n_decoders; i++) {
                 const MemoryDecoder *decoder = &l->traps->decoders[i];
 
@@ -271,151 +246,8 @@ static void link_decoders(Linking *l) {
         }
 }
 
-/* ---- triggers, states, stuck-open ---- */
-
-static MemorySpot *spot_of_place(const Linking *l, const MemoryTrap *trap, unsigned place) {
-        return &l->new.spots[l->spot_of[l->traps->places[trap->first_place + place].cell]];
-}
-
-static bool has_trigger(const MemoryTrap *trap) {
-        return !trap->open && trap->operated != MEMORY_OPERATED_NONE;
-}
-
-static bool has_state(const MemoryTrap *trap) {
-        return !trap->open && trap->operated == MEMORY_OPERATED_NONE;
-}
-
-static MemoryTrigger trigger_of(const Linking *l, size_t index) {
-        const MemoryTrap *trap = &l->traps->traps[index];
-        const MemoryPlace *place = &l->traps->places[trap->first_place + trap->operated];
-
-        return (MemoryTrigger) {
-                .trap  = (uint32_t) index,
-                .cell  = (uint8_t) (place->cell - spot_of_place(l, trap, trap->operated)->first_cell),
-                .op    = trap->ops[trap->n_ops - 1],
-                .state = trap->n_ops > 1 ? trap->ops[0] & MARCH_DATA : place->state,
-        };
-}
-
-static void link_triggers(Linking *l) {
-        const MemoryTraps *traps = l->traps;
-        uint32_t n = 0;
-
-        for (size_t i = 0; i < traps->n_traps; i++) {
-                const MemoryTrap *trap = &traps->traps[i];
-
-                spot_of_place(l, trap, 0)->quiet = false;
-                if (!has_trigger(trap))
-                        continue;
-                spot_of_place(l, trap, trap->operated)->quiet = false;
-                spot_of_place(l, trap, trap->operated)->n_triggers++;
-                spot_of_place(l, trap, trap->operated)->pairs |= trap->n_ops > 1;
-                l->new.n_pairs += trap->n_ops > 1;
-        }
-        for (size_t i = 0; i < l->new.n_spots; i++) {
-                l->new.spots[i].first_trigger = n;
-                n += l->new.spots[i].n_triggers;
-                l->new.spots[i].n_triggers = 0;
-        }
-        for (size_t i = 0; i < traps->n_traps; i++)
-                if (has_trigger(&traps->traps[i])) {
-                        MemorySpot *spot = spot_of_place(l, &traps->traps[i], traps->traps[i].operated);
-
-                        l->new.triggers[spot->first_trigger + spot->n_triggers++] = trigger_of(l, i);
-                }
-}
-
-static uint32_t root_of(uint32_t *parents, uint32_t i) {
-        while (parents[i] != i)
-                i = parents[i] = parents[parents[i]];
-        return i;
-}
-
-static uint32_t component_of(const Linking *l, const MemoryTrap *trap) {
-        return root_of(l->parents, (uint32_t) (spot_of_place(l, trap, 0) - l->new.spots));
-}
-
-static void join_spots(Linking *l) {
-        for (size_t i = 0; i < l->new.n_spots; i++)
-                l->parents[i] = (uint32_t) i;
-        for (size_t i = 0; i < l->traps->n_traps; i++) {
-                const MemoryTrap *trap = &l->traps->traps[i];
-
-                for (unsigned k = 1; k < trap->n_places; k++) {
-                        uint32_t other = (uint32_t) (spot_of_place(l, trap, k) - l->new.spots);
-
-                        l->parents[root_of(l->parents, other)] = component_of(l, trap);
-                }
-        }
-}
-
-static void link_states(Linking *l) {
-        const MemoryTraps *traps = l->traps;
-        uint32_t n = 0;
-
-        join_spots(l);
-        for (size_t i = 0; i < traps->n_traps; i++)
-                if (has_state(&traps->traps[i]))
-                        l->components[component_of(l, &traps->traps[i])]++;
-        for (size_t i = 0; i < l->new.n_spots; i++) {
-                MemorySpot *root = &l->new.spots[i];
-
-                if (l->parents[i] != i)
-                        continue;
-                root->first_state = n;
-                root->n_states = l->components[i];
-                n += root->n_states;
-                l->components[i] = root->first_state;
-        }
-        for (size_t i = 0; i < traps->n_traps; i++)
-                if (has_state(&traps->traps[i]))
-                        l->new.states[l->components[component_of(l, &traps->traps[i])]++] = (uint32_t) i;
-        for (size_t i = 0; i < l->new.n_spots; i++) {
-                const MemorySpot *root = &l->new.spots[root_of(l->parents, (uint32_t) i)];
-
-                l->new.spots[i].first_state = root->first_state;
-                l->new.spots[i].n_states = root->n_states;
-        }
-}
-
-/* A bit line that is listened to from now on is told as 0. */
-static void cut_cells(Linking *l) {
-        MemoryCell *cells = l->new.cells;
-
-        for (size_t i = 0; i < l->new.n_cells; i++) {
-                cells[i].latch &= cells[i].cut;
-                cells[i].cut = cells[i].open = false;
-        }
-        for (size_t i = 0; i < l->new.n_opens; i++)
-                cells[l->traps->places[l->traps->traps[l->new.opens[i].trap].first_place].cell].cut = true;
-}
-
-static void link_opens(Linking *l) {
-        MemorySpots *new = &l->new;
-        size_t first;
-
-        for (size_t i = 0; i < l->traps->n_traps; i++) {
-                const MemoryTrap *trap = &l->traps->traps[i];
-
-                if (!trap->open)
-                        continue;
-                spot_of_place(l, trap, 0)->opens = true;
-                new->opens[new->n_opens++] = (MemoryOpen) {
-                        .line = memory_spots_line(l->shape, l->traps->places[trap->first_place].linear),
-                        .trap = (uint32_t) i,
-                };
-        }
-
-        cut_cells(l);
-        if (new->n_opens > 0)
-                qsort(new->opens, new->n_opens, sizeof(MemoryOpen), compare_opens);
-        for (size_t i = 0; i < new->n_spots; i++)
-                new->spots[i].heard = new->n_opens > 0 &&
-                                      memory_spots_opens_of(new, memory_spots_line(l->shape, new->spots[i].linear), &first) > 0;
-}
-
 int memory_spots_link(MemorySpots *spots, MemoryTraps *traps, const MemoryShape *shape, const MemoryContent *content) {
-        _cleanup_(linking_done) Linking l = { .old = spots, .traps = traps, .shape = shape, .content = content };
+        _cleanup_(linking_done) MemoryLinking l = { .old = spots, .traps = traps, .shape = shape, .content = content };
         MemorySpots old;
         int r;
 
@@ -427,9 +259,7 @@ int memory_spots_link(MemorySpots *spots, MemoryTraps *traps, const MemoryShape 
         want_spots(&l);
         link_spots(&l);
         link_decoders(&l);
-        link_triggers(&l);
-        link_states(&l);
-        link_opens(&l);
+        memory_link_triggers(&l);
 
         old = *spots;
         *spots = l.new;
