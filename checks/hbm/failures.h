@@ -48,6 +48,7 @@ typedef struct HbmPass {
         WireBox victims;      /* HBM_PHASE_HAMMER: every second row of these */
         WireBox turns;        /* HBM_PHASE_HAMMER: the rows of its commands */
         double sec;           /* forecast of the device's time */
+        bool more;            /* of the same: left out where lists overflow, for what fails all over hides the rest */
         bool ran;
 } HbmPass;
 

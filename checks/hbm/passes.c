@@ -173,6 +173,13 @@ static double left_sec(const HbmRun *run) {
         return step_budget_sec(run->step) - (double) (device_nsec(step_device(run->step)) - run->start_nsec) / 1e9;
 }
 
+static bool is_drowned(const HbmRun *run) {
+        for (unsigned stack = 0; stack < STACKS; stack++)
+                if (run->outcomes[stack].truncated)
+                        return true;
+        return false;
+}
+
 int hbm_passes_run(HbmRun *run) {
         static int (*const runs[_HBM_PHASE_MAX])(HbmRun *run) = {
                 [HBM_PHASE_MARCH]     = run_march,
@@ -190,7 +197,7 @@ int hbm_passes_run(HbmRun *run) {
                 r = set_pause(run);
                 if (r < 0)
                         return r;
-                if (pass->sec > left_sec(run))
+                if (pass->sec > left_sec(run) || (pass->more && is_drowned(run)))
                         continue;
                 r = runs[pass->phase](run);
                 if (r < 0)

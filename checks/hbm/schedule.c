@@ -106,6 +106,7 @@ static int schedule_random(HbmRun *run) {
                         .phase = HBM_PHASE_MARCH,
                         .group = (_MEMORY_ORDER_MAX + 1 + _HBM_DO_MAX) * MARCH_BACKGROUNDS_MAX + i,
                         .march = &run->marches[HBM_MARCH_RANDOM],
+                        .more  = i > 0,
                         .field = { .background = MEMORY_BACKGROUND_ADDRESS,
                                    .seed = memory_mix(step_seed(run->step) ^ (SEED_RANDOM + ((uint64_t) i << 32))) },
                 };
