@@ -8,7 +8,8 @@
 
 #include "checks/march/march.h"
 
-#define BOXES_MAX 512u /* of a stack */
+#define BOXES_MAX  256u /* of a stack and pass */
+#define PASSES_MAX 3u   /* the first of a step: what is hidden in later ones alone is for the scan after the replacement */
 
 typedef struct Again {
         const HbmDiagnosis *diagnosis;
@@ -26,6 +27,9 @@ static int on_mismatch(const MarchMismatch *mismatch, void *userdata) {
                 .op      = (uint8_t) mismatch->op,
         };
 
+        /* Whether the comparator can be believed was settled by the passes themselves: here only what it reports counts. */
+        if (mismatch->op >= MARCH_OPS_MAX)
+                return 0;
         return hbm_failures_add(again->diagnosis->failures, again->c->stack,
                                 memory_geometry_linear(again->diagnosis->geometry, mismatch->at), &sighting,
                                 &mismatch->expected, &mismatch->actual);
@@ -122,13 +126,15 @@ static int cover(Again *again, const WireBox *box) {
 
 int hbm_march_again(const HbmDiagnosis *diagnosis, const HbmCase *c) {
         Again again = { .diagnosis = diagnosis, .c = c };
+        unsigned n_passes = 0;
         int r;
 
-        for (; again.pass < diagnosis->n_passes; again.pass++) {
+        for (; again.pass < diagnosis->n_passes && n_passes < PASSES_MAX; again.pass++) {
                 const HbmPass *pass = &diagnosis->passes[again.pass];
 
                 if (!pass->ran || !pass->march || pass->ecc || (pass->phase != HBM_PHASE_MARCH && pass->phase != HBM_PHASE_ADDRESS))
                         continue;
+                n_passes++;
                 again.n_boxes = 0;
                 r = cover(&again, diagnosis->box);
                 if (r < 0)
