@@ -83,9 +83,15 @@ static int march_box(Again *again, const WireBox *box, bool *ret_truncated) {
         return r;
 }
 
-/* Halves the box along its slowest axis down to banks, and then rows; false where it cannot be. */
+/*
+ * Halves the box along its slowest axis down to banks, then by columns: what fills a list within a bank is a bit line or a column, and
+ * rows that have to do with each other stay together in the others. False where it cannot be.
+ */
 static bool split(const WireBox *box, WireBox halves[static 2]) {
-        for (unsigned axis = 0; axis <= HBM_ROW; axis++) {
+        static const MemoryAxis axes[] = { HBM_CHANNEL, HBM_PSEUDO_CHANNEL, HBM_SID, HBM_BANK_GROUP, HBM_BANK, HBM_COLUMN };
+
+        for (unsigned i = 0; i < ELEMENTS(axes); i++) {
+                MemoryAxis axis = axes[i];
                 uint16_t middle = (uint16_t) ((box->first[axis] + box->last[axis]) / 2);
 
                 if (box->first[axis] == box->last[axis])
@@ -96,10 +102,6 @@ static bool split(const WireBox *box, WireBox halves[static 2]) {
                 return true;
         }
         return false;
-}
-
-static bool is_within_bank(const WireBox *box) {
-        return memcmp(box->first, box->last, HBM_ROW * sizeof(box->first[0])) == 0;
 }
 
 static int cover(Again *again, const WireBox *box) {
@@ -115,9 +117,6 @@ static int cover(Again *again, const WireBox *box) {
                         return r;
         }
 
-        /* Within a bank halves would part cells from what disturbs them: only as long as whole subarrays are left. */
-        if (is_within_bank(box) && (unsigned) (box->last[HBM_ROW] - box->first[HBM_ROW]) < again->c->subarray)
-                return 0;
         if (!split(box, halves))
                 return 0;
         r = cover(again, &halves[0]);

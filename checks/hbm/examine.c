@@ -8,7 +8,7 @@
 #include "checks/hbm/replay.h"
 
 #define EXAMINED_MAX    32u /* of a stack; what is more is told as it was first seen */
-#define REPEATS         8u  /* over the bank */
+#define REPEATS         16u /* over the bank */
 #define WIDE_REPEATS    2u  /* over all that was tested */
 #define WIDE_MAX        4u  /* defects of a stack for which that is done */
 #define SOFT_ELEMENTS   2   /* elements in which one flip can be read before it is written over */
