@@ -26,11 +26,21 @@ static void diagnose_core(const Fault *fault, Diagnosis *diagnosis) {
         diagnosis->places[diagnosis->n_places++].n_parts--;
 }
 
+/* A row whose address reaches no cells, and one whose cells another address reaches besides: from outside both are dead. */
+static bool is_like_a_dead_row(const Fault *fault) {
+        const MemoryDecoderFault *decoder = fault->parameters;
+
+        return location_kind(&fault->at) == LOCATION_ROW && (decoder->class == DECODER_A || decoder->class == DECODER_B);
+}
+
 void memory_diagnose(const Fault *fault, Diagnosis *diagnosis) {
+        static const char *const row[] = { "hbm-decoder", "hbm-row", NULL };
         const MemoryDecoderFault *decoder = fault->parameters;
 
         if (location_index(&fault->at, LOCATION_CORE) >= 0)
                 diagnose_core(fault, diagnosis);
+        else if (fault->kind == &memory_fault_kinds[MEMORY_KIND_DECODER] && is_like_a_dead_row(fault))
+                diagnosis->codes = row;
         /* Two addresses are entangled, and either may be found to be wrong. */
         if (fault->kind == &memory_fault_kinds[MEMORY_KIND_DECODER] && decoder->partner.n_parts > 0)
                 diagnosis->places[diagnosis->n_places++] = decoder->partner;
