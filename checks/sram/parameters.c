@@ -15,32 +15,10 @@ static const char *const order_words[] = {
         NULL,
 };
 
-#define R0 0
-#define R1 MARCH_DATA
-#define W0 MARCH_WRITE
-#define W1 (MARCH_WRITE | MARCH_DATA)
-
 /* March SS solid, then MATS++ by address: what preflight asks for, see sram.c. */
 static const SramParameters defaults = {
-        .march = {
-                .n_elements = 6,
-                .elements = {
-                        { MARCH_ANY, 1, { W0 } },
-                        { MARCH_UP, 5, { R0, R0, W0, R0, W1 } },
-                        { MARCH_UP, 5, { R1, R1, W1, R1, W0 } },
-                        { MARCH_DOWN, 5, { R0, R0, W0, R0, W1 } },
-                        { MARCH_DOWN, 5, { R1, R1, W1, R1, W0 } },
-                        { MARCH_ANY, 1, { R0 } },
-                },
-        },
-        .others = {
-                .n_elements = 3,
-                .elements = {
-                        { MARCH_ANY, 1, { W0 } },
-                        { MARCH_UP, 2, { R0, W1 } },
-                        { MARCH_DOWN, 3, { R1, W0, R0 } },
-                },
-        },
+        .march       = MARCH_DEFAULT,
+        .others      = MARCH_OTHERS_DEFAULT,
         .backgrounds = { 2, { MARCH_BACKGROUND_SOLID, MARCH_BACKGROUND_ADDRESS } },
         .repeats     = 1,
         .ecc         = 2,
