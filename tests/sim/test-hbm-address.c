@@ -22,8 +22,8 @@ static WireCompletion read_at(LoneStack *lone, uint64_t address, uint32_t access
 static void a_read_by_address_gives_what_lies_there(void **state) {
         /* Row 5 = 0101b: channel ^= parity(5 & 0x1111) | parity(5 & 0x2222) << 1 = 1, bank group ^= parity(5 & 0x1249) = 1. */
         static const uint16_t at[][_MEMORY_AXIS_MAX] = {
-                { 0 ^ 1, 0, 0, 0 ^ 1, 0, 5, 0 }, { 1 ^ 1, 0, 0, 0 ^ 1, 0, 5, 0 }, { 2 ^ 1, 0, 0, 0 ^ 1, 0, 5, 0 },
-                { 3 ^ 1, 0, 0, 0 ^ 1, 0, 5, 0 }, { 0 ^ 1, 1, 0, 0 ^ 1, 0, 5, 0 },
+                { 0x0 ^ 1, 0, 0, 0x0 ^ 1, 0, 5, 0 }, { 0x1 ^ 1, 0, 0, 0x0 ^ 1, 0, 5, 0 }, { 0x2 ^ 1, 0, 0, 0x0 ^ 1, 0, 5, 0 },
+                { 0x3 ^ 1, 0, 0, 0x0 ^ 1, 0, 5, 0 }, { 0x0 ^ 1, 1, 0, 0x0 ^ 1, 0, 5, 0 },
         };
         WireCommand fill = { .type = COMMAND_HBM_MARCH, .march = { .background = MEMORY_BACKGROUND_ADDRESS, .seed = 7, .n_ops = 1,
                              .ops = { MARCH_WRITE } } };
