@@ -276,7 +276,10 @@ int qualify_drive(Qualification *qualification) {
                 r = play_all(&drive);
                 for (unsigned i = 0; i < drive.n_slots; i++)
                         slot_clear(&slots[i]);
-                (void) sigprocmask(SIG_SETMASK, &before, NULL);
+                /* Who is stopped is often told so twice, as timeout(1) and a terminal tell process and group: then what was judged is
+                 * still to be said. */
+                if (r != -EINTR)
+                        (void) sigprocmask(SIG_SETMASK, &before, NULL);
         }
         (void) rmdir(path);
         return r;

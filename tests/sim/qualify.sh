@@ -117,7 +117,11 @@ chmod +x "$folder/slow"
 pid=$!
 for _ in $(seq 600); do ! [ -e "$TMPDIR"/assay-qualify.*/1 ] || break; sleep 0.1; done
 sleep 0.2
+# Twice, as timeout(1) does: once by pid and once by group.
+kill -STOP "$pid"
 kill -TERM "$pid"
+kill -HUP "$pid"
+kill -CONT "$pid"
 got=0
 wait "$pid" || got=$?
 number=$((number + 1))
