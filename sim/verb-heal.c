@@ -4,22 +4,8 @@
  * assay-sim heal: takes faults out of a running simulator, by id, by place, or all of them.
  */
 
-#include <limits.h>
-#include <stdio.h>
-
-#include "checks/catalogue.h"
-#include "sim/control.h"
-#include "sim/options.h"
 #include "sim/verbs.h"
 
 int verb_heal(int argc, char *argv[]) {
-        Options options;
-        int first, status = STATUS_PASSED;
-
-        first = options_parse(argc, argv, OPTION_SOCKET, 1, INT_MAX, &options);
-        if (first < 0)
-                return STATUS_USAGE;
-        for (int i = first; i < argc && status == STATUS_PASSED; i++)
-                status = control_ask(options.socket, CONTROL_HEAL, argv[i], stdout);
-        return status;
+        return verb_ask_each(argc, argv, CONTROL_HEAL);
 }

@@ -5,6 +5,8 @@
  * Verbs of assay-sim, one file each. argv[0] is the verb itself; each returns the exit status.
  */
 
+#include "sim/control.h"
+
 int verb_serve(int argc, char *argv[]);
 int verb_check(int argc, char *argv[]);
 int verb_inject(int argc, char *argv[]);
@@ -15,3 +17,6 @@ int verb_kinds(int argc, char *argv[]);
 int verb_use(int argc, char *argv[]);
 int verb_coverage(int argc, char *argv[]);
 int verb_qualify(int argc, char *argv[]);
+
+/* Verbs whose arguments each are a request to a running simulator: asks until one is refused. */
+int verb_ask_each(int argc, char *argv[], ControlVerb verb);
