@@ -60,7 +60,8 @@ typedef struct MarchDoubt {
         unsigned data; /* what was read there */
         bool trial;    /* of a trial, not copied in */
         bool told;     /* the list was not cut short before it */
-        MemoryData planted;
+        bool heard;    /* that read reported other data than was planted */
+        MemoryData planted, actual; /* ACTUAL: what was heard */
 } MarchDoubt;
 
 typedef struct MarchPass MarchPass;

@@ -121,8 +121,12 @@ int march_plants_plant(MarchPlants *plants, MarchPass *pass, MemoryBatch *batch,
         }
 
         for (unsigned part = 0; part < pass->n_parts; part++)
-                for (unsigned i = 0; i < plants->parts[part].n; i++)
-                        memset(plants->parts[part].boxes[i].returned, 0, sizeof(plants->parts[part].boxes[i].returned));
+                for (unsigned i = 0; i < plants->parts[part].n; i++) {
+                        MarchPlantBox *plant = &plants->parts[part].boxes[i];
+
+                        memset(plant->returned, 0, sizeof(plant->returned));
+                        memset(plant->changed, 0, sizeof(plant->changed));
+                }
         return 0;
 }
 
@@ -135,8 +139,12 @@ MarchPlantMatch march_plants_match(MarchPlants *plants, unsigned part, const uin
                 return MARCH_PLANT_NONE;
 
         i = at[HBM_CHANNEL] - plant->box.first[HBM_CHANNEL];
-        if (memcmp(&plant->planted[i], actual, sizeof(*actual)) != 0)
+        if (memcmp(&plant->planted[i], actual, sizeof(*actual)) != 0) {
+                if (plant->changed[i] == 0)
+                        plant->actual[i] = *actual;
+                plant->changed[i] |= UINT32_C(1) << op;
                 return MARCH_PLANT_CHANGED;
+        }
 
         plant->returned[i] |= UINT32_C(1) << op;
         return MARCH_PLANT_RETURNED;
@@ -161,6 +169,9 @@ static void settle_box(const MarchPlants *plants, const MarchPlantBox *plant, Ma
                 }
 
                 doubt.op = (unsigned) __builtin_ctz(missing);
+                /* Records come in the order of operations: the first that is missing is heard only as the first that was changed. */
+                doubt.heard = plant->changed[i] >> doubt.op & 1;
+                doubt.actual = plant->actual[i];
                 memcpy(doubt.at, plant->box.first, sizeof(doubt.at));
                 doubt.at[HBM_CHANNEL] = (uint16_t) (doubt.at[HBM_CHANNEL] + i);
                 march_doubt(pass, &doubt);

@@ -16,6 +16,8 @@ typedef struct MarchPlantBox {
         WireBox box;
         MemoryData planted[MARCH_WIDTH_MAX]; /* by channel */
         uint32_t returned[MARCH_WIDTH_MAX];  /* operations that have reported it as it was planted */
+        uint32_t changed[MARCH_WIDTH_MAX];   /* and with other data: those of the first of them */
+        MemoryData actual[MARCH_WIDTH_MAX];
 } MarchPlantBox;
 
 typedef struct MarchPlants {

@@ -59,8 +59,8 @@ int march_trial_add(MarchTrial *trial, const MarchPass *pass, MemoryBatch *batch
 
                 trial->boxes[part] = march_choose_box(pass, USE_TRIAL, part, element);
                 march.box = trial->boxes[part];
-                march.mismatches_max = (uint32_t) memory_box_accesses(&march.box) *
-                                       (uint32_t) __builtin_popcount(trial->expected);
+                /* Reads that should be silent need room too: what a broken lane adds must not push out what is expected. */
+                march.mismatches_max = (uint32_t) memory_box_accesses(&march.box) * march.n_ops;
                 r = memory_batch_march(batch, &pass->parts[part], &march);
                 if (r < 0)
                         return r;
@@ -100,48 +100,55 @@ static int found(const Answer *a, const uint16_t at[static _MEMORY_AXIS_MAX], co
         return a->pass->found(&mismatch, a->pass->userdata);
 }
 
-/* The next record is of read OP. One that is not expected came from what the element wanted: the cells are bad. Returns whether it
- * is as it should be. */
-static int judge_record(const Answer *a, const WireMismatch *record, unsigned op) {
-        MemoryData held = field_data(a, record->at, a->trial->held[op]), actual;
+/* The record of read OP, which is the next; NULL where nothing was reported. */
+static const WireMismatch *take_record(Answer *a, const uint16_t at[static _MEMORY_AXIS_MAX], unsigned op) {
+        const WireMismatch *record = a->at < a->answer->n ? &a->answer->mismatches[a->at] : NULL;
 
-        memcpy(actual.bytes, record->actual, sizeof(actual.bytes));
-        if (a->trial->expected >> op & 1)
-                return memcmp(&held, &actual, sizeof(held)) == 0;
-        return found(a, record->at, &held, &actual);
+        if (!record || record->op != op || a->trial->march.ops[op] & MARCH_WRITE || memcmp(record->at, at, sizeof(record->at)) != 0)
+                return NULL;
+        a->at++;
+        return record;
+}
+
+/* Read OP is not as it should be: the first of the access is doubted. */
+static void doubt_read(const Answer *a, const WireMismatch *record, unsigned op, MarchDoubt *doubt) {
+        doubt->op = op;
+        doubt->data = march_data_of(a->trial->march.ops[op]);
+        doubt->planted = field_data(a, doubt->at, a->trial->held[op]);
+        doubt->heard = record;
+        if (record)
+                memcpy(doubt->actual.bytes, record->actual, sizeof(doubt->actual.bytes));
 }
 
 static int judge_access(Answer *a, const uint16_t at[static _MEMORY_AXIS_MAX]) {
-        const WireMarch *march = &a->trial->march;
-        uint32_t missing = 0;
+        MarchDoubt doubt = { .part = a->part, .element = a->element, .told = true, .trial = true };
+        bool doubted = false;
         int r;
 
-        for (unsigned op = 0; op < march->n_ops; op++) {
-                const WireMismatch *record = a->at < a->answer->n ? &a->answer->mismatches[a->at] : NULL;
+        memcpy(doubt.at, at, sizeof(doubt.at));
+        for (unsigned op = 0; op < a->trial->march.n_ops; op++) {
+                const WireMismatch *record = take_record(a, at, op);
+                MemoryData held = field_data(a, at, a->trial->held[op]), actual;
 
-                if (record && record->op == op && !(march->ops[op] & MARCH_WRITE) &&
-                    memcmp(record->at, at, sizeof(record->at)) == 0) {
-                        a->at++;
-                        r = judge_record(a, record, op);
+                if (record)
+                        memcpy(actual.bytes, record->actual, sizeof(actual.bytes));
+                if (a->trial->expected >> op & 1) {
+                        if (!doubted && (!record || memcmp(&held, &actual, sizeof(held)) != 0)) {
+                                doubt_read(a, record, op, &doubt);
+                                doubted = true;
+                        }
+                } else if (record) {
+                        /* It came from what the element wanted: the cells are bad. */
+                        r = found(a, at, &held, &actual);
                         if (r < 0)
                                 return r;
-                        missing |= r > 0 ? 0 : a->trial->expected & UINT32_C(1) << op;
-                } else
-                        missing |= a->trial->expected & UINT32_C(1) << op;
+                }
         }
 
         a->pass->n_planted++;
-        if (missing) {
-                unsigned op = (unsigned) __builtin_ctz(missing);
-                MarchDoubt doubt = {
-                        .part = a->part, .element = a->element, .op = op, .data = march_data_of(march->ops[op]),
-                        .told = true, .trial = true, .planted = field_data(a, at, a->trial->held[op]),
-                };
-
-                memcpy(doubt.at, at, sizeof(doubt.at));
+        a->pass->n_returned += !doubted;
+        if (doubted)
                 march_doubt(a->pass, &doubt);
-        } else
-                a->pass->n_returned++;
         return 0;
 }
 
@@ -171,8 +178,8 @@ int march_trial_judge(const MarchTrial *trial, MarchPass *pass, MemoryBatch *bat
                         return r;
         }
 
-        /* A broken cell may add to what the list has room for; what is in the list must stand in its place. */
-        if (a.at != answer.n || answer.total < answer.n)
+        /* There was room for every read: all must be listed, each in its place. */
+        if (a.at != answer.n || answer.total != answer.n)
                 march_pass_lie(pass, part, "record %zu of %" PRIu64 " of a trial of element %u cannot be", a.at, answer.total,
                                element);
         return 0;
