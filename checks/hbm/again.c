@@ -27,9 +27,6 @@ static int on_mismatch(const MarchMismatch *mismatch, void *userdata) {
                 .op      = (uint8_t) mismatch->op,
         };
 
-        /* Whether the comparator can be believed was settled by the passes themselves: here only what it reports counts. */
-        if (mismatch->op >= MARCH_OPS_MAX)
-                return 0;
         return hbm_failures_add(again->diagnosis->failures, again->c->stack,
                                 memory_geometry_linear(again->diagnosis->geometry, mismatch->at), &sighting,
                                 &mismatch->expected, &mismatch->actual);

@@ -164,13 +164,17 @@ static void make(const Cause *cause, const Place *place, Case *c) {
         c->code = cause->code;
 }
 
-/* Returns whether exactly the N cases were found. */
-static bool are_found(const Case *cases, size_t n) {
+/* Returns whether exactly the N cases were found. MARCH: NULL for the default. */
+static bool are_found_by(const char *march, const Case *cases, size_t n) {
         HbmParameters parameters = *(const HbmParameters *) *check_word_find("hbm")->parameters_defaults;
         char text[2048] = HEAD;
         static Found found;
         bool right;
 
+        if (march) {
+                assert_int_equal(march_read(march, &parameters.march, NULL, NULL), 0);
+                parameters.others = parameters.march;
+        }
         for (size_t i = 0; i < n; i++)
                 (void) snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s", cases[i].fault);
         right = hall_judge(text, &check_hbm, "us0-1", 3, &parameters, &found) == VERDICT_FAILED && found.n == n;
@@ -186,6 +190,10 @@ static bool are_found(const Case *cases, size_t n) {
                 if (memmem(line, (size_t) (end - line), "\"diagnosis\"", 11))
                         fprintf(stderr, "  found %.*s\n", (int) (end - line), line);
         return false;
+}
+
+static bool are_found(const Case *cases, size_t n) {
+        return are_found_by(NULL, cases, n);
 }
 
 static unsigned trials(void) {
@@ -265,6 +273,24 @@ static void two_causes_are_told_apart(void **state) {
         assert_int_equal(n_wrong, 0);
 }
 
+/* Marches whose elements leave what they found, and trials of these that have reads to keep silent: nothing but the lane is told. */
+static void a_lane_is_the_only_finding(void **state) {
+        static const char *const lanes[] = { "lane-stuck, value: 0", "lane-stuck, value: 1", "data-tsv, value: 0", "data-tsv, value: 1" };
+        static const char march[] = "any(w0);up(r0,r0,r0,w0,r0,w0,w0,r0);up(r0,w1,r1);dn(r1,r1,r1,w1,r1,w1,w1,r1);dn(r1,w0,r0);any(r0)";
+        unsigned n_wrong = 0;
+
+        for (size_t i = 0; i < ELEMENTS(lanes); i++)
+                for (unsigned seed = first_seed(); seed < first_seed() + trials(); seed++) {
+                        Cause cause = { i < 2 ? PC "/dqq" : PC "/sidI/dqq", lanes[i], i < 2 ? "hbm-lane" : "hbm-data-tsv", NULL };
+                        Place place = choose(seed * 6000 + i);
+                        Case c;
+
+                        make(&cause, &place, &c);
+                        n_wrong += !are_found_by(march, &c, 1);
+                }
+        assert_int_equal(n_wrong, 0);
+}
+
 /* All within one bank: rows and columns of their own. */
 static void two_causes_in_one_bank_are_told_apart(void **state) {
         unsigned n_wrong = 0;
@@ -339,6 +365,7 @@ int main(void) {
                 cmocka_unit_test(who_disturbs_a_cell_is_named),
                 cmocka_unit_test(what_does_not_always_fail_is_no_cell),
                 cmocka_unit_test(two_causes_are_told_apart),
+                cmocka_unit_test(a_lane_is_the_only_finding),
                 cmocka_unit_test(two_causes_in_one_bank_are_told_apart),
         };
 
