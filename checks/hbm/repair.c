@@ -87,6 +87,17 @@ static int ask_spares(HbmRun *run, HbmRow *rows, size_t n) {
         return 0;
 }
 
+/* Of a chip that says it has remapped rows: one that does not tell which cannot be proven. */
+static int ask_told(HbmRun *run, HbmRow *rows, size_t n) {
+        int r;
+
+        r = ask_spares(run, rows, n);
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                if (!rows[i].told)
+                        r = -EPROTO;
+        return r;
+}
+
 static void add_row(HbmRows *rows, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX], bool weak) {
         HbmRow *row = &rows->rows[rows->n++];
 
@@ -276,12 +287,12 @@ static int prove_bank(HbmRun *run, const HbmRow *bank, unsigned *n_done, unsigne
                 rows[i].at[HBM_ROW] = (uint16_t) i;
         }
 
-        r = ask_spares(run, rows, n_rows);
+        r = ask_told(run, rows, n_rows);
         for (unsigned i = 0; r >= 0 && i < n_rows; i++) {
                 Proof proof = { .row = rows[i] };
                 bool proven;
 
-                if (!rows[i].told || rows[i].state != REPAIR_DONE)
+                if (rows[i].state != REPAIR_DONE)
                         continue;
                 (*n_done)++;
                 r = prove(run, &proof, &proven);
@@ -296,7 +307,7 @@ static int prove_bank(HbmRun *run, const HbmRow *bank, unsigned *n_done, unsigne
 
 /* Banks that have used a spare; of all others no row can have been repaired. */
 static int prove_all(HbmRun *run, unsigned per_bank, unsigned *n_done, unsigned *n_proven) {
-        uint32_t n_banks = hbm_bank_count(&run->geometry);
+        uint32_t n_banks = hbm_bank_count(&run->geometry), n_used_ever = 0;
         HbmRow *banks = calloc(n_banks, sizeof(HbmRow));
         int r = banks ? 0 : -ENOMEM;
 
@@ -307,18 +318,19 @@ static int prove_all(HbmRun *run, unsigned per_bank, unsigned *n_done, unsigned 
                         banks[i] = (HbmRow) { .stack = stack };
                         memory_geometry_at(&run->geometry, i * hbm_bank_accesses(&run->geometry), banks[i].at);
                 }
-                r = ask_spares(run, banks, n_banks);
+                r = ask_told(run, banks, n_banks);
                 for (uint32_t i = 0; r >= 0 && i < n_banks; i++)
-                        n_used += banks[i].told && banks[i].left < per_bank;
-                if (n_used > BANKS_MAX) /* numbers that contradict each other */
+                        n_used += banks[i].left < per_bank;
+                if (n_used > BANKS_MAX)
                         r = -EPROTO;
                 for (uint32_t i = 0; r >= 0 && i < n_banks; i++)
-                        if (banks[i].told && banks[i].left < per_bank)
+                        if (banks[i].left < per_bank)
                                 r = prove_bank(run, &banks[i], n_done, n_proven);
+                n_used_ever += n_used;
         }
 
         free(banks);
-        return r;
+        return r >= 0 && n_used_ever == 0 ? -EPROTO : r;
 }
 
 /* The first two numbers of assay/hbm/spares: rows that a bank begins with, and rows of the chip that were remapped. */
@@ -331,7 +343,7 @@ static int ask_totals(HbmRun *run, unsigned *ret_per_bank, unsigned *ret_remappe
         if (r < 0)
                 return r;
         per_bank = strtoul(text, &end, 10);
-        if (end == text || *end != ' ' || per_bank > UINT16_MAX)
+        if (end == text || end[0] != ' ' || end[1] < '0' || end[1] > '9' || per_bank > UINT16_MAX)
                 return -EPROTO;
         remapped = strtoul(end + 1, &end, 10);
         if ((*end != ' ' && *end != '\0') || remapped > UINT32_MAX)

@@ -160,6 +160,35 @@ static void what_no_row_mends_is_left_alone(void **state) {
         (void) device_free(device);
 }
 
+static void tell_no_spares(const WireCommand *command, WireCompletion *completion) {
+        if (command->type == COMMAND_HBM_SPARES)
+                completion->status = STATUS_NRT_INVALID;
+}
+
+static void tell_unused_spares(const WireCommand *command, WireCompletion *completion) {
+        if (command->type == COMMAND_HBM_SPARES) {
+                completion->result[0] = 8;
+                completion->result[1] = REPAIR_NONE;
+        }
+}
+
+/* A chip that has remapped rows and does not say which: nothing was proven, and none of none is not all of them. */
+static void rows_that_are_not_told_are_not_proven(void **state) {
+        Device *device = chip_with(FAULT(BANK "/row4711/col12/bit77", "stuck-at, value: 1"));
+        static Found found;
+
+        assert_int_equal(scan(device, HBM_REPAIR_REQUEST, &found), VERDICT_FAILED);
+        reset(device);
+        hall_lie = tell_no_spares;
+        assert_int_equal(scan(device, HBM_REPAIR_VERIFY, &found), VERDICT_ERROR);
+        hall_lie = tell_unused_spares;
+        assert_int_equal(scan(device, HBM_REPAIR_VERIFY, &found), VERDICT_ERROR);
+        hall_lie = NULL;
+        assert_int_equal(scan(device, HBM_REPAIR_VERIFY, &found), VERDICT_PASSED);
+        assert_int_equal(measured(&found, "hbm_rows_proven"), 1);
+        (void) device_free(device);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_repaired_row_is_proven),
@@ -167,6 +196,7 @@ int main(void) {
                 cmocka_unit_test(a_bank_without_spares_is_told),
                 cmocka_unit_test(both_rows_of_a_short_are_repaired),
                 cmocka_unit_test(what_no_row_mends_is_left_alone),
+                cmocka_unit_test(rows_that_are_not_told_are_not_proven),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
