@@ -118,15 +118,12 @@ static bool covers_box(const HbmRun *run) {
 
 static int measure_coverage(HbmRun *run) {
         uint64_t accesses = 0, planned = STACKS * memory_box_accesses(&run->box);
-        bool complete = hbm_passes_complete(run);
 
         if (!covers_box(run))
                 return 0;
         for (unsigned stack = 0; stack < STACKS; stack++)
-                accesses += complete ? run->outcomes[stack].accesses : 0;
-        return step_measure(run->step, "hbm_bytes_tested", (double) (accesses * MEMORY_ACCESS_BYTES), "By",
-                            complete ? LIMIT_GREATER_THAN_OR_EQUAL : LIMIT_NONE, (double) (planned * MEMORY_ACCESS_BYTES),
-                            NULL);
+                accesses += run->outcomes[stack].accesses;
+        return march_totals_measure_coverage(run->step, "hbm", accesses, planned, hbm_passes_complete(run));
 }
 
 /* What single phases did; nothing of those that were not asked for. */
@@ -173,19 +170,8 @@ static int measure(HbmRun *run) {
         r = measure_coverage(run);
         if (r < 0)
                 return r;
-        r = step_measure(run->step, "hbm_mismatches", (double) mismatches, "{error}", LIMIT_LESS_THAN_OR_EQUAL, 0, NULL);
-        if (r < 0)
-                return r;
-        r = step_measure(run->step, "hbm_plants_returned", run->n_returned, "1", LIMIT_EQUAL, run->n_planted, NULL);
-        if (r < 0)
-                return r;
-        r = step_note(run->step, "hbm_samples_compared", run->n_compared, "1", NULL);
-        if (r < 0)
-                return r;
-        r = step_measure(run->step, "hbm_samples_wrong", run->n_wrong, "{error}", LIMIT_LESS_THAN_OR_EQUAL, 0, NULL);
-        if (r < 0)
-                return r;
-        return measure_phases(run);
+        r = march_totals_measure(&run->totals, run->step, "hbm", mismatches);
+        return r < 0 ? r : measure_phases(run);
 }
 
 /* With a part of the contract left out, only a failure is a result: which part, and what it would take. */

@@ -38,10 +38,7 @@ static void keep_outcome(HbmRun *run, const MarchPass *pass) {
                 run->outcomes[stack].accesses = MIN(before, pass->outcomes[stack].accesses);
         }
 
-        run->n_planted += pass->n_planted;
-        run->n_returned += pass->n_returned;
-        run->n_compared += pass->n_samples_compared;
-        run->n_wrong += pass->n_samples_wrong;
+        march_totals_add(&run->totals, &pass->totals);
 }
 
 /* The stacks hammered where a march would pause. */

@@ -11,7 +11,7 @@
 #include "checks/hbm/classify.h"
 #include "checks/hbm/map.h"
 #include "checks/hbm/parameters.h"
-#include "checks/march/march.h"
+#include "checks/march/totals.h"
 #include "checks/step.h"
 
 /* Marches of the phases that have their own. */
@@ -80,7 +80,7 @@ typedef struct HbmRun {
         HbmRows rows;                  /* of these */
         unsigned n_asked;              /* repairs */
         MarchOutcome outcomes[STACKS]; /* over all passes */
-        unsigned n_planted, n_returned, n_compared, n_wrong;
+        MarchTotals totals;
         uint64_t start_nsec;           /* of the device's time */
         HbmEccLie ecc_lies[STACKS];
         bool told;                     /* why a pass could not judge */

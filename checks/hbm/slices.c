@@ -257,14 +257,7 @@ static int measure(Slices *slices) {
                 r = step_note(run->step, "hbm_regions_tested", region_set_count(&regions->tested), "1", NULL);
         if (r >= 0)
                 r = step_note(run->step, "hbm_regions_occupied", region_set_count(&regions->occupied), "1", NULL);
-        if (r >= 0)
-                r = step_measure(run->step, "hbm_mismatches", (double) slices->mismatches, "{error}", LIMIT_LESS_THAN_OR_EQUAL,
-                                 0, NULL);
-        if (r >= 0)
-                r = step_measure(run->step, "hbm_plants_returned", run->n_returned, "1", LIMIT_EQUAL, run->n_planted, NULL);
-        if (r >= 0)
-                r = step_note(run->step, "hbm_samples_compared", run->n_compared, "1", NULL);
-        return r < 0 ? r : step_measure(run->step, "hbm_samples_wrong", run->n_wrong, "{error}", LIMIT_LESS_THAN_OR_EQUAL, 0, NULL);
+        return r < 0 ? r : march_totals_measure(&run->totals, run->step, "hbm", slices->mismatches);
 }
 
 static int conclude(Slices *slices, Verdict *ret) {

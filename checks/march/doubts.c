@@ -147,7 +147,7 @@ static int settle_doubt(MarchPass *pass, const MarchDoubt *doubt, MemoryBatch *b
 
         /* Seen now: behind the end of the list it was seen before, too. Else memory gave what was heard, or the background. */
         if (trial == TRIAL_SEEN && !doubt->told && !doubt->heard) {
-                pass->n_returned++;
+                pass->totals.returned++;
                 return 0;
         }
         if (trial == TRIAL_SEEN)

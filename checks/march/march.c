@@ -199,11 +199,11 @@ static int judge_samples(Visit *visit) {
                 MemoryData expected = memory_field_data(&pass->field, &pass->geometry, sample->at, visit->left), actual;
 
                 memcpy(actual.bytes, answer.data, sizeof(actual.bytes));
-                pass->n_samples_compared++;
+                pass->totals.compared++;
                 if (memcmp(&expected, &actual, sizeof(expected)) == 0)
                         continue;
 
-                pass->n_samples_wrong++;
+                pass->totals.wrong++;
                 /* What stale reads return is no evidence of cells. */
                 if (pass->outcomes[sample->part].n_stale > 0)
                         continue;

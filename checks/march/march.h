@@ -53,6 +53,11 @@ typedef struct MarchOutcome { /* what came of one part */
         char lie[MARCH_LIE_MAX];          /* the first of them */
 } MarchOutcome;
 
+typedef struct MarchTotals {
+        unsigned planted, returned; /* plants and trials, and those that came back */
+        unsigned compared, wrong;   /* samples */
+} MarchTotals;
+
 typedef struct MarchDoubt {
         unsigned part;
         uint16_t at[_MEMORY_AXIS_MAX];
@@ -87,8 +92,7 @@ struct MarchPass {
 
         /* came of it */
         MarchOutcome outcomes[MARCH_PARTS_MAX]; /* what was there before is added to, but for accesses */
-        unsigned n_planted, n_returned; /* plants, and those that came back */
-        unsigned n_samples_compared, n_samples_wrong;
+        MarchTotals totals;
 
         /* between the two */
         unsigned width; /* channels that the window has room for */

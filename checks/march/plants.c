@@ -162,9 +162,9 @@ static void settle_box(const MarchPlants *plants, const MarchPlantBox *plant, Ma
                         .planted = plant->planted[i],
                 };
 
-                pass->n_planted++;
+                pass->totals.planted++;
                 if (!missing) {
-                        pass->n_returned++;
+                        pass->totals.returned++;
                         continue;
                 }
 

@@ -145,8 +145,8 @@ static int judge_access(Answer *a, const uint16_t at[static _MEMORY_AXIS_MAX]) {
                 }
         }
 
-        a->pass->n_planted++;
-        a->pass->n_returned += !doubted;
+        a->pass->totals.planted++;
+        a->pass->totals.returned += !doubted;
         if (doubted)
                 march_doubt(a->pass, &doubt);
         return 0;

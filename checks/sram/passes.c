@@ -40,10 +40,7 @@ static void keep_outcome(SramRun *run, WireArray array, const MarchPass *pass) {
                 outcome->accesses = MIN(before, pass->outcomes[core].accesses);
         }
 
-        run->n_planted += pass->n_planted;
-        run->n_returned += pass->n_returned;
-        run->n_compared += pass->n_samples_compared;
-        run->n_wrong += pass->n_samples_wrong;
+        march_totals_add(&run->totals, &pass->totals);
 }
 
 /* Pass INDEX over one array of all cores. */

@@ -8,7 +8,7 @@
  * (ecc.h) have met so far, and what it comes to (report.h).
  */
 
-#include "checks/march/march.h"
+#include "checks/march/totals.h"
 #include "checks/sram/classify.h"
 #include "checks/sram/parameters.h"
 #include "checks/step.h"
@@ -24,7 +24,7 @@ typedef struct SramRun {
         SramDefects defects;
         MarchOutcome outcomes[SRAM_ARRAYS]; /* over all passes */
         unsigned n_passes;                  /* that were run to their end, of every array */
-        unsigned n_planted, n_returned, n_compared, n_wrong;
+        MarchTotals totals;
         unsigned n_ecc_planted, n_ecc_seen; /* errors planted for the codes, and those that were treated as they must be */
         uint64_t start_nsec;                /* of the device's time */
         Verdict verdict;

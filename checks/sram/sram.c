@@ -78,25 +78,14 @@ static int measure(SramRun *run, bool complete) {
         int r;
 
         for (unsigned number = 0; number < SRAM_ARRAYS; number++) {
-                accesses += complete ? run->outcomes[number].accesses : 0;
+                accesses += run->outcomes[number].accesses;
                 mismatches += run->outcomes[number].mismatches;
                 planned += run->geometry[sram_array(number)].accesses;
         }
 
-        r = step_measure(run->step, "sram_bytes_tested", (double) (accesses * MEMORY_ACCESS_BYTES), "By",
-                         complete ? LIMIT_GREATER_THAN_OR_EQUAL : LIMIT_NONE, (double) (planned * MEMORY_ACCESS_BYTES), NULL);
-        if (r < 0)
-                return r;
-        r = step_measure(run->step, "sram_mismatches", (double) mismatches, "{error}", LIMIT_LESS_THAN_OR_EQUAL, 0, NULL);
-        if (r < 0)
-                return r;
-        r = step_measure(run->step, "sram_plants_returned", run->n_returned, "1", LIMIT_EQUAL, run->n_planted, NULL);
-        if (r < 0)
-                return r;
-        r = step_note(run->step, "sram_samples_compared", run->n_compared, "1", NULL);
-        if (r < 0)
-                return r;
-        r = step_measure(run->step, "sram_samples_wrong", run->n_wrong, "{error}", LIMIT_LESS_THAN_OR_EQUAL, 0, NULL);
+        r = march_totals_measure_coverage(run->step, "sram", accesses, planned, complete);
+        if (r >= 0)
+                r = march_totals_measure(&run->totals, run->step, "sram", mismatches);
         if (r < 0 || run->n_ecc_planted == 0)
                 return r;
         return step_measure(run->step, "sram_ecc_plants_seen", run->n_ecc_seen, "1", LIMIT_EQUAL, run->n_ecc_planted, NULL);
