@@ -17,6 +17,7 @@
 #include "sim/memory/faults.h"
 #include "tests/sim/lone-stack.h"
 #include "tests/sim/plain-cells.h"
+#include "tests/sim/plain-march.h"
 
 #define CASES    500
 #define COMMANDS 10
@@ -41,18 +42,7 @@ typedef struct Case {
         size_t n_log;
 } Case;
 
-static uint64_t random_state, n_refused, n_injected, n_restless;
-
-static uint64_t random_u64(void) {
-        random_state ^= random_state << 13;
-        random_state ^= random_state >> 7;
-        random_state ^= random_state << 17;
-        return random_state * 0x9fb21c651e98df25ull;
-}
-
-static unsigned below(unsigned n) {
-        return (unsigned) ((random_u64() >> 33) % n);
-}
+static uint64_t n_refused, n_injected, n_restless;
 
 /* ---- places ---- */
 
@@ -61,14 +51,6 @@ static void at_of(const PlainCells *plain, unsigned access, uint16_t at[7]) {
                 at[i] = (uint16_t) (access % plain->size[i]);
                 access /= plain->size[i];
         }
-}
-
-static unsigned index_of(const PlainCells *plain, const uint16_t at[7]) {
-        unsigned index = 0;
-
-        for (unsigned i = 0; i < 7; i++)
-                index = index * plain->size[i] + at[i];
-        return index;
 }
 
 /* The location of an access, to its row, column or bit. */
@@ -345,39 +327,15 @@ static void plain_read_out(Case *c, unsigned access, bool ecc, uint8_t bits[PLAI
         to_bits(bytes, bits);
 }
 
-static unsigned background_bit(const Case *c, const WireMarch *march, const uint16_t at[7], unsigned bit) {
-        uint64_t x;
-
-        switch (march->background) {
-        case MEMORY_BACKGROUND_SOLID:
-                return 0;
-        case MEMORY_BACKGROUND_CHECKER:
-                return (at[HBM_ROW] ^ bit) & 1;
-        case MEMORY_BACKGROUND_ROW_STRIPE:
-                return at[HBM_ROW] & 1;
-        case MEMORY_BACKGROUND_COLUMN_STRIPE:
-                return bit & 1;
-        case MEMORY_BACKGROUND_BIT_STRIPE:
-                return bit >> march->parameter & 1;
-        default:
-                x = march->seed ^ (4 * (uint64_t) index_of(&c->plain, at) + bit / 64);
-                x += 0x9e3779b97f4a7c15ull;
-                x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-                x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-                x ^= x >> 31;
-                return x >> bit % 64 & 1;
-        }
-}
-
 static void plain_march_access(Case *c, const WireMarch *march, const uint16_t at[7]) {
-        unsigned access = index_of(&c->plain, at);
+        unsigned access = plain_index(c->plain.size, at);
 
         for (unsigned op = 0; op < march->n_ops; op++) {
                 uint8_t wanted[PLAIN_BITS], got[PLAIN_BITS];
                 WireMismatch *mismatch = &c->log[c->n_log];
 
                 for (unsigned bit = 0; bit < PLAIN_BITS; bit++)
-                        wanted[bit] = (uint8_t) (background_bit(c, march, at, bit) ^ (march->ops[op] & 1));
+                        wanted[bit] = (uint8_t) (plain_background(c->plain.size, march, at, bit) ^ (march->ops[op] & 1));
                 if (march->ops[op] & MARCH_WRITE) {
                         plain_write(&c->plain, access, wanted);
                         continue;
@@ -392,41 +350,10 @@ static void plain_march_access(Case *c, const WireMarch *march, const uint16_t a
         }
 }
 
-static unsigned volume(const WireBox *box) {
-        unsigned total = 1;
-
-        for (unsigned i = 0; i < 7; i++)
-                total *= box->last[i] - box->first[i] + 1u;
-        return total;
-}
-
-/* Access K of BOX, counting in the order of DIGITS, slowest first. */
-static void place(const WireBox *box, const char *digits, unsigned k, uint16_t ret[7]) {
-        for (int i = 6; i >= 0; i--) {
-                unsigned axis = (unsigned) (digits[i] - '0'), extent = box->last[axis] - box->first[axis] + 1u;
-
-                ret[axis] = (uint16_t) (box->first[axis] + k % extent);
-                k /= extent;
-        }
-}
-
-static WireBox random_box(const PlainCells *plain) {
-        bool whole = below(3);
-        WireBox box;
-
-        for (unsigned i = 0; i < 7; i++) {
-                unsigned a = below(plain->size[i]), b = below(plain->size[i]);
-
-                box.first[i] = (uint16_t) (whole ? 0 : a < b ? a : b);
-                box.last[i] = (uint16_t) (whole ? plain->size[i] - 1u : a < b ? b : a);
-        }
-        return box;
-}
-
 /* An element of a march: mostly one that good cells pass. */
 static WireMarch random_march(const PlainCells *plain) {
         WireMarch march = {
-                .box        = random_box(plain),
+                .box        = random_box(plain->size, below(3)),
                 .order      = (uint8_t) below(_MEMORY_ORDER_MAX),
                 .descending = (uint8_t) below(2),
                 .background = (uint8_t) (below(2) ? MEMORY_BACKGROUND_SOLID : below(_MEMORY_BACKGROUND_MAX)),
@@ -448,10 +375,9 @@ static WireMarch random_march(const PlainCells *plain) {
 }
 
 static void compare_march(Case *c) {
-        static const char *const orders[] = { "0123456", "0123465", "0125634" };
         WireCommand command = { .type = COMMAND_HBM_MARCH, .march = random_march(&c->plain) };
         const WireMismatch *mismatches = (const WireMismatch *) c->lone.window;
-        unsigned total = volume(&command.march.box);
+        unsigned total = plain_volume(&command.march.box);
         WireCompletion completion;
 
         begin_command(c);
@@ -459,7 +385,7 @@ static void compare_march(Case *c) {
         for (unsigned k = 0; k < total; k++) {
                 uint16_t at[7];
 
-                place(&command.march.box, orders[command.march.order], command.march.descending ? total - 1 - k : k, at);
+                plain_visit(&command.march, k, at);
                 plain_march_access(c, &command.march, at);
         }
         command.march.mismatches_max = below(4) ? LOG_MAX : below((unsigned) c->n_log + 2);
@@ -477,7 +403,7 @@ static void compare_march(Case *c) {
 
 static void compare_copy(Case *c, WireBox box, bool in, bool ecc) {
         WireCommand command = { .type = in ? COMMAND_HBM_COPY_IN : COMMAND_HBM_COPY_OUT, .copy = { .box = box, .ecc = ecc } };
-        unsigned total = volume(&box);
+        unsigned total = plain_volume(&box);
 
         command.in_bytes = in ? total * 32 : 0;
         for (size_t i = 0; in && i < total * 32; i++)
@@ -489,13 +415,13 @@ static void compare_copy(Case *c, WireBox box, bool in, bool ecc) {
                 uint8_t bits[PLAIN_BITS], bytes[32];
                 uint16_t at[7];
 
-                place(&box, "0123456", k, at);
+                plain_place(&box, MEMORY_ORDER_COLUMN_FAST, k, at);
                 if (in) {
                         to_bits(c->lone.window + k * 32, bits);
-                        plain_write(&c->plain, index_of(&c->plain, at), bits);
+                        plain_write(&c->plain, plain_index(c->plain.size, at), bits);
                         continue;
                 }
-                plain_read_out(c, index_of(&c->plain, at), ecc, bits);
+                plain_read_out(c, plain_index(c->plain.size, at), ecc, bits);
                 to_bytes(bits, bytes);
                 if (!c->plain.restless)
                         assert_memory_equal(bytes, c->lone.window + k * 32, 32);
@@ -560,7 +486,7 @@ static void run_case(Case *c, uint64_t seed) {
                         inject(c, slot);
 
                 if (below(5) == 0)
-                        compare_copy(c, random_box(&c->plain), below(2), below(8) == 0);
+                        compare_copy(c, random_box(c->plain.size, below(3)), below(2), below(8) == 0);
                 else
                         compare_march(c);
         }

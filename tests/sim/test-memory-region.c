@@ -14,8 +14,10 @@
 #include <cmocka.h>
 
 #include "tests/sim/lone-stack.h"
+#include "tests/sim/plain-march.h"
 
 #define CASES      400
+#define CASES_FEW  600
 #define COMMANDS   14
 #define CELLS_MAX  4096 /* accesses of the plain model */
 #define FAULTS_MAX 12
@@ -79,6 +81,7 @@ typedef struct PlainFault {
 typedef struct Plain {
         uint16_t size[7];
         unsigned n, subarray_rows;
+        bool few; /* kinds of faults, in smaller stacks: they meet more often */
         bool spent; /* this bank's spare rows are */
         uint16_t spent_bank[5];
         uint8_t holds[CELLS_MAX][32];
@@ -89,61 +92,6 @@ typedef struct Plain {
         WireMismatch log[LOG_MAX];
         size_t n_log;
 } Plain;
-
-static uint64_t random_state;
-
-static uint64_t random_u64(void) {
-        random_state ^= random_state << 13;
-        random_state ^= random_state >> 7;
-        random_state ^= random_state << 17;
-        return random_state * 0x9fb21c651e98df25ull;
-}
-
-static unsigned below(unsigned n) {
-        return (unsigned) ((random_u64() >> 33) % n);
-}
-
-static unsigned plain_index(const Plain *plain, const uint16_t at[7]) {
-        unsigned index = 0;
-
-        for (unsigned i = 0; i < 7; i++)
-                index = index * plain->size[i] + at[i];
-        return index;
-}
-
-static unsigned get_bit(const uint8_t *bytes, unsigned bit) {
-        return bytes[bit / 8] >> (bit % 8) & 1;
-}
-
-static void set_bit(uint8_t *bytes, unsigned bit, unsigned value) {
-        bytes[bit / 8] = (uint8_t) ((bytes[bit / 8] & ~(1u << bit % 8)) | value << bit % 8);
-}
-
-/* From the words of wire.h, one bit at a time. */
-static unsigned background_bit(const Plain *plain, const WireMarch *march, const uint16_t at[7], unsigned bit) {
-        unsigned row = at[HBM_ROW];
-        uint64_t x;
-
-        switch (march->background) {
-        case MEMORY_BACKGROUND_SOLID:
-                return 0;
-        case MEMORY_BACKGROUND_CHECKER:
-                return (row ^ bit) & 1;
-        case MEMORY_BACKGROUND_ROW_STRIPE:
-                return row & 1;
-        case MEMORY_BACKGROUND_COLUMN_STRIPE:
-                return bit & 1;
-        case MEMORY_BACKGROUND_BIT_STRIPE:
-                return bit >> march->parameter & 1;
-        default:
-                x = march->seed ^ (4 * (uint64_t) plain_index(plain, at) + bit / 64);
-                x += 0x9e3779b97f4a7c15ull;
-                x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-                x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-                x ^= x >> 31;
-                return x >> bit % 64 & 1;
-        }
-}
 
 static bool covers(const Plain *plain, const PlainFault *fault, const uint16_t at[7]) {
         if (fault->kind == PLAIN_DIE && (at[0] / 4u != fault->number % 4 || at[2] != fault->number / 4))
@@ -162,7 +110,7 @@ static void plain_settle(Plain *plain, const uint16_t at[7]) {
                 const PlainFault *fault = &plain->faults[i];
 
                 if (fault->present && fault->active && fault->kind == PLAIN_CELL && covers(plain, fault, at))
-                        set_bit(plain->holds[plain_index(plain, at)], fault->bit, fault->how);
+                        set_bit(plain->holds[plain_index(plain->size, at)], fault->bit, fault->how);
         }
 }
 
@@ -186,7 +134,7 @@ static bool is_stale(const Plain *plain, const uint16_t at[7]) {
 }
 
 static void plain_hold(Plain *plain, const uint16_t at[7], const uint8_t bytes[32]) {
-        unsigned index = plain_index(plain, at);
+        unsigned index = plain_index(plain->size, at);
 
         memcpy(plain->past[index], plain->meant[index], 32);
         memcpy(plain->holds[index], bytes, 32);
@@ -195,7 +143,7 @@ static void plain_hold(Plain *plain, const uint16_t at[7], const uint8_t bytes[3
 }
 
 static void plain_give(const Plain *plain, const uint16_t at[7], uint8_t ret[32], uint8_t ret_meant[32]) {
-        unsigned index = plain_index(plain, at);
+        unsigned index = plain_index(plain->size, at);
         bool stale = is_stale(plain, at);
 
         memcpy(ret, stale ? plain->past[index] : plain->holds[index], 32);
@@ -364,10 +312,9 @@ static bool plain_is_blind(const Plain *plain, unsigned data) {
 
 static void plain_march_access(Plain *plain, const WireMarch *march, const uint16_t at[7]) {
         for (unsigned op = 0; op < march->n_ops; op++) {
-                uint8_t wanted[32] = {}, got[32];
+                uint8_t wanted[32], got[32];
 
-                for (unsigned bit = 0; bit < 256; bit++)
-                        set_bit(wanted, bit, background_bit(plain, march, at, bit) ^ (march->ops[op] & 1));
+                plain_data(plain->size, march, at, march->ops[op], wanted);
                 if (march->ops[op] & MARCH_WRITE) {
                         plain_write(plain, at, wanted);
                         continue;
@@ -385,45 +332,17 @@ static void plain_march_access(Plain *plain, const WireMarch *march, const uint1
         }
 }
 
-/* Counts a box through from its lowest address; the words of MemoryOrder as digits, slowest first. */
 static void plain_march(Plain *plain, const WireMarch *march) {
-        static const char *const orders[] = { "0123456", "0123465", "0125634" };
-        unsigned extent[7], total = 1;
-
-        for (unsigned i = 0; i < 7; i++) {
-                extent[i] = march->box.last[i] - march->box.first[i] + 1u;
-                total *= extent[i];
-        }
-
         plain->n_log = 0;
-        for (unsigned k = 0; k < total; k++) {
-                unsigned rest = march->descending ? total - 1 - k : k;
+        for (unsigned k = 0; k < plain_volume(&march->box); k++) {
                 uint16_t at[7];
 
-                for (int i = 6; i >= 0; i--) {
-                        unsigned axis = (unsigned) (orders[march->order][i] - '0');
-
-                        at[axis] = (uint16_t) (march->box.first[axis] + rest % extent[axis]);
-                        rest /= extent[axis];
-                }
+                plain_visit(march, k, at);
                 plain_march_access(plain, march, at);
         }
 }
 
 /* ---- random things ---- */
-
-static WireBox random_box(const Plain *plain) {
-        bool whole = below(2);
-        WireBox box;
-
-        for (unsigned i = 0; i < 7; i++) {
-                unsigned a = below(plain->size[i]), b = below(plain->size[i]);
-
-                box.first[i] = (uint16_t) (whole || below(3) == 0 ? 0 : a < b ? a : b);
-                box.last[i] = (uint16_t) (whole || below(3) == 0 ? plain->size[i] - 1u : a < b ? b : a);
-        }
-        return box;
-}
 
 static const FaultKind *find_kind(const char *name) {
         for (const FaultKind *const *table = model_hbm.faults; *table; table++)
@@ -522,13 +441,18 @@ static void start_past(Plain *plain, const PlainFault *fault) {
 
 static void random_fault(Plain *plain, Hbm *hbm, unsigned slot) {
         PlainFault *fault = &plain->faults[slot];
+        static const PlainKind few[] = { PLAIN_CELL, PLAIN_ROW, PLAIN_BANK, PLAIN_LANE };
         const char *wrong;
         bool value;
         int reads;
 
-        *fault = (PlainFault) { .kind = (PlainKind) below(below(20) ? PLAIN_BLIND : PLAIN_KINDS), .bit = below(256) };
-        if (below(4) == 0)
+        *fault = (PlainFault) { .bit = below(256) };
+        if (plain->few)
+                fault->kind = below(20) ? few[below(4)] : PLAIN_BLIND;
+        else if (below(4) == 0)
                 fault->kind = below(3) ? PLAIN_ADDRESS : PLAIN_STALE;
+        else
+                fault->kind = (PlainKind) below(below(20) ? PLAIN_BLIND : PLAIN_KINDS);
         value = fault->kind == PLAIN_CELL || fault->kind == PLAIN_TSV || fault->kind == PLAIN_LANE || fault->kind == PLAIN_SHORT ||
                         fault->kind == PLAIN_ADDRESS;
         fault->how = below(value ? 2 : 3);
@@ -557,7 +481,7 @@ static void random_fault(Plain *plain, Hbm *hbm, unsigned slot) {
 
 static void random_march(const Plain *plain, WireMarch *march) {
         *march = (WireMarch) {
-                .box        = random_box(plain),
+                .box        = random_box(plain->size, below(2)),
                 .order      = (uint8_t) below(_MEMORY_ORDER_MAX),
                 .descending = (uint8_t) below(2),
                 .background = (uint8_t) below(_MEMORY_BACKGROUND_MAX),
@@ -677,7 +601,7 @@ static void spend_spares(Plain *plain, LoneStack *lone) {
 }
 
 static void copy_small(Plain *plain, LoneStack *lone) {
-        WireBox box = random_box(plain);
+        WireBox box = random_box(plain->size, below(2));
 
         for (unsigned i = 0; i < 7; i++)
                 if (below(3))
@@ -686,7 +610,8 @@ static void copy_small(Plain *plain, LoneStack *lone) {
 }
 
 static void start_case(Plain *plain, LoneStack *lone) {
-        static const unsigned max[] = { 7, 2, 2, 2, 3, 12, 6 };
+        static const unsigned most[2][7] = { { 7, 2, 2, 2, 3, 12, 6 }, { 3, 2, 2, 2, 3, 9, 5 } };
+        const unsigned *max = most[plain->few];
         char geometry[MEMORY_SHAPE_TEXT_MAX];
         WireBox whole = {};
 
@@ -730,7 +655,7 @@ static void run_case(Plain *plain, uint64_t seed) {
                         plain->faults[slot].present = false;
                         /* Healed cells hold what they held, and as such are meant from now on. */
                         if (plain->faults[slot].kind == PLAIN_CELL) {
-                                unsigned index = plain_index(plain, plain->faults[slot].at);
+                                unsigned index = plain_index(plain->size, plain->faults[slot].at);
                                 unsigned bit = plain->faults[slot].bit;
 
                                 set_bit(plain->meant[index], bit, get_bit(plain->holds[index], bit));
@@ -756,12 +681,13 @@ static int say_seed(void **state) {
         return 0;
 }
 
-static void test_structures_log_what_a_stack_of_bits_logs(void **state) {
+static void run_cases(unsigned n, bool few) {
         Plain *plain = calloc(1, sizeof(Plain));
         const char *only = getenv("HBM_SEED");
 
         assert_non_null(plain);
-        for (uint64_t seed = only ? strtoull(only, NULL, 0) : 1; seed <= (only ? strtoull(only, NULL, 0) : CASES); seed++) {
+        plain->few = few;
+        for (uint64_t seed = only ? strtoull(only, NULL, 0) : 1; seed <= (only ? strtoull(only, NULL, 0) : n); seed++) {
                 running = seed;
                 run_case(plain, seed);
         }
@@ -769,9 +695,18 @@ static void test_structures_log_what_a_stack_of_bits_logs(void **state) {
         free(plain);
 }
 
+static void test_structures_log_what_a_stack_of_bits_logs(void **state) {
+        run_cases(CASES, false);
+}
+
+static void test_cells_rows_banks_and_lanes_log_what_a_stack_of_bits_logs(void **state) {
+        run_cases(CASES_FEW, true);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_teardown(test_structures_log_what_a_stack_of_bits_logs, say_seed),
+                cmocka_unit_test_teardown(test_cells_rows_banks_and_lanes_log_what_a_stack_of_bits_logs, say_seed),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

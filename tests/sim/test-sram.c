@@ -15,6 +15,7 @@
 #include "sim/sram.h"
 #include "tests/sim/lone-command.h"
 #include "tests/sim/plain-code.h"
+#include "tests/sim/plain-march.h"
 
 #define CASES      500
 #define COMMANDS   12
@@ -61,56 +62,6 @@ typedef struct Plain {
         size_t n_log;
 } Plain;
 
-static uint64_t random_state;
-
-static uint64_t random_u64(void) {
-        random_state ^= random_state << 13;
-        random_state ^= random_state >> 7;
-        random_state ^= random_state << 17;
-        return random_state * 0x9fb21c651e98df25ull;
-}
-
-static unsigned below(unsigned n) {
-        return (unsigned) ((random_u64() >> 33) % n);
-}
-
-static unsigned index_of(const Plain *plain, const uint16_t at[7]) {
-        unsigned index = 0;
-
-        for (unsigned i = 0; i < 7; i++)
-                index = index * plain->size[i] + at[i];
-        return index;
-}
-
-/* The words of wire.h. */
-static unsigned background_bit(const Plain *plain, const WireMarch *march, const uint16_t at[7], unsigned bit) {
-        uint64_t x;
-
-        switch (march->background) {
-        case MEMORY_BACKGROUND_SOLID:
-                return 0;
-        case MEMORY_BACKGROUND_CHECKER:
-                return (at[SRAM_ROW] ^ bit) & 1;
-        case MEMORY_BACKGROUND_ROW_STRIPE:
-                return at[SRAM_ROW] & 1;
-        case MEMORY_BACKGROUND_COLUMN_STRIPE:
-                return bit & 1;
-        case MEMORY_BACKGROUND_BIT_STRIPE:
-                return bit >> march->parameter & 1;
-        default:
-                x = march->seed ^ (4 * (uint64_t) index_of(plain, at) + bit / 64);
-                x += 0x9e3779b97f4a7c15ull;
-                x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-                x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-                x ^= x >> 31;
-                return x >> bit % 64 & 1;
-        }
-}
-
-static void set_bit(uint8_t *bytes, unsigned bit, unsigned value) {
-        bytes[bit / 8] = (uint8_t) ((bytes[bit / 8] & ~(1u << bit % 8)) | value << bit % 8);
-}
-
 static bool covers(const PlainFault *fault, const uint16_t at[7]) {
         bool partition = fault->at[SRAM_PARTITION] == at[SRAM_PARTITION], bank = fault->at[SRAM_BANK] == at[SRAM_BANK];
 
@@ -137,12 +88,12 @@ static bool covers(const PlainFault *fault, const uint16_t at[7]) {
 static void settle(Plain *plain, const uint16_t at[7]) {
         for (unsigned i = 0; i < PLAIN_FAULTS; i++)
                 if (plain->faults[i].kind == PLAIN_CELL && covers(&plain->faults[i], at))
-                        set_bit(plain->holds[index_of(plain, at)], plain->faults[i].bit, plain->faults[i].how);
+                        set_bit(plain->holds[plain_index(plain->size, at)], plain->faults[i].bit, plain->faults[i].how);
 }
 
 static void plain_write(Plain *plain, const uint16_t at[7], const uint8_t bytes[32]) {
-        memcpy(plain->holds[index_of(plain, at)], bytes, 32);
-        memcpy(plain->meant[index_of(plain, at)], bytes, 32);
+        memcpy(plain->holds[plain_index(plain->size, at)], bytes, 32);
+        memcpy(plain->meant[plain_index(plain->size, at)], bytes, 32);
         settle(plain, at);
 }
 
@@ -158,7 +109,7 @@ static void decode(Plain *plain, const uint16_t at[7], uint8_t bytes[32]) {
                 uint64_t meant, got;
                 PlainWord made;
 
-                memcpy(&meant, &plain->meant[index_of(plain, at)][8 * word], 8);
+                memcpy(&meant, &plain->meant[plain_index(plain->size, at)][8 * word], 8);
                 memcpy(&got, &bytes[8 * word], 8);
                 made = plain->ecc == SRAM_ECC_SECDED ? plain_secded(got ^ meant) : plain_parity(got ^ meant);
                 got = meant ^ made.wrong;
@@ -173,14 +124,14 @@ static void plain_read(Plain *plain, const uint16_t at[7], bool ecc, uint8_t ret
         /* From within to without. */
         static const PlainKind dead[] = { PLAIN_ROW, PLAIN_COLUMN, PLAIN_PARTITION, PLAIN_ARRAY };
 
-        memcpy(ret, plain->holds[index_of(plain, at)], 32);
+        memcpy(ret, plain->holds[plain_index(plain->size, at)], 32);
         for (unsigned k = 0; k < ELEMENTS(dead); k++)
                 for (unsigned i = 0; i < PLAIN_FAULTS; i++) {
                         const PlainFault *fault = &plain->faults[i];
 
                         for (unsigned b = 0; b < 256 && fault->kind == dead[k] && covers(fault, at); b++)
                                 if (fault->kind != PLAIN_COLUMN || fault->bit == b)
-                                        set_bit(ret, b, fault->how == 2 ? !(ret[b / 8] >> b % 8 & 1) : fault->how);
+                                        set_bit(ret, b, fault->how == 2 ? !get_bit(ret, b) : fault->how);
                 }
         if (ecc)
                 decode(plain, at, ret);
@@ -198,10 +149,9 @@ static bool is_blind(const Plain *plain, unsigned data) {
 
 static void march_access(Plain *plain, const WireMarch *march, const uint16_t at[7]) {
         for (unsigned op = 0; op < march->n_ops; op++) {
-                uint8_t wanted[32] = {}, got[32];
+                uint8_t wanted[32], got[32];
 
-                for (unsigned bit = 0; bit < 256; bit++)
-                        set_bit(wanted, bit, background_bit(plain, march, at, bit) ^ (march->ops[op] & 1));
+                plain_data(plain->size, march, at, march->ops[op], wanted);
                 if (march->ops[op] & MARCH_WRITE) {
                         plain_write(plain, at, wanted);
                         continue;
@@ -219,50 +169,17 @@ static void march_access(Plain *plain, const WireMarch *march, const uint16_t at
         }
 }
 
-/* Access K of BOX, counting in the order of DIGITS, slowest first. */
-static void place(const WireBox *box, const char *digits, unsigned k, uint16_t ret[7]) {
-        for (int i = 6; i >= 0; i--) {
-                unsigned axis = (unsigned) (digits[i] - '0'), extent = box->last[axis] - box->first[axis] + 1u;
-
-                ret[axis] = (uint16_t) (box->first[axis] + k % extent);
-                k /= extent;
-        }
-}
-
-static unsigned volume(const WireBox *box) {
-        unsigned total = 1;
-
-        for (unsigned i = 0; i < 7; i++)
-                total *= box->last[i] - box->first[i] + 1u;
-        return total;
-}
-
 static void plain_march(Plain *plain, const WireMarch *march) {
-        static const char *const orders[] = { "0123456", "0123465", "0125634" };
-        unsigned total = volume(&march->box);
-        uint16_t at[7];
-
         plain->n_log = 0;
-        for (unsigned k = 0; k < total; k++) {
-                place(&march->box, orders[march->order], march->descending ? total - 1 - k : k, at);
+        for (unsigned k = 0; k < plain_volume(&march->box); k++) {
+                uint16_t at[7];
+
+                plain_visit(march, k, at);
                 march_access(plain, march, at);
         }
 }
 
 /* ---- random things ---- */
-
-static WireBox random_box(const Plain *plain) {
-        bool whole = below(2);
-        WireBox box;
-
-        for (unsigned i = 0; i < 7; i++) {
-                unsigned a = below(plain->size[i]), b = below(plain->size[i]);
-
-                box.first[i] = (uint16_t) (whole ? 0 : a < b ? a : b);
-                box.last[i] = (uint16_t) (whole ? plain->size[i] - 1u : a < b ? b : a);
-        }
-        return box;
-}
 
 static const FaultKind *kind_called(const char *name) {
         for (const FaultKind *const *table = model_sram.faults; *table; table++)
@@ -329,7 +246,7 @@ static void random_fault(Plain *plain, unsigned slot) {
 
 static void random_march(const Plain *plain, WireMarch *march) {
         *march = (WireMarch) {
-                .box        = random_box(plain),
+                .box        = random_box(plain->size, below(2)),
                 .order      = (uint8_t) below(_MEMORY_ORDER_MAX),
                 .descending = (uint8_t) below(2),
                 .background = (uint8_t) (below(2) ? MEMORY_BACKGROUND_ADDRESS : below(_MEMORY_BACKGROUND_MAX)),
@@ -389,7 +306,7 @@ static void compare_march(Plain *plain) {
 
         assert_int_equal(completion.status, plain->unmended ? STATUS_NRT_NC_UE : STATUS_NRT_SUCCESS);
         assert_int_equal(completion.result[0], plain->n_log);
-        assert_int_equal(completion.result[1], volume(&command.march.box));
+        assert_int_equal(completion.result[1], plain_volume(&command.march.box));
         n = plain->n_log < command.march.mismatches_max ? plain->n_log : command.march.mismatches_max;
         assert_int_equal(completion.out_bytes, n * sizeof(WireMismatch));
         for (size_t i = 0; i < n; i++)
@@ -400,9 +317,9 @@ static void compare_march(Plain *plain) {
 static void compare_copy(Plain *plain) {
         bool in = below(2);
         WireCommand command = { .type = in ? COMMAND_SRAM_COPY_IN : COMMAND_SRAM_COPY_OUT,
-                                .copy = { .box = random_box(plain), .ecc = below(2) > 0, .array = (uint8_t) plain->array,
+                                .copy = { .box = random_box(plain->size, below(2)), .ecc = below(2) > 0, .array = (uint8_t) plain->array,
                                           .plant = in && below(2) } };
-        unsigned total = volume(&command.copy.box);
+        unsigned total = plain_volume(&command.copy.box);
         uint8_t *data = plain->lone->window;
         WireCompletion completion;
 
@@ -414,9 +331,9 @@ static void compare_copy(Plain *plain) {
                 unsigned bit = below(256), n = below(4);
                 uint16_t at[7];
 
-                place(&command.copy.box, "0123456", k, at);
+                plain_place(&command.copy.box, MEMORY_ORDER_COLUMN_FAST, k, at);
                 if (below(8))
-                        memcpy(data + k * 32, plain->meant[index_of(plain, at)], 32);
+                        memcpy(data + k * 32, plain->meant[plain_index(plain->size, at)], 32);
                 for (unsigned i = 0; i < n; i++, bit ^= 1 + below(63))
                         data[k * 32 + bit / 8] ^= (uint8_t) (1u << bit % 8);
         }
@@ -426,9 +343,9 @@ static void compare_copy(Plain *plain) {
                 uint16_t at[7];
                 uint8_t got[32];
 
-                place(&command.copy.box, "0123456", k, at);
+                plain_place(&command.copy.box, MEMORY_ORDER_COLUMN_FAST, k, at);
                 if (command.copy.plant) {
-                        memcpy(plain->holds[index_of(plain, at)], data + k * 32, 32);
+                        memcpy(plain->holds[plain_index(plain->size, at)], data + k * 32, 32);
                         settle(plain, at);
                         continue;
                 }
