@@ -20,16 +20,16 @@ typedef struct Again {
 
 static int on_mismatch(const MarchMismatch *mismatch, void *userdata) {
         const Again *again = userdata;
-        HbmSighting sighting = {
+        MarchSighting sighting = {
                 .phase   = (uint8_t) again->diagnosis->passes[again->pass].phase,
                 .pass    = (uint8_t) again->pass,
                 .element = (uint8_t) mismatch->element,
                 .op      = (uint8_t) mismatch->op,
         };
 
-        return hbm_failures_add(again->diagnosis->failures, again->c->stack,
-                                memory_geometry_linear(again->diagnosis->geometry, mismatch->at), &sighting,
-                                &mismatch->expected, &mismatch->actual);
+        return march_failures_add(again->diagnosis->failures, again->c->stack,
+                                  memory_geometry_linear(again->diagnosis->geometry, mismatch->at), &sighting,
+                                  &mismatch->expected, &mismatch->actual);
 }
 
 /* Whether anything in BOX is explained as a whole, or under a stuck lane; *ret_all: nothing else is in it. */
@@ -128,7 +128,7 @@ int hbm_march_again(const HbmDiagnosis *diagnosis, const HbmCase *c) {
         for (; again.pass < diagnosis->n_passes && n_passes < PASSES_MAX; again.pass++) {
                 const HbmPass *pass = &diagnosis->passes[again.pass];
 
-                if (!pass->ran || !pass->march || pass->ecc || (pass->phase != HBM_PHASE_MARCH && pass->phase != HBM_PHASE_ADDRESS))
+                if (!pass->ran || !pass->march || pass->ecc || (pass->phase != MARCH_PHASE_MARCH && pass->phase != MARCH_PHASE_ADDRESS))
                         continue;
                 n_passes++;
                 again.n_boxes = 0;

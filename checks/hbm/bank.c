@@ -19,11 +19,11 @@
 #define LIST_BANK    64u /* failures that make a bank plausible where a list cut short is all there is */
 #define LIST_ROWS    8u  /* and neighbouring rows, all failing, of it */
 
-static uint32_t row_of(const HbmCase *c, const HbmFailure *failure) {
+static uint32_t row_of(const HbmCase *c, const MarchFailure *failure) {
         return failure->linear / c->geometry->size[HBM_COLUMN];
 }
 
-static unsigned column_of(const HbmCase *c, const HbmFailure *failure) {
+static unsigned column_of(const HbmCase *c, const MarchFailure *failure) {
         return failure->linear % c->geometry->size[HBM_COLUMN];
 }
 
@@ -74,8 +74,8 @@ static bool list_is_a_bank(const HbmCase *c, const HbmBank *bank) {
 
 /* ---- what fails in one phase alone ---- */
 
-static bool only_in(const HbmFailure *failure, HbmPhase phase) {
-        return (failure->phases & ~(UINT32_C(1) << HBM_PHASE_PROBE)) == UINT32_C(1) << phase;
+static bool only_in(const MarchFailure *failure, MarchPhase phase) {
+        return (failure->phases & ~(UINT32_C(1) << MARCH_PHASE_PROBE)) == UINT32_C(1) << phase;
 }
 
 /* Victims by row: a bit where it is one, an access where it is one. */
@@ -83,23 +83,23 @@ static int find_hammered(HbmCase *c, HbmBank *bank) {
         int r;
 
         for (size_t i = 0, end; i < bank->n; i = end) {
-                const HbmFailure *failure = bank->failures[i];
+                const MarchFailure *failure = bank->failures[i];
                 size_t n = 0;
 
                 for (end = i; end < bank->n && row_of(c, bank->failures[end]) == row_of(c, failure); end++)
-                        n += only_in(bank->failures[end], HBM_PHASE_HAMMER);
+                        n += only_in(bank->failures[end], MARCH_PHASE_HAMMER);
                 if (n == 0)
                         continue;
-                while (!only_in(failure, HBM_PHASE_HAMMER))
+                while (!only_in(failure, MARCH_PHASE_HAMMER))
                         failure = bank->failures[++i];
 
                 r = hbm_case_add(c, HBM_DEFECT_HAMMER, failure, failure->linear, n == 1 ? HBM_COLUMN : HBM_ROW,
-                                 n == 1 && hbm_data_count(&failure->bits) == 1 ? hbm_data_first(&failure->bits) : -1);
+                                 n == 1 && memory_data_count(&failure->bits) == 1 ? memory_data_first(&failure->bits) : -1);
                 if (r < 0)
                         return r;
                 hbm_case_newest(c)->n_accesses = n;
                 for (size_t k = i; k < end; k++)
-                        if (only_in(bank->failures[k], HBM_PHASE_HAMMER))
+                        if (only_in(bank->failures[k], MARCH_PHASE_HAMMER))
                                 bank->failures[k] = NULL;
         }
 
@@ -111,12 +111,12 @@ static int find_leaking(HbmCase *c, HbmBank *bank) {
         int r;
 
         for (size_t i = 0; i < bank->n; i++) {
-                const HbmFailure *failure = bank->failures[i];
+                const MarchFailure *failure = bank->failures[i];
 
-                if (!only_in(failure, HBM_PHASE_RETENTION))
+                if (!only_in(failure, MARCH_PHASE_RETENTION))
                         continue;
                 r = hbm_case_add(c, HBM_DEFECT_RETENTION, failure, failure->linear, HBM_COLUMN,
-                                 hbm_data_count(&failure->bits) == 1 ? hbm_data_first(&failure->bits) : -1);
+                                 memory_data_count(&failure->bits) == 1 ? memory_data_first(&failure->bits) : -1);
                 if (r < 0)
                         return r;
                 bank->failures[i] = NULL;
@@ -151,7 +151,7 @@ static int find_rows(HbmCase *c, HbmBank *bank) {
         int r;
 
         for (size_t i = 0, end; i < bank->n; i = end) {
-                const HbmFailure *failure = bank->failures[i];
+                const MarchFailure *failure = bank->failures[i];
                 uint64_t n_reads = 0;
                 int symbol;
 
@@ -178,17 +178,17 @@ static int find_rows(HbmCase *c, HbmBank *bank) {
 
 /* The failures of one column, by row. */
 typedef struct Column {
-        HbmFailure **failures;
+        MarchFailure **failures;
         size_t n;
         uint32_t counts[BITS]; /* failures that have the bit */
         unsigned wanted;       /* for a bit line */
 } Column;
 
-static uint32_t subarray_of(const HbmCase *c, const HbmFailure *failure) {
+static uint32_t subarray_of(const HbmCase *c, const MarchFailure *failure) {
         return (c->geometry->origin[HBM_ROW] + row_of(c, failure) % c->geometry->size[HBM_ROW]) / c->subarray;
 }
 
-static bool has_bit(const HbmFailure *failure, unsigned bit) {
+static bool has_bit(const MarchFailure *failure, unsigned bit) {
         return failure->bits.bytes[bit / 8] >> bit % 8 & 1;
 }
 
@@ -201,12 +201,12 @@ static void count_bits(Column *column, size_t first, size_t end) {
 
 /* Adds the defect of BITS_OF_IT and clears these bits in failures FIRST … END - 1. */
 static int add_line(HbmCase *c, Column *column, HbmDefectKind kind, size_t first, size_t end, const MemoryData *bits) {
-        const HbmFailure *evidence = NULL;
+        const MarchFailure *evidence = NULL;
         uint64_t n_reads = 0, n = 0;
-        int r, bit = hbm_data_count(bits) == 1 ? hbm_data_first(bits) : -1;
+        int r, bit = memory_data_count(bits) == 1 ? memory_data_first(bits) : -1;
 
         for (size_t i = first; i < end; i++) {
-                HbmFailure *failure = column->failures[i];
+                MarchFailure *failure = column->failures[i];
                 bool any = false;
 
                 for (unsigned k = 0; k < MEMORY_ACCESS_BYTES; k++)
@@ -249,7 +249,7 @@ static int find_select(HbmCase *c, Column *column) {
                 }
         }
 
-        return hbm_data_first(&bits) < 0 ? 0 : add_line(c, column, HBM_DEFECT_COLUMN, 0, column->n, &bits);
+        return memory_data_first(&bits) < 0 ? 0 : add_line(c, column, HBM_DEFECT_COLUMN, 0, column->n, &bits);
 }
 
 static int find_lines_of(HbmCase *c, Column *column, size_t first, size_t end) {
@@ -261,7 +261,7 @@ static int find_lines_of(HbmCase *c, Column *column, size_t first, size_t end) {
                 if (column->counts[bit] >= column->wanted)
                         bits.bytes[bit / 8] |= (uint8_t) (1u << bit % 8);
 
-        if (hbm_data_count(&bits) > LINES_APART)
+        if (memory_data_count(&bits) > LINES_APART)
                 return add_line(c, column, HBM_DEFECT_BIT_LINE, first, end, &bits);
         for (unsigned bit = 0; bit < BITS; bit++) {
                 MemoryData one = {};
@@ -303,12 +303,12 @@ static int find_columns(HbmCase *c, HbmBank *bank, bool dense) {
         size_t *starts = calloc(columns + 1u, sizeof(size_t));
         int r = 0;
 
-        column.failures = calloc(bank->n + 1, sizeof(HbmFailure *));
+        column.failures = calloc(bank->n + 1, sizeof(MarchFailure *));
         if (!starts || !column.failures)
                 r = -ENOMEM;
 
         if (r >= 0) {
-                HbmFailure **sorted = column.failures;
+                MarchFailure **sorted = column.failures;
 
                 /* Counts, then ends, then, as they are filled from behind, starts: starts[columns] stays the end of all. */
                 for (size_t i = 0; i < bank->n; i++)
@@ -330,7 +330,7 @@ static int find_columns(HbmCase *c, HbmBank *bank, bool dense) {
         free(starts);
         free(column.failures);
         for (size_t i = 0; i < bank->n; i++)
-                if (hbm_data_first(&bank->failures[i]->bits) < 0)
+                if (memory_data_first(&bank->failures[i]->bits) < 0)
                         bank->failures[i] = NULL;
         hbm_bank_take_out(bank);
         return r;
@@ -342,11 +342,11 @@ static int find_words(HbmCase *c, const HbmBank *bank) {
         int r;
 
         for (size_t i = 0; i < bank->n; i++) {
-                const HbmFailure *failure = bank->failures[i];
-                bool cell = hbm_data_count(&failure->bits) == 1;
+                const MarchFailure *failure = bank->failures[i];
+                bool cell = memory_data_count(&failure->bits) == 1;
 
                 r = hbm_case_add(c, cell ? HBM_DEFECT_CELL : HBM_DEFECT_WORD, failure, failure->linear, HBM_COLUMN,
-                                 cell ? hbm_data_first(&failure->bits) : -1);
+                                 cell ? memory_data_first(&failure->bits) : -1);
                 if (r < 0)
                         return r;
         }

@@ -8,6 +8,7 @@
 #include <sys/param.h>
 
 #include "checks/hbm/chance.h"
+#include "checks/march/list.h"
 
 #define LIST_PLAUSIBLE 64u /* failures that make a lane plausible where a list cut short is all there is */
 #define LIST_BEATS     4   /* and beats of it */
@@ -18,19 +19,14 @@ void hbm_defects_done(HbmDefects *defects) {
         *defects = (HbmDefects) {};
 }
 
-int hbm_case_add(HbmCase *c, HbmDefectKind kind, const HbmFailure *failure, uint32_t linear, MemoryAxis last, int bit) {
+int hbm_case_add(HbmCase *c, HbmDefectKind kind, const MarchFailure *failure, uint32_t linear, MemoryAxis last, int bit) {
         HbmDefects *defects = c->defects;
         HbmDefect *defect;
+        int r;
 
-        if (defects->n >= defects->allocated) {
-                size_t n = defects->allocated > 0 ? 2 * defects->allocated : 32;
-                HbmDefect *grown = reallocarray(defects->defects, n, sizeof(HbmDefect));
-
-                if (!grown)
-                        return -ENOMEM;
-                defects->defects = grown;
-                defects->allocated = n;
-        }
+        r = LIST_MAKE_ROOM(defects->defects, defects->n, defects->allocated);
+        if (r < 0)
+                return r;
 
         defect = &defects->defects[defects->n++];
         *defect = (HbmDefect) { .kind = kind, .stack = c->stack, .last = last, .bit = bit, .partner_bit = -1 };
@@ -74,11 +70,11 @@ void hbm_case_done(HbmCase *c) {
         *c = (HbmCase) {};
 }
 
-void hbm_case_take(HbmCase *c, const HbmFailures *failures) {
-        c->failures = hbm_failures_of(failures, c->stack, &c->n_failures);
+void hbm_case_take(HbmCase *c, const MarchFailures *failures) {
+        c->failures = march_failures_of(failures, c->stack, &c->n_failures);
 }
 
-uint32_t hbm_case_bank_of(const HbmCase *c, const HbmFailure *failure) {
+uint32_t hbm_case_bank_of(const HbmCase *c, const MarchFailure *failure) {
         return failure->linear / hbm_bank_accesses(c->geometry);
 }
 
@@ -97,10 +93,10 @@ void hbm_case_tally(HbmCase *c) {
         for (size_t i = 0; i < c->n_failures; i++) {
                 uint32_t bank = hbm_case_bank_of(c, &c->failures[i]);
                 HbmBankTally *tally = &c->tallies[bank];
-                MemoryData bits = hbm_data_without(c->failures[i].bits, c->lanes[bank / hbm_case_banks_of_part(c)]);
-                uint32_t lanes = hbm_data_lanes(&bits);
+                MemoryData bits = memory_data_without(c->failures[i].bits, c->lanes[bank / hbm_case_banks_of_part(c)]);
+                uint32_t lanes = memory_data_lanes(&bits);
 
-                if (hbm_data_first(&bits) < 0)
+                if (memory_data_first(&bits) < 0)
                         continue;
                 tally->lanes = tally->count > 0 ? tally->lanes & lanes : lanes;
                 tally->columns |= UINT64_C(1) << (c->failures[i].linear % c->geometry->size[HBM_COLUMN] % 64);
@@ -108,7 +104,7 @@ void hbm_case_tally(HbmCase *c) {
         }
 }
 
-const HbmFailure *hbm_case_first(const HbmCase *c, uint32_t first, uint32_t n) {
+const MarchFailure *hbm_case_first(const HbmCase *c, uint32_t first, uint32_t n) {
         size_t low = 0, high = c->n_failures;
 
         while (low < high) {
@@ -139,7 +135,7 @@ static int find_listed_lane(HbmCase *c, size_t first, size_t end) {
                 }
 
         if (end - first < LIST_PLAUSIBLE || __builtin_popcount(lanes) != 1 ||
-            hbm_data_count(&all) < LIST_BEATS)
+            memory_data_count(&all) < LIST_BEATS)
                 return 0;
 
         r = hbm_case_add(c, HBM_DEFECT_LANE, &c->failures[first], pseudo_channel * n_banks * hbm_bank_accesses(c->geometry),
@@ -249,7 +245,7 @@ static int scatter(HbmCase *c, size_t first) {
 
 int hbm_case_find_rest(HbmCase *c) {
         size_t first_defect = c->defects->n;
-        HbmFailure **pointers = NULL;
+        MarchFailure **pointers = NULL;
         int r;
 
         r = find_listed_lanes(c);
@@ -265,10 +261,10 @@ int hbm_case_find_rest(HbmCase *c) {
                 HbmBank bank = { .linear = index * hbm_bank_accesses(c->geometry), .failures = pointers };
 
                 for (; i < c->n_failures && hbm_case_bank_of(c, &c->failures[i]) == index; i++) {
-                        HbmFailure *failure = &c->failures[i];
+                        MarchFailure *failure = &c->failures[i];
 
-                        failure->bits = hbm_data_without(failure->bits, c->lanes[index / hbm_case_banks_of_part(c)]);
-                        if (!c->gone[index] && hbm_data_first(&failure->bits) >= 0)
+                        failure->bits = memory_data_without(failure->bits, c->lanes[index / hbm_case_banks_of_part(c)]);
+                        if (!c->gone[index] && memory_data_first(&failure->bits) >= 0)
                                 pointers[bank.n++] = failure;
                 }
                 if (bank.n > 0)

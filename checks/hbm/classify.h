@@ -29,9 +29,9 @@
 
 #include <stdbool.h>
 
-#include "checks/hbm/failures.h"
 #include "checks/hbm/probe.h"
 #include "checks/hbm/tags.h"
+#include "checks/march/failures.h"
 
 typedef enum HbmDefectKind {
         HBM_DEFECT_STACK,
@@ -76,7 +76,7 @@ typedef struct HbmDefect {
         uint64_t n_reads;              /* that differed, of those told */
         MemoryData expected, actual;   /* of the first difference */
         uint16_t first[_MEMORY_AXIS_MAX]; /* where that was */
-        HbmSighting sighting;          /* which read that was */
+        MarchSighting sighting;          /* which read that was */
         uint64_t passes;               /* bit per pass it failed in */
         uint32_t elements;             /* bit per element of these */
         unsigned n_failed, n_trials;   /* reads that failed when the test was repeated; 0 of 0: it was not */
@@ -97,7 +97,7 @@ typedef struct HbmCase {
         const WireBox *box;      /* that was tested */
         unsigned subarray;       /* rows */
         unsigned stack;
-        HbmFailure *failures;    /* sorted by place, each access once */
+        MarchFailure *failures;    /* sorted by place, each access once */
         size_t n_failures;
         HbmBankTally *tallies;   /* of every bank */
         uint32_t *lanes;         /* stuck ones, of every part */
@@ -110,18 +110,18 @@ typedef struct HbmCase {
 int hbm_case_init(HbmCase *c, const MemoryGeometry *geometry, const WireBox *box, unsigned stack, HbmDefects *defects);
 void hbm_case_done(HbmCase *c);
 /* The next failures to judge: those of the stack, merged. */
-void hbm_case_take(HbmCase *c, const HbmFailures *failures);
+void hbm_case_take(HbmCase *c, const MarchFailures *failures);
 /* Tallies as the failures have them, without what the lanes found so far explain: where these are all there are. */
 void hbm_case_tally(HbmCase *c);
 
-uint32_t hbm_case_bank_of(const HbmCase *c, const HbmFailure *failure);
+uint32_t hbm_case_bank_of(const HbmCase *c, const MarchFailure *failure);
 uint32_t hbm_case_banks_of_part(const HbmCase *c);
 /* Accesses of a bank that were tested; all banks of the box have as many. */
 uint32_t hbm_case_bank_accesses(const HbmCase *c);
 /* The first failure from access FIRST on, within N; NULL without. */
-const HbmFailure *hbm_case_first(const HbmCase *c, uint32_t first, uint32_t n);
+const MarchFailure *hbm_case_first(const HbmCase *c, uint32_t first, uint32_t n);
 /* Adds a defect at access LINEAR with FAILURE (or NULL) as evidence, or -ENOMEM; then the newest, to add to. */
-int hbm_case_add(HbmCase *c, HbmDefectKind kind, const HbmFailure *failure, uint32_t linear, MemoryAxis last, int bit);
+int hbm_case_add(HbmCase *c, HbmDefectKind kind, const MarchFailure *failure, uint32_t linear, MemoryAxis last, int bit);
 HbmDefect *hbm_case_newest(HbmCase *c);
 
 /* What LANES of a part read where they are wrong. */
@@ -137,7 +137,7 @@ int hbm_case_find_rest(HbmCase *c);          /* classify.c: within banks, and wh
 /* The failures of one bank that nothing larger explains: pointers into the case. */
 typedef struct HbmBank {
         uint32_t linear; /* of its first access */
-        HbmFailure **failures;
+        MarchFailure **failures;
         size_t n;
 } HbmBank;
 

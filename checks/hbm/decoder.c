@@ -102,12 +102,12 @@ static Unit *find_unit(const Units *units, uint32_t linear, bool row) {
 }
 
 /* Takes the failures of a unit out and returns the first. */
-static HbmFailure *take(const HbmCase *c, HbmBank *bank, uint32_t linear, bool row, uint64_t *n, uint64_t *n_reads) {
+static MarchFailure *take(const HbmCase *c, HbmBank *bank, uint32_t linear, bool row, uint64_t *n, uint64_t *n_reads) {
         uint32_t end = linear + (row ? c->geometry->size[HBM_COLUMN] : 1);
-        HbmFailure *first = NULL;
+        MarchFailure *first = NULL;
 
         for (size_t i = 0; i < bank->n; i++) {
-                HbmFailure *failure = bank->failures[i];
+                MarchFailure *failure = bank->failures[i];
 
                 if (!failure || failure->linear < linear || failure->linear >= end)
                         continue;
@@ -123,7 +123,7 @@ static HbmFailure *take(const HbmCase *c, HbmBank *bank, uint32_t linear, bool r
 /* X and, where it is known, its PARTNER are one defect. */
 static int add_decoder(HbmCase *c, HbmBank *bank, const Unit *x, bool has_partner, uint32_t partner, char class) {
         uint64_t n = 0, n_reads = 0;
-        HbmFailure *failure = take(c, bank, x->linear, x->row, &n, &n_reads), *other = NULL;
+        MarchFailure *failure = take(c, bank, x->linear, x->row, &n, &n_reads), *other = NULL;
         HbmDefectKind kind = HBM_DEFECT_DECODER;
         uint32_t columns = c->geometry->size[HBM_COLUMN];
         int r;

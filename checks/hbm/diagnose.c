@@ -106,7 +106,7 @@ static int read_to_the_end(const HbmProbe *probe, const HbmCase *c) {
 }
 
 static void take_again(const HbmDiagnosis *diagnosis, HbmCase *c) {
-        hbm_failures_merge(diagnosis->failures);
+        march_failures_merge(diagnosis->failures);
         hbm_case_take(c, diagnosis->failures);
 }
 
@@ -122,14 +122,14 @@ static HbmTagProbe tag_probe(const HbmDiagnosis *diagnosis, const HbmCase *c) {
 
 /* Asks every bank with solid patterns: these alone show all beats of a lane. */
 static int ask_banks(const HbmDiagnosis *diagnosis, HbmProbe *probe, HbmCase *c) {
-        HbmFailures probed = {};
+        MarchFailures probed = {};
         int r;
 
         probe->failures = &probed;
         r = hbm_probe_banks(probe, 0, hbm_bank_count(diagnosis->geometry), solid, ELEMENTS(solid), NULL,
                             c->tallies);
         if (r >= 0) {
-                hbm_failures_merge(&probed);
+                march_failures_merge(&probed);
                 hbm_case_take(c, &probed);
                 r = hbm_case_find_lanes(c);
         }
@@ -138,11 +138,11 @@ static int ask_banks(const HbmDiagnosis *diagnosis, HbmProbe *probe, HbmCase *c)
         if (r >= 0)
                 r = look_under_lanes(probe, c);
         for (size_t i = 0; r >= 0 && i < probed.n; i++)
-                r = hbm_failures_add(diagnosis->failures, c->stack, probed.failures[i].linear, &probed.failures[i].first,
-                                     &probed.failures[i].expected, &probed.failures[i].actual);
+                r = march_failures_add(diagnosis->failures, c->stack, probed.failures[i].linear, &probed.failures[i].first,
+                                       &probed.failures[i].expected, &probed.failures[i].actual);
 
         take_again(diagnosis, c);
-        hbm_failures_done(&probed);
+        march_failures_done(&probed);
         return r < 0 ? r : hbm_case_find_dead(c);
 }
 
@@ -163,10 +163,10 @@ static int ask_lines(const HbmDiagnosis *diagnosis, HbmCase *c) {
         return r;
 }
 
-static bool is_wide(const HbmCase *c, const HbmFailure *failure) {
-        MemoryData bits = hbm_data_without(failure->bits, c->lanes[hbm_case_bank_of(c, failure) / hbm_case_banks_of_part(c)]);
+static bool is_wide(const HbmCase *c, const MarchFailure *failure) {
+        MemoryData bits = memory_data_without(failure->bits, c->lanes[hbm_case_bank_of(c, failure) / hbm_case_banks_of_part(c)]);
 
-        return hbm_data_count(&bits) >= WIDE;
+        return memory_data_count(&bits) >= WIDE;
 }
 
 /*
@@ -181,7 +181,7 @@ static size_t wide_rows(const HbmCase *c, uint32_t bank, size_t *at, uint32_t ro
                 counts[c->failures[*at].linear % columns % COLUMN_CLASSES] += is_wide(c, &c->failures[*at]);
 
         for (size_t i = first; i < *at; i++) {
-                const HbmFailure *failure = &c->failures[i];
+                const MarchFailure *failure = &c->failures[i];
                 uint32_t row = failure->linear / columns * columns;
 
                 if (n <= TAG_ROWS && counts[failure->linear % columns % COLUMN_CLASSES] <= TAG_ROWS && is_wide(c, failure) &&
@@ -249,7 +249,7 @@ static int diagnose_cut_short(const HbmDiagnosis *diagnosis, HbmCase *c) {
 
 static bool has_hammered(const HbmCase *c) {
         for (size_t i = 0; i < c->n_failures; i++)
-                if (c->failures[i].phases >> HBM_PHASE_HAMMER & 1)
+                if (c->failures[i].phases >> MARCH_PHASE_HAMMER & 1)
                         return true;
         return false;
 }

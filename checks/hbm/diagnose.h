@@ -14,6 +14,7 @@
  */
 
 #include "checks/hbm/classify.h"
+#include "checks/hbm/pass.h"
 
 #define HBM_SUBARRAY_ROWS 512u /* where nothing tells */
 
@@ -25,7 +26,7 @@ typedef struct HbmDiagnosis {
         unsigned n_passes;
         MemoryBatch *batch;     /* NULL: the device is not asked again */
         uint32_t list_max;      /* mismatches asked for at once */
-        HbmFailures *failures;  /* of all stacks, merged; grows */
+        MarchFailures *failures;  /* of all stacks, merged; grows */
         unsigned scatter_max;
 } HbmDiagnosis;
 

@@ -32,7 +32,7 @@ static const HbmPass *pass_of(const HbmDiagnosis *diagnosis, const HbmDefect *de
 
                 if (defect->passes != 0 && !(defect->passes >> i & 1))
                         continue;
-                if (pass->ran && pass->march && (pass->phase == HBM_PHASE_MARCH || pass->phase == HBM_PHASE_ADDRESS) && !pass->ecc)
+                if (pass->ran && pass->march && (pass->phase == MARCH_PHASE_MARCH || pass->phase == MARCH_PHASE_ADDRESS) && !pass->ecc)
                         return pass;
         }
         return NULL;

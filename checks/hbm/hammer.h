@@ -12,7 +12,7 @@
  * row has been through. So does the end of a command for the row at its seam; seams lie elsewhere at every repeat.
  */
 
-#include "checks/hbm/failures.h"
+#include "checks/hbm/pass.h"
 
 /* Openings beside a row that are as bad for it as ACTIVATIONS of no more than tRAS, when each lasts OPEN_NSEC longer (wire.h). */
 double hbm_hammer_openings(uint64_t activations, uint64_t open_nsec);

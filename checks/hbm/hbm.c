@@ -70,7 +70,7 @@ int hbm_run_diagnose(HbmRun *run) {
                 return r;
         diagnosis.subarray = run->subarray;
         diagnosis.n_passes = run->n_passes;
-        hbm_failures_merge(&run->failures);
+        march_failures_merge(&run->failures);
 
         for (unsigned stack = 0; stack < STACKS; stack++) {
                 size_t before = run->defects.n, n_failures;
@@ -79,7 +79,7 @@ int hbm_run_diagnose(HbmRun *run) {
                 if (r < 0)
                         return r;
 
-                (void) hbm_failures_of(&run->failures, stack, &n_failures);
+                (void) march_failures_of(&run->failures, stack, &n_failures);
                 if (run->outcomes[stack].mismatches == 0 && n_failures == 0)
                         continue;
                 /* Old data fail everywhere, and follow-up reads would be as old. */
@@ -179,7 +179,7 @@ static int skip_rest(HbmRun *run, Verdict *ret) {
         char left_out[160] = "";
         size_t n = 0;
 
-        for (unsigned phase = 0; phase < _HBM_PHASE_MAX; phase++) {
+        for (unsigned phase = 0; phase < _MARCH_PHASE_MAX; phase++) {
                 unsigned n_passes = 0, n_missing = 0;
                 double sec = 0;
 
@@ -192,7 +192,7 @@ static int skip_rest(HbmRun *run, Verdict *ret) {
                 }
                 if (n_missing > 0 && n < sizeof(left_out))
                         n += (size_t) snprintf(left_out + n, sizeof(left_out) - n, "%s%s %u of %u passes, %.3g s",
-                                               n > 0 ? "; " : "", hbm_pass_word((HbmPhase) phase), n_missing, n_passes, sec);
+                                               n > 0 ? "; " : "", march_phase_word((MarchPhase) phase), n_missing, n_passes, sec);
         }
 
         return step_skip(run->step, ret, REASON_BUDGET, "left out: %s", left_out);
@@ -272,7 +272,7 @@ static int hbm_run(Step *step, Verdict *ret) {
                 r = run.parameters->slices > 0 ? hbm_slices_run(&run, ret) : judge(&run, ret);
 
         memory_batch_free(run.batch);
-        hbm_failures_done(&run.failures);
+        march_failures_done(&run.failures);
         hbm_defects_done(&run.defects);
         hbm_rows_done(&run.rows);
         return r;

@@ -17,16 +17,16 @@
 
 static int on_mismatch(const MarchMismatch *mismatch, void *userdata) {
         HbmRun *run = userdata;
-        HbmSighting sighting = {
+        MarchSighting sighting = {
                 .phase   = run->passes[run->pass].phase,
                 .pass    = (uint8_t) run->pass,
                 .element = (uint8_t) mismatch->element,
                 .op      = (uint8_t) mismatch->op,
         };
 
-        return hbm_failures_add(&run->failures, run->parts[mismatch->part].unit,
-                                memory_geometry_linear(&run->geometry, mismatch->at), &sighting, &mismatch->expected,
-                                &mismatch->actual);
+        return march_failures_add(&run->failures, run->parts[mismatch->part].unit,
+                                  memory_geometry_linear(&run->geometry, mismatch->at), &sighting, &mismatch->expected,
+                                  &mismatch->actual);
 }
 
 /* Adds what PASS met to the run. */
@@ -75,7 +75,7 @@ static int run_march(HbmRun *run) {
                 .mismatches_max = (uint32_t) parameters->mismatches,
                 .n_samples      = SAMPLES,
                 .pause_nsec     = (uint64_t) (current->paused_sec * 1e9),
-                .delay          = current->phase == HBM_PHASE_HAMMER ? hammer : NULL,
+                .delay          = current->phase == MARCH_PHASE_HAMMER ? hammer : NULL,
                 .found          = on_mismatch,
                 .userdata       = run,
         };
@@ -133,7 +133,7 @@ static unsigned n_delays(const March *march) {
 /* A pause strains cells at the chip's temperature as the one that was asked for does at 45 °C. */
 static int set_pause(HbmRun *run) {
         HbmPass *pass = &run->passes[run->pass];
-        unsigned n = pass->phase == HBM_PHASE_HAMMER ? 0 : n_delays(pass->march);
+        unsigned n = pass->phase == MARCH_PHASE_HAMMER ? 0 : n_delays(pass->march);
         double celsius;
         int r;
 
@@ -178,13 +178,13 @@ static bool is_drowned(const HbmRun *run) {
 }
 
 int hbm_passes_run(HbmRun *run) {
-        static int (*const runs[_HBM_PHASE_MAX])(HbmRun *run) = {
-                [HBM_PHASE_MARCH]     = run_march,
-                [HBM_PHASE_ADDRESS]   = run_march,
-                [HBM_PHASE_WALKING]   = run_walking,
-                [HBM_PHASE_HAMMER]    = run_march,
-                [HBM_PHASE_RETENTION] = run_march,
-                [HBM_PHASE_ECC]       = run_ecc,
+        static int (*const runs[_MARCH_PHASE_MAX])(HbmRun *run) = {
+                [MARCH_PHASE_MARCH]     = run_march,
+                [MARCH_PHASE_ADDRESS]   = run_march,
+                [MARCH_PHASE_WALKING]   = run_walking,
+                [MARCH_PHASE_HAMMER]    = run_march,
+                [MARCH_PHASE_RETENTION] = run_march,
+                [MARCH_PHASE_ECC]       = run_ecc,
         };
 
         for (run->pass = 0; run->pass < run->n_passes; run->pass++) {
@@ -218,5 +218,5 @@ int hbm_passes_error(HbmRun *run, int error) {
         if (run->told)
                 return error;
         return step_error(run->step, error, "a pass of the phase %s did not come to its end",
-                          hbm_pass_word(run->passes[run->pass].phase));
+                          march_phase_word(run->passes[run->pass].phase));
 }

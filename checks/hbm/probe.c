@@ -45,7 +45,7 @@ static WireMarch probe_march(const HbmProbePattern *pattern, WireBox box, bool w
 
 static int keep_answer(const HbmProbe *probe, const HbmProbePattern *pattern, const MemoryAnswer *answer,
                        const WireBox *box, HbmBankTally *tally) {
-        HbmSighting sighting = { .phase = HBM_PHASE_PROBE, .pass = HBM_PASSES_MAX };
+        MarchSighting sighting = { .phase = MARCH_PHASE_PROBE, .pass = MARCH_STEP_PASSES_MAX };
         uint32_t lanes = answer->n > 0 && 2 * answer->total >= memory_box_accesses(box) ? UINT32_MAX : 0;
         int r;
 
@@ -64,10 +64,10 @@ static int keep_answer(const HbmProbe *probe, const HbmProbePattern *pattern, co
                 for (unsigned k = 0; k < MEMORY_ACCESS_BYTES; k++)
                         bits.bytes[k] = expected.bytes[k] ^ actual.bytes[k];
 
-                lanes &= hbm_data_lanes(&bits);
+                lanes &= memory_data_lanes(&bits);
 
-                r = hbm_failures_add(probe->failures, probe->stack,
-                                     memory_geometry_linear(probe->geometry, mismatch->at), &sighting, &expected, &actual);
+                r = march_failures_add(probe->failures, probe->stack,
+                                       memory_geometry_linear(probe->geometry, mismatch->at), &sighting, &expected, &actual);
                 if (r < 0)
                         return r;
         }

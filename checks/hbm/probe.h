@@ -8,7 +8,7 @@
  * what fails elsewhere, but each bank can be asked for its own.
  */
 
-#include "checks/hbm/failures.h"
+#include "checks/march/failures.h"
 
 typedef struct HbmBankTally {
         uint64_t count; /* failing accesses, the most of any pattern */
@@ -27,7 +27,7 @@ typedef struct HbmProbe {
         const WireBox *box;    /* what may be written and read, of the stack */
         MemoryBatch *batch;
         unsigned stack;
-        HbmFailures *failures; /* gets what was told */
+        MarchFailures *failures; /* gets what was told */
         uint32_t list_max;     /* mismatches asked for, per bank (or piece of it) and pattern */
 } HbmProbe;
 

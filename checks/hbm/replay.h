@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "checks/hbm/failures.h"
+#include "checks/march/failures.h"
 #include "checks/march/syndrome.h"
 
 typedef struct HbmReplay {

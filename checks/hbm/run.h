@@ -11,6 +11,7 @@
 #include "checks/hbm/classify.h"
 #include "checks/hbm/map.h"
 #include "checks/hbm/parameters.h"
+#include "checks/hbm/pass.h"
 #include "checks/march/totals.h"
 #include "checks/step.h"
 
@@ -70,12 +71,12 @@ typedef struct HbmRun {
         MemoryBatch *batch;
         MemoryPart parts[STACKS];
         March marches[_HBM_MARCH_MAX];
-        HbmPass passes[HBM_PASSES_MAX]; /* that there are to run */
+        HbmPass passes[MARCH_STEP_PASSES_MAX]; /* that there are to run */
         unsigned n_passes;
         unsigned pass;                  /* that is being run */
         bool fresh[2];                  /* whether stale reads were looked for: raw, through ECC */
         HbmTally tally;
-        HbmFailures failures;
+        MarchFailures failures;
         HbmDefects defects;
         HbmRows rows;                  /* of these */
         unsigned n_asked;              /* repairs */

@@ -33,7 +33,7 @@ static double march_sec(const HbmRun *run, const March *march, double pause_sec)
 }
 
 static int add(HbmRun *run, const HbmPass *pass) {
-        if (run->n_passes >= HBM_PASSES_MAX)
+        if (run->n_passes >= MARCH_STEP_PASSES_MAX)
                 return -E2BIG;
         run->passes[run->n_passes++] = *pass;
         return 0;
@@ -57,7 +57,7 @@ static int schedule_march(HbmRun *run) {
         for (unsigned order = 0; order < parameters->orders.n; order++)
                 for (unsigned i = 0; r >= 0 && i < parameters->backgrounds.n; i++) {
                         HbmPass pass = {
-                                .phase     = HBM_PHASE_MARCH,
+                                .phase     = MARCH_PHASE_MARCH,
                                 .group     = order * MARCH_BACKGROUNDS_MAX + i,
                                 .march     = i == 0 ? &parameters->march : &parameters->others,
                                 .field     = field_of(run, parameters->backgrounds.indices[i]),
@@ -67,7 +67,7 @@ static int schedule_march(HbmRun *run) {
                         };
 
                         if (pass.field.background == MEMORY_BACKGROUND_ADDRESS)
-                                pass.phase = HBM_PHASE_ADDRESS;
+                                pass.phase = MARCH_PHASE_ADDRESS;
                         pass.sec = march_sec(run, pass.march, pass.pause_sec);
                         r = add(run, &pass);
                 }
@@ -77,7 +77,7 @@ static int schedule_march(HbmRun *run) {
 
 static int schedule_address(HbmRun *run) {
         HbmPass pass = {
-                .phase = HBM_PHASE_ADDRESS,
+                .phase = MARCH_PHASE_ADDRESS,
                 .group = _MEMORY_ORDER_MAX * MARCH_BACKGROUNDS_MAX,
                 .march = &run->marches[HBM_MARCH_ADDRESS],
                 .field = field_of(run, MARCH_BACKGROUND_ADDRESS),
@@ -89,7 +89,7 @@ static int schedule_address(HbmRun *run) {
 }
 
 static int schedule_walking(HbmRun *run) {
-        HbmPass pass = { .phase = HBM_PHASE_WALKING, .sec = hbm_walking_sec(run) };
+        HbmPass pass = { .phase = MARCH_PHASE_WALKING, .sec = hbm_walking_sec(run) };
 
         return add(run, &pass);
 }
@@ -103,7 +103,7 @@ static int schedule_random(HbmRun *run) {
 
         for (unsigned i = 0; r >= 0 && i < run->parameters->random; i++) {
                 HbmPass pass = {
-                        .phase = HBM_PHASE_MARCH,
+                        .phase = MARCH_PHASE_MARCH,
                         .group = (_MEMORY_ORDER_MAX + 1 + _HBM_DO_MAX) * MARCH_BACKGROUNDS_MAX + i,
                         .march = &run->marches[HBM_MARCH_RANDOM],
                         .more  = i > 0,
@@ -121,7 +121,7 @@ static int schedule_random(HbmRun *run) {
 /* The same data, and nothing done to them: what fails here does not fail by a pause or a hammer. */
 static int schedule_control(HbmRun *run, MemoryBackground background, HbmPhaseWord phase) {
         HbmPass pass = {
-                .phase = HBM_PHASE_MARCH,
+                .phase = MARCH_PHASE_MARCH,
                 .group = (_MEMORY_ORDER_MAX + 1 + (unsigned) phase) * MARCH_BACKGROUNDS_MAX,
                 .march = &run->marches[HBM_MARCH_CONTROL],
                 .field = { .background = background },
@@ -142,7 +142,7 @@ static int schedule_hammer(HbmRun *run) {
         for (unsigned repeat = 0; repeat < run->parameters->repeats; repeat++)
                 for (unsigned variant = 0; r >= 0 && variant < 4; variant++) {
                         HbmPass pass = {
-                                .phase       = HBM_PHASE_HAMMER,
+                                .phase       = MARCH_PHASE_HAMMER,
                                 .group       = variant,
                                 .march       = &run->marches[variant & 1 ? HBM_MARCH_HOLD_1 : HBM_MARCH_HOLD_0],
                                 .field       = { .background = MEMORY_BACKGROUND_ROW_STRIPE },
@@ -169,7 +169,7 @@ static int schedule_retention(HbmRun *run) {
         for (unsigned repeat = 0; repeat < run->parameters->repeats; repeat++)
                 for (unsigned i = 0; r >= 0 && i < 2 * pauses->n; i++) {
                         HbmPass pass = {
-                                .phase     = HBM_PHASE_RETENTION,
+                                .phase     = MARCH_PHASE_RETENTION,
                                 .group     = i,
                                 .repeat    = repeat,
                                 .march     = &run->marches[i & 1 ? HBM_MARCH_HOLD_1 : HBM_MARCH_HOLD_0],
@@ -185,13 +185,13 @@ static int schedule_retention(HbmRun *run) {
 }
 
 static int schedule_ecc(HbmRun *run) {
-        HbmPass plants = { .phase = HBM_PHASE_ECC, .group = 0 };
+        HbmPass plants = { .phase = MARCH_PHASE_ECC, .group = 0 };
         int r;
 
         r = add(run, &plants);
         for (unsigned data = 0; r >= 0 && data < 2; data++) {
                 HbmPass pass = {
-                        .phase = HBM_PHASE_ECC,
+                        .phase = MARCH_PHASE_ECC,
                         .group = 1 + data,
                         .march = &run->marches[data ? HBM_MARCH_ECC_1 : HBM_MARCH_ECC_0],
                         .field = { .background = MEMORY_BACKGROUND_CHECKER },
@@ -241,7 +241,7 @@ int hbm_schedule(HbmRun *run) {
 int hbm_schedule_error(HbmRun *run, int error) {
         if (error == -EOPNOTSUPP)
                 return step_error(run->step, error, "only the phases march and address go around live data, and no repairs");
-        return step_error(run->step, error, "the parameters ask for more than %u passes", HBM_PASSES_MAX);
+        return step_error(run->step, error, "the parameters ask for more than %u passes", MARCH_STEP_PASSES_MAX);
 }
 
 double hbm_schedule_sec(const HbmRun *run) {

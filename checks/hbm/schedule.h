@@ -9,7 +9,7 @@
 
 #include "checks/hbm/run.h"
 
-/* The geometry and box of RUN must stand. Returns 0; -E2BIG: more than HBM_PASSES_MAX; -EOPNOTSUPP: phases that cannot go
+/* The geometry and box of RUN must stand. Returns 0; -E2BIG: more than MARCH_STEP_PASSES_MAX; -EOPNOTSUPP: phases that cannot go
  * around live data. */
 int hbm_schedule(HbmRun *run);
 int hbm_schedule_error(HbmRun *run, int error); /* says so; returns ERROR */

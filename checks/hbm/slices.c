@@ -113,9 +113,9 @@ static void begin_box(HbmRun *run, const MemoryGeometry *geometry) {
         memcpy(run->map.origin, geometry->origin, sizeof(run->map.origin));
         run->box = memory_geometry_box(geometry);
         run->verdict = VERDICT_PASSED;
-        hbm_failures_done(&run->failures);
+        march_failures_done(&run->failures);
         hbm_defects_done(&run->defects);
-        run->failures = (HbmFailures) {};
+        run->failures = (MarchFailures) {};
         run->defects = (HbmDefects) {};
         memset(run->outcomes, 0, sizeof(run->outcomes));
         for (unsigned stack = 0; stack < STACKS; stack++)

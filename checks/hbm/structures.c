@@ -95,7 +95,7 @@ static uint32_t agreed(const LaneVote *vote, uint32_t banks_min, int parts_min) 
 
 uint32_t hbm_case_lane_values(const HbmCase *c, uint32_t part, uint32_t lanes) {
         uint32_t known = 0, values = 0, accesses = part_accesses(c);
-        const HbmFailure *failure = hbm_case_first(c, part * accesses, accesses);
+        const MarchFailure *failure = hbm_case_first(c, part * accesses, accesses);
 
         for (; failure && failure < c->failures + c->n_failures && failure->linear / accesses == part &&
                (known & lanes) != lanes; failure++)
@@ -110,7 +110,7 @@ uint32_t hbm_case_lane_values(const HbmCase *c, uint32_t part, uint32_t lanes) {
 /* LANES of N parts from FIRST on: a pseudo-channel, or one part of it. */
 static int add_lanes(HbmCase *c, HbmDefectKind kind, uint32_t first, uint32_t n, uint32_t lanes) {
         uint32_t accesses = part_accesses(c), values = 0;
-        const HbmFailure *failure = hbm_case_first(c, first * accesses, n * accesses);
+        const MarchFailure *failure = hbm_case_first(c, first * accesses, n * accesses);
         int r;
 
         for (uint32_t i = first; i < first + n; i++)

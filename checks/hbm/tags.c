@@ -8,6 +8,7 @@
 #include <sys/param.h>
 
 #include "checks/hbm/probe.h"
+#include "checks/march/list.h"
 
 #define ALIASES_MAX (64u << 10)
 #define PIECES      128u /* copied out in one batch */
@@ -19,17 +20,13 @@ void hbm_aliases_done(HbmAliases *aliases) {
 }
 
 int hbm_aliases_add(HbmAliases *aliases, const HbmAlias *alias) {
+        int r;
+
         if (aliases->n >= ALIASES_MAX)
                 return 0;
-        if (aliases->n >= aliases->allocated) {
-                size_t n = aliases->allocated > 0 ? 2 * aliases->allocated : 64;
-                HbmAlias *grown = reallocarray(aliases->aliases, n, sizeof(HbmAlias));
-
-                if (!grown)
-                        return -ENOMEM;
-                aliases->aliases = grown;
-                aliases->allocated = n;
-        }
+        r = LIST_MAKE_ROOM(aliases->aliases, aliases->n, aliases->allocated);
+        if (r < 0)
+                return r;
 
         aliases->aliases[aliases->n++] = *alias;
         return 0;
@@ -78,8 +75,8 @@ static bool equal_beside(const MemoryData *a, const MemoryData *b, uint32_t lane
 
         for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
                 difference.bytes[i] = a->bytes[i] ^ b->bytes[i];
-        difference = hbm_data_without(difference, lanes);
-        return hbm_data_first(&difference) < 0;
+        difference = memory_data_without(difference, lanes);
+        return memory_data_first(&difference) < 0;
 }
 
 /* Under stuck lanes a tag cannot be turned back: only places that differ in one bit of one coordinate are tried. */
@@ -150,8 +147,8 @@ static bool within(const MemoryData *a, const MemoryData *b, uint32_t lanes) {
 
         for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
                 beyond.bytes[i] = a->bytes[i] & (uint8_t) ~b->bytes[i];
-        beyond = hbm_data_without(beyond, lanes);
-        return hbm_data_first(&beyond) < 0;
+        beyond = memory_data_without(beyond, lanes);
+        return memory_data_first(&beyond) < 0;
 }
 
 HbmTagReading hbm_tag_read(const MemoryGeometry *geometry, const MemoryField *field, uint32_t linear, const MemoryData *got,
@@ -170,7 +167,7 @@ HbmTagReading hbm_tag_read(const MemoryGeometry *geometry, const MemoryField *fi
         /* Half of a tag's bits are ones: a bit alone that is wrong is no AND of two tags. */
         for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
                 zeros.bytes[i] = own.bytes[i] ^ got->bytes[i];
-        if (hbm_data_count(&zeros) > 32 && (within(got, &own, lanes) || within(&own, got, lanes)))
+        if (memory_data_count(&zeros) > 32 && (within(got, &own, lanes) || within(&own, got, lanes)))
                 return HBM_TAG_MIXED;
         return HBM_TAG_NOISE;
 }
@@ -222,7 +219,7 @@ static void read_tag(const Asking *asking, HbmAlias *alias, uint32_t linear, con
         if (alias->readings[nth] == HBM_TAG_OTHER)
                 alias->partner = partner;
         if (alias->readings[nth] == HBM_TAG_CONSTANT || alias->readings[nth] == HBM_TAG_MIXED)
-                alias->is_or = hbm_data_count(&alias->got[nth]) > hbm_data_count(&alias->wanted[nth]);
+                alias->is_or = memory_data_count(&alias->got[nth]) > memory_data_count(&alias->wanted[nth]);
 }
 
 /* As many pieces as go into one batch, from *at on; *at_alias is the first access of these. */

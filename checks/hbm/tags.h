@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "checks/hbm/failures.h"
+#include "checks/march/failures.h"
 
 typedef enum HbmTagReading {
         HBM_TAG_OWN,      /* as it should be */

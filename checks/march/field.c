@@ -8,6 +8,8 @@
 
 #include "checks/cleanup.h"
 
+#define LANE_BYTES 4u /* of 32 lanes; the next 4 bytes are the next beat */
+
 uint64_t memory_mix(uint64_t x) {
         /* Steele, Lea, Flood 2014: the finaliser of SplitMix. */
         uint64_t z = x + UINT64_C(0x9e3779b97f4a7c15);
@@ -81,4 +83,38 @@ MemoryData memory_field_data(const MemoryField *field, const MemoryGeometry *geo
                 words.w[i] ^= invert;
         memcpy(ret.bytes, words.w, sizeof(ret.bytes));
         return ret;
+}
+
+unsigned memory_data_count(const MemoryData *bits) {
+        unsigned n = 0;
+
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
+                n += (unsigned) __builtin_popcount(bits->bytes[i]);
+        return n;
+}
+
+int memory_data_first(const MemoryData *bits) {
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
+                if (bits->bytes[i])
+                        return (int) (8 * i) + __builtin_ctz(bits->bytes[i]);
+        return -1;
+}
+
+uint32_t memory_data_lanes(const MemoryData *bits) {
+        uint32_t lanes = 0;
+
+        for (unsigned i = 0; i < LANE_BYTES; i++) {
+                uint8_t all = 0xff;
+
+                for (unsigned beat = 0; beat < MEMORY_ACCESS_BYTES / LANE_BYTES; beat++)
+                        all &= bits->bytes[beat * LANE_BYTES + i];
+                lanes |= (uint32_t) all << (8 * i);
+        }
+        return lanes;
+}
+
+MemoryData memory_data_without(MemoryData bits, uint32_t lanes) {
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
+                bits.bytes[i] &= (uint8_t) ~(lanes >> (8 * (i % LANE_BYTES)));
+        return bits;
 }

@@ -24,3 +24,8 @@ MemoryData memory_field_data(const MemoryField *field, const MemoryGeometry *geo
                        unsigned data);
 
 uint64_t memory_mix(uint64_t x); /* a 64-bit hash for choices that depend on a seed */
+
+unsigned memory_data_count(const MemoryData *bits);              /* bits that are set */
+int memory_data_first(const MemoryData *bits);                   /* the lowest, -1 without */
+uint32_t memory_data_lanes(const MemoryData *bits);              /* data lanes that have all 8 beats set */
+MemoryData memory_data_without(MemoryData bits, uint32_t lanes); /* with these lanes cleared */

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "checks/march/list.h"
+
 #define WIDE_BITS (8 * MEMORY_ACCESS_BYTES / 2) /* that fail in a row that fails as a whole */
 #define DEAD_ROWS 4u                            /* of a partition that is dead, at least */
 
@@ -33,7 +35,7 @@ void sram_case_done(SramCase *c) {
         *c = (SramCase) {};
 }
 
-static uint32_t block_of(const SramCase *c, const HbmFailure *failure) {
+static uint32_t block_of(const SramCase *c, const MarchFailure *failure) {
         return failure->linear / sram_rows(c->geometry);
 }
 
@@ -46,8 +48,8 @@ static size_t block_end(const SramCase *c, size_t first) {
         return end;
 }
 
-void sram_case_take(SramCase *c, const HbmFailures *failures) {
-        c->failures = hbm_failures_of(failures, c->number, &c->n_failures);
+void sram_case_take(SramCase *c, const MarchFailures *failures) {
+        c->failures = march_failures_of(failures, c->number, &c->n_failures);
 
         for (size_t i = 0, end; i < c->n_failures; i = end) {
                 uint32_t *count = &c->counts[block_of(c, &c->failures[i])];
@@ -59,20 +61,15 @@ void sram_case_take(SramCase *c, const HbmFailures *failures) {
 
 int sram_case_add_pair(SramCase *c, uint32_t a, uint32_t b) {
         SramPair pair = { MIN(a, b), MAX(a, b) };
+        int r;
 
         for (size_t i = 0; i < c->n_pairs; i++)
                 if (c->pairs[i].low == pair.low && c->pairs[i].high == pair.high)
                         return 0;
 
-        if (c->n_pairs >= c->pairs_allocated) {
-                size_t n = c->pairs_allocated > 0 ? 2 * c->pairs_allocated : 8;
-                SramPair *grown = reallocarray(c->pairs, n, sizeof(SramPair));
-
-                if (!grown)
-                        return -ENOMEM;
-                c->pairs = grown;
-                c->pairs_allocated = n;
-        }
+        r = LIST_MAKE_ROOM(c->pairs, c->n_pairs, c->pairs_allocated);
+        if (r < 0)
+                return r;
         c->pairs[c->n_pairs++] = pair;
         return 0;
 }
@@ -80,20 +77,15 @@ int sram_case_add_pair(SramCase *c, uint32_t a, uint32_t b) {
 /* ---- defects ---- */
 
 /* FAILURE, or NULL where nothing was told: the evidence. LINEAR: where it is. */
-static int add_defect(SramCase *c, SramDefectKind kind, const HbmFailure *failure, uint32_t linear, int bit,
+static int add_defect(SramCase *c, SramDefectKind kind, const MarchFailure *failure, uint32_t linear, int bit,
                       uint64_t n_accesses, uint64_t n_reads) {
         SramDefects *defects = c->defects;
         SramDefect *defect;
+        int r;
 
-        if (defects->n >= defects->allocated) {
-                size_t n = defects->allocated > 0 ? 2 * defects->allocated : 32;
-                SramDefect *grown = reallocarray(defects->defects, n, sizeof(SramDefect));
-
-                if (!grown)
-                        return -ENOMEM;
-                defects->defects = grown;
-                defects->allocated = n;
-        }
+        r = LIST_MAKE_ROOM(defects->defects, defects->n, defects->allocated);
+        if (r < 0)
+                return r;
 
         defect = &defects->defects[defects->n++];
         *defect = (SramDefect) { .kind = kind, .number = c->number, .bit = bit, .n_accesses = n_accesses, .n_reads = n_reads };
@@ -107,12 +99,12 @@ static int add_defect(SramCase *c, SramDefectKind kind, const HbmFailure *failur
         return 0;
 }
 
-bool sram_is_wide(const HbmFailure *failure) {
-        return hbm_data_count(&failure->bits) >= WIDE_BITS;
+bool sram_is_wide(const MarchFailure *failure) {
+        return memory_data_count(&failure->bits) >= WIDE_BITS;
 }
 
 /* The first failure of a block; NULL where none was told. */
-static const HbmFailure *first_of_block(const SramCase *c, uint32_t block) {
+static const MarchFailure *first_of_block(const SramCase *c, uint32_t block) {
         for (size_t i = 0; i < c->n_failures; i++)
                 if (block_of(c, &c->failures[i]) >= block)
                         return block_of(c, &c->failures[i]) == block ? &c->failures[i] : NULL;
@@ -127,7 +119,7 @@ static bool block_is_dead(const SramCase *c, uint32_t block) {
         if (c->counts[block] < DEAD_ROWS || 8 * (uint64_t) c->counts[block] <= sram_rows(c->geometry))
                 return false;
 
-        for (const HbmFailure *f = first_of_block(c, block); f && f < c->failures + c->n_failures && block_of(c, f) == block; f++) {
+        for (const MarchFailure *f = first_of_block(c, block); f && f < c->failures + c->n_failures && block_of(c, f) == block; f++) {
                 n++;
                 n_wide += sram_is_wide(f);
         }
@@ -137,7 +129,7 @@ static bool block_is_dead(const SramCase *c, uint32_t block) {
 
 static int add_bank(SramCase *c, uint32_t bank, const bool *dead) {
         uint32_t n_banks = c->geometry->size[SRAM_BANK];
-        const HbmFailure *failure = NULL;
+        const MarchFailure *failure = NULL;
         uint64_t count = 0;
 
         for (uint32_t block = bank; block < sram_blocks(c->geometry); block += n_banks) {
@@ -151,7 +143,7 @@ static int add_bank(SramCase *c, uint32_t bank, const bool *dead) {
 }
 
 static int add_partition(SramCase *c, uint32_t block) {
-        const HbmFailure *failure = first_of_block(c, block);
+        const MarchFailure *failure = first_of_block(c, block);
 
         c->gone[block] = true;
         return add_defect(c, SRAM_DEFECT_PARTITION, failure, block * sram_rows(c->geometry), -1, c->counts[block],
@@ -206,11 +198,11 @@ int sram_case_find_blocks(SramCase *c) {
 
 /* The failures of one block that nothing larger explains; those that something explains become NULL. */
 typedef struct Block {
-        HbmFailure **failures;
+        MarchFailure **failures;
         size_t n;
 } Block;
 
-static HbmFailure **find_row(const Block *block, uint32_t linear) {
+static MarchFailure **find_row(const Block *block, uint32_t linear) {
         for (size_t i = 0; i < block->n; i++)
                 if (block->failures[i] && block->failures[i]->linear == linear)
                         return &block->failures[i];
@@ -222,8 +214,8 @@ static int find_decoders(SramCase *c, Block *block, uint32_t index) {
 
         for (size_t i = 0; i < c->n_pairs; i++) {
                 const SramPair *pair = &c->pairs[i];
-                HbmFailure **rows[2] = { find_row(block, pair->low), find_row(block, pair->high) };
-                HbmFailure *evidence = rows[0] ? *rows[0] : rows[1] ? *rows[1] : NULL;
+                MarchFailure **rows[2] = { find_row(block, pair->low), find_row(block, pair->high) };
+                MarchFailure *evidence = rows[0] ? *rows[0] : rows[1] ? *rows[1] : NULL;
 
                 if (pair->low / sram_rows(c->geometry) != index || !evidence)
                         continue;
@@ -244,7 +236,7 @@ static int find_rows(SramCase *c, Block *block) {
         int r;
 
         for (size_t i = 0; i < block->n; i++) {
-                HbmFailure *failure = block->failures[i];
+                MarchFailure *failure = block->failures[i];
 
                 if (!failure || !sram_is_wide(failure))
                         continue;
@@ -263,12 +255,12 @@ static bool has_bit(const MemoryData *bits, unsigned bit) {
 
 /* Takes BIT out of all failures of the block, where it fails in two rows. */
 static int find_column(SramCase *c, Block *block, unsigned bit) {
-        const HbmFailure *first = NULL;
+        const MarchFailure *first = NULL;
         uint64_t n = 0, n_reads = 0;
         int r;
 
         for (size_t i = 0; i < block->n; i++) {
-                const HbmFailure *failure = block->failures[i];
+                const MarchFailure *failure = block->failures[i];
 
                 if (!failure || !has_bit(&failure->bits, bit))
                         continue;
@@ -281,12 +273,12 @@ static int find_column(SramCase *c, Block *block, unsigned bit) {
 
         r = add_defect(c, SRAM_DEFECT_COLUMN, first, first->linear, (int) bit, n, n_reads);
         for (size_t i = 0; i < block->n; i++) {
-                HbmFailure *failure = block->failures[i];
+                MarchFailure *failure = block->failures[i];
 
                 if (!failure || !has_bit(&failure->bits, bit))
                         continue;
                 failure->bits.bytes[bit / 8] &= (uint8_t) ~(1u << bit % 8);
-                if (hbm_data_first(&failure->bits) < 0)
+                if (memory_data_first(&failure->bits) < 0)
                         block->failures[i] = NULL;
         }
         return r;
@@ -296,14 +288,14 @@ static int find_words(SramCase *c, const Block *block) {
         int r;
 
         for (size_t i = 0; i < block->n; i++) {
-                const HbmFailure *failure = block->failures[i];
+                const MarchFailure *failure = block->failures[i];
                 bool cell;
 
                 if (!failure)
                         continue;
-                cell = hbm_data_count(&failure->bits) == 1;
+                cell = memory_data_count(&failure->bits) == 1;
                 r = add_defect(c, cell ? SRAM_DEFECT_CELL : SRAM_DEFECT_WORD, failure, failure->linear,
-                               cell ? hbm_data_first(&failure->bits) : -1, 1, failure->count);
+                               cell ? memory_data_first(&failure->bits) : -1, 1, failure->count);
                 if (r < 0)
                         return r;
         }
@@ -356,7 +348,7 @@ static void scatter(SramCase *c, size_t first) {
 
 int sram_case_find_rest(SramCase *c) {
         size_t first_defect = c->defects->n;
-        HbmFailure **pointers = calloc(c->n_failures + 1, sizeof(*pointers));
+        MarchFailure **pointers = calloc(c->n_failures + 1, sizeof(*pointers));
         int r = 0;
 
         if (!pointers)

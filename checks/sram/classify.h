@@ -17,7 +17,7 @@
 
 #include <stdbool.h>
 
-#include "checks/hbm/failures.h"
+#include "checks/march/failures.h"
 #include "checks/sram/arrays.h"
 
 typedef enum SramDefectKind {
@@ -60,7 +60,7 @@ typedef struct SramPair {
 typedef struct SramCase {
         const MemoryGeometry *geometry;
         unsigned number;
-        HbmFailure *failures; /* sorted by place, each access once */
+        MarchFailure *failures; /* sorted by place, each access once */
         size_t n_failures;
         uint32_t *counts; /* failing accesses of every block, as far as known */
         bool *gone;       /* blocks that are explained as a whole */
@@ -73,11 +73,11 @@ typedef struct SramCase {
 int sram_case_init(SramCase *c, const MemoryGeometry *geometry, unsigned number, unsigned scatter_max, SramDefects *defects);
 void sram_case_done(SramCase *c);
 /* The failures to judge from now on: those of the array, merged. Counts grow to what they show. */
-void sram_case_take(SramCase *c, const HbmFailures *failures);
+void sram_case_take(SramCase *c, const MarchFailures *failures);
 int sram_case_add_pair(SramCase *c, uint32_t a, uint32_t b); /* -ENOMEM; one that is known is not added twice */
 
 /* Whether a row fails as a whole. */
-bool sram_is_wide(const HbmFailure *failure);
+bool sram_is_wide(const MarchFailure *failure);
 
 /* The rules, in this order; each adds to defects. 0 or -ENOMEM. */
 int sram_case_find_blocks(SramCase *c);

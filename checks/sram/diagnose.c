@@ -52,7 +52,7 @@ static int run_ask(const SramDiagnosis *diagnosis, const Ask *ask, MemoryAnswer 
 }
 
 static int keep_answer(const SramDiagnosis *diagnosis, const Ask *ask, const MemoryAnswer *answer) {
-        static const HbmSighting probe = { .phase = HBM_PHASE_PROBE, .pass = HBM_PASSES_MAX, .op = MARCH_OPS_MAX };
+        static const MarchSighting probe = { .phase = MARCH_PHASE_PROBE, .pass = MARCH_STEP_PASSES_MAX, .op = MARCH_OPS_MAX };
         int r;
 
         for (size_t i = 0; i < answer->n; i++) {
@@ -66,8 +66,8 @@ static int keep_answer(const SramDiagnosis *diagnosis, const Ask *ask, const Mem
                 memcpy(actual.bytes, mismatch->actual, sizeof(actual.bytes));
                 if (memcmp(&expected, &actual, sizeof(expected)) == 0)
                         continue;
-                r = hbm_failures_add(diagnosis->failures, diagnosis->number, memory_geometry_linear(diagnosis->geometry, mismatch->at),
-                                     &probe, &expected, &actual);
+                r = march_failures_add(diagnosis->failures, diagnosis->number, memory_geometry_linear(diagnosis->geometry, mismatch->at),
+                                       &probe, &expected, &actual);
                 if (r < 0)
                         return r;
         }
@@ -76,7 +76,7 @@ static int keep_answer(const SramDiagnosis *diagnosis, const Ask *ask, const Mem
 }
 
 static void take_again(const SramDiagnosis *diagnosis, SramCase *c) {
-        hbm_failures_merge(diagnosis->failures);
+        march_failures_merge(diagnosis->failures);
         sram_case_take(c, diagnosis->failures);
 }
 

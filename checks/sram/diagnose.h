@@ -15,7 +15,7 @@ typedef struct SramDiagnosis {
         const MemoryGeometry *geometry;
         const MemoryPart *part;
         MemoryBatch *batch;
-        HbmFailures *failures; /* of all arrays, merged; grows */
+        MarchFailures *failures; /* of all arrays, merged; grows */
         unsigned number;
         unsigned scatter_max;
         uint64_t seed;

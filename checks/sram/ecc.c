@@ -54,7 +54,7 @@ static bool is_suspect(const SramRun *run, unsigned number, unsigned partition) 
         const MemoryGeometry *geometry = &run->geometry[sram_array(number)];
         uint32_t accesses = geometry->accesses / geometry->size[SRAM_PARTITION];
         size_t n;
-        const HbmFailure *failures = hbm_failures_of(&run->failures, number, &n);
+        const MarchFailure *failures = march_failures_of(&run->failures, number, &n);
 
         for (size_t i = 0; i < n; i++)
                 if (failures[i].linear / accesses == partition)

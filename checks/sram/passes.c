@@ -16,18 +16,18 @@ static_assert(CORES <= MARCH_PARTS_MAX && _ARRAY_MAX <= MARCH_PASSES_MAX, "an ar
 typedef struct Pass {
         SramRun *run;
         WireArray array;
-        HbmSighting sighting;
+        MarchSighting sighting;
 } Pass;
 
 static int on_mismatch(const MarchMismatch *mismatch, void *userdata) {
         Pass *pass = userdata;
-        HbmSighting sighting = pass->sighting;
+        MarchSighting sighting = pass->sighting;
 
         sighting.element = (uint8_t) mismatch->element;
         sighting.op = (uint8_t) mismatch->op;
-        return hbm_failures_add(&pass->run->failures, sram_number(mismatch->part, pass->array),
-                                memory_geometry_linear(&pass->run->geometry[pass->array], mismatch->at), &sighting,
-                                &mismatch->expected, &mismatch->actual);
+        return march_failures_add(&pass->run->failures, sram_number(mismatch->part, pass->array),
+                                  memory_geometry_linear(&pass->run->geometry[pass->array], mismatch->at), &sighting,
+                                  &mismatch->expected, &mismatch->actual);
 }
 
 /* Adds what PASS met to the run. */
@@ -69,7 +69,7 @@ static MarchPass array_pass(SramRun *run, unsigned index, WireArray array, Pass 
                 .userdata       = own,
         };
 
-        *own = (Pass) { run, array, { .phase = address ? HBM_PHASE_ADDRESS : HBM_PHASE_MARCH, .pass = (uint8_t) index } };
+        *own = (Pass) { run, array, { .phase = address ? MARCH_PHASE_ADDRESS : MARCH_PHASE_MARCH, .pass = (uint8_t) index } };
         memcpy(pass.outcomes, &run->outcomes[sram_number(0, array)], CORES * sizeof(pass.outcomes[0]));
         return pass;
 }
@@ -107,7 +107,7 @@ int sram_passes_run(SramRun *run) {
         unsigned n = sram_passes(run);
         int r;
 
-        if (n >= HBM_PASSES_MAX)
+        if (n >= MARCH_STEP_PASSES_MAX)
                 return -E2BIG;
 
         for (; run->n_passes < n; run->n_passes++) {

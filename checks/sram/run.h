@@ -20,7 +20,7 @@ typedef struct SramRun {
         MemoryGeometry geometry[_ARRAY_MAX];
         SramCode codes[_ARRAY_MAX];
         MemoryPart parts[SRAM_ARRAYS]; /* by sram_number() */
-        HbmFailures failures;          /* whose stack is the number */
+        MarchFailures failures;          /* whose stack is the number */
         SramDefects defects;
         MarchOutcome outcomes[SRAM_ARRAYS]; /* over all passes */
         unsigned n_passes;                  /* that were run to their end, of every array */

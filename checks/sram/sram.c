@@ -42,7 +42,7 @@ static int diagnose_array(SramRun *run, unsigned number) {
         if (r < 0)
                 return r;
 
-        (void) hbm_failures_of(&run->failures, number, &n_failures);
+        (void) march_failures_of(&run->failures, number, &n_failures);
         if (run->outcomes[number].mismatches == 0 && n_failures == 0)
                 return 0;
 
@@ -55,7 +55,7 @@ static int diagnose_array(SramRun *run, unsigned number) {
 static int diagnose(SramRun *run) {
         int r;
 
-        hbm_failures_merge(&run->failures);
+        march_failures_merge(&run->failures);
         for (unsigned number = 0; number < SRAM_ARRAYS; number++) {
                 r = diagnose_array(run, number);
                 if (r < 0)
@@ -151,7 +151,7 @@ static int sram_run(Step *step, Verdict *ret) {
                 r = judge(&run, ret);
 
         memory_batch_free(run.batch);
-        hbm_failures_done(&run.failures);
+        march_failures_done(&run.failures);
         sram_defects_done(&run.defects);
         return r;
 }

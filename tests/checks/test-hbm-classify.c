@@ -34,26 +34,26 @@ typedef struct Bits {
 
 static const Bits every = { -1, -1, -1 };
 
-static void fail_at(HbmFailures *failures, const uint16_t at[7], Bits bits, HbmPhase phase) {
-        HbmSighting sighting = { .phase = (uint8_t) phase, .pass = 0 };
+static void fail_at(MarchFailures *failures, const uint16_t at[7], Bits bits, MarchPhase phase) {
+        MarchSighting sighting = { .phase = (uint8_t) phase, .pass = 0 };
         MemoryData expected = {}, actual = {};
 
         for (int i = 0; i < 256; i++)
                 if (i == bits.bit || (bits.lane >= 0 && i % 32 == bits.lane) || (bits.symbol >= 0 && i / 16 == bits.symbol) ||
                     (bits.bit < 0 && bits.lane < 0 && bits.symbol < 0))
                         actual.bytes[i / 8] |= (uint8_t) (1u << i % 8);
-        assert_int_equal(hbm_failures_add(failures, STACK, memory_geometry_linear(&geometry, at), &sighting, &expected, &actual), 0);
+        assert_int_equal(march_failures_add(failures, STACK, memory_geometry_linear(&geometry, at), &sighting, &expected, &actual), 0);
 }
 
 /* Makes every access of BOX fail. */
-static void fail_box(HbmFailures *failures, WireBox box, Bits bits) {
+static void fail_box(MarchFailures *failures, WireBox box, Bits bits) {
         uint16_t at[7];
 
         memcpy(at, box.first, sizeof(at));
         for (;;) {
                 unsigned axis = 7;
 
-                fail_at(failures, at, bits, HBM_PHASE_MARCH);
+                fail_at(failures, at, bits, MARCH_PHASE_MARCH);
                 while (axis-- > 0) {
                         if (at[axis]++ < box.last[axis])
                                 break;
@@ -85,7 +85,7 @@ static const HbmDefectKind made[] = {
         HBM_DEFECT_BIT_LINE, HBM_DEFECT_COLUMN, HBM_DEFECT_WORD, HBM_DEFECT_CELL,
 };
 
-static void make(HbmDefectKind kind, HbmFailures *failures, const uint16_t at[7], int bit) {
+static void make(HbmDefectKind kind, MarchFailures *failures, const uint16_t at[7], int bit) {
         const Bits one = { bit, -1, -1 };
         WireBox box;
 
@@ -115,10 +115,10 @@ static void make(HbmDefectKind kind, HbmFailures *failures, const uint16_t at[7]
                 fail_box(failures, box_of(at, 5), every);
                 break;
         case HBM_DEFECT_HAMMER:
-                fail_at(failures, at, one, HBM_PHASE_HAMMER);
+                fail_at(failures, at, one, MARCH_PHASE_HAMMER);
                 break;
         case HBM_DEFECT_RETENTION:
-                fail_at(failures, at, one, HBM_PHASE_RETENTION);
+                fail_at(failures, at, one, MARCH_PHASE_RETENTION);
                 break;
         case HBM_DEFECT_SUB_WORDLINE:
                 fail_box(failures, box_of(at, 6), (Bits) { -1, -1, bit / 16 });
@@ -137,11 +137,11 @@ static void make(HbmDefectKind kind, HbmFailures *failures, const uint16_t at[7]
                 fail_box(failures, box, one);
                 break;
         case HBM_DEFECT_WORD:
-                fail_at(failures, at, one, HBM_PHASE_MARCH);
-                fail_at(failures, at, (Bits) { (bit + 9) % 256, -1, -1 }, HBM_PHASE_MARCH);
+                fail_at(failures, at, one, MARCH_PHASE_MARCH);
+                fail_at(failures, at, (Bits) { (bit + 9) % 256, -1, -1 }, MARCH_PHASE_MARCH);
                 break;
         case HBM_DEFECT_CELL:
-                fail_at(failures, at, one, HBM_PHASE_MARCH);
+                fail_at(failures, at, one, MARCH_PHASE_MARCH);
                 break;
         case HBM_DEFECT_ADDRESS_TSV:
         case HBM_DEFECT_WORDLINE_SHORT:
@@ -191,13 +191,13 @@ static const HbmDefect *find(const HbmDefects *defects, HbmDefectKind kind, cons
         return NULL;
 }
 
-static void judge(HbmFailures *failures, HbmDefects *defects) {
+static void judge(MarchFailures *failures, HbmDefects *defects) {
         WireBox box = memory_geometry_box(&geometry);
         HbmDiagnosis diagnosis = {
                 .geometry = &geometry, .box = &box, .subarray = SUBARRAY, .failures = failures, .scatter_max = 8,
         };
 
-        hbm_failures_merge(failures);
+        march_failures_merge(failures);
         assert_int_equal(hbm_diagnose(&diagnosis, STACK, false, defects), 0);
 }
 
@@ -209,7 +209,7 @@ typedef struct Made {
 
 /* Puts N structures in, and finds them and nothing else. */
 static void expect(const Made *wanted, size_t n) {
-        HbmFailures failures = {};
+        MarchFailures failures = {};
         HbmDefects defects = {};
 
         for (size_t i = 0; i < n; i++)
@@ -224,7 +224,7 @@ static void expect(const Made *wanted, size_t n) {
                                  defects.defects[0].at[5], defects.defects[0].at[6], defects.defects[0].bit);
         assert_int_equal(defects.n, n);
         hbm_defects_done(&defects);
-        hbm_failures_done(&failures);
+        march_failures_done(&failures);
 }
 
 static Made anywhere(HbmDefectKind kind) {
@@ -299,7 +299,7 @@ static void under_a_lane_a_bank_and_a_cell_are_told(void **state) {
 }
 
 static void what_shares_nothing_is_scattered(void **state) {
-        HbmFailures failures = {};
+        MarchFailures failures = {};
         HbmDefects defects = {};
 
         random_state = 77;
@@ -316,12 +316,12 @@ static void what_shares_nothing_is_scattered(void **state) {
         assert_int_equal(defects.defects[0].n_accesses, 12);
         assert_true(defects.defects[0].evenness < 0); /* 12 in 8 channels are too few to tell */
         hbm_defects_done(&defects);
-        hbm_failures_done(&failures);
+        march_failures_done(&failures);
 }
 
 /* All in three of eight channels: no even spread does that. */
 static void an_uneven_spread_is_said(void **state) {
-        HbmFailures failures = {};
+        MarchFailures failures = {};
         HbmDefects defects = {};
 
         random_state = 78;
@@ -335,22 +335,22 @@ static void an_uneven_spread_is_said(void **state) {
         assert_int_equal(defects.defects[defects.n - 1].kind, HBM_DEFECT_SCATTERED);
         assert_true(defects.defects[defects.n - 1].evenness >= 0 && defects.defects[defects.n - 1].evenness < 1e-9);
         hbm_defects_done(&defects);
-        hbm_failures_done(&failures);
+        march_failures_done(&failures);
 }
 
 static void what_differs_more_than_once_is_one_failure(void **state) {
         const uint16_t at[7] = { 1, 1, 1, 0, 1, 1, 1 };
-        HbmFailures failures = {};
+        MarchFailures failures = {};
         HbmDefects defects = {};
 
         for (unsigned i = 0; i < 10000; i++)
-                fail_at(&failures, at, (Bits) { 5, -1, -1 }, HBM_PHASE_MARCH);
+                fail_at(&failures, at, (Bits) { 5, -1, -1 }, MARCH_PHASE_MARCH);
         assert_true(failures.allocated < 1000);
         judge(&failures, &defects);
         assert_int_equal(defects.n, 1);
         assert_int_equal(defects.defects[0].n_reads, 10000);
         hbm_defects_done(&defects);
-        hbm_failures_done(&failures);
+        march_failures_done(&failures);
 }
 
 int main(void) {

@@ -16,25 +16,25 @@
 #define NUMBER 13 /* an array of PSUM */
 
 static MemoryGeometry geometry;
-static HbmFailures failures;
+static MarchFailures failures;
 static SramDefects defects;
 
 static int set_up(void **state) {
         assert_int_equal(memory_geometry_parse("16 1 1 1 4 32 1", &geometry), 0);
-        failures = (HbmFailures) {};
+        failures = (MarchFailures) {};
         defects = (SramDefects) {};
         return 0;
 }
 
 static int tear_down(void **state) {
-        hbm_failures_done(&failures);
+        march_failures_done(&failures);
         sram_defects_done(&defects);
         return 0;
 }
 
 /* BITS of the access at (partition, bank, row) read as their inverse; -1: all of them. */
 static void fail_bits(unsigned partition, unsigned bank, unsigned row, int first, int second) {
-        static const HbmSighting sighting = { .phase = HBM_PHASE_MARCH };
+        static const MarchSighting sighting = { .phase = MARCH_PHASE_MARCH };
         MemoryData expected = {}, actual = {};
         uint32_t linear = (partition * geometry.size[SRAM_BANK] + bank) * geometry.size[SRAM_ROW] + row;
 
@@ -44,7 +44,7 @@ static void fail_bits(unsigned partition, unsigned bank, unsigned row, int first
                 actual.bytes[first / 8] |= (uint8_t) (1u << first % 8);
         if (second >= 0)
                 actual.bytes[second / 8] |= (uint8_t) (1u << second % 8);
-        assert_int_equal(hbm_failures_add(&failures, NUMBER, linear, &sighting, &expected, &actual), 0);
+        assert_int_equal(march_failures_add(&failures, NUMBER, linear, &sighting, &expected, &actual), 0);
 }
 
 static void fail_block(unsigned partition, unsigned bank) {
@@ -55,7 +55,7 @@ static void fail_block(unsigned partition, unsigned bank) {
 static void classify(unsigned low, unsigned high) {
         SramCase c;
 
-        hbm_failures_merge(&failures);
+        march_failures_merge(&failures);
         assert_int_equal(sram_case_init(&c, &geometry, NUMBER, 8, &defects), 0);
         sram_case_take(&c, &failures);
         if (high > 0) {
@@ -161,10 +161,10 @@ static void many_cells_without_structure_are_scattered(void **state) {
 }
 
 static void failures_of_other_arrays_do_not_count(void **state) {
-        static const HbmSighting sighting = {};
+        static const MarchSighting sighting = {};
         MemoryData expected = {}, actual = { .bytes = { 1 } };
 
-        assert_int_equal(hbm_failures_add(&failures, NUMBER - 1, 5, &sighting, &expected, &actual), 0);
+        assert_int_equal(march_failures_add(&failures, NUMBER - 1, 5, &sighting, &expected, &actual), 0);
         classify(0, 0);
         assert_int_equal(defects.n, 0);
 }
