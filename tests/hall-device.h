@@ -17,6 +17,7 @@
 
 typedef struct HallDevice {
         Scenario *scenario;
+        const char *server;
         Reach reach;
         uint32_t sequence;
         _Alignas(WireCommand) uint8_t packet[BATCH_PACKET_MAX];
@@ -65,11 +66,10 @@ static inline void hall_close(void *userdata) {
 
 static const DeviceTransport hall_transport = { .execute = hall_execute, .close = hall_close };
 
-/* TEXT is a whole scenario. Returns NULL and prints why where it is refused. */
-static inline Device *hall_device(const char *text, const char *server, unsigned chip, size_t window_bytes) {
+/* TEXT is a whole scenario. Returns NULL and prints why where it is refused. Release with hall_close(). */
+static inline HallDevice *hall_device_new(const char *text, const char *server, unsigned chip, size_t window_bytes) {
         HallDevice *hall = calloc(1, sizeof(*hall));
         char *error = NULL;
-        Device *device;
         void *window;
 
         if (!hall)
@@ -81,8 +81,23 @@ static inline Device *hall_device(const char *text, const char *server, unsigned
                 return NULL;
         }
         window = mmap(NULL, window_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        hall->server = server;
         hall->reach = (Reach) { hall_server(hall->scenario->hall, server), chip, window, window_bytes };
-        return device_new(&hall_transport, hall, server, chip, window, window_bytes, &device) < 0 ? NULL : device;
+        return hall;
+}
+
+/* The device of HALL, through a TRANSPORT that may be somebody between the two, with his USERDATA. */
+static inline Device *hall_connect(HallDevice *hall, const DeviceTransport *transport, void *userdata) {
+        Device *device;
+
+        return device_new(transport, userdata, hall->server, hall->reach.chip, hall->reach.window, hall->reach.window_bytes,
+                          &device) < 0 ? NULL : device;
+}
+
+static inline Device *hall_device(const char *text, const char *server, unsigned chip, size_t window_bytes) {
+        HallDevice *hall = hall_device_new(text, server, chip, window_bytes);
+
+        return hall ? hall_connect(hall, &hall_transport, hall) : NULL;
 }
 
 static inline int found_write(void *userdata, const char *lines) {
@@ -95,10 +110,8 @@ static inline int found_write(void *userdata, const char *lines) {
         return 0;
 }
 
-/* Runs CHECK on chip CHIP of the first server of the scenario TEXT. Lines of the step go to FOUND. */
-static inline Verdict hall_judge(const char *text, const Check *check, const char *server, unsigned chip, const void *parameters,
-                                 Found *found) {
-        Device *device = hall_device(text, server, chip, 1 << 20);
+/* Runs CHECK on the chip of DEVICE. Lines of the step go to FOUND. */
+static inline Verdict hall_scan(Device *device, const Check *check, const void *parameters, Found *found) {
         StepServer servers[1] = { { .device = device, .included = 0xffff } };
         StepSettings settings = {
                 .name = check->name, .n_servers = 1, .servers = servers, .parameters = parameters, .seed = 1, .budget_sec = 600,
@@ -109,11 +122,9 @@ static inline Verdict hall_judge(const char *text, const Check *check, const cha
 
         found->n = 0;
         found->lines[0] = found->message[0] = '\0';
-        if (!device)
-                return _VERDICT_INVALID;
-        (void) snprintf(servers[0].name, sizeof(servers[0].name), "%s", server);
-        (void) snprintf(settings.unit.server, sizeof(settings.unit.server), "%s", server);
-        (void) location_append(&settings.unit, LOCATION_CHIP, chip);
+        (void) snprintf(servers[0].name, sizeof(servers[0].name), "%s", device_server(device));
+        (void) snprintf(settings.unit.server, sizeof(settings.unit.server), "%s", device_server(device));
+        (void) location_append(&settings.unit, LOCATION_CHIP, device_chip(device));
         if (step_new(&settings, &step) >= 0) {
                 step_run(step, check, &end);
                 if (end.message) {
@@ -122,8 +133,27 @@ static inline Verdict hall_judge(const char *text, const Check *check, const cha
                 }
         }
         (void) step_free(step);
-        (void) device_free(device);
         return end.verdict;
+}
+
+/* The same on a chip of the scenario TEXT. */
+static inline Verdict hall_judge(const char *text, const Check *check, const char *server, unsigned chip, const void *parameters,
+                                 Found *found) {
+        Device *device = hall_device(text, server, chip, 1 << 20);
+        Verdict verdict = device ? hall_scan(device, check, parameters, found) : _VERDICT_INVALID;
+
+        (void) device_free(device);
+        return verdict;
+}
+
+/* What was measured as NAME first; -1: nothing. */
+static inline double found_value(const Found *found, const char *name) {
+        char text[128];
+        const char *at;
+
+        (void) snprintf(text, sizeof(text), "\"name\":\"%s\",\"value\":", name);
+        at = strstr(found->lines, text);
+        return at ? atof(at + strlen(text)) : -1;
 }
 
 /* Whether a finding of CODE at a place that ends in AT was written. */

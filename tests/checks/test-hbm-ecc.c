@@ -109,67 +109,39 @@ static const DeviceTransport transport = { liar_execute, liar_close };
 #define CHIP "us0-0/chip0/"
 
 static Verdict judge(Liar *liar, const char *faults, Found *found) {
-        HallDevice *hall = calloc(1, sizeof(*hall));
-        size_t window_bytes = 1 << 20;
         HbmParameters parameters = *(const HbmParameters *) *check_word_find("hbm")->parameters_defaults;
-        StepServer servers[1] = { { .name = "us0-0", .included = 0xffff } };
-        StepSettings settings = {
-                .name = "hbm", .n_servers = 1, .servers = servers, .seed = 1, .budget_sec = 60, .required = true,
-                .parameters = &parameters, .write = found_write, .userdata = found,
-        };
-        StepEnd end = { .verdict = _VERDICT_INVALID };
-        char text[1024], *error = NULL;
-        Step *step = NULL;
+        char text[1024];
+        Device *device;
+        Verdict verdict;
 
         parameters.phases = 1u << HBM_DO_ECC;
         (void) snprintf(text, sizeof(text), "scenario: t\nseed: 9\ntopology: {ultraservers: 1}\n%s", faults);
-        assert_int_equal(scenario_parse("t", text, strlen(text), &hall->scenario, &error), 0);
-        hall->reach = (Reach) { hall_server(hall->scenario->hall, "us0-0"), 0,
-                                mmap(NULL, window_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), window_bytes };
-        liar->below = hall;
-        assert_int_equal(device_new(&transport, liar, "us0-0", 0, hall->reach.window, window_bytes, &servers[0].device), 0);
+        liar->below = hall_device_new(text, "us0-0", 0, 1 << 20);
+        assert_non_null(liar->below);
+        device = hall_connect(liar->below, &transport, liar);
+        assert_non_null(device);
+        verdict = hall_scan(device, &check_hbm, &parameters, found);
+        for (unsigned stack = 0; verdict == VERDICT_PASSED && stack < STACKS; stack++) {
+                char path[32];
+                uint64_t word;
 
-        found->n = 0;
-        found->lines[0] = '\0';
-        (void) snprintf(settings.unit.server, sizeof(settings.unit.server), "us0-0");
-        (void) location_append(&settings.unit, LOCATION_CHIP, 0);
-        assert_int_equal(step_new(&settings, &step), 0);
-        step_run(step, &check_hbm, &end);
-        if (end.message)
-                fprintf(stderr, "%s\n", end.message);
-        if (end.verdict == VERDICT_PASSED)
-                for (unsigned stack = 0; stack < STACKS; stack++) {
-                        char path[32];
-                        uint64_t word;
-
-                        /* What was planted is forgotten. */
-                        (void) snprintf(path, sizeof(path), "mailbox/hbm%u_ecc", stack);
-                        assert_int_equal(device_attribute_u64(servers[0].device, 0, path, &word), 0);
-                        assert_int_equal(word, 0);
-                }
-        step_free(step);
-        device_free(servers[0].device);
-        return end.verdict;
-}
-
-static bool measured(const Found *found, const char *name, const char *value) {
-        char text[128];
-        const char *at;
-
-        (void) snprintf(text, sizeof(text), "\"name\":\"%s\"", name);
-        at = strstr(found->lines, text);
-        (void) snprintf(text, sizeof(text), "\"value\":%s,", value);
-        return at && strstr(at, text);
+                /* What was planted is forgotten. */
+                (void) snprintf(path, sizeof(path), "mailbox/hbm%u_ecc", stack);
+                assert_int_equal(device_attribute_u64(device, 0, path, &word), 0);
+                assert_int_equal(word, 0);
+        }
+        device_free(device);
+        return verdict;
 }
 
 static void sound_ecc_corrects_and_counts_what_is_planted(void **state) {
         Found found;
 
         assert_int_equal(judge(&(Liar) { .lie = LIE_NONE }, "", &found), VERDICT_PASSED);
-        assert_true(measured(&found, "hbm_ecc_planted", "32"));
-        assert_true(measured(&found, "hbm_ecc_corrected", "16"));
-        assert_true(measured(&found, "hbm_ecc_uncorrected", "16"));
-        assert_true(measured(&found, "hbm_ecc_wrong", "0"));
+        assert_true(found_value(&found, "hbm_ecc_planted") == 32);
+        assert_true(found_value(&found, "hbm_ecc_corrected") == 16);
+        assert_true(found_value(&found, "hbm_ecc_uncorrected") == 16);
+        assert_true(found_value(&found, "hbm_ecc_wrong") == 0);
 }
 
 static void ecc_that_lies_is_found(void **state) {

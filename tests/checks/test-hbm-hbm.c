@@ -27,23 +27,13 @@ static Verdict judge(const char *faults, unsigned chip, const HbmParameters *par
         return hall_judge(text, &check_hbm, "us0-1", chip, parameters, found);
 }
 
-static bool measured(const Found *found, const char *name, const char *value) {
-        char text[128];
-        const char *at;
-
-        (void) snprintf(text, sizeof(text), "\"name\":\"%s\"", name);
-        at = strstr(found->lines, text);
-        (void) snprintf(text, sizeof(text), "\"value\":%s", value);
-        return at && strstr(at, text);
-}
-
 static void a_healthy_chip_passes_over_all_of_its_bytes(void **state) {
         HbmParameters parameters = defaults();
         Found found;
 
         assert_int_equal(judge(NULL, 3, &parameters, &found), VERDICT_PASSED);
         assert_int_equal(found.n, 0);
-        assert_true(measured(&found, "hbm_bytes_tested", "103079215104"));
+        assert_true(found_value(&found, "hbm_bytes_tested") == 103079215104);
 }
 
 static void a_healthy_chip_passes_every_phase(void **state) {
@@ -55,12 +45,12 @@ static void a_healthy_chip_passes_every_phase(void **state) {
         parameters.orders = (HbmOrders) { 3, { MEMORY_ORDER_ROW_FAST, MEMORY_ORDER_BANK_FAST, MEMORY_ORDER_COLUMN_FAST } };
         assert_int_equal(judge(NULL, 3, &parameters, &found), VERDICT_PASSED);
         assert_int_equal(found.n, 0);
-        assert_true(measured(&found, "hbm_bytes_tested", "103079215104"));
+        assert_true(found_value(&found, "hbm_bytes_tested") == 103079215104);
         /* Both parities twice with both data: 8 × half of 16384 rows × 1536 banks × 4 stacks. */
-        assert_true(measured(&found, "hbm_rows_hammered", "402653184"));
+        assert_true(found_value(&found, "hbm_rows_hammered") == 402653184);
         /* In each of 32 pseudo-channels of 4 stacks 2 × 256 + 8 accesses, and 2 × 32 + 8 in its two other stack IDs. */
-        assert_true(measured(&found, "hbm_accesses_walked", "84992"));
-        assert_true(measured(&found, "hbm_retention_proven", "512"));
+        assert_true(found_value(&found, "hbm_accesses_walked") == 84992);
+        assert_true(found_value(&found, "hbm_retention_proven") == 512);
 }
 
 /* What has no room is said, with the time it would take, and the rest is done all the same. */
@@ -71,7 +61,7 @@ static void a_phase_beyond_the_budget_is_no_pass(void **state) {
         assert_int_equal(march_read("March G", &parameters.march, NULL, NULL), 0);
         parameters.pause_sec = 9999; /* more than a plan may ask for */
         assert_int_equal(judge(NULL, 3, &parameters, &found), VERDICT_SKIPPED);
-        assert_true(measured(&found, "hbm_bytes_tested", "0"));
+        assert_true(found_value(&found, "hbm_bytes_tested") == 0);
         assert_non_null(strstr(found.message, "left out: march 1 of 1 passes, "));
         assert_null(strstr(found.message, "address"));
 

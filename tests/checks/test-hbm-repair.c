@@ -34,39 +34,15 @@ static Device *chip_with(const char *faults) {
 
 static Verdict scan(Device *device, HbmRepairMode repair, Found *found) {
         HbmParameters parameters = *(const HbmParameters *) *check_word_find("hbm")->parameters_defaults;
-        StepServer servers[1] = { { .device = device, .included = 0xffff, .name = "us0-1" } };
-        StepSettings settings = {
-                .name = "hbm", .n_servers = 1, .servers = servers, .parameters = &parameters, .seed = 1, .budget_sec = 60,
-                .required = true, .write = found_write, .userdata = found, .unit = { .server = "us0-1" },
-        };
-        StepEnd end = { .verdict = _VERDICT_INVALID };
-        Step *step = NULL;
 
         parameters.repair = repair;
-        memset(found, 0, sizeof(*found));
-        assert_int_equal(location_append(&settings.unit, LOCATION_CHIP, 3), 0);
-        assert_int_equal(step_new(&settings, &step), 0);
-        step_run(step, &check_hbm, &end);
-        if (end.message)
-                fprintf(stderr, "%s\n", end.message);
-        (void) step_free(step);
-        return end.verdict;
+        return hall_scan(device, &check_hbm, &parameters, found);
 }
 
 static void reset(Device *device) {
         WireCommand command = { .type = COMMAND_RESET, .unit = WIRE_CHIP_ALL };
 
         assert_int_equal(device_execute(device, &command, 1, NULL), 0);
-}
-
-/* -1: it was not measured. */
-static double measured(const Found *found, const char *name) {
-        char text[128];
-        const char *at;
-
-        (void) snprintf(text, sizeof(text), "\"name\":\"%s\",\"value\":", name);
-        at = strstr(found->lines, text);
-        return at ? atof(at + strlen(text)) : -1;
 }
 
 static void a_repaired_row_is_proven(void **state) {
@@ -77,22 +53,22 @@ static void a_repaired_row_is_proven(void **state) {
         assert_int_equal(scan(device, HBM_REPAIR_NONE, &found), VERDICT_FAILED);
         assert_true(found_has(&found, "hbm-cell", BANK "/row4711/col12/bit77"));
         assert_non_null(strstr(found.lines, "8 spare rows left in its bank"));
-        assert_true(measured(&found, "hbm_rows_proven") < 0);
+        assert_true(found_value(&found, "hbm_rows_proven") < 0);
         reset(device);
         assert_int_equal(scan(device, HBM_REPAIR_VERIFY, &found), VERDICT_FAILED);
-        assert_int_equal(measured(&found, "hbm_rows_proven"), 0);
+        assert_int_equal(found_value(&found, "hbm_rows_proven"), 0);
 
         assert_int_equal(scan(device, HBM_REPAIR_REQUEST, &found), VERDICT_FAILED);
-        assert_int_equal(measured(&found, "hbm_repairs_requested"), 1);
+        assert_int_equal(found_value(&found, "hbm_repairs_requested"), 1);
         assert_non_null(strstr(found.lines, "at the next reset, 7 left in its bank"));
         /* Asked again before the reset, it is not asked twice. */
         assert_int_equal(scan(device, HBM_REPAIR_REQUEST, &found), VERDICT_FAILED);
-        assert_int_equal(measured(&found, "hbm_repairs_requested"), 0);
+        assert_int_equal(found_value(&found, "hbm_repairs_requested"), 0);
         assert_int_equal(found.n, 1);
 
         reset(device);
         assert_int_equal(scan(device, HBM_REPAIR_REQUEST, &found), VERDICT_PASSED);
-        assert_int_equal(measured(&found, "hbm_rows_proven"), 1);
+        assert_int_equal(found_value(&found, "hbm_rows_proven"), 1);
         assert_int_equal(found.n, 0);
         (void) device_free(device);
 }
@@ -107,8 +83,8 @@ static void a_repair_that_does_not_take_is_told(void **state) {
         assert_true(found_has(&found, "hbm-row", BANK "/row0"));
         assert_true(found_has(&found, "hbm-repair-failed", BANK "/row0"));
         assert_int_equal(found.n, 2);
-        assert_int_equal(measured(&found, "hbm_repairs_requested"), 0);
-        assert_int_equal(measured(&found, "hbm_rows_proven"), 0);
+        assert_int_equal(found_value(&found, "hbm_repairs_requested"), 0);
+        assert_int_equal(found_value(&found, "hbm_rows_proven"), 0);
         (void) device_free(device);
 }
 
@@ -126,12 +102,12 @@ static void a_bank_without_spares_is_told(void **state) {
         assert_int_equal(found.n, 10);
         assert_true(found_has(&found, "hbm-spares-exhausted", BANK));
         assert_int_equal(scan(device, HBM_REPAIR_REQUEST, &found), VERDICT_FAILED);
-        assert_int_equal(measured(&found, "hbm_repairs_requested"), 8);
+        assert_int_equal(found_value(&found, "hbm_repairs_requested"), 8);
         assert_true(found_has(&found, "hbm-spares-exhausted", BANK));
 
         reset(device);
         assert_int_equal(scan(device, HBM_REPAIR_REQUEST, &found), VERDICT_FAILED);
-        assert_int_equal(measured(&found, "hbm_rows_proven"), 8);
+        assert_int_equal(found_value(&found, "hbm_rows_proven"), 8);
         assert_true(found_has(&found, "hbm-cell", BANK "/row4900/col8/bit160"));
         assert_true(found_has(&found, "hbm-spares-exhausted", BANK));
         assert_int_equal(found.n, 2);
@@ -144,7 +120,7 @@ static void both_rows_of_a_short_are_repaired(void **state) {
 
         assert_int_equal(scan(device, HBM_REPAIR_REQUEST, &found), VERDICT_FAILED);
         assert_true(found_has(&found, "hbm-wordline-short", BANK "/row200"));
-        assert_int_equal(measured(&found, "hbm_repairs_requested"), 2);
+        assert_int_equal(found_value(&found, "hbm_repairs_requested"), 2);
         (void) device_free(device);
 }
 
@@ -155,7 +131,7 @@ static void what_no_row_mends_is_left_alone(void **state) {
 
         assert_int_equal(scan(device, HBM_REPAIR_REQUEST, &found), VERDICT_FAILED);
         assert_int_equal(found.n, 2);
-        assert_int_equal(measured(&found, "hbm_repairs_requested"), 0);
+        assert_int_equal(found_value(&found, "hbm_repairs_requested"), 0);
         assert_null(strstr(found.lines, "spare"));
         (void) device_free(device);
 }
@@ -185,7 +161,7 @@ static void rows_that_are_not_told_are_not_proven(void **state) {
         assert_int_equal(scan(device, HBM_REPAIR_VERIFY, &found), VERDICT_ERROR);
         hall_lie = NULL;
         assert_int_equal(scan(device, HBM_REPAIR_VERIFY, &found), VERDICT_PASSED);
-        assert_int_equal(measured(&found, "hbm_rows_proven"), 1);
+        assert_int_equal(found_value(&found, "hbm_rows_proven"), 1);
         (void) device_free(device);
 }
 

@@ -148,33 +148,17 @@ static void liar_close(void *userdata) {
 static const DeviceTransport liar_transport = { liar_execute, liar_close };
 
 static Verdict judge(Liar *liar, Found *found) {
-        static const char text[] = "scenario: t\nseed: 9\ntopology: {ultraservers: 1}\n";
-        HallDevice *hall = calloc(1, sizeof(*hall));
-        size_t window_bytes = 1 << 20;
-        StepServer servers[1] = { { .name = "us0-0", .included = 0xffff } };
-        StepSettings settings = {
-                .name = "sram", .n_servers = 1, .servers = servers, .seed = 1, .budget_sec = 60, .required = true,
-                .parameters = *check_word_find("sram")->parameters_defaults, .write = found_write, .userdata = found,
-        };
-        StepEnd end = { .verdict = _VERDICT_INVALID };
-        char *error = NULL;
-        Step *step = NULL;
+        Device *device;
+        Verdict verdict;
 
-        assert_int_equal(scenario_parse("t", text, strlen(text), &hall->scenario, &error), 0);
-        liar->window = mmap(NULL, window_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        hall->reach = (Reach) { hall_server(hall->scenario->hall, "us0-0"), 0, liar->window, window_bytes };
-        liar->below = hall;
-        assert_int_equal(device_new(&liar_transport, liar, "us0-0", 0, liar->window, window_bytes, &servers[0].device), 0);
-
-        found->n = 0;
-        found->lines[0] = '\0';
-        (void) snprintf(settings.unit.server, sizeof(settings.unit.server), "us0-0");
-        (void) location_append(&settings.unit, LOCATION_CHIP, 0);
-        assert_int_equal(step_new(&settings, &step), 0);
-        step_run(step, &check_sram, &end);
-        step_free(step);
-        device_free(servers[0].device);
-        return end.verdict;
+        liar->below = hall_device_new("scenario: t\nseed: 9\ntopology: {ultraservers: 1}\n", "us0-0", 0, 1 << 20);
+        assert_non_null(liar->below);
+        liar->window = liar->below->reach.window;
+        device = hall_connect(liar->below, &liar_transport, liar);
+        assert_non_null(device);
+        verdict = hall_scan(device, &check_sram, *check_word_find("sram")->parameters_defaults, found);
+        device_free(device);
+        return verdict;
 }
 
 static void a_sound_device_passes_here(void **state) {
