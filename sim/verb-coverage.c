@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "checks/catalogue.h"
 #include "checks/cleanup.h"
@@ -51,9 +52,10 @@ static json_t *coverage_json(const char *text, const Coverage *coverage) {
 static void print_count(const CoverageCount *count) {
         unsigned above_total = count->total - count->below_total, above = count->detected - count->below_detected;
 
-        printf("  %-8s %4u / %-4u", count->name, count->detected, count->total);
+        printf("  %-8s %4u / %u", count->name, count->detected, count->total);
         if (count->below_total > 0)
-                printf("  a<v %u / %u, a>v %u / %u", count->below_detected, count->below_total, above, above_total);
+                printf("%*sa<v %u / %u, a>v %u / %u", count->total < 10 ? 5 : count->total < 100 ? 4 : 3, "", count->below_detected,
+                       count->below_total, above, above_total);
         printf("\n");
 }
 
@@ -62,9 +64,13 @@ static double percent(unsigned part, unsigned whole) {
 }
 
 static void print_coverage(const char *text, const Coverage *coverage) {
+        const MarchTest *test = march_test_find(text);
+
         printf("%s: %un%s, static %u / %u = %.1f %%\n", text, coverage->operations, coverage->delays > 0 ? " and pauses" : "",
                coverage->static_detected, coverage->static_total,
                percent(coverage->static_detected, coverage->static_total));
+        if (test)
+                printf(" %s\n", test->notation);
         for (size_t i = 0; i < coverage->n; i++) {
                 const char *title = group_title(coverage->classes[i].name);
 
@@ -74,33 +80,82 @@ static void print_coverage(const char *text, const Coverage *coverage) {
         }
 }
 
-/* A cell of a table. In scdoc an underscore begins emphasis and two pluses break the line. */
-static void print_cell(char begin, const char *text) {
-        printf("%c- ", begin);
+/* In scdoc an underscore begins emphasis and two pluses break the line. */
+static void print_escaped(const char *text) {
         for (; *text; text++)
                 printf("%s%c", strchr("_+", *text) ? "\\" : "", *text);
+}
+
+/* A cell of a table, ALIGNed to '[' left or ']' right. */
+static void print_cell(char begin, char align, const char *text) {
+        printf("%c%c ", begin, align);
+        print_escaped(text);
         printf("\n");
+}
+
+/* The tests as they are written. */
+static void print_notations(const char *const *texts, size_t n) {
+        printf("# TESTS\n\n");
+        for (size_t i = 0; i < n; i++) {
+                const MarchTest *test = march_test_find(texts[i]);
+
+                printf("*");
+                print_escaped(texts[i]);
+                printf("*\n\t");
+                for (const char *c = test ? test->notation : texts[i]; *c; c++)
+                        printf(*c == ';' ? "%c " : "%c", *c); /* where a line may break */
+                printf("\n\n");
+        }
+}
+
+/* How far a table goes that 80 columns hold: past the last class of its group, or as many as there is room for. */
+static size_t table_end(const Coverage *coverage, size_t first) {
+        size_t end = first, room = 80 - 7 - 11 - 5; /* margin, name of the test, number of operations */
+
+        do {
+                size_t name = strlen(coverage->classes[end].name);
+                size_t cell = (size_t) snprintf(NULL, 0, "%u/%u", coverage->classes[end].total, coverage->classes[end].total);
+                size_t width = 3 + MAX(name, cell);
+
+                if (width > room)
+                        break;
+                room -= width;
+                end++;
+        } while (end < coverage->n && !group_title(coverage->classes[end].name));
+
+        return end;
 }
 
 /* One scdoc table per group, tests down, classes across. */
 static void print_matrix(const char *const *texts, const Coverage *coverages, size_t n) {
+        print_notations(texts, n);
+        printf("# COVERAGE\n\n");
         for (size_t first = 0, end; first < coverages[0].n; first = end) {
-                for (end = first + 1; end < coverages[0].n && !group_title(coverages[0].classes[end].name);)
-                        end++;
+                const char *title = group_title(coverages[0].classes[first].name);
 
-                printf("## %s\n\n", group_title(coverages[0].classes[first].name));
-                print_cell('[', "test");
-                print_cell(':', "n");
+                end = table_end(&coverages[0], first);
+                if (title)
+                        printf("## %s\n\n", title);
+                print_cell('|', '[', "test");
+                print_cell(':', ']', "n");
                 for (size_t c = first; c < end; c++)
-                        print_cell(':', coverages[0].classes[c].name);
+                        print_cell(':', ']', coverages[0].classes[c].name);
                 for (size_t i = 0; i < n; i++) {
-                        print_cell('|', texts[i]);
-                        printf(":- %u\n", coverages[i].operations);
+                        print_cell('|', '[', texts[i]);
+                        printf(":] %u\n", coverages[i].operations);
                         for (size_t c = first; c < end; c++)
-                                printf(":- %u/%u\n", coverages[i].classes[c].detected, coverages[i].classes[c].total);
+                                printf(":] %u/%u\n", coverages[i].classes[c].detected, coverages[i].classes[c].total);
                 }
                 printf("\n");
         }
+}
+
+/* What was meant to be a name and is none. */
+static void print_names(const char *text) {
+        fprintf(stderr, "no test is called \"%s\"; those with a name are", text);
+        for (size_t i = 0; march_test_at(i); i++)
+                fprintf(stderr, "%s %s", i > 0 ? "," : "", march_test_at(i)->name);
+        fprintf(stderr, "\n");
 }
 
 static int measure(const char *text, bool strict, Coverage *ret) {
@@ -112,6 +167,8 @@ static int measure(const char *text, bool strict, Coverage *ret) {
         r = march_read(text, &march, &wrong, &offset);
         if (r < 0) {
                 fprintf(stderr, "assay-sim coverage: %s\n%*s^ %s (byte %zu)\n", text, (int) (20 + offset), "", wrong, offset);
+                if (!strchr(text, '('))
+                        print_names(text);
                 return r;
         }
 

@@ -7,6 +7,7 @@
 set -uo pipefail
 
 sim=$(realpath "$1")
+manual=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../../units/man/assay-sim.1.scd")
 folder=$(mktemp -d -t "assay sim.XXXXXX")
 trap '[ -z "${pid:-}" ] || kill "$pid" 2>/dev/null; wait 2>/dev/null; rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
@@ -37,6 +38,8 @@ holds "help is no error" 0 '*Exit status*' "$sim" --help
 holds "a good scenario is valid" 0 '' "$sim" check good.yaml
 holds "a bad scenario is refused where it is bad" 64 'bad.yaml:3:34: no kind is called "melt"*' "$sim" check bad.yaml
 holds "serve refuses it in the same words" 64 'bad.yaml:3:34: no kind is called "melt"*' "$sim" serve bad.yaml
+sed -n '/^```$/,/^```$/{/^```$/d;p}' "$manual" >manual.yaml
+holds "the scenario of the manual is valid" 0 '1' bash -c '"$0" check manual.yaml && grep -c ^scenario: manual.yaml' "$sim"
 holds "a file that is not there is refused by name" 64 '*none.yaml*' "$sim" check none.yaml
 holds "an option of another verb is refused" 64 '*--json*' "$sim" serve good.yaml --json
 holds "a scenario too many is refused" 64 '*too many*' "$sim" check good.yaml good.yaml
@@ -50,6 +53,10 @@ holds "coverage takes any notation" 0 '{"SAF":\[2,2],"TF":\[1,2]}' bash -c '"$0"
 holds "coverage of all tests is a table for machines" 0 '' bash -c '"$0" coverage --json | jq -e "length == 25 and all(.[]; .march and .operations and .static[1] == 84)" >/dev/null' "$sim"
 holds "a read that contradicts is refused with its place" 64 '*contradicts the last write (byte 11)' "$sim" coverage 'any(w0);up(r1)'
 holds "a test that nobody knows is no notation" 64 '*expected an element*' "$sim" coverage 'March Q'
+holds "and those with a name are told" 64 '*no test is called "March Q"*March SS*' "$sim" coverage 'March Q'
+holds "a test with a name is told as a notation" 0 '*any(w0);any(r0,w1);any(r1)*' "$sim" coverage MATS
+holds "no line ends in blanks" 1 '' bash -c '"$0" coverage MATS | grep " $"' "$sim"
+holds "a group of classes that 80 columns do not hold is two tables" 0 '2' bash -c '"$0" coverage --matrix MATS | sed -n "/^## two cells/,/^## two op/p" | grep -c "^|\[ test"' "$sim"
 
 "$sim" serve good.yaml >ready & pid=$!
 for _ in $(seq 200); do [ -s ready ] && break; sleep 0.02; done
