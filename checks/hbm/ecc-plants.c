@@ -8,7 +8,7 @@
 
 #define WIDTH        4u /* accesses of a box, in channels next to each other */
 #define PLACES       8u /* that are tried until one reads right */
-#define TRIALS       3u
+#define TRIALS       8u /* where the first one lied */
 #define SYMBOL_BYTES 2u
 #define SYMBOLS      (MEMORY_ACCESS_BYTES / SYMBOL_BYTES)
 #define USE_PLACE    UINT64_C(0x656363)
@@ -28,12 +28,19 @@ typedef struct Plants {
         bool readable; /* they read right before anything was planted */
 } Plants;
 
+/* Of one stack, besides its lie. */
+typedef struct Signs {
+        bool foreign; /* beside ECC there were data that nobody wrote: it is memory that fails now and then */
+        bool proven;  /* nothing but ECC can have done what was seen */
+} Signs;
+
 typedef struct Trial {
         HbmRun *run;
         MemoryField field;
         Plants plants[STACKS][_ERRORS];
         HbmEccCounts before[STACKS], raw[STACKS], after[STACKS];
         bool doubles; /* are planted */
+        Signs signs[STACKS];
 } Trial;
 
 static WireMarch march_of(const Trial *trial, const Plants *plants, uint8_t op, bool ecc) {
@@ -171,7 +178,11 @@ static unsigned n_reported(const Trial *trial, const Plants *plants, int number,
         return n;
 }
 
+/* Only where all that was planted was there to be read the rest is proof of anything. */
 static void judge_raw(Trial *trial, unsigned stack) {
+        Signs *signs = &trial->signs[stack];
+
+        signs->proven = true;
         for (unsigned kind = 0; kind < _ERRORS; kind++) {
                 const Plants *plants = &trial->plants[stack][kind];
                 unsigned n;
@@ -180,6 +191,8 @@ static void judge_raw(Trial *trial, unsigned stack) {
                         continue;
                 n = n_reported(trial, plants, plants->raw, true);
                 trial->run->tally.ecc_planted += plants->n;
+                signs->foreign |= n_reported(trial, plants, plants->raw, false) > n;
+                signs->proven &= n == plants->n;
                 if (n < plants->n)
                         hbm_ecc_lie(trial->run, stack, plants->n - n,
                                     "%u of %u planted errors do not show in reads beside ECC", plants->n - n, plants->n);
@@ -191,44 +204,44 @@ static uint64_t counted(uint64_t before, uint64_t after) {
         return after > before ? after - before : 0;
 }
 
-static void judge_counts(Trial *trial, unsigned stack, unsigned n_single, unsigned n_double) {
+/* Whether fewer errors were counted than there were. */
+static bool judge_counts(Trial *trial, unsigned stack, unsigned n_single, unsigned n_double) {
         const HbmEccCounts *before = &trial->before[stack], *raw = &trial->raw[stack], *after = &trial->after[stack];
         uint64_t corrected = counted(raw->corrected, after->corrected);
         uint64_t uncorrected = counted(raw->uncorrected, after->uncorrected) + counted(raw->repairable, after->repairable);
+        bool full = raw->corrected + n_single > UINT16_MAX;
 
         trial->run->tally.ecc_corrected += corrected;
         trial->run->tally.ecc_uncorrected += uncorrected;
 
         if (memcmp(before, raw, sizeof(*before)) != 0)
                 hbm_ecc_lie(trial->run, stack, 1, "reads beside ECC moved its counters");
-        if (corrected != n_single && raw->corrected + n_single <= UINT16_MAX)
+        if (corrected != n_single && !full)
                 hbm_ecc_lie(trial->run, stack, n_single, "%u errors of one symbol were planted, %" PRIu64 " counted as corrected",
                             n_single, corrected);
         if (uncorrected != n_double)
                 hbm_ecc_lie(trial->run, stack, n_double,
                             "%u errors of two symbols were planted, %" PRIu64 " counted as uncorrected", n_double, uncorrected);
+        return !full && corrected + uncorrected < n_single + n_double;
 }
 
 static void judge_stack(Trial *trial, unsigned stack) {
-        unsigned expected[_ERRORS] = {}, wrong;
+        Plants *single = &trial->plants[stack][SINGLE], *twice = &trial->plants[stack][DOUBLE];
+        unsigned n_single = wants(trial, single, SINGLE) ? single->n : 0, n_double = wants(trial, twice, DOUBLE) ? twice->n : 0;
+        unsigned wrong = n_single > 0 ? n_reported(trial, single, single->ecc, false) : 0;
+        unsigned uncorrected = n_single > 0 ? n_reported(trial, single, single->ecc, true) : 0;
+        unsigned hidden = n_double > 0 ? n_double - n_reported(trial, twice, twice->ecc, false) : 0;
+        bool foreign = wrong > uncorrected || (n_double > 0 && n_reported(trial, twice, twice->ecc, true) < n_double);
+        bool missing;
 
-        for (unsigned kind = 0; kind < _ERRORS; kind++)
-                if (wants(trial, &trial->plants[stack][kind], kind))
-                        expected[kind] = trial->plants[stack][kind].n;
+        if (wrong > 0)
+                hbm_ecc_lie(trial->run, stack, wrong, "%u of %u errors of one symbol were not corrected", wrong, n_single);
+        if (hidden > 0)
+                hbm_ecc_lie(trial->run, stack, hidden, "%u of %u errors of two symbols read as if they were right", hidden, n_double);
+        missing = judge_counts(trial, stack, n_single, n_double);
 
-        if (expected[SINGLE] > 0) {
-                wrong = n_reported(trial, &trial->plants[stack][SINGLE], trial->plants[stack][SINGLE].ecc, false);
-                if (wrong > 0)
-                        hbm_ecc_lie(trial->run, stack, wrong, "%u of %u errors of one symbol were not corrected", wrong,
-                                    expected[SINGLE]);
-        }
-        if (expected[DOUBLE] > 0) {
-                wrong = expected[DOUBLE] - n_reported(trial, &trial->plants[stack][DOUBLE], trial->plants[stack][DOUBLE].ecc, false);
-                if (wrong > 0)
-                        hbm_ecc_lie(trial->run, stack, wrong, "%u of %u errors of two symbols read as if they were right", wrong,
-                                    expected[DOUBLE]);
-        }
-        judge_counts(trial, stack, expected[SINGLE], expected[DOUBLE]);
+        /* Broken memory reads neither as planted nor right, and adds to what is counted: it takes nothing away. */
+        trial->signs[stack].proven &= uncorrected > 0 || (missing && !foreign);
 }
 
 /* What is planted is written over. */
@@ -277,16 +290,16 @@ static int run_trial(Trial *trial) {
         return r < 0 ? r : hbm_ecc_clear_counts(run);
 }
 
-static int try_plants(HbmRun *run, unsigned number) {
+static int try_plants(HbmRun *run, unsigned number, Signs signs[static STACKS]) {
         Trial trial = {
                 .run   = run,
                 .field = { MEMORY_BACKGROUND_ADDRESS, 0, memory_mix(step_seed(run->step) ^ (USE_PLACE + number)) },
         };
         unsigned n_readable = 0;
+        int r;
 
         for (unsigned attempt = 0; attempt < PLACES && n_readable < STACKS * _ERRORS; attempt++) {
-                int r = prepare(&trial, PLACES * number + attempt);
-
+                r = prepare(&trial, PLACES * number + attempt);
                 if (r < 0)
                         return r;
                 n_readable = 0;
@@ -294,26 +307,56 @@ static int try_plants(HbmRun *run, unsigned number) {
                         n_readable += trial.plants[i / _ERRORS][i % _ERRORS].readable;
         }
 
-        return run_trial(&trial);
+        r = run_trial(&trial);
+        memcpy(signs, trial.signs, sizeof(trial.signs));
+        return r;
 }
 
-static bool lies(const HbmRun *run) {
-        for (unsigned stack = 0; stack < STACKS; stack++)
-                if (run->ecc_lies[stack].n > 0)
-                        return true;
-        return false;
+/* What is held against ECC of one stack after some trials. */
+typedef struct Charge {
+        HbmEccLie lie;
+        bool proven;  /* the lie is */
+        bool dropped; /* it did as it should, or memory itself came and went */
+} Charge;
+
+static void weigh(Charge *charge, const HbmEccLie *lie, const Signs *signs) {
+        charge->dropped |= lie->n == 0 || signs->foreign;
+        if (charge->proven || lie->n == 0)
+                return;
+        charge->proven = signs->proven;
+        charge->lie = *lie;
 }
 
-/* An error that is none of ours may be counted meanwhile, once; ECC that lies does so each time. */
+/*
+ * An error that is none of ours may be counted meanwhile, once, and memory may fail now and then; ECC that lies does so each
+ * time. But nothing else makes it miss an error that was there: that is proof at the first time.
+ */
 int hbm_ecc_run_plants(HbmRun *run) {
-        HbmTally before = run->tally;
+        Charge charges[STACKS] = {};
+        HbmEccLie before[STACKS];
+        HbmTally tally = run->tally;
+        bool doubt = true;
         int r = 0;
 
-        for (unsigned i = 0; r >= 0 && i < TRIALS && (i == 0 || lies(run)); i++) {
+        memcpy(before, run->ecc_lies, sizeof(before));
+        for (unsigned i = 0; r >= 0 && i < TRIALS && doubt; i++) {
+                Signs signs[STACKS] = {};
+
                 memset(run->ecc_lies, 0, sizeof(run->ecc_lies));
-                run->tally = before;
-                r = try_plants(run, i);
+                run->tally = tally;
+                r = try_plants(run, run->passes[run->pass].repeat * TRIALS + i, signs);
+
+                doubt = false;
+                for (unsigned stack = 0; stack < STACKS; stack++) {
+                        weigh(&charges[stack], &run->ecc_lies[stack], &signs[stack]);
+                        doubt |= !charges[stack].proven && !charges[stack].dropped;
+                }
         }
 
+        for (unsigned stack = 0; stack < STACKS; stack++) {
+                bool told = charges[stack].proven || !charges[stack].dropped;
+
+                run->ecc_lies[stack] = before[stack].n == 0 && told ? charges[stack].lie : before[stack];
+        }
         return r;
 }

@@ -11,7 +11,8 @@
  *    read as planted and nothing is counted; through it single ones read right and are counted as corrected, double ones
  *    are counted as uncorrected. Counters are cleared afterwards; where they had counted uncorrected errors before, none are
  *    planted, since clearing would lose these. A double error has the same difference in both of its symbols: their sum is
- *    zero, so no code that checks the sum takes it for a single one.
+ *    zero, so no code that checks the sum takes it for a single one. Memory that fails now and then is told from ECC that lies
+ *    by what is read: data that nobody wrote are memory.
  *  - Marched: all of the box is written, read raw and read through ECC. What raw reads show predicts the second reading and
  *    its counts: nothing, nowhere, where raw reads are right.
  */

@@ -184,7 +184,7 @@ const YamlField parameters_hbm[] = {
         YAML_CUSTOM("retention", HbmParameters, retention, read_pauses,
                     .summary = "pauses without refresh in ms as if at 45 degrees Celsius, half as long with every 10 more; "
                                "no sound cell must hold longer than 512"),
-        YAML_UNSIGNED("repeats", HbmParameters, repeats, 1, 8, .summary = "of every pass of the phases hammer and retention"),
+        YAML_UNSIGNED("repeats", HbmParameters, repeats, 1, 8, .summary = "of every pass of the phases hammer, retention and ecc"),
         YAML_UNSIGNED("random", HbmParameters, random, 1, 60, .summary = "passes of the phase random, each with other data"),
         YAML_UNSIGNED("bytes", HbmParameters, bytes, 0, UINT64_C(1) << 50,
                       .summary = "how much of the chip, from row 0 of every bank on; 0: all"),

@@ -57,7 +57,7 @@ typedef struct HbmParameters {
         bool ecc;            /* march through correction, else raw */
         HbmHammerParameters hammer;
         HbmPauses retention;
-        uint64_t repeats;    /* of every pass of hammer and retention */
+        uint64_t repeats;    /* of every pass of hammer, retention and ecc */
         uint64_t random;     /* passes of the phase of that name */
         uint64_t bytes;      /* of the chip to test, from row 0 of every bank; 0: all */
         uint64_t findings;   /* the most that are told one by one */

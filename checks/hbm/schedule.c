@@ -185,21 +185,26 @@ static int schedule_retention(HbmRun *run) {
 }
 
 static int schedule_ecc(HbmRun *run) {
-        HbmPass plants = { .phase = MARCH_PHASE_ECC, .group = 0 };
-        int r;
+        int r = 0;
 
-        r = add(run, &plants);
-        for (unsigned data = 0; r >= 0 && data < 2; data++) {
-                HbmPass pass = {
-                        .phase = MARCH_PHASE_ECC,
-                        .group = 1 + data,
-                        .march = &run->marches[data ? HBM_MARCH_ECC_1 : HBM_MARCH_ECC_0],
-                        .field = { .background = MEMORY_BACKGROUND_CHECKER },
-                        .ecc   = true,
-                };
+        for (unsigned repeat = 0; repeat < run->parameters->repeats; repeat++) {
+                HbmPass plants = { .phase = MARCH_PHASE_ECC, .group = 0, .repeat = repeat };
 
-                pass.sec = march_sec(run, pass.march, 0);
-                r = add(run, &pass);
+                if (r >= 0)
+                        r = add(run, &plants);
+                for (unsigned data = 0; r >= 0 && data < 2; data++) {
+                        HbmPass pass = {
+                                .phase  = MARCH_PHASE_ECC,
+                                .group  = 1 + data,
+                                .repeat = repeat,
+                                .march  = &run->marches[data ? HBM_MARCH_ECC_1 : HBM_MARCH_ECC_0],
+                                .field  = { .background = MEMORY_BACKGROUND_CHECKER },
+                                .ecc    = true,
+                        };
+
+                        pass.sec = march_sec(run, pass.march, 0);
+                        r = add(run, &pass);
+                }
         }
 
         return r;

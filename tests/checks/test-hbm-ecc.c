@@ -108,14 +108,16 @@ static const DeviceTransport transport = { liar_execute, liar_close };
 
 #define CHIP "us0-0/chip0/"
 
-static Verdict judge(Liar *liar, const char *faults, Found *found) {
+/* REPEATS: how often everything is planted. */
+static Verdict judge_repeated(Liar *liar, const char *faults, unsigned repeats, unsigned seed, Found *found) {
         HbmParameters parameters = *(const HbmParameters *) *check_word_find("hbm")->parameters_defaults;
         char text[1024];
         Device *device;
         Verdict verdict;
 
         parameters.phases = 1u << HBM_DO_ECC;
-        (void) snprintf(text, sizeof(text), "scenario: t\nseed: 9\ntopology: {ultraservers: 1}\n%s", faults);
+        parameters.repeats = repeats;
+        (void) snprintf(text, sizeof(text), "scenario: t\nseed: %u\ntopology: {ultraservers: 1}\n%s", seed, faults);
         liar->below = hall_device_new(text, "us0-0", 0, 1 << 20);
         assert_non_null(liar->below);
         device = hall_connect(liar->below, &transport, liar);
@@ -132,6 +134,10 @@ static Verdict judge(Liar *liar, const char *faults, Found *found) {
         }
         device_free(device);
         return verdict;
+}
+
+static Verdict judge(Liar *liar, const char *faults, Found *found) {
+        return judge_repeated(liar, faults, 1, 9, found);
 }
 
 static void sound_ecc_corrects_and_counts_what_is_planted(void **state) {
@@ -187,6 +193,40 @@ static void kinds_of_the_simulator_are_found_on_their_stack(void **state) {
         }
 }
 
+/* Eight times: ECC that lies in half of the commands has a chance of 2^-16 to count all of it. */
+static void ecc_that_lies_now_and_then_is_found(void **state) {
+        static const char *const faults[] = {
+                "faults:\n" FAULT("hbm1", "ecc-off, persistence: intermittent, probability: 0.5"),
+                "faults:\n" FAULT("hbm1", "ecc-silent, persistence: intermittent, probability: 0.5"),
+        };
+
+        for (size_t i = 0; i < ELEMENTS(faults); i++)
+                for (unsigned seed = 1; seed <= 40; seed++) {
+                        Found found;
+
+                        assert_int_equal(judge_repeated(&(Liar) {}, faults[i], 8, seed, &found), VERDICT_FAILED);
+                        if (found.n != 1 || !found_has(&found, "hbm-ecc", CHIP "hbm1"))
+                                fail_msg("%s, seed %u: %s", faults[i], seed, found.lines);
+                }
+}
+
+/* A lane that is broken now and then spoils what is planted; that is not ECC. */
+static void memory_that_breaks_now_and_then_is_no_lie_of_ecc(void **state) {
+        static const char *const faults[] = {
+                "faults:\n" FAULT("hbm1/ch7/pc1/dq31", "lane-stuck, value: 1, persistence: intermittent, probability: 0.5"),
+                "faults:\n" FAULT("hbm1/ch7", "channel-dead, persistence: intermittent, probability: 0.5"),
+        };
+
+        for (size_t i = 0; i < ELEMENTS(faults); i++)
+                for (unsigned seed = 1; seed <= 10; seed++) {
+                        Found found;
+
+                        assert_int_equal(judge_repeated(&(Liar) {}, faults[i], 8, seed, &found), VERDICT_FAILED);
+                        if (strstr(found.lines, "\"hbm-ecc\""))
+                                fail_msg("%s, seed %u: %s", faults[i], seed, found.lines);
+                }
+}
+
 /* Cells, rows, banks and lanes that fail are told by what they are; ECC works around them as it must. */
 static void broken_memory_is_no_lie_of_ecc(void **state) {
         static const struct {
@@ -219,7 +259,9 @@ int main(void) {
                 cmocka_unit_test(ecc_that_lies_is_found),
                 cmocka_unit_test(counters_that_cannot_be_read_are_no_pass),
                 cmocka_unit_test(kinds_of_the_simulator_are_found_on_their_stack),
+                cmocka_unit_test(ecc_that_lies_now_and_then_is_found),
                 cmocka_unit_test(broken_memory_is_no_lie_of_ecc),
+                cmocka_unit_test(memory_that_breaks_now_and_then_is_no_lie_of_ecc),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
