@@ -20,6 +20,8 @@
 #define DEAD_COLUMNS     16u /* over at least so many columns */
 #define DEAD_BANKS       2u  /* a part is dead where at least 1 of so many of its banks is */
 #define DIE_CHANNELS     4u
+#define STACK_BANKS      8u  /* a stack that comes and goes shows at least 1 of so many banks dead */
+#define STACK_CHANNELS   3u  /* in 3 of 4 of its channels */
 #define LINE_AGREE       9u  /* of 10 banks must show the same address line */
 
 static uint32_t n_parts(const HbmCase *c) {
@@ -256,6 +258,31 @@ static int find_whole(HbmCase *c, HbmDefectKind kind, uint32_t parts, MemoryAxis
         return 0;
 }
 
+/*
+ * Where a stack comes and goes each command meets it or not, so what is dead lies scattered; but that many banks die in so many
+ * channels for as many reasons does not happen.
+ */
+static int find_flickering_stack(HbmCase *c) {
+        const uint16_t *size = c->geometry->size;
+        uint32_t n_banks = hbm_bank_count(c->geometry), of_channel = n_banks / size[HBM_CHANNEL];
+        uint32_t tested = 0, dead = 0, channels_tested = 0, channels_dead = 0;
+
+        for (uint32_t first = 0; first < n_banks; first += of_channel) {
+                uint32_t before_tested = tested, before_dead = dead;
+
+                for (uint32_t bank = first; bank < first + of_channel; bank++) {
+                        tested += part_is_tested(c, bank / hbm_case_banks_of_part(c));
+                        dead += bank_is_dead(c, bank);
+                }
+                channels_tested += tested > before_tested;
+                channels_dead += dead > before_dead;
+        }
+
+        if (channels_tested <= DIE_CHANNELS || 4 * channels_dead < STACK_CHANNELS * channels_tested || STACK_BANKS * dead < tested)
+                return 0;
+        return add_banks(c, HBM_DEFECT_STACK, 0, n_banks, HBM_CHANNEL);
+}
+
 int hbm_case_find_dead(HbmCase *c) {
         const uint16_t *size = c->geometry->size;
         uint32_t of_channel = (uint32_t) size[HBM_PSEUDO_CHANNEL] * size[HBM_SID];
@@ -266,6 +293,9 @@ int hbm_case_find_dead(HbmCase *c) {
                 if (r < 0)
                         return r;
         }
+        r = find_flickering_stack(c);
+        if (r < 0)
+                return r;
         if (size[HBM_PSEUDO_CHANNEL] > 1) {
                 r = find_whole(c, HBM_DEFECT_CHANNEL, of_channel, HBM_CHANNEL);
                 if (r < 0)

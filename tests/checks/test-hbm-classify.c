@@ -298,6 +298,27 @@ static void under_a_lane_a_bank_and_a_cell_are_told(void **state) {
         expect(m, ELEMENTS(m));
 }
 
+/* One bank in each of CHANNELS channels. */
+static void break_banks(MarchFailures *failures, unsigned channels) {
+        for (unsigned i = 0; i < channels; i++)
+                make(HBM_DEFECT_BANK, failures, (const uint16_t[7]) { (uint16_t) i, i % 2, i / 2 % 2, 0, i / 4 % 2 }, 0);
+}
+
+static void a_stack_that_comes_and_goes_is_no_heap_of_banks(void **state) {
+        for (unsigned channels = 5; channels <= 8; channels++) {
+                MarchFailures failures = {};
+                HbmDefects defects = {};
+
+                break_banks(&failures, channels);
+                judge(&failures, &defects);
+                /* Eight of 64 banks are enough; fewer may be what they seem. */
+                assert_int_equal(defects.n, channels < 8 ? channels : 1);
+                assert_int_equal(defects.defects[0].kind, channels < 8 ? HBM_DEFECT_BANK : HBM_DEFECT_STACK);
+                hbm_defects_done(&defects);
+                march_failures_done(&failures);
+        }
+}
+
 static void what_shares_nothing_is_scattered(void **state) {
         MarchFailures failures = {};
         HbmDefects defects = {};
@@ -358,6 +379,7 @@ int main(void) {
                 cmocka_unit_test(each_structure_is_told_as_itself),
                 cmocka_unit_test(two_structures_are_told_apart),
                 cmocka_unit_test(several_in_one_bank_are_told_apart),
+                cmocka_unit_test(a_stack_that_comes_and_goes_is_no_heap_of_banks),
                 cmocka_unit_test(under_a_lane_a_bank_and_a_cell_are_told),
                 cmocka_unit_test(what_shares_nothing_is_scattered),
                 cmocka_unit_test(an_uneven_spread_is_said),
