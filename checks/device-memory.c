@@ -99,10 +99,6 @@ MemoryGeometry memory_geometry_narrow(const MemoryGeometry *geometry, const Wire
         return narrow;
 }
 
-bool memory_geometry_is_whole(const MemoryGeometry *geometry) {
-        return memcmp(geometry->size, geometry->whole, sizeof(geometry->size)) == 0;
-}
-
 unsigned memory_geometry_absolute(const MemoryGeometry *geometry, MemoryAxis axis, const uint16_t at[static _MEMORY_AXIS_MAX]) {
         return (unsigned) geometry->origin[axis] + at[axis];
 }
@@ -242,9 +238,13 @@ static int shift_box(const MemoryGeometry *geometry, WireBox *box) {
         return 0;
 }
 
+static bool is_whole(const MemoryGeometry *geometry) {
+        return memcmp(geometry->size, geometry->whole, sizeof(geometry->size)) == 0;
+}
+
 /* Rows between the victims and the ends of the geometry: the aggressors' other neighbours must be in it too. */
 static bool hammer_stays_inside(const MemoryGeometry *geometry, const WireBox *box) {
-        return memory_geometry_is_whole(geometry) ||
+        return is_whole(geometry) ||
                (box->first[HBM_ROW] >= 2 && box->last[HBM_ROW] + 2u < geometry->size[HBM_ROW]);
 }
 
@@ -268,7 +268,7 @@ static int confine(const MemoryBatch *batch, WireCommand *command) {
         case COMMAND_HBM_SPARES: /* only asks */
                 return shift_box(&batch->geometry, &command->repair.box);
         default:
-                return memory_geometry_is_whole(&batch->geometry) ? 0 : -EPERM;
+                return is_whole(&batch->geometry) ? 0 : -EPERM;
         }
 }
 

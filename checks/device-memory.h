@@ -38,7 +38,6 @@ int memory_geometry_parse(const char *text, MemoryGeometry *ret); /* -EINVAL */
 
 /* BOX of GEOMETRY, which is a whole part. */
 MemoryGeometry memory_geometry_narrow(const MemoryGeometry *geometry, const WireBox *box);
-bool memory_geometry_is_whole(const MemoryGeometry *geometry);
 /* The coordinate on the whole part's AXIS, and the linear index there: for addresses, and data that tell them apart. */
 unsigned memory_geometry_absolute(const MemoryGeometry *geometry, MemoryAxis axis, const uint16_t at[static _MEMORY_AXIS_MAX]);
 uint32_t memory_geometry_place(const MemoryGeometry *geometry, const uint16_t at[static _MEMORY_AXIS_MAX]);

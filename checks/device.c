@@ -469,9 +469,3 @@ int device_attribute_write(Device *device, unsigned chip, const char *path, cons
         r = device_execute(device, &command, 1, &completion);
         return r == -EREMOTEIO && completion.status == STATUS_NRT_QUEUE_EMPTY ? -ENOENT : r;
 }
-
-int device_reset(Device *device, unsigned chip, unsigned unit) {
-        WireCommand command = { .type = COMMAND_RESET, .chip = (uint8_t) chip, .unit = (uint8_t) unit };
-
-        return device_execute(device, &command, 1, NULL);
-}

@@ -96,8 +96,5 @@ int device_attributes(Device *device, unsigned chip, const char *const *paths, s
 int device_attributes_of(Device *device, const uint8_t *chips, const char *const *paths, size_t n,
                          char (*texts)[ATTRIBUTE_TEXT_MAX], int *ret_errors);
 
-/* unit: a core, or WIRE_CHIP_ALL for the chip. */
-int device_reset(Device *device, unsigned chip, unsigned unit);
-
 /* The typed calls of each family stand in device-memory.h, device-tensor.h, device-rounding.h, device-link.h and
  * device-nic.h, implemented in the file of the same name on device_execute(). */

@@ -2,7 +2,6 @@
 
 /* Job: see job.h. Its beginning and its end; job-stream.c has what lies between. */
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>

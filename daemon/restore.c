@@ -3,7 +3,6 @@
 /* Restore: see restore.h. */
 
 #include <dirent.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "daemon/clock.h"

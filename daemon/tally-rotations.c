@@ -3,7 +3,6 @@
 /* Tally: see tally.h. This part reads what records know of memories that scans test by and by, and tells it to workers. */
 
 #include <stdio.h>
-#include <string.h>
 
 #include "daemon/journal.h"
 #include "daemon/tally-parts.h"

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/param.h>
 
 #include "checks/march/march.h"
 

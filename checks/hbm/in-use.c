@@ -28,7 +28,7 @@ static bool take_character(const char **text, char expected) {
         return true;
 }
 
-int hbm_in_use_parse(const char *text, const MemoryGeometry *geometry, HbmInUse *ret) {
+static int parse(const char *text, const MemoryGeometry *geometry, HbmInUse *ret) {
         HbmInUse in_use = {};
 
         if (strcmp(text, "none") == 0) {
@@ -66,7 +66,7 @@ int device_hbm_in_use(Device *device, unsigned chip, const MemoryGeometry *geome
         if (r < 0)
                 return r;
 
-        return hbm_in_use_parse(text, geometry, ret) < 0 ? -EPROTO : 0;
+        return parse(text, geometry, ret) < 0 ? -EPROTO : 0;
 }
 
 bool hbm_in_use_meets(const HbmInUse *in_use, unsigned sid, unsigned first, unsigned last) {

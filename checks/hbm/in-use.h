@@ -22,6 +22,5 @@ typedef struct HbmInUse {
 
 /* -ENOENT: the chip does not tell; -EPROTO: it tells what cannot be; or the errors of the device. */
 int device_hbm_in_use(Device *device, unsigned chip, const MemoryGeometry *geometry, HbmInUse *ret);
-int hbm_in_use_parse(const char *text, const MemoryGeometry *geometry, HbmInUse *ret); /* -EINVAL */
 /* Whether any of the rows FIRST … LAST of SID is in use. */
 bool hbm_in_use_meets(const HbmInUse *in_use, unsigned sid, unsigned first, unsigned last);

@@ -2,8 +2,6 @@
 
 #include "checks/hbm/overdue.h"
 
-#include <stdio.h>
-
 #define TOLD_MAX 32u /* one by one */
 
 /* Seconds since the region was tested, or where it never was, since the first scan that might have. */

@@ -30,10 +30,6 @@ static const char *const repair_words[_HBM_REPAIR_MAX + 1] = {
         [HBM_REPAIR_NONE] = "none", [HBM_REPAIR_VERIFY] = "verify", [HBM_REPAIR_REQUEST] = "request",
 };
 
-const char *hbm_phase_word(HbmPhaseWord phase) {
-        return phase_words[phase];
-}
-
 /* March SS solid, then MATS++ by address: what preflight asks for, see hbm.c. */
 static const HbmParameters defaults = {
         .phases      = UINT32_C(1) << HBM_DO_MARCH,

@@ -67,6 +67,3 @@ typedef struct HbmParameters {
         uint64_t slices;     /* into which the rows of each SID are cut, see slices.h; 0: the whole chip is tested */
         double seconds;      /* device time for slices of one scan, at least one slice */
 } HbmParameters;
-
-/* As plans and messages call them. */
-const char *hbm_phase_word(HbmPhaseWord phase);

@@ -3,7 +3,6 @@
 #include "checks/hbm/repair.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>

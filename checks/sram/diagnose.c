@@ -3,7 +3,6 @@
 #include "checks/sram/diagnose.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 

@@ -4,10 +4,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/param.h>
 
-const char *sram_array_word(unsigned number) {
+static const char *array_word(unsigned number) {
         return sram_array(number) == ARRAY_PSUM ? "PSUM" : "SBUF";
 }
 
@@ -55,11 +54,11 @@ int sram_report_engine(SramRun *run, unsigned number) {
         /* The engine is the core's, for both arrays. */
         if (came->n_blind > 0 && !(first && first->n_blind > 0)) {
                 (void) snprintf(message, sizeof(message), "%s holds %u planted mismatches that the march did not report",
-                                sram_array_word(number), came->n_blind);
+                                array_word(number), came->n_blind);
                 r = tell_engine(run, number, came->n_blind, came->blind_at, message);
         }
         if (r >= 0 && came->n_lies > 0 && !(first && first->n_lies > 0)) {
-                (void) snprintf(message, sizeof(message), "the march over %s answers what cannot be: %s", sram_array_word(number),
+                (void) snprintf(message, sizeof(message), "the march over %s answers what cannot be: %s", array_word(number),
                                 came->lie);
                 r = tell_engine(run, number, came->n_lies, NULL, message);
         }
@@ -161,7 +160,7 @@ static char *defect_message(const SramRun *run, const SramDefect *defect, char *
                 break;
         case SRAM_DEFECT_SCATTERED:
                 (void) snprintf(text, size, "%" PRIu64 " rows of %s fail and share no row, bit line or partition", defect->n_accesses,
-                                sram_array_word(defect->number));
+                                array_word(defect->number));
                 break;
         case _SRAM_DEFECT_KIND_MAX:
                 text[0] = '\0';
@@ -191,5 +190,5 @@ int sram_report_unexplained(SramRun *run, unsigned number, uint64_t n) {
 
         core_of(run, number, &where);
         return step_finding(run->step, &run->verdict, "sram-scattered", &where, &evidence,
-                            "%" PRIu64 " mismatches of %s were counted that leave no trace", n, sram_array_word(number));
+                            "%" PRIu64 " mismatches of %s were counted that leave no trace", n, array_word(number));
 }

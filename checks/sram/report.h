@@ -10,5 +10,3 @@ int sram_report_defect(SramRun *run, const SramDefect *defect);
 int sram_report_unexplained(SramRun *run, unsigned number, uint64_t n);
 /* A code that did not do its work: in the bank of AT, or (NULL) somewhere in the array, or (SRAM_ARRAYS) of the chip. */
 int sram_report_ecc(SramRun *run, unsigned number, const uint16_t *at, const char *message);
-
-const char *sram_array_word(unsigned number); /* "SBUF", "PSUM" */

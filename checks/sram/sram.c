@@ -16,8 +16,6 @@
  * spare rows: what SRAM has in defects goes with the tray.
  */
 
-#include <errno.h>
-
 #include "checks/sram/diagnose.h"
 #include "checks/sram/ecc.h"
 #include "checks/sram/passes.h"
