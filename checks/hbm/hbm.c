@@ -39,12 +39,21 @@
 
 /* ---- what was found ---- */
 
+/* Whether anything was met, be it only counted and not told. */
+static bool has_failed(const HbmRun *run) {
+        bool failed = run->failures.n > 0;
+
+        for (unsigned stack = 0; stack < STACKS; stack++)
+                failed |= run->outcomes[stack].mismatches > 0;
+        return failed;
+}
+
 /* Rows that share sense amplifiers: asked for where something fails. */
 static int ask_subarray(HbmRun *run) {
         uint64_t rows = HBM_SUBARRAY_ROWS;
         int r;
 
-        if (run->failures.n == 0)
+        if (!has_failed(run))
                 return 0;
         r = device_attribute_u64(step_device(run->step), step_chip(run->step), "assay/hbm/subarray", &rows);
         if (r < 0 && r != -ENOENT)
