@@ -479,6 +479,10 @@ int memory_batch_run(MemoryBatch *batch) {
         return keep_answers(batch);
 }
 
+const WireCommand *memory_batch_command(const MemoryBatch *batch, int number) {
+        return number >= 0 && (size_t) number < batch->n ? &batch->commands[number] : NULL;
+}
+
 MemoryAnswer memory_batch_answer(const MemoryBatch *batch, int number) {
         const WireCompletion *completion;
         MemoryAnswer answer = {};

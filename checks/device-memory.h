@@ -105,3 +105,5 @@ int memory_batch_repair(MemoryBatch *batch, unsigned stack, const uint16_t at[st
 /* The errors of device_execute(). What was read through ECC may say that it met errors (…_UE): an answer, and none of them. */
 int memory_batch_run(MemoryBatch *batch);
 MemoryAnswer memory_batch_answer(const MemoryBatch *batch, int number);
+/* As it was sent; NULL past the last. */
+const WireCommand *memory_batch_command(const MemoryBatch *batch, int number);

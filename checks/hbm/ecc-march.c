@@ -63,7 +63,7 @@ static int read_all(Attempt *attempt, bool write, bool ecc) {
                         return r;
                 attempt->readings[stack].number = r;
         }
-        return memory_batch_run(run->batch);
+        return hbm_ecc_run_batch(run);
 }
 
 /* The batch forgets its answers with the next run. */

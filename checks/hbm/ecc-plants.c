@@ -117,7 +117,7 @@ static int prepare(Trial *trial, unsigned attempt) {
                         r = plants->ecc = add_march(trial, stack, plants, 0, true);
         }
         if (r >= 0)
-                r = memory_batch_run(batch);
+                r = hbm_ecc_run_batch(trial->run);
         if (r < 0)
                 return r;
 
@@ -158,7 +158,7 @@ static int run_batch(Trial *trial, bool ecc) {
                         plants->raw = r;
         }
 
-        return r < 0 ? r : memory_batch_run(batch);
+        return r < 0 ? r : hbm_ecc_run_batch(trial->run);
 }
 
 /* Accesses of a box that one reading reported, with what was planted where DATA. */
@@ -232,16 +232,18 @@ static void judge_stack(Trial *trial, unsigned stack) {
         unsigned uncorrected = n_single > 0 ? n_reported(trial, single, single->ecc, true) : 0;
         unsigned hidden = n_double > 0 ? n_double - n_reported(trial, twice, twice->ecc, false) : 0;
         bool foreign = wrong > uncorrected || (n_double > 0 && n_reported(trial, twice, twice->ecc, true) < n_double);
-        bool missing;
+        bool silent = n_double > 0 && memory_batch_answer(trial->run->batch, twice->ecc).status == STATUS_NRT_SUCCESS, missing;
 
         if (wrong > 0)
                 hbm_ecc_lie(trial->run, stack, wrong, "%u of %u errors of one symbol were not corrected", wrong, n_single);
         if (hidden > 0)
                 hbm_ecc_lie(trial->run, stack, hidden, "%u of %u errors of two symbols read as if they were right", hidden, n_double);
+        if (silent)
+                hbm_ecc_lie(trial->run, stack, n_double, "a read of %u errors of two symbols says that it went well", n_double);
         missing = judge_counts(trial, stack, n_single, n_double);
 
         /* Broken memory reads neither as planted nor right, and adds to what is counted: it takes nothing away. */
-        trial->signs[stack].proven &= uncorrected > 0 || (missing && !foreign);
+        trial->signs[stack].proven &= uncorrected > 0 || ((missing || silent) && !foreign);
 }
 
 /* What is planted is written over. */
@@ -254,7 +256,7 @@ static int restore(Trial *trial) {
                 if (r < 0)
                         return r;
         }
-        return memory_batch_run(trial->run->batch);
+        return hbm_ecc_run_batch(trial->run);
 }
 
 static int run_trial(Trial *trial) {

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "checks/march/answers.h"
+
 /* Public driver, fw_io: corrected in the upper half, then 4 bits of uncorrected and 12 of repairable ones. */
 int hbm_ecc_read_counts(HbmRun *run, HbmEccCounts ret[static STACKS]) {
         for (unsigned stack = 0; stack < STACKS; stack++) {
@@ -48,6 +50,15 @@ int hbm_ecc_clear_counts(HbmRun *run) {
         }
 
         return 0;
+}
+
+int hbm_ecc_run_batch(HbmRun *run) {
+        int r;
+
+        r = memory_batch_run(run->batch);
+        if (r >= 0)
+                march_answers_check(run->batch, run->parts, STACKS, run->outcomes);
+        return r;
 }
 
 void hbm_ecc_lie(HbmRun *run, unsigned stack, uint64_t n, const char *format, ...) {

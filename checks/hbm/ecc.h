@@ -30,6 +30,9 @@ int hbm_ecc_clear_counts(HbmRun *run);
 /* Notes what ECC of STACK does wrong, N times; the first note stays. */
 void hbm_ecc_lie(HbmRun *run, unsigned stack, uint64_t n, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* Runs the batch, and looks whether what its marches answer adds up. */
+int hbm_ecc_run_batch(HbmRun *run);
+
 int hbm_ecc_run_plants(HbmRun *run);
 /* The current pass: its march is a write and a read. FOUND as of a MarchPass, for what raw reads show. */
 int hbm_ecc_run_march(HbmRun *run, int (*found)(const MarchMismatch *mismatch, void *userdata));

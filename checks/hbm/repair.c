@@ -262,7 +262,7 @@ static int prove(HbmRun *run, Proof *proof, bool *ret) {
 
         r = march_pass_run(&pass, run->batch);
         *ret = r >= 0 && proof->n_mismatches == 0 && pass.outcomes[0].accesses == memory_box_accesses(&pass.box) &&
-               !pass.outcomes[0].truncated;
+               !pass.outcomes[0].truncated && pass.outcomes[0].n_lies == 0 && pass.outcomes[0].n_blind == 0;
         return r;
 }
 

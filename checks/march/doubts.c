@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "checks/march/answers.h"
 #include "checks/march/plants.h"
 #include "checks/march/trials.h"
 
@@ -112,6 +113,7 @@ static int try_doubt(MarchPass *pass, const MarchDoubt *doubt, MemoryBatch *batc
         if (r < 0)
                 return r;
 
+        march_answers_check(batch, pass->parts, pass->n_parts, pass->outcomes);
         answer = memory_batch_answer(batch, attempt.copied);
         memcpy(ret_actual->bytes, answer.data, sizeof(ret_actual->bytes));
         answer = memory_batch_answer(batch, attempt.marched);

@@ -6,6 +6,7 @@
 #include <sys/param.h>
 
 #include "checks/cleanup.h"
+#include "checks/march/answers.h"
 #include "checks/march/plants.h"
 
 #define USE_FRESH UINT64_C(0x66726573)
@@ -139,9 +140,26 @@ static bool is_stale(const Inquiry *inquiry, unsigned i) {
         return false;
 }
 
+/* Answers that are missing or other than what must come back. */
+static unsigned count_wrong(const Inquiry *inquiry) {
+        unsigned n = 0;
+
+        for (unsigned q = 0; q < inquiry->n_questions; q++)
+                for (unsigned i = 0; i < inquiry->n; i++) {
+                        const Question *question = &inquiry->questions[q];
+                        MemoryData good = content(inquiry, question->content, i), got;
+
+                        n += !answer_of(inquiry, question, i, &got) || memcmp(&got, &good, sizeof(got)) != 0;
+                }
+        return n;
+}
+
 static void judge(const Inquiry *inquiry) {
         MarchOutcome *outcome = &inquiry->pass->outcomes[inquiry->part];
         unsigned n = 0, first = 0;
+
+        /* Cells that the passes will find; but where they find nothing this is no pass. */
+        inquiry->pass->totals.wrong += count_wrong(inquiry);
 
         for (unsigned i = 0; i < inquiry->n; i++)
                 if (is_stale(inquiry, i) && n++ == 0)
@@ -184,6 +202,7 @@ int march_freshness_run(MarchPass *pass, MemoryBatch *batch) {
         if (r < 0)
                 return r;
 
+        march_answers_check(batch, pass->parts, pass->n_parts, pass->outcomes);
         for (unsigned part = 0; part < pass->n_parts; part++)
                 judge(&inquiries[part]);
         return 0;

@@ -5,11 +5,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/param.h>
 
+#include "checks/march/answers.h"
 #include "checks/march/doubts.h"
 #include "checks/march/plants.h"
 #include "checks/march/trials.h"
@@ -35,17 +34,6 @@ typedef struct Visit {
         Sample samples[MARCH_PARTS_MAX * MARCH_SAMPLES_MAX];
         unsigned left; /* data after the element */
 } Visit;
-
-void march_pass_lie(MarchPass *pass, unsigned part, const char *format, ...) {
-        va_list arguments;
-
-        if (pass->outcomes[part].n_lies++ > 0)
-                return;
-
-        va_start(arguments, format);
-        (void) vsnprintf(pass->outcomes[part].lie, MARCH_LIE_MAX, format, arguments);
-        va_end(arguments);
-}
 
 uint32_t march_visit_key(const MemoryGeometry *geometry, MemoryOrder order, bool descending,
                          const uint16_t at[static _MEMORY_AXIS_MAX]) {
@@ -149,14 +137,7 @@ static int judge_part(Visit *visit, unsigned part) {
         uint64_t n_plants = 0;
         int r;
 
-        if (answer.accesses != memory_box_accesses(&pass->box))
-                march_pass_lie(pass, part, "visited %" PRIu64 " accesses of %" PRIu64, answer.accesses,
-                               memory_box_accesses(&pass->box));
-        if (answer.n !=
-            (answer.total < visit->march.mismatches_max ? answer.total : visit->march.mismatches_max)) {
-                march_pass_lie(pass, part, "counted %" PRIu64 " mismatches and listed %zu", answer.total, answer.n);
-                answer.total = answer.n > answer.total ? answer.n : answer.total;
-        }
+        answer.total = march_outcome_count(&pass->outcomes[part], &visit->march, &answer);
 
         for (size_t i = 0; i < answer.n; i++) {
                 const WireMismatch *mismatch = &answer.mismatches[i];
@@ -166,7 +147,7 @@ static int judge_part(Visit *visit, unsigned part) {
                         expected = memory_field_data(&pass->field, &pass->geometry, mismatch->at,
                                                   march_data_of(visit->march.ops[mismatch->op]));
                 if (!is_possible(visit, &answer, i, &expected)) {
-                        march_pass_lie(pass, part, "mismatch %zu of element %u cannot be", i, visit->element);
+                        march_outcome_lie(&pass->outcomes[part], "mismatch %zu of element %u cannot be", i, visit->element);
                         break;
                 }
 

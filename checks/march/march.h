@@ -110,10 +110,6 @@ int march_passes_run(MarchPass *const passes[], unsigned n, MemoryBatch *batch);
 /* The command of an element over the whole box. */
 WireMarch march_pass_command(const MarchPass *pass, unsigned element);
 
-/* Notes something that no sound device says. */
-void march_pass_lie(MarchPass *pass, unsigned part, const char *format, ...)
-                __attribute__((format(printf, 3, 4)));
-
 /* Where MISMATCH stands in the order of the visit, for comparing two of one element. */
 uint32_t march_visit_key(const MemoryGeometry *geometry, MemoryOrder order, bool descending,
                          const uint16_t at[static _MEMORY_AXIS_MAX]);

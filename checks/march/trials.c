@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "checks/march/answers.h"
 #include "checks/march/doubts.h"
 #include "checks/march/plants.h"
 
@@ -165,7 +166,7 @@ int march_trial_judge(const MarchTrial *trial, MarchPass *pass, MemoryBatch *bat
         answer = memory_batch_answer(batch, trial->numbers[part]);
         n = memory_box_accesses(box);
         if (answer.accesses != n)
-                march_pass_lie(pass, part, "visited %" PRIu64 " accesses of %" PRIu64, answer.accesses, n);
+                march_outcome_lie(&pass->outcomes[part], "visited %" PRIu64 " accesses of %" PRIu64, answer.accesses, n);
 
         /* Only channels move, and they move slowest. */
         for (uint64_t i = 0; i < n; i++) {
@@ -180,7 +181,7 @@ int march_trial_judge(const MarchTrial *trial, MarchPass *pass, MemoryBatch *bat
 
         /* There was room for every read: all must be listed, each in its place. */
         if (a.at != answer.n || answer.total != answer.n)
-                march_pass_lie(pass, part, "record %zu of %" PRIu64 " of a trial of element %u cannot be", a.at, answer.total,
-                               element);
+                march_outcome_lie(&pass->outcomes[part], "record %zu of %" PRIu64 " of a trial of element %u cannot be", a.at,
+                                  answer.total, element);
         return 0;
 }

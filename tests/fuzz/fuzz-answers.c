@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What a device may answer to the checks of its memories: the first byte says which check is run and how, every eight that
+ * follow are a lie: to which commands, from which of them on, and what becomes of the answer. The chip itself is sound, so
+ * that a pass is right only where no lie was told.
+ */
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks/hbm/parameters.h"
+#include "checks/plan.h"
+#include "checks/sram/parameters.h"
+#include "tests/hall-device.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+extern const Check check_hbm, check_sram;
+
+#define LIES_MAX 8u
+#define WINDOW   (1u << 20)
+
+#define HOLDS(condition)                                                                                     \
+        do {                                                                                                 \
+                if (!(condition))                                                                            \
+                        abort();                                                                             \
+        } while (0)
+
+typedef enum LieSort {
+        LIE_FIRST,  /* result[0]: of a march, how many mismatches */
+        LIE_SECOND, /* result[1]: of a march, how many accesses */
+        LIE_BYTES,  /* how many came back */
+        LIE_DATA,   /* a bit of them */
+        LIE_STATUS,
+        LIE_TIME,
+        LIE_BROKEN, /* nothing comes back at all */
+        LIE_TEXT,   /* what an attribute says */
+        _LIE_SORT_MAX,
+} LieSort;
+
+typedef struct Lie { /* as in the input */
+        uint8_t type; /* of the command */
+        uint8_t sort; /* LieSort; 0x80: this and all that follow, else once */
+        uint16_t at;  /* the number of the command among those of its type */
+        uint32_t value;
+} Lie;
+
+typedef struct Liar {
+        HallDevice *hall;
+        size_t n;
+        Lie lies[LIES_MAX];
+        const uint8_t *text; /* what attributes say, where they lie */
+        size_t n_text;
+        unsigned seen[_COMMAND_MAX];
+        bool told; /* a lie that must not pass */
+} Liar;
+
+static bool is_march(const WireCommand *command) {
+        return command->type == COMMAND_HBM_MARCH || command->type == COMMAND_SRAM_MARCH;
+}
+
+/* Whether what comes back is what memory holds. */
+static bool is_read(const WireCommand *command) {
+        return is_march(command) || command->type == COMMAND_HBM_COPY_OUT || command->type == COMMAND_SRAM_COPY_OUT;
+}
+
+static int lie_text(Liar *liar, const WireCommand *command, WireCompletion *completion) {
+        completion->out_bytes = (uint32_t) (liar->n_text < command->out_bytes ? liar->n_text : command->out_bytes);
+        memcpy(liar->hall->reach.window + command->out_offset, liar->text, completion->out_bytes);
+        return 0;
+}
+
+static int lie_data(Liar *liar, const WireCommand *command, const WireCompletion *completion, uint32_t value) {
+        uint32_t bytes = completion->out_bytes < command->out_bytes ? completion->out_bytes : command->out_bytes;
+
+        if (bytes == 0)
+                return 0;
+        liar->hall->reach.window[command->out_offset + (value >> 3) % bytes] ^= (uint8_t) (1u << (value & 7));
+        liar->told |= is_read(command);
+        return 0;
+}
+
+static int tell(Liar *liar, const Lie *lie, const WireCommand *command, WireCompletion *completion) {
+        /* Small numbers, and huge ones. */
+        uint64_t value = lie->value >> 24 == 0xff ? UINT64_MAX - (lie->value & 0xffffff) : lie->value;
+
+        switch ((lie->sort & 0x7f) % _LIE_SORT_MAX) {
+        case LIE_FIRST:
+                completion->result[0] = value;
+                return 0;
+        case LIE_SECOND:
+                completion->result[1] = value;
+                return 0;
+        case LIE_BYTES:
+                completion->out_bytes = (uint32_t) value;
+                return 0;
+        case LIE_DATA:
+                return lie_data(liar, command, completion, lie->value);
+        case LIE_STATUS:
+                completion->status = (uint32_t) value;
+                return 0;
+        case LIE_TIME:
+                completion->device_nsec = value;
+                return 0;
+        case LIE_BROKEN:
+                return -(int) (lie->value % 133) - 1;
+        case LIE_TEXT:
+                return command->type == COMMAND_ATTRIBUTE ? lie_text(liar, command, completion) : 0;
+        }
+        return 0;
+}
+
+static int answer(Liar *liar, const WireCommand *command, WireCompletion *completion) {
+        unsigned type = command->type < _COMMAND_MAX ? command->type : 0, at = liar->seen[type]++;
+        int r = 0;
+
+        for (size_t i = 0; i < liar->n && r >= 0; i++) {
+                const Lie *lie = &liar->lies[i];
+                WireCompletion before = *completion;
+
+                if (lie->type % _COMMAND_MAX != type || (lie->sort & 0x80 ? at < lie->at : at != lie->at))
+                        continue;
+                r = tell(liar, lie, command, completion);
+                liar->told |= is_march(command) && (before.result[0] != completion->result[0] || before.result[1] != completion->result[1]);
+                liar->told |= is_read(command) && (before.out_bytes != completion->out_bytes || before.status != completion->status);
+        }
+        return r;
+}
+
+static int liar_execute(void *userdata, const WireCommand *commands, size_t n, WireCompletion *completions,
+                        uint64_t deadline_usec) {
+        Liar *liar = userdata;
+        int r;
+
+        r = hall_execute(liar->hall, commands, n, completions, deadline_usec);
+        for (size_t i = 0; i < n && r >= 0; i++)
+                r = answer(liar, &commands[i], &completions[i]);
+        return r;
+}
+
+static void liar_close(void *userdata) {
+        Liar *liar = userdata;
+
+        hall_close(liar->hall);
+}
+
+static const DeviceTransport liar_transport = { .execute = liar_execute, .close = liar_close };
+
+/* Chip 3 carries live data in half of a stack ID. */
+static const char scenario[] = "scenario: fuzz\nseed: 5\ntopology: {ultraservers: 1}\n"
+                               "in-use: [{at: us0-1/chip3, rows: \"0:0-8191\"}]\n";
+
+static Device *open_liar(Liar *liar) {
+        Device *device = NULL;
+        char *error = NULL;
+        void *window;
+
+        liar->hall = calloc(1, sizeof(*liar->hall));
+        HOLDS(liar->hall && scenario_parse("fuzz", scenario, strlen(scenario), &liar->hall->scenario, &error) >= 0);
+        window = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        HOLDS(window != MAP_FAILED);
+        liar->hall->reach = (Reach) { hall_server(liar->hall->scenario->hall, "us0-1"), 3, window, WINDOW };
+        HOLDS(device_new(&liar_transport, liar, "us0-1", 3, window, WINDOW, &device) >= 0);
+        return device;
+}
+
+/* ---- which check, and how ---- */
+
+typedef union Parameters {
+        HbmParameters hbm;
+        SramParameters sram;
+} Parameters;
+
+static void choose(unsigned number, const Check **ret, Parameters *parameters) {
+        bool sram = number % 5 == 4;
+        const CheckWord *word = check_word_find(sram ? "sram" : "hbm");
+
+        *ret = sram ? &check_sram : &check_hbm;
+        memcpy(parameters, *word->parameters_defaults, *word->parameters_bytes);
+        if (number % 5 == 1) {
+                parameters->hbm.phases = (1u << _HBM_DO_MAX) - 1;
+                parameters->hbm.repair = HBM_REPAIR_REQUEST;
+                parameters->hbm.repeats = parameters->hbm.random = 1;
+                parameters->hbm.retention.n = 1;
+                parameters->hbm.hammer.rows = 64;
+        } else if (number % 5 == 2) {
+                parameters->hbm.slices = 32;
+                parameters->hbm.seconds = 0.05;
+        } else if (number % 5 == 3) {
+                parameters->hbm.phases = 1u << HBM_DO_ECC | 1u << HBM_DO_MARCH;
+                parameters->hbm.mismatches = 16;
+                parameters->hbm.repair = HBM_REPAIR_VERIFY;
+        } else if (sram)
+                parameters->sram.ecc = 4;
+}
+
+static Verdict judge(Liar *liar, unsigned number) {
+        Device *device = NULL;
+        static Found found;
+        Parameters parameters;
+        StepServer servers[1] = { { .name = "us0-1", .included = 0xffff } };
+        StepSettings settings = {
+                .n_servers = 1, .servers = servers, .parameters = &parameters, .seed = 1, .budget_sec = 600, .required = true,
+                .write = found_write, .userdata = &found,
+        };
+        StepEnd end = { .verdict = _VERDICT_INVALID };
+        const Check *check;
+        Step *step = NULL;
+
+        choose(number, &check, &parameters);
+        settings.name = check->name;
+        servers[0].device = device = open_liar(liar);
+        HOLDS(location_parse("us0-1/chip3", &settings.unit, NULL, NULL) >= 0);
+        found.lines[0] = '\0';
+        HOLDS(step_new(&settings, &step) >= 0);
+        step_run(step, check, &end);
+        (void) step_free(step);
+        (void) device_free(device);
+        return end.verdict;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        Liar liar = {};
+        Verdict verdict;
+        size_t at = 1;
+
+        if (size < 1)
+                return 0;
+        for (; at + sizeof(Lie) <= size && liar.n < LIES_MAX; at += sizeof(Lie))
+                memcpy(&liar.lies[liar.n++], data + at, sizeof(Lie));
+        liar.text = data + at;
+        liar.n_text = size - at;
+
+        verdict = judge(&liar, data[0]);
+        HOLDS(verdict >= 0 && verdict < _VERDICT_MAX);
+        HOLDS(!liar.told || verdict != VERDICT_PASSED);
+        HOLDS(liar.n > 0 || verdict == VERDICT_PASSED);
+        return 0;
+}
