@@ -21,6 +21,7 @@ typedef struct HbmAddress { /* one that leads astray */
 } HbmAddress;
 
 typedef struct HbmAddresses {
+        unsigned n_asked;    /* addresses tried */
         unsigned n_compared; /* those whose place holds what was planted */
         unsigned n_wrong;
         HbmAddress first;
