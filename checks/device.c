@@ -175,6 +175,8 @@ static int execute_batch(Device *device, WireCommand *commands, size_t n, WireCo
                         commands[i].chip = (uint8_t) device->chip;
 
         r = device->transport->execute(device->userdata, commands, n, completions, device->deadline_usec);
+        if (r == -EREMOTEIO) /* means statuses, and there are none */
+                r = -EIO;
         if (r >= 0)
                 r = judge_batch(device, commands, n, completions);
         if (r == -ETIMEDOUT)

@@ -146,7 +146,7 @@ static void change_march(Liar *liar, const WireCommand *command, WireCompletion 
                         make_old(liar, command->unit, list[i].at, list[i].actual);
                 return;
         }
-        liar->lied = liar->lie > LIE_FAIL;
+        liar->lied |= liar->lie > LIE_FAIL;
         switch ((int) liar->lie) { /* the others have nothing to do with lists */
         case LIE_SILENT:
                 completion->result[0] = completion->out_bytes = 0;
