@@ -8,22 +8,19 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "checks/cleanup.h"
-#include "checks/regions.h"
+#include "daemon/record/record.h"
 
 typedef struct Coverage {
-        char where[96];       /* the chip */
-        char step[64];
+        const RecordKnownRegions *known;
         uint64_t record;
-        Partition partition;
-        unsigned position;
-        RegionSet failed, occupied, tested;
+        const char *where;          /* the chip */
         uint64_t usec[REGIONS_MAX]; /* when each was tested last, by CLOCK_REALTIME; 0: never */
 } Coverage;
 
-/* Calls EACH for every step of a health statement that tells regions; stops where it returns something else than 0. -EBADMSG: what
- * it tells is none. */
-int coverage_read(const json_t *statement, int (*each)(const Coverage *coverage, void *userdata), void *userdata);
+/* Calls EACH for every step that tells regions of STATEMENT, which is record RECORD of the chip WHERE; stops where it returns
+ * something else than 0. -EBADMSG: what it tells is none. */
+int coverage_read(const json_t *statement, const char *where, uint64_t record,
+                  int (*each)(const Coverage *coverage, void *userdata), void *userdata);
 
 /* When the oldest of what was tested was tested; 0: nothing was. */
 uint64_t coverage_oldest(const Coverage *coverage);

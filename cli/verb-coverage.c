@@ -77,33 +77,37 @@ static int list_chips(sd_bus *bus, const char *target, Listing *listing) {
 /* ---- one chip ---- */
 
 static bool alike(const Coverage *coverage, unsigned a, unsigned b) {
-        return coverage->usec[a] == coverage->usec[b] && a / coverage->partition.n_slices == b / coverage->partition.n_slices &&
-               region_set_has(&coverage->failed, a) == region_set_has(&coverage->failed, b) &&
-               region_set_has(&coverage->occupied, a) == region_set_has(&coverage->occupied, b);
+        const RecordKnownRegions *known = coverage->known;
+
+        return coverage->usec[a] == coverage->usec[b] && a / known->partition.n_slices == b / known->partition.n_slices &&
+               region_set_has(&known->failed, a) == region_set_has(&known->failed, b) &&
+               region_set_has(&known->occupied, a) == region_set_has(&known->occupied, b);
 }
 
 static int add_run(const Coverage *coverage, unsigned first, unsigned last, Listing *listing) {
+        const RecordKnownRegions *known = coverage->known;
         char regions[32], where[REGIONS_WHERE_MAX + 16], when[32] = "-", age[24];
         uint32_t outer, begin, end, ignored;
         time_t sec = (time_t) (coverage->usec[first] / 1000000);
         struct tm tm;
 
-        partition_region(&coverage->partition, first, &outer, &begin, &ignored);
-        partition_region(&coverage->partition, last, &outer, &ignored, &end);
+        partition_region(&known->partition, first, &outer, &begin, &ignored);
+        partition_region(&known->partition, last, &outer, &ignored, &end);
         (void) snprintf(regions, sizeof(regions), first == last ? "%u" : "%u-%u", first, last);
-        (void) snprintf(where, sizeof(where), "%s%u %s%u-%u", coverage->partition.outer, outer, coverage->partition.inner, begin, end);
+        (void) snprintf(where, sizeof(where), "%s%u %s%u-%u", known->partition.outer, outer, known->partition.inner, begin, end);
         if (sec > 0 && localtime_r(&sec, &tm))
                 (void) strftime(when, sizeof(when), "%F %T", &tm);
 
         return table_row(listing->table,
-                         (const char *[]) { coverage->step, regions, where, when,
+                         (const char *[]) { known->step, regions, where, when,
                                             coverage_age(coverage->usec[first], listing->now_usec, age),
-                                            sec == 0 ? "UNTESTED" : region_set_has(&coverage->failed, first) ? "FAILED" : "PASSED",
-                                            region_set_has(&coverage->occupied, first) ? "yes" : "no" });
+                                            sec == 0 ? "UNTESTED" : region_set_has(&known->failed, first) ? "FAILED" : "PASSED",
+                                            region_set_has(&known->occupied, first) ? "yes" : "no" });
 }
 
 static int add_regions(const Coverage *coverage, Listing *listing) {
-        unsigned total = partition_regions(&coverage->partition);
+        const RecordKnownRegions *known = coverage->known;
+        unsigned total = partition_regions(&known->partition);
         int r = 0;
 
         for (unsigned first = 0, last; first < total && r >= 0; first = last + 1) {
@@ -117,17 +121,19 @@ static int add_regions(const Coverage *coverage, Listing *listing) {
 /* ---- many ---- */
 
 static int add_line(const char *chip, const Coverage *coverage, Listing *listing) {
+        const RecordKnownRegions *known;
         char numbers[5][16], age[24];
 
         if (!coverage)
                 return table_row(listing->table, (const char *[]) { chip, "-", "0", "-", "-", "-", "-", "-" });
 
-        (void) snprintf(numbers[0], sizeof(numbers[0]), "%u", region_set_count(&coverage->tested));
-        (void) snprintf(numbers[1], sizeof(numbers[1]), "%u", partition_regions(&coverage->partition));
-        (void) snprintf(numbers[2], sizeof(numbers[2]), "%u", region_set_count(&coverage->occupied));
-        (void) snprintf(numbers[3], sizeof(numbers[3]), "%u", region_set_count(&coverage->failed));
-        (void) snprintf(numbers[4], sizeof(numbers[4]), "%u", coverage->position);
-        return table_row(listing->table, (const char *[]) { chip, coverage->step, numbers[0], numbers[1], numbers[2], numbers[3],
+        known = coverage->known;
+        (void) snprintf(numbers[0], sizeof(numbers[0]), "%u", region_set_count(&known->tested));
+        (void) snprintf(numbers[1], sizeof(numbers[1]), "%u", partition_regions(&known->partition));
+        (void) snprintf(numbers[2], sizeof(numbers[2]), "%u", region_set_count(&known->occupied));
+        (void) snprintf(numbers[3], sizeof(numbers[3]), "%u", region_set_count(&known->failed));
+        (void) snprintf(numbers[4], sizeof(numbers[4]), "%u", known->position);
+        return table_row(listing->table, (const char *[]) { chip, known->step, numbers[0], numbers[1], numbers[2], numbers[3],
                                                             coverage_age(coverage_oldest(coverage), listing->now_usec, age),
                                                             numbers[4] });
 }
@@ -136,7 +142,7 @@ static int take(const Coverage *coverage, void *userdata) {
         Listing *listing = userdata;
 
         listing->chip->n_told++;
-        listing->chip->failed = listing->chip->failed || region_set_count(&coverage->failed) > 0;
+        listing->chip->failed = listing->chip->failed || region_set_count(&coverage->known->failed) > 0;
         if (strcmp(coverage->where, listing->chip->name) != 0)
                 return -EBADMSG;
         if (options.json)
@@ -150,6 +156,7 @@ static int read_chip(sd_bus *bus, const RecordKeyring *keyring, Listing *listing
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         _cleanup_(record_verified_done) RecordVerified verified = {};
         const char *name = listing->chip->name;
+        char where[LOCATION_STRING_MAX];
         json_t *statement;
         RecordTrust trust;
         uint64_t record;
@@ -171,7 +178,8 @@ static int read_chip(sd_bus *bus, const RecordKeyring *keyring, Listing *listing
                                 "%s: record %" PRIu64 " does not verify", name, record);
 
         statement = json_loadb(verified.payload, verified.n_payload, JSON_REJECT_DUPLICATES, NULL);
-        r = coverage_read(statement, take, listing);
+        (void) location_format(&verified.entry.subject, where);
+        r = statement ? coverage_read(statement, where, record, take, listing) : -ENOMEM;
         json_decref(statement);
         return r < 0 ? complain(STATUS_REFUSED, "%s: what record %" PRIu64 " tells of regions cannot be", name, record) : 0;
 }

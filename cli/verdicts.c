@@ -172,12 +172,12 @@ typedef struct Progress {
 } Progress;
 
 static int add_progress(const Coverage *coverage, void *userdata) {
-        unsigned n = region_set_count(&coverage->tested), total = partition_regions(&coverage->partition);
+        unsigned n = region_set_count(&coverage->known->tested), total = partition_regions(&coverage->known->partition);
         Progress *progress = userdata;
 
         if (progress->total == 0)
                 *progress = (Progress) { .least = n, .most = n };
-        (void) snprintf(progress->step, sizeof(progress->step), "%s", coverage->step);
+        (void) snprintf(progress->step, sizeof(progress->step), "%s", coverage->known->step);
         progress->least = n < progress->least ? n : progress->least;
         progress->most = n > progress->most ? n : progress->most;
         progress->total = total > progress->total ? total : progress->total;
@@ -189,14 +189,17 @@ static void print_progress(const Verdicts *verdicts) {
         const char *where = NULL;
         Progress progress = {};
 
-        for (size_t i = 0; i < verdicts->n; i++)
-                if (is_health(verdicts->views[i])) {
+        for (size_t i = 0; i < verdicts->n; i++) {
+                const View *view = verdicts->views[i];
+
+                if (is_health(view)) {
                         unsigned before = progress.total;
 
-                        (void) coverage_read(verdicts->views[i]->statement, add_progress, &progress);
+                        (void) coverage_read(view->statement, view->where, view->index, add_progress, &progress);
                         if (before == 0 && progress.total > 0)
-                                where = verdicts->views[i]->where;
+                                where = view->where;
                 }
+        }
         if (!where)
                 return;
 

@@ -5,115 +5,26 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/param.h>
-#include <time.h>
 
 #define AGE_SEC_MAX INT32_MAX
 
 /* ---- from a record ---- */
 
-/* A time of ours, yyyy-mm-ddThh:mm:ss.fffZ: the record was verified. */
-static int read_time(const json_t *text, uint64_t *ret_usec) {
-        const char *from = json_string_value(text), *rest;
-        struct tm tm = {};
-        unsigned msec = 0;
-        time_t sec;
-
-        rest = from ? strptime(from, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
-        sec = rest ? timegm(&tm) : -1;
-        if (sec < 0 || (*rest == '.' && sscanf(rest, ".%3u", &msec) != 1))
-                return -EINVAL;
-
-        *ret_usec = (uint64_t) sec * 1000000 + msec * 1000u;
-        return 0;
-}
-
-static int read_set(const json_t *text, const Partition *partition, RegionSet *ret) {
-        const char *from = json_string_value(text);
-
-        return from ? region_set_parse(from, partition_regions(partition), ret) : -EINVAL;
-}
-
-static int read_tests(const json_t *list, KnownRotation *rotation) {
-        RegionSet all = {};
-
-        if (!json_is_array(list) || json_array_size(list) > REGIONS_MAX)
-                return -EINVAL;
-
-        for (size_t i = 0; i < json_array_size(list); i++) {
-                const json_t *item = json_array_get(list, i);
-                const char *run = json_string_value(json_object_get(item, "run"));
-                RotationTest *test = &rotation->tests[rotation->n_tests];
-
-                if (!run || strlen(run) >= sizeof(test->run) || read_time(json_object_get(item, "on"), &test->usec) < 0 ||
-                    read_set(json_object_get(item, "regions"), &rotation->partition, &test->regions) < 0 ||
-                    region_set_meets(&all, &test->regions))
-                        return -EINVAL;
-                memcpy(test->run, run, strlen(run) + 1);
-                region_set_unite(&all, &test->regions);
-                rotation->n_tests += region_set_count(&test->regions) > 0;
-        }
-
-        return region_set_contains(&all, &rotation->failed) ? 0 : -EINVAL;
-}
-
-static int read_regions(const json_t *regions, KnownRotation *rotation) {
-        const char *partition = json_string_value(json_object_get(regions, "partition"));
-        json_int_t position = json_integer_value(json_object_get(regions, "position"));
-
-        if (!partition || partition_parse(partition, &rotation->partition) < 0 || position < 0 ||
-            position >= (json_int_t) partition_regions(&rotation->partition) ||
-            read_time(json_object_get(regions, "since"), &rotation->since_usec) < 0 ||
-            read_set(json_object_get(regions, "failed"), &rotation->partition, &rotation->failed) < 0)
-                return -EINVAL;
-
-        rotation->position = (unsigned) position;
-        return read_tests(json_object_get(regions, "tested"), rotation);
-}
-
-/* urn:dev:ops:PEN-PRODUCT-SERIAL, of a part without a serial with _SLOT behind that of its server. */
-static void read_serial(const json_t *statement, char ret[static ROTATION_SERIAL_BYTES]) {
-        const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
-        const char *uri = json_string_value(json_object_get(subject, "uri"));
-
-        ret[0] = '\0';
-        for (unsigned i = 0; uri && i < 2; i++) {
-                uri = strchr(uri, '-');
-                uri = uri ? uri + 1 : NULL;
-        }
-        if (uri && !strchr(uri, '_') && strlen(uri) < ROTATION_SERIAL_BYTES)
-                memcpy(ret, uri, strlen(uri) + 1);
-}
-
-static const json_t *find_regions(const json_t *statement, const char *step) {
-        const json_t *steps = json_object_get(json_object_get(statement, "predicate"), "steps");
-
-        for (size_t i = 0; i < json_array_size(steps); i++) {
-                const json_t *item = json_array_get(steps, i);
-                const char *name = json_string_value(json_object_get(item, "name"));
-
-                if (name && strcmp(name, step) == 0)
-                        return json_object_get(item, "regions");
-        }
-        return NULL;
-}
-
-int rotation_read(const char *payload, size_t n, const char *step, KnownRotation **ret) {
+int rotation_read(const char *payload, size_t n, const char *step, RecordKnownRegions **ret) {
         json_auto_t *statement = json_loadb(payload, n, 0, NULL);
-        const json_t *regions = find_regions(statement, step);
-        _cleanup_free_ KnownRotation *rotation = NULL;
 
-        if (!regions)
-                return -ENOENT;
+        for (size_t i = 0;; i++) {
+                _cleanup_free_ RecordKnownRegions *known = NULL;
+                int r;
 
-        rotation = calloc(1, sizeof(*rotation));
-        if (!rotation)
-                return -ENOMEM;
-        if (read_regions(regions, rotation) < 0)
-                return -ENOENT;
-
-        read_serial(statement, rotation->serial);
-        *ret = TAKE_PTR(rotation);
-        return 0;
+                r = record_regions_read(statement, i, &known);
+                if (r < 0)
+                        return r == -EBADMSG ? -ENOENT : r;
+                if (strcmp(known->step, step) != 0)
+                        continue;
+                *ret = TAKE_PTR(known);
+                return 0;
+        }
 }
 
 /* ---- to a worker ---- */
@@ -122,7 +33,7 @@ static json_int_t age_of(uint64_t usec, uint64_t now_usec) {
         return now_usec > usec ? (json_int_t) MIN((now_usec - usec) / 1000000, (uint64_t) AGE_SEC_MAX) : 0;
 }
 
-json_t *rotation_to_request(const KnownRotation *rotation, const char *step_id, uint64_t now_usec) {
+json_t *rotation_to_request(const RecordKnownRegions *rotation, const char *step_id, uint64_t now_usec) {
         char partition[REGIONS_PARTITION_MAX], text[REGIONS_TEXT_MAX];
         json_t *tested = json_array();
 
@@ -145,7 +56,7 @@ typedef struct Facts {
         RecordRegions regions; /* the first, so that what is freed is this */
         char partition[REGIONS_PARTITION_MAX], occupied[REGIONS_TEXT_MAX], failed[REGIONS_TEXT_MAX];
         RecordRegionTest *tests;
-        char (*runs)[ROTATION_RUN_BYTES];
+        char (*runs)[RECORD_RUN_BYTES];
 } Facts;
 
 RecordRegions *rotation_facts_free(RecordRegions *regions) {
@@ -170,7 +81,7 @@ static int add_test(Facts *facts, uint64_t usec, const char *run, const RegionSe
         if (region_set_count(regions) == 0)
                 return 0;
 
-        (void) snprintf(facts->runs[n], ROTATION_RUN_BYTES, "%s", run);
+        (void) snprintf(facts->runs[n], RECORD_RUN_BYTES, "%s", run);
         facts->tests[n] = (RecordRegionTest) {
                 .run = facts->runs[n], .usec = usec, .regions = strdup(region_set_format(regions, text)),
         };
@@ -180,12 +91,12 @@ static int add_test(Facts *facts, uint64_t usec, const char *run, const RegionSe
         return 0;
 }
 
-static bool same_regions(const KnownRotation *before, const Regions *now) {
+static bool same_regions(const RecordKnownRegions *before, const Regions *now) {
         return !now || partition_equal(&before->partition, &now->partition);
 }
 
 /* What is left of test I of before: of regions that are cut otherwise now, what failed. */
-static RegionSet carry(const KnownRotation *before, size_t i, const Regions *now) {
+static RegionSet carry(const RecordKnownRegions *before, size_t i, const Regions *now) {
         RegionSet set = before->tests[i].regions;
 
         if (same_regions(before, now))
@@ -196,7 +107,7 @@ static RegionSet carry(const KnownRotation *before, size_t i, const Regions *now
 }
 
 /* What was known, and what this scan adds. */
-static int merge(const KnownRotation *before, const Regions *now, const RecordRun *run, Facts *facts) {
+static int merge(const RecordKnownRegions *before, const Regions *now, const RecordRun *run, Facts *facts) {
         const RegionSet none = {}, *tested = now ? &now->tested : &none;
         RegionSet failed = {}, seen = *tested;
         int r = 0;
@@ -223,11 +134,11 @@ static int merge(const KnownRotation *before, const Regions *now, const RecordRu
         return r;
 }
 
-static bool same_chip(const KnownRotation *before, const char *serial) {
+static bool same_chip(const RecordKnownRegions *before, const char *serial) {
         return strcmp(before->serial, serial ? serial : "") == 0;
 }
 
-int rotation_facts(const KnownRotation *before, const Regions *now, const char *serial, const RecordRun *run,
+int rotation_facts(const RecordKnownRegions *before, const Regions *now, const char *serial, const RecordRun *run,
                    RecordRegions **ret) {
         const Partition *partition;
         Facts *facts;

@@ -15,36 +15,16 @@
 #include "checks/regions.h"
 #include "daemon/record/record.h"
 
-#define ROTATION_RUN_BYTES    37
-#define ROTATION_SERIAL_BYTES 65
-
-/* Regions that were last tested in one scan. */
-typedef struct RotationTest {
-        uint64_t usec;
-        char run[ROTATION_RUN_BYTES];
-        RegionSet regions;
-} RotationTest;
-
-typedef struct KnownRotation {
-        char serial[ROTATION_SERIAL_BYTES]; /* of the chip; "": it has none that a record may have */
-        Partition partition;
-        unsigned position;
-        uint64_t since_usec;
-        RegionSet failed;
-        size_t n_tests;
-        RotationTest tests[REGIONS_MAX]; /* disjoint, none empty */
-} KnownRotation;
-
 /* What PAYLOAD, of a verified health record, knows of STEP. -ENOENT: nothing that can be gone on from. */
-int rotation_read(const char *payload, size_t n, const char *step, KnownRotation **ret);
+int rotation_read(const char *payload, size_t n, const char *step, RecordKnownRegions **ret);
 
 /* For the request of a worker (see checks/worker.h); NULL without memory. */
-json_t *rotation_to_request(const KnownRotation *rotation, const char *step_id, uint64_t now_usec);
+json_t *rotation_to_request(const RecordKnownRegions *rotation, const char *step_id, uint64_t now_usec);
 
 /*
  * The facts of a record: what BEFORE knew (NULL: nothing) and NOW tells (NULL: nothing new) of the chip SERIAL (NULL or "":
  * unknown). *ret is NULL where there is nothing to say; release with rotation_facts_free().
  */
-int rotation_facts(const KnownRotation *before, const Regions *now, const char *serial, const RecordRun *run,
+int rotation_facts(const RecordKnownRegions *before, const Regions *now, const char *serial, const RecordRun *run,
                    RecordRegions **ret);
 RecordRegions *rotation_facts_free(RecordRegions *facts);

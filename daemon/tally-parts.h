@@ -28,7 +28,7 @@ typedef struct TallyStep {
         RecordMeasurement *measurements;
         RecordDiagnosis *findings;
         Regions *regions; /* which the worker tested; NULL: it told none */
-        KnownRotation *before; /* what records say of them; NULL: nothing */
+        RecordKnownRegions *before; /* what records say of them; NULL: nothing */
         double *reached; /* of each promise of the plan; NULL: nothing was promised here */
 } TallyStep;
 

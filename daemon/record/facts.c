@@ -13,7 +13,6 @@
 #define NAME_BYTES_MAX      63  /* of plans, steps and promises, which a plan bounds */
 #define WORD_BYTES_MAX      255 /* of measurements and codes, which a worker says */
 #define STEPS_MAX           1024
-#define REGIONS_MAX         256
 #define CHIPS_MAX           1024
 #define TIME_USEC_MAX       253402300799999999u
 #define CHALLENGE_MAX_BYTES 128
@@ -100,7 +99,7 @@ static Verdict step_evidence(const RecordStep *step) {
 }
 
 static bool is_set(const char *text) {
-        return text && strlen(text) < 1024 && text[strspn(text, "0123456789,-")] == '\0';
+        return text && strlen(text) < REGIONS_TEXT_MAX && text[strspn(text, "0123456789,-")] == '\0';
 }
 
 static const char *wrong_with_regions(const RecordRegions *regions, Verdict verdict) {

@@ -16,5 +16,10 @@ static inline void json_drop(json_t **value) {
 
 #define _cleanup_json_ _cleanup_(json_drop)
 
+/* "" where there is no text. */
+static inline const char *text_of(const json_t *object, const char *key) {
+        return json_string_value(json_object_get(object, key)) ?: "";
+}
+
 /* Reads an object or an array. -EBADMSG and *ret_wrong (a static sentence), or -ENOMEM. */
 int json_read(const char *text, size_t n, json_t **ret, const char **ret_wrong);

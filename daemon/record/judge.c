@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/record/json.h"
+
 static bool wrong(Judgement *judgement, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static bool wrong(Judgement *judgement, const char *format, ...) {
@@ -14,10 +16,6 @@ static bool wrong(Judgement *judgement, const char *format, ...) {
         (void) vsnprintf(judgement->wrong, sizeof(judgement->wrong), format, arguments);
         va_end(arguments);
         return false;
-}
-
-static const char *text_of(const json_t *object, const char *key) {
-        return json_string_value(json_object_get(object, key)) ?: "";
 }
 
 static bool says(const json_t *object, const char *key, const char *word) {

@@ -5,14 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/record/json.h"
 #include "daemon/record/judge.h"
 
-#define REGIONS_COUNT 256u /* at most */
 #define NAMES_MAX 4 /* in a line; the rest are a number */
-
-static const char *text_of(const json_t *object, const char *key) {
-        return json_string_value(json_object_get(object, key)) ?: "";
-}
 
 /* Signed text goes to terminals and hooks, which take plain characters and no others. */
 static void print_text(Printer *printer, const char *text) {
@@ -170,7 +166,7 @@ static size_t count_regions(const char *text) {
                         break;
                 if (*end == '-')
                         last = strtoul(end + 1, &end, 10);
-                n += last >= first && last < REGIONS_COUNT ? last - first + 1 : 0;
+                n += last >= first && last < REGIONS_MAX ? last - first + 1 : 0;
                 if (*end != ',')
                         break;
                 text = end + 1;

@@ -17,6 +17,7 @@
 
 #include "checks/cleanup.h"
 #include "checks/location.h"
+#include "checks/regions.h"
 #include "checks/verdict.h"
 
 #define RECORD_ID_HEX         65 /* with the final zero */
@@ -272,3 +273,33 @@ typedef struct RecordVerified {
 int record_verify(const RecordKeyring *keyring, const char *envelope, size_t n, RecordTrust *ret_trust,
                   RecordVerified *ret);
 void record_verified_done(RecordVerified *verified);
+
+/* ---- memories that scans test region by region ---- */
+
+#define RECORD_RUN_BYTES    37
+#define RECORD_SERIAL_BYTES 65
+
+/* Regions that were last tested in one scan. */
+typedef struct RecordKnownTest {
+        uint64_t usec; /* when it ended, CLOCK_REALTIME */
+        char run[RECORD_RUN_BYTES];
+        RegionSet regions;
+} RecordKnownTest;
+
+typedef struct RecordKnownRegions {
+        char serial[RECORD_SERIAL_BYTES]; /* of the chip; "": it has none that a record may have */
+        char step[64];
+        Partition partition;
+        unsigned position;    /* where the next scan begins */
+        uint64_t since_usec;  /* the first scan of them */
+        RegionSet occupied, failed, tested;
+        size_t n_tests;
+        RecordKnownTest tests[REGIONS_MAX]; /* disjoint, none empty; together `tested`, which has all of `failed` */
+} RecordKnownRegions;
+
+struct json_t;
+/*
+ * What STATEMENT, the payload of a verified record, knows of the INDEX-th of its steps that tell regions; free() it. -ENOENT:
+ * there are no more; -EBADMSG: what it tells cannot be; -ENOMEM.
+ */
+int record_regions_read(const struct json_t *statement, size_t index, RecordKnownRegions **ret);

@@ -8,8 +8,6 @@
 #include "daemon/record/record.h"
 
 #define LIST_MAX  1024 /* of whatever is compared each with each */
-#define REGIONS_TEXT  1023 /* bytes of a set of regions */
-#define REGIONS_COUNT 256
 #define INDEX_MAX 9007199254740991.0 /* 2^53 - 1 */
 
 typedef enum FieldType {
@@ -92,7 +90,7 @@ static bool is_digits(const char *text) {
 
 /* "0-12,40", or "": none */
 static bool is_regions(const char *text) {
-        return strlen(text) <= REGIONS_TEXT && text[strspn(text, "0123456789,-")] == '\0';
+        return strlen(text) < REGIONS_TEXT_MAX && text[strspn(text, "0123456789,-")] == '\0';
 }
 
 /* a-b-c of lower-case letters and digits */
@@ -221,12 +219,12 @@ static const Shape shape_region_test = {
 };
 
 static const Shape shape_regions = {
-        FIELDS({ "partition", FIELD_TEXT }, { "total", FIELD_INTEGER, .min = 1, .max = REGIONS_COUNT },
-               { "position", FIELD_INTEGER, .max = REGIONS_COUNT - 1 },
+        FIELDS({ "partition", FIELD_TEXT }, { "total", FIELD_INTEGER, .min = 1, .max = REGIONS_MAX },
+               { "position", FIELD_INTEGER, .max = REGIONS_MAX - 1 },
                { "since", FIELD_TEXT, .is_valid = is_time },
                { "occupied", FIELD_TEXT, .is_valid = is_regions },
                { "failed", FIELD_TEXT, .is_valid = is_regions },
-               { "tested", FIELD_OBJECTS, .max = REGIONS_COUNT, .of = &shape_region_test }),
+               { "tested", FIELD_OBJECTS, .max = REGIONS_MAX, .of = &shape_region_test }),
 };
 
 static const Shape shape_step = {

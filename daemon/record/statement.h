@@ -61,6 +61,9 @@ int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret)
 void statement_print(Printer *payload, const DraftGroup *group, size_t k, uint64_t index,
                      const uint8_t previous[static DIGEST_BYTES], const Signed *records);
 
+/* A time that the schema let through, yyyy-mm-ddThh:mm:ss[.fff…]Z; -EINVAL where there is no such time. */
+int parse_time(const char *text, uint64_t *ret_usec);
+
 /* Parts of predicates. */
 void print_time(Printer *printer, const char *key, uint64_t usec);
 void print_health(Printer *printer, const RecordHealth *health); /* health.c: from `status` to `coverage` */

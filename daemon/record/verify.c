@@ -54,31 +54,6 @@ static int check_signature(const RecordKeyring *keyring, const Envelope *envelop
         return 0;
 }
 
-static const char *text_of(const json_t *object, const char *key) {
-        return json_string_value(json_object_get(object, key)) ?: "";
-}
-
-/* A time that the schema let through, yyyy-mm-ddThh:mm:ss[.fff…]Z; -EINVAL where there is no such time. */
-static int parse_time(const char *text, uint64_t *ret_usec) {
-        struct tm tm = {}, given;
-        const char *rest;
-        uint64_t usec = 0, unit = 100000;
-        time_t sec;
-
-        rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-        if (!rest)
-                return -EINVAL;
-        given = tm;
-        sec = timegm(&tm);
-        if (sec < 0 || tm.tm_mday != given.tm_mday || tm.tm_mon != given.tm_mon)
-                return -EINVAL;
-        if (*rest == '.')
-                for (rest++; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
-                        usec += (uint64_t) (*rest - '0') * unit;
-        *ret_usec = (uint64_t) sec * 1000000 + usec;
-        return 0;
-}
-
 static int take_text(const char *text, char *to, size_t size, const char *what, Refusal *refusal) {
         if (strlen(text) >= size)
                 return refuse(refusal, what, " is too long");

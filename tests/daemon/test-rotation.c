@@ -51,15 +51,15 @@ static char *payload_of(const RecordRegions *facts, const char *uri) {
 /* What is known of each region, one by one. */
 typedef struct Known {
         uint64_t usec;
-        char run[ROTATION_RUN_BYTES];
+        char run[RECORD_RUN_BYTES];
         bool failed;
 } Known;
 
-static void assert_known(const Known known[static REGIONS_MAX], const KnownRotation *rotation) {
+static void assert_known(const Known known[static REGIONS_MAX], const RecordKnownRegions *rotation) {
         unsigned n = 0;
 
         for (unsigned region = 0; region < REGIONS_MAX; region++) {
-                const RotationTest *found = NULL;
+                const RecordKnownTest *found = NULL;
 
                 for (size_t i = 0; i < rotation->n_tests; i++)
                         if (region_set_has(&rotation->tests[i].regions, region)) {
@@ -75,7 +75,7 @@ static void assert_known(const Known known[static REGIONS_MAX], const KnownRotat
 }
 
 static void many_scans_add_up(void **state) {
-        KnownRotation *before = NULL;
+        RecordKnownRegions *before = NULL;
         Known known[REGIONS_MAX] = {};
         Partition partition;
 
@@ -83,7 +83,7 @@ static void many_scans_add_up(void **state) {
         assert_int_equal(partition_parse("sid 3 row 16384/32", &partition), 0);
         for (unsigned n = 1; n < 300; n++) {
                 Regions now = { .partition = partition, .position = (unsigned) random() % 96 };
-                char run[ROTATION_RUN_BYTES];
+                char run[RECORD_RUN_BYTES];
                 RecordRun facts = { .id = run, .finished_usec = n * HOUR + n % 1000 * 1000 };
                 _cleanup_free_ char *payload = NULL;
                 RecordRegions *regions;
@@ -121,11 +121,11 @@ static void many_scans_add_up(void **state) {
 }
 
 /* One scan of regions 0 … 9, of which 3 failed. */
-static KnownRotation *first_scan(const char *serial) {
+static RecordKnownRegions *first_scan(const char *serial) {
         RecordRun run = { .id = "01934a6e-5e00-7000-8000-000000000001", .finished_usec = HOUR };
         char uri[128];
         Regions now = { .position = 10 };
-        KnownRotation *rotation = NULL;
+        RecordKnownRegions *rotation = NULL;
         RecordRegions *facts;
         char *payload;
 
@@ -149,7 +149,7 @@ static void another_chip_begins_anew(void **state) {
         } cases[] = { { "A1", "A1", true }, { "A1", "A2", false }, { "A-1", "1", false }, { "A1", NULL, false }, { "", NULL, true }, { "", "A1", false } };
 
         for (size_t i = 0; i < ELEMENTS(cases); i++) {
-                KnownRotation *before = first_scan(cases[i].before);
+                RecordKnownRegions *before = first_scan(cases[i].before);
                 Regions now = { .partition = before->partition, .position = 20 };
                 RecordRegions *facts;
 
@@ -165,7 +165,7 @@ static void another_chip_begins_anew(void **state) {
 
 static void regions_cut_otherwise_keep_what_failed(void **state) {
         RecordRun run = { .id = "01934a6e-5e00-7000-8000-000000000002", .finished_usec = 2 * HOUR };
-        KnownRotation *before = first_scan("A1");
+        RecordKnownRegions *before = first_scan("A1");
         Regions now = { .position = 1 };
         RecordRegions *facts;
 
@@ -189,7 +189,7 @@ static void regions_cut_otherwise_keep_what_failed(void **state) {
 }
 
 static void a_worker_is_told_ages(void **state) {
-        KnownRotation *before = first_scan("A1");
+        RecordKnownRegions *before = first_scan("A1");
         json_auto_t *told = rotation_to_request(before, "us0-1/chip3:hbm", 3 * HOUR);
         json_auto_t *early = rotation_to_request(before, "us0-1/chip3:hbm", HOUR / 2); /* the clock was set back */
 
@@ -216,7 +216,7 @@ static void what_cannot_be_read_begins_anew(void **state) {
                 "\"name\": \"hbm\"", "\"name\": \"hbm2\"",
         };
         RecordRun run = { .id = "01934a6e-5e00-7000-8000-000000000001", .finished_usec = HOUR };
-        KnownRotation *before = first_scan("A1"), *rotation;
+        RecordKnownRegions *before = first_scan("A1"), *rotation;
         RecordRegions *facts;
         char *payload;
 

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a statement tells of a memory that scans test region by region: see record.h. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/record/json.h"
+#include "daemon/record/record.h"
+#include "daemon/record/statement.h"
+
+static int read_set(const json_t *from, const char *key, const Partition *partition, RegionSet *ret) {
+        const char *text = json_string_value(json_object_get(from, key));
+
+        return text ? region_set_parse(text, partition_regions(partition), ret) : -EINVAL;
+}
+
+static int read_test(const json_t *from, RecordKnownRegions *ret) {
+        RecordKnownTest *test = &ret->tests[ret->n_tests];
+        const char *run = text_of(from, "run");
+
+        if (*run == '\0' || strlen(run) >= sizeof(test->run) || parse_time(text_of(from, "on"), &test->usec) < 0 ||
+            read_set(from, "regions", &ret->partition, &test->regions) < 0 || region_set_meets(&ret->tested, &test->regions))
+                return -EINVAL;
+
+        memcpy(test->run, run, strlen(run) + 1);
+        region_set_unite(&ret->tested, &test->regions);
+        ret->n_tests += region_set_count(&test->regions) > 0;
+        return 0;
+}
+
+static int read_regions(const json_t *from, RecordKnownRegions *ret) {
+        json_int_t position = json_integer_value(json_object_get(from, "position"));
+        const json_t *tests = json_object_get(from, "tested");
+
+        if (partition_parse(text_of(from, "partition"), &ret->partition) < 0 || position < 0 ||
+            position >= (json_int_t) partition_regions(&ret->partition) || parse_time(text_of(from, "since"), &ret->since_usec) < 0 ||
+            read_set(from, "failed", &ret->partition, &ret->failed) < 0 ||
+            read_set(from, "occupied", &ret->partition, &ret->occupied) < 0 || !json_is_array(tests) ||
+            json_array_size(tests) > REGIONS_MAX)
+                return -EINVAL;
+
+        ret->position = (unsigned) position;
+        for (size_t i = 0; i < json_array_size(tests); i++)
+                if (read_test(json_array_get(tests, i), ret) < 0)
+                        return -EINVAL;
+        return region_set_contains(&ret->tested, &ret->failed) ? 0 : -EINVAL;
+}
+
+/* urn:dev:ops:PEN-PRODUCT-SERIAL, of a part without a serial with _SLOT behind that of its server. */
+static void read_serial(const json_t *statement, char ret[static RECORD_SERIAL_BYTES]) {
+        const char *uri = json_string_value(json_object_get(json_array_get(json_object_get(statement, "subject"), 0), "uri"));
+
+        for (unsigned i = 0; uri && i < 2; i++) {
+                uri = strchr(uri, '-');
+                uri = uri ? uri + 1 : NULL;
+        }
+        if (uri && !strchr(uri, '_') && strlen(uri) < RECORD_SERIAL_BYTES)
+                memcpy(ret, uri, strlen(uri) + 1);
+}
+
+static const json_t *find_step(const json_t *statement, size_t index) {
+        const json_t *steps = json_object_get(json_object_get(statement, "predicate"), "steps");
+
+        for (size_t i = 0; i < json_array_size(steps); i++)
+                if (json_object_get(json_array_get(steps, i), "regions") && index-- == 0)
+                        return json_array_get(steps, i);
+        return NULL;
+}
+
+int record_regions_read(const json_t *statement, size_t index, RecordKnownRegions **ret) {
+        const json_t *step = find_step(statement, index);
+        _cleanup_free_ RecordKnownRegions *known = NULL;
+
+        if (!step)
+                return -ENOENT;
+
+        known = calloc(1, sizeof(*known));
+        if (!known)
+                return -ENOMEM;
+        if (strlen(text_of(step, "name")) >= sizeof(known->step) || read_regions(json_object_get(step, "regions"), known) < 0)
+                return -EBADMSG;
+
+        (void) strcpy(known->step, text_of(step, "name"));
+        read_serial(statement, known->serial);
+        *ret = TAKE_PTR(known);
+        return 0;
+}
