@@ -68,7 +68,7 @@ typedef struct HbmDefect {
         int bit;                       /* of the access; a lane; a symbol; a die; -1: more than one */
         unsigned value;                /* HBM_DEFECT_LANE, _DATA_TSV: what it is stuck at */
         char line[8];                  /* HBM_DEFECT_ADDRESS_TSV: "row3" */
-        char class;                    /* HBM_DEFECT_DECODER: 'A' (or B), 'C', 'D' */
+        char class;                    /* HBM_DEFECT_DECODER: 'A' (or B), 'B', 'C', 'D' */
         bool has_partner;
         uint16_t partner[_MEMORY_AXIS_MAX]; /* the other place of decoders and shorts, and the aggressor of a cell */
         int partner_bit;               /* of an aggressor; -1: not known */

@@ -3,7 +3,8 @@
 /*
  * Addresses that reach the wrong place of their bank, from the tags that came back (tags.h). Of two addresses x and y:
  *
- *  A, B   x reaches no cell: it reads one value whatever is written. Whether y writes the cell of x as well cannot be seen.
+ *  A, B   x reaches no cell: it reads one value whatever is written. Whether y writes the cell of x as well can be seen only where
+ *         x now and then reaches its cell.
  *  C      both reach the cell of y: each reads what was written last through either. Which of them is wrong cannot be seen;
  *         the later one is named. Two rows side by side are a short of their word lines; there the earlier one is named.
  *  D      x reaches the cells of both and y its own: written last, x is read through y; written first, it reads as AND or OR.
@@ -25,7 +26,10 @@ typedef struct Unit {
         bool row;
         HbmTagReading reading;
         bool is_or;
+        bool constant; /* now and then it reads one value */
+        bool varies;   /* from turn to turn */
         bool done;
+        unsigned n_astray, n_turns;
 } Unit;
 
 typedef struct Units {
@@ -65,14 +69,23 @@ static const HbmAlias *speaker_of(const HbmCase *c, size_t first, size_t end) {
 }
 
 static void add_unit(Units *units, const HbmCase *c, const HbmAlias *alias, bool row) {
-        uint32_t columns = c->geometry->size[HBM_COLUMN];
+        uint32_t columns = c->geometry->size[HBM_COLUMN], partner = alias->partner;
+        uint32_t part = alias->linear / hbm_bank_accesses(c->geometry) / hbm_case_banks_of_part(c);
+        HbmTagReading reading = reading_of(alias);
 
+        /* Whatever is not another's data does not prove a decoder. */
+        if (reading == HBM_TAG_MIXED && !hbm_alias_find_mixed(c->geometry, alias, c->lanes[part], &partner))
+                reading = HBM_TAG_NOISE;
         units->units[units->n++] = (Unit) {
-                .linear  = row ? alias->linear / columns * columns : alias->linear,
-                .partner = row ? alias->partner / columns * columns : alias->partner,
-                .row     = row,
-                .reading = reading_of(alias),
-                .is_or   = alias->is_or,
+                .linear   = row ? alias->linear / columns * columns : alias->linear,
+                .partner  = row ? partner / columns * columns : partner,
+                .row      = row,
+                .reading  = reading,
+                .constant = (alias->seen[0] | alias->seen[1]) >> HBM_TAG_CONSTANT & 1,
+                .varies   = __builtin_popcount(alias->seen[0]) > 1 || __builtin_popcount(alias->seen[1]) > 1,
+                .is_or    = alias->is_or,
+                .n_astray = alias->n_astray,
+                .n_turns  = alias->n_turns,
         };
 }
 
@@ -136,6 +149,10 @@ static int add_decoder(HbmCase *c, HbmBank *bank, const Unit *x, bool has_partne
         r = hbm_case_add(c, kind, failure ? failure : other, x->linear, x->row ? HBM_ROW : HBM_COLUMN, -1);
         if (r < 0)
                 return r;
+        if (x->varies) {
+                hbm_case_newest(c)->n_failed = x->n_astray;
+                hbm_case_newest(c)->n_trials = x->n_turns;
+        }
         hbm_case_newest(c)->class = class;
         hbm_case_newest(c)->value = x->is_or;
         hbm_case_newest(c)->has_partner = has_partner;
@@ -143,6 +160,11 @@ static int add_decoder(HbmCase *c, HbmBank *bank, const Unit *x, bool has_partne
         hbm_case_newest(c)->n_accesses = n;
         hbm_case_newest(c)->n_reads = n_reads;
         return 0;
+}
+
+/* It reads one value, and another's data where that is away. */
+static bool is_class_b(const Unit *x) {
+        return x->reading == HBM_TAG_OTHER && x->constant;
 }
 
 /* Whether anything of the unit fails that is not explained yet. */
@@ -155,22 +177,38 @@ static bool is_left(const HbmCase *c, const HbmBank *bank, const Unit *x) {
         return false;
 }
 
+/* What comes and goes may by chance show in every turn of one of the two. */
+static void share_turns(Unit *x, Unit *y) {
+        Unit *from = x->varies ? x : y, *to = x->varies ? y : x;
+
+        if (to->varies || !from->varies)
+                return;
+        to->varies = true;
+        to->n_astray = from->n_astray;
+        to->n_turns = from->n_turns;
+}
+
 static int judge_unit(HbmCase *c, HbmBank *bank, const Units *units, Unit *x) {
-        Unit *y = x->reading == HBM_TAG_OTHER ? find_unit(units, x->partner, x->row) : NULL;
+        bool another = x->reading == HBM_TAG_OTHER || x->reading == HBM_TAG_MIXED;
+        Unit *y = another ? find_unit(units, x->partner, x->row) : NULL;
         uint32_t bank_accesses = hbm_bank_accesses(c->geometry);
 
         x->done = true;
+        if (y)
+                share_turns(x, y);
         if (!is_left(c, bank, x))
                 return 0;
         if (x->reading == HBM_TAG_CONSTANT && !x->row)
                 return add_decoder(c, bank, x, false, 0, 'A');
-        if (x->reading != HBM_TAG_OTHER || x->partner / bank_accesses != bank->linear / bank_accesses)
+        if (!another || x->partner / bank_accesses != bank->linear / bank_accesses)
                 return 0;
-        if (!y)
-                return add_decoder(c, bank, x, true, x->partner, 'C');
+        if (!y || (x->reading == HBM_TAG_MIXED && y->reading != HBM_TAG_MIXED))
+                return add_decoder(c, bank, x, true, x->partner, x->reading == HBM_TAG_MIXED ? 'D' : is_class_b(x) ? 'B' : 'C');
 
         y->done = true;
-        if (y->reading == HBM_TAG_MIXED)
+        if (is_class_b(x))
+                return add_decoder(c, bank, x, true, y->linear, 'B');
+        if (y->reading == HBM_TAG_MIXED && x->reading == HBM_TAG_OTHER)
                 return add_decoder(c, bank, y, true, x->linear, 'D');
         if (x->linear > y->linear) {
                 Unit *later = x;

@@ -15,6 +15,8 @@
 #define LANE_BITS    5u    /* of a lane's number */
 #define PROBES       4u    /* of every bank, while nothing shows */
 #define TAG_BANKS    256u  /* asked for tags one by one */
+#define PATIENT_BANKS 16u  /* several times */
+#define TAG_TURNS    12u   /* what acts in half of all commands shows in one of them but once in 4096 */
 #define TAG_ROWS     64u   /* of each; where more rows fail as a whole it is no decoder of one address */
 #define COLUMN_CLASSES 64u
 #define WIDE         64u   /* failing bits of an access that may be another one's data */
@@ -192,6 +194,28 @@ static size_t wide_rows(const HbmCase *c, uint32_t bank, size_t *at, uint32_t ro
         return n;
 }
 
+/* Rows of BANK whose data came back elsewhere and that were not among the N asked: they tell who is wrong. */
+static size_t partner_rows(const HbmCase *c, const HbmAliases *aliases, uint32_t bank, const uint32_t *rows, size_t n,
+                           uint32_t partners[static TAG_ROWS]) {
+        uint32_t columns = c->geometry->size[HBM_COLUMN], accesses = hbm_bank_accesses(c->geometry);
+        size_t n_partners = 0;
+
+        for (size_t i = 0; i < aliases->n && n_partners < TAG_ROWS; i++) {
+                const HbmAlias *alias = &aliases->aliases[i];
+                uint32_t row = alias->partner / columns * columns;
+                bool known = alias->partner == alias->linear || alias->linear / accesses != bank || row / accesses != bank;
+
+                for (size_t k = 0; k < n; k++)
+                        known |= rows[k] == row;
+                for (size_t k = 0; k < n_partners; k++)
+                        known |= partners[k] == row;
+                if (!known)
+                        partners[n_partners++] = row;
+        }
+
+        return n_partners;
+}
+
 /* Banks in which whole accesses fail are asked whose data these hold. */
 static int ask_tags(const HbmDiagnosis *diagnosis, HbmCase *c, HbmAliases *aliases) {
         HbmTagProbe probe = tag_probe(diagnosis, c);
@@ -200,13 +224,19 @@ static int ask_tags(const HbmDiagnosis *diagnosis, HbmCase *c, HbmAliases *alias
         int r;
 
         for (size_t at = 0; at < c->n_failures && n_banks < TAG_BANKS;) {
-                uint32_t bank = hbm_case_bank_of(c, &c->failures[at]), rows[TAG_ROWS + 1];
-                size_t n = wide_rows(c, bank, &at, rows);
+                uint32_t bank = hbm_case_bank_of(c, &c->failures[at]), rows[TAG_ROWS + 1], partners[TAG_ROWS];
+                size_t n = wide_rows(c, bank, &at, rows), n_partners;
+                unsigned n_turns = n_banks < PATIENT_BANKS ? TAG_TURNS : 1;
                 WireBox box;
 
                 if (n == 0 || n > TAG_ROWS || c->gone[bank] || !hbm_probe_box(&limits, bank, 1, &box))
                         continue;
-                r = hbm_tags_of_rows(&probe, &box, rows, n, c->lanes, aliases);
+                r = hbm_tags_of_rows(&probe, &box, rows, n, c->lanes, n_turns, aliases);
+                if (r < 0)
+                        return r;
+                n_partners = partner_rows(c, aliases, bank, rows, n, partners);
+                if (n_partners > 0)
+                        r = hbm_tags_of_rows(&probe, &box, partners, n_partners, c->lanes, n_turns, aliases);
                 if (r < 0)
                         return r;
                 n_banks++;

@@ -125,6 +125,16 @@ static unsigned actual_bit(const HbmDefect *defect) {
         return defect->actual.bytes[bit / 8] >> bit % 8 & 1;
 }
 
+static void say_trials(const HbmDefect *defect, Message *message) {
+        double low, high;
+
+        if (defect->n_trials == 0)
+                return;
+        chance_interval(defect->n_failed, defect->n_trials, &low, &high);
+        say(message, "; again in %u of %u repeated reads, a rate of %.2g to %.2g %% with 95 %% confidence", defect->n_failed,
+            defect->n_trials, 100 * low, 100 * high);
+}
+
 static void say_filled(const HbmRun *run, const HbmDefect *defect, Message *message) {
         say(message, "%" PRIu64 " accesses fail, all over it", defect->n_accesses);
 }
@@ -145,6 +155,7 @@ static void say_short(const HbmRun *run, const HbmDefect *defect, Message *messa
         char partner[LOCATION_STRING_MAX];
 
         say(message, "this row and %s hold what is written to either", partner_text(run, defect, partner));
+        say_trials(defect, message);
 }
 
 static void say_decoder(const HbmRun *run, const HbmDefect *defect, Message *message) {
@@ -154,11 +165,14 @@ static void say_decoder(const HbmRun *run, const HbmDefect *defect, Message *mes
         if (defect->class == 'A')
                 say(message, "this %s reads %s whatever is written: its address reaches no cell (class A or B)", what,
                     defect->value ? "ones" : "zeros");
+        else if (defect->class == 'B')
+                say(message, "this %s reaches no cell, and %s writes its own as well (class B)", what, partner_text(run, defect, partner));
         else if (defect->class == 'D')
                 say(message, "this address also reaches %s: reads are their %s (class D)", partner_text(run, defect, partner),
                     defect->value ? "OR" : "AND");
         else
                 say(message, "this address and %s reach the same cells (class C)", partner_text(run, defect, partner));
+        say_trials(defect, message);
 }
 
 static void say_sub_wordline(const HbmRun *run, const HbmDefect *defect, Message *message) {
@@ -204,16 +218,6 @@ static void say_cell(const HbmRun *run, const HbmDefect *defect, Message *messag
                 say(message, ", when %s is used", partner_text(run, defect, partner));
         if (defect->detail[0])
                 say(message, "; fails as %s", defect->detail);
-}
-
-static void say_trials(const HbmDefect *defect, Message *message) {
-        double low, high;
-
-        if (defect->n_trials == 0)
-                return;
-        chance_interval(defect->n_failed, defect->n_trials, &low, &high);
-        say(message, "; again in %u of %u repeated reads, a rate of %.2g to %.2g %% with 95 %% confidence", defect->n_failed,
-            defect->n_trials, 100 * low, 100 * high);
 }
 
 static void say_intermittent(const HbmRun *run, const HbmDefect *defect, Message *message) {

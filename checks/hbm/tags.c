@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "checks/cleanup.h"
 #include "checks/hbm/probe.h"
 #include "checks/march/list.h"
 
@@ -172,6 +173,30 @@ HbmTagReading hbm_tag_read(const MemoryGeometry *geometry, const MemoryField *fi
         return HBM_TAG_NOISE;
 }
 
+bool hbm_alias_find_mixed(const MemoryGeometry *geometry, const HbmAlias *alias, uint32_t lanes, uint32_t *ret) {
+        static const MemoryAxis axes[] = { HBM_ROW, HBM_COLUMN };
+        unsigned nth = alias->readings[0] == HBM_TAG_MIXED ? 0 : 1;
+        MemoryField field = { .background = MEMORY_BACKGROUND_ADDRESS, .seed = alias->seeds[nth] };
+
+        for (unsigned i = 0; i < ELEMENTS(axes); i++) {
+                uint16_t at[_MEMORY_AXIS_MAX];
+
+                memory_geometry_at(geometry, alias->linear, at);
+                for (at[axes[i]] = 0; at[axes[i]] < geometry->size[axes[i]]; at[axes[i]]++) {
+                        MemoryData mixed = memory_field_data(&field, geometry, at, 0);
+
+                        for (unsigned k = 0; k < MEMORY_ACCESS_BYTES; k++)
+                                mixed.bytes[k] = (uint8_t) (alias->is_or ? mixed.bytes[k] | alias->wanted[nth].bytes[k] :
+                                                                           mixed.bytes[k] & alias->wanted[nth].bytes[k]);
+                        *ret = memory_geometry_linear(geometry, at);
+                        if (*ret != alias->linear && equal_beside(&mixed, &alias->got[nth], lanes))
+                                return true;
+                }
+        }
+
+        return false;
+}
+
 /* ---- asking ---- */
 
 typedef struct Asking {
@@ -180,6 +205,7 @@ typedef struct Asking {
         WireBox *pieces;
         size_t n_pieces;
         const uint32_t *lanes; /* of every part */
+        unsigned turn, n_turns;
         HbmAlias *aliases;     /* of every access of the pieces, in their order */
 } Asking;
 
@@ -207,19 +233,42 @@ static uint32_t lanes_at(const Asking *asking, uint32_t linear) {
         return asking->lanes ? asking->lanes[linear / hbm_bank_accesses(geometry) / banks] : 0;
 }
 
-static void read_tag(const Asking *asking, HbmAlias *alias, uint32_t linear, const uint8_t *data, unsigned nth) {
-        uint32_t partner = linear;
+static bool tells_more(HbmTagReading reading, HbmTagReading than) {
+        static const unsigned ranks[] = {
+                [HBM_TAG_OWN] = 0, [HBM_TAG_NOISE] = 1, [HBM_TAG_CONSTANT] = 2, [HBM_TAG_MIXED] = 3, [HBM_TAG_OTHER] = 4,
+        };
 
-        if (nth == 0)
-                *alias = (HbmAlias) { .linear = linear, .partner = linear };
-        alias->wanted[nth] = tag_of(asking->probe->geometry, &asking->field, linear);
-        memcpy(alias->got[nth].bytes, data, MEMORY_ACCESS_BYTES);
-        alias->readings[nth] = hbm_tag_read(asking->probe->geometry, &asking->field, linear, &alias->got[nth],
-                                            lanes_at(asking, linear), &partner);
-        if (alias->readings[nth] == HBM_TAG_OTHER)
+        return ranks[reading] > ranks[than];
+}
+
+static void read_tag(const Asking *asking, HbmAlias *alias, uint32_t linear, const uint8_t *data, unsigned nth) {
+        MemoryData wanted = tag_of(asking->probe->geometry, &asking->field, linear), got;
+        uint32_t partner = linear;
+        HbmTagReading reading;
+
+        memcpy(got.bytes, data, MEMORY_ACCESS_BYTES);
+        reading = hbm_tag_read(asking->probe->geometry, &asking->field, linear, &got, lanes_at(asking, linear), &partner);
+
+        if (alias->n_turns == 0)
+                *alias = (HbmAlias) { .linear = linear, .partner = linear, .n_turns = asking->n_turns };
+        if (reading != HBM_TAG_OWN && alias->last_astray != asking->turn + 1) {
+                alias->last_astray = asking->turn + 1;
+                alias->n_astray++;
+        }
+        /* Until something is written to it, it may hold what a march has left: no answer of its address. */
+        if (reading != HBM_TAG_CONSTANT || 2 * asking->turn >= asking->n_turns)
+                alias->seen[nth] |= 1u << reading;
+        if (!tells_more(reading, alias->readings[nth]))
+                return;
+
+        alias->readings[nth] = reading;
+        alias->seeds[nth] = asking->field.seed;
+        alias->wanted[nth] = wanted;
+        alias->got[nth] = got;
+        if (reading == HBM_TAG_OTHER)
                 alias->partner = partner;
-        if (alias->readings[nth] == HBM_TAG_CONSTANT || alias->readings[nth] == HBM_TAG_MIXED)
-                alias->is_or = memory_data_count(&alias->got[nth]) > memory_data_count(&alias->wanted[nth]);
+        if (reading == HBM_TAG_CONSTANT || reading == HBM_TAG_MIXED)
+                alias->is_or = memory_data_count(&got) > memory_data_count(&wanted);
 }
 
 /* As many pieces as go into one batch, from *at on; *at_alias is the first access of these. */
@@ -256,6 +305,16 @@ static int read_some(const Asking *asking, unsigned nth, size_t *at, size_t *at_
         return 0;
 }
 
+static int ask_once(Asking *asking, const WireBox *box, unsigned nth) {
+        size_t at_alias = 0;
+        int r;
+
+        r = write_tags(asking, box, nth == 1);
+        for (size_t at = 0; r >= 0 && at < asking->n_pieces;)
+                r = read_some(asking, nth, &at, &at_alias);
+        return r;
+}
+
 /* Pieces lie within one row each. */
 static int ask(Asking *asking, const WireBox *box, HbmAliases *aliases) {
         size_t n = 0;
@@ -263,17 +322,16 @@ static int ask(Asking *asking, const WireBox *box, HbmAliases *aliases) {
 
         for (size_t i = 0; i < asking->n_pieces; i++)
                 n += memory_box_accesses(&asking->pieces[i]);
-        asking->field = (MemoryField) { .background = MEMORY_BACKGROUND_ADDRESS, .seed = asking->probe->seed };
         asking->aliases = calloc(n + 1, sizeof(HbmAlias));
         if (!asking->aliases)
                 return -ENOMEM;
 
-        for (unsigned nth = 0; r >= 0 && nth < 2; nth++) {
-                size_t at_alias = 0;
-
-                r = write_tags(asking, box, nth == 1);
-                for (size_t at = 0; r >= 0 && at < asking->n_pieces;)
-                        r = read_some(asking, nth, &at, &at_alias);
+        for (asking->turn = 0; r >= 0 && asking->turn < asking->n_turns; asking->turn++) {
+                /* Seeds that differ little make tags of one turn look like those of another place in the next. */
+                asking->field = (MemoryField) { .background = MEMORY_BACKGROUND_ADDRESS,
+                                                .seed = memory_mix(asking->probe->seed + asking->turn) };
+                for (unsigned nth = 0; r >= 0 && nth < 2; nth++)
+                        r = ask_once(asking, box, nth);
         }
         for (size_t i = 0; r >= 0 && i < n; i++)
                 if (asking->aliases[i].readings[0] != HBM_TAG_OWN || asking->aliases[i].readings[1] != HBM_TAG_OWN)
@@ -285,8 +343,8 @@ static int ask(Asking *asking, const WireBox *box, HbmAliases *aliases) {
 }
 
 int hbm_tags_of_rows(const HbmTagProbe *probe, const WireBox *box, const uint32_t *rows, size_t n, const uint32_t *lanes,
-                     HbmAliases *aliases) {
-        Asking asking = { .probe = probe, .lanes = lanes, .n_pieces = n };
+                     unsigned n_turns, HbmAliases *aliases) {
+        Asking asking = { .probe = probe, .lanes = lanes, .n_pieces = n, .n_turns = n_turns };
         int r;
 
         asking.pieces = calloc(n + 1, sizeof(WireBox));
@@ -308,7 +366,7 @@ int hbm_tags_of_rows(const HbmTagProbe *probe, const WireBox *box, const uint32_
 
 int hbm_tags_of_banks(const HbmTagProbe *probe, const uint32_t *lanes, HbmAliases *aliases) {
         uint32_t n_banks = hbm_bank_count(probe->geometry), n_sample;
-        Asking asking = { .probe = probe, .lanes = lanes };
+        Asking asking = { .probe = probe, .lanes = lanes, .n_turns = 1 };
         int r;
 
         asking.pieces = calloc(n_banks, sizeof(WireBox));

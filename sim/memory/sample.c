@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "checks/cleanup.h"
@@ -33,14 +34,25 @@ static bool is_like_a_dead_row(const Fault *fault) {
         return location_kind(&fault->at) == LOCATION_ROW && (decoder->class == DECODER_A || decoder->class == DECODER_B);
 }
 
+/* Two rows side by side that are one: from outside their word lines touch. */
+static bool is_like_a_short(const Fault *fault) {
+        const MemoryDecoderFault *decoder = fault->parameters;
+        int row = location_index(&fault->at, LOCATION_ROW), other = location_index(&decoder->partner, LOCATION_ROW);
+
+        return location_kind(&fault->at) == LOCATION_ROW && decoder->class == DECODER_C && other >= 0 && abs(row - other) == 1;
+}
+
 void memory_diagnose(const Fault *fault, Diagnosis *diagnosis) {
         static const char *const row[] = { "hbm-decoder", "hbm-row", NULL };
+        static const char *const tied[] = { "hbm-wordline-short", NULL };
         const MemoryDecoderFault *decoder = fault->parameters;
 
         if (location_index(&fault->at, LOCATION_CORE) >= 0)
                 diagnose_core(fault, diagnosis);
         else if (fault->kind == &memory_fault_kinds[MEMORY_KIND_DECODER] && is_like_a_dead_row(fault))
                 diagnosis->codes = row;
+        else if (fault->kind == &memory_fault_kinds[MEMORY_KIND_DECODER] && is_like_a_short(fault))
+                diagnosis->codes = tied;
         /* Two addresses are entangled, and either may be found to be wrong. */
         if (fault->kind == &memory_fault_kinds[MEMORY_KIND_DECODER] && decoder->partner.n_parts > 0)
                 diagnosis->places[diagnosis->n_places++] = decoder->partner;
