@@ -6,152 +6,77 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROW_BITS_MAX   16
-#define NEIGHBOURS_MAX (2 * MEMORY_MAP_MASKS_MAX)
-#define READS_STEADY   64
-
-/* Bits of channel and bank group: where one too many in the hash leads. */
-typedef struct Neighbour {
-        uint8_t axis, bit;
-        uint16_t at[_MEMORY_AXIS_MAX];
-        uint64_t tag;
-} Neighbour;
+#define ROW_BITS_MAX 16
+#define PROBES_MAX   (1 + ROW_BITS_MAX)
+#define TRIES_MAX    4
+#define READS_STEADY 64
+#define LANE_BYTES   4u /* of one beat */
 
 typedef struct Probe {
-        uint16_t at[_MEMORY_AXIS_MAX];
         int row_bit;
-        uint64_t tag;
-        unsigned n_neighbours;
-        Neighbour neighbours[NEIGHBOURS_MAX];
-        int before, by_address, after; /* numbers in the batch */
+        bool settled; /* its address was compared */
+        uint16_t at[_MEMORY_AXIS_MAX];
+        MemoryData tag, got;
+        int by_address; /* number in the batch */
 } Probe;
 
-static MemoryData tag_data(uint64_t tag) {
-        MemoryData data;
+typedef struct Trial { /* of one stack */
+        unsigned stack;
+        MemoryField field;
+        unsigned n_probes;
+        Probe probes[PROBES_MAX];
+} Trial;
 
-        for (unsigned word = 0; word < MEMORY_ACCESS_BYTES / sizeof(uint64_t); word++) {
-                uint64_t value = memory_mix(tag + word);
+/* ---- what was read ---- */
 
-                memcpy(data.bytes + word * sizeof(value), &value, sizeof(value));
+/* Lanes that are stuck and cells that fail leave most of a tag; another tag differs in half of its bits. */
+static bool is_like(const MemoryData *data, const MemoryData *tag) {
+        unsigned differing = 0;
+
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
+                differing += (unsigned) __builtin_popcount(data->bytes[i] ^ tag->bytes[i]);
+        return differing < MEMORY_ACCESS_BYTES * 8 / 4;
+}
+
+/* What a dead array gives, every beat the same, or one that inverts: memory may do that now and then. */
+static bool is_dead(const MemoryData *got, const MemoryData *tag) {
+        MemoryData inverted;
+        bool same = true;
+
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++) {
+                same &= got->bytes[i] == got->bytes[i % LANE_BYTES];
+                inverted.bytes[i] = (uint8_t) ~got->bytes[i];
         }
-        return data;
+        return same || is_like(&inverted, tag);
 }
 
-/* A place of ROW in the box that hangs on nothing but SEED. */
-static void place(const WireBox *box, unsigned row, uint64_t seed, uint16_t ret[static _MEMORY_AXIS_MAX]) {
-        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
-                ret[axis] = (uint16_t) (box->first[axis] +
-                                        memory_mix(seed ^ axis) % (box->last[axis] - box->first[axis] + 1u));
-        ret[HBM_ROW] = (uint16_t) row;
-}
-
-static void find_neighbours(const MemoryMap *map, const WireBox *box, Probe *probe) {
+/* Which bit of channel or bank group, turned over, leads from the probe's place to what was read; else an axis of -1. */
+static void find_led(const MemoryMap *map, const Trial *trial, const Probe *probe, HbmAddress *ret) {
         static const MemoryAxis hashed[] = { HBM_CHANNEL, HBM_BANK_GROUP };
 
+        ret->axis = -1;
         for (unsigned i = 0; i < ELEMENTS(hashed); i++)
                 for (unsigned bit = 0; bit < map->n_masks[hashed[i]]; bit++) {
-                        Neighbour *neighbour = &probe->neighbours[probe->n_neighbours];
+                        uint16_t at[_MEMORY_AXIS_MAX];
+                        MemoryData tag;
 
-                        *neighbour = (Neighbour) { .axis = (uint8_t) hashed[i], .bit = (uint8_t) bit };
-                        memcpy(neighbour->at, probe->at, sizeof(probe->at));
-                        neighbour->at[hashed[i]] ^= (uint16_t) (1u << bit);
-                        neighbour->tag = memory_mix(probe->tag ^ (uint64_t) (probe->n_neighbours + 1) << 32);
-                        if (memory_box_includes(box, neighbour->at))
-                                probe->n_neighbours++;
+                        memcpy(at, probe->at, sizeof(at));
+                        at[hashed[i]] ^= (uint16_t) (1u << bit);
+                        tag = memory_field_data(&trial->field, &map->geometry, at, 0);
+                        if (!is_like(&probe->got, &tag))
+                                continue;
+                        ret->axis = (int) hashed[i];
+                        ret->bit = bit;
+                        return;
                 }
 }
 
-static int plant(MemoryBatch *batch, unsigned stack, const uint16_t at[static _MEMORY_AXIS_MAX], uint64_t tag) {
-        MemoryPart part = memory_part_stack(stack);
-        MemoryData data = tag_data(tag);
-        WireBox box = memory_access_box(at);
-
-        return memory_batch_copy_in(batch, &part, &box, false, &data, sizeof(data));
-}
-
-static int add_probe(const MemoryMap *map, unsigned stack, MemoryBatch *batch, Probe *probe) {
-        MemoryPart part = memory_part_stack(stack);
-        WireBox box = memory_access_box(probe->at);
-        int r;
-
-        r = plant(batch, stack, probe->at, probe->tag);
-        for (unsigned i = 0; i < probe->n_neighbours && r >= 0; i++)
-                r = plant(batch, stack, probe->neighbours[i].at, probe->neighbours[i].tag);
-        if (r < 0)
-                return r;
-
-        probe->before = memory_batch_copy_out(batch, &part, &box, false);
-        probe->by_address = memory_batch_read_address(batch, stack, memory_map_address(map, stack, probe->at));
-        probe->after = memory_batch_copy_out(batch, &part, &box, false);
-        return probe->before < 0 || probe->by_address < 0 || probe->after < 0 ? -ENOSPC : 0;
-}
-
-static bool holds(const MemoryBatch *batch, int number, uint64_t tag) {
-        MemoryData data = tag_data(tag);
-
-        return memcmp(memory_batch_answer(batch, number).data, &data, sizeof(data)) == 0;
-}
-
-static HbmAddress astray(const MemoryMap *map, unsigned stack, const MemoryBatch *batch, const Probe *probe, const Neighbour *led) {
-        HbmAddress address = {
-                .address  = memory_map_address(map, stack, probe->at),
-                .expected = tag_data(probe->tag),
-                .axis     = led ? led->axis : -1,
-                .bit      = led ? led->bit : 0,
-                .row_bit  = probe->row_bit,
-        };
-
-        memcpy(address.at, probe->at, sizeof(address.at));
-        memcpy(&address.actual, memory_batch_answer(batch, probe->by_address).data, sizeof(address.actual));
-        return address;
-}
-
-/* What a dead array gives, or one that inverts: memory may do that now and then, and another place does not hold it. */
-static bool is_dead(const uint8_t *got, const MemoryData *tag) {
-        bool same = true, inverted = true;
-
-        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++) {
-                same &= got[i] == got[0];
-                inverted &= (got[i] ^ tag->bytes[i]) == 0xff;
-        }
-        return same || inverted;
-}
-
 /*
- * An address is wrong where the place it stands for held its tag before and after and the address did not give it. Memory that
- * fails now and then can look like that too, but not with a tag of a neighbour or with a quarter of all bits at random.
+ * Address lines behind the map that fail now and then give tags of other places as well; but they do so by coordinates too.
+ * Returns whether the place keeps to its tag in READS_STEADY reads.
  */
-static bool judge_probe(const MemoryMap *map, unsigned stack, const MemoryBatch *batch, const Probe *probe, HbmAddresses *ret,
-                        HbmAddress *ret_astray) {
-        const Neighbour *led = NULL;
-        MemoryData tag = tag_data(probe->tag);
-        const uint8_t *got = memory_batch_answer(batch, probe->by_address).data;
-        unsigned differing = 0;
-
-        if (!holds(batch, probe->before, probe->tag) || !holds(batch, probe->after, probe->tag))
-                return false;
-        ret->n_compared++;
-
-        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
-                differing += (unsigned) __builtin_popcount(got[i] ^ tag.bytes[i]);
-        if (differing < MEMORY_ACCESS_BYTES * 8 / 4)
-                return false;
-        for (unsigned i = 0; i < probe->n_neighbours && !led; i++)
-                if (holds(batch, probe->by_address, probe->neighbours[i].tag))
-                        led = &probe->neighbours[i];
-        if (!led && is_dead(got, &tag))
-                return false;
-
-        *ret_astray = astray(map, stack, batch, probe, led);
-        return true;
-}
-
-/*
- * Address lines behind the map that fail now and then give neighbours' tags as well; but they do so by coordinates too. Returns
- * whether the place keeps to its tag in READS_STEADY more reads.
- */
-static int is_steady(unsigned stack, MemoryBatch *batch, const Probe *probe) {
-        MemoryPart part = memory_part_stack(stack);
+static int is_steady(const Trial *trial, MemoryBatch *batch, const Probe *probe) {
+        MemoryPart part = memory_part_stack(trial->stack);
         WireBox box = memory_access_box(probe->at);
         int numbers[READS_STEADY], r;
 
@@ -165,66 +90,156 @@ static int is_steady(unsigned stack, MemoryBatch *batch, const Probe *probe) {
         if (r < 0)
                 return r;
 
-        for (unsigned i = 0; i < READS_STEADY; i++)
-                if (!holds(batch, numbers[i], probe->tag))
+        for (unsigned i = 0; i < READS_STEADY; i++) {
+                MemoryData data;
+
+                memcpy(&data, memory_batch_answer(batch, numbers[i]).data, sizeof(data));
+                if (!is_like(&data, &probe->tag))
                         return false;
+        }
         return true;
 }
 
-/* Row 0 or the first of the box, and one for each bit of the row. Returns how many. */
-static int plant_all(const MemoryMap *map, const WireBox *box, unsigned stack, uint64_t seed, MemoryBatch *batch,
-                     Probe probes[static 1 + ROW_BITS_MAX]) {
-        unsigned n = 0;
+/*
+ * An address is wrong where it gave something else than its place, which holds its tag. Memory that fails now and then can look
+ * like that too, but not with the tag of a neighbour or with half of all bits at random. What cannot be told stays open, for
+ * another place.
+ */
+static int settle(const MemoryMap *map, const Trial *trial, MemoryBatch *batch, Probe *probe, HbmAddresses *ret) {
+        HbmAddress wrong = {
+                .address  = memory_map_address(map, trial->stack, probe->at),
+                .expected = probe->tag,
+                .actual   = probe->got,
+                .row_bit  = probe->row_bit,
+        };
+        int r;
 
+        probe->settled = is_like(&probe->got, &probe->tag);
+        if (!probe->settled) {
+                find_led(map, trial, probe, &wrong);
+                if (wrong.axis < 0 && is_dead(&probe->got, &probe->tag))
+                        return 0;
+                r = is_steady(trial, batch, probe);
+                if (r <= 0)
+                        return r;
+                probe->settled = true;
+                memcpy(wrong.at, probe->at, sizeof(wrong.at));
+                /* One that is understood says more than one that is not. */
+                if (ret->n_wrong++ == 0 || (ret->first.axis < 0 && wrong.axis >= 0))
+                        ret->first = wrong;
+        }
+        ret->n_compared++;
+        return 0;
+}
+
+/* ---- what is asked ---- */
+
+/* Row 0 or the first of the box, and one for each bit of the row. */
+static void trial_init(Trial *trial, const WireBox *box, unsigned stack, uint64_t seed) {
+        *trial = (Trial) {
+                .stack = stack,
+                .field = { .background = MEMORY_BACKGROUND_ADDRESS, .seed = memory_mix(seed ^ (uint64_t) stack << 40) },
+        };
         for (int bit = -1; bit < ROW_BITS_MAX; bit++) {
                 unsigned row = bit < 0 ? box->first[HBM_ROW] : 1u << bit;
-                Probe *probe = &probes[n];
-                int r;
 
                 if (row < box->first[HBM_ROW] || row > box->last[HBM_ROW])
                         continue;
-                *probe = (Probe) { .row_bit = bit, .tag = memory_mix(seed ^ (uint64_t) stack << 40 ^ (uint64_t) (bit + 1) << 48) };
-                place(box, row, probe->tag, probe->at);
-                find_neighbours(map, box, probe);
-                r = add_probe(map, stack, batch, probe);
-                if (r < 0)
-                        return r;
-                n++;
+                trial->probes[trial->n_probes] = (Probe) { .row_bit = bit };
+                trial->probes[trial->n_probes++].at[HBM_ROW] = (uint16_t) row;
         }
-
-        return (int) n;
 }
 
-int hbm_addresses_run(const MemoryMap *map, const WireBox *box, unsigned stack, uint64_t seed, MemoryBatch *batch,
-                      HbmAddresses *ret) {
-        Probe probes[1 + ROW_BITS_MAX];
-        HbmAddress wrong[1 + ROW_BITS_MAX];
-        bool is_wrong[1 + ROW_BITS_MAX];
-        int n, r;
+/* A place in the probe's row that hangs on nothing but the seed; what is one part in one try is another in the next. */
+static void place(const Trial *trial, const WireBox *box, unsigned column, unsigned attempt, Probe *probe) {
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++) {
+                uint64_t chosen = memory_mix(trial->field.seed ^ (uint64_t) (probe->row_bit + 1) << 48 ^ axis);
+                unsigned size = box->last[axis] - box->first[axis] + 1u;
+
+                if (axis != HBM_ROW)
+                        probe->at[axis] = (uint16_t) (box->first[axis] + (chosen + attempt) % size);
+        }
+        probe->at[HBM_COLUMN] = (uint16_t) column;
+}
+
+/* Tags go to one column of everything by coordinates, so that what an address reaches instead of its place is known. */
+static int ask(const MemoryMap *map, const WireBox *box, Trial *trial, unsigned attempt, MemoryBatch *batch) {
+        MemoryPart part = memory_part_stack(trial->stack);
+        unsigned columns = box->last[HBM_COLUMN] - box->first[HBM_COLUMN] + 1u;
+        unsigned column = (unsigned) (box->first[HBM_COLUMN] + (trial->field.seed + attempt) % columns);
+        WireMarch march = {
+                .box        = *box,
+                .background = (uint8_t) trial->field.background,
+                .seed       = trial->field.seed,
+                .n_ops      = 1,
+                .ops        = { MARCH_WRITE },
+        };
+        int r, n = 0;
+
+        march.box.first[HBM_COLUMN] = march.box.last[HBM_COLUMN] = (uint16_t) column;
+        for (unsigned i = 0; i < trial->n_probes; i++) {
+                Probe *probe = &trial->probes[i];
+
+                if (probe->settled)
+                        continue;
+                r = n++ == 0 ? memory_batch_march(batch, &part, &march) : 0;
+                if (r < 0)
+                        return r;
+                place(trial, box, column, attempt, probe);
+                probe->tag = memory_field_data(&trial->field, &map->geometry, probe->at, 0);
+                probe->by_address = memory_batch_read_address(batch, trial->stack, memory_map_address(map, trial->stack, probe->at));
+                if (probe->by_address < 0)
+                        return probe->by_address;
+        }
+        return n;
+}
+
+/* Returns how many addresses were read. */
+static int try_all(const MemoryMap *map, const WireBox *box, Trial trials[static STACKS], unsigned attempt, MemoryBatch *batch,
+                   HbmAddresses ret[static STACKS]) {
+        int r, n = 0;
 
         memory_batch_reset(batch);
-        *ret = (HbmAddresses) {};
-
-        n = plant_all(map, box, stack, seed, batch, probes);
-        if (n < 0)
-                return n;
-        r = memory_batch_run(batch);
+        for (unsigned stack = 0; stack < STACKS; stack++) {
+                r = ask(map, box, &trials[stack], attempt, batch);
+                if (r < 0)
+                        return r;
+                n += r;
+        }
+        r = n > 0 ? memory_batch_run(batch) : 0;
         if (r < 0)
                 return r;
 
-        ret->n_asked = (unsigned) n;
-        for (int i = 0; i < n; i++)
-                is_wrong[i] = judge_probe(map, stack, batch, &probes[i], ret, &wrong[i]);
-        for (int i = 0; i < n; i++) {
-                r = is_wrong[i] ? is_steady(stack, batch, &probes[i]) : false;
+        for (unsigned i = 0; i < STACKS * PROBES_MAX; i++) {
+                Probe *probe = &trials[i / PROBES_MAX].probes[i % PROBES_MAX];
+
+                if (i % PROBES_MAX < trials[i / PROBES_MAX].n_probes && !probe->settled)
+                        memcpy(&probe->got, memory_batch_answer(batch, probe->by_address).data, sizeof(probe->got));
+        }
+        for (unsigned i = 0; i < STACKS * PROBES_MAX; i++) {
+                Trial *trial = &trials[i / PROBES_MAX];
+                Probe *probe = &trial->probes[i % PROBES_MAX];
+
+                if (i % PROBES_MAX >= trial->n_probes || probe->settled)
+                        continue;
+                r = settle(map, trial, batch, probe, &ret[trial->stack]);
                 if (r < 0)
                         return r;
-                /* One that is understood says more than one that is not. */
-                if (r > 0 && (ret->n_wrong++ == 0 || (ret->first.axis < 0 && wrong[i].axis >= 0)))
-                        ret->first = wrong[i];
         }
+        return n;
+}
 
-        return 0;
+int hbm_addresses_run(const MemoryMap *map, const WireBox *box, uint64_t seed, MemoryBatch *batch, HbmAddresses ret[static STACKS]) {
+        Trial trials[STACKS];
+        int r = 1;
+
+        for (unsigned stack = 0; stack < STACKS; stack++) {
+                trial_init(&trials[stack], box, stack, seed);
+                ret[stack] = (HbmAddresses) { .n_asked = trials[stack].n_probes };
+        }
+        for (unsigned attempt = 0; attempt < TRIES_MAX && r > 0; attempt++)
+                r = try_all(map, box, trials, attempt, batch, ret);
+        return r < 0 ? r : 0;
 }
 
 static char *hex(const MemoryData *data, char text[static 2 * MEMORY_ACCESS_BYTES + 1]) {
@@ -256,20 +271,20 @@ static int tell(HbmRun *run, unsigned stack, const HbmAddresses *came) {
 }
 
 int hbm_addresses_judge(HbmRun *run) {
+        HbmAddresses came[STACKS];
         unsigned n = 0, n_asked = 0;
         int r;
 
-        for (unsigned stack = 0; stack < STACKS; stack++) {
-                HbmAddresses came;
+        r = hbm_addresses_run(&run->map, &run->box, step_seed(run->step), run->batch, came);
+        if (r < 0)
+                return r;
 
-                r = hbm_addresses_run(&run->map, &run->box, stack, step_seed(run->step), run->batch, &came);
-                if (r < 0)
-                        return r;
-                n += came.n_compared;
-                n_asked += came.n_asked;
-                if (came.n_wrong == 0)
+        for (unsigned stack = 0; stack < STACKS; stack++) {
+                n += came[stack].n_compared;
+                n_asked += came[stack].n_asked;
+                if (came[stack].n_wrong == 0)
                         continue;
-                r = tell(run, stack, &came);
+                r = tell(run, stack, &came[stack]);
                 if (r < 0)
                         return r;
         }

@@ -4,9 +4,12 @@
 /*
  * HbmAddresses
  *
- * Whether the device physical addresses of a stack reach what the map says: tags are planted by coordinates and read by
- * address. For each row bit one row is taken in which it alone is set, so any one bit too many or too few in the hash leads to a
- * known wrong place, and there another tag lies that names it.
+ * Whether the device physical addresses of a stack reach what the map says: one column of everything gets tags by coordinates,
+ * and some are read by address. For each row bit one row is taken in which it alone is set, so that any one bit too many or too
+ * few in the hash leads to a known wrong place, and the tag that lies there names it.
+ *
+ * Memory of its own faults hides none of that: stuck lanes leave enough of a tag to know it, and where a place does not hold
+ * one, the row is tried again in other parts of the stack.
  */
 
 #include "checks/hbm/run.h"
@@ -22,14 +25,13 @@ typedef struct HbmAddress { /* one that leads astray */
 
 typedef struct HbmAddresses {
         unsigned n_asked;    /* addresses tried */
-        unsigned n_compared; /* those whose place holds what was planted */
+        unsigned n_compared; /* those that gave their tag, and those that did not though their place holds it */
         unsigned n_wrong;
         HbmAddress first;
 } HbmAddresses;
 
-/* Overwrites up to seven accesses for each address, all in BOX. -ENOSPC: the window is smaller than any may be. */
-int hbm_addresses_run(const MemoryMap *map, const WireBox *box, unsigned stack, uint64_t seed, MemoryBatch *batch,
-                      HbmAddresses *ret);
+/* Of each stack. Overwrites up to four columns of BOX. -ENOSPC: the window is smaller than any may be. */
+int hbm_addresses_run(const MemoryMap *map, const WireBox *box, uint64_t seed, MemoryBatch *batch, HbmAddresses ret[static STACKS]);
 
 /* Tries all stacks of a run and tells what is wrong as findings (hbm-map). */
 int hbm_addresses_judge(HbmRun *run);

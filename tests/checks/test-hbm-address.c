@@ -21,7 +21,7 @@ static const struct {
 static HbmAddresses addresses(const char *part, const char *faults, unsigned stack, uint64_t seed) {
         static char text[1 << 17];
         MemoryGeometry geometry;
-        HbmAddresses came;
+        HbmAddresses came[STACKS];
         MemoryBatch *batch;
         MemoryMap map;
         Device *device;
@@ -34,10 +34,10 @@ static HbmAddresses addresses(const char *part, const char *faults, unsigned sta
         assert_int_equal(device_hbm_map(device, 0, &geometry, &map), 0);
         assert_int_equal(memory_batch_new(device, &batch), 0);
         box = memory_geometry_box(&geometry);
-        assert_int_equal(hbm_addresses_run(&map, &box, stack, seed, batch, &came), 0);
+        assert_int_equal(hbm_addresses_run(&map, &box, seed, batch, came), 0);
         memory_batch_free(batch);
         (void) device_free(device);
-        return came;
+        return came[stack];
 }
 
 #define CELL "  - {at: trn-0/chip0/hbm1/ch0/pc0/sid0/bg0/ba0/row3/col0/bit0, kind: stuck-at, value: 0}\n"
@@ -104,6 +104,70 @@ static void memory_that_fails_now_and_then_is_no_wrong_map(void **state) {
         }
 }
 
+/* A stuck lane in each of the first N pseudo-channels, another one of the 32 in each. */
+static void stick_lanes(unsigned n, unsigned seed, char *ret, size_t size) {
+        for (unsigned i = 0, at = 0; i < n; i++, at = (unsigned) strlen(ret))
+                (void) snprintf(ret + at, size - at, "  - {at: trn-0/chip0/hbm2/ch%u/pc%u/dq%u, kind: lane-stuck, value: %u}\n", i / 2, i % 2,
+                                (7 * i + seed) % 32, (seed + i) & 1);
+}
+
+static void a_wrong_bit_is_named_beside_stuck_lanes(void **state) {
+        static char all[1 << 14];
+
+        for (unsigned seed = 0; seed < 320; seed++) {
+                static const char *const hashes[] = { "channel0", "channel1", "channel2", "channel3", "group0", "group1" };
+                unsigned row_bit = seed % 14, hash = seed / 14 % 6, n_lanes = seed % 2 ? 32 : 8;
+                HbmAddresses came;
+                size_t n;
+
+                n = (size_t) snprintf(all, sizeof(all), "  - {at: trn-0/chip0/hbm2, kind: map-wrong, hash: %s, row-bit: %u}\n", hashes[hash],
+                                      row_bit);
+                stick_lanes(n_lanes, seed, all + n, sizeof(all) - n);
+                came = addresses("12-high-16gb", all, 2, seed);
+                assert_int_equal(came.n_compared, 15);
+                assert_int_equal(came.n_wrong, 1);
+                assert_int_equal(came.first.axis, hash < 4 ? HBM_CHANNEL : HBM_BANK_GROUP);
+                assert_int_equal(came.first.bit, hash < 4 ? hash : hash - 4);
+                assert_int_equal(came.first.row_bit, row_bit);
+        }
+}
+
+static void stuck_lanes_alone_are_no_wrong_map(void **state) {
+        static char all[1 << 14];
+
+        for (unsigned seed = 0; seed < 64; seed++) {
+                HbmAddresses came;
+
+                all[0] = '\0';
+                stick_lanes(32, seed, all, sizeof(all));
+                came = addresses("12-high-16gb", all, 2, seed);
+                assert_int_equal(came.n_compared, 15);
+                assert_int_equal(came.n_wrong, 0);
+        }
+}
+
+/* Half of the stack does not answer: the other half tells. */
+static void a_wrong_bit_is_named_beside_dead_parts(void **state) {
+        static const char *const reads[] = { "zeros", "ones", "inverted" };
+        static char all[1 << 14];
+
+        for (unsigned seed = 0; seed < 168; seed++) {
+                unsigned row_bit = seed % 14;
+                HbmAddresses came;
+                size_t n;
+
+                n = (size_t) snprintf(all, sizeof(all), "  - {at: trn-0/chip0/hbm2, kind: map-wrong, hash: channel1, row-bit: %u}\n", row_bit);
+                for (unsigned channel = 0; channel < 16; channel++)
+                        n += (size_t) snprintf(all + n, sizeof(all) - n, "  - {at: trn-0/chip0/hbm2/ch%u/pc%u, kind: pseudo-channel-dead, reads: %s}\n",
+                                               channel, seed % 2, reads[seed % ELEMENTS(reads)]);
+                came = addresses("12-high-16gb", all, 2, seed);
+                assert_int_equal(came.n_wrong, 1);
+                assert_int_equal(came.first.axis, HBM_CHANNEL);
+                assert_int_equal(came.first.bit, 1);
+                assert_int_equal(came.first.row_bit, row_bit);
+        }
+}
+
 static void dead_memory_leaves_nothing_to_compare(void **state) {
         HbmAddresses came = addresses("12-high-16gb", "  - {at: trn-0/chip0/hbm3, kind: stack-dead}\n", 3, 7);
 
@@ -116,6 +180,9 @@ int main(void) {
                 cmocka_unit_test(a_map_that_holds_is_found_to_hold),
                 cmocka_unit_test(each_wrong_bit_is_named),
                 cmocka_unit_test(memory_that_fails_now_and_then_is_no_wrong_map),
+                cmocka_unit_test(a_wrong_bit_is_named_beside_stuck_lanes),
+                cmocka_unit_test(stuck_lanes_alone_are_no_wrong_map),
+                cmocka_unit_test(a_wrong_bit_is_named_beside_dead_parts),
                 cmocka_unit_test(dead_memory_leaves_nothing_to_compare),
         };
 
