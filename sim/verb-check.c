@@ -11,7 +11,6 @@
 #include "checks/catalogue.h"
 #include "checks/cleanup.h"
 #include "sim/comparison.h"
-
 #include "sim/options.h"
 #include "sim/scenario.h"
 #include "sim/verbs.h"

@@ -7,5 +7,5 @@
 #include "sim/verbs.h"
 
 int verb_heal(int argc, char *argv[]) {
-        return verb_ask_each(argc, argv, CONTROL_HEAL);
+        return verb_ask_each(argc, argv, CONTROL_HEAL, 1);
 }

@@ -7,5 +7,5 @@
 #include "sim/verbs.h"
 
 int verb_inject(int argc, char *argv[]) {
-        return verb_ask_each(argc, argv, CONTROL_INJECT);
+        return verb_ask_each(argc, argv, CONTROL_INJECT, 1);
 }

@@ -7,5 +7,5 @@
 #include "sim/verbs.h"
 
 int verb_reset(int argc, char *argv[]) {
-        return verb_ask_each(argc, argv, CONTROL_RESET);
+        return verb_ask_each(argc, argv, CONTROL_RESET, 1);
 }

@@ -5,24 +5,8 @@
  * commands trespassed on them.
  */
 
-#include <limits.h>
-#include <stdio.h>
-
-#include "checks/catalogue.h"
-#include "sim/control.h"
-#include "sim/options.h"
 #include "sim/verbs.h"
 
 int verb_use(int argc, char *argv[]) {
-        int first, status = STATUS_PASSED;
-        Options options;
-
-        first = options_parse(argc, argv, OPTION_SOCKET, 0, INT_MAX, &options);
-        if (first < 0)
-                return STATUS_USAGE;
-        if (first == argc)
-                return control_ask(options.socket, CONTROL_USE, "", stdout);
-        for (int i = first; i < argc && status == STATUS_PASSED; i++)
-                status = control_ask(options.socket, CONTROL_USE, argv[i], stdout);
-        return status;
+        return verb_ask_each(argc, argv, CONTROL_USE, 0);
 }

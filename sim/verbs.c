@@ -8,13 +8,15 @@
 #include "checks/catalogue.h"
 #include "sim/options.h"
 
-int verb_ask_each(int argc, char *argv[], ControlVerb verb) {
+int verb_ask_each(int argc, char *argv[], ControlVerb verb, int min) {
         Options options;
         int first, status = STATUS_PASSED;
 
-        first = options_parse(argc, argv, OPTION_SOCKET, 1, INT_MAX, &options);
+        first = options_parse(argc, argv, OPTION_SOCKET, min, INT_MAX, &options);
         if (first < 0)
                 return STATUS_USAGE;
+        if (first == argc)
+                return control_ask(options.socket, verb, "", stdout);
         for (int i = first; i < argc && status == STATUS_PASSED; i++)
                 status = control_ask(options.socket, verb, argv[i], stdout);
         return status;

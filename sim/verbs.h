@@ -18,5 +18,6 @@ int verb_use(int argc, char *argv[]);
 int verb_coverage(int argc, char *argv[]);
 int verb_qualify(int argc, char *argv[]);
 
-/* Verbs whose arguments each are a request to a running simulator: asks until one is refused. */
-int verb_ask_each(int argc, char *argv[], ControlVerb verb);
+/* Verbs whose arguments, at least MIN, each are a request to a running simulator: asks until one is refused; "" where there are
+ * none. */
+int verb_ask_each(int argc, char *argv[], ControlVerb verb, int min);

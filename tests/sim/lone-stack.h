@@ -123,3 +123,14 @@ static WireCompletion lone_stack_run(LoneStack *lone, WireCommand command) {
         lone->chip.nsec += completion.device_nsec;
         return completion;
 }
+
+/* One operation over all of it, which meets no error that it could tell. */
+static __attribute__((unused)) WireCompletion lone_stack_march(LoneStack *lone, uint8_t op, bool ecc) {
+        WireCommand command = { .type = COMMAND_HBM_MARCH, .march = { .box = memory_box_whole(&lone->hbm.memory.shape), .n_ops = 1,
+                                .ops = { op }, .ecc = ecc, .mismatches_max = (uint32_t) (lone->window_bytes / sizeof(WireMismatch)) } };
+        WireCompletion completion = lone_stack_run(lone, command);
+
+        if (completion.status != STATUS_NRT_SUCCESS)
+                abort();
+        return completion;
+}

@@ -16,15 +16,6 @@
 #define WHOLE "16 2 3 4 4 16384 32"
 #define MSEC  UINT64_C(1000000)
 
-static WireCompletion march(LoneStack *lone, uint8_t op, bool ecc) {
-        WireCommand command = { .type = COMMAND_HBM_MARCH, .march = { .box = memory_box_whole(&lone->hbm.memory.shape), .n_ops = 1,
-                                .ops = { op }, .ecc = ecc, .mismatches_max = (uint32_t) (lone->window_bytes / sizeof(WireMismatch)) } };
-        WireCompletion completion = lone_stack_run(lone, command);
-
-        assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
-        return completion;
-}
-
 static void pause_for(LoneStack *lone, uint64_t nsec) {
         WireCommand command = { .type = COMMAND_HBM_PAUSE, .pause.nsec = nsec };
         WireCompletion completion = lone_stack_run(lone, command);
@@ -35,9 +26,9 @@ static void pause_for(LoneStack *lone, uint64_t nsec) {
 
 /* How many accesses do not give back DATA after a pause. */
 static uint64_t lost(LoneStack *lone, unsigned data, uint64_t nsec) {
-        (void) march(lone, (uint8_t) (MARCH_WRITE | data), false);
+        (void) lone_stack_march(lone, (uint8_t) (MARCH_WRITE | data), false);
         pause_for(lone, nsec);
-        return march(lone, (uint8_t) data, false).result[0];
+        return lone_stack_march(lone, (uint8_t) data, false).result[0];
 }
 
 static Fault weak(HbmRetention *retention) {
@@ -65,7 +56,7 @@ static void a_cell_loses_its_charge_after_its_time_and_not_before(void **state) 
                 assert_int_equal(lost(&lone, 0, times[i].holds - 1000), 0);
                 assert_int_equal(lost(&lone, 0, times[i].holds + 1000), 1);
                 /* It is read from then on, until it is written. */
-                assert_int_equal(march(&lone, 0, false).result[0], 1);
+                assert_int_equal(lone_stack_march(&lone, 0, false).result[0], 1);
                 /* An anti-cell has nothing to lose of a 1. */
                 assert_int_equal(lost(&lone, 1, times[i].holds + 1000), 0);
         }
@@ -83,10 +74,10 @@ static void pauses_do_not_add_up_and_reads_restore(void **state) {
 
         lone_stack_open(&lone, SMALL, 4096);
         assert_int_equal(model_hbm.inject(&lone.hbm, &fault), 0);
-        (void) march(&lone, MARCH_WRITE | MARCH_DATA, false);
+        (void) lone_stack_march(&lone, MARCH_WRITE | MARCH_DATA, false);
         for (unsigned i = 0; i < 5; i++)
                 pause_for(&lone, 60 * MSEC);
-        assert_int_equal(march(&lone, MARCH_DATA, false).result[0], 0);
+        assert_int_equal(lone_stack_march(&lone, MARCH_DATA, false).result[0], 0);
         lone_stack_close(&lone);
 }
 
@@ -107,7 +98,7 @@ static void lost_data_are_where_the_cell_is_and_ecc_mends_them(void **state) {
                 assert_int_equal(mismatch.actual[i], i == 77 / 8 ? 0xff ^ 1 << 77 % 8 : 0xff);
 
         assert_int_equal(lone.chip.counted[COUNTER_MEM_ECC_CORRECTED], 0);
-        assert_int_equal(march(&lone, MARCH_DATA, true).result[0], 0);
+        assert_int_equal(lone_stack_march(&lone, MARCH_DATA, true).result[0], 0);
         assert_int_equal(lone.chip.counted[COUNTER_MEM_ECC_CORRECTED], 1);
         lone_stack_close(&lone);
 }
@@ -122,8 +113,8 @@ static void refresh_saves_what_holds_until_it_comes(void **state) {
         assert_int_equal(model_hbm.inject(&lone.hbm, &fault), 0);
 
 #define HELD(from_msec, to_msec)                                                                             \
-        (lone.chip.nsec = (from_msec) * MSEC, (void) march(&lone, MARCH_WRITE | MARCH_DATA, false),          \
-         lone.chip.nsec = (to_msec) * MSEC, march(&lone, MARCH_DATA, false).result[0] == 0)
+        (lone.chip.nsec = (from_msec) * MSEC, (void) lone_stack_march(&lone, MARCH_WRITE | MARCH_DATA, false),          \
+         lone.chip.nsec = (to_msec) * MSEC, lone_stack_march(&lone, MARCH_DATA, false).result[0] == 0)
         assert_true(HELD(10, 19));
         assert_false(HELD(10, 21));  /* no refresh before 38 */
         assert_true(HELD(30, 47));   /* 8 ms, refresh, 9 ms */

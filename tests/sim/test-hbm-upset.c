@@ -13,15 +13,6 @@
 #define WHOLE "16 2 3 4 4 16384 32"
 #define SEC   UINT64_C(1000000000)
 
-static WireCompletion march(LoneStack *lone, uint8_t op, bool ecc) {
-        WireCommand command = { .type = COMMAND_HBM_MARCH, .march = { .box = memory_box_whole(&lone->hbm.memory.shape), .n_ops = 1,
-                                .ops = { op }, .ecc = ecc, .mismatches_max = (uint32_t) (lone->window_bytes / sizeof(WireMismatch)) } };
-        WireCompletion completion = lone_stack_run(lone, command);
-
-        assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
-        return completion;
-}
-
 static Fault soft_error(HbmUpset *upset, const char *at, double after) {
         Fault fault = { .kind = &hbm_disturb_kinds[HBM_DISTURB_UPSET], .persistence = PERSISTENCE_TRANSIENT, .after = after, .parameters = upset };
 
@@ -38,22 +29,22 @@ static void it_happens_once_and_is_gone_with_the_next_write(void **state) {
 
         lone_stack_open(&lone, SMALL, 4096);
         assert_int_equal(model_hbm.inject(&lone.hbm, &fault), 0);
-        (void) march(&lone, MARCH_WRITE, false);
+        (void) lone_stack_march(&lone, MARCH_WRITE, false);
         lone.chip.nsec = 5 * SEC - 1000;
-        assert_int_equal(march(&lone, 0, false).result[0], 0);
+        assert_int_equal(lone_stack_march(&lone, 0, false).result[0], 0);
         lone.chip.nsec = 5 * SEC;
-        assert_int_equal(march(&lone, 0, false).result[0], 1);
+        assert_int_equal(lone_stack_march(&lone, 0, false).result[0], 1);
         lone.chip.nsec = 6 * SEC;
-        assert_int_equal(march(&lone, 0, false).result[0], 1);
+        assert_int_equal(lone_stack_march(&lone, 0, false).result[0], 1);
 
         /* ECC knows what was written. */
-        assert_int_equal(march(&lone, 0, true).result[0], 0);
+        assert_int_equal(lone_stack_march(&lone, 0, true).result[0], 0);
         assert_int_equal(lone.chip.counted[COUNTER_MEM_ECC_CORRECTED], 1);
 
-        (void) march(&lone, MARCH_WRITE, false);
-        assert_int_equal(march(&lone, 0, false).result[0], 0);
+        (void) lone_stack_march(&lone, MARCH_WRITE, false);
+        assert_int_equal(lone_stack_march(&lone, 0, false).result[0], 0);
         model_hbm.heal(&lone.hbm, &fault);
-        assert_int_equal(march(&lone, 0, false).result[0], 0);
+        assert_int_equal(lone_stack_march(&lone, 0, false).result[0], 0);
         lone_stack_close(&lone);
 }
 
@@ -123,9 +114,9 @@ static void a_shape_keeps_to_its_byte_pin_or_beat(void **state) {
                         fault = soft_error(&upset, at, 0);
                         assert_int_equal(fault.kind->validate(&fault, &wrong), 0);
                         lone_stack_open(&lone, SMALL, 4096);
-                        (void) march(&lone, MARCH_WRITE, false);
+                        (void) lone_stack_march(&lone, MARCH_WRITE, false);
                         assert_int_equal(model_hbm.inject(&lone.hbm, &fault), 0);
-                        assert_int_equal(march(&lone, 0, false).result[0], 1);
+                        assert_int_equal(lone_stack_march(&lone, 0, false).result[0], 1);
                         memcpy(&mismatch, lone.window, sizeof(mismatch));
                         for (unsigned bit = 0; bit < 256; bit++) {
                                 if (!(mismatch.actual[bit / 8] >> bit % 8 & 1))
@@ -150,9 +141,9 @@ static void no_noise_is_the_default(void **state) {
         LoneStack lone;
 
         lone_stack_open(&lone, WHOLE, 4096);
-        (void) march(&lone, MARCH_WRITE, false);
+        (void) lone_stack_march(&lone, MARCH_WRITE, false);
         lone.chip.nsec = 1000000 * SEC;
-        assert_int_equal(march(&lone, 0, false).result[0], 0);
+        assert_int_equal(lone_stack_march(&lone, 0, false).result[0], 0);
         assert_int_equal(lone.chip.counted[COUNTER_MEM_ECC_CORRECTED], 0);
         lone_stack_close(&lone);
 }
@@ -164,7 +155,7 @@ static uint64_t noisy(unsigned steps, uint64_t *ret_hash) {
 
         lone_stack_open(&lone, WHOLE, 1u << 18);
         lone.chip.noise = (NoiseRates) { .soft_errors = 14400000 };
-        (void) march(&lone, MARCH_WRITE, false);
+        (void) lone_stack_march(&lone, MARCH_WRITE, false);
         for (unsigned i = 1; i <= steps; i++) {
                 WireCommand touch = { .type = COMMAND_HBM_MARCH, .march = { .n_ops = 1 } };
 
@@ -172,7 +163,7 @@ static uint64_t noisy(unsigned steps, uint64_t *ret_hash) {
                 (void) lone_stack_run(&lone, touch);
         }
         lone.chip.nsec = SEC;
-        n = march(&lone, 0, false).result[0];
+        n = lone_stack_march(&lone, 0, false).result[0];
         *ret_hash = 0;
         for (size_t i = 0; i < n * sizeof(WireMismatch) / sizeof(uint64_t); i++)
                 *ret_hash = memory_splitmix64(*ret_hash ^ ((const uint64_t *) lone.window)[i]);
@@ -197,9 +188,9 @@ static void three_in_four_are_a_single_bit(void **state) {
 
         lone_stack_open(&lone, WHOLE, 1u << 18);
         lone.chip.noise = (NoiseRates) { .soft_errors = 14400000 };
-        (void) march(&lone, MARCH_WRITE, false);
+        (void) lone_stack_march(&lone, MARCH_WRITE, false);
         lone.chip.nsec = 4 * SEC;
-        n = (unsigned) march(&lone, 0, false).result[0];
+        n = (unsigned) lone_stack_march(&lone, 0, false).result[0];
         mismatches = (const WireMismatch *) lone.window;
         for (unsigned i = 0; i < n; i++) {
                 unsigned bits = 0, bytes = 0;
@@ -223,14 +214,14 @@ static void corrected_errors_are_counted_and_nothing_else(void **state) {
 
         lone_stack_open(&lone, WHOLE, 4096);
         lone.chip.noise = (NoiseRates) { .corrected = 14400000 };
-        (void) march(&lone, MARCH_WRITE, false);
+        (void) lone_stack_march(&lone, MARCH_WRITE, false);
         lone.chip.nsec = SEC;
-        assert_int_equal(march(&lone, 0, false).result[0], 0);
+        assert_int_equal(lone_stack_march(&lone, 0, false).result[0], 0);
         assert_in_range(lone.chip.counted[COUNTER_MEM_ECC_CORRECTED], 873, 1127);
         assert_int_equal(lone.chip.counted[COUNTER_MEM_ECC_UNCORRECTED], 0);
         /* What is too much for one command is dropped, and it goes on. */
         lone.chip.nsec = 3600 * SEC;
-        (void) march(&lone, 0, false);
+        (void) lone_stack_march(&lone, 0, false);
         assert_in_range(lone.chip.counted[COUNTER_MEM_ECC_CORRECTED], 4096, 6000);
         lone_stack_close(&lone);
 }
