@@ -117,27 +117,35 @@ static bool is_as_it_should(const Qualification *qualification, const Run *run, 
         return qualification->n_notes == n_notes;
 }
 
-/* The scenario and the stream of a run, by its number, so that it can be played again and looked at. */
-static int keep(const Drive *drive, Slot *slot) {
-        const Qualification *qualification = drive->qualification;
-        _cleanup_free_ char *scenario = qualify_scenario(qualification, &qualification->runs[slot->run]), *path = NULL;
+static int copy(FILE *from, const Drive *drive, const Slot *slot, const char *ending) {
+        _cleanup_free_ char *path = NULL;
         char buffer[4096];
+        bool wrong;
+        FILE *to;
         size_t n;
-        FILE *file;
 
-        if (!scenario || asprintf(&path, "%s/%zu.yaml", qualification->order->keep, slot->run) < 0)
+        if (asprintf(&path, "%s/%zu.%s", drive->qualification->order->keep, slot->run, ending) < 0)
                 return -ENOMEM;
-        file = fopen(path, "we");
-        if (!file || fputs(scenario, file) < 0 || fclose(file) != 0)
-                return -EIO;
-        memcpy(path + strlen(path) - strlen("yaml"), "json", strlen("json"));
-        file = fopen(path, "we");
-        if (!file)
-                return -EIO;
-        rewind(slot->player.stream);
-        while ((n = fread(buffer, 1, sizeof(buffer), slot->player.stream)) > 0)
-                (void) fwrite(buffer, 1, n, file);
-        return fclose(file) == 0 ? 0 : -EIO;
+        to = fopen(path, "we");
+        if (!to)
+                return -errno;
+        rewind(from);
+        while ((n = fread(buffer, 1, sizeof(buffer), from)) > 0)
+                (void) fwrite(buffer, 1, n, to);
+        wrong = ferror(from) || ferror(to);
+        return fclose(to) != 0 || wrong ? -EIO : 0;
+}
+
+/* The scenario and the stream of a run, by its number, so that it can be played again and looked at. */
+static int keep(const Drive *drive, const Slot *slot) {
+        _cleanup_free_ char *text = qualify_scenario(drive->qualification, &drive->qualification->runs[slot->run]);
+        _cleanup_(fclosep) FILE *scenario = text ? fmemopen(text, strlen(text), "r") : NULL;
+        int r;
+
+        if (!scenario)
+                return -ENOMEM;
+        r = copy(scenario, drive, slot, "yaml");
+        return r < 0 ? r : copy(slot->player.stream, drive, slot, "json");
 }
 
 /* A run is over, or too LATE. */

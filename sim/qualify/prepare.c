@@ -72,7 +72,9 @@ static int draw(Qualification *qualification, size_t index, unsigned chip) {
                 return r;
         /* It was never there, so nothing can be said of it. */
         injected->run = SIZE_MAX;
-        return number > 0 ? -ERANGE : (void) qualify_note(qualification, "%s cannot be drawn: %s", kind->name, why ? why : "?"), -ERANGE;
+        if (number == 0)
+                r = qualify_note(qualification, "%s cannot be drawn: %s", kind->name, why ? why : "?");
+        return r == -ENOMEM ? r : -ERANGE;
 }
 
 /* Faults that only their own chip feels: a server full of them. */

@@ -55,6 +55,24 @@ static const char *called(const Injected *injected) {
         return injected->code ? injected->code : "(missed)";
 }
 
+static const char *undetectable(const Injected *injected) {
+        return injected->fault.undetectable ?: "";
+}
+
+/* How many of N faults have the text that fault K has; 0 where one before it has it, too. */
+static unsigned count_alike(const Injected *faults, unsigned n, unsigned k, const char *(*text)(const Injected *injected)) {
+        unsigned count = 0;
+
+        for (unsigned i = 0; i < n; i++) {
+                if (strcmp(text(&faults[i]), text(&faults[k])) != 0)
+                        continue;
+                if (i < k)
+                        return 0;
+                count++;
+        }
+        return count;
+}
+
 static void print_confusion(const Qualification *qualification, FILE *out) {
         unsigned samples = qualification->order->samples;
 
@@ -64,13 +82,9 @@ static void print_confusion(const Qualification *qualification, FILE *out) {
 
                 fprintf(out, "  %-34s", faults->fault.kind->name);
                 for (unsigned k = 0; k < samples; k++) {
-                        unsigned n = 0, before = 0;
+                        unsigned n = count_alike(faults, samples, k, called);
 
-                        for (unsigned j = 0; j < samples; j++) {
-                                n += strcmp(called(&faults[j]), called(&faults[k])) == 0;
-                                before += j < k && strcmp(called(&faults[j]), called(&faults[k])) == 0;
-                        }
-                        if (before == 0)
+                        if (n > 0)
                                 fprintf(out, "  %s %u", called(&faults[k]), n);
                 }
                 fprintf(out, "\n");
@@ -78,25 +92,20 @@ static void print_confusion(const Qualification *qualification, FILE *out) {
 }
 
 static void print_undetectable(const Qualification *qualification, FILE *out) {
+        unsigned samples = qualification->order->samples;
         bool any = false;
 
         for (size_t i = 0; i < qualification->n_faults; i++) {
-                const Injected *injected = &qualification->faults[i];
-                const char *why = injected->fault.undetectable;
-                unsigned n = 0, before = 0, found = 0, samples = qualification->order->samples;
                 const Injected *faults = faults_of(qualification, i / samples);
+                const char *why = undetectable(&qualification->faults[i]);
+                unsigned n = *why ? count_alike(faults, samples, (unsigned) (i % samples), undetectable) : 0, found = 0;
 
-                for (unsigned k = 0; why && k < samples; k++) {
-                        bool same = faults[k].fault.undetectable && strcmp(faults[k].fault.undetectable, why) == 0;
-
-                        n += same;
-                        before += same && &faults[k] < injected;
-                        found += same && faults[k].outcome > OUTCOME_INCONCLUSIVE;
-                }
-                if (!why || before > 0)
+                if (n == 0)
                         continue;
+                for (unsigned k = 0; k < samples; k++)
+                        found += strcmp(undetectable(&faults[k]), why) == 0 && faults[k].outcome > OUTCOME_INCONCLUSIVE;
                 fprintf(out, "%s  %-34s %u of %u: %s", any ? "" : "\nUndetectable by themselves, whatever a plan does:\n",
-                        injected->fault.kind->name, n, samples, why);
+                        faults->fault.kind->name, n, samples, why);
                 if (found > 0)
                         fprintf(out, " (%u of them were found all the same)", found);
                 fprintf(out, "\n");
