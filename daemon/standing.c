@@ -20,17 +20,19 @@ __attribute__((format(printf, 2, 3))) static void cannot_tell(Standing *standing
         va_end(arguments);
 }
 
-/* Whether ENTRY, the newest of its plan, is of a scan in service: that looks at a part, and clears nothing else. */
+/* Whether ENTRY, the newest of its plan, looks at a part and clears nothing else: a scan in service does, and a repair, which tests
+ * rows of memory and nothing that other plans find. */
 static bool is_partial(RecordLog *log, const Location *subject, const RecordEntry *entry) {
         RecordVerified verified = {};
         bool partial;
 
-        partial = record_log_newest_verified(log, subject, entry->plan, &verified) >= 0 && verified.stage == STAGE_INFLEET;
+        partial = record_log_newest_verified(log, subject, entry->plan, &verified) >= 0 &&
+                        (verified.stage == STAGE_INFLEET || verified.stage == STAGE_REPAIR);
         record_verified_done(&verified);
         return partial;
 }
 
-/* The newest of any plan. A scan in service that found nothing leaves a failure that was found before it standing. */
+/* The newest of any plan. One that looked at a part and found nothing leaves a failure that was found before it standing. */
 static int find_any(RecordLog *log, const Location *subject, RecordEntry *ret) {
         RecordEntry entry;
         int r;

@@ -122,6 +122,17 @@ expect 0 "the plan in service says what it saw" assayctl gate trn-0/chip5 --plan
 expect 0 "the plan that found it clears it" assayctl scan trn-0/chip5 --plan whole
 expect 0 "and then the chip is fit" assayctl gate trn-0/chip5
 
+# Nor by a repair, which tests memory and no more, and not that as production does.
+"$1/sim/assay-sim" inject --socket "$stage/sim.socket" '{at: trn-0/chip5/core3/sbuf/part40/row12/bit3, kind: stuck-at, value: 1}' >/dev/null
+printf 'plan: chip\nsummary: memory on the chip\nstage: PREFLIGHT\nsteps:\n  - check: sram\ncoverage:\n  sram_bytes_tested: 1\n' >"$stage/plans/chip.yaml"
+expect 1 "a fault is found that no repair looks for" assayctl scan trn-0/chip5 --plan chip
+expect 0 "the repair finds nothing to do" assayctl scan trn-0/chip5 --plan repair
+expect 1 "and the chip is broken all the same" assayctl gate trn-0/chip5
+has "sram-cell"
+"$1/sim/assay-sim" heal trn-0/chip5 --socket "$stage/sim.socket" >/dev/null
+expect 0 "until the plan that found it passes" assayctl scan trn-0/chip5 --plan chip
+expect 0 "which clears it" assayctl gate trn-0/chip5
+
 # Killed at any moment, again and again: position and tests go together, and no region loses its turn.
 sed 's/^plan: slow/plan: slower/; s/seconds: 0.3/seconds: 0.09/' "$stage/plans/slow.yaml" >"$stage/plans/slower.yaml"
 for delay in 0 0.01 0.02 0.03 0.05 0.08 0.2; do
