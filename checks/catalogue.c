@@ -29,6 +29,15 @@ static const char *const action_words[_ACTION_MAX] = {
         [ACTION_INSPECT_STATION] = "inspect-station",
 };
 
+/* A row that fails: what every plan finds, and what production alone finds. */
+#define REPAIR_STEPS                                                                                                    \
+        "Then reset the chip, and scan it with that plan again, which proves the row, and with the one that found this. " \
+        "Where the bank has no spare row left, replace the tray."
+#define REPAIR_ROW                                                                                                       \
+        "Scan the chip with plan repair, which asks for a spare row, or with repair-production where production alone "   \
+        "finds this. " REPAIR_STEPS
+#define REPAIR_PRODUCTION "Scan the chip with plan repair-production, which asks for a spare row. " REPAIR_STEPS
+
 static const CatalogueEntry entries[] = {
         /* ---- the worker itself ---- */
         { "device-hang", "device", SEVERITY_FAIL, ACTION_RESET_CHIP,
@@ -124,44 +133,39 @@ static const CatalogueEntry entries[] = {
           "one memory cell does not hold what is written",
           "The march test read one bit of one column of one row wrongly, and its neighbours rightly. Which of its reads "
           "failed narrows what is wrong with the cell; where another cell disturbs it, the message names that one.",
-          "Run the memory repair for the row that the finding names (plan repair), reset the chip, and scan its HBM again. "
-          "Where the bank has no spare row left, replace the tray." },
+          REPAIR_ROW },
         { "hbm-word", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
           "several bits of one memory access fail",
           "The march test read more than one bit of a single 32-byte access wrongly, more than ECC may correct, and the "
           "rest of its row rightly.",
-          "Run the memory repair for the row that the finding names (plan repair), reset the chip, and scan its HBM again. "
-          "Where the bank has no spare row left, replace the tray." },
+          REPAIR_ROW },
         { "hbm-row", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
           "a memory row fails",
           "Most columns of one row failed the march test while the other rows of the bank did not: its word line is broken, "
           "or the row decoder selects nothing there.",
-          "Run the memory repair for the row that the finding names (plan repair), reset the chip, and scan its HBM again. "
-          "Where the bank has no spare row left, replace the tray." },
+          REPAIR_ROW },
         { "hbm-sub-wordline", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
           "a sub-wordline of a memory row fails",
           "One and the same 16-bit symbol failed in the columns of one row and the rest of the row is sound: the driver of "
           "this part of the word line is broken. On-die ECC corrects it until another symbol of the row fails too.",
-          "Run the memory repair for the row that the finding names (plan repair), reset the chip, and scan its HBM again. "
-          "Where the bank has no spare row left, replace the tray." },
+          REPAIR_ROW },
         { "hbm-wordline-short", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
           "two neighbouring memory rows are tied together",
           "What is written to one of two neighbouring rows is read from the other: their word lines touch. Neither can be "
           "used.",
-          "Run the memory repair for both rows that the finding names (plan repair), reset the chip, and scan its HBM "
-          "again. Where the bank has no two spare rows left, replace the tray." },
+          "Scan the chip with plan repair, which asks for two spare rows (repair-production where production alone finds "
+          "this), reset the chip, and scan it with that plan again; then with the one that found this. Where the bank has no "
+          "two spare rows left, replace the tray." },
         { "hbm-retention", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
           "a memory cell loses its data between refreshes",
           "The place is right as long as it is used and wrong after a pause without refresh: its charge leaks away. Heat "
           "makes it worse, by about twice for every 10 degrees.",
-          "Run the memory repair for the row that the finding names (plan repair), reset the chip, and scan its HBM again. "
-          "Where the bank has no spare row left, replace the tray." },
+          REPAIR_PRODUCTION },
         { "hbm-hammer", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
           "a memory row is disturbed by its neighbours",
           "The place is right until the rows beside it are opened many times: then bits of it flip. A program that uses "
           "these rows hard corrupts data that is not its own.",
-          "Run the memory repair for the row that the finding names (plan repair), reset the chip, and scan its HBM again. "
-          "Where the bank has no spare row left, replace the tray." },
+          REPAIR_PRODUCTION },
         { "hbm-bit-line", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "a bit line of a memory subarray fails",
           "The same bit of the same column failed in several rows, all of them in one subarray: a bit line or its sense "
@@ -223,7 +227,7 @@ static const CatalogueEntry entries[] = {
           "The place failed, and not in every repeat of the same test; the message says how often, and what that means for "
           "the true rate with 95 % confidence. It was not hit by a passing particle: it failed more than once.",
           "Keep the chip out of service and scan its HBM again. If the same place fails again, run the memory repair for "
-          "its row (plan repair), reset the chip and scan again; if it then fails elsewhere, replace the tray." },
+          "its row (plan repair, or repair-production), reset the chip and scan again; if it then fails elsewhere, replace the tray." },
         { "hbm-soft-error", "hbm", SEVERITY_WARN, ACTION_MONITOR,
           "a memory bit flipped once",
           "A bit was wrong once, was right again after it had been written anew, and stayed so in every repeat of the test. "

@@ -3,8 +3,10 @@
 #include "cli/verdicts.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "checks/catalogue.h"
 #include "cli/assayctl.h"
@@ -147,6 +149,21 @@ static void print_untested(const Verdicts *verdicts) {
                 }
 }
 
+/* Bytes are told as memory is sold. */
+static void print_amount(const char *name, double amount) {
+        static const struct {
+                double bytes;
+                const char *unit;
+        } units[] = { { 1ull << 30, "GiB" }, { 1ull << 20, "MiB" } };
+
+        for (size_t i = 0; strstr(name, "_bytes_") && i < ELEMENTS(units); i++)
+                if (amount > 0 && fmod(amount, units[i].bytes) == 0) {
+                        printf("%g %s", amount / units[i].bytes, units[i].unit);
+                        return;
+                }
+        printf("%.15g", amount);
+}
+
 /* What every chip that passed has had at the least. */
 static void print_coverage(const Verdicts *verdicts) {
         const View *view = NULL;
@@ -159,11 +176,50 @@ static void print_coverage(const Verdicts *verdicts) {
         if (!view || json_array_size(view->coverage) == 0)
                 return;
 
-        printf("Covered on each chip that passed:");
-        json_array_foreach(view->coverage, i, item)
-                printf("%s %s %.15g", i > 0 ? "," : "", json_string_value(json_object_get(item, "name")) ?: "?",
-                       json_number_value(json_object_get(item, "promised")));
+        printf("Covered on each chip that passed, at the least:");
+        json_array_foreach(view->coverage, i, item) {
+                const char *name = json_string_value(json_object_get(item, "name")) ?: "?";
+
+                printf("%s %s ", i > 0 ? "," : "", name);
+                print_amount(name, json_number_value(json_object_get(item, "promised")));
+        }
         printf("\n");
+}
+
+/* The sum, or the most, of a measurement over the steps of a record. */
+static void measured(const View *view, const char *name, double *ret_sum, double *ret_most) {
+        json_t *steps = json_object_get(json_object_get(view->statement, "predicate"), "steps"), *step, *item;
+        size_t i, k;
+
+        *ret_sum = *ret_most = 0;
+        json_array_foreach(steps, i, step)
+                json_array_foreach(json_object_get(step, "measurements"), k, item) {
+                        const char *found = json_string_value(json_object_get(item, "name"));
+                        double value = json_number_value(json_object_get(item, "value"));
+
+                        if (!found || strcmp(found, name) != 0)
+                                continue;
+                        *ret_sum += value;
+                        *ret_most = MAX(*ret_most, value);
+                }
+}
+
+/* What became of rows of memory, and what comes next. Each step proves all rows anew, and asks for those that it found. */
+static void print_repairs(const Verdicts *verdicts) {
+        for (size_t i = 0; i < verdicts->n; i++) {
+                const View *view = verdicts->views[i];
+                double asked, proven, unused;
+
+                if (!is_health(view))
+                        continue;
+                measured(view, "hbm_repairs_requested", &asked, &unused);
+                measured(view, "hbm_rows_proven", &unused, &proven);
+                if (proven > 0)
+                        printf("Repaired on %s: %g memory row%s, proven with the neighbours\n", view->where, proven, proven > 1 ? "s" : "");
+                if (asked > 0)
+                        printf("To be repaired on %s: %g memory row%s. Reset the chip, then scan it again: --plan %s\n", view->where, asked,
+                               asked > 1 ? "s" : "", view->plan);
+        }
 }
 
 typedef struct Progress {
@@ -221,6 +277,7 @@ static void print_summary(const Verdicts *verdicts) {
                 }
         printf("%s\n", any ? " (chips)." : "No chip was judged.");
         print_coverage(verdicts);
+        print_repairs(verdicts);
         print_progress(verdicts);
         print_untested(verdicts);
         if (verdicts->n > 0)

@@ -2,7 +2,8 @@
 
 /*
  * Every plan we ship is a plan: found by the name of its file, and with the words and parameters that checks have now. All
- * of the checks are in `preflight` and in `production`.
+ * of the checks are in `preflight` and in `production`; what `production` does to find rows of memory that a spare row mends,
+ * `repair-production` does to have them mended.
  */
 
 #include <dirent.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "checks/cleanup.h"
+#include "checks/hbm/parameters.h"
 #include "checks/plan.h"
 
 static bool has_check(const Plan *plan, const CheckWord *check) {
@@ -46,6 +48,40 @@ static bool judge_plan(const char *folder, const char *name) {
         return good;
 }
 
+/* Whether REPAIR has STEP with other words for the repair alone. */
+static bool has_repair(const Plan *repair, const PlanStep *step) {
+        HbmParameters wanted = *(const HbmParameters *) step->parameters;
+
+        wanted.repair = HBM_REPAIR_REQUEST;
+        for (size_t i = 0; i < repair->n_steps; i++)
+                if (repair->steps[i].check == step->check && strcmp(repair->steps[i].name, step->name) == 0)
+                        return memcmp(repair->steps[i].parameters, &wanted, sizeof(wanted)) == 0;
+
+        return false;
+}
+
+static bool judge_repair(const char *folder) {
+        static const char *const elsewhere[] = { "hbm-wires", "hbm-ecc" }; /* lanes, addresses and codes: no row mends them */
+        _cleanup_(plan_freep) Plan *production = NULL, *repair = NULL;
+        const CheckWord *hbm = check_word_find("hbm");
+        bool good = true;
+
+        if (plan_find(folder, "production", &production, NULL) < 0 || plan_find(folder, "repair-production", &repair, NULL) < 0)
+                return false;
+
+        for (size_t i = 0; i < production->n_steps; i++) {
+                const PlanStep *step = &production->steps[i];
+
+                if (step->check == hbm && strcmp(step->name, elsewhere[0]) != 0 && strcmp(step->name, elsewhere[1]) != 0 &&
+                    !has_repair(repair, step)) {
+                        printf("repair-production: %s is not as in production\n", step->name);
+                        good = false;
+                }
+        }
+
+        return good;
+}
+
 int main(int argc, char *argv[]) {
         struct dirent **entries;
         unsigned n_plans = 0, n_bad = 0;
@@ -64,5 +100,5 @@ int main(int argc, char *argv[]) {
 
         if (n >= 0)
                 free(entries);
-        return n_plans >= 2 && n_bad == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+        return n_plans >= 2 && n_bad == 0 && judge_repair(argv[1]) ? EXIT_SUCCESS : EXIT_FAILURE;
 }

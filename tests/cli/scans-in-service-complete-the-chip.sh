@@ -132,6 +132,13 @@ has "sram-cell"
 "$1/sim/assay-sim" heal trn-0/chip5 --socket "$stage/sim.socket" >/dev/null
 expect 0 "until the plan that found it passes" assayctl scan trn-0/chip5 --plan chip
 expect 0 "which clears it" assayctl gate trn-0/chip5
+"$1/sim/assay-sim" inject --socket "$stage/sim.socket" '{at: trn-0/chip5/hbm2/ch3/pc1/sid0/bg2/ba1/row4711/col12/bit77, kind: stuck-at, value: 1}' >/dev/null
+expect 1 "a repair is asked for" assayctl scan trn-0/chip5 --plan repair
+has "To be repaired on trn-0/chip5: 1 memory row. Reset the chip, then scan it again: --plan repair"
+"$1/sim/assay-sim" reset --socket "$stage/sim.socket" trn-0/chip5
+expect 0 "and done by a reset" assayctl scan trn-0/chip5 --plan repair
+has "Repaired on trn-0/chip5: 1 memory row, proven with the neighbours"
+has "hbm_bytes_tested 96 GiB"
 
 # Killed at any moment, again and again: position and tests go together, and no region loses its turn.
 sed 's/^plan: slow/plan: slower/; s/seconds: 0.3/seconds: 0.09/' "$stage/plans/slow.yaml" >"$stage/plans/slower.yaml"
