@@ -105,8 +105,9 @@ static int add_rows(Table *table, const Verdicts *verdicts, const View *view) {
 
                 if (told_before(view, i))
                         continue;
-                r = table_row(table, (const char *[]) { view->where, result, f->code, options.json ? f->where : shown, f->message,
-                                                        view_action(f->code, f->replaceable, what, sizeof(what)) });
+                r = table_row(table, (const char *[]) { view->where, result, f->code,
+                                                        view_action(view, i, what, sizeof(what)),
+                                                        options.json ? f->where : shown, f->message });
                 if (r < 0)
                         return r;
         }
@@ -114,14 +115,14 @@ static int add_rows(Table *table, const Verdicts *verdicts, const View *view) {
         /* Not passed and nothing found: then what was not done is what there is to say. */
         if (view->n_findings == 0 && view->result != RESULT_PASSED)
                 for (size_t i = 0; i < view->n_untested; i++) {
-                        r = table_row(table, (const char *[]) { view->where, result, "-", view->untested[i].name,
-                                                                view->untested[i].reason, more_to_scan(verdicts, view) });
+                        r = table_row(table, (const char *[]) { view->where, result, "-", more_to_scan(verdicts, view),
+                                                                view->untested[i].name, view->untested[i].reason });
                         if (r < 0)
                                 return r;
                 }
 
         return view->n_findings == 0 && view->n_untested == 0 && view->result != RESULT_PASSED ?
-                        table_row(table, (const char *[]) { view->where, result, "-", "-", "nothing was judged", "scan again" }) : 0;
+                        table_row(table, (const char *[]) { view->where, result, "-", "scan again", "-", "nothing was judged" }) : 0;
 }
 
 /* Groups what was left out by its reason: chips that say the same share a line. */
@@ -298,9 +299,9 @@ static int print(const Verdicts *verdicts, const char *path) {
                 { "PART",    "part",    false, false },
                 { "VERDICT", "verdict", false, false },
                 { "FINDING", "code",    false, false },
+                { "DO",      "action",  false, false },
                 { "WHERE",   "where",   false, true  },
                 { "WHAT",    "message", false, true  },
-                { "DO",      "action",  false, false },
                 {},
         };
         _cleanup_(table_freep) Table *table = NULL;

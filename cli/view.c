@@ -203,7 +203,7 @@ int view_new(const char *payload, size_t n, View **ret) {
         return 0;
 }
 
-const char *view_action(const char *code, const char *replaceable, char *buffer, size_t size) {
+static const char *say_action(const char *code, const char *replaceable, char *buffer, size_t size) {
         const CatalogueEntry *entry = catalogue_find(code);
         const char *action = entry ? action_to_string(entry->action) : "";
         const char *noun = strrchr(action, '-');
@@ -220,4 +220,23 @@ const char *view_action(const char *code, const char *replaceable, char *buffer,
                 if (*c == '-')
                         *c = ' ';
         return buffer;
+}
+
+static bool is_to(const ViewFinding *finding, Action action) {
+        const CatalogueEntry *entry = catalogue_find(finding->code);
+
+        return entry && entry->action == action;
+}
+
+const char *view_action(const View *view, size_t i, char *buffer, size_t size) {
+        const ViewFinding *finding = &view->findings[i];
+
+        /* Memory of a tray that is replaced anyway is not mended first: a repair that failed, a bank without spares. */
+        if (is_to(finding, ACTION_REPAIR_MEMORY))
+                for (size_t k = 0; k < view->n_findings; k++)
+                        if (is_to(&view->findings[k], ACTION_REPLACE_TRAY)) {
+                                finding = &view->findings[k];
+                                break;
+                        }
+        return say_action(finding->code, finding->replaceable, buffer, size);
 }

@@ -48,5 +48,5 @@ int view_new(const char *payload, size_t n, View **ret);
 View *view_free(View *view);
 DEFINE_CLEANUP(View *, view_free);
 
-/* What to do about CODE in words, "replace tray 3". BUFFER is filled and returned. */
-const char *view_action(const char *code, const char *replaceable, char *buffer, size_t size);
+/* What to do about finding I in words, "replace tray 3". BUFFER is filled and returned. */
+const char *view_action(const View *view, size_t i, char *buffer, size_t size);

@@ -193,9 +193,15 @@ static void say_column(const HbmRun *run, const HbmDefect *defect, Message *mess
         say(message, defect->kind == HBM_DEFECT_BIT_LINE ? ", all in one subarray" : ", beyond one subarray");
 }
 
+/* The plural of a word behind N. */
+static const char *s_of(uint64_t n) {
+        return n == 1 ? "" : "s";
+}
+
 static void say_hammer(const HbmRun *run, const HbmDefect *defect, Message *message) {
-        say(message, "%" PRIu64 " accesses of row %u change when the rows beside it are opened", defect->n_accesses,
-            memory_geometry_absolute(&run->geometry, HBM_ROW, defect->at));
+        say(message, "%" PRIu64 " access%s of row %u change%s when the rows beside it are opened", defect->n_accesses,
+            defect->n_accesses == 1 ? "" : "es", memory_geometry_absolute(&run->geometry, HBM_ROW, defect->at),
+            defect->n_accesses == 1 ? "s" : "");
 }
 
 static void say_retention(const HbmRun *run, const HbmDefect *defect, Message *message) {
@@ -206,14 +212,14 @@ static void say_retention(const HbmRun *run, const HbmDefect *defect, Message *m
 }
 
 static void say_word(const HbmRun *run, const HbmDefect *defect, Message *message) {
-        say(message, "several bits of one access fail, in %" PRIu64 " reads", defect->n_reads);
+        say(message, "several bits of one access fail, in %" PRIu64 " read%s", defect->n_reads, s_of(defect->n_reads));
 }
 
 static void say_cell(const HbmRun *run, const HbmDefect *defect, Message *message) {
         char partner[LOCATION_STRING_MAX];
 
-        say(message, "bit %d reads %u where %u was written, in %" PRIu64 " reads", defect->bit, actual_bit(defect),
-            !actual_bit(defect), defect->n_reads);
+        say(message, "bit %d reads %u where %u was written, in %" PRIu64 " read%s", defect->bit, actual_bit(defect),
+            !actual_bit(defect), defect->n_reads, s_of(defect->n_reads));
         if (defect->has_partner)
                 say(message, ", when %s is used", partner_text(run, defect, partner));
         if (defect->detail[0])
@@ -221,12 +227,12 @@ static void say_cell(const HbmRun *run, const HbmDefect *defect, Message *messag
 }
 
 static void say_intermittent(const HbmRun *run, const HbmDefect *defect, Message *message) {
-        say(message, "wrong in %" PRIu64 " reads of the test", defect->n_reads);
+        say(message, "wrong in %" PRIu64 " read%s of the test", defect->n_reads, s_of(defect->n_reads));
         say_trials(defect, message);
 }
 
 static void say_soft_error(const HbmRun *run, const HbmDefect *defect, Message *message) {
-        say(message, "wrong once, in %" PRIu64 " reads before it was written again", defect->n_reads);
+        say(message, "wrong once, in %" PRIu64 " read%s before it was written again", defect->n_reads, s_of(defect->n_reads));
         say_trials(defect, message);
 }
 

@@ -137,7 +137,7 @@ static int find_errors(Step *step, Verdict *verdict, const CountedError *error, 
         r = measure(step, error, count, limit, where);
         if (r < 0)
                 return r;
-        return step_finding(step, verdict, error->code, where, &evidence, "%" PRIu64 " %s, limit %" PRIu64, count, error->what, limit);
+        return step_finding(step, verdict, error->code, where, &evidence, "%s: %" PRIu64 ", limit %" PRIu64, error->what, count, limit);
 }
 
 static int judge_lie(Step *step, Verdict *verdict, const CountedError *error, uint64_t sysfs, uint64_t mailbox, bool full) {

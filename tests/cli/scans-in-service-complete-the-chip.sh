@@ -139,6 +139,16 @@ has "To be repaired on trn-0/chip5: 1 memory row. Reset the chip, then scan it a
 expect 0 "and done by a reset" assayctl scan trn-0/chip5 --plan repair
 has "Repaired on trn-0/chip5: 1 memory row, proven with the neighbours"
 has "hbm_bytes_tested 96 GiB"
+"$1/sim/assay-sim" inject --socket "$stage/sim.socket" '{at: trn-0/chip5/hbm2/ch3/pc1/sid0/bg2/ba2, kind: repair-fails}' \
+        '{at: trn-0/chip5/hbm2/ch3/pc1/sid0/bg2/ba2/row99/col12/bit77, kind: stuck-at, value: 1}' >/dev/null
+expect 1 "another repair is asked for" assayctl scan trn-0/chip5 --plan repair
+has "hbm-cell repair memory"
+"$1/sim/assay-sim" reset --socket "$stage/sim.socket" trn-0/chip5
+expect 1 "and mends nothing" assayctl scan trn-0/chip5 --plan repair
+has "hbm-repair-failed replace tray"
+has "hbm-cell          replace tray"
+"$1/sim/assay-sim" heal all --socket "$stage/sim.socket" >/dev/null
+expect 0 "a sound row needs none" assayctl scan trn-0/chip5 --plan repair
 
 # Killed at any moment, again and again: position and tests go together, and no region loses its turn.
 sed 's/^plan: slow/plan: slower/; s/seconds: 0.3/seconds: 0.09/' "$stage/plans/slow.yaml" >"$stage/plans/slower.yaml"
