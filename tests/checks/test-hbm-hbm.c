@@ -172,6 +172,34 @@ static void a_comparator_that_misses_plants_is_found(void **state) {
         EXPECT(FAULT("hbm3", "comparator-blind, misses: ones"), { "hbm-comparator", "hbm3" });
 }
 
+/* What comes and goes: what the engine does not see is its own, what memory does not give is memory's. */
+static void an_engine_blind_now_and_then_is_told_from_memory(void **state) {
+        static const struct {
+                const char *fault;
+                bool blind;
+        } cases[] = {
+                { "{at: us0-1/chip3/hbm1, kind: comparator-blind, misses: zeros, persistence: intermittent, probability: 0.5}", true },
+                { "{at: us0-1/chip3/hbm1, kind: comparator-blind, misses: both, persistence: intermittent, probability: 0.7}", true },
+                { "{at: us0-1/chip3/hbm1, kind: stack-dead, reads: zeros, persistence: intermittent, probability: 0.5}", false },
+                { "{at: us0-1/chip3/hbm1/ch2, kind: channel-dead, reads: ones, persistence: intermittent, probability: 0.6}", false },
+                { "{at: us0-1/chip3/hbm1/ch2/pc0/dq5, kind: lane-stuck, value: 0, persistence: intermittent, probability: 0.5}", false },
+        };
+        HbmParameters parameters = defaults();
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++)
+                for (unsigned seed = 1; seed <= 8; seed++) {
+                        char text[512];
+                        Verdict verdict;
+                        Found found;
+
+                        (void) snprintf(text, sizeof(text), HEAD "faults:\n  - %s\n", seed, cases[i].fault);
+                        verdict = hall_judge(text, &check_hbm, "us0-1", 3, &parameters, &found);
+                        if (verdict != VERDICT_FAILED || (strstr(found.lines, "\"hbm-comparator\"") != NULL) != cases[i].blind ||
+                            (cases[i].blind && found.n != 1))
+                                fail_msg("%s, seed %u: %s %s", cases[i].fault, seed, verdict_to_string(verdict), found.lines);
+                }
+}
+
 static void reads_that_are_one_write_late_are_stale_where_they_are(void **state) {
         EXPECT(FAULT("hbm1", "stale-reads"), { "hbm-stale", "hbm1" });
         EXPECT(FAULT("hbm2/ch3/pc1", "stale-reads"), { "hbm-stale", "hbm2/ch3/pc1" });
@@ -247,6 +275,7 @@ int main(void) {
                 cmocka_unit_test(a_column_is_told_from_cells),
                 cmocka_unit_test(faults_on_one_chip_are_told_apart),
                 cmocka_unit_test(a_comparator_that_misses_plants_is_found),
+                cmocka_unit_test(an_engine_blind_now_and_then_is_told_from_memory),
                 cmocka_unit_test(reads_that_are_one_write_late_are_stale_where_they_are),
                 cmocka_unit_test(random_faults_are_located_exactly),
                 cmocka_unit_test(a_neighbour_of_a_sick_chip_passes),
