@@ -4,14 +4,18 @@
  * assay-sim kinds: every kind of fault, where it can sit, and its parameters with their ranges.
  */
 
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "checks/catalogue.h"
 #include "checks/cleanup.h"
 #include "sim/dispatch.h"
 #include "sim/fault.h"
+#include "sim/memory/primitive.h"
 #include "sim/options.h"
 #include "sim/verbs.h"
 
@@ -80,27 +84,78 @@ static void print_parameter(const YamlField *field) {
         printf("%s%s\n", field->summary ? ": " : "", field->summary ? field->summary : "");
 }
 
+/* HBM, SRAM and the sparse path have words in common. */
+static const char *part_of(LocationKind kind) {
+        static const char *const parts[_LOCATION_KIND_MAX] = {
+                [LOCATION_SBUF_PARTITION] = " of sbuf", [LOCATION_PSUM_PARTITION] = " of psum", [LOCATION_SRAM_ROW] = " of SRAM",
+                [LOCATION_SRAM_BIT] = " of SRAM", [LOCATION_SPARSE_ROW] = " of sparse",
+        };
+
+        return parts[kind] ?: "";
+}
+
+/* The values of the key `primitive`, a line for each class. */
+static void print_primitives(const FaultKind *kind) {
+        const PrimitiveClass *class;
+
+        for (size_t i = 0; (class = primitive_class_at(i)); i++) {
+                if (strcmp(class->kind, kind->name) != 0)
+                        continue;
+                printf("          %s:", class->name);
+                for (size_t k = 0; class->primitives[k]; k++)
+                        printf(" %s", class->primitives[k]);
+                printf("\n");
+        }
+}
+
 static void print_kind(const FaultKind *kind) {
         printf("%s (%s): %s\n      at", kind->name, fault_family_words[kind->family], kind->summary);
         for (const LocationKind *at = kind->at; *at >= 0; at++)
-                printf(" %s", location_kind_to_string(*at));
+                printf("%s %s%s", at > kind->at ? "," : "", location_kind_to_string(*at), part_of(*at));
         printf("; ");
         for (unsigned p = PERSISTENCE_PERMANENT, n = 0; p <= PERSISTENCE_TRANSIENT; p <<= 1)
                 if (kind->persistence & p)
                         printf("%s%s", n++ > 0 ? "|" : "", persistence_to_string(p));
         printf("%s%s\n", kind->triggers & TRIGGER_TEMPERATURE ? "; above" : "",
                kind->triggers & TRIGGER_ACTIVITY ? "; after-commands" : "");
-        for (const YamlField *field = kind->parameters; field && field->name; field++)
+        for (const YamlField *field = kind->parameters; field && field->name; field++) {
                 print_parameter(field);
+                if (strcmp(field->name, "primitive") == 0)
+                        print_primitives(kind);
+        }
 }
 
-static int print_json(void) {
+static bool is_wanted(const FaultKind *kind, char *const names[], int n) {
+        for (int i = 0; i < n; i++)
+                if (strcmp(names[i], kind->name) == 0)
+                        return true;
+        return n == 0;
+}
+
+static int check_names(char *const names[], int n) {
+        const FaultKind *kind;
+
+        for (int i = 0; i < n; i++) {
+                bool known = false;
+
+                for (size_t k = 0; (kind = fault_kind_at(k, NULL)); k++)
+                        known |= strcmp(kind->name, names[i]) == 0;
+                if (!known) {
+                        fprintf(stderr, "assay-sim kinds: no kind is called \"%s\"; assay-sim kinds lists them all\n", names[i]);
+                        return -EINVAL;
+                }
+        }
+        return 0;
+}
+
+static int print_json(char *const names[], int n) {
         const FaultKind *kind;
         const Model *model;
         json_t *array = json_array();
 
         for (size_t i = 0; (kind = fault_kind_at(i, &model)); i++)
-                (void) json_array_append_new(array, kind_json(kind, model));
+                if (is_wanted(kind, names, n))
+                        (void) json_array_append_new(array, kind_json(kind, model));
         (void) json_dumpf(array, stdout, JSON_INDENT(2));
         json_decref(array);
         return printf("\n") < 0;
@@ -109,12 +164,16 @@ static int print_json(void) {
 int verb_kinds(int argc, char *argv[]) {
         const FaultKind *kind;
         Options options;
+        int first, n;
 
-        if (options_parse(argc, argv, OPTION_JSON, 0, 0, &options) < 0)
+        first = options_parse(argc, argv, OPTION_JSON, 0, INT_MAX, &options);
+        n = argc - first;
+        if (first < 0 || check_names(argv + first, n) < 0)
                 return STATUS_USAGE;
         if (options.json)
-                return print_json();
+                return print_json(argv + first, n);
         for (size_t i = 0; (kind = fault_kind_at(i, NULL)); i++)
-                print_kind(kind);
+                if (is_wanted(kind, argv + first, n))
+                        print_kind(kind);
         return STATUS_PASSED;
 }

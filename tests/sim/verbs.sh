@@ -47,6 +47,10 @@ holds "a stream that is no stream fails" 1 '*the stream cannot be read*' "$sim" 
 holds "nobody listens yet" 69 '*faults: *' bash -c '"$0" faults 2>&1 | sed s/^assay-sim:/faults:/; exit ${PIPESTATUS[0]}' "$sim"
 holds "kinds are a table for machines" 0 '' bash -c '"$0" kinds --json | jq -e "length > 20 and all(.[]; .kind and .family and (.at | length > 0))" >/dev/null' "$sim"
 holds "kinds are words for people" 0 '*hang (telemetry): *' "$sim" kinds
+holds "one kind alone, with its primitives" 0 'transition (memory): *at bit, bit of SRAM;*TF: <0w1/0/-> <1w0/1/->' "$sim" kinds transition
+holds "for machines too" 0 '1' bash -c '"$0" kinds --json hang | jq length' "$sim"
+holds "a kind that there is not is refused" 64 '*no kind is called "melt"*' "$sim" kinds hang melt
+holds "help of one verb" 0 '1' bash -c '"$0" kinds --help | grep -c "^  [a-z]"' "$sim"
 
 holds "coverage counts what a test finds" 0 'March SS: 22n, static 84 / 84 = 100.0 %*' "$sim" coverage 'March SS'
 holds "coverage takes any notation" 0 '{"SAF":\[2,2],"TF":\[1,2]}' bash -c '"$0" coverage --json "any(w0);up(r0,w1);dn(r1)" | jq -c ".[0].classes | {SAF, TF}"' "$sim"
@@ -65,6 +69,9 @@ holds "a second one does not take the socket" 1 '*Address already in use*' "$sim
 holds "faults of the scenario are listed" 0 '1  us0-1/chip3  hang  permanent' "$sim" faults
 holds "inject says the id" 0 '2' "$sim" inject '{at: us0-2/chip5, kind: overheat, celsius: 30}'
 holds "inject refuses with a position" 64 'fault:1:12: expected chip0 to chip15' "$sim" inject '{at: us0-2/chip55, kind: overheat, celsius: 30}'
+holds "of several it says which was refused" 64 '*chip0 to chip15*number 2 of 3; those before it are done*' "$sim" inject '{at: us0-2/chip6, kind: hang}' \
+        '{at: us0-2/chip55, kind: hang}' '{at: us0-2/chip7, kind: hang}'
+holds "and has done what came before" 0 '1 healed' "$sim" heal us0-2/chip6
 holds "faults know their parameters" 0 '30*' bash -c '"$0" faults --json | jq ".[1].parameters.celsius"' "$sim"
 holds "heal takes an id" 0 '1 healed' "$sim" heal 2
 holds "heal takes a place" 0 '1 healed' "$sim" heal us0-1
