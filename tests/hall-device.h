@@ -146,16 +146,6 @@ static inline Verdict hall_judge(const char *text, const Check *check, const cha
         return verdict;
 }
 
-/* What was measured as NAME first; -1: nothing. */
-static inline double found_value(const Found *found, const char *name) {
-        char text[128];
-        const char *at;
-
-        (void) snprintf(text, sizeof(text), "\"name\":\"%s\",\"value\":", name);
-        at = strstr(found->lines, text);
-        return at ? atof(at + strlen(text)) : -1;
-}
-
 /* Whether a finding of CODE at a place that ends in AT was written. */
 static inline bool found_has(const Found *found, const char *code, const char *at) {
         char location[LOCATION_STRING_MAX + 16];
@@ -169,4 +159,32 @@ static inline bool found_has(const Found *found, const char *code, const char *a
                         return true;
         }
         return false;
+}
+
+typedef struct Expected {
+        const char *code, *at;
+} Expected;
+
+/* Whether these were found, and nothing else; prints what is otherwise. */
+static inline bool found_all(const Found *found, const Expected *expected, size_t n) {
+        bool all = found->n == n;
+
+        for (size_t i = 0; i < n; i++)
+                if (!found_has(found, expected[i].code, expected[i].at)) {
+                        fprintf(stderr, "no %s at %s\n", expected[i].code, expected[i].at);
+                        all = false;
+                }
+        if (!all)
+                fprintf(stderr, "%zu wanted, %u found:\n%s", n, found->n, found->lines);
+        return all;
+}
+
+/* What was measured as NAME first; -1: nothing. */
+static inline double found_value(const Found *found, const char *name) {
+        char text[128];
+        const char *at;
+
+        (void) snprintf(text, sizeof(text), "\"name\":\"%s\",\"value\":", name);
+        at = strstr(found->lines, text);
+        return at ? atof(at + strlen(text)) : -1;
 }

@@ -97,23 +97,12 @@ static void too_many_passes_are_refused(void **state) {
 
 #define BANK "hbm2/ch3/pc1/sid0/bg2/ba1"
 
-typedef struct Expected {
-        const char *code, *at;
-} Expected;
-
 /* FAULTS are the only ones of the chip; exactly EXPECTED must be found. */
 static void expect(const char *faults, const HbmParameters *parameters, const Expected *expected, size_t n) {
         Found found;
 
         assert_int_equal(judge(faults, 3, parameters, &found), VERDICT_FAILED);
-        if (found.n != n)
-                fprintf(stderr, "%s", found.lines);
-        assert_int_equal(found.n, n);
-        for (size_t i = 0; i < n; i++)
-                if (!found_has(&found, expected[i].code, expected[i].at)) {
-                        fprintf(stderr, "no %s at %s\n%s", expected[i].code, expected[i].at, found.lines);
-                        fail();
-                }
+        assert_true(found_all(&found, expected, n));
 }
 
 #define FAULT(at, what) "  - {at: " CHIP at ", kind: " what "}\n"

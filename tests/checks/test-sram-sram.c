@@ -40,24 +40,13 @@ static void a_healthy_chip_passes_over_all_of_its_bytes(void **state) {
         }
 }
 
-typedef struct Expected {
-        const char *code, *at;
-} Expected;
-
 /* FAULTS are the only ones of the chip; exactly EXPECTED must be found. */
 static void expect(const char *head, const char *faults, const Expected *expected, size_t n) {
         SramParameters parameters = defaults();
         Found found;
 
         assert_int_equal(judge(head, faults, 3, &parameters, &found), VERDICT_FAILED);
-        if (found.n != n)
-                fprintf(stderr, "%s%s", faults, found.lines);
-        assert_int_equal(found.n, n);
-        for (size_t i = 0; i < n; i++)
-                if (!found_has(&found, expected[i].code, expected[i].at)) {
-                        fprintf(stderr, "no %s at %s\n%s", expected[i].code, expected[i].at, found.lines);
-                        fail();
-                }
+        assert_true(found_all(&found, expected, n));
 }
 
 #define FAULT(at, what) "  - {at: " CHIP at ", kind: " what "}\n"

@@ -135,3 +135,16 @@ static inline RecordTrust payload_verify_changed(Payloads *p, const char *payloa
         json_decref(root);
         return trust;
 }
+
+/* For a group of tests. */
+static Payloads payloads;
+
+static inline int payloads_setup(void **state) {
+        payloads_init(&payloads);
+        return 0;
+}
+
+static inline int payloads_teardown(void **state) {
+        payloads_done(&payloads);
+        return 0;
+}

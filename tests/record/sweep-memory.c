@@ -63,18 +63,6 @@ static bool disarm(void) {
         return atomic_load(&hit);
 }
 
-static Payloads payloads;
-
-static int setup(void **state) {
-        payloads_init(&payloads);
-        return 0;
-}
-
-static int teardown(void **state) {
-        payloads_done(&payloads);
-        return 0;
-}
-
 static void test_nothing_is_verified_for_want_of_memory(void **state) {
         size_t n_envelope = strlen(payloads.envelope_start);
         unsigned n_failed = 0, n_refused = 0;
@@ -201,10 +189,10 @@ static void test_a_log_is_opened_whole_or_not_at_all(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_nothing_is_verified_for_want_of_memory, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_keys_are_loaded_whole_or_not_at_all, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_scan_is_committed_whole_or_not_at_all, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_log_is_opened_whole_or_not_at_all, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_nothing_is_verified_for_want_of_memory, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_keys_are_loaded_whole_or_not_at_all, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_a_scan_is_committed_whole_or_not_at_all, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_is_opened_whole_or_not_at_all, payloads_setup, payloads_teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

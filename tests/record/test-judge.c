@@ -8,18 +8,6 @@
 
 #include "tests/record/payload.h"
 
-static Payloads payloads;
-
-static int setup(void **state) {
-        payloads_init(&payloads);
-        return 0;
-}
-
-static int teardown(void **state) {
-        payloads_done(&payloads);
-        return 0;
-}
-
 typedef struct Case {
         const char *reason; /* part of it; of a good record the line it comes down to */
         const char *changes[16];
@@ -161,5 +149,5 @@ int main(void) {
                 cmocka_unit_test(test_a_server_is_no_better_than_its_worst_chip),
         };
 
-        return cmocka_run_group_tests(tests, setup, teardown);
+        return cmocka_run_group_tests(tests, payloads_setup, payloads_teardown);
 }

@@ -8,18 +8,6 @@
 
 #include "tests/record/payload.h"
 
-static Payloads payloads;
-
-static int setup(void **state) {
-        payloads_init(&payloads);
-        return 0;
-}
-
-static int teardown(void **state) {
-        payloads_done(&payloads);
-        return 0;
-}
-
 static RecordTrust verify_twin(const json_t *twin, RecordVerified *ret) {
         json_t *root = json_loads(payloads.health, 0, NULL), *value;
         RecordTrust trust;
@@ -130,5 +118,5 @@ int main(void) {
                 cmocka_unit_test(test_times_and_places_that_do_not_exist_are_refused),
         };
 
-        return cmocka_run_group_tests(tests, setup, teardown);
+        return cmocka_run_group_tests(tests, payloads_setup, payloads_teardown);
 }

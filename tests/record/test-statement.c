@@ -9,18 +9,6 @@
 #include "daemon/record/statement.h"
 #include "tests/record/payload.h"
 
-static Payloads payloads;
-
-static int setup(void **state) {
-        payloads_init(&payloads);
-        return 0;
-}
-
-static int teardown(void **state) {
-        payloads_done(&payloads);
-        return 0;
-}
-
 static const char *text_at(const json_t *value, const char *path) {
         char parts[128], *part, *saved;
 
@@ -212,5 +200,5 @@ int main(void) {
                 cmocka_unit_test(test_facts_that_no_envelope_holds_are_refused),
         };
 
-        return cmocka_run_group_tests(tests, setup, teardown);
+        return cmocka_run_group_tests(tests, payloads_setup, payloads_teardown);
 }

@@ -13,18 +13,6 @@
 
 /* What becomes of a log that someone else wrote in. */
 
-static Payloads payloads;
-
-static int setup(void **state) {
-        payloads_init(&payloads);
-        return 0;
-}
-
-static int teardown(void **state) {
-        payloads_done(&payloads);
-        return 0;
-}
-
 static void execute(const char *sql) {
         char *error = NULL;
         sqlite3 *db;
@@ -186,20 +174,20 @@ static void test_a_leaf_is_the_hash_of_its_hashedrekord(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_a_log_with_a_gap_is_refused, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_log_that_begins_late_is_refused, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_an_index_moved_is_refused, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_the_last_envelope_edited_is_refused, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_the_last_id_edited_is_refused, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_the_last_envelope_damaged_is_refused, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_log_cut_short_goes_on_where_it_ends, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_trigger_that_takes_records_away_is_refused, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_view_in_place_of_a_table_is_refused, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_database_of_another_program_is_refused, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_what_is_no_database_is_refused_and_left_as_it_is, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_table_that_leads_to_another_record_is_not_believed, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_every_subject_has_its_identity_document, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_a_leaf_is_the_hash_of_its_hashedrekord, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_with_a_gap_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_that_begins_late_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_an_index_moved_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_the_last_envelope_edited_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_the_last_id_edited_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_the_last_envelope_damaged_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_cut_short_goes_on_where_it_ends, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_a_trigger_that_takes_records_away_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_a_view_in_place_of_a_table_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_a_database_of_another_program_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_what_is_no_database_is_refused_and_left_as_it_is, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_a_table_that_leads_to_another_record_is_not_believed, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_every_subject_has_its_identity_document, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_a_leaf_is_the_hash_of_its_hashedrekord, payloads_setup, payloads_teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

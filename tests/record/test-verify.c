@@ -8,18 +8,6 @@
 
 #include "tests/record/payload.h"
 
-static Payloads payloads;
-
-static int setup(void **state) {
-        payloads_init(&payloads);
-        return 0;
-}
-
-static int teardown(void **state) {
-        payloads_done(&payloads);
-        return 0;
-}
-
 static RecordTrust verify(const char *envelope, size_t n, RecordVerified *ret) {
         RecordTrust trust;
 
@@ -249,5 +237,5 @@ int main(void) {
                 cmocka_unit_test(test_one_type_of_record_is_not_taken_for_another),
         };
 
-        return cmocka_run_group_tests(tests, setup, teardown);
+        return cmocka_run_group_tests(tests, payloads_setup, payloads_teardown);
 }
