@@ -8,13 +8,6 @@
 
 #include "checks/cleanup.h"
 
-uint64_t memory_splitmix64(uint64_t x) {
-        x += 0x9e3779b97f4a7c15u;
-        x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-        x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-        return x ^ x >> 31;
-}
-
 /* Bit b of a word of 64 is (b >> shift) & 1. */
 static const uint64_t stripes[] = {
         0xaaaaaaaaaaaaaaaau, 0xccccccccccccccccu, 0xf0f0f0f0f0f0f0f0u,

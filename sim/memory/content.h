@@ -39,7 +39,13 @@ static inline bool memory_pattern_is_hash(const MemoryPattern *pattern) {
 }
 
 MemoryBits memory_pattern_bits(const MemoryPattern *pattern, uint32_t linear, unsigned row);
-uint64_t memory_splitmix64(uint64_t x);
+
+static inline uint64_t memory_splitmix64(uint64_t x) {
+        x += 0x9e3779b97f4a7c15u;
+        x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+        x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+        return x ^ x >> 31;
+}
 
 typedef struct MemoryLayer {
         MemorySlice slice;

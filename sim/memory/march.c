@@ -54,8 +54,10 @@ static int element_init(MemoryElement *element, Memory *memory, const WireMarch 
         for (unsigned i = 0; i < march->n_ops; i++) {
                 if (march->ops[i] & ~(MARCH_WRITE | MARCH_DATA))
                         return -EINVAL;
-                if (!(march->ops[i] & MARCH_WRITE))
+                if (!(march->ops[i] & MARCH_WRITE)) {
+                        element->reads[element->n_writes < 2 ? element->n_writes : 2] = true;
                         continue;
+                }
                 element->n_writes++;
                 element->before_data = element->last_data;
                 element->last_data = march->ops[i] & MARCH_DATA;

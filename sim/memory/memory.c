@@ -18,6 +18,7 @@ int memory_init(Memory *memory, const MemoryRules *rules, Chip *chip, unsigned i
 }
 
 void memory_done(Memory *memory) {
+        memory_agreements_done(&memory->agreements);
         memory_content_done(&memory->content);
         memory_detours_done(&memory->detours);
         memory_past_done(&memory->past);

@@ -6,10 +6,12 @@
  *
  * One simulated memory, an HBM stack or an SRAM array of a core: what it holds, where it differs from that, and what a
  * march or a copy sees of it. Its parts: shape (geometry, boxes, orders), content (what it holds), traps and spots and
- * units (where it differs), cells (how faulty cells behave), region (what is counted in closed form), march (an element), copy (data in
+ * units (where it differs), cells (how faulty cells behave), region and
+ * regions (what is counted in closed form), agreement (where no form is closed), march (an element), copy (data in
  * and out). What is peculiar to a technology stands in its MemoryRules.
  */
 
+#include "sim/memory/agreement.h"
 #include "sim/memory/content.h"
 #include "sim/memory/detours.h"
 #include "sim/memory/past.h"
@@ -60,6 +62,7 @@ struct Memory {
         MemorySpots spots; /* … the single accesses where they act … */
         MemoryUnits units; /* … and larger things that differ from the content */
         MemoryRecords records;
+        MemoryAgreements agreements; /* what was found out of stuck bits and hashes */
         uint64_t serial;   /* of the last operation, where operations are numbered: see memory_serial_next() */
         const Fault *comparator; /* what is wrong with it, or NULL */
 };

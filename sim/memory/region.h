@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * MemoryElement and its regions: the part of a march element that is counted in closed form (sim/memory/region.c).
+ * MemoryElement and its regions: the part of a march element that is counted in closed form (sim/memory/regions.c).
  */
 
 #include "sim/memory/memory.h"
@@ -25,6 +25,7 @@ typedef struct MemoryElement {
         MemoryPattern pattern; /* of data 0 */
         bool hash;          /* the pattern differs from access to access */
         unsigned n_writes;
+        bool reads[3];      /* some come before all writes, behind one, behind more */
         bool astray;        /* some addresses of the box lead elsewhere */
         uint32_t blind;     /* operations that are not compared */
         uint8_t last_data, before_data; /* of the last write and that before it */
@@ -36,6 +37,10 @@ typedef struct MemoryElement {
         MemoryRegion *regions; /* those that mismatch, still to be told */
         size_t n_regions, regions_allocated;
 } MemoryElement;
+
+static inline bool memory_element_reads(const MemoryElement *element) {
+        return element->reads[0] || element->reads[1] || element->reads[2];
+}
 
 /* The background of one access. */
 MemoryBits memory_element_bits(const MemoryElement *element, uint32_t linear, unsigned row);
@@ -51,3 +56,12 @@ int memory_spots_run(MemoryElement *element);
 int memory_regions_count(MemoryElement *element, bool second);
 /* Records the first of them. */
 int memory_regions_tell(MemoryElement *element);
+
+/* ---- one region (sim/memory/region.c) ---- */
+
+/* Whether its accesses read as they should, where nothing is the matter with them. */
+bool memory_region_runs_clean(MemoryElement *element, const MemoryRegion *region);
+/* Adds its mismatches to the element's. Returns whether there are any. */
+int memory_region_count(MemoryElement *element, const MemoryRegion *region);
+/* Walks it until it has recorded as many as are wanted. */
+int memory_region_tell(MemoryElement *element, const MemoryRegion *region);
