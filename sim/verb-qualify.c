@@ -153,5 +153,9 @@ int verb_qualify(int argc, char *argv[]) {
         if (find_kinds(&options, kinds) < 0 || find_family(options.family, &order.family) < 0)
                 return STATUS_USAGE;
         order.healthy = count_healthy(&options, &order);
+        if (order.samples == 0 && order.healthy == 0) {
+                fprintf(stderr, "assay-sim qualify: no faults and no healthy chips: nothing would be scanned\n");
+                return STATUS_USAGE;
+        }
         return run(&order, options.json);
 }

@@ -140,6 +140,7 @@ says "by name" "no plan is called 'none'"
 holds "a kind that is not there is refused" 64 "" --plan preflight --kind none
 holds "a family that is not there is refused" 64 "" --plan preflight --family none
 holds "a worker that is not there is refused" 64 "" --plan preflight --assay-run "$folder/none"
+holds "an order of nothing is refused" 64 "" --plan preflight --samples 0 --healthy 0
 holds "a number that is none is refused" 64 "" --plan preflight --samples -1
 
 echo "1..$number"
