@@ -32,7 +32,7 @@ typedef struct Inquiry {
         WireBox box;
         unsigned n;
         MemoryField fields[_CONTENTS];
-        Question questions[4];
+        Question questions[2 * _CONTENTS];
         unsigned n_questions;
 } Inquiry;
 
@@ -89,9 +89,9 @@ static int inquire(Inquiry *inquiry) {
 
         r = copy_in(inquiry, COPIED);
         if (r >= 0)
-                r = memory_batch_copy_out(inquiry->batch, &inquiry->pass->parts[inquiry->part], &inquiry->box, inquiry->pass->ecc);
+                r = ask(inquiry, COPIED, false);
         if (r >= 0)
-                r = march(inquiry, 0);
+                r = ask(inquiry, COPIED, true);
         if (r >= 0)
                 r = copy_in(inquiry, CHANGED);
         if (r >= 0)
@@ -108,14 +108,17 @@ static int inquire(Inquiry *inquiry) {
 /* What was read of access I; false where it was not told. */
 static bool answer_of(const Inquiry *inquiry, const Question *question, unsigned i, MemoryData *ret) {
         MemoryAnswer answer = memory_batch_answer(inquiry->batch, question->number);
+        uint16_t at[_MEMORY_AXIS_MAX];
 
         if (!question->march) {
                 memcpy(ret->bytes, answer.data + i * MEMORY_ACCESS_BYTES, MEMORY_ACCESS_BYTES);
                 return true;
         }
 
+        memcpy(at, inquiry->box.first, sizeof(at));
+        at[HBM_CHANNEL] = (uint16_t) (at[HBM_CHANNEL] + i);
         for (size_t k = 0; k < answer.n; k++)
-                if (answer.mismatches[k].at[HBM_CHANNEL] == inquiry->box.first[HBM_CHANNEL] + i) {
+                if (answer.mismatches[k].op == 0 && memcmp(answer.mismatches[k].at, at, sizeof(at)) == 0) {
                         memcpy(ret->bytes, answer.mismatches[k].actual, MEMORY_ACCESS_BYTES);
                         return true;
                 }

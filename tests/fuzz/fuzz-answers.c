@@ -57,8 +57,13 @@ typedef struct Liar {
         bool told; /* a lie that must not pass */
 } Liar;
 
+/* A march that reads: what is written shows in the next. */
 static bool is_march(const WireCommand *command) {
-        return command->type == COMMAND_HBM_MARCH || command->type == COMMAND_SRAM_MARCH;
+        bool reads = false;
+
+        for (unsigned i = 0; i < command->march.n_ops && i < MARCH_OPS_MAX; i++)
+                reads |= !(command->march.ops[i] & MARCH_WRITE);
+        return reads && (command->type == COMMAND_HBM_MARCH || command->type == COMMAND_SRAM_MARCH);
 }
 
 /* Whether what comes back is what memory holds. */
