@@ -10,7 +10,7 @@
 
 #define BUDGET_SEC_DEFAULT   86400.0
 #define DEADLINE_SEC_DEFAULT 2.0
-#define LIST_BYTES           400
+#define LIST_BYTES           700
 
 /* A step as it is written; its parameters can be read only once its check is known. */
 typedef struct StepDraft {
@@ -109,6 +109,20 @@ static const YamlField step_fields[] = {
         {},
 };
 
+/* Parameters that the plan gives, one by one and then together. */
+static int read_given(Yaml *yaml, yaml_node_t *node, PlanStep *step) {
+        const CheckWord *check = step->check;
+        const char *why;
+        int r;
+
+        r = yaml_read(yaml, node, check->parameters, step->parameters, NULL);
+        if (r < 0 || !check->refuse)
+                return r;
+
+        why = check->refuse(step->parameters);
+        return why ? yaml_refuse(yaml, node, 0, "%s", why) : 0;
+}
+
 /* The check's own struct, from its defaults and what the plan says. */
 static int read_parameters(Yaml *yaml, const StepDraft *draft, PlanStep *step) {
         const CheckWord *check = draft->check;
@@ -128,7 +142,7 @@ static int read_parameters(Yaml *yaml, const StepDraft *draft, PlanStep *step) {
                         return -ENOMEM;
         }
 
-        return draft->parameters ? yaml_read(yaml, draft->parameters, check->parameters, step->parameters, NULL) : 0;
+        return draft->parameters ? read_given(yaml, draft->parameters, step) : 0;
 }
 
 static int read_step(Yaml *yaml, yaml_node_t *node, size_t index, void *userdata) {
@@ -191,6 +205,55 @@ static int read_promise(Yaml *yaml, yaml_node_t *key, yaml_node_t *value, void *
         return 0;
 }
 
+static bool counts(const CheckWord *check, const char *measurement) {
+        for (const char *const *count = check->counts; count && *count; count++)
+                if (strcmp(*count, measurement) == 0)
+                        return true;
+
+        return false;
+}
+
+static bool is_counted(const Plan *plan, const char *measurement) {
+        for (size_t i = 0; i < plan->n_steps; i++)
+                if (counts(plan->steps[i].check, measurement))
+                        return true;
+
+        return false;
+}
+
+static void list_counts(const CheckWord *check, char list[static LIST_BYTES]) {
+        for (const char *const *count = check->counts; count && *count; count++) {
+                size_t n = strlen(list);
+
+                if (n + strlen(*count) + 3 < LIST_BYTES)
+                        (void) snprintf(list + n, LIST_BYTES - n, "%s%s", n > 0 ? ", " : "", *count);
+        }
+}
+
+/* A promise that no step can keep would make every chip INCONCLUSIVE. Steps may stand below it, so that this comes last. */
+static int judge_promise(Yaml *yaml, yaml_node_t *key, yaml_node_t *value, void *userdata) {
+        const char *name = (const char *) key->data.scalar.value;
+        char list[LIST_BYTES] = "";
+        const Plan *plan = userdata;
+        const CheckWord *word;
+
+        if (is_counted(plan, name))
+                return 0;
+        for (size_t i = 0; (word = check_word_at(i)); i++)
+                if (counts(word, name))
+                        return yaml_refuse(yaml, key, 0, "'%s' is counted by the check '%s', and no step is one", name, word->name);
+
+        for (size_t i = 0; (word = check_word_at(i)); i++)
+                list_counts(word, list);
+        return yaml_refuse(yaml, key, 0, "nothing counts '%s', expected one of: %s", name, list);
+}
+
+static int judge_promises(Yaml *yaml, const Plan *plan) {
+        yaml_node_t *node = yaml_get(yaml, yaml_root(yaml), "coverage");
+
+        return node ? yaml_pairs(yaml, node, "a mapping from measurements to values", judge_promise, (void *) plan) : 0;
+}
+
 static int read_promises(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata) {
         return yaml_pairs(yaml, node, "a mapping from measurements to values", read_promise, userdata);
 }
@@ -221,6 +284,8 @@ static int plan_build(Yaml *yaml, const char *text, size_t n_text, Plan **ret) {
         plan->budget_sec = BUDGET_SEC_DEFAULT;
         plan->deadline_sec = DEADLINE_SEC_DEFAULT;
         r = yaml_read(yaml, yaml_root(yaml), plan_fields, plan, plan);
+        if (r >= 0)
+                r = judge_promises(yaml, plan);
         if (r < 0)
                 return r;
 

@@ -18,7 +18,7 @@
  *         name: hbm-solid         # optional, unique; the check's word by default
  *         required: true          # default
  *         parameters: {march: March C-}
- *     coverage:                   # measurement of a chip ≥ value, else the chip is INCONCLUSIVE
+ *     coverage:                   # what a step counts of a chip ≥ value, else the chip is INCONCLUSIVE
  *       hbm_bytes_tested: 103079215104
  */
 
@@ -38,13 +38,16 @@
 /*
  * What the vocabulary knows of a check without linking its judge. A check with parameters lists them in its own
  * parameters.c as `const YamlField parameters_<name>[]` with `const size_t parameters_<name>_bytes` and
- * `const void *const parameters_<name>_defaults`; meson generates the table.
+ * `const void *const parameters_<name>_defaults`; meson generates the table. Parameters that are right one by one and not together
+ * are what `const char *parameters_<name>_refuse(const void *parameters)` is for: it says why, or NULL.
  */
 typedef struct CheckWord {
         const char *name;
         const YamlField *parameters; /* NULL: takes none */
         const size_t *parameters_bytes;
         const void *const *parameters_defaults;
+        const char *(*refuse)(const void *parameters); /* NULL: all that the table takes go together */
+        const char *const *counts; /* measurements of a chip that plans may promise, with a final NULL; NULL: none */
 } CheckWord;
 
 const CheckWord *check_word_find(const char *name); /* NULL if no check is called so */

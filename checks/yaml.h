@@ -33,7 +33,7 @@ typedef struct Yaml {
         bool loaded;
         char *text; /* of yaml_load(): the bytes of the file, not terminated */
         size_t n_text;
-        char error[512]; /* "" while nothing was refused; only the first refusal is kept */
+        char error[1024]; /* "" while nothing was refused; only the first refusal is kept */
 } Yaml;
 
 typedef enum YamlType {

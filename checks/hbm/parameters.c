@@ -2,13 +2,16 @@
 
 #include "checks/hbm/parameters.h"
 
+#include <assert.h>
 #include <string.h>
 
+#include "checks/march/failures.h"
 #include "checks/plan.h"
 
 extern const YamlField parameters_hbm[];
 extern const size_t parameters_hbm_bytes;
 extern const void *const parameters_hbm_defaults;
+const char *parameters_hbm_refuse(const void *parameters);
 
 static const char *const order_words[_MEMORY_ORDER_MAX] = {
         [MEMORY_ORDER_COLUMN_FAST] = "column",
@@ -198,3 +201,34 @@ const YamlField parameters_hbm[] = {
 };
 const size_t parameters_hbm_bytes = sizeof(HbmParameters);
 const void *const parameters_hbm_defaults = &defaults;
+
+unsigned hbm_parameters_passes(const HbmParameters *parameters) {
+        unsigned repeats = (unsigned) parameters->repeats;
+        const unsigned of[_HBM_DO_MAX] = {
+                [HBM_DO_MARCH]     = parameters->orders.n * parameters->backgrounds.n,
+                [HBM_DO_ADDRESS]   = 1,
+                [HBM_DO_WALKING]   = 1,
+                [HBM_DO_RANDOM]    = (unsigned) parameters->random,
+                [HBM_DO_HAMMER]    = 1 + repeats * 4,
+                [HBM_DO_RETENTION] = 1 + repeats * 2 * parameters->retention.n,
+                [HBM_DO_ECC]       = repeats * 3,
+        };
+        unsigned n = 0;
+
+        for (unsigned phase = 0; phase < _HBM_DO_MAX; phase++)
+                n += parameters->phases >> phase & 1 ? of[phase] : 0;
+        return n;
+}
+
+const char *parameters_hbm_refuse(const void *given) {
+        const HbmParameters *parameters = given;
+
+        static_assert(MARCH_STEP_PASSES_MAX == 64, "the sentence says so");
+        if (hbm_parameters_passes(parameters) > MARCH_STEP_PASSES_MAX)
+                return "these parameters ask for more than 64 passes, expected fewer phases, orders, backgrounds, pauses or repeats";
+        if (parameters->slices > 0 && parameters->phases & ~(1u << HBM_DO_MARCH | 1u << HBM_DO_ADDRESS))
+                return "only the phases march and address go around live data, expected no others beside slices";
+        if (parameters->slices > 0 && parameters->repair != HBM_REPAIR_NONE)
+                return "repairs do not go around live data, expected repair: none beside slices";
+        return NULL;
+}

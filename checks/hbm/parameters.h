@@ -67,3 +67,5 @@ typedef struct HbmParameters {
         uint64_t slices;     /* into which the rows of each SID are cut, see slices.h; 0: the whole chip is tested */
         double seconds;      /* device time for slices of one scan, at least one slice */
 } HbmParameters;
+
+unsigned hbm_parameters_passes(const HbmParameters *parameters); /* as many as schedule.c makes of them */

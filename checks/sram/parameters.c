@@ -2,11 +2,15 @@
 
 #include "checks/sram/parameters.h"
 
+#include <assert.h>
+
+#include "checks/march/failures.h"
 #include "checks/plan.h"
 
 extern const YamlField parameters_sram[];
 extern const size_t parameters_sram_bytes;
 extern const void *const parameters_sram_defaults;
+const char *parameters_sram_refuse(const void *parameters);
 
 static const char *const order_words[] = {
         [MEMORY_ORDER_COLUMN_FAST] = "column",
@@ -43,3 +47,12 @@ const YamlField parameters_sram[] = {
 };
 const size_t parameters_sram_bytes = sizeof(SramParameters);
 const void *const parameters_sram_defaults = &defaults;
+
+/* As many as sram_passes() counts. */
+const char *parameters_sram_refuse(const void *given) {
+        const SramParameters *parameters = given;
+
+        static_assert(MARCH_STEP_PASSES_MAX == 64, "the sentence says so");
+        return parameters->backgrounds.n * parameters->repeats >= MARCH_STEP_PASSES_MAX
+                               ? "these parameters ask for more than 63 passes, expected fewer backgrounds or repeats" : NULL;
+}

@@ -155,7 +155,7 @@ static void test_a_stream_that_could_not_be_read_did_not_end_well(void **state) 
 
 static void test_a_plan_is_whole_or_refused(void **state) {
         static const char text[] = "plan: a\nsummary: b\nstage: RMA\nsteps: [{check: identity, parameters: {firmware: x}}]\n"
-                                   "coverage: {m: 1}\n";
+                                   "coverage: {identity_serials_compared: 1}\n";
         bool touched = true;
 
         for (unsigned n = 0; touched; n++) {

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "checks/hbm/parameters.h"
+#include "checks/hbm/schedule.h"
 #include "checks/plan.h"
 #include "tests/hall-device.h"
 
@@ -93,6 +94,59 @@ static void too_many_passes_are_refused(void **state) {
         parameters.repeats = 8;
         assert_int_equal(judge(NULL, 3, &parameters, &found), VERDICT_ERROR);
         assert_non_null(strstr(found.message, "more than 64 passes"));
+}
+
+/* A plan is refused by a count of its passes; here they are scheduled. */
+static void passes_are_counted_as_they_are_scheduled(void **state) {
+        StepSettings settings = { .name = "hbm", .n_servers = 1, .seed = 1 };
+        StepServer servers[1] = {};
+        HbmParameters parameters = defaults();
+        Step *step;
+
+        settings.servers = servers;
+        assert_int_equal(step_new(&settings, &step), 0);
+        for (unsigned phases = 1; phases < 1u << _HBM_DO_MAX; phases++)
+                for (unsigned repeats = 1; repeats <= 8; repeats += 7) {
+                        HbmRun run = { .step = step, .parameters = &parameters };
+                        int r;
+
+                        assert_int_equal(memory_geometry_parse("16 2 3 4 4 16384 32", &run.geometry), 0);
+                        run.box = memory_geometry_box(&run.geometry);
+                        parameters.phases = phases;
+                        parameters.repeats = repeats;
+                        parameters.random = 3 * repeats;
+                        parameters.orders.n = 1 + phases % 3;
+                        r = hbm_schedule(&run);
+                        if (hbm_parameters_passes(&parameters) > MARCH_STEP_PASSES_MAX)
+                                assert_int_equal(r, -E2BIG);
+                        else {
+                                assert_int_equal(r, 0);
+                                assert_int_equal(run.n_passes, hbm_parameters_passes(&parameters));
+                        }
+                }
+        (void) step_free(step);
+}
+
+static void a_plan_that_asks_too_much_is_refused_where_it_does(void **state) {
+        static const struct {
+                const char *parameters, *error;
+        } cases[] = {
+                { "{phases: [hammer, retention], repeats: 8}", "p:3:34: these parameters ask for more than 64 passes" },
+                { "{phases: [random], slices: 4}", "p:3:34: only the phases march and address go around live data" },
+                { "{repair: request, slices: 4}", "p:3:34: repairs do not go around live data" },
+                { "{phases: [hammer, retention], repeats: 3}", NULL },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                _cleanup_(plan_freep) Plan *plan = NULL;
+                _cleanup_free_ char *error = NULL;
+                char text[256];
+                int n = snprintf(text, sizeof(text), "plan: p\nstage: RMA\nsteps: [{check: hbm, parameters: %s}]\n", cases[i].parameters);
+
+                assert_int_equal(plan_parse("p", text, (size_t) n, &plan, &error), cases[i].error ? -EINVAL : 0);
+                if (cases[i].error && strncmp(error, cases[i].error, strlen(cases[i].error)) != 0)
+                        fail_msg("got      %s\nexpected %s", error, cases[i].error);
+        }
 }
 
 #define BANK "hbm2/ch3/pc1/sid0/bg2/ba1"
@@ -273,6 +327,8 @@ int main(void) {
                 cmocka_unit_test(a_phase_beyond_the_budget_is_no_pass),
                 cmocka_unit_test(a_lane_is_found_by_walking_alone),
                 cmocka_unit_test(too_many_passes_are_refused),
+                cmocka_unit_test(passes_are_counted_as_they_are_scheduled),
+                cmocka_unit_test(a_plan_that_asks_too_much_is_refused_where_it_does),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,9 +29,19 @@ static const Knobs defaults = { .march = default_march, .loops = 2 };
 static const size_t parameters_bytes = sizeof(Knobs);
 static const void *const parameters_defaults = &defaults;
 
+static const char *const counts[] = { "hbm_bytes_tested", "systolic_pe_fraction", NULL };
+static const char *const other_counts[] = { "packets", NULL };
+
+static const char *refuse(const void *given) {
+        const Knobs *knobs = given;
+
+        return knobs->loops == 7 && strcmp(knobs->march, "MATS") == 0 ? "seven loops of MATS are too many" : NULL;
+}
+
 static const CheckWord words[] = {
-        { "memory", parameters, &parameters_bytes, &parameters_defaults },
-        { "plain", NULL, NULL, NULL },
+        { "memory", parameters, &parameters_bytes, &parameters_defaults, refuse, counts },
+        { .name = "plain" },
+        { .name = "other", .counts = other_counts },
 };
 
 const CheckWord *check_word_at(size_t index) {
@@ -138,6 +148,11 @@ static void test_every_refusal_says_where_and_what(void **state) {
                 { "coverage: 3", "p:1:11: expected a mapping from measurements to values" },
                 { "coverage: {Bytes: 3}", "p:1:12: 'Bytes' is no measurement" },
                 { "coverage: {bytes: many}", "p:1:19: 'many' is no value for 'bytes', expected a number" },
+                { "plan: a\nstage: RMA\ncoverage: {hbm_bytes_tested: 1, bytes: 3}\nsteps: [{check: memory}]",
+                  "p:3:33: nothing counts 'bytes', expected one of: hbm_bytes_tested, systolic_pe_fraction, packets" },
+                { "plan: a\nstage: RMA\nsteps: [{check: memory}]\ncoverage:\n  packets: 3\n",
+                  "p:5:3: 'packets' is counted by the check 'other', and no step is one" },
+                { "steps: [{check: memory, parameters: {march: MATS, loops: 7}}]", "p:1:37: seven loops of MATS are too many" },
                 { "coverage: {bytes: -1}", "p:1:19: '-1' is no value for 'bytes'" },
         };
 

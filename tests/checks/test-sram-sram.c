@@ -170,8 +170,24 @@ static void random_faults_are_located_exactly(void **state) {
                 }
 }
 
+static void a_plan_that_asks_too_much_is_refused_where_it_does(void **state) {
+        static const char head[] = "plan: p\nstage: RMA\nsteps: [{check: sram, parameters: {repeats: ";
+        _cleanup_(plan_freep) Plan *plan = NULL;
+        _cleanup_free_ char *error = NULL;
+        char text[128];
+        int n;
+
+        n = snprintf(text, sizeof(text), "%s31}}]\n", head); /* of two backgrounds */
+        assert_int_equal(plan_parse("p", text, (size_t) n, &plan, NULL), 0);
+        plan = plan_free(plan);
+        n = snprintf(text, sizeof(text), "%s32}}]\n", head);
+        assert_int_equal(plan_parse("p", text, (size_t) n, &plan, &error), -EINVAL);
+        assert_ptr_equal(strstr(error, "p:3:35: these parameters ask for more than 63 passes"), error);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_plan_that_asks_too_much_is_refused_where_it_does),
                 cmocka_unit_test(a_healthy_chip_passes_over_all_of_its_bytes),
                 cmocka_unit_test(every_kind_is_found_with_its_exact_place),
                 cmocka_unit_test(faults_on_one_chip_are_told_apart),

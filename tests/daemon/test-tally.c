@@ -20,7 +20,7 @@ static const char plan_text[] = "plan: two\nsummary: s\nstage: PREFLIGHT\nbudget
                                 "steps:\n"
                                 "  - check: rounding\n"
                                 "  - {check: neuronlink, required: false}\n"
-                                "coverage: {rounding_samples: 100}\n";
+                                "coverage: {rounding_conversions_compared: 100}\n";
 
 typedef struct Fixture {
         Config *config;
@@ -100,7 +100,7 @@ static int measure(const char *unit, const char *step, const char *name, double 
 /* A rounding step that does all that is asked for. */
 static void round_well(const char *chip) {
         assert_int_equal(start(chip, "rounding"), 0);
-        assert_int_equal(measure(chip, "rounding", "rounding_samples", 100, LIMIT_NONE, 0, chip), 0);
+        assert_int_equal(measure(chip, "rounding", "rounding_conversions_compared", 100, LIMIT_NONE, 0, chip), 0);
         assert_int_equal(end(chip, "rounding", VERDICT_PASSED, REASON_NONE), 0);
 }
 
@@ -262,7 +262,7 @@ static void test_a_promise_that_was_not_kept_is_inconclusive(void **state) {
 
                 prepare("us0-0");
                 assert_int_equal(start("us0-0/chip0", "rounding"), 0);
-                assert_int_equal(measure("us0-0/chip0", "rounding", "rounding_samples", cases[i].value, LIMIT_NONE, 0,
+                assert_int_equal(measure("us0-0/chip0", "rounding", "rounding_conversions_compared", cases[i].value, LIMIT_NONE, 0,
                                          cases[i].where), 0);
                 assert_int_equal(end("us0-0/chip0", "rounding", cases[i].verdict, cases[i].reason), 0);
                 if (judge(0, &verdict, &reason, &server) != cases[i].result)
