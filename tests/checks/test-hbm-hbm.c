@@ -225,7 +225,8 @@ static void an_engine_blind_now_and_then_is_told_from_memory(void **state) {
                 { "{at: us0-1/chip3/hbm1, kind: comparator-blind, misses: both, persistence: intermittent, probability: 0.7}", true },
                 { "{at: us0-1/chip3/hbm1, kind: stack-dead, reads: zeros, persistence: intermittent, probability: 0.5}", false },
                 { "{at: us0-1/chip3/hbm1/ch2, kind: channel-dead, reads: ones, persistence: intermittent, probability: 0.6}", false },
-                { "{at: us0-1/chip3/hbm1/ch2/pc0/dq5, kind: lane-stuck, value: 0, persistence: intermittent, probability: 0.5}", false },
+                /* Four elements read ones: at 0.5 one scan of sixteen would meet none of them. */
+                { "{at: us0-1/chip3/hbm1/ch2/pc0/dq5, kind: lane-stuck, value: 0, persistence: intermittent, probability: 0.9}", false },
         };
         HbmParameters parameters = defaults();
 
