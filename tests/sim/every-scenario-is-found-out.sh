@@ -4,7 +4,8 @@
 # The matrix: each scenario is served, scanned with a plan, and what was found is held against its `expect:`. TAP on stdout.
 #
 # usage: every-scenario-is-found-out.sh BUILD-FOLDER [SCENARIO…]   (default: all, plan preflight; $ASSAY_MATRIX_PLAN is another;
-# a comment "Scanned with the plan NAME" in a scenario decides for it)
+# a comment "Scanned with the plan NAME" in a scenario decides for it; "First scanned with the plan NAME, then reset: PART…" is what
+# happens before, and what that scan finds is not asked)
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . tests/stage
@@ -27,18 +28,32 @@ devices() { # SCENARIO SOCKET
         for ((i = 0; i < ${n:-1}; i++)); do echo "sim:$2#trn-$i"; done
 }
 
+scan() { # DEVICE PLAN STREAM
+        local status=0
+        # A hang is told by its deadline, two seconds times the scale; a healthy chip needs milliseconds.
+        # One seed: where a scan plants its probes must not decide whether a build is green.
+        timeout 120 "$build/checks/assay-run" --device "$1" --plan "$2" --seed "${ASSAY_MATRIX_SEED:-1}" --deadline-scale "${ASSAY_MATRIX_SCALE:-0.25}" \
+                >"$3" 2>"$stage/err" || status=$?
+        case $status in 0 | 1 | 2) ;; *) echo "assay-run ended with $status"; cat "$stage/err"; return 1;; esac
+}
+
+run_before() { # SCENARIO SOCKET
+        local before parts part device
+        before=$(sed -n 's/^# First scanned with the plan \([a-z-]*\), then reset: \(.*\)/\1 \2/p' "$1" | head -n 1)
+        [ -n "$before" ] || return 0
+        read -r before parts <<<"$before"
+        for device in $(devices "$1" "$2"); do scan "$device" "$before" /dev/null || return 1; done
+        for part in $parts; do "$build/sim/assay-sim" reset "$part" --socket "$2" || return 1; done
+}
+
 run_scenario() { # SCENARIO NUMBER: prints what is wrong
-        local scenario=$1 device streams=() status own
+        local scenario=$1 device streams=() own
         own=$(sed -n 's/^# Scanned with the plan \([a-z-]*\).*/\1/p' "$scenario" | head -n 1)
         stage_sim "s$2" "$scenario" || return 1
+        run_before "$scenario" "$stage/s$2.socket" || return 1
         for device in $(devices "$scenario" "$stage/s$2.socket"); do
                 streams+=("$stage/s$2.${#streams[@]}.jsonl")
-                status=0
-                # A hang is told by its deadline, two seconds times the scale; a healthy chip needs milliseconds.
-                # One seed: where a scan plants its probes must not decide whether a build is green.
-                timeout 120 "$build/checks/assay-run" --device "$device" --plan "${own:-$plan}" --seed "${ASSAY_MATRIX_SEED:-1}" --deadline-scale "${ASSAY_MATRIX_SCALE:-0.25}" \
-                        >"${streams[-1]}" 2>"$stage/s$2.err" || status=$?
-                case $status in 0 | 1 | 2) ;; *) echo "assay-run ended with $status"; cat "$stage/s$2.err"; return 1;; esac
+                scan "$device" "${own:-$plan}" "${streams[-1]}" || return 1
                 "$build/sim/assay-sim" check "$scenario" --stream "${streams[-1]}" || return 1
         done
         kill "$stage_sim_pid" 2>/dev/null
