@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,10 +62,11 @@ static int load(const char *name, Plan **ret) {
 
 static int list(void) {
         static const TableColumn columns[] = {
-                { "PLAN",    "plan",    false, false },
-                { "STAGE",   "stage",   false, false },
-                { "STEPS",   "steps",   true,  false },
-                { "SUMMARY", "summary", false, true  },
+                { "PLAN",    "plan",       false, false },
+                { "STAGE",   "stage",      false, false },
+                { "STEPS",   "steps",      true,  false },
+                { "SECONDS", "budget_sec", true,  false }, /* of device time, at most */
+                { "SUMMARY", "summary",    false, true  },
                 {},
         };
         _cleanup_free_ char (*found)[PLAN_NAME_MAX] = calloc(PLANS_MAX + 1, sizeof(*found));
@@ -76,9 +78,11 @@ static int list(void) {
                 return complain(STATUS_CANNOT_TELL, "out of memory");
 
         n = names(found);
+        if (n == 0)
+                return complain(STATUS_USAGE, "there are no plans in %s; $ASSAY_PLANS may say where they are", plan_folders());
         for (size_t i = 0; i < n; i++) {
                 _cleanup_(plan_freep) Plan *plan = NULL;
-                char steps[24];
+                char steps[24], budget[24];
 
                 r = load(found[i], &plan);
                 if (r != 0) {
@@ -86,7 +90,8 @@ static int list(void) {
                         continue;
                 }
                 snprintf(steps, sizeof(steps), "%zu", plan->n_steps);
-                (void) table_row(table, (const char *[]) { plan->name, stage_to_string(plan->stage), steps, plan->summary });
+                snprintf(budget, sizeof(budget), "%.0f", ceil(plan->budget_sec));
+                (void) table_row(table, (const char *[]) { plan->name, stage_to_string(plan->stage), steps, budget, plan->summary });
         }
 
         r = table_print(table);

@@ -49,6 +49,8 @@ export ASSAY_PLANS=$stage/plans
 stage_daemon trn-0
 expect 64 "a target that does not exist" assayctl scan us9-9 --plan quick
 expect 64 "a plan that does not exist" assayctl scan trn-0 --plan nothing
+expect 64 "no plans at all" env ASSAY_PLANS="$stage/nowhere" "$ctl" plans
+has "there are no plans in $stage/nowhere"
 expect 64 "a plan with a mistake" assayctl scan trn-0 --plan broken
 has "broken.yaml:5:"
 expect 64 "a challenge that is no base64" assayctl scan trn-0 --plan quick --challenge 'a b'
