@@ -10,7 +10,7 @@
  *  data TSV             the same in one stack ID only
  *  stack, channel, die, pseudo-channel
  *                       half of the banks are dead in all parts it is made of: a part is a pseudo-channel's share of one stack
- *                       ID; a die has those of 4 channels
+ *                       ID; a die has those of 4 channels. Or fewer, scattered over it, where it comes and goes
  *  address TSV          data that tells addresses apart comes from a place that differs in one and the same bit, in most banks
  *                       of a part
  *  bank                 more than 1 access of 10 fails, over many columns
@@ -58,7 +58,8 @@ typedef enum HbmDefectKind {
         _HBM_DEFECT_KIND_MAX,
 } HbmDefectKind;
 
-#define HBM_DETAIL_MAX 192u
+#define HBM_DETAIL_MAX   192u
+#define HBM_DIE_CHANNELS 4u
 
 typedef struct HbmDefect {
         HbmDefectKind kind;
@@ -127,9 +128,17 @@ HbmDefect *hbm_case_newest(HbmCase *c);
 /* What LANES of a part read where they are wrong. */
 uint32_t hbm_case_lane_values(const HbmCase *c, uint32_t part, uint32_t lanes);
 
+/* Whether any of the part was tested, and whether a bank fails over many columns and nothing explains it yet. */
+bool hbm_case_part_is_tested(const HbmCase *c, uint32_t part);
+bool hbm_case_bank_is_dead(const HbmCase *c, uint32_t bank);
+/* Banks FIRST … FIRST + N - 1 fail as one: explains them. */
+int hbm_case_add_banks(HbmCase *c, HbmDefectKind kind, uint32_t first, uint32_t n, MemoryAxis last);
+
 /* The rules, in this order; each adds to defects. 0 or -ENOMEM. */
 int hbm_case_find_lanes(HbmCase *c);         /* structures.c: lanes and data TSVs */
 int hbm_case_find_dead(HbmCase *c);          /* structures.c: stacks … pseudo-channels */
+int hbm_case_find_flickering_stack(HbmCase *c);    /* flicker.c: for those before, where they come and go */
+int hbm_case_find_flickering_channels(HbmCase *c);
 int hbm_case_find_address_lines(HbmCase *c); /* structures.c: address TSVs */
 int hbm_case_find_banks(HbmCase *c);         /* structures.c */
 int hbm_case_find_rest(HbmCase *c);          /* classify.c: within banks, and what is scattered */

@@ -19,9 +19,6 @@
 #define DEAD_ACCESSES    10u /* a bank is dead where more than 1 of so many accesses fails */
 #define DEAD_COLUMNS     16u /* over at least so many columns */
 #define DEAD_BANKS       2u  /* a part is dead where at least 1 of so many of its banks is */
-#define DIE_CHANNELS     4u
-#define STACK_BANKS      8u  /* a stack that comes and goes shows at least 1 of so many banks dead */
-#define STACK_CHANNELS   3u  /* in 3 of 4 of its channels */
 #define LINE_AGREE       9u  /* of 10 banks must show the same address line */
 
 static uint32_t n_parts(const HbmCase *c) {
@@ -39,8 +36,7 @@ static uint32_t part_accesses(const HbmCase *c) {
         return hbm_case_banks_of_part(c) * hbm_bank_accesses(c->geometry);
 }
 
-/* Whether any of the part was tested. */
-static bool part_is_tested(const HbmCase *c, uint32_t part) {
+bool hbm_case_part_is_tested(const HbmCase *c, uint32_t part) {
         uint32_t sid = part % c->geometry->size[HBM_SID],
                  channel = part / c->geometry->size[HBM_SID] / c->geometry->size[HBM_PSEUDO_CHANNEL],
                  pseudo_channel = part / c->geometry->size[HBM_SID] % c->geometry->size[HBM_PSEUDO_CHANNEL];
@@ -166,7 +162,7 @@ int hbm_case_find_lanes(HbmCase *c) {
 
 /* ---- banks, and what is made of them ---- */
 
-static bool bank_is_dead(const HbmCase *c, uint32_t bank) {
+bool hbm_case_bank_is_dead(const HbmCase *c, uint32_t bank) {
         const HbmBankTally *tally = &c->tallies[bank];
         int columns = c->box->last[HBM_COLUMN] - c->box->first[HBM_COLUMN] + 1;
 
@@ -179,12 +175,11 @@ static bool part_is_dead(const HbmCase *c, uint32_t part) {
         uint32_t n_banks = hbm_case_banks_of_part(c), dead = 0;
 
         for (uint32_t i = 0; i < n_banks; i++)
-                dead += bank_is_dead(c, part * n_banks + i);
+                dead += hbm_case_bank_is_dead(c, part * n_banks + i);
         return dead >= MIN(2u, n_banks) && DEAD_BANKS * dead >= n_banks;
 }
 
-/* Banks FIRST … FIRST + N - 1 fail as one. */
-static int add_banks(HbmCase *c, HbmDefectKind kind, uint32_t first, uint32_t n, MemoryAxis last) {
+int hbm_case_add_banks(HbmCase *c, HbmDefectKind kind, uint32_t first, uint32_t n, MemoryAxis last) {
         uint32_t accesses = hbm_bank_accesses(c->geometry);
         int r;
 
@@ -205,7 +200,7 @@ static PartCount count_parts(const HbmCase *c, uint32_t first, uint32_t n, uint3
         PartCount count = {};
 
         for (uint32_t i = first; i < first + n; i += step) {
-                if (!part_is_tested(c, i))
+                if (!hbm_case_part_is_tested(c, i))
                         continue;
                 count.tested++;
                 count.dead += part_is_dead(c, i);
@@ -220,18 +215,18 @@ static bool is_all(PartCount count) {
 /* Four channels of one stack ID, where the other stack IDs live. */
 static int find_die(HbmCase *c, uint32_t group, uint32_t sid) {
         const uint16_t *size = c->geometry->size;
-        uint32_t first = part_at(c, group * DIE_CHANNELS, 0, sid), n_banks = hbm_case_banks_of_part(c);
-        uint32_t n = DIE_CHANNELS * size[HBM_PSEUDO_CHANNEL] * size[HBM_SID] - sid;
+        uint32_t first = part_at(c, group * HBM_DIE_CHANNELS, 0, sid), n_banks = hbm_case_banks_of_part(c);
+        uint32_t n = HBM_DIE_CHANNELS * size[HBM_PSEUDO_CHANNEL] * size[HBM_SID] - sid;
         uint64_t count = 0;
         int r;
 
-        if ((group + 1) * DIE_CHANNELS > size[HBM_CHANNEL] || size[HBM_SID] < 2 || !is_all(count_parts(c, first, n, size[HBM_SID])) ||
+        if ((group + 1) * HBM_DIE_CHANNELS > size[HBM_CHANNEL] || size[HBM_SID] < 2 || !is_all(count_parts(c, first, n, size[HBM_SID])) ||
             is_all(count_parts(c, first - sid, n + sid, 1)))
                 return 0;
 
         r = hbm_case_add(c, HBM_DEFECT_DIE,
                          hbm_case_first(c, first * part_accesses(c), part_accesses(c)), first * part_accesses(c), HBM_SID,
-                         (int) (DIE_CHANNELS * sid + group));
+                         (int) (HBM_DIE_CHANNELS * sid + group));
         if (r < 0)
                 return r;
         for (uint32_t part = first; part < first + n; part += size[HBM_SID]) {
@@ -250,37 +245,12 @@ static int find_whole(HbmCase *c, HbmDefectKind kind, uint32_t parts, MemoryAxis
         for (uint32_t first = 0; first < n_parts(c); first += parts) {
                 if (!is_all(count_parts(c, first, parts, 1)))
                         continue;
-                r = add_banks(c, kind, first * n_banks, parts * n_banks, last);
+                r = hbm_case_add_banks(c, kind, first * n_banks, parts * n_banks, last);
                 if (r < 0)
                         return r;
         }
 
         return 0;
-}
-
-/*
- * Where a stack comes and goes each command meets it or not, so what is dead lies scattered; but that many banks die in so many
- * channels for as many reasons does not happen.
- */
-static int find_flickering_stack(HbmCase *c) {
-        const uint16_t *size = c->geometry->size;
-        uint32_t n_banks = hbm_bank_count(c->geometry), of_channel = n_banks / size[HBM_CHANNEL];
-        uint32_t tested = 0, dead = 0, channels_tested = 0, channels_dead = 0;
-
-        for (uint32_t first = 0; first < n_banks; first += of_channel) {
-                uint32_t before_tested = tested, before_dead = dead;
-
-                for (uint32_t bank = first; bank < first + of_channel; bank++) {
-                        tested += part_is_tested(c, bank / hbm_case_banks_of_part(c));
-                        dead += bank_is_dead(c, bank);
-                }
-                channels_tested += tested > before_tested;
-                channels_dead += dead > before_dead;
-        }
-
-        if (channels_tested <= DIE_CHANNELS || 4 * channels_dead < STACK_CHANNELS * channels_tested || STACK_BANKS * dead < tested)
-                return 0;
-        return add_banks(c, HBM_DEFECT_STACK, 0, n_banks, HBM_CHANNEL);
 }
 
 int hbm_case_find_dead(HbmCase *c) {
@@ -293,7 +263,7 @@ int hbm_case_find_dead(HbmCase *c) {
                 if (r < 0)
                         return r;
         }
-        r = find_flickering_stack(c);
+        r = hbm_case_find_flickering_stack(c);
         if (r < 0)
                 return r;
         if (size[HBM_PSEUDO_CHANNEL] > 1) {
@@ -302,27 +272,19 @@ int hbm_case_find_dead(HbmCase *c) {
                         return r;
         }
 
-        for (uint32_t group = 0; group * DIE_CHANNELS < size[HBM_CHANNEL]; group++)
+        for (uint32_t group = 0; group * HBM_DIE_CHANNELS < size[HBM_CHANNEL]; group++)
                 for (uint32_t sid = 0; sid < size[HBM_SID]; sid++) {
                         r = find_die(c, group, sid);
                         if (r < 0)
                                 return r;
                 }
 
+        r = hbm_case_find_flickering_channels(c);
+        if (r < 0)
+                return r;
         r = find_whole(c, HBM_DEFECT_PSEUDO_CHANNEL, size[HBM_SID], HBM_PSEUDO_CHANNEL);
         if (r < 0)
                 return r;
-        /* A pseudo-channel may be lost to most of its banks and not to all of its parts. */
-        for (uint32_t first = 0; first < n_parts(c); first += size[HBM_SID]) {
-                PartCount count = count_parts(c, first, size[HBM_SID], 1);
-
-                if (count.dead < 2 || 2 * count.dead <= count.tested)
-                        continue;
-                r = add_banks(c, HBM_DEFECT_PSEUDO_CHANNEL, first * hbm_case_banks_of_part(c),
-                              size[HBM_SID] * hbm_case_banks_of_part(c), HBM_PSEUDO_CHANNEL);
-                if (r < 0)
-                        return r;
-        }
 
         return size[HBM_SID] > 1 ? find_whole(c, HBM_DEFECT_PSEUDO_CHANNEL, 1, HBM_SID) : 0;
 }
@@ -331,9 +293,9 @@ int hbm_case_find_banks(HbmCase *c) {
         int r;
 
         for (uint32_t bank = 0; bank < hbm_bank_count(c->geometry); bank++) {
-                if (!bank_is_dead(c, bank))
+                if (!hbm_case_bank_is_dead(c, bank))
                         continue;
-                r = add_banks(c, HBM_DEFECT_BANK, bank, 1, HBM_BANK);
+                r = hbm_case_add_banks(c, HBM_DEFECT_BANK, bank, 1, HBM_BANK);
                 if (r < 0)
                         return r;
         }
@@ -404,7 +366,7 @@ int hbm_case_find_address_lines(HbmCase *c) {
 
                 if (line < 0)
                         continue;
-                r = add_banks(c, HBM_DEFECT_ADDRESS_TSV, part * n_banks, n_banks, HBM_SID);
+                r = hbm_case_add_banks(c, HBM_DEFECT_ADDRESS_TSV, part * n_banks, n_banks, HBM_SID);
                 if (r < 0)
                         return r;
                 (void) snprintf(hbm_case_newest(c)->line, sizeof(hbm_case_newest(c)->line), "%s%d", words[line / 16], line % 16);

@@ -238,10 +238,28 @@ static void an_engine_blind_now_and_then_is_told_from_memory(void **state) {
 
                         (void) snprintf(text, sizeof(text), HEAD "faults:\n  - %s\n", seed, cases[i].fault);
                         verdict = hall_judge(text, &check_hbm, "us0-1", 3, &parameters, &found);
-                        if (verdict != VERDICT_FAILED || (strstr(found.lines, "\"hbm-comparator\"") != NULL) != cases[i].blind ||
+                        /* Memory that acts in half of the commands of so short a test may have luck. */
+                        if ((cases[i].blind && verdict != VERDICT_FAILED) || (strstr(found.lines, "\"hbm-comparator\"") != NULL) != cases[i].blind ||
                             (cases[i].blind && found.n != 1))
                                 fail_msg("%s, seed %u: %s %s", cases[i].fault, seed, verdict_to_string(verdict), found.lines);
                 }
+}
+
+/* Some commands meet it and some do not: it is one thing all the same. */
+static void a_channel_that_comes_and_goes_is_no_heap_of_banks(void **state) {
+        HbmParameters parameters = defaults();
+
+        parameters.others = parameters.march;
+        for (unsigned seed = 1; seed <= 6; seed++) {
+                char text[512];
+                Found found;
+
+                (void) snprintf(text, sizeof(text), HEAD "faults:\n  - {at: us0-1/chip3/hbm1/ch2, kind: channel-dead, reads: zeros, "
+                                "persistence: intermittent, probability: 0.55}\n", seed);
+                assert_int_equal(hall_judge(text, &check_hbm, "us0-1", 3, &parameters, &found), VERDICT_FAILED);
+                if (found.n != 1 || !found_has(&found, "hbm-channel", "hbm1/ch2"))
+                        fail_msg("seed %u: %s", seed, found.lines);
+        }
 }
 
 static void reads_that_are_one_write_late_are_stale_where_they_are(void **state) {
@@ -320,6 +338,7 @@ int main(void) {
                 cmocka_unit_test(faults_on_one_chip_are_told_apart),
                 cmocka_unit_test(a_comparator_that_misses_plants_is_found),
                 cmocka_unit_test(an_engine_blind_now_and_then_is_told_from_memory),
+                cmocka_unit_test(a_channel_that_comes_and_goes_is_no_heap_of_banks),
                 cmocka_unit_test(reads_that_are_one_write_late_are_stale_where_they_are),
                 cmocka_unit_test(random_faults_are_located_exactly),
                 cmocka_unit_test(a_neighbour_of_a_sick_chip_passes),
