@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Three linked cells, two aggressors of one victim, wherever they lie: apart, two or all three in one access. Every linked pair of
+ * primitives in places drawn at random; March SL on the backgrounds of the plan production finds them all, on solid data alone
+ * it does not. LINKED_PLACES draws more of them.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "checks/march/backgrounds.h"
+#include "checks/march/march.h"
+#include "sim/memory/primitive.h"
+#include "tests/hall-device.h"
+
+#define ROW       1000u
+#define COLUMN    3u
+#define TOGETHER  256u /* faults of one chip, each in a bank of its own */
+#define LINE_MAX  256u
+
+typedef struct Linked {
+        unsigned n;
+        bool found[TOGETHER];
+        char text[TOGETHER * LINE_MAX + 256];
+        size_t n_text;
+        unsigned n_faults, n_missed, n_missed_solid; /* so far */
+} Linked;
+
+static unsigned below(unsigned n) {
+        static uint64_t state = 4711;
+
+        state = memory_mix(state);
+        return (unsigned) (state >> 33) % n;
+}
+
+static int hear(const MarchMismatch *mismatch, void *userdata) {
+        Linked *linked = userdata;
+        unsigned bank = mismatch->at[HBM_CHANNEL] * 96u + mismatch->at[HBM_PSEUDO_CHANNEL] * 48u + mismatch->at[HBM_SID] * 16u +
+                        mismatch->at[HBM_BANK_GROUP] * 4u + mismatch->at[HBM_BANK];
+
+        if (mismatch->at[HBM_ROW] == ROW && mismatch->at[HBM_COLUMN] == COLUMN && bank < linked->n)
+                linked->found[bank] = true;
+        return 0;
+}
+
+static unsigned march_all(Linked *linked, Device *device, unsigned n_backgrounds) {
+        _cleanup_(memory_batch_freep) MemoryBatch *batch = NULL;
+        MemoryPart part = memory_part_stack(0);
+        unsigned n_missed = 0;
+        March march;
+
+        memset(linked->found, 0, sizeof(linked->found));
+        assert_int_equal(march_read("March SL", &march, NULL, NULL), 0);
+        assert_int_equal(memory_batch_new(device, &batch), 0);
+        for (unsigned i = 0; i < n_backgrounds; i++) {
+                const MarchBackgroundWord *word = march_background_word(i);
+                MarchPass pass = {
+                        .parts = &part, .n_parts = 1, .march = &march, .mismatches_max = 1 << 17, .seed = i, .found = hear, .userdata = linked,
+                        .field = { .background = word->background, .parameter = word->parameter, .seed = 99 },
+                };
+
+                assert_int_equal(device_hbm_geometry(device, 0, &pass.geometry), 0);
+                pass.box = memory_geometry_box(&pass.geometry);
+                assert_int_equal(march_pass_run(&pass, batch), 0);
+                assert_false(pass.outcomes[0].truncated);
+        }
+
+        for (unsigned i = 0; i < linked->n; i++)
+                n_missed += !linked->found[i];
+        return n_missed;
+}
+
+static void judge(Linked *linked) {
+        Device *device = hall_device(linked->text, "us0-0", 0, 32 << 20);
+
+        assert_non_null(device);
+        linked->n_missed_solid += march_all(linked, device, 1);
+        linked->n_missed += march_all(linked, device, MARCH_BACKGROUND_ADDRESS + 1);
+        linked->n_faults += linked->n;
+        linked->n = 0;
+        (void) device_free(device);
+}
+
+/* The end of a location: another bit of the victim's access, or a place of its bank. */
+static void place(char text[static 64], unsigned victim) {
+        unsigned bit = below(8) == 0 ? victim : below(256);
+
+        if (below(2))
+                (void) snprintf(text, 64, "bit%u", bit == victim ? bit ^ 1u << below(8) : bit);
+        else if (below(2))
+                (void) snprintf(text, 64, "col%u/bit%u", COLUMN + 1 + below(28), bit);
+        else
+                (void) snprintf(text, 64, "row%u/col%u/bit%u", below(2) ? ROW - 1 - below(9) : ROW + 1 + below(9), COLUMN + below(2), bit);
+}
+
+static void add(Linked *linked, const char *first, const char *second) {
+        unsigned victim = below(256), bank = linked->n;
+        char a[64], b[64];
+
+        place(a, victim);
+        do
+                place(b, victim);
+        while (strcmp(a, b) == 0);
+
+        if (linked->n == 0)
+                linked->n_text = (size_t) snprintf(linked->text, sizeof(linked->text),
+                                                   "scenario: t\nseed: 9\ntopology: {ultraservers: 1}\nfaults:\n");
+        linked->n_text += (size_t) snprintf(linked->text + linked->n_text, sizeof(linked->text) - linked->n_text,
+                                            "  - {at: us0-0/chip0/hbm0/ch%u/pc%u/sid%u/bg%u/ba%u/row%u/col%u/bit%u, kind: linked, "
+                                            "first: \"%s\", second: \"%s\", aggressor: %s, second-aggressor: %s}\n",
+                                            bank / 96, bank / 48 % 2, bank / 16 % 3, bank / 4 % 4, bank % 4, ROW, COLUMN, victim, first,
+                                            second, a, b);
+        if (++linked->n == TOGETHER)
+                judge(linked);
+}
+
+/* The Nth primitive of two cells of the classes in NAMES; NULL past the end. */
+static const char *nth(const char *const *names, size_t n) {
+        const PrimitiveClass *class;
+
+        for (; *names; names++)
+                for (size_t i = 0; (class = primitive_class_at(i)); i++)
+                        for (size_t k = 0; strcmp(class->name, *names) == 0 && class->primitives[k]; k++)
+                                if (n-- == 0)
+                                        return class->primitives[k];
+        return NULL;
+}
+
+static void three_linked_cells_are_found_wherever_they_lie(void **state) {
+        static const char *const firsts[] = { "CFds_wt", "CFds_wn", "CFds_r", "CFtr", "CFwd", "CFdrd", NULL };
+        static const char *const seconds[] = { "CFds_wt", "CFds_wn", "CFds_r", "CFwd", "CFrd", NULL };
+        unsigned n_places = getenv("LINKED_PLACES") ? (unsigned) atoi(getenv("LINKED_PLACES")) : 20;
+        static Linked linked;
+        const char *a, *b;
+
+        for (size_t i = 0; (a = nth(firsts, i)); i++)
+                for (size_t k = 0; (b = nth(seconds, k)); k++) {
+                        Primitive first, second;
+
+                        assert_int_equal(primitive_parse(a, &first, NULL, NULL), 0);
+                        assert_int_equal(primitive_parse(b, &second, NULL, NULL), 0);
+                        /* The second begins in what the first leaves, and undoes it. */
+                        if (second.victim.state != first.fault || second.fault != !first.fault)
+                                continue;
+                        for (unsigned n = 0; n < n_places; n++)
+                                add(&linked, a, b);
+                }
+        if (linked.n > 0)
+                judge(&linked);
+
+        print_message("%u faults, %u missed, %u by solid data alone\n", linked.n_faults, linked.n_missed, linked.n_missed_solid);
+        assert_int_equal(linked.n_faults, 240 * n_places);
+        assert_int_equal(linked.n_missed, 0);
+        assert_true(linked.n_missed_solid > 0);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(three_linked_cells_are_found_wherever_they_lie),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
