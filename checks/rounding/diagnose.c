@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "checks/cleanup.h"
 #include "checks/rounding/tails.h"
 
 #define MAGNITUDE_UP 0x3f81u /* bf16: 1.0 rounded up, without its sign */
@@ -13,12 +14,22 @@ static uint32_t answer(const Answers *answers, Pass pass, unsigned lane, unsigne
         return pass == PASS_COIN ? answers->coin[lane][i] : answers->threshold[pass == PASS_BELOW][lane][i];
 }
 
+/* Of K rises of COIN_EACH at PLACE. There are few counts and thousands of lanes, so each is worked out once. */
+static double coin_p_value(unsigned place, unsigned k) {
+        static const double chances[] = { 0.25, 0.75 };
+        static double known[ELEMENTS(chances)][COIN_EACH + 1]; /* 0: not yet; none is as small */
+
+        if (known[place][k] <= 0)
+                known[place][k] = binomial_p_value(k, COIN_EACH, chances[place]);
+        return known[place][k];
+}
+
 double lane_p_value(const Answers *answers, unsigned lane, unsigned ups[2]) {
         ups[0] = ups[1] = 0;
         for (unsigned i = 0; i < COIN_COUNT; i++)
                 ups[i / COIN_EACH] += (answers->coin[lane][i] & 0x7fffu) == MAGNITUDE_UP;
 
-        return fmin(binomial_p_value(ups[0], COIN_EACH, 0.25), binomial_p_value(ups[1], COIN_EACH, 0.75));
+        return fmin(coin_p_value(0, ups[0]), coin_p_value(1, ups[1]));
 }
 
 typedef struct Hypothesis {

@@ -14,6 +14,7 @@
 #define ONE_E5M2     0x3cu
 #define CUT_BF16     16u
 #define CUT_E5M2     21u
+#define UNIT         0x1p-23f /* the last bit of an fp32 above 1 */
 
 static const WireFormat nearest_formats[NEAREST_FORMATS] = { FORMAT_BF16, FORMAT_FP8_E5M2, FORMAT_FP16, FORMAT_FP8_E4M3, FORMAT_FP8_E3M4 };
 
@@ -66,7 +67,7 @@ static void write_coin(Script *script, unsigned lane) {
 
         golden_lane_seed(&generator, script->engine, lane, script->seed);
         for (unsigned i = 0; i < COIN_COUNT; i++) {
-                float value = 1 + ldexpf((float) coin_fraction(i), -23);
+                float value = 1 + (float) coin_fraction(i) * UNIT;
 
                 script->words[PASS_COIN][lane][i] = golden_lane_next(&generator);
                 script->in_coin[lane][i] = coin_negative(i) ? -value : value;
@@ -83,7 +84,7 @@ static void write_thresholds(Script *script, unsigned lane) {
 
                 for (Pass pass = PASS_ABOVE; pass <= PASS_BELOW; pass++) {
                         script->words[pass][lane][i] = word;
-                        script->in_threshold[pass == PASS_BELOW][lane][i] = 1 + ldexpf((float) threshold_fraction(word, pass), -23);
+                        script->in_threshold[pass == PASS_BELOW][lane][i] = 1 + (float) threshold_fraction(word, pass) * UNIT;
                         script->out_threshold[pass == PASS_BELOW][lane][i] = (uint8_t) script_predict(script, pass, lane, i, 0, 0);
                 }
         }
@@ -113,12 +114,10 @@ const Script *script_get(WireEngine engine, uint32_t seed) {
 
 /* Landmarks of a format: patterns whose surroundings go wrong first. */
 static unsigned landmarks(WireFormat format, uint32_t ret[9]) {
-        uint32_t infinity = golden_infinity(format), normal = 1, one = 0;
+        uint32_t infinity = golden_infinity(format), normal = 1, one = golden_nearest(format, 1);
 
         while (golden_value(format, normal + 1) - golden_value(format, normal) == golden_value(format, 1))
                 normal++; /* the last pattern whose step is the subnormal one */
-        while (golden_value(format, one) < 1)
-                one++;
 
         memcpy(ret, (uint32_t[9]) { 0, 1, 2, normal / 2, normal, one - 1, one, one + 1, infinity - 1 }, 9 * sizeof(*ret));
         return 9;
