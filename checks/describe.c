@@ -74,22 +74,31 @@ static void describe_range(const YamlField *field, json_t *object) {
         (void) json_object_set_new(object, "words", words);
 }
 
-static json_t *describe_parameters(const char *name) {
-        const CheckWord *word = check_word_find(name);
+/* Of the struct at DEFAULTS; what is a mapping has fields of its own. */
+static json_t *describe_fields(const YamlField *fields, const void *defaults) {
         json_t *list = json_array();
 
-        for (const YamlField *field = word ? word->parameters : NULL; field && field->name; field++) {
+        for (const YamlField *field = fields; field && field->name; field++) {
                 json_t *object = json_pack("{ss, ss, sb}", "name", field->name, "type",
                                            type_word(field->type), "required", field->required);
 
                 describe_range(field, object);
-                (void) json_object_set_new(object, "default", default_of(field, *word->parameters_defaults));
+                (void) json_object_set_new(object, "default", default_of(field, defaults));
+                if (field->type == YAML_TYPE_STRUCT)
+                        (void) json_object_set_new(object, "parameters",
+                                                   describe_fields(field->fields, (const char *) defaults + field->offset));
                 if (field->summary)
                         (void) json_object_set_new(object, "summary", json_string(field->summary));
                 (void) json_array_append_new(list, object);
         }
 
         return list;
+}
+
+static json_t *describe_parameters(const char *name) {
+        const CheckWord *word = check_word_find(name);
+
+        return word && word->parameters ? describe_fields(word->parameters, *word->parameters_defaults) : json_array();
 }
 
 static json_t *describe_codes(const Check *check) {
@@ -133,19 +142,21 @@ static void print_scalar(FILE *file, const char *before, const json_t *value) {
         free(text);
 }
 
-static void print_parameter(FILE *file, const json_t *parameter) {
-        const json_t *words = json_object_get(parameter, "words"), *word;
+static void print_parameter(FILE *file, int indent, const json_t *parameter) {
+        const json_t *words = json_object_get(parameter, "words"), *item;
         size_t i;
 
-        fprintf(file, "      %s: %s", text_of(parameter, "name"), text_of(parameter, "type"));
+        fprintf(file, "%*s%s: %s", indent, "", text_of(parameter, "name"), text_of(parameter, "type"));
         print_scalar(file, " ", json_object_get(parameter, "min"));
         print_scalar(file, " … ", json_object_get(parameter, "max"));
-        json_array_foreach(words, i, word)
-                fprintf(file, "%s%s", i == 0 ? " " : " | ", json_string_value(word));
+        json_array_foreach(words, i, item)
+                fprintf(file, "%s%s", i == 0 ? " " : " | ", json_string_value(item));
         print_scalar(file, ", default ", json_object_get(parameter, "default"));
         if (json_is_true(json_object_get(parameter, "required")))
                 fputs(", required", file);
         fprintf(file, "%s%s\n", text_of(parameter, "summary")[0] ? ": " : "", text_of(parameter, "summary"));
+        json_array_foreach(json_object_get(parameter, "parameters"), i, item)
+                print_parameter(file, indent + 4, item);
 }
 
 static void print_check(FILE *file, const json_t *check) {
@@ -168,7 +179,7 @@ static void print_check(FILE *file, const json_t *check) {
         if (json_array_size(json_object_get(check, "parameters")) > 0)
                 fputs("    parameters\n", file);
         json_array_foreach(json_object_get(check, "parameters"), i, item)
-                print_parameter(file, item);
+                print_parameter(file, 6, item);
 }
 
 int describe_checks(FILE *file, bool json) {

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What assay-run says of itself and what its manual says of plans, held against what it takes. TAP on stdout.
+#
+# usage: describe.sh ASSAY-RUN
+set -uo pipefail
+
+run=$(realpath "$1")
+manual=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../../units/man/assay-run.8.scd")
+folder=$(mktemp -d -t assay.XXXXXX)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+
+number=0 failed=0
+holds() { # SENTENCE COMMAND…
+        local sentence=$1
+        shift
+        number=$((number + 1))
+        if "$@" >said 2>&1; then echo "ok $number - $sentence"; else
+                echo "not ok $number - $sentence"
+                sed 's/^/# /' said
+                failed=1
+        fi
+}
+
+ends() { # STATUS COMMAND…
+        local status=0 wanted=$1
+        shift
+        "$@" || status=$?
+        [ "$status" = "$wanted" ] || { echo "ended with $status"; return 1; }
+}
+
+"$run" --describe >words
+"$run" --describe --json >json
+holds "every check is described with its codes" jq -e '[.. | objects | select(has("codes"))] | length > 5 and all(.[]; .codes | length > 0)' json
+holds "a parameter that is a mapping tells its own" \
+        jq -e '[.. | objects | select(.name? == "hammer") | .parameters[] | select(.name == "activations")][0].default == 12000' json
+holds "in words too" grep -q '^          activations: unsigned 1 … 14999, default 12000' words
+
+sed -n '/^```$/,/^```$/{/^```$/d;p}' "$manual" >cells.yaml
+holds "the manual shows a plan" grep -q '^plan: cells' cells.yaml
+holds "which is one: what is missing is the device" ends 69 "$run" --device sim:nowhere#trn-0 --plan ./cells.yaml
+sed 's/w0);/w1);/' cells.yaml >wrong.yaml
+holds "where it is changed to nonsense it is refused" ends 64 "$run" --device sim:nowhere#trn-0 --plan ./wrong.yaml
+
+echo "1..$number"
+exit "$failed"
