@@ -29,9 +29,6 @@
 #include "sim/hbm-repair.h"
 #include "sim/memory/faults.h"
 
-#define DIE_CHANNELS      4u
-#define SUB_WORDLINE_BITS 16u
-
 typedef struct HbmDead {
         int reads; /* index of dead_words: MemoryArray - 1 */
 } HbmDead;
@@ -204,87 +201,6 @@ const FaultKind hbm_fault_kinds[_HBM_KIND_MAX + 1] = {
         {},
 };
 
-/* ---- places ---- */
-
-static int box_of_die(const MemoryShape *shape, unsigned die, WireBox *ret, uint16_t tile[static _MEMORY_AXIS_MAX]) {
-        unsigned sid = die / DIE_CHANNELS, first = die % DIE_CHANNELS * DIE_CHANNELS, last = first + DIE_CHANNELS - 1;
-
-        if (sid >= shape->size[HBM_SID] || first >= shape->size[HBM_CHANNEL])
-                return -EINVAL;
-        if (last >= shape->size[HBM_CHANNEL])
-                last = shape->size[HBM_CHANNEL] - 1u;
-
-        ret->first[HBM_SID] = ret->last[HBM_SID] = (uint16_t) sid;
-        ret->first[HBM_CHANNEL] = (uint16_t) first;
-        ret->last[HBM_CHANNEL] = (uint16_t) last;
-        tile[HBM_SID] = 1;
-        if (tile[HBM_CHANNEL] > DIE_CHANNELS)
-                tile[HBM_CHANNEL] = DIE_CHANNELS;
-        return 0;
-}
-
-static int box_of_subarray(const MemoryShape *shape, unsigned subarray, WireBox *ret, uint16_t tile[static _MEMORY_AXIS_MAX]) {
-        unsigned first = subarray * shape->subarray_rows, last = first + shape->subarray_rows - 1;
-
-        if (first >= shape->size[HBM_ROW])
-                return -EINVAL;
-        ret->first[HBM_ROW] = (uint16_t) first;
-        ret->last[HBM_ROW] = (uint16_t) (last < shape->size[HBM_ROW] ? last : shape->size[HBM_ROW] - 1u);
-        tile[HBM_ROW] = shape->subarray_rows;
-        return 0;
-}
-
-/* The box that AT names, whole along every axis it does not, and its tile. -EINVAL: not in this geometry. */
-static int box_of(const MemoryShape *shape, const Location *at, WireBox *ret, uint16_t tile[static _MEMORY_AXIS_MAX]) {
-        static const LocationKind kinds[_MEMORY_AXIS_MAX] = {
-                [HBM_CHANNEL]        = LOCATION_CHANNEL,
-                [HBM_PSEUDO_CHANNEL] = LOCATION_PSEUDO_CHANNEL,
-                [HBM_SID]            = LOCATION_SID,
-                [HBM_BANK_GROUP]     = LOCATION_BANK_GROUP,
-                [HBM_BANK]           = LOCATION_BANK,
-                [HBM_ROW]            = LOCATION_ROW,
-                [HBM_COLUMN]         = LOCATION_COLUMN,
-        };
-        int die = location_index(at, LOCATION_DIE), subarray = location_index(at, LOCATION_SUBARRAY);
-
-        *ret = memory_box_whole(shape);
-        memcpy(tile, shape->size, sizeof(shape->size));
-        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++) {
-                int index = location_index(at, kinds[axis]);
-
-                if (index < 0)
-                        continue;
-                if (index >= shape->size[axis])
-                        return -EINVAL;
-                ret->first[axis] = ret->last[axis] = (uint16_t) index;
-                tile[axis] = 1;
-        }
-
-        if (die >= 0)
-                return box_of_die(shape, (unsigned) die, ret, tile);
-        return subarray >= 0 ? box_of_subarray(shape, (unsigned) subarray, ret, tile) : 0;
-}
-
-int hbm_box_of(const MemoryShape *shape, const Location *at, WireBox *ret) {
-        uint16_t tile[_MEMORY_AXIS_MAX];
-
-        return box_of(shape, at, ret, tile);
-}
-
-/* The bits of every access of its box that AT names. */
-static MemoryBits bits_of(const Location *at) {
-        int bit = location_index(at, LOCATION_BIT), symbol = location_index(at, LOCATION_SUB_WORDLINE);
-        MemoryBits bits = {};
-
-        if (bit >= 0)
-                bits.w[bit / 64] = UINT64_C(1) << (bit % 64);
-        else if (symbol >= 0)
-                bits.w[symbol * SUB_WORDLINE_BITS / 64] = UINT64_C(0xffff) << (symbol * SUB_WORDLINE_BITS % 64);
-        else
-                memset(&bits, 0xff, sizeof(bits));
-        return bits;
-}
-
 /* ---- lines ---- */
 
 static MemoryEffects effects_of(const Fault *fault) {
@@ -304,7 +220,7 @@ static MemoryEffects effects_of(const Fault *fault) {
         case KIND_STALE_READS:
                 return (MemoryEffects) { .stale = true };
         default:
-                bits = bits_of(&fault->at);
+                bits = hbm_place_bits(&fault->at);
                 return memory_effects_array((MemoryArray) (dead->reads + 1), &bits);
         }
 }
@@ -313,7 +229,7 @@ static int inject_line(Hbm *hbm, const Fault *fault) {
         MemoryLine line = { .fault = fault, .rank = (uint8_t) (fault->kind - hbm_fault_kinds), .effects = effects_of(fault) };
         int r;
 
-        r = box_of(&hbm->memory.shape, &fault->at, &line.box, line.tile);
+        r = hbm_place_box(&hbm->memory.shape, &fault->at, &line.box, line.tile);
         if (r < 0)
                 return r;
         if (line.effects.stale) {

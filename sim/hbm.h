@@ -10,6 +10,7 @@
 
 #include "sim/hbm-disturb.h"
 #include "sim/hbm-map.h"
+#include "sim/hbm-place.h"
 #include "sim/memory/memory.h"
 
 #define HBM_BYTES_PER_NSEC  725u  /* 2.9 TB/s over four stacks */
@@ -56,8 +57,6 @@ MemoryBits hbm_decode(MemoryBits got, const MemoryBits *intended, MemoryEccTally
 extern const FaultKind hbm_fault_kinds[];
 int hbm_inject(void *state, const Fault *fault);
 void hbm_heal(void *state, const Fault *fault);
-/* The box that AT names, whole along every axis it does not. -EINVAL: not in this geometry. */
-int hbm_box_of(const MemoryShape *shape, const Location *at, WireBox *ret);
 
 int hbm_copy_out(void *state, Execution *execution);
 

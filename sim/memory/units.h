@@ -89,12 +89,15 @@ void memory_units_done(MemoryUnits *units);
 
 int memory_units_add_line(MemoryUnits *units, const MemoryLine *line); /* -EEXIST: that unit has one of the sort */
 
-/* Makes units of the lines. -ENOMEM; -ENOSPC: more than MEMORY_UNITS_MAX. */
+/* Makes units of the lines (sim/memory/crossings.c). -ENOMEM; -ENOSPC: more than MEMORY_UNITS_MAX. */
 int memory_units_link(MemoryUnits *units, const MemoryShape *shape);
 
 /* Before a command: asks every line's fault whether it acts. EXECUTION NULL: none does. */
 void memory_units_ask(MemoryUnits *units, const Execution *execution);
 
+/* The unit of one tiling that AT lies in, or -1. */
+int32_t memory_units_tile_at(const MemoryUnits *units, const MemoryShape *shape, const MemoryTiling *tiling,
+                             const uint16_t at[static _MEMORY_AXIS_MAX]);
 /* The innermost unit that AT lies in, or -1. */
 int32_t memory_units_at(const MemoryUnits *units, const MemoryShape *shape, const uint16_t at[static _MEMORY_AXIS_MAX]);
 
