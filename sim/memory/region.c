@@ -129,10 +129,11 @@ static bool sees_hash(const MemoryElement *element, const MemoryRegion *region) 
  */
 static bool one_stands_for_all(const MemoryElement *element, const MemoryRegion *region) {
         const MemoryEffects *effects = &region->effects;
-        unsigned n = count_bits(&effects->drop);
+        unsigned n;
 
         if (!sees_hash(element, region))
                 return true;
+        n = count_bits(&effects->drop);
         if (element->march->ecc && n > 0)
                 return false;
         return effects->lanes ? false : is_all_or_none(n) || (n >= BITS_MANY && n <= 8 * MEMORY_ACCESS_BYTES - BITS_MANY);
@@ -321,16 +322,19 @@ static int count_parities(MemoryElement *element, const MemoryRegion *region, ui
 }
 
 int memory_region_count(MemoryElement *element, const MemoryRegion *region) {
-        Outcome outcome = outcome_of(&region->effects);
         uint64_t mismatches = 0;
+        Outcome outcome;
         int r;
 
         if (one_stands_for_all(element, region))
                 r = count_parities(element, region, &mismatches);
-        else if (only_stuck(element, region, &outcome))
-                r = count_stuck(element, region, &outcome, &mismatches);
-        else
-                r = count_each(element, region, &mismatches);
+        else {
+                outcome = outcome_of(&region->effects);
+                if (only_stuck(element, region, &outcome))
+                        r = count_stuck(element, region, &outcome, &mismatches);
+                else
+                        r = count_each(element, region, &mismatches);
+        }
         if (r < 0)
                 return r;
 

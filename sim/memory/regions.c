@@ -12,6 +12,18 @@
 #include "checks/cleanup.h"
 #include "sim/memory/grow.h"
 
+/* What PLACES and BOX have in common, by row parity. */
+static void split_common(const MemorySlice *places, const WireBox *box, uint64_t ret[static 2]) {
+        MemorySlice common = memory_slice_of(box);
+
+        if (!places->masked && memory_box_contains(&places->box, box))
+                memory_box_split(box, ret); /* nearly always */
+        else if (memory_slice_intersect(&common, places, &common))
+                memory_slice_split(&common, ret);
+        else
+                ret[0] = ret[1] = 0;
+}
+
 /*
  * Accesses of every unit that is touched, and last of no unit, in PLACES and in no unit within. Whatever two units have in
  * common is a unit, so each access is in all that hold its innermost and in no others.
@@ -27,11 +39,9 @@ static void count_own(const Memory *memory, const MemorySlice *places, uint64_t 
 
         for (size_t i = 0; i < units->n_touched; i++) {
                 const MemoryUnit *unit = &units->units[units->touched[i]];
-                MemorySlice common = memory_slice_of(&unit->box);
-                uint64_t *within = own[units->touched[i]], n[2] = {};
+                uint64_t *within = own[units->touched[i]], n[2];
 
-                if (memory_slice_intersect(&common, places, &common))
-                        memory_slice_split(&common, n);
+                split_common(places, &unit->box, n);
 
                 for (unsigned parity = 0; parity < 2; parity++) {
                         within[parity] = n[parity] - within[parity];
@@ -89,10 +99,12 @@ static int count_unit(MemoryElement *element, const MemoryReach *part, const Fra
         region.own[1] = own[1];
         region.unit = unit;
         if (unit >= 0) {
-                MemorySlice box = memory_slice_of(&units->units[unit].box);
+                const WireBox *box = &units->units[unit].box;
 
                 region.effects = units->units[unit].effects;
-                (void) memory_slice_intersect(&box, &fragment->slice, &region.places);
+                region.places = memory_slice_of(box);
+                if (fragment->slice.masked || !memory_box_contains(&fragment->slice.box, box))
+                        (void) memory_slice_intersect(&region.places, &fragment->slice, &region.places);
         }
 
         r = memory_region_count(element, &region);
