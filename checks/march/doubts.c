@@ -146,7 +146,7 @@ static int settle_doubt(MarchPass *pass, const MarchDoubt *doubt, MemoryBatch *b
                 n_blind += trial == TRIAL_BLIND;
         }
 
-        if (trial == TRIAL_BLIND || (trial == TRIAL_SEEN && n_blind >= TRIALS_BLIND)) {
+        if (trial == TRIAL_BLIND || (silent && trial == TRIAL_SEEN && n_blind >= TRIALS_BLIND)) {
                 if (outcome->n_blind++ == 0)
                         memcpy(outcome->blind_at, doubt->at, sizeof(doubt->at));
                 return 0;

@@ -153,7 +153,7 @@ static void three_linked_cells_are_found_wherever_they_lie(void **state) {
         if (linked.n > 0)
                 judge(&linked);
 
-        print_message("%u faults, %u missed, %u by solid data alone\n", linked.n_faults, linked.n_missed, linked.n_missed_solid);
+        print_message("# %u faults, %u missed, %u by solid data alone\n", linked.n_faults, linked.n_missed, linked.n_missed_solid);
         assert_int_equal(linked.n_faults, 240 * n_places);
         assert_int_equal(linked.n_missed, 0);
         assert_true(linked.n_missed_solid > 0);
