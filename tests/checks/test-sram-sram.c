@@ -124,6 +124,13 @@ static void decoders_are_told_from_rows(void **state) {
         EXPECT(FAULT("core1/psum5/part9/row3", "decoder, class: d, partner: row60"), { "sram-decoder", "core1/psum5/part9" });
         EXPECT(FAULT("core1/psum5/part9/row60", "decoder, class: d, partner: row3, reads: or"), { "sram-decoder", "core1/psum5/part9" });
         /* An address that reaches nothing is as a dead row. */
+        for (unsigned row = 10; row < 20; row++) {
+                char fault[256];
+
+                (void) snprintf(fault, sizeof(fault), FAULT("core1/psum5/part9/row%u", "decoder, class: d, partner: row60, "
+                                                            "persistence: intermittent, probability: 0.6"), row);
+                EXPECT(fault, { "sram-decoder", "core1/psum5/part9" });
+        }
         EXPECT(FAULT("core1/psum5/part9/row60", "decoder, class: a"), { "sram-row", "core1/psum5/part9/row60" });
         EXPECT(FAULT("core1/psum5/part9/row60", "decoder, class: b, partner: row3"), { "sram-row", "core1/psum5/part9/row60" });
 }
