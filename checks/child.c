@@ -17,6 +17,7 @@
 #define BUFFER_BYTES   (16u << 10)
 #define MEMORY_MAX     (UINT64_C(1) << 30) /* bytes of data; a check allocates next to nothing */
 #define DESCRIPTOR_MAX 64
+#define PROGRESS_USEC  100000
 
 #if defined(__SANITIZE_ADDRESS__)
 #define MEMORY_IS_BOUNDED 0 /* the shadow alone is larger than any bound */
@@ -128,6 +129,7 @@ static void describe_step(Child *child, const PlanStep *planned, const Check *ch
                 .position = unit->scan->request->position,
                 .rotation_sec = unit->scan->request->plan->rotation_sec,
                 .required = planned->required,
+                .progress_usec = PROGRESS_USEC,
                 .write = child_write,
                 .flush = child_flush,
                 .userdata = child,

@@ -17,6 +17,7 @@
 #include <sys/param.h>
 
 #include "checks/catalogue.h"
+#include "checks/monotonic.h"
 
 #define NAME_MAX_BYTES 128 /* of a measurement or a unit of measure */
 
@@ -30,6 +31,7 @@ struct Step {
         Reason skip;
         int failure;          /* a line could not be written */
         unsigned percent;
+        uint64_t progress_usec; /* when progress was told, or the step began */
         char message[STREAM_MESSAGE_MAX];
 };
 
@@ -46,6 +48,7 @@ int step_new(const StepSettings *settings, Step **ret) {
                 return -ENOMEM;
 
         step->settings = *settings;
+        step->progress_usec = monotonic_usec();
         (void) snprintf(step->id, sizeof(step->id), "%s:%s", location_format(&settings->unit, unit),
                         settings->name);
         *ret = step;
@@ -297,6 +300,10 @@ void step_progress(Step *step, unsigned percent) {
                 return; /* only forward, so at most a hundred times */
 
         step->percent = percent;
+        /* Nobody can look at the progress of a step that lasts a millisecond, and each line costs as much as a command. */
+        if (monotonic_usec() - step->progress_usec < step->settings.progress_usec)
+                return;
+        step->progress_usec = monotonic_usec();
         (void) step_write_now(step, stream_progress(step->id, percent));
 }
 

@@ -106,6 +106,7 @@ typedef struct StepSettings {
         unsigned position;          /* where regions begin then */
         double rotation_sec;        /* 0: no limit */
         bool required;
+        uint64_t progress_usec;     /* between two lines of progress, or the start and one; 0: all are written */
         StepWriter write;           /* NULL: nothing is written */
         void (*flush)(void *userdata); /* NULL, or called after what must not be lost with the process:
                                           findings, parts */

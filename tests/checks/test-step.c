@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "checks/step.h"
 
@@ -45,8 +46,11 @@ static unsigned count(const char *word) {
 
 static StepServer server = { .name = "us0-1", .included = 1 << 3, .trays = { [3] = "1" } };
 
+static uint64_t progress_usec;
+
 static Step *new_step(const char *unit) {
         StepSettings settings = {
+                .progress_usec = progress_usec,
                 .name = "try",
                 .n_servers = 1,
                 .servers = &server,
@@ -251,6 +255,23 @@ static void test_progress_only_moves_forward(void **state) {
         assert_int_equal(count("assay-progress"), 100);
 }
 
+static void test_progress_takes_its_time(void **state) {
+        _cleanup_(step_freep) Step *step = NULL;
+
+        progress_usec = 3600000000;
+        step = new_step("us0-1/chip3");
+        step_progress(step, 50);
+        assert_int_equal(count("assay-progress"), 0);
+        step = step_free(step);
+
+        progress_usec = 2000;
+        step = new_step("us0-1/chip3");
+        (void) usleep(4000);
+        step_progress(step, 1);
+        assert_int_equal(count("assay-progress"), 1);
+        progress_usec = 0;
+}
+
 static int free_device(void **state) {
         server.device = device_free(server.device);
         return 0;
@@ -265,6 +286,7 @@ int main(void) {
                 cmocka_unit_test(test_a_message_is_cut_between_characters),
                 cmocka_unit_test(test_only_what_is_in_the_scan_is_included),
                 cmocka_unit_test(test_progress_only_moves_forward),
+                cmocka_unit_test(test_progress_takes_its_time),
         };
 
         return cmocka_run_group_tests(tests, NULL, free_device);
