@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a device may answer to the checks of its memories: the first byte says which check is run and how, every eight that
- * follow are a lie: to which commands, from which of them on, and what becomes of the answer. The chip itself is sound, so
- * that a pass is right only where no lie was told.
+ * What a device may answer to the checks of its memories: the first byte says which check is run and how, and whether the chip is
+ * broken, every eight that follow are a lie: to which commands, from which of them on, and what becomes of the answer. A pass
+ * is right only where the chip is sound and no lie was told.
  */
 
 #include <stdint.h>
@@ -21,6 +21,7 @@ extern const Check check_hbm, check_sram;
 
 #define LIES_MAX 8u
 #define WINDOW   (1u << 20)
+#define SICK     0x80u /* in the first byte */
 
 #define HOLDS(condition)                                                                                     \
         do {                                                                                                 \
@@ -54,6 +55,7 @@ typedef struct Liar {
         const uint8_t *text; /* what attributes say, where they lie */
         size_t n_text;
         unsigned seen[_COMMAND_MAX];
+        bool sick; /* the chip is broken, too */
         bool told; /* a lie that must not pass */
 } Liar;
 
@@ -153,17 +155,26 @@ static void liar_close(void *userdata) {
 
 static const DeviceTransport liar_transport = { .execute = liar_execute, .close = liar_close };
 
-/* Chip 3 carries live data in half of a stack ID. */
+/* Live data in half of a stack ID; what is broken is elsewhere. */
 static const char scenario[] = "scenario: fuzz\nseed: 5\ntopology: {ultraservers: 1}\n"
                                "in-use: [{at: us0-1/chip3, rows: \"0:0-8191\"}]\n";
+static const char faults[] = "faults:\n"
+                             "  - {at: us0-1/chip3/hbm0/ch3/pc1/sid1/bg2/ba1/row11/col12/bit77, kind: stuck-at, value: 1}\n"
+                             "  - {at: us0-1/chip3/hbm0/ch9/pc0/sid2/bg1/ba2/row12, kind: row-dead}\n"
+                             "  - {at: us0-1/chip3/hbm1/ch2/pc0/sid0/bg3/ba3, kind: bank-dead, reads: ones}\n"
+                             "  - {at: us0-1/chip3/hbm2/ch7/pc1/dq5, kind: lane-stuck, value: 1}\n"
+                             "  - {at: us0-1/chip3/core5/sbuf/part93/row4711/bit77, kind: stuck-at, value: 1}\n"
+                             "  - {at: us0-1/chip3/core2/psum1/part5, kind: sram-partition-dead}\n";
 
 static Device *open_liar(Liar *liar) {
+        _cleanup_free_ char *text = NULL;
         Device *device = NULL;
         char *error = NULL;
         void *window;
 
         liar->hall = calloc(1, sizeof(*liar->hall));
-        HOLDS(liar->hall && scenario_parse("fuzz", scenario, strlen(scenario), &liar->hall->scenario, &error) >= 0);
+        HOLDS(asprintf(&text, "%s%s", scenario, liar->sick ? faults : "") >= 0);
+        HOLDS(liar->hall && scenario_parse("fuzz", text, strlen(text), &liar->hall->scenario, &error) >= 0);
         window = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         HOLDS(window != MAP_FAILED);
         liar->hall->reach = (Reach) { hall_server(liar->hall->scenario->hall, "us0-1"), 3, window, WINDOW };
@@ -227,7 +238,7 @@ static Verdict judge(Liar *liar, unsigned number) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-        Liar liar = {};
+        Liar liar = { .sick = size > 0 && data[0] & SICK };
         Verdict verdict;
         size_t at = 1;
 
@@ -238,9 +249,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         liar.text = data + at;
         liar.n_text = size - at;
 
-        verdict = judge(&liar, data[0]);
+        verdict = judge(&liar, data[0] & ~SICK);
         HOLDS(verdict >= 0 && verdict < _VERDICT_MAX);
-        HOLDS(!liar.told || verdict != VERDICT_PASSED);
-        HOLDS(liar.n > 0 || verdict == VERDICT_PASSED);
+        HOLDS(!(liar.told || liar.sick) || verdict != VERDICT_PASSED);
+        HOLDS(liar.n > 0 || verdict == (liar.sick ? VERDICT_FAILED : VERDICT_PASSED));
         return 0;
 }
