@@ -15,9 +15,6 @@
 #define COUNT_EXACT (UINT64_C(1) << 20)
 #define COUNT_SPARE (UINT64_C(1) << 17)
 
-/* Questions that differ in a few accesses are one. */
-#define OTHERS_STEP (UINT64_C(1) << 16)
-
 /* Of so many bits of a hash not one in 2^64 accesses agrees in all. */
 #define BITS_MANY 64
 
@@ -220,7 +217,6 @@ static int count_agreeing(MemoryElement *element, const MemoryRegion *region, co
         uint64_t n = region->own[0] + region->own[1], others = memory_slice_volume(&region->places) - n;
         int r;
 
-        others = (others + OTHERS_STEP - 1) / OTHERS_STEP * OTHERS_STEP;
         r = ask(element, region, outcome, COUNT_EXACT + COUNT_SPARE + others, ret);
         if (r < 0 || ret->seen == n || ret->seen >= COUNT_EXACT + ret->agreeing[0] + ret->agreeing[1])
                 return r;
