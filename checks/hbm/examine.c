@@ -259,7 +259,8 @@ static int explain(Examination *x) {
                 if (r < 0)
                         return r;
         }
-        return alone.failed == x->failed ? name_neighbour(x) : name_aggressor(x);
+        /* Alone it may fail more often: there nothing comes between the end of an element and the next. */
+        return (x->failed & ~alone.failed) == 0 ? name_neighbour(x) : name_aggressor(x);
 }
 
 /* It did not fail again where it is; may it do so with all that was tested? */

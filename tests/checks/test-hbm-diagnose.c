@@ -393,10 +393,36 @@ static void who_disturbs_a_cell_is_named(void **state) {
         assert_int_equal(n_wrong, 0);
 }
 
+/* Two operations in a row: alone, the last of an element and the first of the next are such, too. */
+static void what_fails_by_itself_has_no_aggressor(void **state) {
+        static const char *const faults[] = {
+                "dynamic-write, primitive: <1w0w0/1/->", "dynamic-write, primitive: <0w1w1/0/->",
+                "dynamic-read-destructive, primitive: <0w1r1/0/0>", "write-disturb, primitive: <0w0/1/->",
+        };
+
+        for (size_t i = 0; i < ELEMENTS(faults); i++)
+                for (unsigned seed = first_seed(); seed < first_seed() + trials(); seed++) {
+                        HbmParameters parameters = *(const HbmParameters *) *check_word_find("hbm")->parameters_defaults;
+                        Cause cause = { CELL, faults[i], "hbm-cell", NULL };
+                        Place place = choose(seed * 5000 + i);
+                        char text[1024];
+                        static Found found;
+                        Case c;
+
+                        assert_int_equal(march_read("March SL", &parameters.march, NULL, NULL), 0);
+                        make(&cause, &place, &c);
+                        (void) snprintf(text, sizeof(text), HEAD "%s", c.fault);
+                        assert_int_equal(hall_judge(text, &check_hbm, "us0-1", 3, &parameters, &found), VERDICT_FAILED);
+                        if (!found_has(&found, "hbm-cell", c.found_at) || strstr(found.lines, " is used"))
+                                fail_msg("%s: %s", c.fault, found.lines);
+                }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(each_cause_is_told_as_itself),
                 cmocka_unit_test(who_disturbs_a_cell_is_named),
+                cmocka_unit_test(what_fails_by_itself_has_no_aggressor),
                 cmocka_unit_test(what_does_not_always_fail_is_no_cell),
                 cmocka_unit_test(a_decoder_that_comes_and_goes_is_a_decoder),
                 cmocka_unit_test(two_causes_are_told_apart),
