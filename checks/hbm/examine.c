@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "checks/hbm/replay.h"
 
@@ -175,6 +176,29 @@ static int name_bit(const Examination *x, const WireBox *access) {
         return r < 0 ? r : 0;
 }
 
+/*
+ * Whether any access does what this one does. Two operations in a row fail more often alone, where the end of an element and the
+ * start of the next are such too, and as before as soon as anything comes between.
+ */
+static int anybody_does(const Examination *x, const WireBox *access) {
+        WireBox other = x->bank;
+        int r = 0;
+
+        for (unsigned i = 0; r == 0 && i < 2; i++) {
+                for (unsigned axis = HBM_ROW; axis < _MEMORY_AXIS_MAX; axis++) {
+                        uint16_t first = x->bank.first[axis], last = x->bank.last[axis], at = i ? last : first;
+
+                        while (at != (i ? first : last) && (at == access->first[axis] || at == x->defect->at[axis]))
+                                at = (uint16_t) (i ? at - 1 : at + 1);
+                        if (at == access->first[axis] || at == x->defect->at[axis])
+                                return 0;
+                        other.first[axis] = other.last[axis] = at;
+                }
+                r = fails_alike(x, &x->replay, &other);
+        }
+        return r;
+}
+
 static int name_aggressor(Examination *x) {
         WireBox region = x->region;
         int r;
@@ -182,6 +206,9 @@ static int name_aggressor(Examination *x) {
         r = search(x, &region);
         if (r <= 0)
                 return r;
+        r = anybody_does(x, &region);
+        if (r != 0)
+                return MIN(r, 0);
 
         x->defect->has_partner = true;
         memcpy(x->defect->partner, region.first, sizeof(x->defect->partner));
@@ -259,8 +286,7 @@ static int explain(Examination *x) {
                 if (r < 0)
                         return r;
         }
-        /* Alone it may fail more often: there nothing comes between the end of an element and the next. */
-        return (x->failed & ~alone.failed) == 0 ? name_neighbour(x) : name_aggressor(x);
+        return alone.failed == x->failed ? name_neighbour(x) : name_aggressor(x);
 }
 
 /* It did not fail again where it is; may it do so with all that was tested? */
