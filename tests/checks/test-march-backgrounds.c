@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Three linked cells, two aggressors of one victim, wherever they lie: apart, two or all three in one access. Every linked pair of
- * primitives in places drawn at random; March SL on the backgrounds of the plan production finds them all, on solid data alone
- * it does not. LINKED_PLACES draws more of them.
+ * What the marches and backgrounds of the plan production promise together, where coverage(7) counts cells of accesses of their own:
+ *
+ *  - Three linked cells, two aggressors of one victim, wherever they lie: apart, two or all three in one access. Every linked pair
+ *    of primitives in places drawn at random; March SL finds them all, on solid data alone it does not.
+ *  - Two operations and two bits of one access: every such primitive. March AB on solid data, for cells of two accesses, and
+ *    March RAW on all others find them all; March AB alone does not: it writes over what the read of <0w1r1> disturbed. One
+ *    of the others, row-stripe, has all bits of an access alike: any two differ under some stripe and agree under it.
+ *
+ * LINKED_PLACES draws more of them.
  */
 
 #include <setjmp.h>
@@ -21,14 +27,16 @@
 #define ROW       1000u
 #define COLUMN    3u
 #define TOGETHER  256u /* faults of one chip, each in a bank of its own */
-#define LINE_MAX  256u
+#define LINE_MAX  320u
 
 typedef struct Linked {
+        const char *const *marches; /* on solid data, on all others, and one to compare with on all of them; NULL */
+        unsigned first, last;       /* backgrounds after the first */
         unsigned n;
         bool found[TOGETHER];
         char text[TOGETHER * LINE_MAX + 256];
         size_t n_text;
-        unsigned n_faults, n_missed, n_missed_solid; /* so far */
+        unsigned n_faults, n_missed, n_missed_other; /* so far */
 } Linked;
 
 static unsigned below(unsigned n) {
@@ -48,22 +56,23 @@ static int hear(const MarchMismatch *mismatch, void *userdata) {
         return 0;
 }
 
-static unsigned march_all(Linked *linked, Device *device, unsigned n_backgrounds) {
+/* SOLID on solid data, OTHERS (or NULL) on those behind. */
+static unsigned march_all(Linked *linked, Device *device, const char *solid, const char *others) {
         _cleanup_(memory_batch_freep) MemoryBatch *batch = NULL;
         MemoryPart part = memory_part_stack(0);
         unsigned n_missed = 0;
         March march;
 
         memset(linked->found, 0, sizeof(linked->found));
-        assert_int_equal(march_read("March SL", &march, NULL, NULL), 0);
         assert_int_equal(memory_batch_new(device, &batch), 0);
-        for (unsigned i = 0; i < n_backgrounds; i++) {
+        for (unsigned i = 0; i <= linked->last && (i == 0 || others); i = i == 0 ? linked->first : i + 1) {
                 const MarchBackgroundWord *word = march_background_word(i);
                 MarchPass pass = {
                         .parts = &part, .n_parts = 1, .march = &march, .mismatches_max = 1 << 17, .seed = i, .found = hear, .userdata = linked,
                         .field = { .background = word->background, .parameter = word->parameter, .seed = 99 },
                 };
 
+                assert_int_equal(march_read(i == 0 ? solid : others, &march, NULL, NULL), 0);
                 assert_int_equal(device_hbm_geometry(device, 0, &pass.geometry), 0);
                 pass.box = memory_geometry_box(&pass.geometry);
                 assert_int_equal(march_pass_run(&pass, batch), 0);
@@ -79,8 +88,8 @@ static void judge(Linked *linked) {
         Device *device = hall_device(linked->text, "us0-0", 0, 32 << 20);
 
         assert_non_null(device);
-        linked->n_missed_solid += march_all(linked, device, 1);
-        linked->n_missed += march_all(linked, device, MARCH_BACKGROUND_ADDRESS + 1);
+        linked->n_missed_other += march_all(linked, device, linked->marches[2], linked->marches[3]);
+        linked->n_missed += march_all(linked, device, linked->marches[0], linked->marches[1]);
         linked->n_faults += linked->n;
         linked->n = 0;
         (void) device_free(device);
@@ -98,25 +107,36 @@ static void place(char text[static 64], unsigned victim) {
                 (void) snprintf(text, 64, "row%u/col%u/bit%u", below(2) ? ROW - 1 - below(9) : ROW + 1 + below(9), COLUMN + below(2), bit);
 }
 
-static void add(Linked *linked, const char *first, const char *second) {
-        unsigned victim = below(256), bank = linked->n;
-        char a[64], b[64];
+/* WHAT: kind and parameters of a fault of bit VICTIM. */
+static void add(Linked *linked, unsigned victim, const char *what) {
+        unsigned bank = linked->n;
+
+        if (linked->n == 0)
+                linked->n_text = (size_t) snprintf(linked->text, sizeof(linked->text),
+                                                   "scenario: t\nseed: 9\ntopology: {ultraservers: 1}\nfaults:\n");
+        linked->n_text += (size_t) snprintf(linked->text + linked->n_text, sizeof(linked->text) - linked->n_text,
+                                            "  - {at: us0-0/chip0/hbm0/ch%u/pc%u/sid%u/bg%u/ba%u/row%u/col%u/bit%u, kind: %s}\n",
+                                            bank / 96, bank / 48 % 2, bank / 16 % 3, bank / 4 % 4, bank % 4, ROW, COLUMN, victim, what);
+        if (++linked->n == TOGETHER)
+                judge(linked);
+}
+
+static void add_linked(Linked *linked, const char *first, const char *second) {
+        unsigned victim = below(256);
+        char a[64], b[64], what[LINE_MAX - 80];
 
         place(a, victim);
         do
                 place(b, victim);
         while (strcmp(a, b) == 0);
 
-        if (linked->n == 0)
-                linked->n_text = (size_t) snprintf(linked->text, sizeof(linked->text),
-                                                   "scenario: t\nseed: 9\ntopology: {ultraservers: 1}\nfaults:\n");
-        linked->n_text += (size_t) snprintf(linked->text + linked->n_text, sizeof(linked->text) - linked->n_text,
-                                            "  - {at: us0-0/chip0/hbm0/ch%u/pc%u/sid%u/bg%u/ba%u/row%u/col%u/bit%u, kind: linked, "
-                                            "first: \"%s\", second: \"%s\", aggressor: %s, second-aggressor: %s}\n",
-                                            bank / 96, bank / 48 % 2, bank / 16 % 3, bank / 4 % 4, bank % 4, ROW, COLUMN, victim, first,
-                                            second, a, b);
-        if (++linked->n == TOGETHER)
-                judge(linked);
+        (void) snprintf(what, sizeof(what), "linked, first: \"%s\", second: \"%s\", aggressor: %s, second-aggressor: %s", first,
+                        second, a, b);
+        add(linked, victim, what);
+}
+
+static unsigned n_places(void) {
+        return getenv("LINKED_PLACES") ? (unsigned) atoi(getenv("LINKED_PLACES")) : 20;
 }
 
 /* The Nth primitive of two cells of the classes in NAMES; NULL past the end. */
@@ -134,8 +154,8 @@ static const char *nth(const char *const *names, size_t n) {
 static void three_linked_cells_are_found_wherever_they_lie(void **state) {
         static const char *const firsts[] = { "CFds_wt", "CFds_wn", "CFds_r", "CFtr", "CFwd", "CFdrd", NULL };
         static const char *const seconds[] = { "CFds_wt", "CFds_wn", "CFds_r", "CFwd", "CFrd", NULL };
-        unsigned n_places = getenv("LINKED_PLACES") ? (unsigned) atoi(getenv("LINKED_PLACES")) : 20;
-        static Linked linked;
+        static const char *const marches[] = { "March SL", "March SL", "March SL", NULL };
+        static Linked linked = { .marches = marches, .first = 1, .last = MARCH_BACKGROUND_ADDRESS };
         const char *a, *b;
 
         for (size_t i = 0; (a = nth(firsts, i)); i++)
@@ -147,21 +167,57 @@ static void three_linked_cells_are_found_wherever_they_lie(void **state) {
                         /* The second begins in what the first leaves, and undoes it. */
                         if (second.victim.state != first.fault || second.fault != !first.fault)
                                 continue;
-                        for (unsigned n = 0; n < n_places; n++)
-                                add(&linked, a, b);
+                        for (unsigned n = 0; n < n_places(); n++)
+                                add_linked(&linked, a, b);
                 }
         if (linked.n > 0)
                 judge(&linked);
 
-        print_message("# %u faults, %u missed, %u by solid data alone\n", linked.n_faults, linked.n_missed, linked.n_missed_solid);
-        assert_int_equal(linked.n_faults, 240 * n_places);
+        print_message("# %u faults, %u missed, %u by solid data alone\n", linked.n_faults, linked.n_missed, linked.n_missed_other);
+        assert_int_equal(linked.n_faults, 240 * n_places());
         assert_int_equal(linked.n_missed, 0);
-        assert_true(linked.n_missed_solid > 0);
+        assert_true(linked.n_missed_other > 0);
+}
+
+static void two_operations_are_found_between_bits_of_an_access(void **state) {
+        static const struct {
+                const char *kind, *names[2];
+                unsigned n;
+        } kinds[] = {
+                { "dynamic-coupling-disturb", { "dCFds" }, 8 },
+                { "dynamic-coupling-read-destructive", { "dCFrd" }, 8 },
+                { "dynamic-coupling-deceptive-read", { "dCFdrd" }, 8 },
+                { "dynamic-coupling-incorrect-read", { "dCFir" }, 8 },
+        };
+        static const char *const marches[] = { "March AB", "March RAW", "March AB", "March AB" };
+        static Linked linked = { .marches = marches, .first = 2, .last = MARCH_BACKGROUND_ADDRESS - 1 };
+        const char *primitive;
+        size_t n;
+
+        for (size_t i = 0; i < ELEMENTS(kinds); i++) {
+                for (n = 0; (primitive = nth(kinds[i].names, n)); n++)
+                        for (unsigned k = 0; k < n_places(); k++) {
+                                unsigned victim = below(256);
+                                char what[LINE_MAX - 80];
+
+                                (void) snprintf(what, sizeof(what), "%s, primitive: \"%s\", aggressor: bit%u", kinds[i].kind,
+                                                primitive, victim ^ (1 + below(255)));
+                                add(&linked, victim, what);
+                        }
+                assert_int_equal(n, kinds[i].n);
+        }
+        if (linked.n > 0)
+                judge(&linked);
+
+        print_message("# %u faults, %u missed, %u by March AB\n", linked.n_faults, linked.n_missed, linked.n_missed_other);
+        assert_int_equal(linked.n_missed, 0);
+        assert_true(linked.n_missed_other > 0);
 }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(three_linked_cells_are_found_wherever_they_lie),
+                cmocka_unit_test(two_operations_are_found_between_bits_of_an_access),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
