@@ -25,13 +25,23 @@ void march_failures_done(MarchFailures *failures) {
         *failures = (MarchFailures) {};
 }
 
-/* By place; of one place the earlier stays before the later. */
+static bool is_same_access(const MarchFailure *x, const MarchFailure *y) {
+        return x->part == y->part && x->linear == y->linear;
+}
+
+/* By place, and of one place as they were read: qsort() keeps no order of its own. */
 static int compare_failures(const void *a, const void *b) {
         const MarchFailure *x = a, *y = b;
 
         if (x->part != y->part)
                 return x->part < y->part ? -1 : 1;
-        return (x->linear > y->linear) - (x->linear < y->linear);
+        if (x->linear != y->linear)
+                return x->linear < y->linear ? -1 : 1;
+        if (x->first.pass != y->first.pass)
+                return x->first.pass - y->first.pass;
+        if (x->first.element != y->first.element)
+                return x->first.element - y->first.element;
+        return x->first.op - y->first.op;
 }
 
 void march_failures_merge(MarchFailures *failures) {
@@ -43,7 +53,7 @@ void march_failures_merge(MarchFailures *failures) {
 
         qsort(list, failures->n, sizeof(MarchFailure), compare_failures);
         for (size_t i = 1; i < failures->n; i++) {
-                if (compare_failures(&list[n], &list[i]) != 0) {
+                if (!is_same_access(&list[n], &list[i])) {
                         list[++n] = list[i];
                         continue;
                 }
