@@ -21,27 +21,30 @@ static const Injected *faults_of(const Qualification *qualification, size_t kind
         return &qualification->faults[kind * qualification->order->samples];
 }
 
-static void print_share(FILE *out, unsigned k, unsigned n) {
+/* COLUMN: blanks before it; then those before the next. */
+static void print_share(FILE *out, unsigned k, unsigned n, int *column) {
         Interval interval = interval_exact(k, n, QUALIFY_CONFIDENCE);
         char text[32] = "-";
 
         if (n > 0)
                 (void) snprintf(text, sizeof(text), "%.1f (%.1f-%.1f)", 100.0 * k / n, 100 * interval.low, 100 * interval.high);
-        fprintf(out, "  %-20s", text);
+        fprintf(out, "%*s%s", *column, "", text);
+        *column = 22 - (int) strlen(text);
 }
 
 static void print_kinds(const Qualification *qualification, FILE *out) {
-        fprintf(out, "%-34s %-9s %6s %6s %6s %6s %6s %6s %6s %6s  %-20s  %-20s\n", "KIND", "FAMILY", "INJECT", "DETECT", "LOCATE", "MISNAM",
-                "MISPLA", "MISSED", "UNDETC", "UNJUDG", "DETECTED % (95 %)", "LOCATED % (95 %)");
+        fprintf(out, "%-34s %-9s %8s %8s %7s %8s %9s %6s %12s %8s  %-20s  %s\n", "KIND", "FAMILY", "INJECTED", "DETECTED", "LOCATED",
+                "MISNAMED", "MISPLACED", "MISSED", "UNDETECTABLE", "UNJUDGED", "DETECTED % (95 %)", "LOCATED % (95 %)");
         for (size_t i = 0; i < n_kinds(qualification); i++) {
                 KindScore score = qualify_kind_score(faults_of(qualification, i), qualification->order->samples);
                 unsigned n = score.injected - score.undetectable - score.unjudged;
+                int column = 2;
 
-                fprintf(out, "%-34s %-9s %6u %6u %6u %6u %6u %6u %6u %6u", score.kind->name, fault_family_words[score.kind->family],
+                fprintf(out, "%-34s %-9s %8u %8u %7u %8u %9u %6u %12u %8u", score.kind->name, fault_family_words[score.kind->family],
                         score.injected, score.detected, score.located, score.wrong_code, score.misplaced, score.missed,
                         score.undetectable, score.unjudged);
-                print_share(out, score.detected, n);
-                print_share(out, score.located, n);
+                print_share(out, score.detected, n, &column);
+                print_share(out, score.located, n, &column);
                 fprintf(out, "\n");
         }
 }
