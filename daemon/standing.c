@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "daemon/clock.h"
 #include "daemon/standing.h"
@@ -20,19 +21,48 @@ __attribute__((format(printf, 2, 3))) static void cannot_tell(Standing *standing
         va_end(arguments);
 }
 
-/* Whether ENTRY, the newest of its plan, looks at a part and clears nothing else: a scan in service does, and a repair, which tests
- * rows of memory and nothing that other plans find. */
-static bool is_partial(RecordLog *log, const Location *subject, const RecordEntry *entry) {
-        RecordVerified verified = {};
-        bool partial;
+/*
+ * How much a plan of a stage looks at: a pass clears what plans found that look at no more. Those that look at a part, the memory
+ * no job uses or the rows that are to be repaired, clear nothing.
+ */
+static unsigned depth_of(Stage stage) {
+        static const unsigned depths[_STAGE_MAX] = {
+                [STAGE_INFLEET]    = 0,
+                [STAGE_REPAIR]     = 0,
+                [STAGE_PREFLIGHT]  = 1,
+                [STAGE_PRODUCTION] = 2,
+                [STAGE_RMA]        = 2,
+                [STAGE_BURNIN]     = 3,
+        };
 
-        partial = record_log_newest_verified(log, subject, entry->plan, &verified) >= 0 &&
-                        (verified.stage == STAGE_INFLEET || verified.stage == STAGE_REPAIR);
-        record_verified_done(&verified);
-        return partial;
+        return depths[stage];
 }
 
-/* The newest of any plan. One that looked at a part and found nothing leaves a failure that was found before it standing. */
+/* Of the plan whose newest record ENTRY is; 0 where it cannot be believed. */
+static unsigned depth(RecordLog *log, const Location *subject, const RecordEntry *entry) {
+        RecordVerified verified = {};
+        unsigned depth = 0;
+
+        if (record_log_newest_verified(log, subject, entry->plan, &verified) >= 0)
+                depth = depth_of(verified.stage);
+        record_verified_done(&verified);
+        return depth;
+}
+
+/* Whether a newer pass of another plan looked at as much as what FAILED. */
+static int is_cleared(RecordLog *log, const Location *subject, const RecordEntry *failed) {
+        unsigned needed = MAX(depth(log, subject, failed), 1u);
+        RecordEntry entry;
+        int r;
+
+        for (r = record_log_newest(log, subject, NULL, &entry); r >= 0 && entry.index > failed->index;
+             r = record_log_newest_before(log, subject, entry.index, &entry))
+                if ((entry.result == RESULT_PASSED || entry.result == RESULT_WARNED) && depth(log, subject, &entry) >= needed)
+                        return true;
+        return r == -ENOENT ? false : MIN(r, 0);
+}
+
+/* The newest of all plans, or the newest failure that no pass has cleared. */
 static int find_any(RecordLog *log, const Location *subject, RecordEntry *ret) {
         RecordEntry entry;
         int r;
@@ -41,35 +71,38 @@ static int find_any(RecordLog *log, const Location *subject, RecordEntry *ret) {
         if (r < 0)
                 return r;
 
-        for (entry = *ret; entry.result != RESULT_FAILED;) {
-                if (!is_partial(log, subject, &entry))
+        for (entry = *ret; r >= 0; r = record_log_newest_before(log, subject, entry.index, &entry)) {
+                int cleared;
+
+                if (entry.result != RESULT_FAILED)
+                        continue;
+                cleared = is_cleared(log, subject, &entry);
+                if (cleared < 0)
+                        return cleared;
+                if (!cleared) {
+                        *ret = entry;
                         return 0;
-                r = record_log_newest_before(log, subject, entry.index, &entry);
-                if (r < 0)
-                        return r == -ENOENT ? 0 : r;
+                }
         }
 
-        *ret = entry;
-        return 0;
+        return r == -ENOENT ? 0 : r;
 }
 
-/* Which record counts; its plan is *ret->plan. */
+/* Which record counts; its plan is *ret->plan. Asked for one that looks at a part, that part's word, unless failures are newer. */
 static int find_newest(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret) {
-        RecordEntry newest, of_plan;
+        RecordEntry of_plan;
         int r;
 
-        r = find_any(log, subject, &newest);
-        if (r < 0 || !plan) {
-                if (r >= 0)
-                        *ret = newest;
+        r = find_any(log, subject, ret);
+        if (r < 0 || !plan)
                 return r;
-        }
 
         r = record_log_newest(log, subject, plan, &of_plan);
         if (r < 0)
                 return r;
-
-        *ret = newest.index > of_plan.index && newest.result == RESULT_FAILED ? newest : of_plan;
+        if (ret->result != RESULT_FAILED || of_plan.result == RESULT_FAILED ||
+            (ret->index < of_plan.index && depth(log, subject, &of_plan) == 0))
+                *ret = of_plan;
         return 0;
 }
 

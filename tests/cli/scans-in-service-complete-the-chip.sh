@@ -150,6 +150,19 @@ has "hbm-cell          replace tray"
 "$1/sim/assay-sim" heal all --socket "$stage/sim.socket" >/dev/null
 expect 0 "a sound row needs none" assayctl scan trn-0/chip5 --plan repair
 
+# Nor what a deep plan found by one that looks at less.
+"$1/sim/assay-sim" inject --socket "$stage/sim.socket" '{at: trn-0/chip5/core3/sbuf/part40/row12/bit3, kind: stuck-at, value: 1}' >/dev/null
+sed 's/^plan: chip/plan: deep/; s/PREFLIGHT/PRODUCTION/' "$stage/plans/chip.yaml" >"$stage/plans/deep.yaml"
+expect 1 "a fault is found by a plan for the line" assayctl scan trn-0/chip5 --plan deep
+expect 0 "and not by one that does not look there" assayctl scan trn-0/chip5 --plan whole
+expect 1 "the chip is broken all the same" assayctl gate trn-0/chip5
+has "sram-cell"
+expect 1 "whatever plan is asked for" assayctl gate trn-0/chip5 --plan whole
+"$1/sim/assay-sim" heal trn-0/chip5 --socket "$stage/sim.socket" >/dev/null
+expect 0 "until a plan that looks at as much passes" assayctl scan trn-0/chip5 --plan deep
+expect 0 "which clears it" assayctl gate trn-0/chip5
+expect 0 "for each" assayctl gate trn-0/chip5 --plan whole
+
 # Killed at any moment, again and again: position and tests go together, and no region loses its turn.
 sed 's/^plan: slow/plan: slower/; s/seconds: 0.3/seconds: 0.09/' "$stage/plans/slow.yaml" >"$stage/plans/slower.yaml"
 for delay in 0 0.01 0.02 0.03 0.05 0.08 0.2; do
