@@ -15,6 +15,7 @@
 #define SYMBOL_BITS  16u
 #define ROW_COLUMNS  8u  /* a row fails where at least 1 column of so many does */
 #define LINE_ROWS    2u  /* rows in which one bit of one column fails are a bit line */
+#define LINE_ALONE   8u  /* and of what fails in one phase alone, in 1 of so many of a subarray, and in at least so many */
 #define LINES_APART  8u  /* more bits of one column and subarray than that are told as one */
 #define LIST_BANK    64u /* failures that make a bank plausible where a list cut short is all there is */
 #define LIST_ROWS    8u  /* and neighbouring rows, all failing, of it */
@@ -25,6 +26,10 @@ static uint32_t row_of(const HbmCase *c, const MarchFailure *failure) {
 
 static unsigned column_of(const HbmCase *c, const MarchFailure *failure) {
         return failure->linear % c->geometry->size[HBM_COLUMN];
+}
+
+static bool has_bit(const MarchFailure *failure, unsigned bit) {
+        return failure->bits.bytes[bit / 8] >> bit % 8 & 1;
 }
 
 void hbm_bank_take_out(HbmBank *bank) {
@@ -78,42 +83,95 @@ static bool only_in(const MarchFailure *failure, MarchPhase phase) {
         return (failure->phases & ~(UINT32_C(1) << MARCH_PHASE_PROBE)) == UINT32_C(1) << phase;
 }
 
-/* Victims by row: a bit where it is one, an access where it is one. */
-static int find_hammered(HbmCase *c, HbmBank *bank) {
-        int r;
+/* The phase each failure is alone in, and is no part of anything that came and went: _MARCH_PHASE_MAX: none. */
+typedef struct Alone {
+        uint8_t *phases; /* MarchPhase, by failure */
+        uint16_t (*rows)[BITS]; /* by column and bit: failures of one phase alone */
+} Alone;
 
-        for (size_t i = 0, end; i < bank->n; i = end) {
-                const MarchFailure *failure = bank->failures[i];
-                size_t n = 0;
-
-                for (end = i; end < bank->n && row_of(c, bank->failures[end]) == row_of(c, failure); end++)
-                        n += only_in(bank->failures[end], MARCH_PHASE_HAMMER);
-                if (n == 0)
-                        continue;
-                while (!only_in(failure, MARCH_PHASE_HAMMER))
-                        failure = bank->failures[++i];
-
-                r = hbm_case_add(c, HBM_DEFECT_HAMMER, failure, failure->linear, n == 1 ? HBM_COLUMN : HBM_ROW,
-                                 n == 1 && memory_data_count(&failure->bits) == 1 ? memory_data_first(&failure->bits) : -1);
-                if (r < 0)
-                        return r;
-                hbm_case_newest(c)->n_accesses = n;
-                for (size_t k = i; k < end; k++)
-                        if (only_in(bank->failures[k], MARCH_PHASE_HAMMER))
-                                bank->failures[k] = NULL;
-        }
-
-        hbm_bank_take_out(bank);
-        return 0;
+static void alone_done(Alone *alone) {
+        free(alone->phases);
+        free(alone->rows);
 }
 
-static int find_leaking(HbmCase *c, HbmBank *bank) {
-        int r;
+/* One bit of one column in many rows: a bit line, weak cells lie anywhere. */
+static bool is_in_line(const HbmCase *c, const Alone *alone, const MarchFailure *failure) {
+        unsigned wanted = MAX(subarray_rows(c) / LINE_ALONE, LINE_ALONE);
+
+        for (unsigned bit = 0; bit < BITS; bit++)
+                if (has_bit(failure, bit) && alone->rows[column_of(c, failure)][bit] >= wanted)
+                        return true;
+        return false;
+}
+
+static int alone_init(Alone *alone, const HbmCase *c, const HbmBank *bank) {
+        alone->phases = malloc(bank->n + 1);
+        alone->rows = calloc(c->geometry->size[HBM_COLUMN], sizeof(*alone->rows));
+        if (!alone->phases || !alone->rows)
+                return -ENOMEM;
 
         for (size_t i = 0; i < bank->n; i++) {
                 const MarchFailure *failure = bank->failures[i];
 
-                if (!only_in(failure, MARCH_PHASE_RETENTION))
+                alone->phases[i] = only_in(failure, MARCH_PHASE_HAMMER)      ? MARCH_PHASE_HAMMER :
+                                   only_in(failure, MARCH_PHASE_RETENTION) ? MARCH_PHASE_RETENTION : _MARCH_PHASE_MAX;
+                for (unsigned bit = 0; alone->phases[i] < _MARCH_PHASE_MAX && bit < BITS; bit++)
+                        alone->rows[column_of(c, failure)][bit] += has_bit(failure, bit);
+        }
+        for (size_t i = 0; i < bank->n; i++)
+                if (alone->phases[i] < _MARCH_PHASE_MAX && is_in_line(c, alone, bank->failures[i]))
+                        alone->phases[i] = _MARCH_PHASE_MAX;
+        return 0;
+}
+
+/* Failures from FIRST on that are of its row. */
+static size_t end_of_row(const HbmCase *c, const HbmBank *bank, size_t first) {
+        size_t end = first;
+
+        while (end < bank->n && row_of(c, bank->failures[end]) == row_of(c, bank->failures[first]))
+                end++;
+        return end;
+}
+
+static size_t count_alone(const Alone *alone, size_t first, size_t end, MarchPhase phase, size_t *ret_first) {
+        size_t n = 0;
+
+        for (size_t i = first; i < end; i++)
+                if (alone->phases[i] == phase && n++ == 0)
+                        *ret_first = i;
+        return n;
+}
+
+/* Victims of one row: a bit where it is one, an access where it is one. */
+static int add_hammered(HbmCase *c, HbmBank *bank, const Alone *alone, size_t first, size_t end) {
+        size_t at = first, n = count_alone(alone, first, end, MARCH_PHASE_HAMMER, &at);
+        const MarchFailure *failure = bank->failures[at];
+        int r;
+
+        if (n == 0)
+                return 0;
+        r = hbm_case_add(c, HBM_DEFECT_HAMMER, failure, failure->linear, n == 1 ? HBM_COLUMN : HBM_ROW,
+                         n == 1 && memory_data_count(&failure->bits) == 1 ? memory_data_first(&failure->bits) : -1);
+        if (r < 0)
+                return r;
+        hbm_case_newest(c)->n_accesses = n;
+        for (size_t i = at; i < end; i++)
+                if (alone->phases[i] == MARCH_PHASE_HAMMER)
+                        bank->failures[i] = NULL;
+        return 0;
+}
+
+/* Cells of one row, one by one; where many of its columns fail it is the row. */
+static int add_leaking(HbmCase *c, HbmBank *bank, const Alone *alone, size_t first, size_t end) {
+        size_t at = first;
+
+        if (count_alone(alone, first, end, MARCH_PHASE_RETENTION, &at) >= MAX(tested_columns(c) / ROW_COLUMNS, 2u))
+                return 0;
+        for (size_t i = at; i < end; i++) {
+                const MarchFailure *failure = bank->failures[i];
+                int r;
+
+                if (alone->phases[i] != MARCH_PHASE_RETENTION)
                         continue;
                 r = hbm_case_add(c, HBM_DEFECT_RETENTION, failure, failure->linear, HBM_COLUMN,
                                  memory_data_count(&failure->bits) == 1 ? memory_data_first(&failure->bits) : -1);
@@ -121,9 +179,24 @@ static int find_leaking(HbmCase *c, HbmBank *bank) {
                         return r;
                 bank->failures[i] = NULL;
         }
-
-        hbm_bank_take_out(bank);
         return 0;
+}
+
+static int find_of_one_phase(HbmCase *c, HbmBank *bank) {
+        Alone alone = {};
+        int r;
+
+        r = alone_init(&alone, c, bank);
+        for (size_t i = 0, end; r >= 0 && i < bank->n; i = end) {
+                end = end_of_row(c, bank, i);
+                r = add_hammered(c, bank, &alone, i, end);
+                if (r >= 0)
+                        r = add_leaking(c, bank, &alone, i, end);
+        }
+
+        alone_done(&alone);
+        hbm_bank_take_out(bank);
+        return r;
 }
 
 /* ---- rows ---- */
@@ -186,10 +259,6 @@ typedef struct Column {
 
 static uint32_t subarray_of(const HbmCase *c, const MarchFailure *failure) {
         return (c->geometry->origin[HBM_ROW] + row_of(c, failure) % c->geometry->size[HBM_ROW]) / c->subarray;
-}
-
-static bool has_bit(const MarchFailure *failure, unsigned bit) {
-        return failure->bits.bytes[bit / 8] >> bit % 8 & 1;
 }
 
 static void count_bits(Column *column, size_t first, size_t end) {
@@ -366,9 +435,7 @@ int hbm_bank_judge(HbmCase *c, HbmBank *bank) {
                 return r;
         }
 
-        r = find_hammered(c, bank);
-        if (r >= 0)
-                r = find_leaking(c, bank);
+        r = find_of_one_phase(c, bank);
         if (r >= 0)
                 r = find_columns(c, bank, true);
         if (r >= 0)
