@@ -11,7 +11,7 @@
  *  stack, channel, die, pseudo-channel
  *                       half of the banks are dead in all parts it is made of: a part is a pseudo-channel's share of one stack
  *                       ID; a die has those of 4 channels. Or fewer, scattered over it, where it comes and goes
- *  address TSV          data that tells addresses apart comes from a place that differs in one and the same bit, in most banks
+ *  address TSV          data that tells addresses apart comes from a place that differs in one and the same bit, in 1 of 4 banks
  *                       of a part
  *  bank                 more than 1 access of 10 fails, over many columns
  *  hammer, retention    fails in that phase alone
@@ -139,6 +139,8 @@ int hbm_case_find_lanes(HbmCase *c);         /* structures.c: lanes and data TSV
 int hbm_case_find_dead(HbmCase *c);          /* structures.c: stacks … pseudo-channels */
 int hbm_case_find_flickering_stack(HbmCase *c);    /* flicker.c: for those before, where they come and go */
 int hbm_case_find_flickering_channels(HbmCase *c);
+/* Whether of N parts from FIRST on, those of some channels, nearly all that is dead is of stack ID SID, and all over it. */
+bool hbm_case_die_flickers(const HbmCase *c, uint32_t first, uint32_t n, uint32_t sid);
 int hbm_case_find_address_lines(HbmCase *c); /* structures.c: address TSVs */
 int hbm_case_find_banks(HbmCase *c);         /* structures.c */
 int hbm_case_find_rest(HbmCase *c);          /* classify.c: within banks, and what is scattered */

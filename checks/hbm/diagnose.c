@@ -145,7 +145,7 @@ static int ask_banks(const HbmDiagnosis *diagnosis, HbmProbe *probe, HbmCase *c)
 
         take_again(diagnosis, c);
         march_failures_done(&probed);
-        return r < 0 ? r : hbm_case_find_dead(c);
+        return r;
 }
 
 /* Solid data do not see that two addresses are one: tags of a few accesses of every bank do. */
@@ -260,8 +260,11 @@ static int diagnose_cut_short(const HbmDiagnosis *diagnosis, HbmCase *c) {
         /* Something large is there; what does not always act may need to be asked again. */
         for (unsigned i = 0; i < PROBES && c->defects->n == n_before; i++) {
                 r = ask_banks(diagnosis, &probe, c);
+                /* First: a line that comes and goes leaves half of what it reaches as it was, which looks dead. */
                 if (r >= 0)
                         r = ask_lines(diagnosis, c);
+                if (r >= 0)
+                        r = hbm_case_find_dead(c);
                 if (r >= 0)
                         r = hbm_case_find_banks(c);
                 if (r < 0)
@@ -277,9 +280,9 @@ static int diagnose_cut_short(const HbmDiagnosis *diagnosis, HbmCase *c) {
         return 0;
 }
 
-static bool has_hammered(const HbmCase *c) {
+static bool is_held_or_hammered(const HbmCase *c) {
         for (size_t i = 0; i < c->n_failures; i++)
-                if (c->failures[i].phases >> MARCH_PHASE_HAMMER & 1)
+                if (c->failures[i].phases & (1u << MARCH_PHASE_HAMMER | 1u << MARCH_PHASE_RETENTION))
                         return true;
         return false;
 }
@@ -288,8 +291,8 @@ static int diagnose_complete(const HbmDiagnosis *diagnosis, HbmCase *c) {
         int r;
 
         hbm_case_take(c, diagnosis->failures);
-        /* Under a stuck address line rows are opened twice as often: what that disturbs is no weak row. */
-        r = diagnosis->batch && has_hammered(c) ? ask_lines(diagnosis, c) : 0;
+        /* Under a stuck address line rows are opened twice as often, and what is planted shows twice: these are no weak cells. */
+        r = diagnosis->batch && is_held_or_hammered(c) ? ask_lines(diagnosis, c) : 0;
         if (r < 0)
                 return r;
         hbm_case_tally(c);

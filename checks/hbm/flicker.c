@@ -9,7 +9,7 @@
 
 #define BANKS     8u /* at least 1 of so many banks is dead */
 #define BANKS_MIN 4u
-#define CHANNELS  3u /* of a stack, in 3 of 4 of its channels */
+#define UNITS     3u /* in 3 of 4 of a stack's channels, of a die's parts */
 
 /* How much of something is dead, and in how many of its units. */
 typedef struct Flicker {
@@ -43,10 +43,26 @@ int hbm_case_find_flickering_stack(HbmCase *c) {
         uint32_t n_banks = hbm_bank_count(c->geometry);
         Flicker channels = count_flicker(c, 0, n_banks, n_banks / c->geometry->size[HBM_CHANNEL]);
 
-        if (channels.units_tested <= HBM_DIE_CHANNELS || 4 * channels.units_dead < CHANNELS * channels.units_tested ||
+        if (channels.units_tested <= HBM_DIE_CHANNELS || 4 * channels.units_dead < UNITS * channels.units_tested ||
             !has_many_banks(&channels))
                 return 0;
         return hbm_case_add_banks(c, HBM_DEFECT_STACK, 0, n_banks, HBM_CHANNEL);
+}
+
+bool hbm_case_die_flickers(const HbmCase *c, uint32_t first, uint32_t n, uint32_t sid) {
+        uint32_t sids = c->geometry->size[HBM_SID], n_banks = hbm_case_banks_of_part(c);
+        Flicker die = {}, others = {};
+
+        for (uint32_t part = first; part < first + n; part++) {
+                Flicker one = count_flicker(c, part * n_banks, n_banks, n_banks), *all = part % sids == sid ? &die : &others;
+
+                all->tested += one.tested;
+                all->dead += one.dead;
+                all->units_tested += one.units_tested;
+                all->units_dead += one.units_dead;
+        }
+
+        return die.units_tested > 1 && 4 * die.units_dead >= UNITS * die.units_tested && has_many_banks(&die) && die.dead > 2 * others.dead;
 }
 
 /* In more than one stack ID, so it is none of a die. */

@@ -19,7 +19,7 @@
 #define DEAD_ACCESSES    10u /* a bank is dead where more than 1 of so many accesses fails */
 #define DEAD_COLUMNS     16u /* over at least so many columns */
 #define DEAD_BANKS       2u  /* a part is dead where at least 1 of so many of its banks is */
-#define LINE_AGREE       9u  /* of 10 banks must show the same address line */
+#define LINE_BANKS       4u  /* 1 of so many banks, and at least so many, show the same address line: others do now and then */
 
 static uint32_t n_parts(const HbmCase *c) {
         return hbm_bank_count(c->geometry) / hbm_case_banks_of_part(c);
@@ -218,10 +218,13 @@ static int find_die(HbmCase *c, uint32_t group, uint32_t sid) {
         uint32_t first = part_at(c, group * HBM_DIE_CHANNELS, 0, sid), n_banks = hbm_case_banks_of_part(c);
         uint32_t n = HBM_DIE_CHANNELS * size[HBM_PSEUDO_CHANNEL] * size[HBM_SID] - sid;
         uint64_t count = 0;
+        bool whole;
         int r;
 
-        if ((group + 1) * HBM_DIE_CHANNELS > size[HBM_CHANNEL] || size[HBM_SID] < 2 || !is_all(count_parts(c, first, n, size[HBM_SID])) ||
-            is_all(count_parts(c, first - sid, n + sid, 1)))
+        if ((group + 1) * HBM_DIE_CHANNELS > size[HBM_CHANNEL] || size[HBM_SID] < 2)
+                return 0;
+        whole = is_all(count_parts(c, first, n, size[HBM_SID])) && !is_all(count_parts(c, first - sid, n + sid, 1));
+        if (!whole && !hbm_case_die_flickers(c, first - sid, n + sid, sid))
                 return 0;
 
         r = hbm_case_add(c, HBM_DEFECT_DIE,
@@ -325,7 +328,7 @@ static int line_between(const MemoryGeometry *geometry, uint32_t a, uint32_t b) 
         return line;
 }
 
-/* The line that most tested banks of PART show, and how many do; -1. */
+/* The line that banks of PART agree on, -1; and the first place that shows it. */
 static int find_line(const HbmCase *c, uint32_t part, size_t *at, const HbmAlias **ret_first) {
         uint32_t n_banks = hbm_case_banks_of_part(c), accesses = hbm_bank_accesses(c->geometry), tested = 0, agree = 0;
         const HbmAliases *aliases = c->aliases;
@@ -349,7 +352,7 @@ static int find_line(const HbmCase *c, uint32_t part, size_t *at, const HbmAlias
                 agree += shows && !c->gone[bank];
         }
 
-        return agree >= MIN(2u, n_banks) && 10 * agree >= LINE_AGREE * tested ? line : -1;
+        return agree >= MIN(LINE_BANKS, n_banks) && LINE_BANKS * agree >= tested ? line : -1;
 }
 
 int hbm_case_find_address_lines(HbmCase *c) {

@@ -246,18 +246,43 @@ static void an_engine_blind_now_and_then_is_told_from_memory(void **state) {
 }
 
 /* Some commands meet it and some do not: it is one thing all the same. */
-static void a_channel_that_comes_and_goes_is_no_heap_of_banks(void **state) {
+static void what_comes_and_goes_is_no_heap_of_banks(void **state) {
+        static const struct {
+                const char *at, *kind, *code;
+        } cases[] = {
+                { "hbm1/ch2", "channel-dead, reads: zeros", "hbm-channel" },
+                { "hbm1/die7", "die-dead, reads: ones", "hbm-die" },
+                { "hbm1/ch2/pc1/sid0", "address-tsv, line: row5, value: 0", "hbm-address-tsv" },
+        };
         HbmParameters parameters = defaults();
 
         parameters.others = parameters.march;
-        for (unsigned seed = 1; seed <= 6; seed++) {
+        for (size_t i = 0; i < ELEMENTS(cases); i++)
+                for (unsigned seed = 1; seed <= 6; seed++) {
+                        char text[512];
+                        Found found;
+
+                        (void) snprintf(text, sizeof(text), HEAD "faults:\n  - {at: " CHIP "%s, kind: %s, persistence: intermittent, "
+                                        "probability: 0.55}\n", seed, cases[i].at, cases[i].kind);
+                        assert_int_equal(hall_judge(text, &check_hbm, "us0-1", 3, &parameters, &found), VERDICT_FAILED);
+                        if (found.n != 1 || !found_has(&found, cases[i].code, cases[i].at))
+                                fail_msg("%s, seed %u: %s", cases[i].kind, seed, found.lines);
+                }
+}
+
+/* Rows that are hammered and cells that leak do not stand in line. */
+static void a_line_that_comes_and_goes_is_no_heap_of_cells(void **state) {
+        HbmParameters parameters = defaults();
+
+        for (unsigned seed = 1; seed <= 8; seed++) {
                 char text[512];
                 Found found;
 
-                (void) snprintf(text, sizeof(text), HEAD "faults:\n  - {at: us0-1/chip3/hbm1/ch2, kind: channel-dead, reads: zeros, "
-                                "persistence: intermittent, probability: 0.55}\n", seed);
+                parameters.phases = 1u << (seed % 2 ? HBM_DO_HAMMER : HBM_DO_RETENTION);
+                (void) snprintf(text, sizeof(text), HEAD "faults:\n  - {at: " CHIP "hbm1/ch2/pc1/sid0/bg2/ba1/sub9/col18/bit42, "
+                                "kind: bit-line, reads: ones, persistence: intermittent, probability: 0.5}\n", seed);
                 assert_int_equal(hall_judge(text, &check_hbm, "us0-1", 3, &parameters, &found), VERDICT_FAILED);
-                if (found.n != 1 || !found_has(&found, "hbm-channel", "hbm1/ch2"))
+                if (found.n > 2 || !strstr(found.lines, "\"hbm-bit-line\""))
                         fail_msg("seed %u: %s", seed, found.lines);
         }
 }
@@ -338,7 +363,8 @@ int main(void) {
                 cmocka_unit_test(faults_on_one_chip_are_told_apart),
                 cmocka_unit_test(a_comparator_that_misses_plants_is_found),
                 cmocka_unit_test(an_engine_blind_now_and_then_is_told_from_memory),
-                cmocka_unit_test(a_channel_that_comes_and_goes_is_no_heap_of_banks),
+                cmocka_unit_test(what_comes_and_goes_is_no_heap_of_banks),
+                cmocka_unit_test(a_line_that_comes_and_goes_is_no_heap_of_cells),
                 cmocka_unit_test(reads_that_are_one_write_late_are_stale_where_they_are),
                 cmocka_unit_test(random_faults_are_located_exactly),
                 cmocka_unit_test(a_neighbour_of_a_sick_chip_passes),
