@@ -75,7 +75,7 @@ static void draw_persistence(Sample *sample) {
                 return;
         if (!(allowed & (PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT))) {
                 sample_key(sample, "persistence", "%s", persistence_to_string(PERSISTENCE_TRANSIENT));
-                sample_key(sample, "after", "%.3g", sample_between(sample, 0, SAMPLE_AFTER_MAX));
+                sample_key(sample, "after", "%.3g", sample_between(sample, SAMPLE_AFTER_MIN, SAMPLE_AFTER_MAX));
         } else if (!(allowed & PERSISTENCE_PERMANENT) || ((allowed & PERSISTENCE_INTERMITTENT) && sample_below(sample, 2))) {
                 sample_key(sample, "persistence", "%s", persistence_to_string(PERSISTENCE_INTERMITTENT));
                 sample_key(sample, "probability", "%.2g", sample_between(sample, SAMPLE_PROBABILITY_MIN, 1));

@@ -26,7 +26,9 @@
 #define SAMPLE_ABOVE_MIN       20.0 /* °C; a chip of the hall rests at about 60 */
 #define SAMPLE_ABOVE_MAX       50.0
 #define SAMPLE_COMMANDS_MAX    3u
-#define SAMPLE_AFTER_MAX       0.5 /* device seconds: every plan takes longer */
+/* Device seconds: what strikes before a memory was first written, which takes 35 ms, is written over; every plan takes longer. */
+#define SAMPLE_AFTER_MIN       0.1
+#define SAMPLE_AFTER_MAX       0.5
 
 typedef struct DrawnFault {
         const FaultKind *kind;
