@@ -9,6 +9,7 @@
 #include <sys/param.h>
 
 #define ATTEMPTS     10u /* once readings differ: errors that come and go make them do so, ECC that lies does it each time */
+#define SETTLING     2u  /* readings before those that count, then: a cell that reading turns over shows in the next one */
 #define SYMBOL_BYTES 2u
 
 /* What one stack showed in one attempt. */
@@ -189,6 +190,8 @@ static int run_attempt(Attempt *attempt, bool first) {
         int r;
 
         r = read_all(attempt, true, false);
+        for (unsigned i = 0; r >= 0 && !first && i < SETTLING; i++)
+                r = read_all(attempt, false, false);
         for (unsigned stack = 0; r >= 0 && stack < STACKS; stack++)
                 r = keep_raw(attempt, stack);
         for (unsigned stack = 0; r >= 0 && stack < STACKS; stack++)

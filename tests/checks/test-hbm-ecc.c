@@ -239,6 +239,7 @@ static void broken_memory_is_no_lie_of_ecc(void **state) {
                 { FAULT(BANK, "bank-dead"), "hbm-bank" },
                 { FAULT("hbm1/ch7/pc1/dq31", "lane-stuck, value: 1"), "hbm-lane" },
                 { FAULT(BANK "/row9/col1/bit1", "stuck-at, value: 1, persistence: intermittent, probability: 0.5"), "hbm-cell" },
+                { FAULT(BANK "/row9/col1/bit1", "deceptive-read, primitive: <1r1/0/1>"), "hbm-cell" },
         };
 
         for (size_t i = 0; i < ELEMENTS(cases); i++) {
