@@ -242,21 +242,15 @@ int hbm_addresses_run(const MemoryMap *map, const WireBox *box, uint64_t seed, M
         return r < 0 ? r : 0;
 }
 
-static char *hex(const MemoryData *data, char text[static 2 * MEMORY_ACCESS_BYTES + 1]) {
-        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
-                (void) snprintf(text + 2 * i, 3, "%02x", data->bytes[i]);
-        return text;
-}
-
 static int tell(HbmRun *run, unsigned stack, const HbmAddresses *came) {
         const HbmAddress *first = &came->first;
-        char address[MEMORY_ADDRESS_TEXT_MAX], expected[2 * MEMORY_ACCESS_BYTES + 1], actual[2 * MEMORY_ACCESS_BYTES + 1],
+        char address[MEMORY_ADDRESS_TEXT_MAX], expected[MEMORY_DATA_TEXT_MAX], actual[MEMORY_DATA_TEXT_MAX],
                         how[96] = "another place";
         Location where = *step_unit(run->step);
         Evidence evidence = {
                 .address   = memory_map_format(&run->map, stack, first->at, address),
-                .expected  = hex(&first->expected, expected),
-                .actual    = hex(&first->actual, actual),
+                .expected  = memory_data_hex(&first->expected, expected),
+                .actual    = memory_data_hex(&first->actual, actual),
                 .has_count = true,
                 .count     = came->n_wrong,
         };

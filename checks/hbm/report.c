@@ -287,12 +287,6 @@ static void say_spares(const HbmRow *row, Message *message) {
 
 /* ---- findings ---- */
 
-static char *hex(const MemoryData *data, char text[static 2 * MEMORY_ACCESS_BYTES + 1]) {
-        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
-                (void) snprintf(text + 2 * i, 3, "%02x", data->bytes[i]);
-        return text;
-}
-
 static bool shows_lane(const HbmDefect *defect) {
         unsigned first = (unsigned) defect->bit / 8;
 
@@ -303,13 +297,13 @@ static bool shows_lane(const HbmDefect *defect) {
 }
 
 int hbm_report_defect(HbmRun *run, const HbmDefect *defect) {
-        char expected[2 * MEMORY_ACCESS_BYTES + 1], actual[2 * MEMORY_ACCESS_BYTES + 1], address[MEMORY_ADDRESS_TEXT_MAX];
+        char expected[MEMORY_DATA_TEXT_MAX], actual[MEMORY_DATA_TEXT_MAX], address[MEMORY_ADDRESS_TEXT_MAX];
         Location where = locate_defect(run, defect);
         Message message = {};
         Evidence evidence = {
                 .address   = memory_map_format(&run->map, defect->stack, defect->first, address),
-                .expected  = hex(&defect->expected, expected),
-                .actual    = hex(&defect->actual, actual),
+                .expected  = memory_data_hex(&defect->expected, expected),
+                .actual    = memory_data_hex(&defect->actual, actual),
                 .has_count = true,
                 .count     = (double) MAX(defect->n_accesses, defect->n_reads),
         };

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "checks/cleanup.h"
@@ -91,6 +92,12 @@ unsigned memory_data_count(const MemoryData *bits) {
         for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
                 n += (unsigned) __builtin_popcount(bits->bytes[i]);
         return n;
+}
+
+char *memory_data_hex(const MemoryData *data, char text[static MEMORY_DATA_TEXT_MAX]) {
+        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
+                (void) snprintf(text + 2 * i, 3, "%02x", data->bytes[i]);
+        return text;
 }
 
 int memory_data_first(const MemoryData *bits) {

@@ -27,5 +27,7 @@ uint64_t memory_mix(uint64_t x); /* a 64-bit hash for choices that depend on a s
 
 unsigned memory_data_count(const MemoryData *bits);              /* bits that are set */
 int memory_data_first(const MemoryData *bits);                   /* the lowest, -1 without */
+#define MEMORY_DATA_TEXT_MAX (2u * MEMORY_ACCESS_BYTES + 1)
+char *memory_data_hex(const MemoryData *data, char text[static MEMORY_DATA_TEXT_MAX]); /* byte 0 first */
 uint32_t memory_data_lanes(const MemoryData *bits);              /* data lanes that have all 8 beats set */
 MemoryData memory_data_without(MemoryData bits, uint32_t lanes); /* with these lanes cleared */

@@ -26,12 +26,6 @@ static char *address_of(const SramRun *run, unsigned number, const uint16_t at[s
         return text;
 }
 
-static char *hex(const MemoryData *data, char text[static 2 * MEMORY_ACCESS_BYTES + 1]) {
-        for (unsigned i = 0; i < MEMORY_ACCESS_BYTES; i++)
-                (void) snprintf(text + 2 * i, 3, "%02x", data->bytes[i]);
-        return text;
-}
-
 /* ---- the device ---- */
 
 static int tell_engine(SramRun *run, unsigned number, unsigned n, const uint16_t *at, const char *message) {
@@ -170,12 +164,12 @@ static char *defect_message(const SramRun *run, const SramDefect *defect, char *
 }
 
 int sram_report_defect(SramRun *run, const SramDefect *defect) {
-        char expected[2 * MEMORY_ACCESS_BYTES + 1], actual[2 * MEMORY_ACCESS_BYTES + 1], address[32], message[160];
+        char expected[MEMORY_DATA_TEXT_MAX], actual[MEMORY_DATA_TEXT_MAX], address[32], message[160];
         Location where = defect_location(run, defect);
         Evidence evidence = {
                 .address   = address_of(run, defect->number, defect->first, address),
-                .expected  = hex(&defect->expected, expected),
-                .actual    = hex(&defect->actual, actual),
+                .expected  = memory_data_hex(&defect->expected, expected),
+                .actual    = memory_data_hex(&defect->actual, actual),
                 .has_count = true,
                 .count     = (double) MAX(defect->n_accesses, defect->n_reads),
         };
