@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "checks/cleanup.h"
+
 #define DIE_CHANNELS      4u
 #define SUB_WORDLINE_BITS 16u
 
@@ -37,29 +39,20 @@ static int box_of_subarray(const MemoryShape *shape, unsigned subarray, WireBox 
 }
 
 int hbm_place_box(const MemoryShape *shape, const Location *at, WireBox *ret, uint16_t tile[static _MEMORY_AXIS_MAX]) {
-        static const LocationKind kinds[_MEMORY_AXIS_MAX] = {
-                [HBM_CHANNEL]        = LOCATION_CHANNEL,
-                [HBM_PSEUDO_CHANNEL] = LOCATION_PSEUDO_CHANNEL,
-                [HBM_SID]            = LOCATION_SID,
-                [HBM_BANK_GROUP]     = LOCATION_BANK_GROUP,
-                [HBM_BANK]           = LOCATION_BANK,
-                [HBM_ROW]            = LOCATION_ROW,
-                [HBM_COLUMN]         = LOCATION_COLUMN,
+        static const MemoryPlaceAxis axes[] = {
+                { LOCATION_CHANNEL,        HBM_CHANNEL        },
+                { LOCATION_PSEUDO_CHANNEL, HBM_PSEUDO_CHANNEL },
+                { LOCATION_SID,            HBM_SID            },
+                { LOCATION_BANK_GROUP,     HBM_BANK_GROUP     },
+                { LOCATION_BANK,           HBM_BANK           },
+                { LOCATION_ROW,            HBM_ROW            },
+                { LOCATION_COLUMN,         HBM_COLUMN         },
         };
-        int die = location_index(at, LOCATION_DIE), subarray = location_index(at, LOCATION_SUBARRAY);
+        int die = location_index(at, LOCATION_DIE), subarray = location_index(at, LOCATION_SUBARRAY), r;
 
-        *ret = memory_box_whole(shape);
-        memcpy(tile, shape->size, sizeof(shape->size));
-        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++) {
-                int index = location_index(at, kinds[axis]);
-
-                if (index < 0)
-                        continue;
-                if (index >= shape->size[axis])
-                        return -EINVAL;
-                ret->first[axis] = ret->last[axis] = (uint16_t) index;
-                tile[axis] = 1;
-        }
+        r = memory_box_named(shape, at, axes, ELEMENTS(axes), ret, tile);
+        if (r < 0)
+                return r;
 
         if (die >= 0)
                 return box_of_die(shape, (unsigned) die, ret, tile);

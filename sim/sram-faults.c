@@ -63,31 +63,14 @@ static WireArray array_of(const Location *at) {
 
 /* The box that AT names, whole along every axis it does not, and its tile. -EINVAL: not in this geometry. */
 static int box_of(const MemoryShape *shape, const Location *at, WireBox *ret, uint16_t tile[static _MEMORY_AXIS_MAX]) {
-        static const struct {
-                LocationKind kind;
-                MemoryAxis axis;
-        } axes[] = {
+        static const MemoryPlaceAxis axes[] = {
                 { LOCATION_SBUF_PARTITION, SRAM_PARTITION },
                 { LOCATION_PSUM_PARTITION, SRAM_PARTITION },
                 { LOCATION_PSUM,           SRAM_BANK      },
                 { LOCATION_SRAM_ROW,       SRAM_ROW       },
         };
 
-        *ret = memory_box_whole(shape);
-        memcpy(tile, shape->size, sizeof(shape->size));
-        for (size_t i = 0; i < ELEMENTS(axes); i++) {
-                int index = location_index(at, axes[i].kind);
-                MemoryAxis axis = axes[i].axis;
-
-                if (index < 0)
-                        continue;
-                if (index >= shape->size[axis])
-                        return -EINVAL;
-                ret->first[axis] = ret->last[axis] = (uint16_t) index;
-                tile[axis] = 1;
-        }
-
-        return 0;
+        return memory_box_named(shape, at, axes, ELEMENTS(axes), ret, tile);
 }
 
 int sram_box_of(const MemoryShape *shape, const Location *at, WireBox *ret) {

@@ -84,6 +84,25 @@ WireBox memory_box_whole(const MemoryShape *shape) {
         return box;
 }
 
+int memory_box_named(const MemoryShape *shape, const Location *at, const MemoryPlaceAxis *named, size_t n, WireBox *ret,
+                     uint16_t tile[static _MEMORY_AXIS_MAX]) {
+        *ret = memory_box_whole(shape);
+        memcpy(tile, shape->size, sizeof(shape->size));
+        for (size_t i = 0; i < n; i++) {
+                int index = location_index(at, named[i].kind);
+                MemoryAxis axis = named[i].axis;
+
+                if (index < 0)
+                        continue;
+                if (index >= shape->size[axis])
+                        return -EINVAL;
+                ret->first[axis] = ret->last[axis] = (uint16_t) index;
+                tile[axis] = 1;
+        }
+
+        return 0;
+}
+
 bool memory_box_is_valid(const MemoryShape *shape, const WireBox *box) {
         for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
                 if (box->first[axis] > box->last[axis] || box->last[axis] >= shape->size[axis])

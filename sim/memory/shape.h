@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "checks/location.h"
 #include "checks/wire.h"
 
 typedef struct MemoryShape {
@@ -31,6 +32,16 @@ uint32_t memory_shape_key(const MemoryShape *shape, MemoryOrder order, const uin
 void memory_shape_at(const MemoryShape *shape, uint32_t linear, uint16_t ret[static _MEMORY_AXIS_MAX]);
 
 WireBox memory_box_whole(const MemoryShape *shape);
+
+/* Which part of a location is the coordinate on which axis. */
+typedef struct MemoryPlaceAxis {
+        LocationKind kind;
+        MemoryAxis axis;
+} MemoryPlaceAxis;
+
+/* The box that AT names by the N axes NAMED, whole along every axis it does not, and its tile (see MemoryUnits). -EINVAL: not in SHAPE. */
+int memory_box_named(const MemoryShape *shape, const Location *at, const MemoryPlaceAxis *named, size_t n, WireBox *ret,
+                     uint16_t ret_tile[static _MEMORY_AXIS_MAX]);
 bool memory_box_is_valid(const MemoryShape *shape, const WireBox *box);
 uint64_t memory_box_volume(const WireBox *box);
 bool memory_box_has(const WireBox *box, const uint16_t at[static _MEMORY_AXIS_MAX]);
