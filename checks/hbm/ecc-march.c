@@ -217,23 +217,22 @@ static int run_attempt(Attempt *attempt, bool first) {
 int hbm_ecc_run_march(HbmRun *run, int (*found)(const MarchMismatch *mismatch, void *userdata)) {
         Attempt attempt = { .run = run, .pass = &run->passes[run->pass], .found = found };
         size_t room = device_window_free(step_device(run->step)) / (STACKS + 1) / sizeof(WireMismatch);
-        bool lies[STACKS];
+        bool lies[STACKS], doubt = true;
         int r = 0;
 
         attempt.data = attempt.pass->march->elements[0].ops[0] & MARCH_DATA ? 1 : 0;
         attempt.list_max = (uint32_t) MIN((size_t) run->parameters->mismatches, room);
         memset(lies, true, sizeof(lies));
 
-        for (unsigned i = 0, n_lies = STACKS; r >= 0 && i < ATTEMPTS && n_lies > 0; i++) {
+        /* Doubt about one stack is looked at to the end: what comes and goes is to be seen beside ECC, too. */
+        for (unsigned i = 0; doubt && i < ATTEMPTS; i++) {
                 r = run_attempt(&attempt, i == 0);
                 if (r < 0)
                         break;
                 for (unsigned stack = 0; stack < STACKS; stack++)
                         lies[stack] &= !is_sound(&attempt, stack, lies[stack] && i == ATTEMPTS - 1);
-                /* Doubt about one stack is looked at to the end: what comes and goes is to be seen beside ECC, too. */
                 if (i == 0)
-                        for (unsigned stack = n_lies = 0; stack < STACKS; stack++)
-                                n_lies += lies[stack];
+                        doubt = memchr(lies, true, sizeof(lies)) != NULL;
         }
 
         for (unsigned stack = 0; stack < STACKS; stack++)
