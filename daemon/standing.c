@@ -25,18 +25,14 @@ __attribute__((format(printf, 2, 3))) static void cannot_tell(Standing *standing
  * How much a plan of a stage looks at: a pass clears what plans found that look at no more. Those that look at a part, the memory
  * no job uses or the rows that are to be repaired, clear nothing.
  */
-static unsigned depth_of(Stage stage) {
-        static const unsigned depths[_STAGE_MAX] = {
-                [STAGE_INFLEET]    = 0,
-                [STAGE_REPAIR]     = 0,
-                [STAGE_PREFLIGHT]  = 1,
-                [STAGE_PRODUCTION] = 2,
-                [STAGE_RMA]        = 2,
-                [STAGE_BURNIN]     = 3,
-        };
-
-        return depths[stage];
-}
+static const unsigned depths[_STAGE_MAX] = {
+        [STAGE_INFLEET]    = 0,
+        [STAGE_REPAIR]     = 0,
+        [STAGE_PREFLIGHT]  = 1,
+        [STAGE_PRODUCTION] = 2,
+        [STAGE_RMA]        = 2,
+        [STAGE_BURNIN]     = 3,
+};
 
 /* Of the plan whose newest record ENTRY is; 0 where it cannot be believed. */
 static unsigned depth(RecordLog *log, const Location *subject, const RecordEntry *entry) {
@@ -44,7 +40,7 @@ static unsigned depth(RecordLog *log, const Location *subject, const RecordEntry
         unsigned depth = 0;
 
         if (record_log_newest_verified(log, subject, entry->plan, &verified) >= 0)
-                depth = depth_of(verified.stage);
+                depth = depths[verified.stage];
         record_verified_done(&verified);
         return depth;
 }

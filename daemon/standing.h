@@ -26,9 +26,10 @@ typedef struct Standing {
 } Standing;
 
 /*
- * PLAN NULL: of any plan. A FAILED record of another plan still counts, until a plan has passed that looks at as much (its
- * stage says so), unless PLAN looks at a part and did so later: what is known to be broken is not passed by asking differently. MAX_AGE_USEC 0: any age; else a record from the future has none that one
- * could believe. Whatever goes wrong is INCONCLUSIVE with a reason.
+ * PLAN NULL: of any plan. What is known to be broken is not passed by asking differently: a FAILED record of any plan counts until
+ * its own plan has passed, or one whose stage looks at as much. A PLAN that looks at a part says what it saw there, unless a failure
+ * is newer. MAX_AGE_USEC 0: any age; else a record from the future has none that one could believe. Whatever goes wrong is
+ * INCONCLUSIVE with a reason.
  */
 void standing_read(RecordLog *log, const Location *subject, const char *plan, uint64_t max_age_usec,
                    Standing *ret);
