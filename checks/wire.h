@@ -305,21 +305,64 @@ typedef enum WireFormat {
         _FORMAT_MAX,
 } WireFormat;
 
+/* "fp32", "bf16", … by WireFormat, ends with NULL: in plans, attributes and findings. */
+extern const char *const wire_format_words[_FORMAT_MAX + 1];
+
+/* Bytes of one number in the window; tf32 (1-8-10) lies in the upper 19 bits of a word, its low 13 bits are ignored. */
+unsigned wire_format_bytes(WireFormat format);
+
 /*
- * W[k][m] sits in PE (row k, column m). out[m][n] = the chain over k = 0 … K−1 of
- *     psum = round32(psum + round32(W[k][m] × X[k][n]))
- * from +0, IEEE 754 binary32, round to nearest even, gradual underflow (attribute assay/tensor/ftz: "0"); then
- * added once (round32) to the PSUM bank or, with MATMUL_OVERWRITE, stored there. NaN results are 0x7fc00000.
- * Rows k ≥ K and columns m ≥ M take no part.
+ * The array. W[k][m] sits in the processing element (PE) of row first_row + k, column first_column + m. For each moving column n
+ *     out[m][n] = the chain over k = 0 … K−1, in this order, of psum = round32(psum + round32(W[k][m] × X[k][n]))
+ * from +0, in IEEE 754 binary32, round to nearest even; then it is added once (round32) to PSUM or, with MATMUL_OVERWRITE, stored
+ * there. NaN results are 0x7fc00000, whatever the payload that went in. Rows and columns outside take no part.
  *
- * Sparse (LOAD_SPARSE): stationary is compressed, K = 128 rows in groups of `keep` (M of M:N); the group g = k / keep
+ * Registers of a PE, as faults and checks number their bits: weight and activation 32 bits: a 16-bit format in bits 0 … 15, fp32
+ * and tf32 in all, fp8 in bits 0 … 7 and, in double rows, the second one in bits 8 … 15; the rest is 0. Product and partial sum
+ * 32 bits, binary32. A second product register serves the second multiplier of double rows. The activation register of column c
+ * feeds column c and the register of c + 1; what enters a tile has passed the registers of all columns before it. Weights are
+ * shifted in from row 0 downwards, so they pass the shift registers of all rows above. Sums leave a tile below its last row.
+ *
+ * Formats. Every product of two of bf16, fp16, fp8 is exact in 24 bits of significand, and so is tf32 × tf32; only results below
+ * 2^-126 or beyond the largest number round. Formats of W and X may differ, but fp32 goes with fp32 and tf32 with tf32 only.
+ * fp32 takes four passes: the 24-bit significands are cut in halves of 12 bits, the PE adds the four exact partial products in 48
+ * bits (high × high, high × low, low × high, low × low) and rounds once: the same as round32 of the exact product. fp8_e4m3,
+ * fp8_e5m2 and fp8_e3m4 are IEEE style: the highest exponent is infinity and NaN; e4m3 ends at 240, e3m4 at 15.5.
+ *
+ * Subnormal numbers. Attribute assay/tensor/ftz "0": gradual underflow everywhere. "1": an operand, product or sum, each as
+ * binary32 after rounding, whose magnitude is below 2^-126 becomes a zero of the same sign, before it goes on.
+ *
+ * Double rows (LOAD_DOUBLE_ROW, fp8 only): in is W as [2][K][M], X as [2][K][N]; each PE multiplies twice and
+ *     psum = round32(psum + round32(p0 + p1)), p0 = round32(W[0][k][m] × X[0][k][n]), p1 = round32(W[1][k][m] × X[1][k][n])
+ * Not with sparsity, transposition or tiles.
+ *
+ * Transposition (MATMUL_TRANSPOSE, with MATMUL_OVERWRITE; not sparse, not double rows): bits pass through, NaN and infinity too.
+ *     out[m][n] = the or over k, X[k][n] not being a zero, of the register image of W[k][m] (16 or 8 bits in the lower part)
+ *
+ * Tiles. The array is cut in row groups and column groups of 32. A load takes the smallest tile of 32, 64 or 128 rows that holds
+ * its K (and columns its M); first_row and first_column are multiples of that size. Other tiles keep their weights; a tile of
+ * which a part is loaded anew is gone. A matmul names the tile by its first row and column and needs one that is loaded exactly
+ * there; its results go to the PSUM partitions first_column + m.
+ *
+ * PSUM: 8 banks × 128 partitions × 512 binary32. Column n goes to element offset + n of the bank. out_bytes 0: nothing is read
+ * back. PSUM is the SRAM of that name (see WireArray): element e of bank b is row 64 b + e / 8, byte 4 (e % 8) of its access.
+ *
+ * Sparse (LOAD_SPARSE): stationary is compressed, K rows in groups of `keep` (M of M:N); the group g = k / keep
  * chooses among N = `group` logical rows: the row k uses X[g × group + tag[k][m]], so X has (K / keep) × group
  * rows, up to 512. Tags are 4 bits, [K][M/4] uint16, column m in bits 4 × (m % 4) of word m / 4. A tag ≥ group
- * selects nothing: +0. Equal tags in a group both contribute. Modes: 4:16 4:12 4:8 2:8 2:4 1:4 1:2.
+ * selects nothing: +0. Equal tags in a group both contribute. Modes: 4:16 4:12 4:8 2:8 2:4 1:4 1:2. Any format but fp32 and
+ * tf32; tiles of rows, not of columns. Tag registers keep their content through dense loads, which do not use them.
+ *
+ * A format that a core does not have (attribute assay/tensor/formats, words of wire_format_words) is UNSUPPORTED.
+ * Time: 2.4 GHz, one moving column per cycle (fp32: four), 64 cycles of start-up; a load takes one cycle per row.
  */
 #define LOAD_SPARSE      1u
+#define LOAD_DOUBLE_ROW  2u
 #define MATMUL_OVERWRITE 1u
 #define MATMUL_TRANSPOSE 2u
+#define TILE_UNIT        32u
+#define PSUM_BANKS       8u
+#define PSUM_ELEMENTS    512u /* of a bank, per partition */
 
 typedef struct WireLoad { /* in: W as [K][M] of format; with LOAD_SPARSE followed at tags_offset by the tags */
         uint16_t rows;    /* K, 1 … 128 */
@@ -329,12 +372,18 @@ typedef struct WireLoad { /* in: W as [K][M] of format; with LOAD_SPARSE followe
         uint8_t keep;
         uint8_t group;
         uint32_t tags_offset; /* in the window */
+        uint8_t first_row, first_column;
+        uint8_t reserved[2];
 } WireLoad;
 
-typedef struct WireMatmul { /* in: X as [rows][N] of the loaded format; out: the PSUM bank as [M][N] fp32 */
+typedef struct WireMatmul { /* in: X as [rows][N] of format; out: this part of the PSUM bank as [M][N] fp32, or nothing */
         uint16_t moving;  /* N, 1 … 512 */
         uint8_t bank;     /* PSUM bank 0 … 7 */
         uint8_t flags;
+        uint16_t offset;  /* offset + moving ≤ 512 */
+        uint8_t first_row, first_column;
+        uint8_t format;   /* of X */
+        uint8_t reserved[3];
 } WireMatmul;
 
 /* ---------------------------------------------------------------- rounding */
@@ -347,13 +396,13 @@ typedef enum WireEngine {
 } WireEngine;
 
 /*
- * fp32 → format on 128 lanes at once: in [128][count] fp32, out [128][count] of the format (uint16 or uint8). Lane l
+ * fp32 → format on 128 lanes at once: in [128][count] fp32, out [128][count] of the format (fp16, bf16, fp8, tf32; fp32 is none). Lane l
  * converts its row left to right.
  * Nearest: IEEE round to nearest even, overflow to infinity, NaN to the format's quiet NaN (sign kept).
  * Stochastic: the d discarded significand bits of a finite value are taken as the integer `frac`; the lane's
  * generator gives one 32-bit word x per element, whether it is needed or not; r = x >> (32 − d); the magnitude is
  * rounded up if and only if frac + r ≥ 2^d. So P(up) = frac / 2^d exactly. Carries into the exponent and overflow to
- * infinity follow. d is 16 for bf16, 13 for fp16, 20 for e4m3, 21 for e5m2, 19 for e3m4; more by the amount of
+ * infinity follow. d is 16 for bf16, 13 for fp16 and tf32, 20 for e4m3, 21 for e5m2, 19 for e3m4; more by the amount of
  * denormalisation below the format's normal range, and with d > 32 frac's bits below 2^(d−32) are dropped.
  *
  * Generator: XORWOW (Marsaglia 2003), per lane x[5] and the Weyl counter d:

@@ -25,14 +25,14 @@
 #include "sim/tensor-array.h"
 #include "sim/tensor-faults.h"
 #include "sim/tensor-memo.h"
+#include "sim/tensor-psum.h"
 
-#define PSUM_BANKS     8u
 #define START_CYCLES   64u
 #define CYCLES_PER_5NS 12u /* 2.4 GHz */
 
 typedef struct Tensor {
         Stationary *stationary;     /* NULL: nothing loaded */
-        Product *banks[PSUM_BANKS]; /* NULL: zero; elements outside are zero */
+        Psum psum;
         const Fault **faults;       /* by column */
         size_t n_faults;
         Stuck *stuck; /* room for those of the command at work */
@@ -160,67 +160,6 @@ static int multiply(Tensor *tensor, const Execution *execution, Moving *moving, 
         return 0;
 }
 
-static unsigned larger(unsigned a, unsigned b) {
-        return a > b ? a : b;
-}
-
-/* Puts PRODUCT into BANK, element by element. */
-static int bank_merge(Product **bank, const Product *product, bool overwrite) {
-        const Product *old = *bank;
-        Product *merged;
-        int r;
-
-        r = product_new(larger(old ? old->columns : 0, product->columns),
-                        larger(old ? old->moving : 0, product->moving), &merged);
-        if (r < 0)
-                return r;
-
-        memset(merged->bits, 0, (size_t) merged->columns * merged->moving * sizeof(uint32_t));
-        for (size_t m = 0; old && m < old->columns; m++)
-                memcpy(merged->bits + m * merged->moving, old->bits + m * old->moving,
-                       old->moving * sizeof(uint32_t));
-
-        for (size_t m = 0; m < product->columns; m++)
-                for (size_t n = 0; n < product->moving; n++) {
-                        uint32_t *sum = &merged->bits[m * merged->moving + n];
-                        uint32_t value = product->bits[m * product->moving + n];
-
-                        *sum = overwrite ? value : float_add(*sum, value);
-                }
-
-        (void) product_unref(*bank);
-        *bank = merged;
-        return 0;
-}
-
-/* Takes the reference to PRODUCT. Where nothing of the old content remains, it is the new content. */
-static int bank_store(Product **bank, Product *product, bool overwrite) {
-        const Product *old = *bank;
-        int r;
-
-        if (overwrite && (!old || (old->columns <= product->columns && old->moving <= product->moving))) {
-                (void) product_unref(*bank);
-                *bank = product;
-                return 0;
-        }
-
-        r = bank_merge(bank, product, overwrite);
-        (void) product_unref(product);
-        return r;
-}
-
-static void bank_read(const Product *bank, unsigned columns, unsigned moving, uint8_t *out) {
-        size_t n_bytes = moving * sizeof(uint32_t);
-
-        if (bank->moving == moving) {
-                memcpy(out, bank->bits, columns * n_bytes);
-                return;
-        }
-
-        for (size_t m = 0; m < columns; m++)
-                memcpy(out + m * n_bytes, bank->bits + m * bank->moving, n_bytes);
-}
-
 static WireStatus matmul_admit(const Tensor *tensor, const Execution *execution) {
         const WireCommand *command = execution->command;
         const WireMatmul *matmul = &command->matmul;
@@ -261,11 +200,11 @@ static int matmul_run(void *state, Execution *execution) {
                 return r;
 
         columns = product->columns;
-        r = bank_store(&tensor->banks[matmul->bank], product, matmul->flags & MATMUL_OVERWRITE);
+        r = psum_store(&tensor->psum, matmul->bank, product, matmul->flags & MATMUL_OVERWRITE);
         if (r < 0)
                 return r;
 
-        bank_read(tensor->banks[matmul->bank], columns, matmul->moving, execution->out);
+        psum_read(&tensor->psum, matmul->bank, columns, matmul->moving, execution->out);
         execution->completion->out_bytes = (uint32_t) (columns * matmul->moving * sizeof(uint32_t));
         execution->completion->device_nsec = cycles_to_nsec(START_CYCLES + matmul->moving);
         return 0;
@@ -277,8 +216,7 @@ static void tensor_reset(void *state) {
         Tensor *tensor = state;
 
         tensor->stationary = stationary_unref(tensor->stationary);
-        for (size_t i = 0; i < PSUM_BANKS; i++)
-                tensor->banks[i] = product_unref(tensor->banks[i]);
+        psum_reset(&tensor->psum);
 }
 
 static void tensor_done(void *state) {

@@ -78,6 +78,10 @@ static int take_window(Sparsity *sparsity) {
  * overwrite. */
 static size_t load_commands(Sparsity *sparsity, const SparseLoad *load, WireCommand *commands) {
         const SparseMode *mode = load->mode;
+        const WireLoad shape = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = FORMAT_BF16, .flags = LOAD_SPARSE,
+                                 .keep = (uint8_t) mode->keep, .group = (uint8_t) mode->group };
+        const WireMatmul matmul = { .moving = (uint16_t) mode->moving, .bank = (uint8_t) (1 + sparse_mode_index(mode)),
+                                    .flags = MATMUL_OVERWRITE, .format = FORMAT_BF16 };
         size_t n = 0;
 
         if (sparsity->sent_weights != mode->weights)
@@ -89,12 +93,9 @@ static size_t load_commands(Sparsity *sparsity, const SparseLoad *load, WireComm
         sparsity->sent_values = mode->values;
 
         for (unsigned core = 0; core < CORES; core++) {
-                commands[n++] = device_load_sparse_command(sparsity->device, core, sparsity->weights,
-                                                           sparsity->tags, PE_ROWS, PE_COLUMNS, mode->keep,
-                                                           mode->group);
-                commands[n++] = device_matmul_command(sparsity->device, core, sparsity->values, mode->rows,
-                                                      mode->moving, sparsity->out[core], PE_COLUMNS,
-                                                      1 + sparse_mode_index(mode));
+                commands[n++] = device_load_command(sparsity->device, core, shape, sparsity->weights, sparsity->tags);
+                commands[n++] = device_matmul_command(sparsity->device, core, matmul, mode->rows, sparsity->values,
+                                                      PE_COLUMNS, sparsity->out[core]);
         }
 
         return n;

@@ -124,10 +124,13 @@ static int keep(Array *array, unsigned core, unsigned index) {
 /* The commands of one pattern for the cores in MASK; a matrix that stands there already is not sent again.
  */
 static size_t pattern_commands(Array *array, const Pattern *pattern, unsigned mask, WireCommand *commands) {
-        bool load = array->sent_weights != pattern->weights;
+        const WireLoad load = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = FORMAT_BF16 };
+        const WireMatmul matmul = { .moving = (uint16_t) pattern->moving, .bank = PSUM_BANK, .flags = MATMUL_OVERWRITE,
+                                    .format = FORMAT_BF16 };
+        bool is_new = array->sent_weights != pattern->weights;
         size_t n = 0;
 
-        if (load)
+        if (is_new)
                 memcpy(array->weights, pattern->weights, PE_ROWS * PE_COLUMNS * sizeof(uint16_t));
         if (array->sent_values != pattern->values)
                 memcpy(array->values, pattern->values, PE_ROWS * pattern->moving * sizeof(uint16_t));
@@ -139,12 +142,10 @@ static size_t pattern_commands(Array *array, const Pattern *pattern, unsigned ma
                 if (!(mask >> core & 1))
                         continue;
 
-                if (load)
-                        commands[n++] = device_load_command(array->device, core, array->weights, PE_ROWS,
-                                                            PE_COLUMNS);
-                commands[n++] = device_matmul_command(array->device, core, array->values, PE_ROWS,
-                                                      pattern->moving, array->out[core], PE_COLUMNS,
-                                                      PSUM_BANK);
+                if (is_new)
+                        commands[n++] = device_load_command(array->device, core, load, array->weights, NULL);
+                commands[n++] = device_matmul_command(array->device, core, matmul, PE_ROWS, array->values,
+                                                      PE_COLUMNS, array->out[core]);
         }
 
         return n;

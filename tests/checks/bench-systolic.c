@@ -83,7 +83,7 @@ static void bench_cone(TensorChip *chip, bool noise, unsigned moving, const char
                          .in_bytes = PE_ROWS * moving * 2,
                          .out_offset = 512 << 10,
                          .out_bytes = PE_COLUMNS * moving * 4,
-                         .matmul = { .moving = (uint16_t) moving, .flags = MATMUL_OVERWRITE } },
+                         .matmul = { .moving = (uint16_t) moving, .flags = MATMUL_OVERWRITE, .format = FORMAT_BF16 } },
                 };
                 double best = 1e9;
 

@@ -122,7 +122,8 @@ static uint32_t bench_matmul(Bench *bench, unsigned moving, unsigned bank, unsig
                 .in_bytes = moving_rows(bench) * moving * 2,
                 .out_offset = OUT,
                 .out_bytes = bench->columns * moving * 4,
-                .matmul = {.moving = (uint16_t) moving, .bank = (uint8_t) bank, .flags = (uint8_t) flags},
+                .matmul = {.moving = (uint16_t) moving, .bank = (uint8_t) bank, .flags = (uint8_t) flags,
+                           .format = FORMAT_BF16},
         };
 
         return bench_run(bench, &command);
