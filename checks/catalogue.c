@@ -382,6 +382,21 @@ static const CatalogueEntry entries[] = {
           "Two or more lanes of an engine draw the same or dependent random numbers. Their errors add up instead of "
           "averaging out.",
           "Take the chip out of service and replace its tray." },
+        { "rounding-seed", "rounding", SEVERITY_FAIL, ACTION_RESET_CHIP,
+          "a random generator does not take its seed",
+          "A seed that was set has no effect: the random numbers go on as if nobody had asked. Runs can then not be repeated, "
+          "and engines that should differ may draw alike.",
+          "Reset the chip and scan it again. If the seed is still not taken, replace the tray." },
+        { "rounding-width", "rounding", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "rounding looks at the wrong number of bits",
+          "Stochastic rounding compares too few or too many bits, or those of another number format, with its random number. "
+          "Results are biased by a small amount that no single run shows.",
+          "Take the chip out of service and replace its tray." },
+        { "rounding-sign", "rounding", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "negative numbers are rounded the other way",
+          "Stochastic rounding treats the two signs differently: sums of negative numbers drift where those of positive "
+          "numbers do not.",
+          "Take the chip out of service and replace its tray." },
 
         /* ---- sparsity ---- */
         { "sparsity-tag", "sparsity", SEVERITY_FAIL, ACTION_REPLACE_TRAY,

@@ -352,7 +352,7 @@ const Check check_rounding = {
         .summary      = "conversions of the Vector, Scalar and GpSimd engines, to nearest and stochastic, lane by lane",
         .reads        = "convert, seed of the generators, on 8 cores × 3 engines × 128 lanes",
         .codes        = (const char *const[]) { "rounding-nearest", "rounding-mode", "rounding-generator", "rounding-bias", "rounding-lanes",
-                                                NULL },
+                                                "rounding-seed", "rounding-width", "rounding-sign", NULL },
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_CORE,
         .deadline_sec = 30,
