@@ -330,7 +330,8 @@ unsigned wire_format_bytes(WireFormat format);
  * fp8_e5m2 and fp8_e3m4 are IEEE style: the highest exponent is infinity and NaN; e4m3 ends at 240, e3m4 at 15.5.
  *
  * Subnormal numbers. Attribute assay/tensor/ftz "0": gradual underflow everywhere. "1": an operand, product or sum, each as
- * binary32 after rounding, whose magnitude is below 2^-126 becomes a zero of the same sign, before it goes on.
+ * binary32 after rounding, whose magnitude is below 2^-126 becomes a zero of the same sign, before it goes on; so do the addends
+ * of every adder, as registers and PSUM hold them.
  *
  * Double rows (LOAD_DOUBLE_ROW, fp8 only): in is W as [2][K][M], X as [2][K][N]; each PE multiplies twice and
  *     psum = round32(psum + round32(p0 + p1)), p0 = round32(W[0][k][m] × X[0][k][n]), p1 = round32(W[1][k][m] × X[1][k][n])
