@@ -63,7 +63,7 @@ int rows_init(Rows *rows, const Moving *moving) {
         for (size_t k = 0; k < rows->n_rows; k++) {
                 Row *row = &rows->rows[k];
 
-                row->values = moving->values + k * moving->columns;
+                row->values = (const uint16_t *) moving->bytes + k * moving->columns;
                 row->nonzero = rows->indices + k * padded;
                 row->significands = rows->significands + k * padded;
                 row->scales = rows->scales + k * padded;
@@ -110,9 +110,42 @@ void row_apply(const Rows *rows, const Row *row, uint16_t w) {
 }
 
 unsigned stationary_tag(const Stationary *stationary, unsigned row, unsigned column) {
-        const uint16_t *tags = stationary->words + stationary->n_weights;
+        const uint8_t *tags = stationary->bytes + stationary->n_weights;
+        uint16_t word;
 
-        return tags[row * stationary_tag_words(stationary->columns) + column / 4] >> 4 * (column % 4) & 15;
+        memcpy(&word, tags + sizeof(word) * (row * stationary_tag_words(stationary->columns) + column / 4), sizeof(word));
+        return word >> 4 * (column % 4) & 15;
+}
+
+/* Number AT of a matrix in FORMAT as a register holds it. */
+static uint32_t image_at(WireFormat format, const uint8_t *bytes, size_t at) {
+        unsigned size = wire_format_bytes(format);
+        uint32_t image = 0;
+
+        memcpy(&image, bytes + at * size, size); /* the wire is little-endian, and so is every machine it runs on */
+        return image & format_mask(format);
+}
+
+static uint32_t register_at(WireFormat format, bool double_row, const uint8_t *bytes, size_t at, size_t second) {
+        uint32_t image = image_at(format, bytes, at);
+
+        return double_row ? image | image_at(format, bytes, second + at) << 8 : image;
+}
+
+uint32_t stationary_register(const Stationary *stationary, unsigned row, unsigned column) {
+        return register_at(stationary->format, stationary->double_row, stationary->bytes,
+                           (size_t) row * stationary->columns + column, (size_t) stationary->rows * stationary->columns);
+}
+
+uint32_t moving_register(const Moving *moving, unsigned row, unsigned n) {
+        return register_at(moving->format, moving->double_row, moving->bytes, (size_t) row * moving->columns + n,
+                           (size_t) moving->rows * moving->columns);
+}
+
+PeMode pe_mode(const Stationary *stationary, const Moving *moving, bool ftz) {
+        return (PeMode){
+                .weights = stationary->format, .activations = moving->format, .ftz = ftz, .double_row = stationary->double_row
+        };
 }
 
 /* The moving row that PE (row, column) uses, its tag being TAG; inputs of its selector in DEAD give zero. */
@@ -144,7 +177,7 @@ static void column_multiply(const Rows *rows, const Stationary *stationary, unsi
 
         for (unsigned k = 0; k < stationary->rows; k++)
                 row_apply(rows, row_of(rows, stationary, k, column),
-                          stationary->words[(size_t) k * stationary->columns + column]);
+                          (uint16_t) stationary_register(stationary, k, column));
 }
 
 int array_multiply(const Stationary *stationary, const Moving *moving, Product *product) {

@@ -15,22 +15,28 @@
 
 #include "checks/wire.h"
 #include "sim/tensor-float.h"
+#include "sim/tensor-format.h"
 
 #define SPARSE_GROUP_MAX 16u
 
 /* The matrices as they came, owned by the memo of the thread and by the cores that hold them. */
 typedef struct Stationary {
         unsigned references;
-        uint16_t rows, columns;   /* K, M */
+        uint16_t rows, columns; /* K, M */
+        uint8_t format;         /* WireFormat */
+        bool double_row;
         uint8_t keep, group;      /* M:N of sparsity; 0 and 0 when dense */
-        size_t n_weights, n_tags; /* uint16 */
-        uint16_t words[];         /* weights [rows][columns], tags [rows][tag_words] */
+        size_t n_weights, n_tags; /* bytes */
+        uint8_t bytes[];          /* weights [K][M], in double rows [2][K][M]; tags [K][tag_words] uint16 */
 } Stationary;
 
 typedef struct Moving {
         unsigned references;
         uint16_t rows, columns; /* K or (K / keep) × group, N */
-        uint16_t values[];
+        uint8_t format;
+        bool double_row;
+        size_t n_bytes;
+        uint8_t bytes[]; /* [rows][N], in double rows [2][rows][N] */
 } Moving;
 
 typedef struct Product {
@@ -47,6 +53,14 @@ int product_new(unsigned columns, unsigned moving, Product **ret);
 static inline size_t stationary_tag_words(unsigned columns) {
         return (columns + 3) / 4;
 }
+
+/* What the registers of wire.h hold, healthy: of PE (ROW, COLUMN) of the tile, and of row ROW at vector N; both numbers of double
+ * rows in one image. */
+uint32_t stationary_register(const Stationary *stationary, unsigned row, unsigned column);
+uint32_t moving_register(const Moving *moving, unsigned row, unsigned n);
+
+/* How the two go together. */
+PeMode pe_mode(const Stationary *stationary, const Moving *moving, bool ftz);
 
 /* How many rows a moving matrix must have to go with STATIONARY. */
 unsigned stationary_moving_rows(const Stationary *stationary);

@@ -127,23 +127,22 @@ static MemoEntry *oldest(MemoEntry *entries, size_t n) {
 
 static bool stationary_equal(const Stationary *a, const Stationary *shape, const void *weights,
                              const void *tags) {
-        return a->rows == shape->rows && a->columns == shape->columns && a->keep == shape->keep &&
-               a->group == shape->group &&
-               memcmp(a->words + a->n_weights, tags, a->n_tags * sizeof(uint16_t)) == 0 &&
-               memcmp(a->words, weights, a->n_weights * sizeof(uint16_t)) == 0;
+        return a->rows == shape->rows && a->columns == shape->columns && a->format == shape->format &&
+               a->double_row == shape->double_row && a->keep == shape->keep && a->group == shape->group &&
+               memcmp(a->bytes + a->n_weights, tags, a->n_tags) == 0 && memcmp(a->bytes, weights, a->n_weights) == 0;
 }
 
 static Stationary *stationary_make(const Stationary *shape, const void *weights, const void *tags) {
         Stationary *stationary;
 
-        stationary = malloc(sizeof(Stationary) + (shape->n_weights + shape->n_tags) * sizeof(uint16_t));
+        stationary = malloc(sizeof(Stationary) + shape->n_weights + shape->n_tags);
         if (!stationary)
                 return NULL;
 
         *stationary = *shape;
         stationary->references = 1;
-        memcpy(stationary->words, weights, shape->n_weights * sizeof(uint16_t));
-        memcpy(stationary->words + shape->n_weights, tags, shape->n_tags * sizeof(uint16_t));
+        memcpy(stationary->bytes, weights, shape->n_weights);
+        memcpy(stationary->bytes + shape->n_weights, tags, shape->n_tags);
         return stationary;
 }
 
@@ -156,10 +155,8 @@ int memo_stationary(const Stationary *shape, const void *weights, const void *ta
         if (!memo)
                 return -ENOMEM;
 
-        probe = probe_bytes(shape->rows * 1000u + shape->columns, weights,
-                            shape->n_weights * sizeof(uint16_t));
-        probe = probe_bytes(probe + shape->keep * 100u + shape->group, tags,
-                            shape->n_tags * sizeof(uint16_t));
+        probe = probe_bytes(shape->rows * 1000u + shape->columns + shape->format * 1000000u, weights, shape->n_weights);
+        probe = probe_bytes(probe + shape->keep * 100u + shape->group, tags, shape->n_tags);
 
         for (size_t i = 0; i < MEMO_STATIONARIES; i++) {
                 entry = &memo->stationaries[i];
@@ -186,8 +183,12 @@ int memo_stationary(const Stationary *shape, const void *weights, const void *ta
         return 0;
 }
 
-int memo_moving(unsigned rows, unsigned columns, const void *values, Moving **ret) {
-        size_t n_bytes = (size_t) rows * columns * sizeof(uint16_t);
+static bool moving_equal(const Moving *a, const Moving *shape, const void *values) {
+        return a->rows == shape->rows && a->columns == shape->columns && a->format == shape->format &&
+               a->double_row == shape->double_row && memcmp(a->bytes, values, a->n_bytes) == 0;
+}
+
+int memo_moving(const Moving *shape, const void *values, Moving **ret) {
         Memo *memo = memo_get();
         MemoEntry *entry;
         Moving *moving;
@@ -196,13 +197,12 @@ int memo_moving(unsigned rows, unsigned columns, const void *values, Moving **re
         if (!memo)
                 return -ENOMEM;
 
-        probe = probe_bytes(rows * 1000u + columns, values, n_bytes);
+        probe = probe_bytes(shape->rows * 1000u + shape->columns + shape->format * 1000000u, values, shape->n_bytes);
 
         for (size_t i = 0; i < MEMO_MOVINGS; i++) {
                 entry = &memo->movings[i];
                 moving = entry->content;
-                if (!moving || entry->probe != probe || moving->rows != rows || moving->columns != columns ||
-                    memcmp(moving->values, values, n_bytes) != 0)
+                if (!moving || entry->probe != probe || !moving_equal(moving, shape, values))
                         continue;
 
                 entry->used = ++memo->clock;
@@ -211,12 +211,13 @@ int memo_moving(unsigned rows, unsigned columns, const void *values, Moving **re
                 return 0;
         }
 
-        moving = malloc(sizeof(Moving) + n_bytes);
+        moving = malloc(sizeof(Moving) + shape->n_bytes);
         if (!moving)
                 return -ENOMEM;
 
-        *moving = (Moving){ .references = 2, .rows = (uint16_t) rows, .columns = (uint16_t) columns };
-        memcpy(moving->values, values, n_bytes);
+        *moving = *shape;
+        moving->references = 2;
+        memcpy(moving->bytes, values, shape->n_bytes);
 
         entry = oldest(memo->movings, MEMO_MOVINGS);
         (void) moving_unref(entry->content);

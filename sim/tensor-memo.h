@@ -11,9 +11,9 @@
 
 #include "sim/tensor-array.h"
 
-/* The matrix that SHAPE (references and words aside) and the bytes describe. References are the caller's. */
+/* The matrix that SHAPE (references and content aside) and the bytes describe. References are the caller's. */
 int memo_stationary(const Stationary *shape, const void *weights, const void *tags, Stationary **ret);
-int memo_moving(unsigned rows, unsigned columns, const void *values, Moving **ret);
+int memo_moving(const Moving *shape, const void *values, Moving **ret);
 /* Their healthy product. */
 int memo_product(Stationary *stationary, Moving *moving, Product **ret);
 

@@ -51,9 +51,7 @@ static void element_apply(const Rows *rows, const Stationary *stationary, unsign
         uint32_t tag = stationary->keep > 0 ? stationary_tag(stationary, k, column) : 0;
         const Row *row = row_select(rows, stationary, k, element_force(element, REGISTER_TAG, tag),
                                     element->registers[REGISTER_SELECT].set);
-        uint16_t w = stationary->words[(size_t) k * stationary->columns + column];
-
-        w = (uint16_t) element_force(element, REGISTER_WEIGHT, w);
+        uint16_t w = (uint16_t) element_force(element, REGISTER_WEIGHT, stationary_register(stationary, k, column));
 
         for (unsigned n = 0; n < rows->n_columns; n++) {
                 uint16_t x = (uint16_t) element_force(element, REGISTER_ACTIVATION, row->values[n]);
@@ -104,7 +102,7 @@ static void column_spoil(const Rows *rows, const Stationary *stationary, unsigne
 
         for (unsigned k = 0; k < stationary->rows; k++) {
                 const Row *row = row_of(rows, stationary, k, column);
-                uint16_t w = stationary->words[(size_t) k * stationary->columns + column];
+                uint16_t w = (uint16_t) stationary_register(stationary, k, column);
 
                 if (elements[k].stuck) {
                         element_apply(rows, stationary, k, column, &elements[k]);

@@ -89,8 +89,9 @@ static WireStatus load_shape(const Tensor *tensor, const Execution *execution, S
                 .columns = load->columns,
                 .keep = n_tags > 0 ? load->keep : 0,
                 .group = n_tags > 0 ? load->group : 0,
-                .n_weights = (size_t) load->rows * load->columns,
-                .n_tags = n_tags,
+                .format = load->format,
+                .n_weights = execution->command->in_bytes,
+                .n_tags = n_tags * sizeof(uint16_t),
         };
         return STATUS_NRT_SUCCESS;
 }
@@ -180,9 +181,9 @@ static WireStatus matmul_admit(const Tensor *tensor, const Execution *execution)
 static int matmul_run(void *state, Execution *execution) {
         const WireMatmul *matmul = &execution->command->matmul;
         Tensor *tensor = state;
+        Moving *moving, shape = {};
         Product *product;
         WireStatus status;
-        Moving *moving;
         unsigned columns;
         int r;
 
@@ -190,7 +191,11 @@ static int matmul_run(void *state, Execution *execution) {
         if (status != STATUS_NRT_SUCCESS)
                 return refuse(execution, status);
 
-        r = memo_moving(stationary_moving_rows(tensor->stationary), matmul->moving, execution->in, &moving);
+        shape.rows = (uint16_t) stationary_moving_rows(tensor->stationary);
+        shape.columns = matmul->moving;
+        shape.format = FORMAT_BF16;
+        shape.n_bytes = execution->command->in_bytes;
+        r = memo_moving(&shape, execution->in, &moving);
         if (r < 0)
                 return r;
 

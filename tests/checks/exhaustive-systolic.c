@@ -48,11 +48,13 @@ static void must(bool held, const char *what) {
 }
 
 static Column column_new(const uint16_t *weights, const uint16_t *values, unsigned moving) {
-        Stationary shape = { .rows = PE_ROWS, .columns = 1, .n_weights = PE_ROWS };
+        Stationary shape = { .rows = PE_ROWS, .columns = 1, .format = FORMAT_BF16, .n_weights = PE_ROWS * sizeof(uint16_t) };
+        Moving moved = { .rows = PE_ROWS, .columns = (uint16_t) moving, .format = FORMAT_BF16,
+                         .n_bytes = PE_ROWS * moving * sizeof(uint16_t) };
         Column column;
 
         must(memo_stationary(&shape, weights, weights, &column.stationary) >= 0, "no memory");
-        must(memo_moving(PE_ROWS, moving, values, &column.moving) >= 0, "no memory");
+        must(memo_moving(&moved, values, &column.moving) >= 0, "no memory");
         must(memo_product(column.stationary, column.moving, &column.healthy) >= 0, "no memory");
         return column;
 }
