@@ -44,6 +44,7 @@ static const YamlField common_fields[] = {
         YAML_NUMBER("after", Reading, fault.after, 0, 1e9),
         YAML_NUMBER("above", Reading, fault.above, -100, 200),
         YAML_UNSIGNED("after-commands", Reading, fault.after_commands, 0, UINT64_MAX),
+        YAML_NUMBER("droop", Reading, fault.droop, 1, 50),
 };
 
 static int read_at(Yaml *yaml, yaml_node_t *node, const Hall *hall, Location *ret) {
@@ -147,7 +148,10 @@ static int check_common(Yaml *yaml, yaml_node_t *node, Reading *reading) {
         r = check_trigger(yaml, node, kind, TRIGGER_TEMPERATURE, "above");
         if (r < 0)
                 return r;
-        return check_trigger(yaml, node, kind, TRIGGER_ACTIVITY, "after-commands");
+        r = check_trigger(yaml, node, kind, TRIGGER_ACTIVITY, "after-commands");
+        if (r < 0)
+                return r;
+        return check_trigger(yaml, node, kind, TRIGGER_DROOP, "droop");
 }
 
 static int reading_new(const FaultKind *kind, const Location *at, Reading **ret) {
@@ -239,6 +243,8 @@ bool fault_is_active(const Fault *fault, const Execution *execution) {
         if (isfinite(fault->above) && !(chip_temperature(execution->chip) > fault->above))
                 return false;
         if (execution->number < fault->after_commands)
+                return false;
+        if (execution->sag < fault->droop)
                 return false;
         if (fault->persistence == PERSISTENCE_INTERMITTENT)
                 return draw_uniform(execution->chip, &fault->at, execution->number, fault->id) < fault->probability;

@@ -5,7 +5,8 @@
  * Fault
  *
  * From the text of a fault to the Fault in its chip. One mapping holds the keys that all kinds have (at, kind,
- * persistence, probability, after, above, after-commands) and those of its own kind:
+ * persistence, probability, after, above, after-commands, droop) and those of
+ * its own kind:
  *
  *     {at: us0-2/chip3/core5/pe17.93, kind: product-stuck, bit: 9, value: 1, persistence: intermittent, probability: 0.1}
  */

@@ -33,6 +33,7 @@ typedef enum Persistence {
 typedef enum Trigger {
         TRIGGER_TEMPERATURE = 1 << 0, /* `above`: only while the chip is hotter than this, in °C */
         TRIGGER_ACTIVITY    = 1 << 1, /* `after_commands`: only once the part has run so many */
+        TRIGGER_DROOP       = 1 << 2, /* `droop`: only in commands in which the part's supply sags by at least so many mV */
 } Trigger;
 
 typedef enum FaultFamily {
@@ -53,6 +54,7 @@ typedef struct Fault {
         double after;       /* transient, device seconds */
         double above;       /* °C; -INFINITY without the trigger */
         uint64_t after_commands;
+        double droop;       /* mV; 0 without the trigger */
         void *parameters; /* the kind's own struct, zeroed and then read by its table; userdata of its readers is the Fault */
         uint64_t fired; /* transient: in which command it acted, 0 before; kept by fault_is_active() */
 } Fault;
@@ -107,6 +109,7 @@ typedef struct Execution {
         size_t window_bytes;
         uint64_t number;       /* of commands this part has run, from 0: for draw_u64() */
         uint64_t start_nsec;   /* device time at which it starts on its engine */
+        double sag;            /* of the part's supply in this command, in mV: set by models that let it sag, before they ask */
         WireCompletion *completion; /* zeroed; the model sets status, out_bytes, device_nsec, result */
 } Execution;
 

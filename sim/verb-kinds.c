@@ -58,6 +58,8 @@ static json_t *kind_json(const FaultKind *kind, const Model *model) {
                 (void) json_array_append_new(triggers, json_string("above"));
         if (kind->triggers & TRIGGER_ACTIVITY)
                 (void) json_array_append_new(triggers, json_string("after-commands"));
+        if (kind->triggers & TRIGGER_DROOP)
+                (void) json_array_append_new(triggers, json_string("droop"));
         for (const YamlField *field = kind->parameters; field && field->name; field++)
                 (void) json_array_append_new(parameters, json_pack("{s:s, s:s, s:b, s:o, s:s}", "name", field->name, "type",
                                                                    type_word(field->type), "required", field->required,
@@ -116,8 +118,8 @@ static void print_kind(const FaultKind *kind) {
         for (unsigned p = PERSISTENCE_PERMANENT, n = 0; p <= PERSISTENCE_TRANSIENT; p <<= 1)
                 if (kind->persistence & p)
                         printf("%s%s", n++ > 0 ? "|" : "", persistence_to_string(p));
-        printf("%s%s\n", kind->triggers & TRIGGER_TEMPERATURE ? "; above" : "",
-               kind->triggers & TRIGGER_ACTIVITY ? "; after-commands" : "");
+        printf("%s%s%s\n", kind->triggers & TRIGGER_TEMPERATURE ? "; above" : "",
+               kind->triggers & TRIGGER_ACTIVITY ? "; after-commands" : "", kind->triggers & TRIGGER_DROOP ? "; droop" : "");
         for (const YamlField *field = kind->parameters; field && field->name; field++) {
                 print_parameter(field);
                 if (strcmp(field->name, "primitive") == 0)

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <string.h>
 
 #include "sim/chip.h"
@@ -88,6 +89,32 @@ static void triggers_wait_for_heat_and_work(void **state) {
         bench_done(&b);
 }
 
+static void a_droop_waits_for_the_supply_to_sag(void **state) {
+        Bench b = bench(GARBLE "}");
+        Execution execution = { .chip = b.chip };
+
+        b.fault->droop = 12.5;
+        assert_false(fault_is_active(b.fault, &execution));
+        execution.sag = 12.4;
+        assert_false(fault_is_active(b.fault, &execution));
+        execution.sag = 12.5;
+        assert_true(fault_is_active(b.fault, &execution));
+        bench_done(&b);
+}
+
+static void a_droop_goes_with_kinds_that_have_it(void **state) {
+        const char *text = GARBLE ", droop: 20}";
+        _cleanup_yaml_ Yaml yaml = {};
+        Fault *fault;
+        Hall *hall;
+
+        assert_int_equal(hall_new(9, 60, true, 1, &hall), 0);
+        assert_int_equal(yaml_parse(&yaml, "fault", text, strlen(text)), 0);
+        assert_int_equal(fault_read(&yaml, yaml_root(&yaml), hall, &fault), -EINVAL);
+        assert_non_null(strstr(yaml.error, "garble has no \"droop\""));
+        (void) hall_free(hall);
+}
+
 static void a_fault_that_is_refused_stays_the_callers(void **state) {
         Bench b = bench(GARBLE "}"), c = bench(GARBLE "}");
 
@@ -107,6 +134,8 @@ int main(void) {
                 cmocka_unit_test(an_intermittent_fault_acts_as_often_as_it_says_and_the_same_again),
                 cmocka_unit_test(a_transient_fault_acts_in_one_command_only),
                 cmocka_unit_test(triggers_wait_for_heat_and_work),
+                cmocka_unit_test(a_droop_waits_for_the_supply_to_sag),
+                cmocka_unit_test(a_droop_goes_with_kinds_that_have_it),
                 cmocka_unit_test(a_fault_that_is_refused_stays_the_callers),
         };
 
