@@ -7,14 +7,6 @@
 
 #include "checks/cleanup.h"
 
-/* Parameters of all kinds of this model. */
-typedef struct TensorFault {
-        uint64_t bit, value; /* of the register */
-        uint64_t row, column;
-        uint64_t position; /* input of a selector */
-        int mode;
-} TensorFault;
-
 typedef struct SparseMode {
         uint8_t keep, group;
 } SparseMode;
@@ -151,9 +143,10 @@ unsigned tensor_fault_column(const Fault *fault) {
 bool tensor_faults_collide(const Fault *a, const Fault *b) {
         const TensorFault *p = a->parameters, *q = b->parameters;
 
-        return a->kind == b->kind && location_equal(&a->at, &b->at) && p->bit == q->bit &&
-               p->row == q->row && p->column == q->column && p->position == q->position &&
-               p->mode == q->mode;
+        return a->kind == b->kind && location_equal(&a->at, &b->at) && p->bit == q->bit && p->lane == q->lane &&
+               p->row == q->row && p->column == q->column && p->row_group == q->row_group &&
+               p->column_group == q->column_group && p->a == q->a && p->b == q->b && p->position == q->position &&
+               p->mode == q->mode && p->edge == q->edge && p->format == q->format;
 }
 
 static int validate_place(const Fault *fault, const char **ret_wrong) {

@@ -12,6 +12,25 @@
 #include "sim/model.h"
 #include "sim/tensor-array.h"
 
+/* Parameters of all kinds of this model, whatever their table. */
+typedef struct TensorFault {
+        uint64_t bit, value;   /* of a register, of a lane, or the carry into this bit of the adder */
+        uint64_t lane;         /* multiplier: 1 is the second one of double rows */
+        uint64_t row, column;
+        uint64_t row_group, column_group; /* of 32 */
+        uint64_t a, b;         /* bits of the significands that meet in a gate of the multiplier */
+        uint64_t position;     /* input of a selector */
+        int mode;              /* of sparsity */
+        int edge;              /* TensorEdge */
+        int format;            /* WireFormat */
+} TensorFault;
+
+typedef enum TensorEdge {
+        EDGE_RISE,
+        EDGE_FALL,
+        _EDGE_MAX,
+} TensorEdge;
+
 extern const FaultKind tensor_faults[]; /* ends with {} */
 
 /* The index of the M:N mode, or -ENOENT. */

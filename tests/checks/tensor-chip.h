@@ -14,14 +14,12 @@
 #include "checks/device.h"
 #include "checks/step.h"
 #include "sim/model.h"
+#include "sim/tensor-faults.h"
 
 #define TENSOR_FAULTS_MAX   160u
 #define TENSOR_FINDINGS_MAX 300u
 
-typedef struct TensorParameters { /* as the kinds of the model have them */
-        uint64_t bit, value, row, column, position;
-        int mode;
-} TensorParameters;
+typedef TensorFault TensorParameters;
 
 typedef struct TensorFinding {
         char code[32];

@@ -22,6 +22,7 @@
 
 #include "checks/cleanup.h"
 #include "sim/model.h"
+#include "sim/tensor-faults.h"
 #include "sim/tensor-memo.h"
 
 extern const Model model_tensor;
@@ -36,11 +37,6 @@ bool fault_is_active(const Fault *fault, const Execution *execution) {
 #define TAGS    (1u << 16)
 #define MOVING  (1u << 17)
 #define OUT     (2u << 20)
-
-typedef struct Parameters { /* as the kinds of the model have them */
-        uint64_t bit, value, row, column, position;
-        int mode;
-} Parameters;
 
 typedef struct Bench {
         void *state;
@@ -271,7 +267,7 @@ static void fill_one_hot(uint16_t *words, unsigned rows, unsigned columns, unsig
 typedef struct Injected {
         PlainFault plain[4];
         Fault faults[4];
-        Parameters parameters[4];
+        TensorFault parameters[4];
         size_t n;
 } Injected;
 
@@ -291,7 +287,7 @@ static int inject(Bench *bench, Injected *injected, PlainFault plain) {
         int r;
 
         injected->parameters[injected->n] =
-                        (Parameters){ .bit = plain.bit, .value = plain.value, .position = plain.position };
+                        (TensorFault){ .bit = plain.bit, .value = plain.value, .position = plain.position };
         if (strcmp(plain.kind, "tag-stuck") == 0)
                 (void) snprintf(text, sizeof(text), "us0-0/chip0/core0/sparse/row%u/slot%u", plain.row,
                                 plain.column);
