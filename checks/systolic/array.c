@@ -9,9 +9,8 @@
 
 #include "checks/device-tensor.h"
 
-#define COLUMN_BYTES (PE_ROWS * sizeof(uint32_t))
-#define ARRAY_BYTES  (PE_COLUMNS * COLUMN_BYTES)
-#define PSUM_BANK    0u
+#define OUT_BYTES (PE_COLUMNS * PE_ROWS * sizeof(uint32_t))
+#define PSUM_BANK 0u
 
 int array_init(Array *array, Device *device) {
         assert(array);
@@ -24,7 +23,7 @@ int array_init(Array *array, Device *device) {
                 return -ENOSPC;
 
         for (unsigned core = 0; core < CORES; core++) {
-                array->out[core] = device_window_take(device, ARRAY_BYTES);
+                array->out[core] = device_window_take(device, OUT_BYTES);
                 if (!array->out[core])
                         return -ENOSPC;
         }
@@ -32,10 +31,19 @@ int array_init(Array *array, Device *device) {
         return 0;
 }
 
+static void observation_done(Observation *observation) {
+        for (unsigned i = 0; i < PATTERNS_MAX; i++) {
+                Answers *answers = observation->answers[i];
+
+                for (unsigned column = 0; answers && column < PE_COLUMNS; column++)
+                        free(answers->columns[column]);
+                free(answers);
+        }
+}
+
 Array *array_done(Array *array) {
         for (unsigned core = 0; core < CORES; core++)
-                for (unsigned i = 0; i < ONE_HOT; i++)
-                        free(array->cores[core].bits[i]);
+                observation_done(&array->cores[core]);
         free(array->copy);
         return NULL;
 }
@@ -45,13 +53,10 @@ bool observation_is_golden(const Observation *observation) {
 }
 
 const uint32_t *observation_column(const Observation *observation, unsigned index, unsigned column) {
-        const uint32_t *golden = pattern_at(index)->golden + column * PE_ROWS, *bits;
+        assert(index < PATTERNS_MAX);
+        assert(column < PE_COLUMNS);
 
-        if (!observation->bits[index])
-                return NULL;
-
-        bits = observation->bits[index] + column * PE_ROWS;
-        return memcmp(bits, golden, COLUMN_BYTES) == 0 ? NULL : bits;
+        return observation->answers[index] ? observation->answers[index]->columns[column] : NULL;
 }
 
 static size_t count_differences(const uint32_t *a, const uint32_t *b, size_t n) {
@@ -63,38 +68,49 @@ static size_t count_differences(const uint32_t *a, const uint32_t *b, size_t n) 
         return count;
 }
 
-/* Keeps the columns of a one-hot answer that are not golden, where there was none before. */
-static int keep_one_hot(Observation *observation, unsigned index, const uint32_t *answer) {
-        const uint32_t *golden = pattern_at(index)->golden;
-        uint32_t **bits = &observation->bits[index];
+/* Keeps one column that is not golden, where there was none before. */
+static int keep_column(Observation *observation, unsigned index, unsigned column, const uint32_t *answer, size_t n_bytes) {
+        Answers *answers = observation->answers[index];
 
-        if (!*bits) {
-                *bits = malloc(ARRAY_BYTES);
-                if (!*bits)
+        if (!answers) {
+                answers = observation->answers[index] = calloc(1, sizeof(*answers));
+                if (!answers)
                         return -ENOMEM;
-                memcpy(*bits, golden, ARRAY_BYTES);
+        }
+        if (answers->columns[column])
+                return 0;
+        if (observation->n_bytes + n_bytes > OBSERVATION_BYTES_MAX) {
+                observation->n_dropped++;
+                return 0;
         }
 
-        for (size_t column = 0; column < PE_COLUMNS; column++) {
-                size_t at = column * PE_ROWS;
-
-                if (memcmp(*bits + at, golden + at, COLUMN_BYTES) == 0)
-                        memcpy(*bits + at, answer + at, COLUMN_BYTES);
-        }
-
+        answers->columns[column] = malloc(n_bytes);
+        if (!answers->columns[column])
+                return -ENOMEM;
+        memcpy(answers->columns[column], answer, n_bytes);
+        observation->n_bytes += n_bytes;
         return 0;
 }
 
-static void keep_miswired(Observation *observation, const Pattern *pattern, const uint32_t *answer,
-                          size_t n) {
+static int keep_columns(Observation *observation, unsigned index, const uint32_t *answer) {
+        const Pattern *pattern = pattern_at(index);
         size_t n_bytes = pattern->moving * sizeof(uint32_t);
 
-        for (size_t column = 0; column < PE_COLUMNS; column++)
-                if (memcmp(answer + column * pattern->moving, pattern->golden + column * pattern->moving,
-                           n_bytes) != 0)
-                        observation->miswired[column] = true;
+        for (unsigned m = 0; m < pattern->columns; m++) {
+                unsigned column = pattern->first_column + m;
+                size_t at = (size_t) m * pattern->moving;
+                int r;
 
-        observation->n_mismatched_miswired += n;
+                if (memcmp(answer + at, pattern->golden + at, n_bytes) == 0)
+                        continue;
+                if (pattern->kind != PATTERN_ONE_HOT)
+                        observation->miswired[column] = true;
+                r = keep_column(observation, index, column, answer + at, n_bytes);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
 }
 
 /* The window may change under our eyes, so what was not golden is judged on a copy. Should the copy be
@@ -105,20 +121,19 @@ static int keep(Array *array, unsigned core, unsigned index) {
         size_t n;
 
         if (!array->copy) {
-                array->copy = malloc(ARRAY_BYTES);
+                array->copy = malloc(OUT_BYTES);
                 if (!array->copy)
                         return -ENOMEM;
         }
 
         memcpy(array->copy, array->out[core], pattern->n_bytes);
         n = count_differences(array->copy, pattern->golden, pattern->n_bytes / sizeof(uint32_t));
-        observation->n_mismatched += n > 0 ? n : 1;
+        n = n > 0 ? n : 1;
+        observation->n_mismatched += n;
+        if (pattern->kind != PATTERN_ONE_HOT)
+                observation->n_mismatched_miswired += n;
 
-        if (index < ONE_HOT)
-                return keep_one_hot(observation, index, array->copy);
-
-        keep_miswired(observation, pattern, array->copy, n > 0 ? n : 1);
-        return 0;
+        return keep_columns(observation, index, array->copy);
 }
 
 /* The commands of one pattern for the cores in MASK; a matrix that stands there already is not sent again.
@@ -131,9 +146,9 @@ static size_t pattern_commands(Array *array, const Pattern *pattern, unsigned ma
         size_t n = 0;
 
         if (is_new)
-                memcpy(array->weights, pattern->weights, PE_ROWS * PE_COLUMNS * sizeof(uint16_t));
+                memcpy(array->weights, pattern->weights, pattern->weights_bytes);
         if (array->sent_values != pattern->values)
-                memcpy(array->values, pattern->values, PE_ROWS * pattern->moving * sizeof(uint16_t));
+                memcpy(array->values, pattern->values, pattern->values_bytes);
 
         array->sent_weights = pattern->weights;
         array->sent_values = pattern->values;
@@ -165,6 +180,11 @@ static int judge_commands(Array *array, const WireCommand *commands, const WireC
         return 0;
 }
 
+static void observation_count(uint8_t *counter) {
+        if (*counter < UINT8_MAX)
+                (*counter)++;
+}
+
 static int measure_pattern(Array *array, unsigned mask, unsigned index) {
         const Pattern *pattern = pattern_at(index);
         WireCompletion completions[2 * CORES] = {};
@@ -185,10 +205,12 @@ static int measure_pattern(Array *array, unsigned mask, unsigned index) {
                 if (!(mask >> core & 1))
                         continue;
 
+                observation_count(&array->cores[core].ran[index]);
                 array->n_compared += pattern->n_bytes / sizeof(uint32_t);
                 if (memcmp(array->out[core], pattern->golden, pattern->n_bytes) == 0)
                         continue;
 
+                observation_count(&array->cores[core].failed[index]);
                 r = keep(array, core, index);
                 if (r < 0)
                         return r;

@@ -2,6 +2,8 @@
 
 #include "checks/systolic/exact.h"
 
+#include <assert.h>
+
 #define INFINITE 0x7f800000u
 #define NEGATIVE 0x80000000u
 
@@ -51,6 +53,60 @@ uint32_t exact_round(bool negative, uint64_t magnitude, int exponent) {
         return sign | (uint32_t) (unit + 150) << 23 | ((uint32_t) kept & 0x7fffff);
 }
 
+/* Widths of the formats: exponent and significand bits below the sign. */
+static const struct {
+        unsigned exponent, fraction, shift; /* shift: unused bits at the lower end */
+} shapes[_FORMAT_MAX] = {
+        [FORMAT_FP32]     = { 8, 23, 0 },
+        [FORMAT_BF16]     = { 8, 7, 0 },
+        [FORMAT_FP16]     = { 5, 10, 0 },
+        [FORMAT_TF32]     = { 8, 10, 13 },
+        [FORMAT_FP8_E4M3] = { 4, 3, 0 },
+        [FORMAT_FP8_E5M2] = { 5, 2, 0 },
+        [FORMAT_FP8_E3M4] = { 3, 4, 0 },
+};
+
+uint32_t exact_widen(WireFormat format, uint32_t image) {
+        unsigned e_bits = shapes[format].exponent, f_bits = shapes[format].fraction;
+        uint32_t bits = image >> shapes[format].shift, top = (1u << e_bits) - 1;
+        uint32_t fraction = bits & ((1u << f_bits) - 1), field = bits >> f_bits & top;
+        bool negative = bits >> (e_bits + f_bits) & 1;
+        int bias = (1 << (e_bits - 1)) - 1;
+
+        if (field == top)
+                return fraction ? EXACT_NAN : (negative ? NEGATIVE : 0) | INFINITE;
+        return exact_round(negative, fraction | (field > 0 ? 1u << f_bits : 0),
+                           (int) (field > 0 ? field : 1) - bias - (int) f_bits);
+}
+
+uint32_t exact_image(WireFormat format, bool negative, uint32_t magnitude, int exponent) {
+        unsigned e_bits = shapes[format].exponent, f_bits = shapes[format].fraction;
+        int bias = (1 << (e_bits - 1)) - 1, unit, length;
+        uint32_t sign = (uint32_t) negative << (e_bits + f_bits), bits;
+
+        assert(magnitude > 0);
+
+        length = 32 - __builtin_clz(magnitude);
+        unit = exponent + length - 1 - (int) f_bits;
+        if (unit < 1 - bias - (int) f_bits)
+                unit = 1 - bias - (int) f_bits;
+
+        if (unit > exponent) {
+                assert(unit - exponent < 32 && (magnitude & ((1u << (unit - exponent)) - 1)) == 0);
+                magnitude >>= unit - exponent;
+        } else
+                magnitude <<= exponent - unit;
+
+        /* The leading bit of a normal number adds 1 to the exponent field. */
+        bits = sign | (((uint32_t) (unit + bias + (int) f_bits - 1) << f_bits) + magnitude);
+        assert((bits >> f_bits & ((1u << e_bits) - 1)) < (1u << e_bits) - 1);
+        return bits << shapes[format].shift;
+}
+
+static uint32_t flush(uint32_t bits, bool ftz) {
+        return ftz && (bits & INFINITE) == 0 ? bits & NEGATIVE : bits;
+}
+
 static Number number_of(uint32_t bits) {
         uint32_t field = bits >> 23 & 0xff;
 
@@ -61,9 +117,8 @@ static Number number_of(uint32_t bits) {
         };
 }
 
-uint32_t exact_multiply(uint16_t a, uint16_t b) {
-        uint32_t x = (uint32_t) a << 16, y = (uint32_t) b << 16;
-        uint32_t sign = (x ^ y) & NEGATIVE;
+uint32_t exact_multiply(uint32_t a, uint32_t b, bool ftz) {
+        uint32_t x = flush(a, ftz), y = flush(b, ftz), sign = (x ^ y) & NEGATIVE;
         Number p, q;
 
         if (exact_is_nan(x) || exact_is_nan(y))
@@ -73,7 +128,11 @@ uint32_t exact_multiply(uint16_t a, uint16_t b) {
 
         p = number_of(x);
         q = number_of(y);
-        return exact_round(sign != 0, p.magnitude * q.magnitude, p.exponent + q.exponent);
+        return flush(exact_round(sign != 0, p.magnitude * q.magnitude, p.exponent + q.exponent), ftz);
+}
+
+uint32_t exact_product(const ExactMode *mode, uint32_t w, uint32_t x, unsigned lane) {
+        return exact_multiply(exact_widen(mode->w, w >> 8 * lane), exact_widen(mode->x, x >> 8 * lane), mode->ftz);
 }
 
 /* |a| ≥ |b| and both are finite: aligned without loss, or, where b is far below a's last place, as a little
@@ -98,7 +157,7 @@ static uint32_t add_finite(Number a, Number b) {
         return exact_round(a.negative, magnitude, a.exponent);
 }
 
-uint32_t exact_add(uint32_t a, uint32_t b) {
+uint32_t exact_add(uint32_t a, uint32_t b, bool ftz) {
         bool a_is_infinite = (a & ~NEGATIVE) == INFINITE, b_is_infinite = (b & ~NEGATIVE) == INFINITE;
 
         if (exact_is_nan(a) || exact_is_nan(b) || (a_is_infinite && b_is_infinite && a != b))
@@ -108,7 +167,9 @@ uint32_t exact_add(uint32_t a, uint32_t b) {
         if (b_is_infinite)
                 return b;
 
+        a = flush(a, ftz);
+        b = flush(b, ftz);
         if ((a & ~NEGATIVE) < (b & ~NEGATIVE))
-                return add_finite(number_of(b), number_of(a));
-        return add_finite(number_of(a), number_of(b));
+                return flush(add_finite(number_of(b), number_of(a)), ftz);
+        return flush(add_finite(number_of(a), number_of(b)), ftz);
 }

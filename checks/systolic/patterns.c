@@ -9,6 +9,7 @@
 #define ONE         0x3f80u
 #define TAG_BASE    0x2000u /* with 14 bits of number added: all normal, all different */
 #define FULL_MOVING 32u     /* of the full load */
+#define P6          5u      /* of one_hots: its sums are subnormal */
 
 typedef struct OneHot {
         const char *name;
@@ -30,12 +31,21 @@ static uint16_t values[PATTERNS][PE_ROWS * PE_COLUMNS];
 static uint32_t goldens[PATTERNS][PE_COLUMNS * PE_ROWS];
 static bool prepared;
 
-static Pattern *pattern_begin(unsigned index, const char *name, unsigned moving) {
+static Pattern *pattern_begin(unsigned index, const char *name, PatternKind kind, unsigned moving) {
         patterns[index] = (Pattern){
                 .name = name,
+                .kind = kind,
+                .w_format = FORMAT_BF16,
+                .x_format = FORMAT_BF16,
+                .rows = PE_ROWS,
+                .columns = PE_COLUMNS,
                 .moving = moving,
+                .gradual = true,
+                .flushing = index != P6,
                 .weights = weights[index],
                 .values = values[index],
+                .weights_bytes = PE_ROWS * PE_COLUMNS * sizeof(uint16_t),
+                .values_bytes = PE_ROWS * moving * sizeof(uint16_t),
                 .golden = goldens[index],
                 .n_bytes = PE_COLUMNS * moving * sizeof(uint32_t),
         };
@@ -44,23 +54,25 @@ static Pattern *pattern_begin(unsigned index, const char *name, unsigned moving)
 
 static void prepare_one_hot(unsigned index) {
         const OneHot *one_hot = &one_hots[index];
-        Pattern *pattern = pattern_begin(index, one_hot->name, PE_ROWS);
+        Pattern *pattern = pattern_begin(index, one_hot->name, PATTERN_ONE_HOT, PE_ROWS);
+        const ExactMode mode = { .w = FORMAT_BF16, .x = FORMAT_BF16 };
 
         pattern->w = one_hot->w;
-        pattern->x = one_hot->x;
-        pattern->product = exact_multiply(one_hot->w, one_hot->x);
+        pattern->x[0] = one_hot->x;
+        pattern->n_x = 1;
+        pattern->golden_of[0] = exact_product(&mode, one_hot->w, one_hot->x, 0);
 
         for (unsigned i = 0; i < PE_ROWS * PE_COLUMNS; i++)
                 weights[index][i] = one_hot->w;
         for (unsigned row = 0; row < PE_ROWS; row++)
                 values[index][row * PE_ROWS + row] = one_hot->x;
         for (unsigned i = 0; i < PE_COLUMNS * PE_ROWS; i++)
-                goldens[index][i] = pattern->product;
+                goldens[index][i] = pattern->golden_of[0];
 }
 
 /* Another weight in each element, seen one row at a time. */
 static void prepare_weights_in_order(unsigned index) {
-        (void) pattern_begin(index, "P7", PE_ROWS);
+        (void) pattern_begin(index, "P7", PATTERN_WIRING, PE_ROWS);
 
         for (unsigned row = 0; row < PE_ROWS; row++) {
                 values[index][row * PE_ROWS + row] = ONE;
@@ -75,7 +87,7 @@ static void prepare_weights_in_order(unsigned index) {
 
 /* Another activation in each row and moving column, column c seeing those of row c. */
 static void prepare_activations_in_order(unsigned index) {
-        (void) pattern_begin(index, "P8", PE_ROWS);
+        (void) pattern_begin(index, "P8", PATTERN_WIRING, PE_ROWS);
 
         for (unsigned row = 0; row < PE_ROWS; row++) {
                 weights[index][row * PE_COLUMNS + row] = ONE;
@@ -88,22 +100,23 @@ static void prepare_activations_in_order(unsigned index) {
         }
 }
 
-/* An integer from -127 to 127, without a pattern. */
+/* An integer from -127 to 127 that is not 0, without a pattern. */
 static int full_integer(uint32_t at, uint32_t salt) {
         uint32_t mixed = (at + salt) * 0x9e3779b1u;
 
         mixed = (mixed ^ mixed >> 15) * 0x85ebca77u;
-        return (int) ((mixed ^ mixed >> 13) % 255) - 127;
+        mixed = (mixed ^ mixed >> 13) % 254;
+        return mixed < 127 ? (int) mixed - 127 : (int) mixed - 126;
 }
 
 static uint16_t integer_to_bf16(int value) {
-        return (uint16_t) (exact_round(value < 0, (uint64_t) (value < 0 ? -value : value), 0) >> 16);
+        return (uint16_t) exact_image(FORMAT_BF16, value < 0, (uint32_t) (value < 0 ? -value : value), 0);
 }
 
 static void prepare_full(unsigned index) {
         static int w[PE_ROWS * PE_COLUMNS], x[PE_ROWS * FULL_MOVING];
 
-        (void) pattern_begin(index, "P10", FULL_MOVING);
+        (void) pattern_begin(index, "P10", PATTERN_FULL, FULL_MOVING);
 
         for (unsigned i = 0; i < PE_ROWS * PE_COLUMNS; i++) {
                 w[i] = full_integer(i, 1);
@@ -141,9 +154,45 @@ void patterns_prepare(void) {
         prepared = true;
 }
 
+unsigned patterns_count(void) {
+        return PATTERNS;
+}
+
 const Pattern *pattern_at(unsigned index) {
         assert(index < PATTERNS);
 
         patterns_prepare();
         return &patterns[index];
+}
+
+/* Number I of MATRIX, as a register shows it. */
+static uint32_t image_at(WireFormat format, const void *matrix, size_t i) {
+        switch (wire_format_bytes(format)) {
+
+        case 4:
+                return ((const uint32_t *) matrix)[i] & (format == FORMAT_TF32 ? ~0x1fffu : ~0u);
+
+        case 2:
+                return ((const uint16_t *) matrix)[i];
+        }
+
+        return ((const uint8_t *) matrix)[i];
+}
+
+uint32_t pattern_weight(const Pattern *pattern, unsigned row, unsigned column) {
+        size_t at = (size_t) row * pattern->columns + column;
+        uint32_t image = image_at(pattern->w_format, pattern->weights, at);
+
+        if (pattern_is_double(pattern))
+                image |= image_at(pattern->w_format, pattern->weights, at + (size_t) pattern->rows * pattern->columns) << 8;
+        return image;
+}
+
+uint32_t pattern_activation(const Pattern *pattern, unsigned row, unsigned n) {
+        size_t at = (size_t) row * pattern->moving + n;
+        uint32_t image = image_at(pattern->x_format, pattern->values, at);
+
+        if (pattern_is_double(pattern))
+                image |= image_at(pattern->x_format, pattern->values, at + (size_t) pattern->rows * pattern->moving) << 8;
+        return image;
 }

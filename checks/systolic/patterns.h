@@ -5,13 +5,11 @@
  * Patterns
  *
  * What the array is given and what it must answer, the same for every core of every chip: computed once. The
- * order is such that no two neighbours have an output in common off the zeros, so what an earlier one left
- * behind never passes for an answer.
+ * order is such that what an earlier pattern left behind never passes for an answer.
  *
- * P1 … P6 are one-hot: a moving matrix x × I shows every processing element alone, out[column][row] = x × w,
- * without alignment loss and whatever the order of accumulation. Together they see every stuck bit of every
- * register. P7 and P8 have another value in each place and prove the wiring, P10 keeps all elements busy
- * with integers, whose sums are exact.
+ * One-hot patterns feed one row at a time: out[column][vector] = w × x, without alignment loss and whatever
+ * the order of accumulation, so every processing element is seen alone. P1 … P6 of bf16, the first ONE_HOT
+ * patterns, see every stuck bit of the registers that bf16 uses; others do so for the other formats.
  */
 
 #include <stdbool.h>
@@ -20,22 +18,51 @@
 
 #include "checks/wire.h"
 
-#define PATTERNS 9u
-#define ONE_HOT  6u /* the first ones */
+#define PATTERNS_MAX 192u
+#define PATTERNS     9u /* the first ones: dense bf16, P1 … P8 and P10 */
+#define ONE_HOT      6u /* the first of these */
+#define IMAGES_MAX   4u
+
+typedef enum PatternKind {
+        PATTERN_ONE_HOT, /* all weights are w; the vector v feeds x[v % n_x] to row v / n_x, zeros to all others */
+        PATTERN_TWO_HOT, /* P6': the vector v feeds x[0] to row v and x[1] to row v + 1 */
+        PATTERN_WIRING,  /* another value in each place, one-hot by rows or by columns */
+        PATTERN_FULL,    /* every element multiplies two numbers that are not zero, in all vectors; sums are exact */
+        PATTERN_PAIRS,   /* one row alone: many operands against many, of any kind */
+        PATTERN_TRANSPOSE,
+        _PATTERN_KIND_MAX,
+} PatternKind;
 
 typedef struct Pattern {
-        const char *name;
-        uint16_t w, x;           /* one-hot: of every element */
-        uint32_t product;        /* of w and x */
-        unsigned moving;         /* columns of the moving matrix */
-        const uint16_t *weights; /* [PE_ROWS][PE_COLUMNS] */
-        const uint16_t *values;  /* [PE_ROWS][moving] */
-        const uint32_t *golden;  /* [PE_COLUMNS][moving] */
-        size_t n_bytes;          /* of it */
+        const char *name; /* "P1", "fp32 P9" */
+        PatternKind kind;
+        WireFormat w_format, x_format;
+        uint8_t load_flags;                       /* LOAD_DOUBLE_ROW */
+        uint8_t matmul_flags;                     /* MATMUL_TRANSPOSE; OVERWRITE always goes with it */
+        uint8_t first_row, first_column;          /* of the tile; 0, 0 where rows and columns are all */
+        unsigned rows, columns;                   /* of the tile */
+        unsigned moving;                          /* vectors */
+        bool gradual, flushing;                   /* good for cores with gradual underflow, for those that flush */
+        uint32_t w, x[IMAGES_MAX];                /* one-hot: register images (wire.h) of every element, two-hot too */
+        unsigned n_x;                             /* vectors in a row that feed the same row */
+        uint32_t golden_of[IMAGES_MAX];           /* one-hot: what each of x must give */
+        const void *weights, *values;             /* as the device takes them, in double rows two matrices each */
+        size_t weights_bytes, values_bytes;
+        const uint32_t *golden;                   /* [columns][moving] */
+        size_t n_bytes;                           /* of it */
 } Pattern;
 
-/* Computes them all, once; every other call is for nothing. */
+/* Computes those that every plan needs, once; every other call is for nothing. */
 void patterns_prepare(void);
 
-/* Prepares where that was not done. */
+/* How many there are, and one by its index. Prepares where that was not done. */
+unsigned patterns_count(void);
 const Pattern *pattern_at(unsigned index);
+
+/* What the registers of the PE in (ROW, COLUMN) of the tile hold when the vector N passes: images of wire.h. */
+uint32_t pattern_weight(const Pattern *pattern, unsigned row, unsigned column);
+uint32_t pattern_activation(const Pattern *pattern, unsigned row, unsigned n);
+
+static inline bool pattern_is_double(const Pattern *pattern) {
+        return pattern->load_flags & LOAD_DOUBLE_ROW;
+}

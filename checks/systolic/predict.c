@@ -68,11 +68,12 @@ static uint32_t pass_healthy(uint32_t psum, const Pattern *pattern, unsigned n, 
 
         if (n > first)
                 psum = add_zero(psum, zero);
-        psum = exact_add(psum, pattern->product);
+        psum = exact_add(psum, pattern->golden_of[0], false);
         return n + 1 < end ? add_zero(psum, zero) : psum;
 }
 
 uint32_t column_predict(const Suspects *suspects, const Pattern *pattern, unsigned n) {
+        const ExactMode mode = { .w = pattern->w_format, .x = pattern->x_format };
         const Candidate *first = suspects->all, *last = suspects->all + suspects->n;
         unsigned row = 0;
         uint32_t psum = 0;
@@ -86,9 +87,9 @@ uint32_t column_predict(const Suspects *suspects, const Pattern *pattern, unsign
 
                 psum = pass_healthy(psum, pattern, n, row, first->row);
                 w = force(first, end, PE_WEIGHT, pattern->w);
-                x = force(first, end, PE_ACTIVATION, n == first->row ? pattern->x : 0);
-                product = force(first, end, PE_PRODUCT, exact_multiply((uint16_t) w, (uint16_t) x));
-                psum = force(first, end, PE_PSUM, exact_add(psum, product));
+                x = force(first, end, PE_ACTIVATION, n == first->row ? pattern->x[0] : 0);
+                product = force(first, end, PE_PRODUCT, exact_product(&mode, w, x, 0));
+                psum = force(first, end, PE_PSUM, exact_add(psum, product, false));
 
                 row = first->row + 1u;
                 first = end;
