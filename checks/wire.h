@@ -346,7 +346,10 @@ unsigned wire_format_bytes(WireFormat format);
  * there; its results go to the PSUM partitions first_column + m.
  *
  * PSUM: 8 banks × 128 partitions × 512 binary32. Column n goes to element offset + n of the bank. out_bytes 0: nothing is read
- * back. PSUM is the SRAM of that name (see WireArray): element e of bank b is row 64 b + e / 8, byte 4 (e % 8) of its access.
+ * back. PSUM is the SRAM of that name (see WireArray): element e is row e / 8 of its bank, byte 4 (e % 8) of the access. What a
+ * matmul left is what marches and copies find, and what they left is what the next one adds to; after power-up that is anything,
+ * and a reset leaves it. A matmul reads PSUM through its code, to add and for its output: NC_UE, with all results, where that met
+ * an error it could not correct.
  *
  * Sparse (LOAD_SPARSE): stationary is compressed, K rows in groups of `keep` (M of M:N); the group g = k / keep
  * chooses among N = `group` logical rows: the row k uses X[g × group + tag[k][m]], so X has (K / keep) × group
