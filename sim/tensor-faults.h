@@ -23,6 +23,7 @@ typedef struct TensorFault {
         int mode;              /* of sparsity */
         int edge;              /* TensorEdge */
         int format;            /* WireFormat */
+        int flag;              /* of PSUM: 0 overwrite, 1 accumulate */
 } TensorFault;
 
 typedef enum TensorEdge {

@@ -2,75 +2,233 @@
 
 #include "sim/tensor-psum.h"
 
-#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "sim/tensor-float.h"
+#include "sim/tensor-format.h"
 
-void psum_reset(Psum *psum) {
-        for (size_t i = 0; i < PSUM_BANKS; i++)
-                psum->banks[i] = product_unref(psum->banks[i]);
+/* What a matmul, or one column of it, does to a bank. */
+typedef struct Store {
+        Psum *psum;
+        unsigned bank;
+        PsumArea area;
+        bool overwrite, ftz;
+        bool keeps; /* the SRAM may keep accesses for itself */
+} Store;
+
+void psum_done(Psum *psum) {
+        for (size_t b = 0; b < PSUM_BANKS; b++)
+                for (size_t i = 0; i < psum->banks[b].n_pieces; i++)
+                        (void) product_unref(psum->banks[b].pieces[i].content);
+        free(psum->faults);
+        *psum = (Psum) {};
 }
 
-static unsigned larger(unsigned a, unsigned b) {
-        return a > b ? a : b;
+/* ---- accesses that the SRAM keeps for itself ---- */
+
+/* Elements of an access that lie in the area, as a mask. */
+static unsigned mask_of(const PsumArea *area, unsigned access) {
+        unsigned mask = 0;
+
+        for (unsigned i = 0; i < PSUM_ACCESS_ELEMENTS; i++) {
+                unsigned element = access * PSUM_ACCESS_ELEMENTS + i;
+
+                if (element >= area->element && element < (unsigned) area->element + area->elements)
+                        mask |= 1u << i;
+        }
+
+        return mask;
 }
 
-/* Puts PRODUCT into BANK, element by element. */
-static int bank_merge(Product **bank, const Product *product, bool overwrite) {
-        const Product *old = *bank;
-        Product *merged;
-        int r;
+/* BITS hold the area. AT is where the first element of the access would lie, if it does: those in MASK do. */
+typedef int (*Visit)(const Store *store, const PsumPlace *place, unsigned mask, uint32_t *bits, ptrdiff_t at);
 
-        r = product_new(larger(old ? old->columns : 0, product->columns),
-                        larger(old ? old->moving : 0, product->moving), &merged);
-        if (r < 0)
-                return r;
+static int visit_kept(const Store *store, uint32_t *bits, Visit visit) {
+        const PsumArea *area = &store->area;
+        unsigned first = area->element / PSUM_ACCESS_ELEMENTS, last = (area->element + area->elements - 1u) / PSUM_ACCESS_ELEMENTS;
 
-        memset(merged->bits, 0, (size_t) merged->columns * merged->moving * sizeof(uint32_t));
-        for (size_t m = 0; old && m < old->columns; m++)
-                memcpy(merged->bits + m * merged->moving, old->bits + m * old->moving,
-                       old->moving * sizeof(uint32_t));
+        if (!store->keeps)
+                return 0;
 
-        for (size_t m = 0; m < product->columns; m++)
-                for (size_t n = 0; n < product->moving; n++) {
-                        uint32_t *sum = &merged->bits[m * merged->moving + n];
-                        uint32_t value = product->bits[m * product->moving + n];
+        for (unsigned m = 0; m < area->partitions; m++)
+                for (unsigned access = first; access <= last; access++) {
+                        const PsumPlace place = { store->bank, area->partition + m, access };
+                        ptrdiff_t at = (ptrdiff_t) m * area->elements + (ptrdiff_t) access * PSUM_ACCESS_ELEMENTS - area->element;
+                        int r;
 
-                        *sum = overwrite ? value : float_add(*sum, value);
+                        if (!store->psum->sram->keeps(store->psum->userdata, &place))
+                                continue;
+                        r = visit(store, &place, mask_of(area, access), bits, at);
+                        if (r < 0)
+                                return r;
                 }
 
-        (void) product_unref(*bank);
-        *bank = merged;
         return 0;
 }
 
-/* Where nothing of the old content remains, the product is the new content. */
-int psum_store(Psum *psum, unsigned bank_number, Product *product, bool overwrite) {
-        Product **bank = &psum->banks[bank_number];
-        const Product *old = *bank;
+static int read_kept(const Store *store, const PsumPlace *place, unsigned mask, uint32_t *bits, ptrdiff_t at) {
+        PsumWords words;
+
+        store->psum->sram->read(store->psum->userdata, place, &words);
+        for (unsigned i = 0; i < PSUM_ACCESS_ELEMENTS; i++)
+                if (mask >> i & 1)
+                        bits[at + (ptrdiff_t) i] = words.words[i];
+        return 0;
+}
+
+static int write_kept(const Store *store, const PsumPlace *place, unsigned mask, uint32_t *bits, ptrdiff_t at) {
+        PsumWords words = {};
+
+        for (unsigned i = 0; i < PSUM_ACCESS_ELEMENTS; i++)
+                if (mask >> i & 1)
+                        words.words[i] = bits[at + (ptrdiff_t) i];
+        return store->psum->sram->write(store->psum->userdata, place, &words, mask);
+}
+
+/* ---- one store ---- */
+
+/* PRODUCT and what lies there. */
+static int add(const Store *store, const Product *product, Product **ret) {
+        const PeMode mode = { .ftz = store->ftz };
+        size_t n = (size_t) product->columns * product->moving;
+        Product *sum;
         int r;
 
-        if (overwrite && (!old || (old->columns <= product->columns && old->moving <= product->moving))) {
-                (void) product_unref(*bank);
-                *bank = product;
-                return 0;
+        r = product_new(product->columns, product->moving, &sum);
+        if (r < 0)
+                return r;
+
+        psum_compose(store->psum, store->bank, store->area, sum->bits);
+        r = visit_kept(store, sum->bits, read_kept);
+        if (r < 0) {
+                (void) product_unref(sum);
+                return r;
+        }
+        for (size_t i = 0; i < n; i++)
+                sum->bits[i] = pe_add(mode, sum->bits[i], product->bits[i]);
+
+        *ret = sum;
+        return 0;
+}
+
+/* Takes the reference to PRODUCT. */
+static int store_run(const Store *store, Product *product) {
+        int r;
+
+        if (!store->overwrite) {
+                Product *sum;
+
+                r = add(store, product, &sum);
+                (void) product_unref(product);
+                if (r < 0)
+                        return r;
+                product = sum;
         }
 
-        r = bank_merge(bank, product, overwrite);
+        r = visit_kept(store, product->bits, write_kept);
+        if (r < 0) {
+                (void) product_unref(product);
+                return r;
+        }
+        return psum_lay(store->psum, store->bank, store->area, product);
+}
+
+static int store_read(const Store *store, uint32_t *bits) {
+        psum_compose(store->psum, store->bank, store->area, bits);
+        return visit_kept(store, bits, read_kept);
+}
+
+/* ---- a matmul ---- */
+
+typedef int (*Step)(const Store *store, const Product *product, unsigned n, uint32_t *out);
+
+/* Each moving column for itself, where the address of the first one is not that of all. */
+static int each_column(Store *store, const PsumFaulty *faulty, const Product *product, uint32_t *out, Step step) {
+        const Store whole = *store;
+
+        for (unsigned n = 0; n < product->moving; n++) {
+                unsigned address = whole.bank * PSUM_ELEMENTS + whole.area.element + n;
+                int r;
+
+                address = (address & ~faulty->clear) | faulty->set;
+                store->bank = address / PSUM_ELEMENTS;
+                store->area.element = (uint16_t) (address % PSUM_ELEMENTS);
+                store->area.elements = 1;
+                r = step(store, product, n, out);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}
+
+static int store_column(const Store *store, const Product *product, unsigned n, uint32_t *out) {
+        Product *column;
+        int r;
+
+        r = product_new(product->columns, 1, &column);
+        if (r < 0)
+                return r;
+        for (size_t m = 0; m < product->columns; m++)
+                column->bits[m] = product->bits[m * product->moving + n];
+        return store_run(store, column);
+}
+
+static int read_column(const Store *store, const Product *product, unsigned n, uint32_t *out) {
+        uint32_t bits[PE_COLUMNS];
+        int r;
+
+        r = store_read(store, bits);
+        for (size_t m = 0; m < product->columns && r >= 0; m++)
+                out[m * product->moving + n] = bits[m];
+        return r;
+}
+
+static int run_astray(Store *store, const PsumFaulty *faulty, Product *product, uint32_t *out) {
+        Store read = *store;
+        int r;
+
+        r = each_column(store, faulty, product, NULL, store_column);
+        if (r >= 0 && out)
+                r = each_column(&read, faulty, product, out, read_column);
         (void) product_unref(product);
         return r;
 }
 
-void psum_read(const Psum *psum, unsigned bank_number, unsigned columns, unsigned moving, uint8_t *out) {
-        const Product *bank = psum->banks[bank_number];
-        size_t n_bytes = moving * sizeof(uint32_t);
+static int run_straight(const Store *store, Product *product, uint32_t *out) {
+        int r;
 
-        if (bank->moving == moving) {
-                memcpy(out, bank->bits, columns * n_bytes);
-                return;
+        r = store_run(store, product);
+        return r >= 0 && out ? store_read(store, out) : r;
+}
+
+int psum_run(Psum *psum, Execution *execution, Product *product, bool ftz) {
+        const WireMatmul *matmul = &execution->command->matmul;
+        PsumFaulty faulty = psum_fault_effects(psum, execution);
+        uint32_t *out = execution->command->out_bytes > 0 ? (uint32_t *) execution->out : NULL;
+        Store store = {
+                .psum = psum,
+                .bank = matmul->bank,
+                .area = { matmul->first_column, product->columns, matmul->offset, product->moving },
+                .overwrite = (matmul->flags & MATMUL_OVERWRITE) != 0,
+                .ftz = ftz,
+        };
+        size_t n_bytes = (size_t) product->columns * product->moving * sizeof(uint32_t);
+        int r = 0;
+
+        store.overwrite = faulty.flag ? faulty.overwrite : store.overwrite;
+        if (psum->sram)
+                r = psum->sram->begin(psum->userdata, execution, &store.keeps);
+        if (r < 0) {
+                (void) product_unref(product);
+                return r;
         }
 
-        for (size_t m = 0; m < columns; m++)
-                memcpy(out + m * n_bytes, bank->bits + m * bank->moving, n_bytes);
+        r = faulty.clear | faulty.set ? run_astray(&store, &faulty, product, out) : run_straight(&store, product, out);
+        if (r < 0)
+                return r;
+
+        execution->completion->out_bytes = out ? (uint32_t) n_bytes : 0;
+        execution->completion->status = store.keeps ? psum->sram->end(psum->userdata) : STATUS_NRT_SUCCESS;
+        return 0;
 }

@@ -172,7 +172,8 @@ static WireStatus matmul_admit(const Tensor *tensor, const Execution *execution)
                 return STATUS_NRT_UNSUPPORTED;
         if (command->in_bytes !=
                             stationary_moving_rows(tensor->stationary) * matmul->moving * sizeof(uint16_t) ||
-            command->out_bytes < tensor->stationary->columns * matmul->moving * sizeof(uint32_t))
+            (command->out_bytes > 0 && command->out_bytes < tensor->stationary->columns * matmul->moving * sizeof(uint32_t)) ||
+            matmul->offset + matmul->moving > PSUM_ELEMENTS || matmul->first_column + tensor->stationary->columns > PE_COLUMNS)
                 return STATUS_NRT_INVALID;
 
         return STATUS_NRT_SUCCESS;
@@ -184,7 +185,6 @@ static int matmul_run(void *state, Execution *execution) {
         Moving *moving, shape = {};
         Product *product;
         WireStatus status;
-        unsigned columns;
         int r;
 
         status = matmul_admit(tensor, execution);
@@ -204,13 +204,10 @@ static int matmul_run(void *state, Execution *execution) {
         if (r < 0)
                 return r;
 
-        columns = product->columns;
-        r = psum_store(&tensor->psum, matmul->bank, product, matmul->flags & MATMUL_OVERWRITE);
+        r = psum_run(&tensor->psum, execution, product, false);
         if (r < 0)
                 return r;
 
-        psum_read(&tensor->psum, matmul->bank, columns, matmul->moving, execution->out);
-        execution->completion->out_bytes = (uint32_t) (columns * matmul->moving * sizeof(uint32_t));
         execution->completion->device_nsec = cycles_to_nsec(START_CYCLES + matmul->moving);
         return 0;
 }
@@ -221,13 +218,13 @@ static void tensor_reset(void *state) {
         Tensor *tensor = state;
 
         tensor->stationary = stationary_unref(tensor->stationary);
-        psum_reset(&tensor->psum);
 }
 
 static void tensor_done(void *state) {
         Tensor *tensor = state;
 
         tensor_reset(tensor);
+        psum_done(&tensor->psum);
         free(tensor->faults);
         free(tensor->stuck);
 }
@@ -244,6 +241,9 @@ static int tensor_inject(void *state, const Fault *fault) {
         const Fault **faults;
         Stuck *stuck;
         size_t at;
+
+        if (psum_has_kind(fault))
+                return psum_inject(&tensor->psum, fault);
 
         for (size_t i = 0; i < tensor->n_faults; i++)
                 if (tensor_faults_collide(tensor->faults[i], fault))
@@ -275,6 +275,7 @@ static void tensor_heal(void *state, const Fault *fault) {
                         tensor->faults[n++] = tensor->faults[i];
 
         tensor->n_faults = n;
+        psum_heal(&tensor->psum, fault);
 }
 
 const Model model_tensor = {
@@ -290,7 +291,7 @@ const Model model_tensor = {
                 { "assay/tensor/ftz", read_ftz, NULL },
                 {}
         },
-        .faults     = (const FaultKind *const[]) { tensor_faults, NULL },
+        .faults     = (const FaultKind *const[]) { tensor_faults, psum_fault_kinds, NULL },
         .inject     = tensor_inject,
         .heal       = tensor_heal,
         .reset      = tensor_reset,

@@ -470,7 +470,7 @@ static void test_a_bank_adds_and_keeps_what_is_outside(void **state) {
         assert_int_equal(bench_matmul(&bench, 1, 3, 0), STATUS_NRT_INVALID);
         assert_int_equal(bench_load(&bench, 1, 1, 0, 0), STATUS_NRT_SUCCESS);
         assert_int_equal(bench_matmul(&bench, 1, 3, 0), STATUS_NRT_SUCCESS);
-        assert_int_equal(out[0], 0x40000000);
+        assert_int_equal(out[0], 0x40c00000); /* a reset leaves PSUM as it is */
         bench_done(&bench);
 }
 
