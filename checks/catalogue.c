@@ -409,6 +409,20 @@ static const CatalogueEntry entries[] = {
           "The selection matrix read back from the array differs from the tags that were loaded, and no single stuck tag "
           "bit explains it.",
           "Take the chip out of service and replace its tray. Until then only dense work gives right results." },
+        { "sparsity-lane", "sparsity", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a wire that brings tags to a row of the array is stuck",
+          "In every fourth column of this row the tags that arrive differ from those that were loaded in one and the same bit.",
+          "Take the chip out of service and replace its tray. Until then only dense work gives right results." },
+        { "sparsity-stale", "sparsity", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a tag of an earlier load is still in force",
+          "What is selected here is what an earlier load asked for: the tag was not taken over from the last one, not after a "
+          "change of the mode, or still acts on dense work.",
+          "Take the chip out of service and replace its tray. Nothing that runs after sparse work is safe on this core until "
+          "then." },
+        { "sparsity-order", "sparsity", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "stored weights of a group have each other's tags",
+          "Two slots of a compressed group select the inputs that the tags of each other name.",
+          "Take the chip out of service and replace its tray. Until then only dense work gives right results." },
         { "sparsity-mode", "sparsity", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "a sparsity mode does not work",
           "One of the M:N modes is refused or selects wrongly all over the array while the other modes are right.",

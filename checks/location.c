@@ -98,10 +98,11 @@ static const Rule rules[_LOCATION_KIND_MAX] = {
         [LOCATION_ENGINE_LANE]    = { "lane", ENGINES, FORM_NUMBER, 128,
                                       "expected lane0 to lane127", LEAF },
         [LOCATION_SPARSE]         = { "sparse", BELOW(LOCATION_CORE), FORM_NONE, 0,
-                                      "sparse has no number", "expected rowN below sparse" },
+                                      "sparse has no number", "expected rowN or slotN below sparse" },
         [LOCATION_SPARSE_ROW]     = { "row", BELOW(LOCATION_SPARSE), FORM_NUMBER, 128,
                                       "expected row0 to row127", "expected slotN below a row of tags" },
-        [LOCATION_SPARSE_SLOT]    = { "slot", BELOW(LOCATION_SPARSE_ROW), FORM_NUMBER, 128,
+        /* Below sparse it is the column of every row. */
+        [LOCATION_SPARSE_SLOT]    = { "slot", BELOW(LOCATION_SPARSE_ROW) | BELOW(LOCATION_SPARSE), FORM_NUMBER, 128,
                                       "expected slot0 to slot127", LEAF },
         [LOCATION_LINK]           = { "link-", BELOW(LOCATION_CHIP), FORM_PORT, _LINK_PORT_MAX,
                                       "expected link-x+, link-x-, link-y+, link-y-, link-z+ or link-z-",

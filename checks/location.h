@@ -18,6 +18,7 @@
  *     SERVER/chipN/coreN/{psumN,sbuf}/partN/bitN                a bit line: that bit of all rows of the partition
  *     SERVER/chipN/coreN/{vector,scalar,gpsimd}/laneN
  *     SERVER/chipN/coreN/sparse/rowN/slotN                      the tag of the element in PE row N, PE column (slot) N
+ *     SERVER/chipN/coreN/sparse/slotN                           the tags of that column in all rows
  *     SERVER/chipN/link-{x,y,z}{+,-}/laneN                      a NeuronLink port and one of its lanes
  *     SERVER/chipN/nicN                                         the EFA adapter beside the chip
  *

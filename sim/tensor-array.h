@@ -70,8 +70,6 @@ typedef enum Register {
         REGISTER_ACTIVATION, /* 16 bits, from its column on */
         REGISTER_PRODUCT,    /* 32 bits */
         REGISTER_PSUM,       /* 32 bits */
-        REGISTER_TAG,        /* 4 bits, sparse loads only */
-        REGISTER_SELECT,     /* a selector input of a row: the positions in `set` read +0, in every column */
         _REGISTER_MAX,
 } Register;
 
@@ -85,7 +83,9 @@ typedef struct Stuck {
 /* The healthy product of all columns. Returns 0 or -ENOMEM. */
 int array_multiply(const Stationary *stationary, const Moving *moving, Product *product);
 
-/* Puts what the stuck registers make of it into PRODUCT, which holds the healthy one. STUCK is in ascending
- * order of columns. Returns the number of columns computed again, or -ENOMEM. */
+typedef struct Selectors Selectors; /* sim/tensor-select.h */
+
+/* Puts what the stuck registers and the selectors make of it into PRODUCT, which holds the healthy one. STUCK is in
+ * ascending order of columns. Returns the number of columns computed again, or -ENOMEM. */
 int array_spoil(const Stationary *stationary, const Moving *moving, const Stuck *stuck, size_t n_stuck,
-                Product *product);
+                const Selectors *selectors, Product *product);

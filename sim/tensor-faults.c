@@ -7,26 +7,14 @@
 
 #include "checks/cleanup.h"
 
-typedef struct SparseMode {
-        uint8_t keep, group;
-} SparseMode;
-
-static const SparseMode sparse_modes[] = { { 4, 16 }, { 4, 12 }, { 4, 8 }, { 2, 8 }, { 2, 4 }, { 1, 4 }, { 1, 2 } };
-static const char *const sparse_mode_words[] = { "4:16", "4:12", "4:8", "2:8", "2:4", "1:4", "1:2", NULL };
-
-static_assert(ELEMENTS(sparse_mode_words) == ELEMENTS(sparse_modes) + 1, "modes and their words");
-
 /* Which register a kind is stuck in; the others are special. */
 typedef enum TensorKind {
         KIND_WEIGHT,
         KIND_ACTIVATION,
         KIND_PRODUCT,
         KIND_PSUM,
-        KIND_TAG,
-        KIND_SELECT,
         KIND_ROW,
         KIND_COLUMN,
-        KIND_MODE,
         _KIND_MAX,
 } TensorKind;
 
@@ -38,14 +26,6 @@ static const LocationPart *fault_part(const Fault *fault) {
         return &fault->at.parts[fault->at.n_parts - 1];
 }
 
-int tensor_mode_find(unsigned keep, unsigned group) {
-        for (size_t i = 0; i < ELEMENTS(sparse_modes); i++)
-                if (sparse_modes[i].keep == keep && sparse_modes[i].group == group)
-                        return (int) i;
-
-        return -ENOENT;
-}
-
 static uint32_t bit_if(const TensorFault *parameters, bool value) {
         return (parameters->value != 0) == value ? 1u << parameters->bit : 0;
 }
@@ -54,7 +34,6 @@ bool tensor_fault_stuck(const Fault *fault, const Stationary *stationary, Stuck 
         static const Register registers[] = {
                 [KIND_WEIGHT] = REGISTER_WEIGHT,   [KIND_ACTIVATION] = REGISTER_ACTIVATION,
                 [KIND_PRODUCT] = REGISTER_PRODUCT, [KIND_PSUM] = REGISTER_PSUM,
-                [KIND_TAG] = REGISTER_TAG,
         };
         const TensorFault *parameters = fault->parameters;
         const LocationPart *part = fault_part(fault);
@@ -72,20 +51,6 @@ bool tensor_fault_stuck(const Fault *fault, const Stationary *stationary, Stuck 
                                 .set = bit_if(parameters, true) };
                 return true;
 
-        case KIND_TAG:
-                *ret = (Stuck){ .at = REGISTER_TAG,
-                                .row = (uint8_t) part[-1].index,
-                                .column = (uint8_t) part->index,
-                                .clear = bit_if(parameters, false),
-                                .set = bit_if(parameters, true) };
-                return stationary->keep > 0;
-
-        case KIND_SELECT:
-                *ret = (Stuck){ .at = REGISTER_SELECT,
-                                .row = (uint8_t) part->index,
-                                .set = 1u << parameters->position };
-                return stationary->keep > 0;
-
         case KIND_ROW:
                 *ret = (Stuck){ .at = REGISTER_ACTIVATION,
                                 .row = (uint8_t) parameters->row,
@@ -99,18 +64,11 @@ bool tensor_fault_stuck(const Fault *fault, const Stationary *stationary, Stuck 
                                 .clear = UINT32_MAX };
                 return true;
 
-        case KIND_MODE:
         case _KIND_MAX:
                 break;
         }
 
         return false;
-}
-
-bool tensor_fault_refuses(const Fault *fault, int mode) {
-        const TensorFault *parameters = fault->parameters;
-
-        return fault_kind(fault) == KIND_MODE && parameters->mode == mode;
 }
 
 unsigned tensor_fault_column(const Fault *fault) {
@@ -124,15 +82,10 @@ unsigned tensor_fault_column(const Fault *fault) {
         case KIND_PSUM:
                 return fault_part(fault)->column;
 
-        case KIND_TAG:
-                return fault_part(fault)->index;
-
         case KIND_COLUMN:
                 return (unsigned) parameters->column;
 
-        case KIND_SELECT:
         case KIND_ROW:
-        case KIND_MODE:
         case _KIND_MAX:
                 break;
         }
@@ -145,17 +98,14 @@ bool tensor_faults_collide(const Fault *a, const Fault *b) {
 
         return a->kind == b->kind && location_equal(&a->at, &b->at) && p->bit == q->bit && p->lane == q->lane &&
                p->row == q->row && p->column == q->column && p->row_group == q->row_group &&
-               p->column_group == q->column_group && p->a == q->a && p->b == q->b && p->position == q->position &&
-               p->mode == q->mode && p->edge == q->edge && p->format == q->format;
+               p->column_group == q->column_group && p->a == q->a && p->b == q->b &&
+               p->edge == q->edge && p->format == q->format;
 }
 
 static int validate_place(const Fault *fault, const char **ret_wrong) {
         for (unsigned i = 0; i < fault->at.n_parts; i++) {
                 const LocationPart *part = &fault->at.parts[i];
-                bool inside = part->kind == LOCATION_PE ? part->index < PE_ROWS && part->column < PE_COLUMNS
-                              : part->kind == LOCATION_SPARSE_ROW  ? part->index < PE_ROWS
-                              : part->kind == LOCATION_SPARSE_SLOT ? part->index < PE_COLUMNS
-                                                                   : true;
+                bool inside = part->kind == LOCATION_PE ? part->index < PE_ROWS && part->column < PE_COLUMNS : true;
 
                 if (!inside) {
                         *ret_wrong = "the array has 128 rows and 128 columns, numbered from 0";
@@ -167,9 +117,6 @@ static int validate_place(const Fault *fault, const char **ret_wrong) {
 }
 
 static const LocationKind at_pe[] = { LOCATION_PE, _LOCATION_KIND_INVALID };
-static const LocationKind at_slot[] = { LOCATION_SPARSE_SLOT, _LOCATION_KIND_INVALID };
-static const LocationKind at_sparse_row[] = { LOCATION_SPARSE_ROW, _LOCATION_KIND_INVALID };
-static const LocationKind at_sparse[] = { LOCATION_SPARSE, _LOCATION_KIND_INVALID };
 static const LocationKind at_core[] = { LOCATION_CORE, _LOCATION_KIND_INVALID };
 
 #define STUCK_FIELDS(highest)                                                                               \
@@ -202,14 +149,6 @@ static const YamlField row_fields[] = {
 static const YamlField column_fields[] = { YAML_UNSIGNED("column", TensorFault, column, 0, PE_COLUMNS - 1,
                                                          .required = true, .summary = "which one"),
                                            {} };
-static const YamlField select_fields[] = { YAML_UNSIGNED("position", TensorFault, position, 0,
-                                                         SPARSE_GROUP_MAX - 1, .required = true,
-                                                         .summary = "the input, counted in the group"),
-                                           {} };
-static const YamlField mode_fields[] = {
-        YAML_WORD("mode", TensorFault, mode, sparse_mode_words, .required = true, .summary = "M:N"), {}
-};
-
 const FaultKind tensor_faults[_KIND_MAX + 1] = {
         TENSOR_FAULT(KIND_WEIGHT, "weight-stuck", at_pe, STUCK_FIELDS(15), "systolic-pe", "a bit of the weight register"),
         TENSOR_FAULT(KIND_ACTIVATION, "activation-stuck", at_pe, STUCK_FIELDS(15), "systolic-pe",
@@ -218,15 +157,9 @@ const FaultKind tensor_faults[_KIND_MAX + 1] = {
                      "a bit of the product, as binary32"),
         TENSOR_FAULT(KIND_PSUM, "psum-stuck", at_pe, STUCK_FIELDS(31), "systolic-pe",
                      "a bit of the partial sum, as binary32"),
-        TENSOR_FAULT(KIND_TAG, "tag-stuck", at_slot, STUCK_FIELDS(3), "sparsity-tag",
-                     "a bit of the tag of one sparse element"),
-        TENSOR_FAULT(KIND_SELECT, "select-dead", at_sparse_row, select_fields, "sparsity-select",
-                     "an input of the selectors of a row of the sparse path reads zero"),
         TENSOR_FAULT(KIND_ROW, "pe-row-dead", at_core, row_fields, "systolic-row",
                      "no activation enters a row of the array"),
         TENSOR_FAULT(KIND_COLUMN, "pe-column-dead", at_core, column_fields, "systolic-column",
                      "a column of the array gives zero"),
-        TENSOR_FAULT(KIND_MODE, "mode-refused", at_sparse, mode_fields, "sparsity-mode",
-                     "the core refuses a mode of sparsity"),
         {}
 };

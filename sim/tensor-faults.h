@@ -19,7 +19,11 @@ typedef struct TensorFault {
         uint64_t row, column;
         uint64_t row_group, column_group; /* of 32 */
         uint64_t a, b;         /* bits of the significands that meet in a gate of the multiplier */
-        uint64_t position;     /* input of a selector */
+        uint64_t position, other; /* inputs of a selector; other: also a row */
+        uint64_t code;         /* a tag */
+        bool has_bit;          /* of a selector's input */
+        int misses, wired;     /* words of the kinds that have them */
+        int as;                /* what `mode` is taken for */
         int mode;              /* of sparsity */
         int edge;              /* TensorEdge */
         int format;            /* WireFormat */
@@ -34,14 +38,8 @@ typedef enum TensorEdge {
 
 extern const FaultKind tensor_faults[]; /* ends with {} */
 
-/* The index of the M:N mode, or -ENOENT. */
-int tensor_mode_find(unsigned keep, unsigned group);
-
 /* What FAULT holds in the array as it is loaded. Returns false where it cannot act. */
 bool tensor_fault_stuck(const Fault *fault, const Stationary *stationary, Stuck *ret);
-
-/* Whether FAULT makes its core refuse MODE. */
-bool tensor_fault_refuses(const Fault *fault, int mode);
 
 /* Where it begins to act: faults are kept in this order. */
 unsigned tensor_fault_column(const Fault *fault);

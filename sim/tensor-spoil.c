@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/tensor-rows.h"
+#include "sim/tensor-select.h"
 
 /* What is stuck in one PE of the column at work, all its registers together. */
 typedef struct Element {
@@ -29,9 +30,7 @@ static bool elements_gather(const Stuck *stuck, size_t n_stuck, unsigned column,
         for (size_t i = 0; i < n_stuck; i++) {
                 const Stuck *s = &stuck[i];
                 Element *element = &elements[s->row];
-                bool reaches = s->at == REGISTER_ACTIVATION ? s->column <= column
-                               : s->at == REGISTER_SELECT   ? true
-                                                            : s->column == column;
+                bool reaches = s->at == REGISTER_ACTIVATION ? s->column <= column : s->column == column;
 
                 if (!reaches)
                         continue;
@@ -44,17 +43,14 @@ static bool elements_gather(const Stuck *stuck, size_t n_stuck, unsigned column,
         return any;
 }
 
-/* A PE with something stuck, over all moving columns, nothing skipped. In a sparse load the selector comes
- * before the activation register. */
+/* A PE with something stuck, over all moving columns, nothing skipped. The selector comes before the
+ * activation register. */
 static void element_apply(const Rows *rows, const Stationary *stationary, unsigned k, unsigned column,
-                          const Element *element) {
-        uint32_t tag = stationary->keep > 0 ? stationary_tag(stationary, k, column) : 0;
-        const Row *row = row_select(rows, stationary, k, element_force(element, REGISTER_TAG, tag),
-                                    element->registers[REGISTER_SELECT].set);
+                          const Element *element, const Selection *selection) {
         uint16_t w = (uint16_t) element_force(element, REGISTER_WEIGHT, stationary_register(stationary, k, column));
 
         for (unsigned n = 0; n < rows->n_columns; n++) {
-                uint16_t x = (uint16_t) element_force(element, REGISTER_ACTIVATION, row->values[n]);
+                uint16_t x = (uint16_t) element_force(element, REGISTER_ACTIVATION, selection_image(selection, n));
                 uint32_t product = element_force(element, REGISTER_PRODUCT, float_multiply(w, x));
 
                 rows->psum[n] = element_force(element, REGISTER_PSUM, float_add(rows->psum[n], product));
@@ -93,19 +89,21 @@ static unsigned fragile_apply(const Rows *rows, const Row *row, uint16_t w, uint
         return kept;
 }
 
-static void column_spoil(const Rows *rows, const Stationary *stationary, unsigned column,
-                         const Element elements[static PE_ROWS]) {
+static void column_spoil(const Rows *rows, const Stationary *stationary, const Selectors *selectors, const Moving *moving,
+                         unsigned column, const Element elements[static PE_ROWS]) {
         uint16_t fragile[MOVING_MAX];
         unsigned n_fragile = 0;
 
         memset(rows->psum, 0, (size_t) rows->n_blocks * FLOAT_BLOCK * sizeof(uint32_t));
 
         for (unsigned k = 0; k < stationary->rows; k++) {
-                const Row *row = row_of(rows, stationary, k, column);
+                Selection selection = selection_of(selectors, stationary, 0, moving, k, column);
+                int at = selection_row(&selection);
+                const Row *row = at < 0 ? &rows->zero : &rows->rows[at];
                 uint16_t w = (uint16_t) stationary_register(stationary, k, column);
 
-                if (elements[k].stuck) {
-                        element_apply(rows, stationary, k, column, &elements[k]);
+                if (elements[k].stuck || !selection.plain) {
+                        element_apply(rows, stationary, k, column, &elements[k], &selection);
                         n_fragile = fragile_find(rows, fragile);
                         continue;
                 }
@@ -116,10 +114,20 @@ static void column_spoil(const Rows *rows, const Stationary *stationary, unsigne
         }
 }
 
+static bool column_selects_wrongly(const Stationary *stationary, const Selectors *selectors, const Moving *moving,
+                                   unsigned column) {
+        for (unsigned k = 0; k < stationary->rows; k++)
+                if (!selection_of(selectors, stationary, 0, moving, k, column).right)
+                        return true;
+
+        return false;
+}
+
 int array_spoil(const Stationary *stationary, const Moving *moving, const Stuck *stuck, size_t n_stuck,
-                Product *product) {
+                const Selectors *selectors, Product *product) {
         _cleanup_(rows_freep) Rows *rows = &(Rows){};
         Element elements[PE_ROWS];
+        bool may_err = selectors_may_err(selectors, stationary, 0);
         int r, n = 0;
 
         r = rows_init(rows, moving);
@@ -127,10 +135,11 @@ int array_spoil(const Stationary *stationary, const Moving *moving, const Stuck 
                 return r;
 
         for (unsigned m = 0; m < stationary->columns; m++) {
-                if (!elements_gather(stuck, n_stuck, m, elements))
+                if (!elements_gather(stuck, n_stuck, m, elements) &&
+                    !(may_err && column_selects_wrongly(stationary, selectors, moving, m)))
                         continue;
 
-                column_spoil(rows, stationary, m, elements);
+                column_spoil(rows, stationary, selectors, moving, m, elements);
                 column_store(rows, m, product);
                 n++;
         }

@@ -26,6 +26,8 @@
 #include "sim/tensor-faults.h"
 #include "sim/tensor-memo.h"
 #include "sim/tensor-psum.h"
+#include "sim/tensor-select.h"
+#include "sim/tensor-sparse-faults.h"
 
 #define START_CYCLES   64u
 #define CYCLES_PER_5NS 12u /* 2.4 GHz */
@@ -36,6 +38,7 @@ typedef struct Tensor {
         const Fault **faults;       /* by column */
         size_t n_faults;
         Stuck *stuck; /* room for those of the command at work */
+        Selectors selectors;
 } Tensor;
 
 static uint64_t cycles_to_nsec(uint64_t cycles) {
@@ -50,8 +53,10 @@ static int refuse(Execution *execution, WireStatus status) {
 /* ---- load ---- */
 
 static bool mode_is_refused(const Tensor *tensor, int mode, const Execution *execution) {
-        for (size_t i = 0; i < tensor->n_faults; i++) {
-                if (tensor_fault_refuses(tensor->faults[i], mode) && fault_is_active(tensor->faults[i], execution))
+        for (size_t i = 0; i < tensor->selectors.n_injected; i++) {
+                const Fault *fault = tensor->selectors.injected[i];
+
+                if (sparse_fault_refuses(fault, mode) && fault_is_active(fault, execution))
                         return true;
         }
 
@@ -73,7 +78,7 @@ static WireStatus load_shape(const Tensor *tensor, const Execution *execution, S
                 return STATUS_NRT_INVALID;
 
         if (load->flags & LOAD_SPARSE) {
-                mode = tensor_mode_find(load->keep, load->group);
+                mode = sparse_mode_find(load->keep, load->group);
                 if (mode < 0 || mode_is_refused(tensor, mode, execution))
                         return STATUS_NRT_UNSUPPORTED;
 
@@ -115,6 +120,8 @@ static int load_stationary(void *state, Execution *execution) {
 
         (void) stationary_unref(tensor->stationary);
         tensor->stationary = stationary;
+        selectors_gather(&tensor->selectors, execution);
+        selectors_load(&tensor->selectors, stationary, 0);
         execution->completion->device_nsec = cycles_to_nsec(START_CYCLES + shape.rows);
         return 0;
 }
@@ -143,7 +150,8 @@ static int multiply(Tensor *tensor, const Execution *execution, Moving *moving, 
                 return r;
 
         n_stuck = stuck_gather(tensor, execution);
-        if (n_stuck == 0) {
+        selectors_gather(&tensor->selectors, execution);
+        if (n_stuck == 0 && !selectors_may_err(&tensor->selectors, tensor->stationary, 0)) {
                 *ret = healthy;
                 return 0;
         }
@@ -151,7 +159,7 @@ static int multiply(Tensor *tensor, const Execution *execution, Moving *moving, 
         r = product_new(healthy->columns, healthy->moving, &own);
         if (r >= 0) {
                 memcpy(own->bits, healthy->bits, (size_t) own->columns * own->moving * sizeof(uint32_t));
-                r = array_spoil(tensor->stationary, moving, tensor->stuck, n_stuck, own);
+                r = array_spoil(tensor->stationary, moving, tensor->stuck, n_stuck, &tensor->selectors, own);
         }
         (void) product_unref(healthy);
         if (r < 0)
@@ -218,6 +226,7 @@ static void tensor_reset(void *state) {
         Tensor *tensor = state;
 
         tensor->stationary = stationary_unref(tensor->stationary);
+        selectors_reset(&tensor->selectors);
 }
 
 static void tensor_done(void *state) {
@@ -227,6 +236,7 @@ static void tensor_done(void *state) {
         psum_done(&tensor->psum);
         free(tensor->faults);
         free(tensor->stuck);
+        selectors_done(&tensor->selectors);
 }
 
 static int read_ftz(void *state, Chip *chip, unsigned index, char *text, size_t size) {
@@ -236,6 +246,15 @@ static int read_ftz(void *state, Chip *chip, unsigned index, char *text, size_t 
 
 /* ---- faults ---- */
 
+static int selectors_put(Tensor *tensor, const Fault *fault) {
+        int r;
+
+        r = selectors_inject(&tensor->selectors, fault);
+        if (r > 0 && tensor->stationary)
+                selectors_load(&tensor->selectors, tensor->stationary, 0);
+        return r < 0 ? r : 0;
+}
+
 static int tensor_inject(void *state, const Fault *fault) {
         Tensor *tensor = state;
         const Fault **faults;
@@ -244,6 +263,8 @@ static int tensor_inject(void *state, const Fault *fault) {
 
         if (psum_has_kind(fault))
                 return psum_inject(&tensor->psum, fault);
+        if (fault_is_sparse(fault))
+                return selectors_put(tensor, fault);
 
         for (size_t i = 0; i < tensor->n_faults; i++)
                 if (tensor_faults_collide(tensor->faults[i], fault))
@@ -276,6 +297,8 @@ static void tensor_heal(void *state, const Fault *fault) {
 
         tensor->n_faults = n;
         psum_heal(&tensor->psum, fault);
+        if (fault_is_sparse(fault))
+                selectors_heal(&tensor->selectors, fault);
 }
 
 const Model model_tensor = {
@@ -291,7 +314,7 @@ const Model model_tensor = {
                 { "assay/tensor/ftz", read_ftz, NULL },
                 {}
         },
-        .faults     = (const FaultKind *const[]) { tensor_faults, psum_fault_kinds, NULL },
+        .faults     = (const FaultKind *const[]) { tensor_faults, tensor_sparse_faults, psum_fault_kinds, NULL },
         .inject     = tensor_inject,
         .heal       = tensor_heal,
         .reset      = tensor_reset,

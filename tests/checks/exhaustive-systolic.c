@@ -17,6 +17,7 @@
 #include "checks/systolic/diagnose.h"
 #include "checks/systolic/exact.h"
 #include "sim/tensor-memo.h"
+#include "sim/tensor-select.h"
 
 #define TOLERANCE   1.6e-2 /* relative, of a bf16 comparison as frameworks do it */
 #define GEMM_MOVING 512u
@@ -72,7 +73,7 @@ static void column_spoil(const Column *column, Candidate candidate, uint32_t *re
 
         *(candidate.value ? &stuck.set : &stuck.clear) = 1u << candidate.bit;
         must(product_new(1, column->moving->columns, &product) >= 0, "no memory");
-        must(array_spoil(column->stationary, column->moving, &stuck, 1, product) == 1,
+        must(array_spoil(column->stationary, column->moving, &stuck, 1, &(Selectors){}, product) == 1,
              "the column was not computed");
         memcpy(ret, product->bits, column->moving->columns * sizeof(uint32_t));
         (void) product_unref(product);

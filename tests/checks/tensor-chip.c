@@ -131,9 +131,10 @@ void tensor_chip_inject(TensorChip *chip, const char *kind, const char *where, T
                 .probability = probability,
                 .parameters = &chip->parameters[chip->n_faults],
         };
-        for (const FaultKind *k = model_tensor.faults[0]; k->name; k++)
-                if (strcmp(k->name, kind) == 0)
-                        fault->kind = k;
+        for (const FaultKind *const *table = model_tensor.faults; *table; table++)
+                for (const FaultKind *k = *table; k->name; k++)
+                        if (strcmp(k->name, kind) == 0)
+                                fault->kind = k;
         assert(fault->kind);
 
         (void) snprintf(text, sizeof(text), "us0-0/chip0/%s", where);

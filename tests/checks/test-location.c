@@ -57,6 +57,7 @@ static void test_every_kind_of_part_survives_parsing_and_formatting(void **state
                 { "us0-1/chip3/core7/sparse", LOCATION_SPARSE },
                 { "us0-1/chip3/core7/sparse/row127", LOCATION_SPARSE_ROW },
                 { "us0-1/chip3/core7/sparse/row127/slot127", LOCATION_SPARSE_SLOT },
+                { "us0-1/chip3/core7/sparse/slot127", LOCATION_SPARSE_SLOT },
                 { "us0-1/chip3/link-x+", LOCATION_LINK },
                 { "us0-1/chip3/link-z-/lane31", LOCATION_LANE },
                 { "us0-1/chip3/nic15", LOCATION_NIC },

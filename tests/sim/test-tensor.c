@@ -272,9 +272,10 @@ typedef struct Injected {
 } Injected;
 
 static const FaultKind *kind_find(const char *name) {
-        for (const FaultKind *kind = model_tensor.faults[0]; kind->name; kind++)
-                if (strcmp(kind->name, name) == 0)
-                        return kind;
+        for (const FaultKind *const *table = model_tensor.faults; *table; table++)
+                for (const FaultKind *kind = *table; kind->name; kind++)
+                        if (strcmp(kind->name, name) == 0)
+                                return kind;
 
         fail_msg("no kind is called %s", name);
         return NULL;
