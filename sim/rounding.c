@@ -15,90 +15,80 @@
 #include "checks/cleanup.h"
 #include "sim/model.h"
 #include "sim/rounding-convert.h"
+#include "sim/rounding-faults.h"
 #include "sim/rounding-generator.h"
+#include "sim/rounding-lane.h"
 #include "sim/rounding-memo.h"
 
 #define CONVERT_COUNT_MAX 65536u
 #define CONVERT_NSEC(n)   (64 + (n) * 128 / 123) /* 0.96 GHz, one element of each lane a cycle */
 
+/* The generators of an engine without faults. */
+typedef struct Sound {
+        Generator lanes[ENGINE_LANES];
+        uint32_t seed;
+        uint64_t drawn; /* words of each lane since it was seeded */
+} Sound;
+
 typedef struct Engine {
-        Generator *lanes; /* ENGINE_LANES; NULL until first used: then as after a reset */
-        size_t n_faults;
-        const Fault **faults;
+        Sound *sound; /* NULL until first used: then as after a reset */
+        Lane *own;    /* ENGINE_LANES: those that stray; NULL until there was a fault */
+        RoundingFaults faults;
 } Engine;
 
 typedef struct Rounding {
         Engine engines[_ENGINE_MAX];
 } Rounding;
 
-static int engine_prepare(Engine *engine, unsigned number) {
-        if (engine->lanes)
+/* ---- state ---- */
+
+/* LANE as it is: its own where it strays, else as SOUND. */
+static Lane engine_lane(const Engine *engine, const Sound *sound, unsigned number, unsigned lane) {
+        Lane as = { .now = sound->lanes[lane], .drawn = sound->drawn };
+
+        if (engine->own[lane].strays)
+                return engine->own[lane];
+        generator_seed(&as.start, number, lane, sound->seed);
+        return as;
+}
+
+static void engine_keep(Engine *engine, unsigned lane, const Lane *as) {
+        const Sound *sound = engine->sound;
+
+        engine->own[lane] = *as;
+        engine->own[lane].strays = as->drawn != sound->drawn || memcmp(&as->now, &sound->lanes[lane], sizeof(as->now)) != 0;
+}
+
+/* Lanes with a fault may be seeded otherwise, or not at all: then they stray though nothing else does. */
+static void engine_seed(Engine *engine, unsigned number, uint32_t seed, const Execution *execution, bool reset) {
+        Sound before;
+
+        if (engine->own)
+                before = *engine->sound;
+        for (unsigned lane = 0; lane < ENGINE_LANES; lane++)
+                generator_seed(&engine->sound->lanes[lane], number, lane, seed);
+        engine->sound->seed = seed;
+        engine->sound->drawn = 0;
+
+        for (unsigned lane = 0; engine->own && lane < ENGINE_LANES; lane++) {
+                Lane own = engine_lane(engine, &before, number, lane);
+                LaneEffects effects;
+
+                rounding_effects(&engine->faults, execution, lane, &effects);
+                lane_seed(&own, &effects, number, lane, seed, reset);
+                engine_keep(engine, lane, &own);
+        }
+}
+
+static int engine_prepare(Engine *engine, unsigned number, const Execution *execution) {
+        if (engine->sound)
                 return 0;
 
-        engine->lanes = calloc(ENGINE_LANES, sizeof(*engine->lanes));
-        if (!engine->lanes)
+        engine->sound = calloc(1, sizeof(*engine->sound));
+        if (!engine->sound)
                 return -ENOMEM;
-        for (unsigned lane = 0; lane < ENGINE_LANES; lane++)
-                generator_seed(&engine->lanes[lane], number, lane, 0);
+        engine_seed(engine, number, 0, execution, true);
         return 0;
-}
-
-/* ---- one lane ---- */
-
-typedef struct LaneFault {
-        bool nearest;      /* stochastic rounding is stuck off */
-        uint32_t set, clear; /* bits of the random word */
-} LaneFault;
-
-typedef struct StuckBit {
-        uint64_t bit, value;
-} StuckBit;
-
-static const FaultKind kinds[];
-
-enum {
-        KIND_RNG_BIT_STUCK,
-        KIND_SR_OFF,
-};
-
-static LaneFault lane_fault(const Engine *engine, const Execution *execution, unsigned lane) {
-        LaneFault fault = {};
-
-        for (size_t i = 0; i < engine->n_faults; i++) {
-                const Fault *f = engine->faults[i];
-                int at = location_index(&f->at, LOCATION_ENGINE_LANE);
-
-                if ((at >= 0 && (unsigned) at != lane) || !fault_is_active(f, execution))
-                        continue;
-                if (f->kind == &kinds[KIND_SR_OFF])
-                        fault.nearest = true;
-                else {
-                        const StuckBit *stuck = f->parameters;
-                        *(stuck->value ? &fault.set : &fault.clear) |= 1u << stuck->bit;
-                }
-        }
-
-        return fault;
-}
-
-static void convert_lane(const Conversion *conversion, Generator *generator, const LaneFault *fault, const uint8_t *in, uint8_t *out) {
-        bool stochastic = conversion->command.flags & CONVERT_STOCHASTIC;
-        const Target *target = conversion->target;
-
-        for (uint32_t i = 0; i < conversion->command.count; i++) {
-                uint32_t bits, word = 0, pattern;
-
-                memcpy(&bits, in + i * sizeof(bits), sizeof(bits));
-                if (stochastic)
-                        word = (generator_next(generator) | fault->set) & ~fault->clear;
-                if (!target_is_special(target, bits, &pattern)) {
-                        Cut cut = target_cut(target, bits);
-                        bool up = stochastic && !fault->nearest ? cut_goes_up_stochastic(&cut, word, cut.d) : cut_goes_up_nearest(&cut);
-
-                        pattern = cut_join(target, &cut, cut.kept + up);
-                }
-                target_store(target, target_image(target, pattern), out, i);
-        }
 }
 
 /* ---- commands ---- */
@@ -123,29 +113,43 @@ static WireStatus read_conversion(const WireCommand *command, Conversion *ret) {
         return STATUS_NRT_SUCCESS;
 }
 
+/* What lanes with a fault, or that stray, answer instead. BEFORE: this command. */
+static void replay(Engine *engine, Execution *execution, const Conversion *conversion, const Sound *before) {
+        for (unsigned lane = 0; lane < ENGINE_LANES; lane++) {
+                LaneEffects effects;
+                Lane own;
+
+                rounding_effects(&engine->faults, execution, lane, &effects);
+                if (!effects.any && !engine->own[lane].strays)
+                        continue;
+                own = engine_lane(engine, before, conversion->command.engine, lane);
+                lane_convert(&own, &effects, conversion, execution->in + lane * (conversion->n_in / ENGINE_LANES),
+                             execution->out + lane * (conversion->n_out / ENGINE_LANES));
+                engine_keep(engine, lane, &own);
+        }
+}
+
 static int convert(void *state, Execution *execution) {
         Rounding *rounding = state;
-        Generator before[ENGINE_LANES];
         Conversion conversion;
         Engine *engine;
+        Sound before;
 
         execution->completion->status = read_conversion(execution->command, &conversion);
         if (execution->completion->status != STATUS_NRT_SUCCESS)
                 return 0;
 
         engine = &rounding->engines[conversion.command.engine];
-        if (engine_prepare(engine, conversion.command.engine) < 0)
+        if (engine_prepare(engine, conversion.command.engine, execution) < 0)
                 return -ENOMEM;
-        memcpy(before, engine->lanes, sizeof(before));
-        rounding_convert(&conversion, engine->lanes, execution->in, execution->out);
+        if (engine->own)
+                before = *engine->sound;
 
-        for (unsigned lane = 0; engine->n_faults > 0 && lane < ENGINE_LANES; lane++) {
-                LaneFault fault = lane_fault(engine, execution, lane);
-
-                if (fault.nearest || fault.set || fault.clear)
-                        convert_lane(&conversion, &before[lane], &fault, execution->in + lane * (conversion.n_in / ENGINE_LANES),
-                                     execution->out + lane * (conversion.n_out / ENGINE_LANES));
-        }
+        rounding_convert(&conversion, engine->sound->lanes, execution->in, execution->out);
+        if (conversion.command.flags & CONVERT_STOCHASTIC)
+                engine->sound->drawn += conversion.command.count;
+        if (engine->own)
+                replay(engine, execution, &conversion, &before);
 
         execution->completion->out_bytes = (uint32_t) conversion.n_out;
         execution->completion->device_nsec = CONVERT_NSEC((uint64_t) conversion.command.count);
@@ -160,28 +164,32 @@ static int rng_seed(void *state, Execution *execution) {
                 execution->completion->status = STATUS_NRT_INVALID;
                 return 0;
         }
-        if (engine_prepare(&rounding->engines[seed->engine], seed->engine) < 0)
+        if (engine_prepare(&rounding->engines[seed->engine], seed->engine, execution) < 0)
                 return -ENOMEM;
 
-        for (unsigned lane = 0; lane < ENGINE_LANES; lane++)
-                generator_seed(&rounding->engines[seed->engine].lanes[lane], seed->engine, lane, seed->seed);
+        engine_seed(&rounding->engines[seed->engine], seed->engine, seed->seed, execution, false);
         execution->completion->device_nsec = 64;
         return 0;
 }
 
 static int rng_state(void *state, Execution *execution) {
         const WireSeed *seed = &execution->command->seed;
-        Rounding *rounding = state;
         size_t n = ENGINE_LANES * sizeof(Generator);
+        Rounding *rounding = state;
+        Engine *engine;
 
         if (seed->engine >= _ENGINE_MAX || execution->command->out_bytes < n) {
                 execution->completion->status = STATUS_NRT_INVALID;
                 return 0;
         }
-        if (engine_prepare(&rounding->engines[seed->engine], seed->engine) < 0)
+        engine = &rounding->engines[seed->engine];
+        if (engine_prepare(engine, seed->engine, execution) < 0)
                 return -ENOMEM;
 
-        memcpy(execution->out, rounding->engines[seed->engine].lanes, n);
+        memcpy(execution->out, engine->sound->lanes, n);
+        for (unsigned lane = 0; engine->own && lane < ENGINE_LANES; lane++)
+                if (engine->own[lane].strays)
+                        memcpy(execution->out + lane * sizeof(Generator), &engine->own[lane].now, sizeof(Generator));
         execution->completion->out_bytes = (uint32_t) n;
         execution->completion->device_nsec = 64;
         return 0;
@@ -193,8 +201,12 @@ static void rounding_reset(void *state) {
         Rounding *rounding = state;
 
         for (unsigned i = 0; i < _ENGINE_MAX; i++) {
-                free(rounding->engines[i].lanes);
-                rounding->engines[i].lanes = NULL;
+                Engine *engine = &rounding->engines[i];
+
+                free(engine->sound);
+                engine->sound = NULL;
+                for (unsigned lane = 0; engine->own && lane < ENGINE_LANES; lane++)
+                        engine->own[lane].strays = false;
         }
 }
 
@@ -202,8 +214,10 @@ static void rounding_done(void *state) {
         Rounding *rounding = state;
 
         rounding_reset(state);
-        for (unsigned i = 0; i < _ENGINE_MAX; i++)
-                free(rounding->engines[i].faults);
+        for (unsigned i = 0; i < _ENGINE_MAX; i++) {
+                free(rounding->engines[i].own);
+                rounding_faults_done(&rounding->engines[i].faults);
+        }
 }
 
 static Engine *engine_of(Rounding *rounding, const Location *at) {
@@ -222,61 +236,23 @@ static Engine *engine_of(Rounding *rounding, const Location *at) {
 
 static int inject(void *state, const Fault *fault) {
         Engine *engine = engine_of(state, &fault->at);
-        const Fault **more;
 
         if (!engine)
                 return -EINVAL;
-        more = reallocarray(engine->faults, engine->n_faults + 1, sizeof(*more));
-        if (!more)
+        if (!engine->own)
+                engine->own = calloc(ENGINE_LANES, sizeof(*engine->own));
+        if (!engine->own)
                 return -ENOMEM;
-
-        engine->faults = more;
-        engine->faults[engine->n_faults++] = fault;
-        return 0;
+        return rounding_faults_add(&engine->faults, fault);
 }
 
+/* What a generator has become by a fault it stays until it is seeded. */
 static void heal(void *state, const Fault *fault) {
         Engine *engine = engine_of(state, &fault->at);
 
-        for (size_t i = 0; engine && i < engine->n_faults; i++)
-                if (engine->faults[i] == fault) {
-                        engine->faults[i] = engine->faults[--engine->n_faults];
-                        return;
-                }
+        if (engine)
+                rounding_faults_remove(&engine->faults, fault);
 }
-
-static const LocationKind at_lane[] = { LOCATION_ENGINE_LANE, _LOCATION_KIND_INVALID };
-static const LocationKind at_engine[] = { LOCATION_VECTOR, LOCATION_SCALAR, LOCATION_GPSIMD, LOCATION_ENGINE_LANE,
-                                          _LOCATION_KIND_INVALID };
-
-static const FaultKind kinds[] = {
-        [KIND_RNG_BIT_STUCK] = {
-                .name             = "rng-bit-stuck",
-                .summary          = "a bit of the random word is stuck",
-                .family           = FAMILY_COMPUTE,
-                .at               = at_lane,
-                .persistence      = PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT,
-                .triggers         = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY,
-                .parameters_bytes = sizeof(StuckBit),
-                .parameters       = (const YamlField[]) {
-                        /* Bits below 11 take part only in results below the normal range of the 8-bit formats. */
-                        YAML_UNSIGNED("bit", StuckBit, bit, 11, 31, .required = true, .summary = "31 decides about halves"),
-                        YAML_UNSIGNED("value", StuckBit, value, 0, 1, .required = true, .summary = "what it is stuck at"),
-                        {}
-                },
-                .codes            = FAULT_CODES("rounding-generator"),
-        },
-        [KIND_SR_OFF] = {
-                .name        = "sr-off",
-                .summary     = "stochastic rounding rounds to nearest",
-                .family      = FAMILY_COMPUTE,
-                .at          = at_engine,
-                .persistence = PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT,
-                .triggers    = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY,
-                .codes       = FAULT_CODES("rounding-mode"),
-        },
-        {}
-};
 
 const Model model_rounding = {
         .name       = "rounding",
@@ -288,7 +264,7 @@ const Model model_rounding = {
                 [COMMAND_RNG_SEED]  = rng_seed,
                 [COMMAND_RNG_STATE] = rng_state,
         },
-        .faults     = (const FaultKind *const[]) { kinds, NULL },
+        .faults     = (const FaultKind *const[]) { rounding_faults, NULL },
         .inject     = inject,
         .heal       = heal,
         .reset      = rounding_reset,
