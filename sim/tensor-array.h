@@ -65,27 +65,5 @@ PeMode pe_mode(const Stationary *stationary, const Moving *moving, bool ftz);
 /* How many rows a moving matrix must have to go with STATIONARY. */
 unsigned stationary_moving_rows(const Stationary *stationary);
 
-typedef enum Register {
-        REGISTER_WEIGHT,     /* 16 bits */
-        REGISTER_ACTIVATION, /* 16 bits, from its column on */
-        REGISTER_PRODUCT,    /* 32 bits */
-        REGISTER_PSUM,       /* 32 bits */
-        _REGISTER_MAX,
-} Register;
-
-/* Bits of one register that are stuck now: `clear` at 0, `set` at 1. */
-typedef struct Stuck {
-        Register at;
-        uint8_t row, column;
-        uint32_t clear, set;
-} Stuck;
-
 /* The healthy product of all columns. Returns 0 or -ENOMEM. */
 int array_multiply(const Stationary *stationary, const Moving *moving, Product *product);
-
-typedef struct Selectors Selectors; /* sim/tensor-select.h */
-
-/* Puts what the stuck registers and the selectors make of it into PRODUCT, which holds the healthy one. STUCK is in
- * ascending order of columns. Returns the number of columns computed again, or -ENOMEM. */
-int array_spoil(const Stationary *stationary, const Moving *moving, const Stuck *stuck, size_t n_stuck,
-                const Selectors *selectors, Product *product);

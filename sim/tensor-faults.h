@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "sim/model.h"
-#include "sim/tensor-array.h"
+#include "sim/tensor-pe.h"
 
 /* Parameters of all kinds of this model, whatever their table. */
 typedef struct TensorFault {
@@ -38,11 +38,12 @@ typedef enum TensorEdge {
 
 extern const FaultKind tensor_faults[]; /* ends with {} */
 
-/* What FAULT holds in the array as it is loaded. Returns false where it cannot act. */
-bool tensor_fault_stuck(const Fault *fault, const Stationary *stationary, Stuck *ret);
+/* What FAULT does to elements of the array; false where it does nothing to them. */
+bool tensor_fault_defect(const Fault *fault, Defect *ret);
 
-/* Where it begins to act: faults are kept in this order. */
-unsigned tensor_fault_column(const Fault *fault);
+/* Whether FAULT makes its core refuse FORMAT, and what FORMAT is taken for. */
+bool tensor_fault_refuses_format(const Fault *fault, WireFormat format);
+WireFormat tensor_fault_format(const Fault *fault, WireFormat format);
 
 /* The same bit of the same register at two levels, or the same thing twice. */
 bool tensor_faults_collide(const Fault *a, const Fault *b);

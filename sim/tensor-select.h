@@ -48,7 +48,7 @@ typedef struct SelectFault {
 } SelectFault;
 
 /* Of one core. Zeroed: sound, after a reset. */
-struct Selectors {
+typedef struct Selectors {
         uint8_t (*tags)[PE_COLUMNS]; /* [PE_ROWS] of the registers; NULL while no fault was there that could tell them from
                                       * those of the last load */
         uint8_t keep, group;         /* of the last load, 0 and 0: dense */
@@ -56,7 +56,7 @@ struct Selectors {
         size_t n_injected;
         SelectFault *faults; /* in force in the command at work */
         size_t n_faults;
-};
+} Selectors;
 
 /* Returns 1 where the registers are new and hold what a reset leaves: then load what is loaded. -EEXIST, -ENOMEM. */
 int selectors_inject(Selectors *selectors, const Fault *fault);

@@ -1,146 +1,319 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The cone of what is stuck: only the columns it reaches are computed again. */
+#include "sim/tensor-spoil.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/tensor-rows.h"
-#include "sim/tensor-select.h"
 
-/* What is stuck in one PE of the column at work, all its registers together. */
-typedef struct Element {
-        bool stuck;
-        struct {
-                uint32_t clear, set;
-        } registers[_REGISTER_MAX];
-} Element;
+/* What enters the multipliers of a row behind its defects: the same for all columns up to the next one, where all share a row of
+ * the moving matrix. */
+typedef struct Entry {
+        bool valid;
+        unsigned row;
+        size_t n_forces;
+        uint32_t x[MOVING_MAX];
+} Entry;
 
-static uint32_t element_force(const Element *element, Register at, uint32_t value) {
-        return (value & ~element->registers[at].clear) | element->registers[at].set;
+typedef struct Work {
+        const Stationary *stationary;
+        const Moving *moving;
+        const Spoil *spoil;
+        const Rows *rows;
+        PeMode mode;
+        bool may_err; /* the selectors */
+        bool *idle;               /* by defect: it changes nothing, in whatever column */
+        const Defect **reaching;  /* this column */
+        const Defect **here;      /* this PE */
+        size_t n_reaching, n_here;
+        unsigned column;          /* of the tile */
+        unsigned n_fragile;
+        uint16_t fragile[MOVING_MAX]; /* vectors whose sum a zero changes */
+        Entry entry;
+} Work;
+
+static Work *work_done(Work *work) {
+        free(work->idle);
+        free(work->reaching);
+        free(work->here);
+        return NULL;
+}
+DEFINE_CLEANUP(Work *, work_done);
+
+/* ---- what is selected ---- */
+
+static Selection select_at(const Work *work, unsigned k) {
+        return selection_of(work->spoil->selectors, work->stationary, work->spoil->first_row, work->moving, k, work->column);
 }
 
-/* Gathers what acts in COLUMN. Returns false where nothing does. Ascending: of two activation registers in a
- * row, the later one has the last word. */
-static bool elements_gather(const Stuck *stuck, size_t n_stuck, unsigned column,
-                            Element elements[static PE_ROWS]) {
-        bool any = false;
+static const Row *row_selected(const Work *work, const Selection *selection) {
+        int at = selection_row(selection);
 
-        memset(elements, 0, PE_ROWS * sizeof(Element));
-
-        for (size_t i = 0; i < n_stuck; i++) {
-                const Stuck *s = &stuck[i];
-                Element *element = &elements[s->row];
-                bool reaches = s->at == REGISTER_ACTIVATION ? s->column <= column : s->column == column;
-
-                if (!reaches)
-                        continue;
-
-                element->stuck = any = true;
-                element->registers[s->at].clear = (element->registers[s->at].clear & ~s->set) | s->clear;
-                element->registers[s->at].set = (element->registers[s->at].set & ~s->clear) | s->set;
-        }
-
-        return any;
+        return at < 0 ? &work->rows->zero : &work->rows->rows[at];
 }
 
-/* A PE with something stuck, over all moving columns, nothing skipped. The selector comes before the
- * activation register. */
-static void element_apply(const Rows *rows, const Stationary *stationary, unsigned k, unsigned column,
-                          const Element *element, const Selection *selection) {
-        uint16_t w = (uint16_t) element_force(element, REGISTER_WEIGHT, stationary_register(stationary, k, column));
-
-        for (unsigned n = 0; n < rows->n_columns; n++) {
-                uint16_t x = (uint16_t) element_force(element, REGISTER_ACTIVATION, selection_image(selection, n));
-                uint32_t product = element_force(element, REGISTER_PRODUCT, float_multiply(w, x));
-
-                rows->psum[n] = element_force(element, REGISTER_PSUM, float_add(rows->psum[n], product));
-        }
-}
-
-/* Adding a zero changes this sum: −0, or a NaN with other bits than the one that additions give. */
-static bool psum_is_fragile(uint32_t psum) {
-        return psum == FLOAT_SIGN || (float_is_nan(psum) && psum != FLOAT_NAN);
-}
-
-static unsigned fragile_find(const Rows *rows, uint16_t *fragile) {
-        unsigned count = 0;
-
-        for (unsigned n = 0; n < rows->n_columns; n++)
-                if (psum_is_fragile(rows->psum[n]))
-                        fragile[count++] = (uint16_t) n;
-
-        return count;
-}
-
-/* Adds the zero products that row_apply() left out to the sums that feel them. Returns how many still do. */
-static unsigned fragile_apply(const Rows *rows, const Row *row, uint16_t w, uint16_t *fragile,
-                              unsigned count) {
-        unsigned kept = 0;
-
-        for (unsigned i = 0; i < count; i++) {
-                uint32_t *psum = &rows->psum[fragile[i]];
-
-                if (bf16_is_zero(w) || bf16_is_zero(row->values[fragile[i]]))
-                        *psum = row_multiply_add(*psum, w, row->values[fragile[i]]);
-                if (psum_is_fragile(*psum))
-                        fragile[kept++] = fragile[i];
-        }
-
-        return kept;
-}
-
-static void column_spoil(const Rows *rows, const Stationary *stationary, const Selectors *selectors, const Moving *moving,
-                         unsigned column, const Element elements[static PE_ROWS]) {
-        uint16_t fragile[MOVING_MAX];
-        unsigned n_fragile = 0;
-
-        memset(rows->psum, 0, (size_t) rows->n_blocks * FLOAT_BLOCK * sizeof(uint32_t));
-
-        for (unsigned k = 0; k < stationary->rows; k++) {
-                Selection selection = selection_of(selectors, stationary, 0, moving, k, column);
-                int at = selection_row(&selection);
-                const Row *row = at < 0 ? &rows->zero : &rows->rows[at];
-                uint16_t w = (uint16_t) stationary_register(stationary, k, column);
-
-                if (elements[k].stuck || !selection.plain) {
-                        element_apply(rows, stationary, k, column, &elements[k], &selection);
-                        n_fragile = fragile_find(rows, fragile);
-                        continue;
-                }
-
-                row_apply(rows, row, w);
-                if (n_fragile > 0)
-                        n_fragile = fragile_apply(rows, row, w, fragile, n_fragile);
-        }
-}
-
-static bool column_selects_wrongly(const Stationary *stationary, const Selectors *selectors, const Moving *moving,
-                                   unsigned column) {
-        for (unsigned k = 0; k < stationary->rows; k++)
-                if (!selection_of(selectors, stationary, 0, moving, k, column).right)
+static bool selects_wrongly(const Work *work) {
+        for (unsigned k = 0; work->may_err && k < work->stationary->rows; k++)
+                if (!select_at(work, k).right)
                         return true;
-
         return false;
 }
 
-int array_spoil(const Stationary *stationary, const Moving *moving, const Stuck *stuck, size_t n_stuck,
-                const Selectors *selectors, Product *product) {
+/* ---- which defects ---- */
+
+static bool acts_on_weight(const Defect *defect) {
+        return defect->site == SITE_SHIFT || defect->site == SITE_WEIGHT;
+}
+
+static bool acts_on_activation(const Defect *defect) {
+        return defect->site == SITE_ROW_LANE || defect->site == SITE_ACTIVATION;
+}
+
+static bool is_in_tile_row(const Work *work, const Defect *defect, unsigned k) {
+        unsigned row = work->spoil->first_row + k;
+
+        return defect->first_row <= row && row <= defect->last_row;
+}
+
+/* Whether DEFECT changes nothing of a row that all columns share; what their own selectors choose is not known here. */
+static bool activation_is_idle(const Work *work, const Defect *defect) {
+        unsigned k = (unsigned) (defect->first_row - work->spoil->first_row);
+        uint32_t x, forced[MOVING_MAX];
+
+        if (work->stationary->keep > 0 || work->may_err || !is_in_tile_row(work, defect, k) || k >= work->stationary->rows)
+                return false;
+
+        for (unsigned n = 0; n < work->moving->columns; n++)
+                forced[n] = moving_register(work->moving, k, n);
+        defect_force(defect, forced, work->moving->columns);
+        for (unsigned n = 0; n < work->moving->columns; n++) {
+                x = moving_register(work->moving, k, n);
+                if (x != forced[n])
+                        return false;
+        }
+        return true;
+}
+
+static bool weight_is_idle(const Work *work, const Defect *defect) {
+        for (unsigned k = 0; k < work->stationary->rows; k++) {
+                uint32_t w = stationary_register(work->stationary, k, work->column), forced = w;
+
+                if (!is_in_tile_row(work, defect, k))
+                        continue;
+                defect_force(defect, &forced, 1);
+                if (forced != w)
+                        return false;
+        }
+        return true;
+}
+
+static bool reaches(const Work *work, const Defect *defect) {
+        unsigned column = work->spoil->first_column + work->column, first = work->spoil->first_row;
+
+        return defect->first_column <= column && column <= defect->last_column && defect->last_row >= first &&
+               defect->first_row < first + work->stationary->rows;
+}
+
+/* A defect that changes nothing by itself may undo what another one did, so they are left out together or not at all. */
+static void leave_out_idle_weights(Work *work) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < work->n_reaching; i++)
+                if (acts_on_weight(work->reaching[i]) && !weight_is_idle(work, work->reaching[i]))
+                        return;
+
+        for (size_t i = 0; i < work->n_reaching; i++)
+                if (!acts_on_weight(work->reaching[i]))
+                        work->reaching[n++] = work->reaching[i];
+        work->n_reaching = n;
+}
+
+static void gather_reaching(Work *work) {
+        work->n_reaching = 0;
+        for (size_t i = 0; i < work->spoil->n_defects; i++)
+                if (!work->idle[i] && reaches(work, &work->spoil->defects[i]))
+                        work->reaching[work->n_reaching++] = &work->spoil->defects[i];
+
+        leave_out_idle_weights(work);
+}
+
+/* Those of one row are left out together, as above. */
+static void find_idle_activations(Work *work) {
+        const Defect *defects = work->spoil->defects;
+
+        for (size_t i = 0; i < work->spoil->n_defects; i++) {
+                work->idle[i] = acts_on_activation(&defects[i]);
+                for (size_t j = 0; work->idle[i] && j < work->spoil->n_defects; j++)
+                        if (acts_on_activation(&defects[j]) && defects[j].first_row == defects[i].first_row)
+                                work->idle[i] = activation_is_idle(work, &defects[j]);
+        }
+}
+
+static void gather_here(Work *work, unsigned k) {
+        work->n_here = 0;
+        for (size_t i = 0; i < work->n_reaching; i++)
+                if (work->reaching[i]->site != SITE_COLUMN_LANE && is_in_tile_row(work, work->reaching[i], k))
+                        work->here[work->n_here++] = work->reaching[i];
+}
+
+/* ---- sums that feel zeros ---- */
+
+/* Healthy rows are skipped where their product is zero, as a sum stays what it is then; not all that registers can be forced to hold
+ * do: −0, a NaN with other bits than the one that additions give, and what the adder flushes to zero. */
+static bool psum_is_fragile(PeMode mode, uint32_t psum) {
+        return psum == FLOAT_SIGN || (float_is_nan(psum) && psum != FLOAT_NAN) || (mode.ftz && psum != float_flush(psum));
+}
+
+static void fragile_find(Work *work) {
+        work->n_fragile = 0;
+        for (unsigned n = 0; n < work->moving->columns; n++)
+                if (psum_is_fragile(work->mode, work->rows->psum[n]))
+                        work->fragile[work->n_fragile++] = (uint16_t) n;
+}
+
+/* A PE that does right with weight W; sums that feel zeros are added to one by one. */
+static void row_step_right(Work *work, const Selection *selection, uint32_t w) {
+        uint32_t *psum = work->rows->psum, saved[MOVING_MAX];
+        unsigned kept = 0;
+
+        for (unsigned i = 0; i < work->n_fragile; i++)
+                saved[i] = psum[work->fragile[i]];
+
+        row_apply(work->rows, row_selected(work, selection), (uint16_t) w);
+
+        for (unsigned i = 0; i < work->n_fragile; i++) {
+                unsigned n = work->fragile[i];
+
+                psum[n] = pe_step(work->mode, saved[i], w, selection_image(selection, n));
+                if (psum_is_fragile(work->mode, psum[n]))
+                        work->fragile[kept++] = (uint16_t) n;
+        }
+        work->n_fragile = kept;
+}
+
+/* ---- a PE ---- */
+
+/* The activations of a PE as its register holds them. */
+static const uint32_t *enter(Work *work, unsigned k, const Selection *selection) {
+        Entry *entry = &work->entry;
+        size_t n_forces = 0;
+
+        for (size_t i = 0; i < work->n_here; i++)
+                n_forces += acts_on_activation(work->here[i]);
+        if (entry->valid && entry->row == k && entry->n_forces == n_forces)
+                return entry->x;
+
+        for (unsigned n = 0; n < work->moving->columns; n++)
+                entry->x[n] = selection_image(selection, n);
+        for (size_t i = 0; i < work->n_here; i++)
+                if (acts_on_activation(work->here[i]))
+                        defect_force(work->here[i], entry->x, work->moving->columns);
+
+        entry->valid = work->stationary->keep == 0 && !work->may_err;
+        entry->row = k;
+        entry->n_forces = n_forces;
+        return entry->x;
+}
+
+/* The sites of this PE's defects as bits. */
+static unsigned sites_here(const Work *work) {
+        unsigned sites = 0;
+
+        for (size_t i = 0; i < work->n_here; i++)
+                sites |= 1u << work->here[i]->site;
+        return sites;
+}
+
+static void row_step(Work *work, unsigned k) {
+        const unsigned weights = 1u << SITE_SHIFT | 1u << SITE_WEIGHT, products = weights | 1u << SITE_MULTIPLIER;
+        uint32_t w = stationary_register(work->stationary, k, work->column);
+        Selection selection = select_at(work, k);
+        unsigned sites;
+        Pe pe;
+
+        gather_here(work, k);
+        sites = sites_here(work);
+        pe = (Pe){ .mode = work->mode, .transposed = work->spoil->transposed, .defects = work->here, .n_defects = work->n_here };
+        w = pe_weight(&pe, w);
+
+        if (!pe.transposed && !(sites & ~weights) && selection.plain) {
+                row_step_right(work, &selection, w);
+                return;
+        }
+        if (!pe.transposed && !(sites & ~products) && work->n_fragile == 0)
+                return; /* its products are zeros */
+
+        pe_run(&pe, w, enter(work, k, &selection), work->moving->columns, work->rows->psum);
+        fragile_find(work);
+}
+
+/* ---- a column ---- */
+
+/* Which rows of the tile have defects in this column. */
+static void mark_rows(const Work *work, bool marked[static PE_ROWS]) {
+        memset(marked, 0, PE_ROWS * sizeof(*marked));
+
+        for (size_t i = 0; i < work->n_reaching; i++)
+                for (unsigned k = 0; work->reaching[i]->site != SITE_COLUMN_LANE && k < work->stationary->rows; k++)
+                        marked[k] = marked[k] || is_in_tile_row(work, work->reaching[i], k);
+}
+
+static void column_spoil(Work *work) {
+        const Rows *rows = work->rows;
+        bool marked[PE_ROWS];
+
+        mark_rows(work, marked);
+        memset(rows->psum, 0, (size_t) rows->n_blocks * FLOAT_BLOCK * sizeof(uint32_t));
+        work->n_fragile = 0;
+
+        for (unsigned k = 0; k < work->stationary->rows; k++)
+                if (marked[k] || work->may_err || work->spoil->transposed || work->n_fragile > 0)
+                        row_step(work, k);
+                else
+                        row_apply(rows, row_of(rows, work->stationary, k, work->column),
+                                  (uint16_t) stationary_register(work->stationary, k, work->column));
+
+        for (size_t i = 0; i < work->n_reaching; i++)
+                if (work->reaching[i]->site == SITE_COLUMN_LANE)
+                        defect_force(work->reaching[i], rows->psum, work->moving->columns);
+}
+
+static int work_init(Work *work) {
+        size_t n = work->spoil->n_defects + 1;
+
+        work->idle = calloc(n, sizeof(*work->idle));
+        work->reaching = calloc(n, sizeof(*work->reaching));
+        work->here = calloc(n, sizeof(*work->here));
+        if (!work->idle || !work->reaching || !work->here)
+                return -ENOMEM;
+
+        find_idle_activations(work);
+        return 0;
+}
+
+int array_spoil(const Stationary *stationary, const Moving *moving, const Spoil *spoil, Product *product) {
         _cleanup_(rows_freep) Rows *rows = &(Rows){};
-        Element elements[PE_ROWS];
-        bool may_err = selectors_may_err(selectors, stationary, 0);
+        _cleanup_(work_donep) Work *work = &(Work){ .stationary = stationary, .moving = moving, .spoil = spoil, .rows = rows };
         int r, n = 0;
 
+        work->mode = pe_mode(stationary, moving, spoil->ftz);
+        work->may_err = selectors_may_err(spoil->selectors, stationary, spoil->first_row);
+        r = work_init(work);
+        if (r < 0)
+                return r;
         r = rows_init(rows, moving);
         if (r < 0)
                 return r;
 
-        for (unsigned m = 0; m < stationary->columns; m++) {
-                if (!elements_gather(stuck, n_stuck, m, elements) &&
-                    !(may_err && column_selects_wrongly(stationary, selectors, moving, m)))
+        for (work->column = 0; work->column < stationary->columns; work->column++) {
+                gather_reaching(work);
+                if (work->n_reaching == 0 && !selects_wrongly(work))
                         continue;
 
-                column_spoil(rows, stationary, selectors, moving, m, elements);
-                column_store(rows, m, product);
+                column_spoil(work);
+                column_store(rows, work->column, product);
                 n++;
         }
 

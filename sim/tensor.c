@@ -27,7 +27,9 @@
 #include "sim/tensor-memo.h"
 #include "sim/tensor-psum.h"
 #include "sim/tensor-select.h"
+#include "sim/tensor-sag.h"
 #include "sim/tensor-sparse-faults.h"
+#include "sim/tensor-spoil.h"
 
 #define START_CYCLES   64u
 #define CYCLES_PER_5NS 12u /* 2.4 GHz */
@@ -35,10 +37,11 @@
 typedef struct Tensor {
         Stationary *stationary;     /* NULL: nothing loaded */
         Psum psum;
-        const Fault **faults;       /* by column */
-        size_t n_faults;
-        Stuck *stuck; /* room for those of the command at work */
         Selectors selectors;
+        const Fault **faults;
+        size_t n_faults;
+        Defect *defects; /* room for those of the command at work */
+        bool sags;       /* some fault asks how far the supply does */
 } Tensor;
 
 static uint64_t cycles_to_nsec(uint64_t cycles) {
@@ -128,30 +131,37 @@ static int load_stationary(void *state, Execution *execution) {
 
 /* ---- matmul ---- */
 
-static size_t stuck_gather(Tensor *tensor, const Execution *execution) {
-        size_t n = 0;
+static int compare_defects(const void *a, const void *b) {
+        return defect_compare(a, b);
+}
+
+/* What acts in this command. */
+static Spoil spoil_gather(Tensor *tensor, const Execution *execution) {
+        Spoil spoil = { .defects = tensor->defects, .selectors = &tensor->selectors };
 
         for (size_t i = 0; i < tensor->n_faults; i++)
                 if (fault_is_active(tensor->faults[i], execution) &&
-                    tensor_fault_stuck(tensor->faults[i], tensor->stationary, &tensor->stuck[n]))
-                        n++;
+                    tensor_fault_defect(tensor->faults[i], &tensor->defects[spoil.n_defects]))
+                        spoil.n_defects++;
 
-        return n;
+        if (spoil.n_defects > 1)
+                qsort(tensor->defects, spoil.n_defects, sizeof(Defect), compare_defects);
+        selectors_gather(&tensor->selectors, execution);
+        return spoil;
 }
 
 /* The product of what is loaded and MOVING: shared where nothing is stuck, else the core's own. */
 static int multiply(Tensor *tensor, const Execution *execution, Moving *moving, Product **ret) {
         Product *healthy, *own;
-        size_t n_stuck;
+        Spoil spoil;
         int r;
 
         r = memo_product(tensor->stationary, moving, &healthy);
         if (r < 0)
                 return r;
 
-        n_stuck = stuck_gather(tensor, execution);
-        selectors_gather(&tensor->selectors, execution);
-        if (n_stuck == 0 && !selectors_may_err(&tensor->selectors, tensor->stationary, 0)) {
+        spoil = spoil_gather(tensor, execution);
+        if (spoil.n_defects == 0 && !selectors_may_err(&tensor->selectors, tensor->stationary, 0)) {
                 *ret = healthy;
                 return 0;
         }
@@ -159,7 +169,7 @@ static int multiply(Tensor *tensor, const Execution *execution, Moving *moving, 
         r = product_new(healthy->columns, healthy->moving, &own);
         if (r >= 0) {
                 memcpy(own->bits, healthy->bits, (size_t) own->columns * own->moving * sizeof(uint32_t));
-                r = array_spoil(tensor->stationary, moving, tensor->stuck, n_stuck, &tensor->selectors, own);
+                r = array_spoil(tensor->stationary, moving, &spoil, own);
         }
         (void) product_unref(healthy);
         if (r < 0)
@@ -207,6 +217,9 @@ static int matmul_run(void *state, Execution *execution) {
         if (r < 0)
                 return r;
 
+        if (tensor->sags)
+                execution->sag = tensor_sag(tensor->stationary, moving);
+
         r = multiply(tensor, execution, moving, &product);
         (void) moving_unref(moving);
         if (r < 0)
@@ -235,7 +248,7 @@ static void tensor_done(void *state) {
         tensor_reset(tensor);
         psum_done(&tensor->psum);
         free(tensor->faults);
-        free(tensor->stuck);
+        free(tensor->defects);
         selectors_done(&tensor->selectors);
 }
 
@@ -258,9 +271,9 @@ static int selectors_put(Tensor *tensor, const Fault *fault) {
 static int tensor_inject(void *state, const Fault *fault) {
         Tensor *tensor = state;
         const Fault **faults;
-        Stuck *stuck;
-        size_t at;
+        Defect *defects;
 
+        tensor->sags |= fault->droop > 0;
         if (psum_has_kind(fault))
                 return psum_inject(&tensor->psum, fault);
         if (fault_is_sparse(fault))
@@ -275,15 +288,12 @@ static int tensor_inject(void *state, const Fault *fault) {
                 return -ENOMEM;
         tensor->faults = faults;
 
-        stuck = realloc(tensor->stuck, (tensor->n_faults + 1) * sizeof(*stuck));
-        if (!stuck)
+        defects = realloc(tensor->defects, (tensor->n_faults + 1) * sizeof(*defects));
+        if (!defects)
                 return -ENOMEM;
-        tensor->stuck = stuck;
+        tensor->defects = defects;
 
-        for (at = tensor->n_faults; at > 0 && tensor_fault_column(faults[at - 1]) > tensor_fault_column(fault); at--)
-                faults[at] = faults[at - 1];
-        faults[at] = fault;
-        tensor->n_faults++;
+        faults[tensor->n_faults++] = fault;
         return 0;
 }
 

@@ -17,7 +17,7 @@
 #include "checks/systolic/diagnose.h"
 #include "checks/systolic/exact.h"
 #include "sim/tensor-memo.h"
-#include "sim/tensor-select.h"
+#include "sim/tensor-spoil.h"
 
 #define TOLERANCE   1.6e-2 /* relative, of a bf16 comparison as frameworks do it */
 #define GEMM_MOVING 512u
@@ -33,11 +33,11 @@ typedef struct Column {
         Product *healthy;
 } Column;
 
-static const Register registers[_PE_REGISTER_MAX] = {
-        [PE_WEIGHT] = REGISTER_WEIGHT,
-        [PE_ACTIVATION] = REGISTER_ACTIVATION,
-        [PE_PRODUCT] = REGISTER_PRODUCT,
-        [PE_PSUM] = REGISTER_PSUM,
+static const DefectSite sites[_PE_REGISTER_MAX] = {
+        [PE_WEIGHT] = SITE_WEIGHT,
+        [PE_ACTIVATION] = SITE_ACTIVATION,
+        [PE_PRODUCT] = SITE_PRODUCT,
+        [PE_PSUM] = SITE_PSUM,
 };
 
 static void must(bool held, const char *what) {
@@ -68,13 +68,14 @@ static void column_free(Column *column) {
 
 /* What COLUMN gives with CANDIDATE in place. */
 static void column_spoil(const Column *column, Candidate candidate, uint32_t *ret) {
-        Stuck stuck = { .at = registers[candidate.at], .row = candidate.row };
+        Defect defect = { .site = sites[candidate.at], .first_row = candidate.row, .last_row = candidate.row };
+        Spoil spoil = { .defects = &defect, .n_defects = 1, .selectors = &(Selectors){} };
         Product *product;
 
-        *(candidate.value ? &stuck.set : &stuck.clear) = 1u << candidate.bit;
+        *(candidate.value ? &defect.set : &defect.clear) = 1u << candidate.bit;
         must(product_new(1, column->moving->columns, &product) >= 0, "no memory");
-        must(array_spoil(column->stationary, column->moving, &stuck, 1, &(Selectors){}, product) == 1,
-             "the column was not computed");
+        memcpy(product->bits, column->healthy->bits, column->moving->columns * sizeof(uint32_t));
+        must(array_spoil(column->stationary, column->moving, &spoil, product) >= 0, "no memory");
         memcpy(ret, product->bits, column->moving->columns * sizeof(uint32_t));
         (void) product_unref(product);
 }
