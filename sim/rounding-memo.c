@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEMORY_ENTRIES    128u
-#define MEMORY_BYTES_MAX  (1u << 20) /* inputs larger than this are not kept */
+#define MEMORY_ENTRIES    512u
+#define MEMORY_BYTES_MAX  (2u << 20) /* inputs larger than this are not kept */
 #define MEMORY_BYTES_ALL  (64u << 20)
 
 /* What one engine answered, for the same generators and the same input. */
