@@ -157,20 +157,6 @@ bool tensor_faults_collide(const Fault *a, const Fault *b) {
                p->column_group == q->column_group && p->a == q->a && p->b == q->b && p->format == q->format;
 }
 
-static int validate_place(const Fault *fault, const char **ret_wrong) {
-        for (unsigned i = 0; i < fault->at.n_parts; i++) {
-                const LocationPart *part = &fault->at.parts[i];
-                bool inside = part->kind == LOCATION_PE ? part->index < PE_ROWS && part->column < PE_COLUMNS : true;
-
-                if (!inside) {
-                        *ret_wrong = "the array has 128 rows and 128 columns, numbered from 0";
-                        return -EINVAL;
-                }
-        }
-
-        return 0;
-}
-
 static int validate_gate(const Fault *fault, const char **ret_wrong) {
         const TensorFault *parameters = fault->parameters;
 
@@ -179,7 +165,7 @@ static int validate_gate(const Fault *fault, const char **ret_wrong) {
                 return -EINVAL;
         }
 
-        return validate_place(fault, ret_wrong);
+        return 0;
 }
 
 /* ---- for qualify ---- */
@@ -312,11 +298,11 @@ static const YamlField format_fields[] = {
         }
 
 #define TENSOR_FAULT(index, word, places, fields, code, text, ...) \
-        TENSOR_FAULT_OF(index, word, places, fields, code, text, ALL_TRIGGERS, validate_place, __VA_ARGS__)
+        TENSOR_FAULT_OF(index, word, places, fields, code, text, ALL_TRIGGERS, NULL, __VA_ARGS__)
 
 /* Loads multiply nothing, so the supply does not sag where these act. */
 #define TENSOR_REFUSAL(index, word, places, fields, code, text) \
-        TENSOR_FAULT_OF(index, word, places, fields, code, text, TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY, validate_place)
+        TENSOR_FAULT_OF(index, word, places, fields, code, text, TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY, NULL)
 
 const FaultKind tensor_faults[_KIND_MAX + 1] = {
         TENSOR_FAULT(KIND_WEIGHT, "weight-stuck", at_pe, register_fields, "systolic-pe", "a bit of the weight register"),
