@@ -274,10 +274,23 @@ static void column_spoil(Work *work) {
                 else
                         row_apply(rows, row_of(rows, work->stationary, k, work->column),
                                   (uint16_t) stationary_register(work->stationary, k, work->column));
+}
+
+/* Whether the sums of this column are others; what leaves it may be another yet. */
+static bool column_sums_wrongly(const Work *work) {
+        for (size_t i = 0; i < work->n_reaching; i++)
+                if (work->reaching[i]->site != SITE_COLUMN_LANE)
+                        return true;
+
+        return selects_wrongly(work);
+}
+
+static void column_leave(const Work *work, Product *product) {
+        uint32_t *out = product->bits + (size_t) work->column * product->moving;
 
         for (size_t i = 0; i < work->n_reaching; i++)
                 if (work->reaching[i]->site == SITE_COLUMN_LANE)
-                        defect_force(work->reaching[i], rows->psum, work->moving->columns);
+                        defect_force(work->reaching[i], out, product->moving);
 }
 
 static int work_init(Work *work) {
@@ -309,12 +322,12 @@ int array_spoil(const Stationary *stationary, const Moving *moving, const Spoil 
 
         for (work->column = 0; work->column < stationary->columns; work->column++) {
                 gather_reaching(work);
-                if (work->n_reaching == 0 && !selects_wrongly(work))
-                        continue;
-
-                column_spoil(work);
-                column_store(rows, work->column, product);
-                n++;
+                if (column_sums_wrongly(work)) {
+                        column_spoil(work);
+                        column_store(rows, work->column, product);
+                        n++;
+                }
+                column_leave(work, product);
         }
 
         return n;
