@@ -335,7 +335,7 @@ unsigned wire_format_bytes(WireFormat format);
  *
  * Double rows (LOAD_DOUBLE_ROW, fp8 only): in is W as [2][K][M], X as [2][K][N]; each PE multiplies twice and
  *     psum = round32(psum + round32(p0 + p1)), p0 = round32(W[0][k][m] × X[0][k][n]), p1 = round32(W[1][k][m] × X[1][k][n])
- * Not with sparsity, transposition or tiles.
+ * Not with sparsity, transposition or tiles: it takes the whole array, whatever its K and M.
  *
  * Transposition (MATMUL_TRANSPOSE, with MATMUL_OVERWRITE; not sparse, not double rows): bits pass through, NaN and infinity too.
  *     out[m][n] = the or over k, X[k][n] not being a zero, of the register image of W[k][m] (16 or 8 bits in the lower part)
@@ -355,9 +355,9 @@ unsigned wire_format_bytes(WireFormat format);
  * chooses among N = `group` logical rows: the row k uses X[g × group + tag[k][m]], so X has (K / keep) × group
  * rows, up to 512. Tags are 4 bits, [K][M/4] uint16, column m in bits 4 × (m % 4) of word m / 4. A tag ≥ group
  * selects nothing: +0. Equal tags in a group both contribute. Modes: 4:16 4:12 4:8 2:8 2:4 1:4 1:2. Any format but fp32 and
- * tf32; tiles of rows, not of columns. Tag registers keep their content through dense loads, which do not use them.
+ * tf32; tiles of rows, not of columns: it takes all 128. Tag registers keep their content through dense loads, which do not use them.
  *
- * A format that a core does not have (attribute assay/tensor/formats, words of wire_format_words) is UNSUPPORTED.
+ * A format that a core does not have (attribute assay/tensor/formats, words of wire_format_words, a blank between) is UNSUPPORTED.
  * Time: 2.4 GHz, one moving column per cycle (fp32: four), 64 cycles of start-up; a load takes one cycle per row.
  */
 #define LOAD_SPARSE      1u
