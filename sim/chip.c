@@ -96,6 +96,10 @@ NoiseRates chip_noise(const Chip *chip) {
         return chip->server->ultraserver->hall->noise;
 }
 
+TensorSettings chip_tensor(const Chip *chip) {
+        return chip->server->ultraserver->hall->tensor;
+}
+
 uint64_t chip_nsec(const Chip *chip) {
         return chip->nsec;
 }

@@ -99,6 +99,11 @@ typedef struct NoiseRates { /* events per chip and hour of device time, see sim/
         double soft_errors, corrected;
 } NoiseRates;
 
+typedef struct TensorSettings { /* of the tensor engines; zero unless a scenario says otherwise */
+        bool ftz;
+        uint8_t absent; /* formats that they do not have, a bit per WireFormat */
+} TensorSettings;
+
 /* One command on its way. The in and out areas are checked to lie in the window. */
 typedef struct Execution {
         Chip *chip;
@@ -150,6 +155,7 @@ unsigned chip_hbm_part(const Chip *chip);  /* index of hbm_parts */
 NoiseRates chip_noise(const Chip *chip);   /* what sound chips do on their own; all zero unless a scenario says so */
 bool chip_hangs(const Chip *chip); /* answers nothing now: its links do not train, its NIC is unreachable */
 unsigned chip_sram_ecc(const Chip *chip, WireArray array); /* SramEcc: which code guards it */
+TensorSettings chip_tensor(const Chip *chip);
 uint64_t chip_nsec(const Chip *chip);      /* the chip's clock */
 void chip_advance(Chip *chip, uint64_t nsec); /* moves the clock to at least nsec: the later end of a link command */
 /* State of another part of the same chip, or of another chip of the UltraServer; NULL if there is none. */

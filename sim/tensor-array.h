@@ -58,6 +58,7 @@ static inline size_t stationary_tag_words(unsigned columns) {
  * rows in one image. */
 uint32_t stationary_register(const Stationary *stationary, unsigned row, unsigned column);
 uint32_t moving_register(const Moving *moving, unsigned row, unsigned n);
+void moving_registers(const Moving *moving, unsigned row, uint32_t *restrict ret); /* a whole row: N of them */
 
 /* How the two go together. */
 PeMode pe_mode(const Stationary *stationary, const Moving *moving, bool ftz);
@@ -65,5 +66,11 @@ PeMode pe_mode(const Stationary *stationary, const Moving *moving, bool ftz);
 /* How many rows a moving matrix must have to go with STATIONARY. */
 unsigned stationary_moving_rows(const Stationary *stationary);
 
+/* What one matmul makes of them. */
+typedef struct MatmulMode {
+        bool ftz;
+        bool transposed; /* weights pass through; neither sparse nor double rows */
+} MatmulMode;
+
 /* The healthy product of all columns. Returns 0 or -ENOMEM. */
-int array_multiply(const Stationary *stationary, const Moving *moving, Product *product);
+int array_multiply(const Stationary *stationary, const Moving *moving, MatmulMode mode, Product *product);

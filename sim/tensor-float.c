@@ -1,72 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <stddef.h>
-
 #include "sim/tensor-float.h"
 
-Bf16Parts bf16_parts(uint16_t x) {
-        uint32_t sign = (uint32_t) (x & 0x8000) << 16, fraction = x & 0x7f, field = x >> 7 & 0xff;
-        int32_t scale = (int32_t) field - 134;
+#include <stddef.h>
 
-        if (field > 0)
-                return (Bf16Parts){ sign | fraction | 0x80, scale };
-        if (fraction == 0)
-                return (Bf16Parts){ sign, 0 };
+/* What is added to a sum: the product, or of two lanes the sum of both. WIDTH and FTZ are constants where it is inlined. */
+FLOAT_INLINE uint32_t lanes_multiply(FloatWidth width, bool ftz, FloatLane a, FloatLane b, size_t i) {
+        uint32_t product, second;
 
-        for (scale = -133; fraction < 0x80; scale--)
-                fraction <<= 1;
+        if (width == FLOAT_24)
+                product = float_multiply_24(a.w.significand, a.w.scale, a.significands[i], a.scales[i]);
+        else
+                product = float_multiply_12(a.w.significand, a.w.scale, a.significands[i], a.scales[i]);
+        product = ftz ? float_flush(product) : product;
+        if (width != FLOAT_DOUBLE)
+                return product;
 
-        return (Bf16Parts){ sign | fraction, scale };
+        second = float_multiply_12(b.w.significand, b.w.scale, b.significands[i], b.scales[i]);
+        product = float_add(product, ftz ? float_flush(second) : second);
+        return ftz ? float_flush(product) : product;
 }
 
-uint32_t float_multiply(uint16_t a, uint16_t b) {
-        bool a_is_nan = (a & 0x7fff) > 0x7f80, b_is_nan = (b & 0x7fff) > 0x7f80;
+/* The same loops for every machine and, where there are variable shifts of vectors, for that one: asked at run time. */
+typedef void MultiplyAdd(uint32_t *restrict psum, const FloatLane *lanes, unsigned n_blocks);
 
-        if (bf16_is_finite(a) && bf16_is_finite(b)) {
-                Bf16Parts x = bf16_parts(a), y = bf16_parts(b);
-
-                return float_multiply_parts(x.significand, x.scale, y.significand, y.scale);
+#define MULTIPLY_ADD(name, attribute, width, ftz)                                                                              \
+        attribute static void name(uint32_t *restrict psum, const FloatLane *lanes, unsigned n_blocks) {                       \
+                FloatLane a = lanes[0], b = lanes[(width) == FLOAT_DOUBLE ? 1 : 0];                                            \
+                                                                                                                               \
+                for (; n_blocks > 0; n_blocks--) {                                                                             \
+                        for (size_t i = 0; i < FLOAT_BLOCK; i++) {                                                             \
+                                uint32_t sum = float_add(psum[i], lanes_multiply((width), (ftz), a, b, i));                    \
+                                                                                                                               \
+                                psum[i] = (ftz) ? float_flush(sum) : sum;                                                      \
+                        }                                                                                                      \
+                        psum += FLOAT_BLOCK;                                                                                   \
+                        a.significands += FLOAT_BLOCK;                                                                         \
+                        a.scales += FLOAT_BLOCK;                                                                               \
+                        b.significands += FLOAT_BLOCK;                                                                         \
+                        b.scales += FLOAT_BLOCK;                                                                               \
+                }                                                                                                              \
         }
 
-        if (a_is_nan || b_is_nan || bf16_is_zero(a) || bf16_is_zero(b))
-                return FLOAT_NAN;
+#define MULTIPLY_ADD_ALL(machine, attribute)                                                                                   \
+        MULTIPLY_ADD(multiply_add_12_##machine, attribute, FLOAT_12, false)                                                    \
+        MULTIPLY_ADD(multiply_add_24_##machine, attribute, FLOAT_24, false)                                                    \
+        MULTIPLY_ADD(multiply_add_double_##machine, attribute, FLOAT_DOUBLE, false)                                            \
+        MULTIPLY_ADD(multiply_add_12_ftz_##machine, attribute, FLOAT_12, true)                                                 \
+        MULTIPLY_ADD(multiply_add_24_ftz_##machine, attribute, FLOAT_24, true)                                                 \
+        MULTIPLY_ADD(multiply_add_double_ftz_##machine, attribute, FLOAT_DOUBLE, true)                                         \
+                                                                                                                               \
+        static MultiplyAdd *const multiply_add_##machine[_FLOAT_WIDTH_MAX][2] = {                                              \
+                [FLOAT_12]     = { multiply_add_12_##machine, multiply_add_12_ftz_##machine },                                 \
+                [FLOAT_24]     = { multiply_add_24_##machine, multiply_add_24_ftz_##machine },                                 \
+                [FLOAT_DOUBLE] = { multiply_add_double_##machine, multiply_add_double_ftz_##machine },                         \
+        };
 
-        return FLOAT_INFINITY | (uint32_t) ((a ^ b) & 0x8000) << 16;
-}
-
-/* The same loop for every machine and, where there are variable shifts of vectors, for that one: asked at
- * run time. */
-#define MULTIPLY_ADD_BODY                                                                                   \
-        for (; n_blocks > 0; n_blocks--) {                                                                  \
-                for (size_t i = 0; i < FLOAT_BLOCK; i++)                                                    \
-                        psum[i] = float_add(psum[i], float_multiply_parts(w.significand, w.scale,           \
-                                                                          significands[i], scales[i]));     \
-                psum += FLOAT_BLOCK;                                                                        \
-                significands += FLOAT_BLOCK;                                                                \
-                scales += FLOAT_BLOCK;                                                                      \
-        }
-
-static void multiply_add_anywhere(uint32_t *restrict psum, const uint32_t *restrict significands,
-                                  const int32_t *restrict scales, unsigned n_blocks, Bf16Parts w) {
-        MULTIPLY_ADD_BODY
-}
-
+MULTIPLY_ADD_ALL(anywhere, )
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) static void multiply_add_avx2(uint32_t *restrict psum,
-                                                              const uint32_t *restrict significands,
-                                                              const int32_t *restrict scales,
-                                                              unsigned n_blocks, Bf16Parts w) {
-        MULTIPLY_ADD_BODY
-}
+MULTIPLY_ADD_ALL(avx2, __attribute__((target("avx2"))))
 #endif
 
-void float_multiply_add(uint32_t *restrict psum, const uint32_t *restrict significands,
-                        const int32_t *restrict scales, unsigned n_blocks, Bf16Parts w) {
+void float_multiply_add(uint32_t *restrict psum, const FloatLane *lanes, unsigned n_blocks, FloatWidth width, bool ftz) {
 #if defined(__x86_64__)
         if (__builtin_cpu_supports("avx2")) {
-                multiply_add_avx2(psum, significands, scales, n_blocks, w);
+                multiply_add_avx2[width][ftz](psum, lanes, n_blocks);
                 return;
         }
 #endif
-        multiply_add_anywhere(psum, significands, scales, n_blocks, w);
+        multiply_add_anywhere[width][ftz](psum, lanes, n_blocks);
 }

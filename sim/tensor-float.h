@@ -4,10 +4,9 @@
 /*
  * Tensor float
  *
- * The arithmetic of a processing element on bit patterns: bf16 × bf16 → binary32 and binary32 + binary32,
- * round to nearest even, gradual underflow, one NaN. Integers only, so that neither the host's rounding and
- * flush modes nor -ffast-math can reach it, and without branches, so that a loop over it becomes vector
- * code.
+ * The arithmetic of processing elements over whole rows: products of numbers taken apart and binary32 + binary32, round to nearest
+ * even, gradual underflow or flush to zero, one NaN. Integers only, so that neither the host's rounding and flush modes nor
+ * -ffast-math can reach it, and without branches, so that a loop over it becomes vector code.
  */
 
 #include <stdbool.h>
@@ -20,20 +19,12 @@
 /* Inlined always: a call inside keeps a loop from becoming vector code. */
 #define FLOAT_INLINE __attribute__((always_inline)) static inline
 
-/* A finite bf16 taken apart: (-1)^(significand >> 31) × (significand & 0xff) × 2^scale, the 8 bits 0 or 128
- * … 255. */
-typedef struct Bf16Parts {
+/* A finite number taken apart: (-1)^(significand >> 31) × (the other bits) × 2^scale. They are 0 or have their highest bit set: of 24
+ * in fp32, of 12 in all other formats, whose products are exact in 24 bits. */
+typedef struct FloatParts {
         uint32_t significand;
         int32_t scale;
-} Bf16Parts;
-
-static inline bool bf16_is_zero(uint16_t x) {
-        return (x & 0x7fff) == 0;
-}
-
-static inline bool bf16_is_finite(uint16_t x) {
-        return (x & 0x7f80) != 0x7f80;
-}
+} FloatParts;
 
 static inline bool float_is_nan(uint32_t x) {
         return (x & ~FLOAT_SIGN) > FLOAT_INFINITY;
@@ -51,21 +42,38 @@ FLOAT_INLINE uint32_t float_shift_sticky(uint32_t significand, uint32_t n) {
         return shifted | (shifted << n != significand ? 1 : 0);
 }
 
-/* The product of two finite numbers. 16 bits of significand are exact in 24; only results below 2^-126
- * round. */
-FLOAT_INLINE uint32_t float_multiply_parts(uint32_t a, int32_t a_scale, uint32_t b, int32_t b_scale) {
-        uint32_t product = (a & ~FLOAT_SIGN) * (b & ~FLOAT_SIGN);
-        uint32_t high = product >> 15; /* 1: the product's leading bit is bit 15, else bit 14 */
-        int32_t exponent = a_scale + b_scale + 141 + (int32_t) high;
+/* PRODUCT is 27 bits, the highest set and the lowest sticky, or 0; EXPONENT that of binary32, if it has one. */
+FLOAT_INLINE uint32_t float_assemble(uint32_t product, int32_t exponent, uint32_t sign) {
         int32_t below = exponent < 1 ? 1 - exponent : 0;
         uint32_t shift = (uint32_t) (below > 31 ? 31 : below);
         uint32_t base = (uint32_t) (exponent < 1 ? 0 : exponent - 1);
-        uint32_t rounded = float_round_3(float_shift_sticky(product << (12 - high), shift));
-        uint32_t magnitude = (base << 23) + rounded;
+        uint32_t magnitude = (base << 23) + float_round_3(float_shift_sticky(product, shift));
 
         magnitude = exponent > 254 ? FLOAT_INFINITY : magnitude;
         magnitude = product == 0 ? 0 : magnitude;
-        return magnitude | ((a ^ b) & FLOAT_SIGN);
+        return magnitude | (sign & FLOAT_SIGN);
+}
+
+/* The product of two finite numbers of 12 bits. */
+FLOAT_INLINE uint32_t float_multiply_12(uint32_t a, int32_t a_scale, uint32_t b, int32_t b_scale) {
+        uint32_t product = (a & ~FLOAT_SIGN) * (b & ~FLOAT_SIGN);
+        uint32_t high = product >> 23; /* 1: the product's leading bit is bit 23, else bit 22 */
+
+        return float_assemble(product << (4 - high), a_scale + b_scale + 149 + (int32_t) high, a ^ b);
+}
+
+/* Of two of 24 bits: the four products of their halves, added in 48 bits. */
+FLOAT_INLINE uint32_t float_multiply_24(uint32_t a, int32_t a_scale, uint32_t b, int32_t b_scale) {
+        uint32_t a_high = a >> 12 & 0xfff, a_low = a & 0xfff, b_high = b >> 12 & 0xfff, b_low = b & 0xfff;
+        uint32_t low = a_low * b_low;
+        uint32_t middle = a_high * b_low + a_low * b_high + (low >> 12);
+        uint32_t top = a_high * b_high + (middle >> 12); /* bits 24 … 47 */
+        uint32_t rest = (middle & 0xfff) << 12 | (low & 0xfff);
+        uint32_t high = top >> 23;
+        uint32_t product = top << (4 - high) | rest >> (20 + high);
+
+        product |= rest << (12 - high) ? 1 : 0; /* what did not fit */
+        return float_assemble(product, a_scale + b_scale + 173 + (int32_t) high, a ^ b);
 }
 
 /* One step to the left, where bit 26 stays the highest and the exponent stays at least 1. */
@@ -119,13 +127,26 @@ FLOAT_INLINE uint32_t float_add(uint32_t x, uint32_t y) {
         return a_field == 0xff ? spoilt : result;
 }
 
-Bf16Parts bf16_parts(uint16_t x); /* finite only */
-
-/* Any two bf16, the products of NaN and infinity too. */
-uint32_t float_multiply(uint16_t a, uint16_t b);
+/* Magnitudes below 2^-126 become zeros of their sign. */
+FLOAT_INLINE uint32_t float_flush(uint32_t x) {
+        return (x & FLOAT_INFINITY) == 0 ? x & FLOAT_SIGN : x;
+}
 
 #define FLOAT_BLOCK 16u
 
-/* psum[i] += w × x[i] for N_BLOCKS × FLOAT_BLOCK finite numbers x in two arrays of parts. */
-void float_multiply_add(uint32_t *restrict psum, const uint32_t *restrict significands,
-                        const int32_t *restrict scales, unsigned n_blocks, Bf16Parts w);
+/* One multiplier of a PE over a row: finite numbers in two arrays of parts, and its weight. */
+typedef struct FloatLane {
+        const uint32_t *significands;
+        const int32_t *scales;
+        FloatParts w;
+} FloatLane;
+
+typedef enum FloatWidth {
+        FLOAT_12,     /* numbers of 12 bits */
+        FLOAT_24,     /* of 24 bits */
+        FLOAT_DOUBLE, /* of 12 bits, by two multipliers, whose products are added first */
+        _FLOAT_WIDTH_MAX,
+} FloatWidth;
+
+/* psum[i] += w × x[i] for N_BLOCKS × FLOAT_BLOCK numbers x; of LANES there are two in double rows, else one. */
+void float_multiply_add(uint32_t *restrict psum, const FloatLane *lanes, unsigned n_blocks, FloatWidth width, bool ftz);

@@ -2,8 +2,6 @@
 
 #include "sim/tensor-format.h"
 
-#include "sim/tensor-float.h"
-
 /* 1 sign, `exponent` and `fraction` bits, in a register above `low` unused ones. The highest exponent is infinity and NaN. */
 typedef struct Shape {
         uint8_t exponent, fraction, low;
@@ -23,6 +21,18 @@ uint32_t format_mask(WireFormat format) {
         const Shape *shape = &shapes[format];
 
         return low_bits(1u + shape->exponent + shape->fraction) << shape->low;
+}
+
+uint32_t format_sign(WireFormat format) {
+        const Shape *shape = &shapes[format];
+
+        return 1u << (shape->exponent + shape->fraction + shape->low);
+}
+
+uint32_t format_exponent(WireFormat format) {
+        const Shape *shape = &shapes[format];
+
+        return low_bits(shape->exponent) << (shape->fraction + shape->low);
 }
 
 /* Moves the leading bit to bit 23. */
@@ -56,6 +66,10 @@ Number number_read(WireFormat format, uint32_t image, bool ftz) {
         return number_normalise(number, ftz);
 }
 
+static bool number_is_zero(const Number *number) {
+        return number->class == NUMBER_FINITE && number->significand == 0;
+}
+
 uint32_t float_round(bool negative, uint64_t significand, int32_t scale) {
         uint32_t sign = negative ? FLOAT_SIGN : 0;
         uint64_t kept, half, rest;
@@ -85,22 +99,35 @@ uint32_t float_round(bool negative, uint64_t significand, int32_t scale) {
         return sign | (uint32_t) (((uint64_t) (scale + drop + 149) << 23) + kept);
 }
 
-uint32_t pe_multiply(PeMode mode, uint32_t w, uint32_t x, unsigned lane) {
-        unsigned shift = mode.double_row ? 8 * lane : 0;
-        Number a = number_read(mode.weights, w >> shift, mode.ftz);
-        Number b = number_read(mode.activations, x >> shift, mode.ftz);
-        bool negative = a.negative != b.negative;
+static uint32_t number_multiply(PeMode mode, const Number *a, const Number *b) {
+        bool negative = a->negative != b->negative;
         uint32_t product;
 
-        if (a.class == NUMBER_NAN || b.class == NUMBER_NAN)
+        if (a->class == NUMBER_NAN || b->class == NUMBER_NAN)
                 return FLOAT_NAN;
-        if (a.class == NUMBER_INFINITE || b.class == NUMBER_INFINITE)
-                return (a.class == NUMBER_FINITE && a.significand == 0) || (b.class == NUMBER_FINITE && b.significand == 0)
-                                       ? FLOAT_NAN
-                                       : (negative ? FLOAT_SIGN : 0) | FLOAT_INFINITY;
+        if (a->class == NUMBER_INFINITE || b->class == NUMBER_INFINITE)
+                return number_is_zero(a) || number_is_zero(b) ? FLOAT_NAN : (negative ? FLOAT_SIGN : 0) | FLOAT_INFINITY;
 
-        product = float_round(negative, (uint64_t) a.significand * b.significand, a.scale + b.scale);
+        product = float_round(negative, (uint64_t) a->significand * b->significand, a->scale + b->scale);
         return mode.ftz ? float_flush(product) : product;
+}
+
+void pe_multiply_row(PeMode mode, uint32_t w, const uint32_t *x, unsigned n, unsigned lane, uint32_t *ret) {
+        unsigned shift = mode.double_row ? 8 * lane : 0;
+        Number a = number_read(mode.weights, w >> shift, mode.ftz);
+
+        for (unsigned i = 0; i < n; i++) {
+                Number b = number_read(mode.activations, x[i] >> shift, mode.ftz);
+
+                ret[i] = number_multiply(mode, &a, &b);
+        }
+}
+
+uint32_t pe_multiply(PeMode mode, uint32_t w, uint32_t x, unsigned lane) {
+        uint32_t product;
+
+        pe_multiply_row(mode, w, &x, 1, lane, &product);
+        return product;
 }
 
 uint32_t pe_add(PeMode mode, uint32_t a, uint32_t b) {
@@ -113,4 +140,10 @@ uint32_t pe_step(PeMode mode, uint32_t psum, uint32_t w, uint32_t x) {
         if (mode.double_row)
                 product = pe_add(mode, product, pe_multiply(mode, w, x, 1));
         return pe_add(mode, psum, product);
+}
+
+uint32_t pe_pass(PeMode mode, uint32_t passed, uint32_t w, uint32_t x) {
+        Number number = number_read(mode.activations, x, mode.ftz);
+
+        return number_is_zero(&number) ? passed : passed | w;
 }

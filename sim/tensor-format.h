@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "checks/wire.h"
+#include "sim/tensor-float.h"
 
 /* How a core reads its registers in a matmul. */
 typedef struct PeMode {
@@ -39,11 +40,9 @@ Number number_read(WireFormat format, uint32_t image, bool ftz);
 
 /* Bits of FORMAT in a register: those of 8- and 16-bit formats are the lower ones, those of tf32 the upper 19. */
 uint32_t format_mask(WireFormat format);
-
-/* Magnitudes below 2^-126 become zeros of their sign. */
-static inline uint32_t float_flush(uint32_t x) {
-        return (x & 0x7f800000) == 0 ? x & 0x80000000 : x;
-}
+/* Those of its sign, and of its exponent; a number whose exponent bits are all set is none or infinite. */
+uint32_t format_sign(WireFormat format);
+uint32_t format_exponent(WireFormat format);
 
 /* SIGNIFICAND × 2^SCALE rounded to binary32: nearest even, gradual underflow, overflow to infinity. */
 uint32_t float_round(bool negative, uint64_t significand, int32_t scale);
@@ -51,8 +50,14 @@ uint32_t float_round(bool negative, uint64_t significand, int32_t scale);
 /* The product that multiplier LANE (0, or 1 in double rows) gives for the images W and X: binary32. */
 uint32_t pe_multiply(PeMode mode, uint32_t w, uint32_t x, unsigned lane);
 
+/* N of them with one weight. */
+void pe_multiply_row(PeMode mode, uint32_t w, const uint32_t *x, unsigned n, unsigned lane, uint32_t *ret);
+
 /* A sum in a PE, or in PSUM: binary32. FTZ holds for both addends too. */
 uint32_t pe_add(PeMode mode, uint32_t a, uint32_t b);
 
 /* One step of one healthy PE: both products of double rows are added to each other first. */
 uint32_t pe_step(PeMode mode, uint32_t psum, uint32_t w, uint32_t x);
+
+/* One step of a PE in transposition: W passes where X is no zero. */
+uint32_t pe_pass(PeMode mode, uint32_t passed, uint32_t w, uint32_t x);

@@ -19,6 +19,7 @@ typedef struct MemoEntry {
         void *content;
         Stationary *stationary; /* of a product, with `moving`: what it is made of, and holds */
         Moving *moving;
+        MatmulMode mode;
 } MemoEntry;
 
 typedef struct Memo {
@@ -240,7 +241,7 @@ static void products_shrink(Memo *memo, size_t n_bytes) {
 }
 
 /* A product holds its factors, so that a pointer cannot come to mean another matrix. */
-static void product_remember(Memo *memo, Stationary *stationary, Moving *moving, Product *product) {
+static void product_remember(Memo *memo, Stationary *stationary, Moving *moving, MatmulMode mode, Product *product) {
         MemoEntry *entry;
 
         products_shrink(memo, product_bytes(product));
@@ -248,7 +249,7 @@ static void product_remember(Memo *memo, Stationary *stationary, Moving *moving,
         product_forget(memo, entry);
 
         *entry = (MemoEntry){
-                .used = ++memo->clock, .content = product, .stationary = stationary, .moving = moving
+                .used = ++memo->clock, .content = product, .stationary = stationary, .moving = moving, .mode = mode
         };
         memo->product_bytes += product_bytes(product);
         product->references++;
@@ -256,7 +257,7 @@ static void product_remember(Memo *memo, Stationary *stationary, Moving *moving,
         moving->references++;
 }
 
-int memo_product(Stationary *stationary, Moving *moving, Product **ret) {
+int memo_product(Stationary *stationary, Moving *moving, MatmulMode mode, Product **ret) {
         Memo *memo = memo_get();
         Product *product;
         int r;
@@ -267,7 +268,8 @@ int memo_product(Stationary *stationary, Moving *moving, Product **ret) {
         for (size_t i = 0; i < MEMO_PRODUCTS; i++) {
                 MemoEntry *entry = &memo->products[i];
 
-                if (!entry->content || entry->stationary != stationary || entry->moving != moving)
+                if (!entry->content || entry->stationary != stationary || entry->moving != moving ||
+                    entry->mode.ftz != mode.ftz || entry->mode.transposed != mode.transposed)
                         continue;
 
                 entry->used = ++memo->clock;
@@ -280,13 +282,13 @@ int memo_product(Stationary *stationary, Moving *moving, Product **ret) {
         if (r < 0)
                 return r;
 
-        r = array_multiply(stationary, moving, product);
+        r = array_multiply(stationary, moving, mode, product);
         if (r < 0) {
                 (void) product_unref(product);
                 return r;
         }
 
-        product_remember(memo, stationary, moving, product);
+        product_remember(memo, stationary, moving, mode, product);
         *ret = product;
         return 0;
 }

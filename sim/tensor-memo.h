@@ -15,7 +15,7 @@
 int memo_stationary(const Stationary *shape, const void *weights, const void *tags, Stationary **ret);
 int memo_moving(const Moving *shape, const void *values, Moving **ret);
 /* Their healthy product. */
-int memo_product(Stationary *stationary, Moving *moving, Product **ret);
+int memo_product(Stationary *stationary, Moving *moving, MatmulMode mode, Product **ret);
 
 /* Drops all that this thread remembers; what cores still hold lives on. For tests and benchmarks. */
 void memo_forget(void);

@@ -104,20 +104,12 @@ static uint32_t pe_multiply_stuck(const Pe *pe, uint32_t w, uint32_t x, unsigned
         return pe->mode.ftz ? float_flush(product) : product;
 }
 
-static bool mode_is_bf16(PeMode mode) {
-        return mode.weights == FORMAT_BF16 && mode.activations == FORMAT_BF16 && !mode.ftz;
-}
-
 static void products_of(const Pe *pe, uint32_t w, const uint32_t *x, unsigned n, unsigned lane, uint32_t *products) {
         if (pe_has(pe, SITE_GATE, lane))
                 for (unsigned i = 0; i < n; i++)
                         products[i] = pe_multiply_stuck(pe, w, x[i], lane);
-        else if (mode_is_bf16(pe->mode))
-                for (unsigned i = 0; i < n; i++)
-                        products[i] = float_multiply((uint16_t) w, (uint16_t) x[i]);
         else
-                for (unsigned i = 0; i < n; i++)
-                        products[i] = pe_multiply(pe->mode, w, x[i], lane);
+                pe_multiply_row(pe->mode, w, x, n, lane, products);
 
         force_all(pe, SITE_MULTIPLIER, 0, products, n);
         force_all(pe, SITE_PRODUCT, lane, products, n);

@@ -29,8 +29,7 @@ typedef struct Work {
         const Defect **here;      /* this PE */
         size_t n_reaching, n_here;
         unsigned column;          /* of the tile */
-        unsigned n_fragile;
-        uint16_t fragile[MOVING_MAX]; /* vectors whose sum a zero changes */
+        Fragile fragile;
         Entry entry;
 } Work;
 
@@ -158,41 +157,6 @@ static void gather_here(Work *work, unsigned k) {
                         work->here[work->n_here++] = work->reaching[i];
 }
 
-/* ---- sums that feel zeros ---- */
-
-/* Healthy rows are skipped where their product is zero, as a sum stays what it is then; not all that registers can be forced to hold
- * do: −0, a NaN with other bits than the one that additions give, and what the adder flushes to zero. */
-static bool psum_is_fragile(PeMode mode, uint32_t psum) {
-        return psum == FLOAT_SIGN || (float_is_nan(psum) && psum != FLOAT_NAN) || (mode.ftz && psum != float_flush(psum));
-}
-
-static void fragile_find(Work *work) {
-        work->n_fragile = 0;
-        for (unsigned n = 0; n < work->moving->columns; n++)
-                if (psum_is_fragile(work->mode, work->rows->psum[n]))
-                        work->fragile[work->n_fragile++] = (uint16_t) n;
-}
-
-/* A PE that does right with weight W; sums that feel zeros are added to one by one. */
-static void row_step_right(Work *work, const Selection *selection, uint32_t w) {
-        uint32_t *psum = work->rows->psum, saved[MOVING_MAX];
-        unsigned kept = 0;
-
-        for (unsigned i = 0; i < work->n_fragile; i++)
-                saved[i] = psum[work->fragile[i]];
-
-        row_apply(work->rows, row_selected(work, selection), (uint16_t) w);
-
-        for (unsigned i = 0; i < work->n_fragile; i++) {
-                unsigned n = work->fragile[i];
-
-                psum[n] = pe_step(work->mode, saved[i], w, selection_image(selection, n));
-                if (psum_is_fragile(work->mode, psum[n]))
-                        work->fragile[kept++] = (uint16_t) n;
-        }
-        work->n_fragile = kept;
-}
-
 /* ---- a PE ---- */
 
 /* The activations of a PE as its register holds them. */
@@ -239,14 +203,14 @@ static void row_step(Work *work, unsigned k) {
         w = pe_weight(&pe, w);
 
         if (!pe.transposed && !(sites & ~weights) && selection.plain) {
-                row_step_right(work, &selection, w);
+                row_apply_fragile(work->rows, row_selected(work, &selection), w, &work->fragile);
                 return;
         }
-        if (!pe.transposed && !(sites & ~products) && work->n_fragile == 0)
+        if (!pe.transposed && !(sites & ~products) && work->fragile.n == 0)
                 return; /* its products are zeros */
 
         pe_run(&pe, w, enter(work, k, &selection), work->moving->columns, work->rows->psum);
-        fragile_find(work);
+        fragile_find(work->rows, &work->fragile);
 }
 
 /* ---- a column ---- */
@@ -265,15 +229,15 @@ static void column_spoil(Work *work) {
         bool marked[PE_ROWS];
 
         mark_rows(work, marked);
-        memset(rows->psum, 0, (size_t) rows->n_blocks * FLOAT_BLOCK * sizeof(uint32_t));
-        work->n_fragile = 0;
+        column_begin(rows);
+        work->fragile.n = 0;
 
         for (unsigned k = 0; k < work->stationary->rows; k++)
-                if (marked[k] || work->may_err || work->spoil->transposed || work->n_fragile > 0)
+                if (marked[k] || work->may_err || work->spoil->transposed || work->fragile.n > 0 || work->mode.ftz)
                         row_step(work, k);
                 else
                         row_apply(rows, row_of(rows, work->stationary, k, work->column),
-                                  (uint16_t) stationary_register(work->stationary, k, work->column));
+                                  stationary_register(work->stationary, k, work->column));
 }
 
 /* Whether the sums of this column are others; what leaves it may be another yet. */
@@ -316,7 +280,7 @@ int array_spoil(const Stationary *stationary, const Moving *moving, const Spoil 
         r = work_init(work);
         if (r < 0)
                 return r;
-        r = rows_init(rows, moving);
+        r = rows_init(rows, moving, work->mode);
         if (r < 0)
                 return r;
 

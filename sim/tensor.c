@@ -3,16 +3,15 @@
 /*
  * Tensor
  *
- * The tensor engine of a NeuronCore: 128 × 128 processing elements, weights stationary, dense and
- * structured-sparse bf16 matrices into PSUM, bit-exact as wire.h says. Other formats and transposition are
- * answered as unsupported.
+ * The tensor engine of a NeuronCore: 128 × 128 processing elements, weights stationary, matrices of seven formats into PSUM,
+ * bit-exact as wire.h says.
  *
  * What is stuck acts where the value is used: a weight or tag in each matmul after its load, an activation
  * from its column on, a product before it is added, a sum before it goes on to the next row. Healthy
  * products are shared by all cores of a thread; a bank of PSUM holds such a product as long as nothing was
  * added to it.
  *
- * Device time: 2.4 GHz, one moving column per cycle, 64 cycles of start-up; a load takes one cycle per row.
+ * Device time: 2.4 GHz, one moving column per cycle and pass, 64 cycles of start-up; a load takes one cycle per row.
  */
 
 #include <errno.h>
@@ -26,16 +25,19 @@
 #include "sim/tensor-faults.h"
 #include "sim/tensor-memo.h"
 #include "sim/tensor-psum.h"
-#include "sim/tensor-select.h"
 #include "sim/tensor-sag.h"
+#include "sim/tensor-select.h"
 #include "sim/tensor-sparse-faults.h"
 #include "sim/tensor-spoil.h"
+#include "sim/tensor-tiles.h"
 
 #define START_CYCLES   64u
+#define FP32_PASSES    4u
 #define CYCLES_PER_5NS 12u /* 2.4 GHz */
 
 typedef struct Tensor {
-        Stationary *stationary;     /* NULL: nothing loaded */
+        TensorSettings settings;
+        Tiles tiles;
         Psum psum;
         Selectors selectors;
         const Fault **faults;
@@ -66,65 +68,89 @@ static bool mode_is_refused(const Tensor *tensor, int mode, const Execution *exe
         return false;
 }
 
-/* Fills in what will be loaded; SUCCESS, or why it will not. */
-static WireStatus load_shape(const Tensor *tensor, const Execution *execution, Stationary *ret) {
+static bool format_is_absent(const Tensor *tensor, unsigned format) {
+        return tensor->settings.absent >> format & 1;
+}
+
+static bool format_is_fp8(unsigned format) {
+        return wire_format_bytes(format) == 1;
+}
+
+/* What no core does, and what this one does not do. */
+static WireStatus load_admit_mode(const Tensor *tensor, const Execution *execution) {
         const WireLoad *load = &execution->command->load;
-        size_t n_tags = 0;
         int mode;
 
-        if (load->rows < 1 || load->rows > PE_ROWS || load->columns < 1 || load->columns > PE_COLUMNS ||
-            load->flags & ~LOAD_SPARSE || load->format >= _FORMAT_MAX)
+        if (load->flags & LOAD_DOUBLE_ROW)
+                return load->flags & LOAD_SPARSE || !format_is_fp8(load->format) ? STATUS_NRT_INVALID : STATUS_NRT_SUCCESS;
+        if (!(load->flags & LOAD_SPARSE))
+                return STATUS_NRT_SUCCESS;
+
+        if (wire_format_bytes(load->format) == sizeof(uint32_t))
                 return STATUS_NRT_INVALID;
-        if (load->format != FORMAT_BF16)
+        mode = sparse_mode_find(load->keep, load->group);
+        if (mode < 0 || mode_is_refused(tensor, mode, execution))
                 return STATUS_NRT_UNSUPPORTED;
-        if (execution->command->in_bytes != load->rows * load->columns * sizeof(uint16_t))
+
+        return load->rows % load->keep == 0 ? STATUS_NRT_SUCCESS : STATUS_NRT_INVALID;
+}
+
+/* SUCCESS, with the tile that it takes, or why it will not be loaded. */
+static WireStatus load_admit(const Tensor *tensor, const Execution *execution, Tile *ret) {
+        const WireLoad *load = &execution->command->load;
+
+        if (load->rows < 1 || load->rows > PE_ROWS || load->columns < 1 || load->columns > PE_COLUMNS ||
+            load->flags & ~(LOAD_SPARSE | LOAD_DOUBLE_ROW) || load->format >= _FORMAT_MAX || !tile_of(load, ret))
                 return STATUS_NRT_INVALID;
+        if (format_is_absent(tensor, load->format))
+                return STATUS_NRT_UNSUPPORTED;
 
-        if (load->flags & LOAD_SPARSE) {
-                mode = sparse_mode_find(load->keep, load->group);
-                if (mode < 0 || mode_is_refused(tensor, mode, execution))
-                        return STATUS_NRT_UNSUPPORTED;
+        return load_admit_mode(tensor, execution);
+}
 
-                n_tags = load->rows * stationary_tag_words(load->columns);
-                if (load->rows % load->keep != 0 || load->tags_offset % sizeof(uint16_t) != 0 ||
-                    load->tags_offset > execution->window_bytes ||
-                    execution->window_bytes - load->tags_offset < n_tags * sizeof(uint16_t))
-                        return STATUS_NRT_INVALID;
-        }
+/* What will be loaded. Returns false where the areas of the command do not hold it. */
+static bool load_shape(const Execution *execution, Stationary *ret) {
+        const WireLoad *load = &execution->command->load;
+        bool double_row = load->flags & LOAD_DOUBLE_ROW, sparse = load->flags & LOAD_SPARSE;
 
         *ret = (Stationary){
                 .rows = load->rows,
                 .columns = load->columns,
-                .keep = n_tags > 0 ? load->keep : 0,
-                .group = n_tags > 0 ? load->group : 0,
                 .format = load->format,
-                .n_weights = execution->command->in_bytes,
-                .n_tags = n_tags * sizeof(uint16_t),
+                .double_row = double_row,
+                .keep = sparse ? load->keep : 0,
+                .group = sparse ? load->group : 0,
+                .n_weights = (size_t) load->rows * load->columns * wire_format_bytes(load->format) * (double_row ? 2 : 1),
+                .n_tags = sparse ? load->rows * stationary_tag_words(load->columns) * sizeof(uint16_t) : 0,
         };
-        return STATUS_NRT_SUCCESS;
+
+        return execution->command->in_bytes == ret->n_weights &&
+               (!sparse || (load->tags_offset % sizeof(uint16_t) == 0 && load->tags_offset <= execution->window_bytes &&
+                            execution->window_bytes - load->tags_offset >= ret->n_tags));
 }
 
 static int load_stationary(void *state, Execution *execution) {
-        Tensor *tensor = state;
-        Stationary *stationary;
         Stationary shape = {};
+        Tensor *tensor = state;
         WireStatus status;
+        Tile tile = {};
         int r;
 
-        status = load_shape(tensor, execution, &shape);
+        status = load_admit(tensor, execution, &tile);
+        if (status == STATUS_NRT_SUCCESS && !load_shape(execution, &shape))
+                status = STATUS_NRT_INVALID;
         if (status != STATUS_NRT_SUCCESS)
                 return refuse(execution, status);
 
         r = memo_stationary(&shape, execution->in,
                             execution->window + (shape.keep ? execution->command->load.tags_offset : 0),
-                            &stationary);
+                            &tile.stationary);
         if (r < 0)
                 return r;
 
-        (void) stationary_unref(tensor->stationary);
-        tensor->stationary = stationary;
+        tiles_load(&tensor->tiles, tile);
         selectors_gather(&tensor->selectors, execution);
-        selectors_load(&tensor->selectors, stationary, 0);
+        selectors_load(&tensor->selectors, tile.stationary, tile.first_row);
         execution->completion->device_nsec = cycles_to_nsec(START_CYCLES + shape.rows);
         return 0;
 }
@@ -135,9 +161,14 @@ static int compare_defects(const void *a, const void *b) {
         return defect_compare(a, b);
 }
 
-/* What acts in this command. */
-static Spoil spoil_gather(Tensor *tensor, const Execution *execution) {
-        Spoil spoil = { .defects = tensor->defects, .selectors = &tensor->selectors };
+/* What acts in this command, on TILE. */
+static Spoil spoil_gather(Tensor *tensor, const Tile *tile, MatmulMode mode, const Execution *execution) {
+        Spoil spoil = { .ftz = mode.ftz,
+                        .transposed = mode.transposed,
+                        .first_row = tile->first_row,
+                        .first_column = tile->first_column,
+                        .defects = tensor->defects,
+                        .selectors = &tensor->selectors };
 
         for (size_t i = 0; i < tensor->n_faults; i++)
                 if (fault_is_active(tensor->faults[i], execution) &&
@@ -150,18 +181,21 @@ static Spoil spoil_gather(Tensor *tensor, const Execution *execution) {
         return spoil;
 }
 
-/* The product of what is loaded and MOVING: shared where nothing is stuck, else the core's own. */
-static int multiply(Tensor *tensor, const Execution *execution, Moving *moving, Product **ret) {
+/* The product of what is loaded in TILE and MOVING: shared where nothing is stuck, else the core's own. */
+static int multiply(Tensor *tensor, const Tile *tile, const Execution *execution, Moving *moving, Product **ret) {
+        const MatmulMode mode = {
+                .ftz = tensor->settings.ftz, .transposed = execution->command->matmul.flags & MATMUL_TRANSPOSE
+        };
         Product *healthy, *own;
         Spoil spoil;
         int r;
 
-        r = memo_product(tensor->stationary, moving, &healthy);
+        r = memo_product(tile->stationary, moving, mode, &healthy);
         if (r < 0)
                 return r;
 
-        spoil = spoil_gather(tensor, execution);
-        if (spoil.n_defects == 0 && !selectors_may_err(&tensor->selectors, tensor->stationary, 0)) {
+        spoil = spoil_gather(tensor, tile, mode, execution);
+        if (spoil.n_defects == 0 && !selectors_may_err(&tensor->selectors, tile->stationary, tile->first_row)) {
                 *ret = healthy;
                 return 0;
         }
@@ -169,7 +203,7 @@ static int multiply(Tensor *tensor, const Execution *execution, Moving *moving, 
         r = product_new(healthy->columns, healthy->moving, &own);
         if (r >= 0) {
                 memcpy(own->bits, healthy->bits, (size_t) own->columns * own->moving * sizeof(uint32_t));
-                r = array_spoil(tensor->stationary, moving, &spoil, own);
+                r = array_spoil(tile->stationary, moving, &spoil, own);
         }
         (void) product_unref(healthy);
         if (r < 0)
@@ -179,66 +213,106 @@ static int multiply(Tensor *tensor, const Execution *execution, Moving *moving, 
         return 0;
 }
 
-static WireStatus matmul_admit(const Tensor *tensor, const Execution *execution) {
-        const WireCommand *command = execution->command;
-        const WireMatmul *matmul = &command->matmul;
+/* Any two formats, but those of 32 bits only with themselves. */
+static bool formats_go_together(unsigned a, unsigned b) {
+        return a == b || (wire_format_bytes(a) < sizeof(uint32_t) && wire_format_bytes(b) < sizeof(uint32_t));
+}
 
-        if (matmul->moving < 1 || matmul->moving > MOVING_MAX || matmul->bank >= PSUM_BANKS ||
-            matmul->flags & ~(MATMUL_OVERWRITE | MATMUL_TRANSPOSE) || !tensor->stationary)
+static WireStatus matmul_admit_mode(const WireMatmul *matmul, const Stationary *stationary) {
+        if (!formats_go_together(stationary->format, matmul->format) ||
+            (stationary->double_row && !format_is_fp8(matmul->format)))
                 return STATUS_NRT_INVALID;
-        if (matmul->flags & MATMUL_TRANSPOSE)
-                return STATUS_NRT_UNSUPPORTED;
-        if (command->in_bytes !=
-                            stationary_moving_rows(tensor->stationary) * matmul->moving * sizeof(uint16_t) ||
-            (command->out_bytes > 0 && command->out_bytes < tensor->stationary->columns * matmul->moving * sizeof(uint32_t)) ||
-            matmul->offset + matmul->moving > PSUM_ELEMENTS || matmul->first_column + tensor->stationary->columns > PE_COLUMNS)
+        if (matmul->flags & MATMUL_TRANSPOSE &&
+            (!(matmul->flags & MATMUL_OVERWRITE) || stationary->keep > 0 || stationary->double_row))
                 return STATUS_NRT_INVALID;
 
         return STATUS_NRT_SUCCESS;
 }
 
+static WireStatus matmul_admit(const Tensor *tensor, const Execution *execution, const Tile **ret) {
+        const WireMatmul *matmul = &execution->command->matmul;
+
+        *ret = tiles_find(&tensor->tiles, matmul->first_row, matmul->first_column);
+        if (matmul->moving < 1 || matmul->moving > MOVING_MAX || matmul->bank >= PSUM_BANKS || matmul->offset >= PSUM_ELEMENTS ||
+            matmul->offset + matmul->moving > PSUM_ELEMENTS || matmul->flags & ~(MATMUL_OVERWRITE | MATMUL_TRANSPOSE) ||
+            matmul->format >= _FORMAT_MAX)
+                return STATUS_NRT_INVALID;
+        if (format_is_absent(tensor, matmul->format))
+                return STATUS_NRT_UNSUPPORTED;
+
+        return *ret ? matmul_admit_mode(matmul, (*ret)->stationary) : STATUS_NRT_INVALID;
+}
+
+/* What will move. Returns false where the areas of the command do not hold it, or what comes of it. */
+static bool matmul_shape(const Execution *execution, const Stationary *stationary, Moving *ret) {
+        const WireCommand *command = execution->command;
+        const WireMatmul *matmul = &command->matmul;
+        unsigned rows = stationary_moving_rows(stationary);
+
+        *ret = (Moving){
+                .rows = (uint16_t) rows,
+                .columns = matmul->moving,
+                .format = matmul->format,
+                .double_row = stationary->double_row,
+                .n_bytes = (size_t) rows * matmul->moving * wire_format_bytes(matmul->format) * (stationary->double_row ? 2 : 1),
+        };
+
+        return command->in_bytes == ret->n_bytes &&
+               (command->out_bytes == 0 || command->out_bytes >= stationary->columns * matmul->moving * sizeof(uint32_t));
+}
+
+static uint64_t matmul_cycles(const WireMatmul *matmul) {
+        return START_CYCLES + (uint64_t) matmul->moving * (matmul->format == FORMAT_FP32 ? FP32_PASSES : 1);
+}
+
 static int matmul_run(void *state, Execution *execution) {
         const WireMatmul *matmul = &execution->command->matmul;
-        Tensor *tensor = state;
         Moving *moving, shape = {};
+        Tensor *tensor = state;
         Product *product;
+        const Tile *tile;
         WireStatus status;
         int r;
 
-        status = matmul_admit(tensor, execution);
+        status = matmul_admit(tensor, execution, &tile);
+        if (status == STATUS_NRT_SUCCESS && !matmul_shape(execution, tile->stationary, &shape))
+                status = STATUS_NRT_INVALID;
         if (status != STATUS_NRT_SUCCESS)
                 return refuse(execution, status);
 
-        shape.rows = (uint16_t) stationary_moving_rows(tensor->stationary);
-        shape.columns = matmul->moving;
-        shape.format = FORMAT_BF16;
-        shape.n_bytes = execution->command->in_bytes;
         r = memo_moving(&shape, execution->in, &moving);
         if (r < 0)
                 return r;
 
         if (tensor->sags)
-                execution->sag = tensor_sag(tensor->stationary, moving);
+                execution->sag = tensor_sag(tile->stationary, moving);
 
-        r = multiply(tensor, execution, moving, &product);
+        r = multiply(tensor, tile, execution, moving, &product);
         (void) moving_unref(moving);
         if (r < 0)
                 return r;
 
-        r = psum_run(&tensor->psum, execution, product, false);
+        r = psum_run(&tensor->psum, execution, product, tensor->settings.ftz);
         if (r < 0)
                 return r;
 
-        execution->completion->device_nsec = cycles_to_nsec(START_CYCLES + matmul->moving);
+        execution->completion->device_nsec = cycles_to_nsec(matmul_cycles(matmul));
         return 0;
 }
 
 /* ---- life ---- */
 
+static int tensor_init(void *state, Chip *chip, unsigned index) {
+        Tensor *tensor = state;
+
+        tensor->settings = chip_tensor(chip);
+        return 0;
+}
+
 static void tensor_reset(void *state) {
         Tensor *tensor = state;
 
-        tensor->stationary = stationary_unref(tensor->stationary);
+        tiles_reset(&tensor->tiles);
         selectors_reset(&tensor->selectors);
 }
 
@@ -253,19 +327,36 @@ static void tensor_done(void *state) {
 }
 
 static int read_ftz(void *state, Chip *chip, unsigned index, char *text, size_t size) {
-        (void) snprintf(text, size, "0");
+        const Tensor *tensor = state;
+
+        (void) snprintf(text, size, "%d", tensor->settings.ftz);
+        return 0;
+}
+
+static int read_formats(void *state, Chip *chip, unsigned index, char *text, size_t size) {
+        const Tensor *tensor = state;
+        size_t used = 0;
+
+        text[0] = '\0';
+        for (unsigned i = 0; i < _FORMAT_MAX && used < size; i++)
+                if (!format_is_absent(tensor, i))
+                        used += (size_t) snprintf(text + used, size - used, "%s%s", used > 0 ? " " : "", wire_format_words[i]);
         return 0;
 }
 
 /* ---- faults ---- */
 
+/* Registers that begin to be kept hold what was loaded before. */
 static int selectors_put(Tensor *tensor, const Fault *fault) {
         int r;
 
         r = selectors_inject(&tensor->selectors, fault);
-        if (r > 0 && tensor->stationary)
-                selectors_load(&tensor->selectors, tensor->stationary, 0);
-        return r < 0 ? r : 0;
+        if (r < 0)
+                return r;
+
+        for (unsigned i = 0; r > 0 && i < tensor->tiles.n; i++)
+                selectors_load(&tensor->selectors, tensor->tiles.tiles[i].stationary, tensor->tiles.tiles[i].first_row);
+        return 0;
 }
 
 static int tensor_inject(void *state, const Fault *fault) {
@@ -315,13 +406,15 @@ const Model model_tensor = {
         .name       = "tensor",
         .part       = LOCATION_CORE,
         .state_size = sizeof(Tensor),
+        .init       = tensor_init,
         .done       = tensor_done,
         .commands   = {
                 [COMMAND_LOAD_STATIONARY] = load_stationary,
                 [COMMAND_MATMUL]          = matmul_run,
         },
         .attributes = (const Attribute[]) {
-                { "assay/tensor/ftz", read_ftz, NULL },
+                { "assay/tensor/ftz",     read_ftz,     NULL },
+                { "assay/tensor/formats", read_formats, NULL },
                 {}
         },
         .faults     = (const FaultKind *const[]) { tensor_faults, tensor_sparse_faults, psum_fault_kinds, NULL },

@@ -48,6 +48,7 @@ struct Hall {
         uint64_t seed;
         double temperature; /* °C of a chip at rest */
         uint8_t sram_ecc[_ARRAY_MAX]; /* SramEcc of every core's arrays */
+        TensorSettings tensor;
         bool ring;
         bool write_wins; /* see chip_write_wins() */
         unsigned hbm_part; /* index of hbm_parts (sim/hbm-part.h); 0 unless a scenario says otherwise */

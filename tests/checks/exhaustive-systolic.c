@@ -56,7 +56,7 @@ static Column column_new(const uint16_t *weights, const uint16_t *values, unsign
 
         must(memo_stationary(&shape, weights, weights, &column.stationary) >= 0, "no memory");
         must(memo_moving(&moved, values, &column.moving) >= 0, "no memory");
-        must(memo_product(column.stationary, column.moving, &column.healthy) >= 0, "no memory");
+        must(memo_product(column.stationary, column.moving, (MatmulMode){}, &column.healthy) >= 0, "no memory");
         return column;
 }
 

@@ -34,6 +34,12 @@ bool fault_is_active(const Fault *fault, const Execution *execution) {
         return (double) (mix(execution->number * 1000003 + fault->id) >> 11) * 0x1p-53 < fault->probability;
 }
 
+TensorSettings tensor_chip_settings;
+
+TensorSettings chip_tensor(const Chip *chip) {
+        return tensor_chip_settings;
+}
+
 static double cpu_now(void) {
         struct timespec now;
 
@@ -100,6 +106,8 @@ void tensor_chip_init(TensorChip *chip) {
         for (unsigned core = 0; core < CORES; core++) {
                 chip->states[core] = calloc(1, model_tensor.state_size);
                 assert(chip->states[core]);
+                r = model_tensor.init(chip->states[core], NULL, core);
+                assert(r >= 0);
         }
 
         r = device_new(&transport, chip, "us0-0", 0, chip->window, chip->window_bytes, &chip->device);

@@ -47,6 +47,9 @@ typedef struct TensorChip {
         bool measure;
 } TensorChip;
 
+/* Of all chips that are made from now on. */
+extern TensorSettings tensor_chip_settings;
+
 void tensor_chip_init(TensorChip *chip);
 void tensor_chip_done(TensorChip *chip);
 
