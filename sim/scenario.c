@@ -28,6 +28,11 @@ typedef struct SramText {
         int sbuf, psum;
 } SramText;
 
+typedef struct TensorText {
+        bool ftz;
+        yaml_node_t *formats;
+} TensorText;
+
 /* The file as written; the parts that need the topology are read once that stands. */
 typedef struct Text {
         char *name;
@@ -36,6 +41,7 @@ typedef struct Text {
         Topology topology;
         int together; /* index of together_words */
         SramText sram;
+        TensorText tensor;
         yaml_node_t *topology_node, *occupied, *noise, *in_use, *faults, *expect;
 } Text;
 
@@ -57,6 +63,12 @@ static const YamlField sram_fields[] = {
         {},
 };
 
+static const YamlField tensor_fields[] = {
+        YAML_BOOLEAN("ftz", TensorText, ftz),
+        YAML_CUSTOM("formats", TensorText, formats, keep_node),
+        {},
+};
+
 /* What wins in a cell that one access writes together with what disturbs it. */
 static const char *const together_words[] = { "fault", "write", NULL };
 
@@ -66,6 +78,7 @@ static const YamlField text_fields[] = {
         YAML_NUMBER("temperature", Text, temperature, -40, 150),
         YAML_CUSTOM("topology", Text, topology_node, keep_node, .required = true),
         YAML_STRUCT("sram", Text, sram, sram_fields),
+        YAML_STRUCT("tensor", Text, tensor, tensor_fields),
         YAML_WORD("coupling-together", Text, together, together_words),
         YAML_CUSTOM("occupied", Text, occupied, keep_node),
         YAML_CUSTOM("in-use", Text, in_use, keep_node),
@@ -128,6 +141,38 @@ static int read_occupied(Yaml *yaml, yaml_node_t *item, size_t index, void *user
         return 0;
 }
 
+/* A word of wire_format_words. */
+static int read_format(Yaml *yaml, yaml_node_t *item, size_t index, void *userdata) {
+        static const YamlField field = { .name = "formats", .type = YAML_TYPE_WORD, .words = wire_format_words };
+        unsigned *formats = userdata;
+        int format, r;
+
+        r = yaml_read_value(yaml, item, &field, &format, NULL);
+        if (r < 0)
+                return r;
+        if (*formats >> format & 1)
+                return yaml_refuse(yaml, item, 0, "%s is named twice", wire_format_words[format]);
+        *formats |= 1u << format;
+        return 0;
+}
+
+static int read_tensor(Yaml *yaml, const TensorText *text, Hall *hall) {
+        unsigned formats = 0;
+        int r;
+
+        hall->tensor.ftz = text->ftz;
+        if (!text->formats)
+                return 0;
+
+        r = yaml_items(yaml, text->formats, _FORMAT_MAX, "a list of number formats", read_format, &formats);
+        if (r < 0)
+                return r;
+        if (formats == 0)
+                return yaml_refuse(yaml, text->formats, 0, "expected at least one number format");
+        hall->tensor.absent = (uint8_t) (~formats & ((1u << _FORMAT_MAX) - 1));
+        return 0;
+}
+
 static int read_in_use(Yaml *yaml, yaml_node_t *item, size_t index, void *userdata) {
         Scenario *scenario = userdata;
 
@@ -159,6 +204,9 @@ static int read_parts(Yaml *yaml, Text *text, Scenario *scenario) {
         scenario->hall->write_wins = text->together == 1;
         scenario->hall->sram_ecc[ARRAY_SBUF] = (uint8_t) text->sram.sbuf;
         scenario->hall->sram_ecc[ARRAY_PSUM] = (uint8_t) text->sram.psum;
+        r = read_tensor(yaml, &text->tensor, scenario->hall);
+        if (r < 0)
+                return r;
         if (text->occupied) {
                 r = yaml_items(yaml, text->occupied, SCENARIO_OCCUPIED_MAX, "a list of servers and chips", read_occupied, scenario);
                 if (r < 0)

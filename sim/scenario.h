@@ -11,6 +11,7 @@
  *     topology: {ultraservers: 1}          # or servers: N; hbm: which stacks, 12-high-16gb (default) or 8-high-24gb
  *     temperature: 60                      # °C of a chip at rest
  *     sram: {sbuf: secded, psum: parity}   # what guards the arrays of a core: secded, parity or none
+ *     tensor: {ftz: true, formats: [bf16]} # of every core's tensor engine: flush to zero, and which formats it has (all)
  *     coupling-together: fault             # or write: what wins in a cell that one access writes together with what disturbs it
  *     noise: true                          # off by default; or {soft-errors: …, corrected: …} per chip and hour
  *     occupied: [us0-3, us0-2/chip9]

@@ -44,6 +44,13 @@ static const Refusal refusals[] = {
         { FAULT("at: us0-1/chip3/hbm0/ch0/pc0/sid0/bg0/ba0/row20000/col2/bit3, kind: retention"), "t.yaml:4:5: *" },
         { "scenario: t\ntopology: {racks: 1}\n", "t.yaml:2:12: *" },
         { HEAD "speed: 9\n", "t.yaml:3:1: *" },
+        { HEAD "tensor: fast\n", "t.yaml:3:9: *" },
+        { HEAD "tensor: {ftz: 1}\n", "t.yaml:3:15: '1' is no value for 'ftz', expected true or false" },
+        { HEAD "tensor: {formats: bf16}\n", "t.yaml:3:19: expected a list of number formats*" },
+        { HEAD "tensor: {formats: []}\n", "t.yaml:3:19: expected at least one number format" },
+        { HEAD "tensor: {formats: [bf16, fp4]}\n", "t.yaml:3:26: 'fp4' is no value for 'formats', *" },
+        { HEAD "tensor: {formats: [bf16, bf16]}\n", "t.yaml:3:26: bf16 is named twice" },
+        { HEAD "tensor: {rounding: up}\n", "t.yaml:3:10: *" },
         { HEAD "seed: -1\n", "t.yaml:3:7: *" },
         { HEAD "temperature: warm\n", "t.yaml:3:14: *" },
         { HEAD "occupied: us0-1\n", "t.yaml:3:11: *" },
@@ -109,6 +116,19 @@ static Scenario *parse(const char *text) {
         if (scenario_parse("t.yaml", text, strlen(text), &scenario, &error) < 0)
                 fail_msg("%s", error);
         return scenario;
+}
+
+static void the_tensor_engines_are_as_they_are_built(void **state) {
+        _cleanup_(scenario_freep) Scenario *plain = parse(HEAD);
+        _cleanup_(scenario_freep) Scenario *built = parse(HEAD "tensor: {ftz: true, formats: [bf16, fp8_e4m3]}\n");
+        TensorSettings settings = chip_tensor(server_chip(hall_server(plain->hall, "us0-1"), 3));
+
+        assert_false(settings.ftz);
+        assert_int_equal(settings.absent, 0);
+        settings = chip_tensor(server_chip(hall_server(built->hall, "us0-1"), 3));
+        assert_true(settings.ftz);
+        assert_int_equal(settings.absent, 1u << FORMAT_FP32 | 1u << FORMAT_FP16 | 1u << FORMAT_TF32 | 1u << FORMAT_FP8_E5M2 |
+                                                          1u << FORMAT_FP8_E3M4);
 }
 
 static void faults_stand_in_their_chips_with_all_their_words(void **state) {
@@ -197,6 +217,7 @@ static void a_hall_of_400000_chips_costs_what_is_used_of_it(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(bad_input_is_refused_where_it_stands),
+                cmocka_unit_test(the_tensor_engines_are_as_they_are_built),
                 cmocka_unit_test(faults_stand_in_their_chips_with_all_their_words),
                 cmocka_unit_test(stacks_and_noise_are_as_it_says),
                 cmocka_unit_test(occupied_servers_are_all_their_chips),
