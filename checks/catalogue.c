@@ -355,6 +355,11 @@ static const CatalogueEntry entries[] = {
           "Wrong products fill no single element, row or column: clock, supply or control of the whole array is "
           "suspect.",
           "Take the chip out of service and replace its tray." },
+        { "systolic-mode", "systolic", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a tensor engine lacks or confuses a format or mode",
+          "One core refuses a format or mode that it says it has, or that the other cores of its chip carry out, or it treats "
+          "operands of one format as if they were of another.",
+          "Reset the chip and scan again. If it fails again, take the chip out of service and replace its tray." },
 
         /* ---- rounding ---- */
         { "rounding-nearest", "rounding", SEVERITY_FAIL, ACTION_REPLACE_TRAY,

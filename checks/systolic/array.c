@@ -4,41 +4,88 @@
 
 #include <assert.h>
 #include <errno.h>
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "checks/device-tensor.h"
 
-#define OUT_BYTES (PE_COLUMNS * PE_ROWS * sizeof(uint32_t))
+#define IN_BYTES  (768u << 10)
+#define OUT_BYTES ((size_t) PE_COLUMNS * MOVING_MAX * sizeof(uint32_t)) /* of a core */
 #define PSUM_BANK 0u
+
+/* Small patterns go together, for a batch has its price; but so much of output only that it stays in a cache. */
+#define BATCH_PATTERNS  16u
+#define BATCH_OUT_BYTES (96u << 10)
+
+typedef struct Batch {
+        Array *array;
+        unsigned mask;
+        unsigned n;
+        unsigned patterns[BATCH_PATTERNS];
+        size_t out[BATCH_PATTERNS]; /* where in the output of each core, in numbers */
+        size_t out_used;            /* bytes of each core */
+        size_t n_commands;
+        WireCommand commands[2 * BATCH_PATTERNS * CORES];
+        uint8_t of[2 * BATCH_PATTERNS * CORES];       /* which of the patterns */
+        uint16_t refused[BATCH_PATTERNS][CORES];
+} Batch;
+
+/* ---- what the cores have ---- */
+
+static unsigned formats_from_text(const char *text) {
+        unsigned formats = 0;
+
+        for (unsigned i = 0; i < _FORMAT_MAX; i++)
+                for (const char *at = text; (at = strstr(at, wire_format_words[i])); at++) {
+                        size_t n = strlen(wire_format_words[i]);
+
+                        if ((at == text || strchr(" ,", at[-1])) && (at[n] == '\0' || strchr(" ,", at[n])))
+                                formats |= 1u << i;
+                }
+
+        return formats;
+}
+
+static int ask(Array *array) {
+        static const char *const paths[] = { "assay/tensor/ftz", "assay/tensor/formats" };
+        char texts[ELEMENTS(paths)][ATTRIBUTE_TEXT_MAX];
+        int errors[ELEMENTS(paths)], r;
+
+        r = device_attributes(array->device, device_chip(array->device), paths, ELEMENTS(paths), texts, errors);
+        if (r < 0)
+                return r;
+
+        array->formats = (1u << _FORMAT_MAX) - 1;
+        if (errors[0] >= 0) {
+                if (strcmp(texts[0], "0") != 0 && strcmp(texts[0], "1") != 0)
+                        return -EPROTO;
+                array->ftz = texts[0][0] == '1';
+        }
+        if (errors[1] >= 0) {
+                array->formats = formats_from_text(texts[1]);
+                array->told = true;
+        }
+        for (unsigned core = 0; core < CORES; core++)
+                array->cores[core].ftz = array->ftz;
+        return 0;
+}
 
 int array_init(Array *array, Device *device) {
         assert(array);
         assert(device);
 
         *array = (Array){ .device = device };
-        array->weights = device_window_take(device, PE_ROWS * PE_COLUMNS * sizeof(uint16_t));
-        array->values = device_window_take(device, PE_ROWS * PE_ROWS * sizeof(uint16_t));
-        if (!array->weights || !array->values)
+        array->in = device_window_take(device, IN_BYTES);
+        if (!array->in)
                 return -ENOSPC;
-
         for (unsigned core = 0; core < CORES; core++) {
                 array->out[core] = device_window_take(device, OUT_BYTES);
                 if (!array->out[core])
                         return -ENOSPC;
         }
 
-        return 0;
-}
-
-static void observation_done(Observation *observation) {
-        for (unsigned i = 0; i < PATTERNS_MAX; i++) {
-                Answers *answers = observation->answers[i];
-
-                for (unsigned column = 0; answers && column < PE_COLUMNS; column++)
-                        free(answers->columns[column]);
-                free(answers);
-        }
+        return ask(array);
 }
 
 Array *array_done(Array *array) {
@@ -48,190 +95,267 @@ Array *array_done(Array *array) {
         return NULL;
 }
 
-bool observation_is_golden(const Observation *observation) {
-        return observation->n_mismatched == 0;
+/* ---- matrices in the window ---- */
+
+static uint8_t *matrix_find(const Array *array, const void *matrix, size_t n_bytes) {
+        for (unsigned i = 0; i < array->n_placed; i++)
+                if (array->placed[i].matrix == matrix && array->placed[i].n_bytes == n_bytes)
+                        return array->placed[i].at;
+
+        return NULL;
 }
 
-const uint32_t *observation_column(const Observation *observation, unsigned index, unsigned column) {
-        assert(index < PATTERNS_MAX);
-        assert(column < PE_COLUMNS);
+/* One that stands there already is not sent again. NULL: no room. */
+static uint8_t *matrix_place(Array *array, const void *matrix, size_t n_bytes) {
+        uint8_t *at = matrix_find(array, matrix, n_bytes);
+        size_t room = (n_bytes + WIRE_ALIGNMENT - 1) / WIRE_ALIGNMENT * WIRE_ALIGNMENT;
 
-        return observation->answers[index] ? observation->answers[index]->columns[column] : NULL;
+        if (at)
+                return at;
+        if (array->n_placed == PLACED_MAX || room > IN_BYTES - array->in_used)
+                return NULL;
+
+        at = array->in + array->in_used;
+        memcpy(at, matrix, n_bytes);
+        array->in_used += room;
+        array->placed[array->n_placed].matrix = matrix;
+        array->placed[array->n_placed].n_bytes = n_bytes;
+        array->placed[array->n_placed++].at = at;
+        return at;
 }
 
-static size_t count_differences(const uint32_t *a, const uint32_t *b, size_t n) {
-        size_t count = 0;
-
-        for (size_t i = 0; i < n; i++)
-                count += a[i] != b[i];
-
-        return count;
+static void matrices_forget(Array *array) {
+        array->n_placed = 0;
+        array->in_used = 0;
 }
 
-/* Keeps one column that is not golden, where there was none before. */
-static int keep_column(Observation *observation, unsigned index, unsigned column, const uint32_t *answer, size_t n_bytes) {
-        Answers *answers = observation->answers[index];
+/* ---- a batch ---- */
 
-        if (!answers) {
-                answers = observation->answers[index] = calloc(1, sizeof(*answers));
-                if (!answers)
-                        return -ENOMEM;
-        }
-        if (answers->columns[column])
-                return 0;
-        if (observation->n_bytes + n_bytes > OBSERVATION_BYTES_MAX) {
-                observation->n_dropped++;
-                return 0;
-        }
-
-        answers->columns[column] = malloc(n_bytes);
-        if (!answers->columns[column])
-                return -ENOMEM;
-        memcpy(answers->columns[column], answer, n_bytes);
-        observation->n_bytes += n_bytes;
-        return 0;
+static bool loads_equal(const Pattern *a, const Pattern *b) {
+        return a && a->weights == b->weights && a->w_format == b->w_format && a->load_flags == b->load_flags && a->rows == b->rows &&
+               a->columns == b->columns && a->first_row == b->first_row && a->first_column == b->first_column;
 }
 
-static int keep_columns(Observation *observation, unsigned index, const uint32_t *answer) {
-        const Pattern *pattern = pattern_at(index);
-        size_t n_bytes = pattern->moving * sizeof(uint32_t);
+static void batch_command(Batch *batch, unsigned slot, WireCommand command) {
+        batch->of[batch->n_commands] = (uint8_t) slot;
+        batch->commands[batch->n_commands++] = command;
+}
 
-        for (unsigned m = 0; m < pattern->columns; m++) {
-                unsigned column = pattern->first_column + m;
-                size_t at = (size_t) m * pattern->moving;
-                int r;
+static void batch_load(Batch *batch, unsigned slot, const Pattern *pattern, const void *weights) {
+        Array *array = batch->array;
+        const WireLoad load = {
+                .rows = (uint16_t) pattern->rows,
+                .columns = (uint16_t) pattern->columns,
+                .format = (uint8_t) pattern->w_format,
+                .flags = pattern->load_flags,
+                .first_row = pattern->first_row,
+                .first_column = pattern->first_column,
+        };
 
-                if (memcmp(answer + at, pattern->golden + at, n_bytes) == 0)
+        for (unsigned core = 0; core < CORES; core++)
+                if (batch->mask >> core & 1)
+                        batch_command(batch, slot, device_load_command(array->device, core, load, weights, NULL));
+        array->loaded = pattern;
+}
+
+/* The first number of each column is made wrong before: what is not written does not pass for an answer. */
+static void batch_multiply(Batch *batch, unsigned slot, const Pattern *pattern, const void *values) {
+        const WireMatmul matmul = {
+                .moving = (uint16_t) pattern->moving,
+                .bank = PSUM_BANK,
+                .flags = MATMUL_OVERWRITE | pattern->matmul_flags,
+                .format = (uint8_t) pattern->x_format,
+                .first_row = pattern->first_row,
+                .first_column = pattern->first_column,
+        };
+        unsigned moving_rows = pattern->rows * (pattern_is_double(pattern) ? 2 : 1);
+        Array *array = batch->array;
+
+        for (unsigned core = 0; core < CORES; core++) {
+                uint32_t *out = array->out[core] + batch->out[slot];
+
+                if (!(batch->mask >> core & 1))
                         continue;
-                if (pattern->kind != PATTERN_ONE_HOT)
-                        observation->miswired[column] = true;
-                r = keep_column(observation, index, column, answer + at, n_bytes);
-                if (r < 0)
-                        return r;
+                for (size_t at = 0; at < (size_t) pattern->columns * pattern->moving; at += pattern->moving)
+                        out[at] = ~pattern->golden[at];
+                batch_command(batch, slot, device_matmul_command(array->device, core, matmul, moving_rows, values, pattern->columns, out));
         }
-
-        return 0;
 }
 
-/* The window may change under our eyes, so what was not golden is judged on a copy. Should the copy be
- * golden, there was still one difference: it counts, and nothing will explain it. */
-static int keep(Array *array, unsigned core, unsigned index) {
-        const Pattern *pattern = pattern_at(index);
+/* Loads as far as the weights are not there, all of a group that goes together before anything is multiplied. */
+static void batch_write(Batch *batch) {
+        Array *array = batch->array;
+
+        for (unsigned slot = 0; slot < batch->n; slot++) {
+                const Pattern *pattern = pattern_at(batch->patterns[slot]);
+
+                if (pattern->together)
+                        batch_load(batch, slot, pattern, matrix_find(array, pattern->weights, pattern->weights_bytes));
+        }
+        for (unsigned slot = 0; slot < batch->n; slot++) {
+                const Pattern *pattern = pattern_at(batch->patterns[slot]);
+
+                if (!pattern->together && !loads_equal(array->loaded, pattern))
+                        batch_load(batch, slot, pattern, matrix_find(array, pattern->weights, pattern->weights_bytes));
+                batch_multiply(batch, slot, pattern, matrix_find(array, pattern->values, pattern->values_bytes));
+        }
+}
+
+/* Who did not do what; a core that did not load does not multiply either. */
+static void batch_refusals(Batch *batch, const WireCompletion *completions) {
+        for (size_t i = 0; i < batch->n_commands; i++) {
+                const WireCommand *command = &batch->commands[i];
+                uint16_t *refused = &batch->refused[batch->of[i]][command->unit];
+                bool is_load = command->type == COMMAND_LOAD_STATIONARY;
+
+                if (completions[i].status != STATUS_NRT_SUCCESS) {
+                        *refused = (uint16_t) (completions[i].status < OBSERVATION_SHORT ? completions[i].status : OBSERVATION_SHORT - 1);
+                        if (is_load)
+                                batch->array->loaded = NULL;
+                } else if (!is_load && *refused == 0 && !device_matmul_is_complete(command, &completions[i]))
+                        *refused = OBSERVATION_SHORT;
+        }
+}
+
+static int compare(Batch *batch, unsigned slot, unsigned core) {
+        const Pattern *pattern = pattern_at(batch->patterns[slot]);
+        Array *array = batch->array;
         Observation *observation = &array->cores[core];
-        size_t n;
+        const uint32_t *out = array->out[core] + batch->out[slot];
+
+        observation_count(&observation->ran[batch->patterns[slot]]);
+        array->n_compared += pattern->n_bytes / sizeof(uint32_t);
+        if (memcmp(out, pattern->golden, pattern->n_bytes) == 0)
+                return 0;
 
         if (!array->copy) {
                 array->copy = malloc(OUT_BYTES);
                 if (!array->copy)
                         return -ENOMEM;
         }
-
-        memcpy(array->copy, array->out[core], pattern->n_bytes);
-        n = count_differences(array->copy, pattern->golden, pattern->n_bytes / sizeof(uint32_t));
-        n = n > 0 ? n : 1;
-        observation->n_mismatched += n;
-        if (pattern->kind != PATTERN_ONE_HOT)
-                observation->n_mismatched_miswired += n;
-
-        return keep_columns(observation, index, array->copy);
+        memcpy(array->copy, out, pattern->n_bytes);
+        return observation_keep(observation, batch->patterns[slot], array->copy);
 }
 
-/* The commands of one pattern for the cores in MASK; a matrix that stands there already is not sent again.
- */
-static size_t pattern_commands(Array *array, const Pattern *pattern, unsigned mask, WireCommand *commands) {
-        const WireLoad load = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = FORMAT_BF16 };
-        const WireMatmul matmul = { .moving = (uint16_t) pattern->moving, .bank = PSUM_BANK, .flags = MATMUL_OVERWRITE,
-                                    .format = FORMAT_BF16 };
-        bool is_new = array->sent_weights != pattern->weights;
-        size_t n = 0;
+static int batch_judge(Batch *batch) {
+        for (unsigned slot = 0; slot < batch->n; slot++)
+                for (unsigned core = 0; core < CORES; core++) {
+                        uint16_t refused = batch->refused[slot][core];
+                        int r;
 
-        if (is_new)
-                memcpy(array->weights, pattern->weights, pattern->weights_bytes);
-        if (array->sent_values != pattern->values)
-                memcpy(array->values, pattern->values, pattern->values_bytes);
-
-        array->sent_weights = pattern->weights;
-        array->sent_values = pattern->values;
-
-        for (unsigned core = 0; core < CORES; core++) {
-                if (!(mask >> core & 1))
-                        continue;
-
-                if (is_new)
-                        commands[n++] = device_load_command(array->device, core, load, array->weights, NULL);
-                commands[n++] = device_matmul_command(array->device, core, matmul, PE_ROWS, array->values,
-                                                      PE_COLUMNS, array->out[core]);
-        }
-
-        return n;
-}
-
-static int judge_commands(Array *array, const WireCommand *commands, const WireCompletion *completions,
-                          size_t n) {
-        for (size_t i = 0; i < n; i++) {
-                array->refused = commands[i].unit;
-                if (completions[i].status != STATUS_NRT_SUCCESS)
-                        return -EREMOTEIO;
-                if (commands[i].type == COMMAND_MATMUL &&
-                    !device_matmul_is_complete(&commands[i], &completions[i]))
-                        return -EPROTO;
-        }
+                        if (!(batch->mask >> core & 1))
+                                continue;
+                        if (refused) {
+                                batch->array->cores[core].refused[batch->patterns[slot]] = refused;
+                                continue;
+                        }
+                        r = compare(batch, slot, core);
+                        if (r < 0)
+                                return r;
+                }
 
         return 0;
 }
 
-static void observation_count(uint8_t *counter) {
-        if (*counter < UINT8_MAX)
-                (*counter)++;
-}
-
-static int measure_pattern(Array *array, unsigned mask, unsigned index) {
-        const Pattern *pattern = pattern_at(index);
-        WireCompletion completions[2 * CORES] = {};
-        WireCommand commands[2 * CORES];
-        size_t n;
+static int batch_execute(Batch *batch) {
+        WireCompletion completions[2 * BATCH_PATTERNS * CORES];
         int r;
 
-        n = pattern_commands(array, pattern, mask, commands);
-        r = device_execute(array->device, commands, n, completions);
+        if (batch->n == 0)
+                return 0;
+
+        memset(batch->refused, 0, batch->n * sizeof(batch->refused[0]));
+        batch_write(batch);
+        memset(completions, 0, batch->n_commands * sizeof(completions[0]));
+        r = device_execute(batch->array->device, batch->commands, batch->n_commands, completions);
         if (r < 0 && r != -EREMOTEIO)
                 return r;
 
-        r = judge_commands(array, commands, completions, n);
-        if (r < 0)
-                return r;
+        batch_refusals(batch, completions);
+        r = batch_judge(batch);
+        batch->n = 0;
+        batch->out_used = 0;
+        batch->n_commands = 0;
+        return r;
+}
 
-        for (unsigned core = 0; core < CORES; core++) {
-                if (!(mask >> core & 1))
-                        continue;
+/* Patterns that depend on a load that failed in this batch would be judged by older weights, so equal loads part. */
+static bool batch_takes(const Batch *batch, const Pattern *pattern) {
+        const Pattern *last;
 
-                observation_count(&array->cores[core].ran[index]);
-                array->n_compared += pattern->n_bytes / sizeof(uint32_t);
-                if (memcmp(array->out[core], pattern->golden, pattern->n_bytes) == 0)
-                        continue;
+        if (batch->n == 0)
+                return true;
 
-                observation_count(&array->cores[core].failed[index]);
-                r = keep(array, core, index);
+        last = pattern_at(batch->patterns[batch->n - 1]);
+        return batch->n < BATCH_PATTERNS && batch->out_used + pattern->n_bytes <= BATCH_OUT_BYTES && last->together == pattern->together &&
+               !loads_equal(last, pattern);
+}
+
+static int batch_add(Batch *batch, unsigned index) {
+        const Pattern *pattern = pattern_at(index);
+        Array *array = batch->array;
+        int r;
+
+        if (!batch_takes(batch, pattern)) {
+                r = batch_execute(batch);
                 if (r < 0)
                         return r;
         }
+        if (!matrix_place(array, pattern->weights, pattern->weights_bytes) || !matrix_place(array, pattern->values, pattern->values_bytes)) {
+                r = batch_execute(batch);
+                if (r < 0)
+                        return r;
+                matrices_forget(array);
+                if (!matrix_place(array, pattern->weights, pattern->weights_bytes) ||
+                    !matrix_place(array, pattern->values, pattern->values_bytes))
+                        return -ENOSPC;
+        }
 
+        batch->patterns[batch->n] = index;
+        batch->out[batch->n++] = batch->out_used / sizeof(uint32_t);
+        batch->out_used += (pattern->n_bytes + WIRE_ALIGNMENT - 1) / WIRE_ALIGNMENT * WIRE_ALIGNMENT;
         return 0;
 }
 
-int array_measure(Array *array, unsigned mask, unsigned n_patterns) {
+int array_run(Array *array, unsigned mask, const PatternList *list) {
+        Batch batch;
         int r, n = 0;
 
-        assert(n_patterns <= PATTERNS);
+        batch.array = array;
+        batch.mask = mask;
+        batch.n = 0;
+        batch.out_used = batch.n_commands = 0;
+        array->loaded = NULL;
+        matrices_forget(array);
 
-        array->sent_weights = array->sent_values = NULL;
-        for (unsigned i = 0; i < n_patterns; i++) {
-                r = measure_pattern(array, mask, i);
+        for (unsigned i = 0; i < list->n; i++) {
+                r = batch_add(&batch, list->all[i]);
                 if (r < 0)
                         return r;
         }
+        r = batch_execute(&batch);
+        if (r < 0)
+                return r;
 
         for (unsigned core = 0; core < CORES; core++)
                 n += !observation_is_golden(&array->cores[core]);
         return n;
+}
+
+int array_measure(Array *array, unsigned mask, unsigned n_patterns) {
+        PatternList list = {};
+        int r;
+
+        for (unsigned i = 0; i < n_patterns; i++)
+                if (array->ftz ? pattern_at(i)->flushing : pattern_at(i)->gradual)
+                        list.all[list.n++] = (uint8_t) i;
+
+        r = array_run(array, mask, &list);
+        for (unsigned core = 0; r >= 0 && core < CORES; core++)
+                for (unsigned i = 0; i < list.n; i++)
+                        if (array->cores[core].refused[list.all[i]]) {
+                                array->refused = core;
+                                return -EREMOTEIO;
+                        }
+        return r;
 }

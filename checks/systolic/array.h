@@ -5,58 +5,50 @@
  * Array
  *
  * Runs patterns on the cores of a chip and keeps what was not golden. A healthy core costs a comparison of
- * memory.
+ * memory. What a core does not do, or not in full, is kept too: it is that core's affair as long as another
+ * one answers.
  */
 
 #include "checks/cleanup.h"
 #include "checks/device.h"
-#include "checks/systolic/patterns.h"
+#include "checks/systolic/observation.h"
 
-/* What came back of one pattern, by column of the array: as many numbers as it has vectors; NULL where golden. */
-typedef struct Answers {
-        uint32_t *columns[PE_COLUMNS];
-} Answers;
-
-/* What one core answered. Columns that were not golden are kept whole, up to OBSERVATION_BYTES_MAX. */
-#define OBSERVATION_BYTES_MAX (8u << 20)
-
-typedef struct Observation {
-        bool ftz;                             /* the core flushes */
-        Answers *answers[PATTERNS_MAX];       /* NULL where all was golden, or nothing is known */
-        uint8_t ran[PATTERNS_MAX];            /* how often, at most 255 … */
-        uint8_t failed[PATTERNS_MAX];         /* … and not golden */
-        bool miswired[PE_COLUMNS];            /* columns that failed in patterns that are not one-hot */
-        size_t n_mismatched;                  /* outputs, all rounds, all patterns */
-        size_t n_mismatched_miswired;         /* of these in patterns that are not one-hot */
-        size_t n_bytes;                       /* kept */
-        size_t n_dropped;                     /* columns that there was no room for */
-} Observation;
+#define PLACED_MAX 32u
 
 typedef struct Array {
         Device *device;
-        void *weights, *values;             /* in the window */
+        bool ftz;                           /* attribute assay/tensor/ftz */
+        unsigned formats;                   /* a bit for each WireFormat the cores have, as they say … */
+        bool told;                          /* … if they say: else all of them, and none is promised */
+        uint8_t *in;                        /* in the window: matrices, one behind the other … */
+        size_t in_used;
+        struct {
+                const void *matrix;
+                size_t n_bytes;
+                uint8_t *at;
+        } placed[PLACED_MAX];               /* … and which */
+        unsigned n_placed;
         uint32_t *out[CORES];               /* too */
-        const void *sent_weights, *sent_values; /* what stands there */
+        const Pattern *loaded;              /* whose weights all cores hold; NULL: not known */
         uint32_t *copy;                     /* of one core's output */
         Observation cores[CORES];
         size_t n_compared;
         unsigned refused; /* the core that did not do what it was told, after -EREMOTEIO */
 } Array;
 
-/* Takes its pieces of the device's window. -ENOSPC, -ENOMEM. array_done() releases either way. */
+/* Takes its pieces of the device's window and asks what the cores have. -ENOSPC, or an error of device.h.
+ * array_done() releases either way. */
 int array_init(Array *array, Device *device);
 Array *array_done(Array *array);
 
 /*
- * Runs the first N_PATTERNS on the cores in MASK. A later round adds what it finds to the columns that were
- * golden before: so an intermittent fault shows itself bit by bit. Returns the number of cores that were
- * ever not golden, or an error of device.h.
+ * Runs what LIST has on the cores in MASK. A later round adds what it finds to the columns that were golden
+ * before: so an intermittent fault shows itself bit by bit. Returns the number of cores that were ever not
+ * golden, or an error of device.h that is none of a single command.
  */
+int array_run(Array *array, unsigned mask, const PatternList *list);
+
+/* The same with the first N_PATTERNS, as far as they are for such cores. A refusal is -EREMOTEIO. */
 int array_measure(Array *array, unsigned mask, unsigned n_patterns);
-
-bool observation_is_golden(const Observation *observation);
-
-/* The answer of COLUMN of the array to pattern INDEX, pattern->moving numbers; NULL where it was golden. */
-const uint32_t *observation_column(const Observation *observation, unsigned index, unsigned column);
 
 DEFINE_CLEANUP(Array *, array_done);

@@ -66,6 +66,10 @@ static const struct {
         [FORMAT_FP8_E3M4] = { 3, 4, 0 },
 };
 
+unsigned exact_fraction_bits(WireFormat format) {
+        return shapes[format].fraction;
+}
+
 uint32_t exact_widen(WireFormat format, uint32_t image) {
         unsigned e_bits = shapes[format].exponent, f_bits = shapes[format].fraction;
         uint32_t bits = image >> shapes[format].shift, top = (1u << e_bits) - 1;

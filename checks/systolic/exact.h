@@ -23,6 +23,9 @@ uint32_t exact_round(bool negative, uint64_t magnitude, int exponent);
 /* The number that the lower bits of IMAGE are in FORMAT (of tf32 the upper 19 of 32), as binary32. */
 uint32_t exact_widen(WireFormat format, uint32_t image);
 
+/* Of its significand, below the leading one. */
+unsigned exact_fraction_bits(WireFormat format);
+
 /* The image of (-1)^negative × magnitude × 2^exponent in FORMAT, which must have it. */
 uint32_t exact_image(WireFormat format, bool negative, uint32_t magnitude, int exponent);
 

@@ -3,196 +3,183 @@
 #include "checks/systolic/patterns.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "checks/systolic/exact.h"
+#include "checks/systolic/matrix.h"
+#include "checks/systolic/recipe.h"
 
-#define ONE         0x3f80u
-#define TAG_BASE    0x2000u /* with 14 bits of number added: all normal, all different */
-#define FULL_MOVING 32u     /* of the full load */
-#define P6          5u      /* of one_hots: its sums are subnormal */
+static Recipe recipes[PATTERNS_MAX];
+static Pattern patterns[PATTERNS_MAX]; /* without a name: not made yet */
+static unsigned n_patterns;
 
-typedef struct OneHot {
-        const char *name;
-        uint16_t w, x;
-} OneHot;
-
-static const OneHot one_hots[ONE_HOT] = {
-        {"P1",  0x5555, ONE   }, /* half of the weight bits, product and sum bits of the upper half, zeros */
-        { "P2", 0xaaaa, ONE   }, /* the other half, the sign */
-        { "P3", ONE,    0x5555}, /* activation bits */
-        { "P4", ONE,    0xaaaa},
-        { "P5", 0x436f, 0x4371}, /* 239 × 241 = 57599 = 0xe0ff: significand bits 8 … 15 */
-        { "P6", 0x1a08, 0x1e70}, /* 17 × 2^-79 × 15 × 2^-70 = 255 × 2^-149: significand bits 0 … 7 */
-};
-
-static Pattern patterns[PATTERNS];
-static uint16_t weights[PATTERNS][PE_ROWS * PE_COLUMNS];
-static uint16_t values[PATTERNS][PE_ROWS * PE_COLUMNS];
-static uint32_t goldens[PATTERNS][PE_COLUMNS * PE_ROWS];
-static bool prepared;
-
-static Pattern *pattern_begin(unsigned index, const char *name, PatternKind kind, unsigned moving) {
-        patterns[index] = (Pattern){
-                .name = name,
-                .kind = kind,
-                .w_format = FORMAT_BF16,
-                .x_format = FORMAT_BF16,
-                .rows = PE_ROWS,
-                .columns = PE_COLUMNS,
-                .moving = moving,
-                .gradual = true,
-                .flushing = index != P6,
-                .weights = weights[index],
-                .values = values[index],
-                .weights_bytes = PE_ROWS * PE_COLUMNS * sizeof(uint16_t),
-                .values_bytes = PE_ROWS * moving * sizeof(uint16_t),
-                .golden = goldens[index],
-                .n_bytes = PE_COLUMNS * moving * sizeof(uint32_t),
-        };
-        return &patterns[index];
-}
-
-static void prepare_one_hot(unsigned index) {
-        const OneHot *one_hot = &one_hots[index];
-        Pattern *pattern = pattern_begin(index, one_hot->name, PATTERN_ONE_HOT, PE_ROWS);
-        const ExactMode mode = { .w = FORMAT_BF16, .x = FORMAT_BF16 };
-
-        pattern->w = one_hot->w;
-        pattern->x[0] = one_hot->x;
-        pattern->n_x = 1;
-        pattern->golden_of[0] = exact_product(&mode, one_hot->w, one_hot->x, 0);
-
-        for (unsigned i = 0; i < PE_ROWS * PE_COLUMNS; i++)
-                weights[index][i] = one_hot->w;
-        for (unsigned row = 0; row < PE_ROWS; row++)
-                values[index][row * PE_ROWS + row] = one_hot->x;
-        for (unsigned i = 0; i < PE_COLUMNS * PE_ROWS; i++)
-                goldens[index][i] = pattern->golden_of[0];
-}
-
-/* Another weight in each element, seen one row at a time. */
-static void prepare_weights_in_order(unsigned index) {
-        (void) pattern_begin(index, "P7", PATTERN_WIRING, PE_ROWS);
-
-        for (unsigned row = 0; row < PE_ROWS; row++) {
-                values[index][row * PE_ROWS + row] = ONE;
-                for (unsigned column = 0; column < PE_COLUMNS; column++) {
-                        uint16_t w = (uint16_t) (TAG_BASE + PE_COLUMNS * row + column);
-
-                        weights[index][row * PE_COLUMNS + column] = w;
-                        goldens[index][column * PE_ROWS + row] = (uint32_t) w << 16;
-                }
-        }
-}
-
-/* Another activation in each row and moving column, column c seeing those of row c. */
-static void prepare_activations_in_order(unsigned index) {
-        (void) pattern_begin(index, "P8", PATTERN_WIRING, PE_ROWS);
-
-        for (unsigned row = 0; row < PE_ROWS; row++) {
-                weights[index][row * PE_COLUMNS + row] = ONE;
-                for (unsigned n = 0; n < PE_ROWS; n++) {
-                        uint16_t x = (uint16_t) (TAG_BASE + PE_ROWS * row + (n ^ 0x55));
-
-                        values[index][row * PE_ROWS + n] = x;
-                        goldens[index][row * PE_ROWS + n] = (uint32_t) x << 16;
-                }
-        }
-}
-
-/* An integer from -127 to 127 that is not 0, without a pattern. */
-static int full_integer(uint32_t at, uint32_t salt) {
-        uint32_t mixed = (at + salt) * 0x9e3779b1u;
+uint32_t scatter(uint32_t at, uint32_t salt) {
+        uint32_t mixed = (at + salt * 0x1000193u) * 0x9e3779b1u;
 
         mixed = (mixed ^ mixed >> 15) * 0x85ebca77u;
-        mixed = (mixed ^ mixed >> 13) % 254;
-        return mixed < 127 ? (int) mixed - 127 : (int) mixed - 126;
+        mixed = (mixed ^ mixed >> 13) * 0xc2b2ae3du;
+        return mixed ^ mixed >> 16;
 }
 
-static uint16_t integer_to_bf16(int value) {
-        return (uint16_t) exact_image(FORMAT_BF16, value < 0, (uint32_t) (value < 0 ? -value : value), 0);
+uint32_t normal_at(WireFormat format, unsigned i) {
+        unsigned width = 8 * wire_format_bytes(format), f_bits = exact_fraction_bits(format);
+        uint32_t first = 1u << f_bits, sign = 1u << (width - 1), n = sign - 2 * first;
+
+        assert(width == 8);
+
+        i %= 128;
+        return i < n ? first + i : sign | (first + i - n);
 }
 
-static void prepare_full(unsigned index) {
-        static int w[PE_ROWS * PE_COLUMNS], x[PE_ROWS * FULL_MOVING];
-
-        (void) pattern_begin(index, "P10", PATTERN_FULL, FULL_MOVING);
-
-        for (unsigned i = 0; i < PE_ROWS * PE_COLUMNS; i++) {
-                w[i] = full_integer(i, 1);
-                weights[index][i] = integer_to_bf16(w[i]);
-        }
-        for (unsigned i = 0; i < PE_ROWS * FULL_MOVING; i++) {
-                x[i] = full_integer(i, 1u << 20);
-                values[index][i] = integer_to_bf16(x[i]);
-        }
-
-        for (unsigned column = 0; column < PE_COLUMNS; column++) {
-                int sums[FULL_MOVING] = {}; /* at most 128 × 127 × 127 < 2^24 on the way: exact at every step
-                                             */
-
-                for (unsigned row = 0; row < PE_ROWS; row++)
-                        for (unsigned n = 0; n < FULL_MOVING; n++)
-                                sums[n] += w[row * PE_COLUMNS + column] * x[row * FULL_MOVING + n];
-                for (unsigned n = 0; n < FULL_MOVING; n++)
-                        goldens[index][column * FULL_MOVING + n] = exact_round(
-                                        sums[n] < 0, (uint64_t) (sums[n] < 0 ? -sums[n] : sums[n]), 0);
-        }
-}
-
-void patterns_prepare(void) {
-        if (prepared)
-                return;
-
-        for (unsigned i = 0; i < ONE_HOT; i++)
-                prepare_one_hot(i);
-        patterns[1].values = patterns[0].values; /* the same matrix is the same pointer: it is sent once */
-        patterns[3].weights = patterns[2].weights;
-        prepare_weights_in_order(6);
-        prepare_activations_in_order(7);
-        prepare_full(8);
-        prepared = true;
-}
-
-unsigned patterns_count(void) {
-        return PATTERNS;
-}
-
-const Pattern *pattern_at(unsigned index) {
-        assert(index < PATTERNS);
-
-        patterns_prepare();
-        return &patterns[index];
-}
-
-/* Number I of MATRIX, as a register shows it. */
-static uint32_t image_at(WireFormat format, const void *matrix, size_t i) {
-        switch (wire_format_bytes(format)) {
-
-        case 4:
-                return ((const uint32_t *) matrix)[i] & (format == FORMAT_TF32 ? ~0x1fffu : ~0u);
-
-        case 2:
-                return ((const uint16_t *) matrix)[i];
-        }
-
-        return ((const uint8_t *) matrix)[i];
-}
+/* ---- numbers in place ---- */
 
 uint32_t pattern_weight(const Pattern *pattern, unsigned row, unsigned column) {
         size_t at = (size_t) row * pattern->columns + column;
-        uint32_t image = image_at(pattern->w_format, pattern->weights, at);
+        uint32_t image = matrix_get(pattern->w_format, pattern->weights, at);
 
         if (pattern_is_double(pattern))
-                image |= image_at(pattern->w_format, pattern->weights, at + (size_t) pattern->rows * pattern->columns) << 8;
+                image |= matrix_get(pattern->w_format, pattern->weights, at + (size_t) pattern->rows * pattern->columns) << 8;
         return image;
 }
 
 uint32_t pattern_activation(const Pattern *pattern, unsigned row, unsigned n) {
         size_t at = (size_t) row * pattern->moving + n;
-        uint32_t image = image_at(pattern->x_format, pattern->values, at);
+        uint32_t image = matrix_get(pattern->x_format, pattern->values, at);
 
         if (pattern_is_double(pattern))
-                image |= image_at(pattern->x_format, pattern->values, at + (size_t) pattern->rows * pattern->moving) << 8;
+                image |= matrix_get(pattern->x_format, pattern->values, at + (size_t) pattern->rows * pattern->moving) << 8;
         return image;
+}
+
+void pattern_set_weight(const Pattern *pattern, unsigned row, unsigned column, uint32_t image) {
+        size_t at = (size_t) row * pattern->columns + column;
+
+        matrix_set(pattern->w_format, (void *) pattern->weights, at, image);
+        if (pattern_is_double(pattern))
+                matrix_set(pattern->w_format, (void *) pattern->weights, at + (size_t) pattern->rows * pattern->columns, image >> 8);
+}
+
+void pattern_set_activation(const Pattern *pattern, unsigned row, unsigned n, uint32_t image) {
+        size_t at = (size_t) row * pattern->moving + n;
+
+        matrix_set(pattern->x_format, (void *) pattern->values, at, image);
+        if (pattern_is_double(pattern))
+                matrix_set(pattern->x_format, (void *) pattern->values, at + (size_t) pattern->rows * pattern->moving, image >> 8);
+}
+
+uint32_t pattern_chain(const Pattern *pattern, unsigned m, unsigned n) {
+        const ExactMode mode = { .w = pattern->w_format, .x = pattern->x_format, .ftz = !pattern->gradual };
+        uint32_t psum = 0;
+
+        for (unsigned row = 0; row < pattern->rows; row++) {
+                uint32_t w = pattern_weight(pattern, row, m), x = pattern_activation(pattern, row, n);
+                uint32_t product = exact_product(&mode, w, x, 0);
+
+                if (pattern_is_double(pattern))
+                        product = exact_add(product, exact_product(&mode, w, x, 1), mode.ftz);
+                psum = exact_add(psum, product, mode.ftz);
+        }
+
+        return psum;
+}
+
+/* ---- making them ---- */
+
+static Pattern shape_of(const Recipe *recipe) {
+        Pattern pattern = {
+                .name = recipe->name,
+                .kind = recipe->kind,
+                .w_format = recipe->w_format,
+                .x_format = recipe->x_format,
+                .load_flags = recipe->load_flags,
+                .matmul_flags = recipe->matmul_flags,
+                .first_row = recipe->first_row,
+                .first_column = recipe->first_column,
+                .rows = recipe->rows ? recipe->rows : PE_ROWS,
+                .columns = recipe->columns ? recipe->columns : PE_COLUMNS,
+                .moving = recipe->moving,
+                .gradual = recipe->when != WHEN_FLUSHING,
+                .flushing = recipe->when != WHEN_GRADUAL,
+                .structure = recipe->structure,
+                .together = recipe->together,
+                .w = recipe->w,
+                .n_x = recipe->n_x,
+        };
+        size_t lanes = pattern_is_double(&pattern) ? 2 : 1;
+
+        memcpy(pattern.x, recipe->x, sizeof(pattern.x));
+        pattern.weights_bytes = lanes * pattern.rows * pattern.columns * wire_format_bytes(pattern.w_format);
+        pattern.values_bytes = lanes * pattern.rows * pattern.moving * wire_format_bytes(pattern.x_format);
+        pattern.n_bytes = pattern.columns * pattern.moving * sizeof(uint32_t);
+        return pattern;
+}
+
+/* A matrix that one of the two patterns before has too is the same pointer: then it is sent once. */
+static void share(Pattern *pattern, unsigned index) {
+        for (unsigned i = index > 2 ? index - 2 : 0; i < index; i++) {
+                const Pattern *before = &patterns[i];
+
+                if (before->weights && before->weights_bytes == pattern->weights_bytes &&
+                    memcmp(before->weights, pattern->weights, pattern->weights_bytes) == 0)
+                        pattern->weights = before->weights;
+                if (before->values && before->values_bytes == pattern->values_bytes &&
+                    memcmp(before->values, pattern->values, pattern->values_bytes) == 0)
+                        pattern->values = before->values;
+        }
+}
+
+static void make(unsigned index) {
+        const Recipe *recipe = &recipes[index];
+        Pattern pattern = shape_of(recipe);
+        uint32_t *golden = matrix_new(pattern.n_bytes);
+
+        pattern.golden = golden;
+        pattern.weights = matrix_new(pattern.weights_bytes);
+        pattern.values = matrix_new(pattern.values_bytes);
+        recipe->build(&pattern, recipe, golden);
+        share(&pattern, index);
+        patterns[index] = pattern;
+}
+
+static void list_recipes(void) {
+        if (n_patterns > 0)
+                return;
+
+        n_patterns = recipes_count();
+        assert(n_patterns <= PATTERNS_MAX);
+        for (unsigned i = 0; i < n_patterns; i++)
+                recipes[i] = recipe_at(i);
+}
+
+void patterns_prepare(void) {
+        list_recipes();
+        for (unsigned i = 0; i < n_patterns; i++)
+                if (!patterns[i].name && recipes[i].structure)
+                        make(i);
+}
+
+unsigned patterns_count(void) {
+        list_recipes();
+        return n_patterns;
+}
+
+const Pattern *pattern_at(unsigned index) {
+        assert(index < patterns_count());
+
+        if (!patterns[index].name)
+                make(index);
+        return &patterns[index];
+}
+
+void patterns_select(PatternList *list, bool all, unsigned formats, bool ftz) {
+        list_recipes();
+        list->n = 0;
+
+        for (unsigned i = 0; i < n_patterns; i++) {
+                const Recipe *recipe = &recipes[i];
+
+                if ((all || recipe->structure) && (formats >> recipe->w_format & 1) && (formats >> recipe->x_format & 1) &&
+                    recipe->when != (ftz ? WHEN_GRADUAL : WHEN_FLUSHING))
+                        list->all[list->n++] = (uint8_t) i;
+        }
 }

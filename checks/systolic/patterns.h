@@ -18,9 +18,9 @@
 
 #include "checks/wire.h"
 
-#define PATTERNS_MAX 192u
-#define PATTERNS     9u /* the first ones: dense bf16, P1 … P8 and P10 */
-#define ONE_HOT      6u /* the first of these */
+#define PATTERNS_MAX 256u
+#define PATTERNS     10u /* the first ones: dense bf16, P1 … P8 and P10, P6 by two */
+#define ONE_HOT      6u  /* the first of these */
 #define IMAGES_MAX   4u
 
 typedef enum PatternKind {
@@ -29,7 +29,7 @@ typedef enum PatternKind {
         PATTERN_WIRING,  /* another value in each place, one-hot by rows or by columns */
         PATTERN_FULL,    /* every element multiplies two numbers that are not zero, in all vectors; sums are exact */
         PATTERN_PAIRS,   /* one row alone: many operands against many, of any kind */
-        PATTERN_TRANSPOSE,
+        PATTERN_TRANSPOSE, /* weights pass through */
         _PATTERN_KIND_MAX,
 } PatternKind;
 
@@ -43,6 +43,8 @@ typedef struct Pattern {
         unsigned rows, columns;                   /* of the tile */
         unsigned moving;                          /* vectors */
         bool gradual, flushing;                   /* good for cores with gradual underflow, for those that flush */
+        bool structure;                           /* of the small set */
+        uint8_t together;                         /* not 0: all patterns with this number are loaded before one of them is multiplied */
         uint32_t w, x[IMAGES_MAX];                /* one-hot: register images (wire.h) of every element, two-hot too */
         unsigned n_x;                             /* vectors in a row that feed the same row */
         uint32_t golden_of[IMAGES_MAX];           /* one-hot: what each of x must give */
@@ -58,6 +60,15 @@ void patterns_prepare(void);
 /* How many there are, and one by its index. Prepares where that was not done. */
 unsigned patterns_count(void);
 const Pattern *pattern_at(unsigned index);
+
+/* Which patterns to run, in ascending order. */
+typedef struct PatternList {
+        unsigned n;
+        uint8_t all[PATTERNS_MAX];
+} PatternList;
+
+/* The small set, or ALL, as far as both formats are in FORMATS (a bit for each WireFormat), for cores that flush or not. */
+void patterns_select(PatternList *list, bool all, unsigned formats, bool ftz);
 
 /* What the registers of the PE in (ROW, COLUMN) of the tile hold when the vector N passes: images of wire.h. */
 uint32_t pattern_weight(const Pattern *pattern, unsigned row, unsigned column);

@@ -3,19 +3,21 @@
 /*
  * systolic
  *
- * Every bit of every register of the 8 × 128 × 128 processing elements of a chip. All cores run the same
- * patterns side by side and every output bit is compared with what exact integer arithmetic gives. What
+ * Every bit of every register of the 8 × 128 × 128 processing elements of a chip, in all formats. All cores run
+ * the same patterns side by side and every output bit is compared with what exact integer arithmetic gives. What
  * differs is explained by comparing whole signatures with those of all single stuck bits, so a finding names
  * core, row, column, register, bit and level. A core that is not explained by elements that stay stuck is
  * measured some more times: an intermittent fault then shows itself in one pattern after the other.
  */
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "checks/step.h"
 #include "checks/systolic/array.h"
 #include "checks/systolic/diagnose.h"
+#include "checks/systolic/parameters.h"
 
 #define ROUNDS_MORE 12u /* for what is not explained at once */
 
@@ -25,6 +27,15 @@ static const char *const fault_codes[] = {
         [ARRAY_COLUMN] = "systolic-column",
         [ARRAY_UNEXPLAINED] = "systolic-array",
 };
+
+typedef struct Systolic {
+        Step *step;
+        Array array;
+        PatternList list;
+        unsigned missing;      /* formats the plan asks for that the cores do not say they have */
+        const char *undone;    /* the first pattern that no core does, and none said it would */
+        size_t n_findings;
+} Systolic;
 
 /* "psum bit 9 stuck at 1", and what else it may be. */
 static void describe_element(const Diagnosis *diagnosis, char *text, size_t size) {
@@ -111,11 +122,11 @@ static bool all_settled(const Diagnosis *diagnoses, size_t n) {
         return true;
 }
 
-static int measure_more(Array *array, unsigned core) {
+static int measure_more(Systolic *systolic, unsigned core) {
         for (unsigned round = 0; round < ROUNDS_MORE; round++) {
                 int r;
 
-                r = array_measure(array, 1u << core, PATTERNS);
+                r = array_run(&systolic->array, 1u << core, &systolic->list);
                 if (r < 0)
                         return r;
         }
@@ -123,22 +134,97 @@ static int measure_more(Array *array, unsigned core) {
         return 0;
 }
 
-static int judge_core(Step *step, Array *array, unsigned core, Verdict *verdict) {
+static int judge_core(Systolic *systolic, unsigned core, Verdict *verdict) {
         Diagnosis diagnoses[DIAGNOSES_MAX];
         size_t n;
         int r;
 
-        n = array_diagnose(&array->cores[core], diagnoses);
+        n = array_diagnose(&systolic->array.cores[core], diagnoses);
 
         if (!all_settled(diagnoses, n)) {
-                r = measure_more(array, core);
+                r = measure_more(systolic, core);
                 if (r < 0)
                         return r;
-                n = array_diagnose(&array->cores[core], diagnoses);
+                n = array_diagnose(&systolic->array.cores[core], diagnoses);
         }
 
         for (size_t i = 0; i < n; i++) {
-                r = report(step, verdict, core, &diagnoses[i]);
+                r = report(systolic->step, verdict, core, &diagnoses[i]);
+                if (r < 0)
+                        return r;
+        }
+
+        systolic->n_findings += n;
+        return 0;
+}
+
+/* ---- what a core does not do ---- */
+
+/* Refusals are the cores' own while one of them answers. What all refuse is an error of the chip, but for a format or mode that they
+ * say they have; what they never said they have is not there. Returns whether the pattern counts. */
+static int judge_refused_by_all(Systolic *systolic, unsigned index) {
+        const Array *array = &systolic->array;
+
+        for (unsigned core = 0; core < CORES; core++)
+                if (array->cores[core].ran[index] > 0)
+                        return 1;
+
+        for (unsigned core = 0; core < CORES; core++) {
+                uint16_t status = array->cores[core].refused[index];
+
+                if (status == OBSERVATION_SHORT)
+                        return step_error(systolic->step, -EPROTO, "no core wrote all of pattern %s", pattern_at(index)->name);
+                if (status != STATUS_NRT_UNSUPPORTED)
+                        return step_error(systolic->step, -EREMOTEIO, "all cores refused pattern %s: core%u with status %u",
+                                          pattern_at(index)->name, core, status);
+        }
+
+        if (array->told)
+                return 1;
+        if (!systolic->undone)
+                systolic->undone = pattern_at(index)->name;
+        return 0;
+}
+
+static int report_refused(Systolic *systolic, unsigned core, unsigned n_refused, unsigned index, Verdict *verdict) {
+        const Pattern *pattern = pattern_at(index);
+        uint16_t status = systolic->array.cores[core].refused[index];
+        Evidence evidence = { .has_count = true, .count = n_refused };
+        Location where = *step_unit(systolic->step);
+        char how[32] = "wrote a part of";
+        int r;
+
+        r = location_append(&where, LOCATION_CORE, core);
+        if (r < 0)
+                return r;
+
+        if (status != OBSERVATION_SHORT)
+                (void) snprintf(how, sizeof(how), "refused, status %u,", status);
+        systolic->n_findings++;
+        return step_finding(systolic->step, verdict, "systolic-mode", &where, &evidence,
+                            "core%u: %s %u of %u patterns, first %s (%s by %s)", core, how, n_refused, systolic->list.n, pattern->name,
+                            wire_format_words[pattern->w_format], wire_format_words[pattern->x_format]);
+}
+
+static int judge_refused(Systolic *systolic, Verdict *verdict) {
+        unsigned n[CORES] = {}, first[CORES] = {};
+        int r;
+
+        for (unsigned i = 0; i < systolic->list.n; i++) {
+                unsigned index = systolic->list.all[i];
+
+                r = judge_refused_by_all(systolic, index);
+                if (r < 0)
+                        return r;
+                for (unsigned core = 0; r > 0 && core < CORES; core++)
+                        if (systolic->array.cores[core].refused[index] && n[core]++ == 0)
+                                first[core] = index;
+        }
+
+        for (unsigned core = 0; core < CORES; core++) {
+                if (n[core] == 0)
+                        continue;
+                r = report_refused(systolic, core, n[core], first[core], verdict);
                 if (r < 0)
                         return r;
         }
@@ -146,41 +232,66 @@ static int judge_core(Step *step, Array *array, unsigned core, Verdict *verdict)
         return 0;
 }
 
-static int judge(Step *step, Array *array, Verdict *verdict) {
+/* What the plan asks for and the cores do not have leaves the chip undecided, unless it is broken anyhow. */
+static int skip_missing(Systolic *systolic, Verdict *verdict) {
+        char text[128] = "";
+        size_t n = 0;
+
+        for (unsigned i = 0; i < _FORMAT_MAX; i++)
+                if (systolic->missing >> i & 1 && n < sizeof(text))
+                        n += (size_t) snprintf(text + n, sizeof(text) - n, "%s%s", n > 0 ? ", " : "", wire_format_words[i]);
+
+        return step_skip(systolic->step, verdict, REASON_NOT_APPLICABLE, "the cores do not have what the plan asks for: %s",
+                         n > 0 ? text : systolic->undone);
+}
+
+static int judge(Systolic *systolic, Verdict *verdict) {
+        const Array *array = &systolic->array;
         size_t n_mismatched = 0, n_compared = array->n_compared;
         int r;
+
+        r = judge_refused(systolic, verdict);
+        if (r < 0)
+                return r;
 
         for (unsigned core = 0; core < CORES; core++) {
                 n_mismatched += array->cores[core].n_mismatched;
                 if (observation_is_golden(&array->cores[core]))
                         continue;
 
-                r = judge_core(step, array, core, verdict);
+                r = judge_core(systolic, core, verdict);
                 if (r < 0)
                         return r;
         }
 
-        r = step_note(step, "systolic_outputs_compared", (double) n_compared, "{output}", NULL);
+        r = step_note(systolic->step, "systolic_outputs_compared", (double) n_compared, "{output}", NULL);
         if (r < 0)
                 return r;
-        return step_measure(step, "systolic_mismatched_outputs", (double) n_mismatched, "{output}",
-                            LIMIT_LESS_THAN_OR_EQUAL, 0, NULL);
+        r = step_measure(systolic->step, "systolic_mismatched_outputs", (double) n_mismatched, "{output}",
+                         LIMIT_LESS_THAN_OR_EQUAL, 0, NULL);
+        if (r < 0 || systolic->n_findings > 0 || (systolic->missing == 0 && !systolic->undone))
+                return r;
+        return skip_missing(systolic, verdict);
 }
 
 static int systolic_run(Step *step, Verdict *ret) {
-        _cleanup_(array_donep) Array *array = &(Array){};
+        static const SystolicParameters whole = { .patterns = SYSTOLIC_STRUCTURE, .formats = 1u << FORMAT_BF16 };
+        const SystolicParameters *parameters = step_parameters(step) ? step_parameters(step) : &whole;
+        Systolic systolic = { .step = step };
+        _cleanup_(array_donep) Array *array = &systolic.array;
         Verdict verdict = VERDICT_PASSED;
         int r;
 
         device_window_reset(step_device(step));
         r = array_init(array, step_device(step));
+        if (r < 0)
+                return r;
+
+        patterns_select(&systolic.list, parameters->patterns == SYSTOLIC_ALL, parameters->formats & array->formats, array->ftz);
+        systolic.missing = parameters->formats & ~array->formats;
+        r = array_run(array, (1u << CORES) - 1, &systolic.list);
         if (r >= 0)
-                r = array_measure(array, (1u << CORES) - 1, PATTERNS);
-        if (r >= 0)
-                r = judge(step, array, &verdict);
-        if (r == -EREMOTEIO)
-                return step_error(step, r, "core%u refused a matmul: status %" PRIu32, array->refused,
-                                  device_status(step_device(step)));
+                r = judge(&systolic, &verdict);
         if (r < 0)
                 return r;
 
@@ -191,9 +302,10 @@ static int systolic_run(Step *step, Verdict *ret) {
 const Check check_systolic = {
         .name = "systolic",
         .summary = "every register bit of the processing elements of all tensor engines",
-        .reads = "the outputs of dense bf16 matmuls on every core",
+        .reads = "the outputs of dense matmuls on every core, in the formats that the plan names",
         .codes = (const char *const[]){"systolic-pe", "systolic-row", "systolic-column", "systolic-array",
-                                       NULL},
+                                       "systolic-mode", NULL},
+        .skips = "not-applicable: the cores do not have a format that the plan asks for",
         .unit = LOCATION_CHIP,
         .disturbs = DISTURBS_CHIP,
         .deadline_sec = 60,

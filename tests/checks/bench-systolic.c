@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "checks/sparsity/parameters.h"
+#include "checks/systolic/parameters.h"
 #include "sim/tensor-memo.h"
 #include "tests/checks/tensor-chip.h"
 
@@ -35,7 +36,7 @@ static void must(bool held, const char *what) {
 }
 
 /* The best of five times N healthy chips, as a busy machine only ever adds. */
-static void bench_check(TensorChip *chip, const Check *check, const SparsityParameters *parameters,
+static void bench_check(TensorChip *chip, const Check *check, const void *parameters,
                         const char *name) {
         double best = 1e9, best_model = 0;
         unsigned n = 20;
@@ -133,6 +134,7 @@ static void bench_cone(TensorChip *chip, bool noise, unsigned moving, const char
 }
 
 int main(void) {
+        static const SystolicParameters structure = { .patterns = SYSTOLIC_STRUCTURE, .formats = 1u << FORMAT_BF16 };
         static const SparsityParameters bits = { .paths = SPARSITY_BITS }, all = { .paths = SPARSITY_ALL };
         double begin = cpu_now();
         TensorChip chip;
@@ -146,13 +148,13 @@ int main(void) {
         tensor_chip_init(&chip);
         chip.measure = true;
         begin = cpu_now();
-        tensor_chip_run(&chip, &check_systolic, NULL, &outcome);
+        tensor_chip_run(&chip, &check_systolic, &structure, &outcome);
         printf("systolic_first_chip %.3f ms\n", (cpu_now() - begin) * 1e3);
         begin = cpu_now();
         tensor_chip_run(&chip, &check_sparsity, &bits, &outcome);
         printf("sparsity_first_chip %.3f ms\n", (cpu_now() - begin) * 1e3);
 
-        bench_check(&chip, &check_systolic, NULL, "systolic");
+        bench_check(&chip, &check_systolic, &structure, "systolic");
         bench_check(&chip, &check_sparsity, &bits, "sparsity");
         bench_check(&chip, &check_sparsity, &all, "sparsity_all");
         bench_cone(&chip, false, 128, "one_hot");

@@ -47,6 +47,25 @@ static double cpu_now(void) {
         return (double) now.tv_sec + (double) now.tv_nsec * 1e-9;
 }
 
+static void answer_attribute(TensorChip *chip, const WireCommand *command, WireCompletion *completion) {
+        const Attribute *attribute = model_tensor.attributes;
+        char text[ATTRIBUTE_TEXT_MAX];
+        int r;
+
+        while (attribute->path && (strlen(attribute->path) != command->in_bytes ||
+                                   memcmp(attribute->path, chip->window + command->in_offset, command->in_bytes) != 0))
+                attribute++;
+        if (!attribute->path) {
+                completion->status = STATUS_NRT_QUEUE_EMPTY;
+                return;
+        }
+
+        r = attribute->read(chip->states[0], NULL, 0, text, sizeof(text));
+        assert(r >= 0 && strlen(text) <= command->out_bytes);
+        memcpy(chip->window + command->out_offset, text, strlen(text));
+        completion->out_bytes = (uint32_t) strlen(text);
+}
+
 static void run_command(TensorChip *chip, const WireCommand *command, WireCompletion *completion) {
         Execution execution = {
                 .command = command,
@@ -62,6 +81,11 @@ static void run_command(TensorChip *chip, const WireCommand *command, WireComple
         assert(command->in_offset + command->in_bytes <= chip->window_bytes);
         assert(command->out_offset + command->out_bytes <= chip->window_bytes);
         assert(command->in_offset % WIRE_ALIGNMENT == 0 && command->out_offset % WIRE_ALIGNMENT == 0);
+
+        if (command->type == COMMAND_ATTRIBUTE) {
+                answer_attribute(chip, command, completion);
+                return;
+        }
 
         chip->n_commands++;
         if (chip->n_commands == chip->fail_at) {
@@ -85,7 +109,7 @@ static int execute(void *userdata, const WireCommand *commands, size_t n, WireCo
         for (size_t i = 0; i < n; i++) {
                 completions[i] = (WireCompletion){};
                 run_command(chip, &commands[i], &completions[i]);
-                if (chip->n_commands == chip->break_at)
+                if (chip->break_at > 0 && chip->n_commands == chip->break_at)
                         return chip->break_error;
         }
 
@@ -99,7 +123,7 @@ static const DeviceTransport transport = { .execute = execute };
 void tensor_chip_init(TensorChip *chip) {
         int r;
 
-        *chip = (TensorChip){ .window_bytes = 1u << 20 };
+        *chip = (TensorChip){ .window_bytes = 8u << 20 };
         chip->window = aligned_alloc(4096, chip->window_bytes);
         assert(chip->window);
         memset(chip->window, 0, chip->window_bytes);

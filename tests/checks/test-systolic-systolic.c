@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks/systolic/parameters.h"
 #include "tests/checks/tensor-outcome.h"
 
 extern const Check check_systolic;
@@ -18,7 +19,9 @@ extern const Check check_systolic;
 static TensorOutcome outcome;
 
 static void run(TensorChip *chip) {
-        tensor_chip_run(chip, &check_systolic, NULL, &outcome);
+        static const SystolicParameters parameters = { .patterns = SYSTOLIC_STRUCTURE, .formats = 1u << FORMAT_BF16 };
+
+        tensor_chip_run(chip, &check_systolic, &parameters, &outcome);
 }
 
 static void assert_failed_with(size_t n_findings) {
@@ -176,6 +179,15 @@ static void test_a_core_that_writes_nothing_does_not_pass(void **state) {
         }
 }
 
+/* Seven cores answered. */
+static void assert_failed_with_refusal(void) {
+        assert_int_equal(outcome.error, 0);
+        assert_int_equal(outcome.verdict, VERDICT_FAILED);
+        assert_int_equal(outcome.n_findings, 1);
+        assert_string_equal(outcome.findings[0].code, "systolic-mode");
+        assert_non_null(strstr(outcome.findings[0].message, "refused"));
+}
+
 static void test_no_error_of_the_port_becomes_a_pass(void **state) {
         static const int errors[] = { -EIO, -ETIMEDOUT, -ENODEV, -EPROTO };
         TensorChip chip;
@@ -188,7 +200,10 @@ static void test_no_error_of_the_port_becomes_a_pass(void **state) {
                 chip.fail_status = at % 2 ? STATUS_NRT_HW_ERROR : STATUS_NRT_UNSUPPORTED;
                 run(&chip);
                 reached = chip.n_commands >= at;
-                assert_true(reached ? outcome.error < 0 : outcome.verdict == VERDICT_PASSED);
+                if (reached) {
+                        assert_failed_with_refusal();
+                } else
+                        assert_int_equal(outcome.verdict, VERDICT_PASSED);
                 tensor_chip_done(&chip);
 
                 tensor_chip_init(&chip);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/systolic/matrix.h"
+
+#include <assert.h>
+
+#define ROOM_BYTES (48u << 20) /* for all patterns; pages that nobody touches cost nothing */
+
+static _Alignas(64) uint8_t room[ROOM_BYTES];
+static size_t used;
+
+void *matrix_new(size_t n_bytes) {
+        void *matrix = room + used;
+
+        assert(n_bytes <= ROOM_BYTES - used);
+
+        used += (n_bytes + 63) / 64 * 64;
+        return matrix;
+}
+
+uint32_t matrix_get(WireFormat format, const void *matrix, size_t i) {
+        switch (wire_format_bytes(format)) {
+
+        case 4:
+                return ((const uint32_t *) matrix)[i] & (format == FORMAT_TF32 ? ~0x1fffu : ~0u);
+
+        case 2:
+                return ((const uint16_t *) matrix)[i];
+        }
+
+        return ((const uint8_t *) matrix)[i];
+}
+
+void matrix_set(WireFormat format, void *matrix, size_t i, uint32_t image) {
+        switch (wire_format_bytes(format)) {
+
+        case 4:
+                ((uint32_t *) matrix)[i] = image;
+                return;
+
+        case 2:
+                ((uint16_t *) matrix)[i] = (uint16_t) image;
+                return;
+        }
+
+        ((uint8_t *) matrix)[i] = (uint8_t) image;
+}
