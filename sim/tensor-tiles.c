@@ -21,7 +21,7 @@ bool tile_of(const WireLoad *load, Tile *ret) {
             load->first_column + columns > PE_COLUMNS)
                 return false;
 
-        *ret = (Tile){ load->first_row, load->first_column, (uint8_t) rows, (uint8_t) columns, NULL };
+        *ret = (Tile){ load->first_row, load->first_column, (uint8_t) rows, (uint8_t) columns, load->format, NULL };
         return true;
 }
 

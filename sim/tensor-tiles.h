@@ -14,6 +14,7 @@
 typedef struct Tile {
         uint8_t first_row, first_column; /* PE (0, 0) of the tile is this one of the array */
         uint8_t rows, columns;           /* its size; what is loaded may be smaller */
+        uint8_t format;                  /* as the load named it, whatever the core took it for */
         Stationary *stationary;
 } Tile;
 

@@ -20,31 +20,16 @@
 #include <string.h>
 
 #include "checks/cleanup.h"
-#include "sim/model.h"
-#include "sim/tensor-array.h"
 #include "sim/tensor-faults.h"
 #include "sim/tensor-memo.h"
-#include "sim/tensor-psum.h"
 #include "sim/tensor-sag.h"
-#include "sim/tensor-select.h"
 #include "sim/tensor-sparse-faults.h"
 #include "sim/tensor-spoil.h"
-#include "sim/tensor-tiles.h"
+#include "sim/tensor.h"
 
 #define START_CYCLES   64u
 #define FP32_PASSES    4u
 #define CYCLES_PER_5NS 12u /* 2.4 GHz */
-
-typedef struct Tensor {
-        TensorSettings settings;
-        Tiles tiles;
-        Psum psum;
-        Selectors selectors;
-        const Fault **faults;
-        size_t n_faults;
-        Defect *defects; /* room for those of the command at work */
-        bool sags;       /* some fault asks how far the supply does */
-} Tensor;
 
 static uint64_t cycles_to_nsec(uint64_t cycles) {
         return (cycles * 5 + CYCLES_PER_5NS - 1) / CYCLES_PER_5NS;
@@ -57,55 +42,16 @@ static int refuse(Execution *execution, WireStatus status) {
 
 /* ---- load ---- */
 
-static bool mode_is_refused(const Tensor *tensor, int mode, const Execution *execution) {
-        for (size_t i = 0; i < tensor->selectors.n_injected; i++) {
-                const Fault *fault = tensor->selectors.injected[i];
+/* What the core takes numbers of FORMAT for. */
+static uint8_t format_taken(const Tensor *tensor, WireFormat format, const Execution *execution) {
+        for (size_t i = 0; i < tensor->n_faults; i++) {
+                WireFormat taken = tensor_fault_format(tensor->faults[i], format);
 
-                if (sparse_fault_refuses(fault, mode) && fault_is_active(fault, execution))
-                        return true;
+                if (taken != format && fault_is_active(tensor->faults[i], execution))
+                        return (uint8_t) taken;
         }
 
-        return false;
-}
-
-static bool format_is_absent(const Tensor *tensor, unsigned format) {
-        return tensor->settings.absent >> format & 1;
-}
-
-static bool format_is_fp8(unsigned format) {
-        return wire_format_bytes(format) == 1;
-}
-
-/* What no core does, and what this one does not do. */
-static WireStatus load_admit_mode(const Tensor *tensor, const Execution *execution) {
-        const WireLoad *load = &execution->command->load;
-        int mode;
-
-        if (load->flags & LOAD_DOUBLE_ROW)
-                return load->flags & LOAD_SPARSE || !format_is_fp8(load->format) ? STATUS_NRT_INVALID : STATUS_NRT_SUCCESS;
-        if (!(load->flags & LOAD_SPARSE))
-                return STATUS_NRT_SUCCESS;
-
-        if (wire_format_bytes(load->format) == sizeof(uint32_t))
-                return STATUS_NRT_INVALID;
-        mode = sparse_mode_find(load->keep, load->group);
-        if (mode < 0 || mode_is_refused(tensor, mode, execution))
-                return STATUS_NRT_UNSUPPORTED;
-
-        return load->rows % load->keep == 0 ? STATUS_NRT_SUCCESS : STATUS_NRT_INVALID;
-}
-
-/* SUCCESS, with the tile that it takes, or why it will not be loaded. */
-static WireStatus load_admit(const Tensor *tensor, const Execution *execution, Tile *ret) {
-        const WireLoad *load = &execution->command->load;
-
-        if (load->rows < 1 || load->rows > PE_ROWS || load->columns < 1 || load->columns > PE_COLUMNS ||
-            load->flags & ~(LOAD_SPARSE | LOAD_DOUBLE_ROW) || load->format >= _FORMAT_MAX || !tile_of(load, ret))
-                return STATUS_NRT_INVALID;
-        if (format_is_absent(tensor, load->format))
-                return STATUS_NRT_UNSUPPORTED;
-
-        return load_admit_mode(tensor, execution);
+        return (uint8_t) format;
 }
 
 /* What will be loaded. Returns false where the areas of the command do not hold it. */
@@ -136,12 +82,13 @@ static int load_stationary(void *state, Execution *execution) {
         Tile tile = {};
         int r;
 
-        status = load_admit(tensor, execution, &tile);
+        status = tensor_admit_load(tensor, execution, &tile);
         if (status == STATUS_NRT_SUCCESS && !load_shape(execution, &shape))
                 status = STATUS_NRT_INVALID;
         if (status != STATUS_NRT_SUCCESS)
                 return refuse(execution, status);
 
+        shape.format = format_taken(tensor, execution->command->load.format, execution);
         r = memo_stationary(&shape, execution->in,
                             execution->window + (shape.keep ? execution->command->load.tags_offset : 0),
                             &tile.stationary);
@@ -213,36 +160,6 @@ static int multiply(Tensor *tensor, const Tile *tile, const Execution *execution
         return 0;
 }
 
-/* Any two formats, but those of 32 bits only with themselves. */
-static bool formats_go_together(unsigned a, unsigned b) {
-        return a == b || (wire_format_bytes(a) < sizeof(uint32_t) && wire_format_bytes(b) < sizeof(uint32_t));
-}
-
-static WireStatus matmul_admit_mode(const WireMatmul *matmul, const Stationary *stationary) {
-        if (!formats_go_together(stationary->format, matmul->format) ||
-            (stationary->double_row && !format_is_fp8(matmul->format)))
-                return STATUS_NRT_INVALID;
-        if (matmul->flags & MATMUL_TRANSPOSE &&
-            (!(matmul->flags & MATMUL_OVERWRITE) || stationary->keep > 0 || stationary->double_row))
-                return STATUS_NRT_INVALID;
-
-        return STATUS_NRT_SUCCESS;
-}
-
-static WireStatus matmul_admit(const Tensor *tensor, const Execution *execution, const Tile **ret) {
-        const WireMatmul *matmul = &execution->command->matmul;
-
-        *ret = tiles_find(&tensor->tiles, matmul->first_row, matmul->first_column);
-        if (matmul->moving < 1 || matmul->moving > MOVING_MAX || matmul->bank >= PSUM_BANKS || matmul->offset >= PSUM_ELEMENTS ||
-            matmul->offset + matmul->moving > PSUM_ELEMENTS || matmul->flags & ~(MATMUL_OVERWRITE | MATMUL_TRANSPOSE) ||
-            matmul->format >= _FORMAT_MAX)
-                return STATUS_NRT_INVALID;
-        if (format_is_absent(tensor, matmul->format))
-                return STATUS_NRT_UNSUPPORTED;
-
-        return *ret ? matmul_admit_mode(matmul, (*ret)->stationary) : STATUS_NRT_INVALID;
-}
-
 /* What will move. Returns false where the areas of the command do not hold it, or what comes of it. */
 static bool matmul_shape(const Execution *execution, const Stationary *stationary, Moving *ret) {
         const WireCommand *command = execution->command;
@@ -261,6 +178,30 @@ static bool matmul_shape(const Execution *execution, const Stationary *stationar
                (command->out_bytes == 0 || command->out_bytes >= stationary->columns * matmul->moving * sizeof(uint32_t));
 }
 
+/* What moves, as the core takes it; how far the supply sags is known by what should. */
+static int moving_take(const Tensor *tensor, const Tile *tile, Execution *execution, Moving *shape, Moving **ret) {
+        Moving *moving;
+        uint8_t taken;
+        int r;
+
+        r = memo_moving(shape, execution->in, &moving);
+        if (r < 0)
+                return r;
+
+        if (tensor->sags)
+                execution->sag = tensor_sag(tile->stationary, moving);
+
+        taken = format_taken(tensor, shape->format, execution);
+        if (taken == shape->format) {
+                *ret = moving;
+                return 0;
+        }
+
+        (void) moving_unref(moving);
+        shape->format = taken;
+        return memo_moving(shape, execution->in, ret);
+}
+
 static uint64_t matmul_cycles(const WireMatmul *matmul) {
         return START_CYCLES + (uint64_t) matmul->moving * (matmul->format == FORMAT_FP32 ? FP32_PASSES : 1);
 }
@@ -274,18 +215,15 @@ static int matmul_run(void *state, Execution *execution) {
         WireStatus status;
         int r;
 
-        status = matmul_admit(tensor, execution, &tile);
+        status = tensor_admit_matmul(tensor, execution, &tile);
         if (status == STATUS_NRT_SUCCESS && !matmul_shape(execution, tile->stationary, &shape))
                 status = STATUS_NRT_INVALID;
         if (status != STATUS_NRT_SUCCESS)
                 return refuse(execution, status);
 
-        r = memo_moving(&shape, execution->in, &moving);
+        r = moving_take(tensor, tile, execution, &shape, &moving);
         if (r < 0)
                 return r;
-
-        if (tensor->sags)
-                execution->sag = tensor_sag(tile->stationary, moving);
 
         r = multiply(tensor, tile, execution, moving, &product);
         (void) moving_unref(moving);
@@ -339,7 +277,7 @@ static int read_formats(void *state, Chip *chip, unsigned index, char *text, siz
 
         text[0] = '\0';
         for (unsigned i = 0; i < _FORMAT_MAX && used < size; i++)
-                if (!format_is_absent(tensor, i))
+                if (!(tensor->settings.absent >> i & 1))
                         used += (size_t) snprintf(text + used, size - used, "%s%s", used > 0 ? " " : "", wire_format_words[i]);
         return 0;
 }

@@ -18,6 +18,7 @@
 
 #include "checks/cleanup.h"
 #include "sim/model.h"
+#include "sim/tensor-faults.h"
 #include "sim/tensor-memo.h"
 #include "tests/sim/plain-format.h"
 
@@ -761,6 +762,77 @@ static void test_a_core_without_a_format_says_so(void **state) {
         settings = (TensorSettings){};
 }
 
+static void inject_format(Bench *bench, Fault *fault, const char *kind, TensorFault *parameters) {
+        *fault = (Fault){ .persistence = PERSISTENCE_PERMANENT, .parameters = parameters };
+        for (const FaultKind *k = tensor_faults; k->name; k++)
+                if (strcmp(k->name, kind) == 0)
+                        fault->kind = k;
+        assert_non_null(fault->kind);
+        assert_int_equal(location_parse("us0-0/chip0/core0", &fault->at, NULL, NULL), 0);
+        assert_int_equal(model_tensor.inject(bench->state, fault), 0);
+}
+
+static void test_a_core_may_refuse_a_format(void **state) {
+        TensorFault parameters = { .format = FORMAT_FP16 };
+        WireLoad load = { 8, 8, FORMAT_BF16 };
+        WireCommand command;
+        Bench *bench;
+        Fault fault;
+
+        seed = 103;
+        bench = bench_new();
+        inject_format(bench, &fault, "format-refused", &parameters);
+        command = load_command((WireLoad){ 8, 8, FORMAT_FP16 });
+        assert_int_equal(bench_run(bench, &command), STATUS_NRT_UNSUPPORTED);
+        load_well(bench, load, 1);
+        command = matmul_command(&load, (WireMatmul){ 4, .format = FORMAT_FP16 });
+        assert_int_equal(bench_run(bench, &command), STATUS_NRT_UNSUPPORTED);
+        matmul_well(bench, &load, (WireMatmul){ 4, .format = FORMAT_FP8_E4M3 }, 1);
+        model_tensor.heal(bench->state, &fault);
+        matmul_well(bench, &load, (WireMatmul){ 4, .format = FORMAT_FP16 }, 1);
+        bench_free(bench);
+}
+
+/* Every format is taken for another of its width, of both matrices; what goes together is said by the commands all the same. */
+static void test_a_core_may_take_a_format_for_another(void **state) {
+        for (unsigned format = 0; format < _FORMAT_MAX; format++) {
+                TensorFault parameters = { .format = (int) format };
+                WireLoad load = { 8, 8, (uint8_t) format };
+                WireMatmul matmul = { 4, .flags = MATMUL_OVERWRITE, .format = (uint8_t) format };
+                WireFormat other;
+                WireCommand command;
+                Bench *bench;
+                Fault fault;
+
+                seed = 107 + format;
+                bench = bench_new();
+                inject_format(bench, &fault, "format-wrong", &parameters);
+                other = tensor_fault_format(&fault, (WireFormat) format);
+                assert_int_not_equal(other, format);
+                assert_int_equal(wire_format_bytes(other), wire_format_bytes(format));
+
+                for (unsigned healed = 0; healed < 2; healed++) {
+                        command = load_command(load);
+                        fill(bench, 0, (WireFormat) format, 64, 1);
+                        assert_int_equal(bench_run(bench, &command), STATUS_NRT_SUCCESS);
+                        load.format = (uint8_t) (healed ? format : other);
+                        plain_load(bench, &load);
+
+                        load.format = (uint8_t) format;
+                        command = matmul_command(&load, matmul);
+                        fill(bench, MOVING, (WireFormat) format, 32, 1);
+                        assert_int_equal(bench_run(bench, &command), STATUS_NRT_SUCCESS);
+                        load.format = command.matmul.format = (uint8_t) (healed ? format : other);
+                        plain_matmul(bench, &load, &command.matmul);
+                        assert_out(bench, &load, &command.matmul);
+                        load.format = (uint8_t) format;
+                        if (!healed)
+                                model_tensor.heal(bench->state, &fault);
+                }
+                bench_free(bench);
+        }
+}
+
 /* Equal bytes of another format, or in a core that flushes, are not the same product. */
 static void test_cores_share_only_what_is_equal(void **state) {
         static const uint32_t expected[2][2] = { { 0x00000001, 0x00000002 }, { 0, 0 } };
@@ -805,6 +877,8 @@ int main(void) {
                 cmocka_unit_test(test_what_is_refused_changes_nothing),
                 cmocka_unit_test(test_nothing_is_read_back_without_room),
                 cmocka_unit_test(test_a_core_without_a_format_says_so),
+                cmocka_unit_test(test_a_core_may_refuse_a_format),
+                cmocka_unit_test(test_a_core_may_take_a_format_for_another),
                 cmocka_unit_test(test_cores_share_only_what_is_equal),
         };
 
