@@ -85,7 +85,7 @@ static uint32_t pe_multiply_stuck(const Pe *pe, uint32_t w, uint32_t x, unsigned
         unsigned shift = pe->mode.double_row ? 8 * lane : 0;
         Number a = number_read(pe->mode.weights, w >> shift, pe->mode.ftz);
         Number b = number_read(pe->mode.activations, x >> shift, pe->mode.ftz);
-        bool halves = pe->mode.weights == FORMAT_FP32;
+        bool halves = pe->mode.weights == FORMAT_FP32 || pe->mode.activations == FORMAT_FP32;
         unsigned drop = halves ? 0 : 24 - (lane == 0 ? GATES : GATES_SECOND);
         uint32_t product;
         int64_t sum;
@@ -197,11 +197,10 @@ static void add_all(const Pe *pe, const uint32_t *products, unsigned n, uint32_t
 /* ---- a PE ---- */
 
 static void run_transposed(const Pe *pe, uint32_t w, const uint32_t *x, unsigned n, uint32_t *psum) {
-        uint32_t mask = format_mask(pe->mode.activations), products[MOVING_MAX];
+        uint32_t products[MOVING_MAX];
 
-        mask &= mask >> 1; /* all but the sign, which is the highest */
         for (unsigned i = 0; i < n; i++)
-                products[i] = x[i] & mask ? w : 0;
+                products[i] = pe_pass(pe->mode, 0, w, x[i]);
 
         force_all(pe, SITE_MULTIPLIER, 0, products, n);
         force_all(pe, SITE_PRODUCT, 0, products, n);

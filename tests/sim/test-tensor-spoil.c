@@ -25,11 +25,13 @@
 
 extern const Model model_tensor;
 
-/* Intermittent faults act in every other command. */
+static TensorSettings settings;
+
 TensorSettings chip_tensor(const Chip *chip) {
-        return (TensorSettings){};
+        return settings;
 }
 
+/* Intermittent faults act in every other command. */
 bool fault_is_active(const Fault *fault, const Execution *execution) {
         return execution->sag >= fault->droop &&
                (fault->persistence != PERSISTENCE_INTERMITTENT || execution->number % 2 == 0);
@@ -389,13 +391,6 @@ static uint32_t walk(const Bench *bench, unsigned row, unsigned way, unsigned to
         return x;
 }
 
-static bool is_zero(WireFormat format, uint32_t x) {
-        unsigned bits = 1 + widths[format][0] + widths[format][1];
-        uint32_t own = format == FORMAT_TF32 ? x >> 13 : x;
-
-        return (own & ((1u << (bits - 1)) - 1)) == 0;
-}
-
 static uint32_t product_register(const Bench *bench, unsigned row, unsigned column, unsigned of_lane, uint32_t product) {
         if (of_lane == 0)
                 product = delay(bench, "product-slow", row, column, product, &array->product_wanted[row][column]);
@@ -407,7 +402,7 @@ static void element(const Bench *bench, unsigned row, unsigned column) {
         uint32_t w = array->weight[row][column], x = array->activation[row][column], product;
 
         if (bench->transposed) {
-                product = is_zero(bench->x_format, x) || is_dead(bench, "pe-block-dead", row, column) ? 0 : w;
+                product = number(bench->x_format, x, bench->ftz) == 0 || is_dead(bench, "pe-block-dead", row, column) ? 0 : w;
                 psum |= product_register(bench, row, column, 0, product);
         } else {
                 product = product_register(bench, row, column, 0, multiply(bench, row, column, 0, w, x));
@@ -452,6 +447,7 @@ static void array_step(const Bench *bench, unsigned n, uint32_t *ret) {
 
 static void bench_init(Bench *bench) {
         *bench = (Bench){};
+        settings = (TensorSettings){};
         bench->state = calloc(1, model_tensor.state_size);
         bench->window = calloc(1, WINDOW);
         array = calloc(1, sizeof(*array));
@@ -574,12 +570,11 @@ static void describe(const Bench *bench) {
                               (unsigned) bench->injuries[i].parameters.column);
 }
 
-/* Runs what is loaded; returns how many outputs are not those of an array without faults. */
-static unsigned assert_as_the_array(Bench *bench) {
+/* What came is what comes of the array; returns how much of it is not what comes of one without faults. */
+static unsigned assert_output(Bench *bench) {
         const uint32_t *out = (const uint32_t *) (bench->window + OUT);
         unsigned n_faults = bench->n_faults, wrong = 0;
 
-        bench_matmul(bench);
         array_load(bench);
         for (unsigned n = 0; n < bench->moving; n++) {
                 uint32_t column[PE_COLUMNS];
@@ -605,6 +600,11 @@ static unsigned assert_as_the_array(Bench *bench) {
         return wrong;
 }
 
+static unsigned assert_as_the_array(Bench *bench) {
+        bench_matmul(bench);
+        return assert_output(bench);
+}
+
 /* ---- what is drawn ---- */
 
 /* Numbers as jobs have them, any bits, few bits, or only some that are not zero. */
@@ -625,7 +625,11 @@ static void fill(uint8_t *bytes, size_t n, WireFormat format, unsigned how) {
         }
 }
 
-static const WireFormat any_format[] = { FORMAT_BF16 };
+static unsigned tile_size(unsigned n) {
+        return n <= 32 ? 32 : n <= 64 ? 64 : 128;
+}
+
+static const WireFormat any_format[] = { FORMAT_FP32, FORMAT_BF16, FORMAT_FP16, FORMAT_TF32, FORMAT_FP8_E4M3, FORMAT_FP8_E5M2, FORMAT_FP8_E3M4 };
 static const WireFormat fp8_format[] = { FORMAT_FP8_E4M3, FORMAT_FP8_E5M2, FORMAT_FP8_E3M4 };
 
 static void draw_formats(Bench *bench) {
@@ -647,16 +651,23 @@ static void draw_tile(Bench *bench, unsigned rows, unsigned columns, unsigned mo
         bench->rows = rows;
         bench->columns = columns;
         bench->moving = moving;
-        bench->double_row = false;
-        bench->transposed = false;
+        bench->double_row = draw() % 5 == 0;
         bench->keep = bench->group = 0;
         draw_formats(bench);
-        if (sparse && bench->w_format != FORMAT_FP32 && bench->w_format != FORMAT_TF32) {
+        if (sparse && !bench->double_row && bench->w_format != FORMAT_FP32 && bench->w_format != FORMAT_TF32) {
                 bench->keep = mode[0];
                 bench->group = mode[1];
                 bench->rows = (rows + bench->keep - 1) / bench->keep * bench->keep;
         }
+        bench->transposed = bench->keep == 0 && !bench->double_row && draw() % 6 == 0;
+        settings.ftz = bench->ftz = draw() % 3 == 0;
+        assert_int_equal(model_tensor.init(bench->state, NULL, 0), 0);
+
         bench->first_row = bench->first_column = 0;
+        if (!bench->double_row && draw() % 2)
+                bench->first_row = tile_size(bench->rows) * (draw() % (PE_ROWS / tile_size(bench->rows)));
+        if (!bench->double_row && bench->keep == 0 && draw() % 2)
+                bench->first_column = tile_size(columns) * (draw() % (PE_COLUMNS / tile_size(columns)));
 
         fill(bench->window + WEIGHTS, (size_t) layers(bench) * bench->rows * bench->columns, bench->w_format, draw() % 4);
         for (unsigned i = 0; i < bench->rows * (bench->columns + 3) / 4 * 2; i++)
@@ -704,9 +715,18 @@ static Injury draw_injury(const Bench *bench) {
         return injury;
 }
 
+/* ASSAY_SPOIL_ROUNDS times as many as stand here. */
+static unsigned rounds_of(unsigned n) {
+        const char *times = getenv("ASSAY_SPOIL_ROUNDS");
+
+        return times ? n * (unsigned) strtoul(times, NULL, 10) : n;
+}
+
 static void run_random(unsigned n_faults, unsigned rounds, uint64_t first_seed) {
         unsigned wrong = 0;
         Bench bench;
+
+        rounds = rounds_of(rounds);
 
         bench_init(&bench);
         seed = first_seed;
@@ -793,6 +813,60 @@ static void test_an_intermittent_fault_comes_and_goes(void **state) {
         bench_done(&bench);
 }
 
+/* A format that is taken for the next of its width: bytes do not change, nor do faults of registers beside it. */
+static void test_a_format_is_taken_for_another(void **state) {
+        static const WireFormat taken[][2] = {
+                { FORMAT_FP32, FORMAT_TF32 },         { FORMAT_TF32, FORMAT_FP32 },         { FORMAT_BF16, FORMAT_FP16 },
+                { FORMAT_FP16, FORMAT_BF16 },         { FORMAT_FP8_E4M3, FORMAT_FP8_E5M2 }, { FORMAT_FP8_E5M2, FORMAT_FP8_E3M4 },
+                { FORMAT_FP8_E3M4, FORMAT_FP8_E4M3 },
+        };
+        Bench bench;
+
+        bench_init(&bench);
+        seed = 0xec4e6c89452821e6;
+        for (unsigned round = 0; round < 20 * ELEMENTS(taken); round++) {
+                const WireFormat *pair = taken[round % ELEMENTS(taken)];
+                WireFormat w_format, x_format;
+
+                draw_tile(&bench, 1 + draw() % 24, 1 + draw() % 9, 1 + draw() % 24);
+                assert_int_equal(bench_inject(&bench, (Injury){ "format-wrong", 0, 0, { .format = (int) pair[0] } }), 0);
+                (void) bench_inject(&bench, draw_injury(&bench));
+                bench_load(&bench);
+
+                w_format = bench.w_format;
+                x_format = bench.x_format;
+                bench_matmul(&bench);
+                bench.w_format = w_format == pair[0] ? pair[1] : w_format;
+                bench.x_format = x_format == pair[0] ? pair[1] : x_format;
+                (void) assert_output(&bench);
+                bench_heal(&bench);
+        }
+        bench_done(&bench);
+}
+
+static void test_a_format_is_refused(void **state) {
+        static const uint16_t one = 0x3f80;
+        WireCommand load = {
+                .type = COMMAND_LOAD_STATIONARY, .in_bytes = 2, .load = { .rows = 1, .columns = 1, .format = FORMAT_FP16 }
+        };
+        WireCommand matmul = {
+                .type = COMMAND_MATMUL, .in_offset = MOVING, .in_bytes = 2, .matmul = { .moving = 1, .format = FORMAT_FP16 }
+        };
+        Bench bench;
+
+        bench_init(&bench);
+        assert_int_equal(bench_inject(&bench, (Injury){ "format-refused", 0, 0, { .format = FORMAT_FP16 } }), 0);
+        assert_int_equal(run_vectors(&bench, &one, 1)[0], 0x3f800000);
+        bench_run(&bench, &matmul);
+        assert_int_equal(bench.completion.status, STATUS_NRT_UNSUPPORTED);
+        bench_run(&bench, &load);
+        assert_int_equal(bench.completion.status, STATUS_NRT_UNSUPPORTED);
+        bench_heal(&bench);
+        bench_run(&bench, &matmul);
+        assert_int_equal(bench.completion.status, STATUS_NRT_SUCCESS);
+        bench_done(&bench);
+}
+
 /* All 16,384 elements at work are 50 mV, half of them 25. */
 static void test_a_droop_needs_elements_at_work(void **state) {
         uint16_t *weights, *moving;
@@ -827,6 +901,8 @@ int main(void) {
                 cmocka_unit_test(test_faults_of_a_full_array),
                 cmocka_unit_test(test_a_slow_bit_comes_one_vector_late),
                 cmocka_unit_test(test_an_intermittent_fault_comes_and_goes),
+                cmocka_unit_test(test_a_format_is_taken_for_another),
+                cmocka_unit_test(test_a_format_is_refused),
                 cmocka_unit_test(test_a_droop_needs_elements_at_work),
         };
 
