@@ -8,10 +8,10 @@
 #include "checks/cleanup.h"
 #include "sim/tensor-memo.h"
 
-#define MEMO_STATIONARIES 96u
-#define MEMO_MOVINGS      32u
-#define MEMO_PRODUCTS     96u
-#define MEMO_BYTES        (48u << 20) /* of products */
+#define MEMO_STATIONARIES 320u /* as many as all tests of a chip have; one less, and the next chip would find none */
+#define MEMO_MOVINGS      320u
+#define MEMO_PRODUCTS     384u
+#define MEMO_BYTES        (64u << 20) /* of products */
 
 typedef struct MemoEntry {
         uint64_t used;  /* when last */
