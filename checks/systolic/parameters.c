@@ -7,7 +7,7 @@
 #include "checks/plan.h"
 #include "checks/wire.h"
 
-static const SystolicParameters defaults = { .patterns = SYSTOLIC_STRUCTURE, .formats = 1u << FORMAT_BF16 };
+static const SystolicParameters defaults = { .patterns = SYSTOLIC_STRUCTURE, .formats = (1u << _FORMAT_MAX) - 1 };
 static const char *const set_words[] = { "structure", "all", NULL };
 
 #define FORMATS "fp32, bf16, fp16, tf32, fp8_e4m3, fp8_e5m2, fp8_e3m4"

@@ -275,7 +275,7 @@ static int judge(Systolic *systolic, Verdict *verdict) {
 }
 
 static int systolic_run(Step *step, Verdict *ret) {
-        static const SystolicParameters whole = { .patterns = SYSTOLIC_STRUCTURE, .formats = 1u << FORMAT_BF16 };
+        static const SystolicParameters whole = { .patterns = SYSTOLIC_STRUCTURE, .formats = (1u << _FORMAT_MAX) - 1 };
         const SystolicParameters *parameters = step_parameters(step) ? step_parameters(step) : &whole;
         Systolic systolic = { .step = step };
         _cleanup_(array_donep) Array *array = &systolic.array;

@@ -134,7 +134,7 @@ static void bench_cone(TensorChip *chip, bool noise, unsigned moving, const char
 }
 
 int main(void) {
-        static const SystolicParameters structure = { .patterns = SYSTOLIC_STRUCTURE, .formats = 1u << FORMAT_BF16 };
+        static const SystolicParameters structure = { .patterns = SYSTOLIC_STRUCTURE, .formats = (1u << _FORMAT_MAX) - 1 };
         static const SparsityParameters bits = { .paths = SPARSITY_BITS }, all = { .paths = SPARSITY_ALL };
         double begin = cpu_now();
         TensorChip chip;
