@@ -42,28 +42,44 @@ uint32_t moving_register(const Moving *moving, unsigned row, unsigned n) {
 }
 
 /* A loop of its own for each size, or a big matrix is slow. */
-#define REGISTERS_READ(type)                                                                                                   \
-        for (unsigned n = 0; n < moving->columns; n++) {                                                                       \
+#define IMAGES_READ(type)                                                                                                      \
+        for (size_t i = 0; i < n; i++) {                                                                                       \
                 type number;                                                                                                   \
                                                                                                                                \
-                memcpy(&number, bytes + n * sizeof(number), sizeof(number));                                                   \
-                ret[n] = number & mask;                                                                                        \
+                memcpy(&number, bytes + i * sizeof(number), sizeof(number));                                                   \
+                ret[i] = number & mask;                                                                                        \
         }
 
+static void images_read(WireFormat format, const uint8_t *bytes, size_t n, uint32_t *restrict ret) {
+        unsigned size = wire_format_bytes(format);
+        uint32_t mask = format_mask(format);
+
+        if (size == sizeof(uint8_t))
+                IMAGES_READ(uint8_t)
+        else if (size == sizeof(uint16_t))
+                IMAGES_READ(uint16_t)
+        else
+                IMAGES_READ(uint32_t)
+}
+
 void moving_registers(const Moving *moving, unsigned row, uint32_t *restrict ret) {
-        unsigned size = wire_format_bytes(moving->format);
-        const uint8_t *bytes = moving->bytes + (size_t) row * moving->columns * size;
-        uint32_t mask = format_mask(moving->format);
+        size_t size = wire_format_bytes(moving->format);
 
         if (moving->double_row)
                 for (unsigned n = 0; n < moving->columns; n++)
                         ret[n] = moving_register(moving, row, n);
-        else if (size == sizeof(uint8_t))
-                REGISTERS_READ(uint8_t)
-        else if (size == sizeof(uint16_t))
-                REGISTERS_READ(uint16_t)
         else
-                REGISTERS_READ(uint32_t)
+                images_read(moving->format, moving->bytes + row * moving->columns * size, moving->columns, ret);
+}
+
+void stationary_registers(const Stationary *stationary, unsigned row, uint32_t *restrict ret) {
+        size_t size = wire_format_bytes(stationary->format);
+
+        if (stationary->double_row)
+                for (unsigned m = 0; m < stationary->columns; m++)
+                        ret[m] = stationary_register(stationary, row, m);
+        else
+                images_read(stationary->format, stationary->bytes + row * stationary->columns * size, stationary->columns, ret);
 }
 
 PeMode pe_mode(const Stationary *stationary, const Moving *moving, bool ftz) {
@@ -72,51 +88,56 @@ PeMode pe_mode(const Stationary *stationary, const Moving *moving, bool ftz) {
         };
 }
 
-/* A healthy chain begins with +0 and never holds −0, for only −0 + −0 gives it, unless a small negative sum is flushed to it. */
-static void column_multiply(const Rows *rows, const Stationary *stationary, unsigned column) {
-        Fragile fragile = { .n = 0 };
+/* All weights as registers hold them. */
+typedef struct Weights {
+        uint32_t images[PE_ROWS][PE_COLUMNS];
+} Weights;
 
-        column_begin(rows);
+/* A healthy chain begins with +0 and never holds −0, for only −0 + −0 gives it, unless a small negative sum is flushed to it. */
+static void column_multiply(const Rows *rows, const Stationary *stationary, const Weights *weights, unsigned column) {
+        Fragile fragile = { .n = 0 };
 
         for (unsigned k = 0; k < stationary->rows; k++) {
                 const Row *row = row_of(rows, stationary, k, column);
-                uint32_t w = stationary_register(stationary, k, column);
 
                 if (rows->mode.ftz)
-                        row_apply_fragile(rows, row, w, &fragile);
+                        row_apply_fragile(rows, row, weights->images[k][column], &fragile);
                 else
-                        row_apply(rows, row, w);
+                        row_apply(rows, row, weights->images[k][column]);
         }
 }
 
-static void column_pass(const Rows *rows, const Stationary *stationary, unsigned column) {
-        column_begin(rows);
-
+static void column_pass(const Rows *rows, const Stationary *stationary, const Weights *weights, unsigned column) {
         for (unsigned k = 0; k < stationary->rows; k++) {
                 const Row *row = &rows->rows[k];
-                uint32_t w = stationary_register(stationary, k, column);
 
                 for (unsigned i = 0; i < row->n_nonzero; i++) {
                         unsigned n = row->nonzero[i];
 
-                        rows->psum[n] = pe_pass(rows->mode, rows->psum[n], w, row->images[n]);
+                        rows->psum[n] = pe_pass(rows->mode, rows->psum[n], weights->images[k][column], row->images[n]);
                 }
         }
 }
 
 int array_multiply(const Stationary *stationary, const Moving *moving, MatmulMode mode, Product *product) {
         _cleanup_(rows_freep) Rows *rows = &(Rows){};
+        _cleanup_free_ Weights *weights = malloc(sizeof(*weights));
         int r;
 
+        if (!weights)
+                return -ENOMEM;
         r = rows_init(rows, moving, pe_mode(stationary, moving, mode.ftz));
         if (r < 0)
                 return r;
 
+        for (unsigned k = 0; k < stationary->rows; k++)
+                stationary_registers(stationary, k, weights->images[k]);
         for (unsigned m = 0; m < stationary->columns; m++) {
+                column_begin(rows);
                 if (mode.transposed)
-                        column_pass(rows, stationary, m);
+                        column_pass(rows, stationary, weights, m);
                 else
-                        column_multiply(rows, stationary, m);
+                        column_multiply(rows, stationary, weights, m);
                 column_store(rows, m, product);
         }
 

@@ -58,7 +58,10 @@ static inline size_t stationary_tag_words(unsigned columns) {
  * rows in one image. */
 uint32_t stationary_register(const Stationary *stationary, unsigned row, unsigned column);
 uint32_t moving_register(const Moving *moving, unsigned row, unsigned n);
-void moving_registers(const Moving *moving, unsigned row, uint32_t *restrict ret); /* a whole row: N of them */
+
+/* Of a whole row: M and N of them. */
+void stationary_registers(const Stationary *stationary, unsigned row, uint32_t *restrict ret);
+void moving_registers(const Moving *moving, unsigned row, uint32_t *restrict ret);
 
 /* How the two go together. */
 PeMode pe_mode(const Stationary *stationary, const Moving *moving, bool ftz);

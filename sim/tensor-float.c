@@ -21,6 +21,12 @@ FLOAT_INLINE uint32_t lanes_multiply(FloatWidth width, bool ftz, FloatLane a, Fl
         return ftz ? float_flush(product) : product;
 }
 
+FLOAT_INLINE uint32_t lanes_add(bool ftz, uint32_t psum, uint32_t product) {
+        uint32_t sum = float_add(psum, product);
+
+        return ftz ? float_flush(sum) : sum;
+}
+
 /* The same loops for every machine and, where there are variable shifts of vectors, for that one: asked at run time. */
 typedef void MultiplyAdd(uint32_t *restrict psum, const FloatLane *lanes, unsigned n_blocks);
 
@@ -29,11 +35,8 @@ typedef void MultiplyAdd(uint32_t *restrict psum, const FloatLane *lanes, unsign
                 FloatLane a = lanes[0], b = lanes[(width) == FLOAT_DOUBLE ? 1 : 0];                                            \
                                                                                                                                \
                 for (; n_blocks > 0; n_blocks--) {                                                                             \
-                        for (size_t i = 0; i < FLOAT_BLOCK; i++) {                                                             \
-                                uint32_t sum = float_add(psum[i], lanes_multiply((width), (ftz), a, b, i));                    \
-                                                                                                                               \
-                                psum[i] = (ftz) ? float_flush(sum) : sum;                                                      \
-                        }                                                                                                      \
+                        for (size_t i = 0; i < FLOAT_BLOCK; i++)                                                               \
+                                psum[i] = lanes_add((ftz), psum[i], lanes_multiply((width), (ftz), a, b, i));                  \
                         psum += FLOAT_BLOCK;                                                                                   \
                         a.significands += FLOAT_BLOCK;                                                                         \
                         a.scales += FLOAT_BLOCK;                                                                               \
@@ -69,4 +72,18 @@ void float_multiply_add(uint32_t *restrict psum, const FloatLane *lanes, unsigne
         }
 #endif
         multiply_add_anywhere[width][ftz](psum, lanes, n_blocks);
+}
+
+/* Where few numbers move the first product mostly meets +0. */
+void float_multiply_add_at(uint32_t *restrict psum, const FloatLane *lanes, const uint16_t *at, unsigned n, FloatWidth width, bool ftz) {
+        FloatLane a = lanes[0], b = lanes[width == FLOAT_DOUBLE ? 1 : 0];
+
+        for (unsigned i = 0; i < n; i++) {
+                uint32_t *sum = &psum[at[i]], product = lanes_multiply(width, ftz, a, b, at[i]);
+
+                if (*sum == 0)
+                        *sum = product == FLOAT_SIGN ? 0 : product;
+                else
+                        *sum = lanes_add(ftz, *sum, product);
+        }
 }

@@ -18,33 +18,40 @@ Rows *rows_free(Rows *rows) {
 
 /* ---- what a register image is ---- */
 
-/* MASK of a format, for both numbers of double rows. */
-static uint32_t lanes_mask(PeMode mode, uint32_t mask) {
-        return mode.double_row ? mask | mask << 8 : mask;
+static ImageMasks masks_of(WireFormat format, bool double_row) {
+        ImageMasks masks = { .magnitude = format_mask(format) & ~format_sign(format), .exponent = format_exponent(format) };
+
+        if (double_row) {
+                masks.magnitude |= masks.magnitude << 8;
+                masks.second_exponent = masks.exponent << 8;
+        }
+        return masks;
 }
 
-static bool image_is_zero(PeMode mode, WireFormat format, uint32_t image) {
-        return (image & lanes_mask(mode, format_mask(format) & ~format_sign(format))) == 0;
+static bool image_is_zero(const ImageMasks *masks, uint32_t image) {
+        return (image & masks->magnitude) == 0;
 }
 
-static bool image_is_finite(PeMode mode, WireFormat format, uint32_t image) {
-        uint32_t exponent = format_exponent(format);
-
-        return (image & exponent) != exponent && (!mode.double_row || (image >> 8 & exponent) != exponent);
+static bool image_is_finite(const ImageMasks *masks, uint32_t image) {
+        return (image & masks->exponent) != masks->exponent &&
+               (masks->second_exponent == 0 || (image & masks->second_exponent) != masks->second_exponent);
 }
 
-static FloatWidth mode_width(PeMode mode) {
-        return mode.double_row ? FLOAT_DOUBLE : mode.weights == FORMAT_FP32 || mode.activations == FORMAT_FP32 ? FLOAT_24 : FLOAT_12;
+static FloatWidth width_of(PeMode mode) {
+        if (mode.double_row)
+                return FLOAT_DOUBLE;
+
+        return mode.weights == FORMAT_FP32 || mode.activations == FORMAT_FP32 ? FLOAT_24 : FLOAT_12;
 }
 
 /* Of a finite number. */
-static FloatParts image_parts(PeMode mode, WireFormat format, uint32_t image) {
-        Number number = number_read(format, image, mode.ftz);
+static FloatParts image_parts(const Rows *rows, WireFormat format, uint32_t image) {
+        Number number = number_read(format, image, rows->mode.ftz);
         uint32_t sign = number.negative ? FLOAT_SIGN : 0;
 
         if (number.significand == 0)
                 return (FloatParts){ sign, 0 };
-        if (mode_width(mode) == FLOAT_24)
+        if (rows->width == FLOAT_24)
                 return (FloatParts){ sign | number.significand, number.scale };
 
         return (FloatParts){ sign | number.significand >> 12, number.scale + 12 };
@@ -61,35 +68,41 @@ static bool row_is_dense(const Row *row, unsigned n) {
         return row->n_nonzero * 5u > n;
 }
 
-static void row_take_apart(const Rows *rows, Row *row) {
-        for (unsigned lane = 0; lane < (rows->mode.double_row ? 2 : 1); lane++) {
-                size_t first = lane * rows_padded(rows);
+static void row_take_apart(const Rows *rows, Row *row, unsigned n) {
+        size_t second = n + rows_padded(rows);
+        FloatParts parts = image_parts(rows, rows->mode.activations, row->images[n]);
 
-                for (unsigned n = 0; n < rows->n_columns; n++) {
-                        FloatParts parts = image_parts(rows->mode, rows->mode.activations, row->images[n] >> 8 * lane);
+        row->significands[n] = parts.significand;
+        row->scales[n] = parts.scale;
+        if (rows->width != FLOAT_DOUBLE)
+                return;
 
-                        row->significands[first + n] = parts.significand;
-                        row->scales[first + n] = parts.scale;
-                }
-        }
-        row->taken_apart = true;
+        parts = image_parts(rows, rows->mode.activations, row->images[n] >> 8);
+        row->significands[second] = parts.significand;
+        row->scales[second] = parts.scale;
 }
 
 static void row_init(const Rows *rows, Row *row) {
-        uint32_t magnitude = lanes_mask(rows->mode, format_mask(rows->mode.activations) & ~format_sign(rows->mode.activations));
-
         row->finite = true;
 
         for (unsigned n = 0; n < rows->n_columns; n++) {
-                if ((row->images[n] & magnitude) == 0)
+                if (image_is_zero(&rows->activation, row->images[n]))
                         continue;
 
                 row->nonzero[row->n_nonzero++] = (uint16_t) n;
-                row->finite = row->finite && image_is_finite(rows->mode, rows->mode.activations, row->images[n]);
+                row->finite = row->finite && image_is_finite(&rows->activation, row->images[n]);
         }
 
-        if (row->finite && row_is_dense(row, rows->n_columns))
-                row_take_apart(rows, row);
+        if (!row->finite)
+                return;
+
+        row->dense = row_is_dense(row, rows->n_columns);
+        if (row->dense)
+                for (unsigned n = 0; n < rows->n_columns; n++)
+                        row_take_apart(rows, row, n);
+        else
+                for (unsigned i = 0; i < row->n_nonzero; i++)
+                        row_take_apart(rows, row, row->nonzero[i]);
 }
 
 static int rows_allocate(Rows *rows) {
@@ -110,6 +123,9 @@ int rows_init(Rows *rows, const Moving *moving, PeMode mode) {
         int r;
 
         rows->mode = mode;
+        rows->width = width_of(mode);
+        rows->weight = masks_of(mode.weights, mode.double_row);
+        rows->activation = masks_of(mode.activations, mode.double_row);
         rows->n_rows = moving->rows;
         rows->n_columns = moving->columns;
         rows->n_blocks = (moving->columns + FLOAT_BLOCK - 1) / FLOAT_BLOCK;
@@ -139,36 +155,28 @@ static void row_apply_at(const Rows *rows, const Row *row, uint32_t w, unsigned 
         rows->psum[n] = pe_step(rows->mode, rows->psum[n], w, row->images[n]);
 }
 
-static void row_apply_vector(const Rows *rows, const Row *row, uint32_t w) {
-        FloatWidth width = mode_width(rows->mode);
-        FloatLane lanes[2] = { { row->significands, row->scales, image_parts(rows->mode, rows->mode.weights, w) } };
-
-        if (width == FLOAT_DOUBLE) {
-                size_t second = rows_padded(rows);
-
-                lanes[1] = (FloatLane){ row->significands + second, row->scales + second,
-                                        image_parts(rows->mode, rows->mode.weights, w >> 8) };
-        }
-        float_multiply_add(rows->psum, lanes, rows->n_blocks, width, rows->mode.ftz);
-}
-
 void row_apply(const Rows *rows, const Row *row, uint32_t w) {
-        if (!row->finite || !image_is_finite(rows->mode, rows->mode.weights, w)) {
+        size_t second = rows_padded(rows);
+        FloatLane lanes[2];
+
+        if (!row->finite || !image_is_finite(&rows->weight, w)) {
                 for (unsigned n = 0; n < rows->n_columns; n++)
                         row_apply_at(rows, row, w, n);
                 return;
         }
 
-        if (image_is_zero(rows->mode, rows->mode.weights, w))
+        if (row->n_nonzero == 0 || image_is_zero(&rows->weight, w))
                 return;
 
-        if (row->taken_apart) {
-                row_apply_vector(rows, row, w);
-                return;
-        }
+        lanes[0] = (FloatLane){ row->significands, row->scales, image_parts(rows, rows->mode.weights, w) };
+        if (rows->width == FLOAT_DOUBLE)
+                lanes[1] = (FloatLane){ row->significands + second, row->scales + second,
+                                        image_parts(rows, rows->mode.weights, w >> 8) };
 
-        for (unsigned i = 0; i < row->n_nonzero; i++)
-                row_apply_at(rows, row, w, row->nonzero[i]);
+        if (row->dense)
+                float_multiply_add(rows->psum, lanes, rows->n_blocks, rows->width, rows->mode.ftz);
+        else
+                float_multiply_add_at(rows->psum, lanes, row->nonzero, row->n_nonzero, rows->width, rows->mode.ftz);
 }
 
 /* ---- zeros that count ---- */

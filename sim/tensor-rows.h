@@ -14,15 +14,22 @@
 typedef struct Row {
         const uint32_t *images; /* of the activation register, by moving vector */
         bool finite;
-        bool taken_apart; /* its parts are filled in */
+        bool dense; /* all its parts are filled in; else, if finite, those that are not zero */
         uint16_t n_nonzero;
         uint16_t *nonzero;      /* where */
         uint32_t *significands; /* [n_blocks × FLOAT_BLOCK], in double rows twice: those of the second numbers follow */
         int32_t *scales;
 } Row;
 
+/* Bits of a register image that say what a number is, of both numbers in double rows. */
+typedef struct ImageMasks {
+        uint32_t magnitude, exponent, second_exponent;
+} ImageMasks;
+
 typedef struct Rows {
         PeMode mode;
+        FloatWidth width;
+        ImageMasks weight, activation;
         unsigned n_rows, n_columns, n_blocks;
         Row *rows;
         Row zero; /* what a tag outside its group selects */
