@@ -61,7 +61,7 @@ static void engine_keep(Engine *engine, unsigned lane, const Lane *as) {
 
 /* Lanes with a fault may be seeded otherwise, or not at all: then they stray though nothing else does. */
 static void engine_seed(Engine *engine, unsigned number, uint32_t seed, const Execution *execution, bool reset) {
-        Sound before;
+        Sound before = {};
 
         if (engine->own)
                 before = *engine->sound;
@@ -133,7 +133,7 @@ static int convert(void *state, Execution *execution) {
         Rounding *rounding = state;
         Conversion conversion;
         Engine *engine;
-        Sound before;
+        Sound before = {};
 
         execution->completion->status = read_conversion(execution->command, &conversion);
         if (execution->completion->status != STATUS_NRT_SUCCESS)
