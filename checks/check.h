@@ -36,6 +36,8 @@ typedef struct Check {
          * inherit it. run() must cope with it not having been called.
          */
         void (*prepare)(void);
+        /* The same where it depends on PARAMETERS: called for each step that is one of this check. */
+        void (*prepare_for)(const void *parameters);
 } Check;
 
 const Check *check_find(const char *name); /* NULL if there is none */

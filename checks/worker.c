@@ -132,7 +132,11 @@ static void prepare_checks(const Request *request) {
                 const Check *check = check_find(steps[i].check->name);
                 bool before = false;
 
-                if (!check || !check->prepare || !request_asks_for(request, steps[i].name))
+                if (!check || !request_asks_for(request, steps[i].name))
+                        continue;
+                if (check->prepare_for)
+                        check->prepare_for(steps[i].parameters);
+                if (!check->prepare)
                         continue;
 
                 for (size_t j = 0; j < i; j++)

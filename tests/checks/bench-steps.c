@@ -76,8 +76,11 @@ static int run_once(Device *device, const PlanStep *planned, const Check *check)
 static int bench_step(Device *device, const PlanStep *planned, const Check *check) {
         double best = INFINITY, best_model = INFINITY, begin = cpu_now();
 
-        if (check->prepare) {
-                check->prepare();
+        if (check->prepare || check->prepare_for) {
+                if (check->prepare)
+                        check->prepare();
+                if (check->prepare_for)
+                        check->prepare_for(planned->parameters);
                 printf("%s_prepare %.3f ms\n", planned->name, (cpu_now() - begin) * 1e3);
         }
         for (unsigned round = 0; round < ROUNDS; round++) {
