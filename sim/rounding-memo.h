@@ -22,3 +22,6 @@ typedef struct Conversion {
 
 /* Converts IN to OUT as a sound engine does and moves LANES[ENGINE_LANES] on. */
 void rounding_convert(const Conversion *conversion, Generator *lanes, const uint8_t *in, uint8_t *out);
+
+/* Seeds LANES[ENGINE_LANES] of ENGINE as a sound engine does. */
+void rounding_seed(unsigned engine, uint32_t seed, Generator *lanes);

@@ -65,8 +65,7 @@ static void engine_seed(Engine *engine, unsigned number, uint32_t seed, const Ex
 
         if (engine->own)
                 before = *engine->sound;
-        for (unsigned lane = 0; lane < ENGINE_LANES; lane++)
-                generator_seed(&engine->sound->lanes[lane], number, lane, seed);
+        rounding_seed(number, seed, engine->sound->lanes);
         engine->sound->seed = seed;
         engine->sound->drawn = 0;
 
