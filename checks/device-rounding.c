@@ -3,11 +3,7 @@
 #include "checks/device-rounding.h"
 
 size_t device_convert_bytes(WireFormat format) {
-        static const size_t bytes[_FORMAT_MAX] = {
-                [FORMAT_BF16] = 2, [FORMAT_FP16] = 2, [FORMAT_FP8_E4M3] = 1, [FORMAT_FP8_E5M2] = 1, [FORMAT_FP8_E3M4] = 1,
-        };
-
-        return format < _FORMAT_MAX ? bytes[format] : 0;
+        return format < _FORMAT_MAX && format != FORMAT_FP32 ? wire_format_bytes(format) : 0;
 }
 
 WireCommand device_convert_command(const Device *device, unsigned core, WireEngine engine, WireFormat format, unsigned flags,
@@ -28,5 +24,15 @@ WireCommand device_seed_command(unsigned core, WireEngine engine, uint32_t seed)
                 .type = COMMAND_RNG_SEED,
                 .unit = (uint8_t) core,
                 .seed = { .engine = (uint8_t) engine, .seed = seed },
+        };
+}
+
+WireCommand device_state_command(const Device *device, unsigned core, WireEngine engine, void *out) {
+        return (WireCommand) {
+                .type       = COMMAND_RNG_STATE,
+                .unit       = (uint8_t) core,
+                .out_offset = device_window_offset(device, out),
+                .out_bytes  = DEVICE_STATE_BYTES,
+                .seed       = { .engine = (uint8_t) engine },
         };
 }

@@ -1,40 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* From the answers of one engine to what is wrong with which lane. */
+/* From what the lanes of one engine answered to what is wrong with them. */
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "checks/rounding/hypothesis.h"
 
-#include "checks/rounding/script.h"
-
-/* One engine's answers, copied out of the window. */
-typedef struct Answers {
-        uint16_t coin[ENGINE_LANES][COIN_COUNT];
-        uint8_t threshold[2][ENGINE_LANES][WORDS_COUNT];
-} Answers;
-
-typedef enum LaneCause {
-        LANE_SOUND,
-        LANE_NEAREST,   /* stochastic rounding rounds to nearest */
-        LANE_STUCK_BIT, /* one bit of the random word is stuck */
-        LANE_CLONED,    /* the stream is that of another lane */
-        LANE_BIASED,    /* counts that no sound lane gives, cause unknown */
-        LANE_OTHER,     /* not the stream of the seeded generator, cause unknown */
-        _LANE_CAUSE_MAX,
-} LaneCause;
+/* What the generators of an engine were before anybody seeded them, as it says itself. */
+typedef struct States {
+        GoldenLane lanes[ENGINE_LANES];
+} States;
 
 typedef struct LaneDiagnosis {
-        LaneCause cause;
-        unsigned bit, value;   /* LANE_STUCK_BIT */
-        unsigned other;        /* LANE_CLONED */
-        unsigned ups[2];       /* of COIN_EACH at a quarter and at three quarters */
-        double p_value;        /* the smaller of the two */
-        unsigned n_mismatches; /* elements that differ from the seeded generator's */
-        unsigned first;        /* the first of them in the coin pass, COIN_COUNT if none */
+        Hypothesis why;
+        bool intermittent;         /* some answers that it explains otherwise were sound */
+        unsigned ups[COIN_PLACES]; /* of budget.each */
+        unsigned place;            /* of the least likely of them */
+        double p_value;            /* of that one */
+        unsigned n_mismatches, n_conversions;
+        WireFormat format;         /* the first wrong answer: of which conversion … */
+        uint32_t in, expected, actual; /* … of what, and what came */
 } LaneDiagnosis;
 
-/* The exact p-value of the coin alone: needs no knowledge of the generator. */
-double lane_p_value(const Answers *answers, unsigned lane, unsigned ups[2]);
-
-void lane_diagnose(const Script *script, const Answers *answers, unsigned lane, double alpha, LaneDiagnosis *ret);
+/* VIEW: one lane with a wrong answer. BEFORE may be NULL. */
+void lane_diagnose(const View *view, const States *before, LaneDiagnosis *ret);

@@ -4,12 +4,13 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
-/* IEEE-style formats: name, bits of exponent, bits of fraction, largest finite value (Neuron and OCP documents). */
+/* IEEE-style formats: bits of exponent, bits of fraction (Neuron and OCP documents). */
 static const struct {
         int exponent_bits, fraction_bits;
 } shapes[_FORMAT_MAX] = {
-        [FORMAT_BF16] = { 8, 7 }, [FORMAT_FP16] = { 5, 10 }, [FORMAT_FP8_E4M3] = { 4, 3 }, [FORMAT_FP8_E5M2] = { 5, 2 },
+        [FORMAT_BF16] = { 8, 7 }, [FORMAT_FP16] = { 5, 10 }, [FORMAT_TF32] = { 8, 10 }, [FORMAT_FP8_E4M3] = { 4, 3 }, [FORMAT_FP8_E5M2] = { 5, 2 },
         [FORMAT_FP8_E3M4] = { 3, 4 },
 };
 
@@ -59,6 +60,15 @@ uint32_t golden_sign(WireFormat format) {
         return 1u << (shapes[format].exponent_bits + shapes[format].fraction_bits);
 }
 
+/* 2^e for what binary64 has as a normal number: ldexp(1, e), without its care for what it has not. */
+static double power(int e) {
+        uint64_t bits = (uint64_t) (1023 + e) << 52;
+        double value;
+
+        memcpy(&value, &bits, sizeof(value));
+        return value;
+}
+
 double golden_value(WireFormat format, uint32_t pattern) {
         int fraction_bits = shapes[format].fraction_bits, bias = (1 << (shapes[format].exponent_bits - 1)) - 1;
         int exponent = (int) (pattern >> fraction_bits);
@@ -67,8 +77,19 @@ double golden_value(WireFormat format, uint32_t pattern) {
         if (pattern >= golden_infinity(format))
                 return INFINITY;
         if (exponent == 0)
-                return ldexp(fraction, 1 - bias - fraction_bits);
-        return ldexp(ldexp(1, fraction_bits) + fraction, exponent - bias - fraction_bits);
+                return fraction * power(1 - bias - fraction_bits);
+        return (power(fraction_bits) + fraction) * power(exponent - bias - fraction_bits);
+}
+
+int golden_step_exponent(WireFormat format, uint32_t pattern) {
+        int fraction_bits = shapes[format].fraction_bits, bias = (1 << (shapes[format].exponent_bits - 1)) - 1;
+        int exponent = (int) (pattern >> fraction_bits);
+
+        return (exponent > 0 ? exponent : 1) - bias - fraction_bits;
+}
+
+double golden_step(WireFormat format, uint32_t pattern) {
+        return power(golden_step_exponent(format, pattern));
 }
 
 /* The largest finite pattern whose value is not above MAGNITUDE. */
@@ -98,11 +119,34 @@ uint32_t golden_nearest(WireFormat format, float value) {
 
         low = neighbour_below(format, magnitude);
         below = golden_value(format, low);
-        /* Above the largest finite value the next step of the same size stands for infinity. */
-        above = low + 1 < infinity ? golden_value(format, low + 1) : 2 * below - golden_value(format, low - 1);
+        above = below + golden_step(format, low);
 
         /* Differences of neighbours and numbers between them are exact in double. */
         if (magnitude - below > above - magnitude || (magnitude - below == above - magnitude && (low & 1)))
                 low++;
         return sign | low;
+}
+
+/* ---- as the unit writes them ---- */
+
+uint32_t golden_image(WireFormat format, uint32_t pattern) {
+        return format == FORMAT_TF32 ? pattern << 13 : pattern; /* it lies where its bits lie in binary32 */
+}
+
+void golden_store(WireFormat format, uint32_t image, void *out, size_t i) {
+        unsigned n = wire_format_bytes(format);
+
+        memcpy((uint8_t *) out + i * n, &image, n); /* little endian, as the wire: same machine */
+}
+
+uint32_t golden_load(WireFormat format, const void *out, size_t i) {
+        unsigned n = wire_format_bytes(format);
+        uint32_t image = 0;
+
+        memcpy(&image, (const uint8_t *) out + i * n, n);
+        return image;
+}
+
+uint32_t golden_fraction_mask(WireFormat format) {
+        return (1u << shapes[format].fraction_bits) - 1;
 }

@@ -5,9 +5,15 @@
 #include <stdint.h>
 
 #define ROUNDING_SEED_DEFAULT 20061204u
+#define ROUNDING_WORDS_MAX    8192u
 
 typedef struct RoundingParameters {
-        uint64_t seed;     /* of the generators; the same for all chips, so that goldens are computed once */
-        double alpha;      /* false-alarm probability of one lane's binomial test */
-        bool every_format; /* nearest: all formats, not only bf16 and fp8_e5m2 */
+        uint64_t seed;       /* of the generators; the same for all chips, so that goldens are computed once */
+        double false_alarms; /* sound lanes called biased, on average over a sweep of `fleet` chips (budget.h) */
+        uint64_t fleet;
+        double bias;         /* the smallest deviation that counting has to see */
+        uint64_t samples;    /* the most conversions of a lane that counting may take */
+        uint64_t words;      /* random words of each lane read out in one stream, beside those of the short passes */
+        bool every_format;   /* all formats, not only bf16 and fp8_e5m2 */
+        bool every_value;    /* to nearest around every number of the 8-bit formats, not only where they go wrong first */
 } RoundingParameters;

@@ -2,67 +2,80 @@
 #pragma once
 
 /*
- * The script of one engine: what goes in, what a sound engine answers, and what an engine with one stuck bit of its random
- * word answers. Three stochastic passes and one pass to nearest for each format:
+ * Script
  *
- *     coin      bf16, each element a quarter or three quarters of the way up: decided by counting (exact binomial
- *               tails), which needs no knowledge of the generator
- *     above     fp8_e5m2, each element just far enough up that the predicted random word rounds it up
- *     below     the same seed again, one unit less: rounds down. Together they read out every bit of every word used
- *     nearest   ties, carries, subnormals, overflow, signed zero, infinities, NaN
+ * What one engine is asked to convert, and what a sound one answers. Passes, each one command:
  *
- * Sample size of the coin: all of 105 up (or down) at a quarter has probability 0.75^105 = 7.6e-14.
+ *     coin      bf16, a quarter or three quarters of the way up, of both signs: decided by counting, which needs no knowledge of
+ *               the generator (budget.h)
+ *     sweep     each element lies just so that the word which the published generator will draw rounds it up, or just not. Two
+ *               passes from one seed, with up and not up exchanged, pin every word. Each of them alone shows a wrong word, so
+ *               that a fault that comes and goes has many chances. Among the elements are numbers that the format has, carries
+ *               into the exponent, subnormals, infinities and NaN
+ *     stream    the same without reseeding, below the smallest number of a format, where more than the upper 24 bits decide: all
+ *               32 bits of the word, and cycles as long as the stream
+ *     nearest   ties, carries, subnormals, overflow, signed zero, infinities, NaN (cases.h)
+ *
+ * Made once for all chips: nothing in it depends on what a device says.
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "checks/wire.h"
+#include "checks/rounding/budget.h"
+#include "checks/rounding/element.h"
+#include "checks/rounding/golden.h"
+#include "checks/rounding/parameters.h"
 
-#define COIN_EACH    105u              /* elements at each of the two places */
-#define COIN_COUNT   (2 * COIN_EACH)
-#define WORDS_COUNT  64u               /* random words read out of each lane */
-#define NEAREST_COUNT 120u
-#define NEAREST_FORMATS 5u
-#define THRESHOLD_SEED(seed) ((uint32_t) (seed) ^ 0x5bd1e995u) /* the passes above and below see another stream than the coin */
+#define SCRIPT_PASSES_MAX 256u
+#define PASS_COUNT_MAX    2304u /* elements of a lane in one pass */
 
-typedef enum Pass {
+typedef enum PassMethod {
         PASS_COIN,
-        PASS_ABOVE,
-        PASS_BELOW,
-        _PASS_MAX,
+        PASS_SWEEP,
+        PASS_STREAM,
+        PASS_NEAREST,
+        _PASS_METHOD_MAX,
+} PassMethod;
+
+typedef struct Pass {
+        PassMethod method;
+        WireFormat format;
+        uint32_t seed;   /* the stream it draws from; it is set before the pass unless `after` */
+        unsigned after;  /* words drawn from this stream by the passes before */
+        unsigned count;  /* elements of each lane */
+        bool exchanged;  /* sweep: the second of two */
+        unsigned first;  /* nearest: index of the first case; coin: of the first element */
 } Pass;
 
 typedef struct Script {
-        uint32_t seed;
         WireEngine engine;
-        uint32_t words[_PASS_MAX][ENGINE_LANES][COIN_COUNT]; /* the random words a pass draws; ABOVE and BELOW the same */
-        float in_coin[ENGINE_LANES][COIN_COUNT];             /* the same for all engines */
-        float in_threshold[2][ENGINE_LANES][WORDS_COUNT];    /* above, below */
-        uint16_t out_coin[ENGINE_LANES][COIN_COUNT];
-        uint8_t out_threshold[2][ENGINE_LANES][WORDS_COUNT];
+        const RoundingParameters *parameters;
+        Budget budget;
+        unsigned n_passes, n_coins; /* the coins come first */
+        Pass passes[SCRIPT_PASSES_MAX];
+        uint32_t *in[SCRIPT_PASSES_MAX]; /* [ENGINE_LANES][count] binary32 */
+        uint8_t *out[SCRIPT_PASSES_MAX]; /* as the unit writes it */
+        bool in_is_shared[SCRIPT_PASSES_MAX]; /* the same for all engines */
 } Script;
 
-/* The script of ENGINE for SEED: made once and kept, so make it before forking. NULL without memory. */
-const Script *script_get(WireEngine engine, uint32_t seed);
+/* The script of ENGINE: made once for the same parameters and kept, so make it before forking. NULL without memory. */
+const Script *script_get(WireEngine engine, const RoundingParameters *parameters);
 
-/* The nearest pass of a format; the same row for every lane. */
-typedef struct NearestScript {
-        WireFormat format;
-        float in[ENGINE_LANES][NEAREST_COUNT];
-        uint32_t expected[NEAREST_COUNT];
-        uint8_t out[ENGINE_LANES * NEAREST_COUNT * 2]; /* as the unit writes it */
-} NearestScript;
+size_t script_in_bytes(const Script *script, unsigned pass);
+size_t script_out_bytes(const Script *script, unsigned pass);
+static inline bool pass_is_stochastic(const Pass *pass) {
+        return pass->method != PASS_NEAREST;
+}
+/* Conversions of all passes on one engine. */
+uint64_t script_conversions(const Script *script);
 
-/* INDEX 0 … NEAREST_FORMATS-1; the first two are bf16 and fp8_e5m2. */
-const NearestScript *script_nearest(unsigned index);
+/* How many of budget.each coins of a sound LANE go up at PLACE. */
+unsigned script_sound_ups(const Script *script, unsigned lane, unsigned place);
 
-/* Elements of a pass per lane. */
-unsigned script_count(Pass pass);
-
-/*
- * What lane LANE answers to element I of PASS when its random word is (word | set) & ~clear, or when it rounds to nearest
- * instead.
- */
-uint32_t script_predict(const Script *script, Pass pass, unsigned lane, unsigned i, uint32_t set, uint32_t clear);
-uint32_t script_predict_nearest(const Script *script, Pass pass, unsigned lane, unsigned i);
+/* What LANE is given in PASS, with the words that its generator should draw for it (not in PASS_NEAREST). */
+void script_lane(const Script *script, unsigned pass, unsigned lane, Element elements[static PASS_COUNT_MAX],
+                 uint32_t words[static PASS_COUNT_MAX]);
+/* The words COUNT of the stream of LANE and SEED from the one numbered AFTER on. */
+void script_words(WireEngine engine, unsigned lane, uint32_t seed, unsigned after, unsigned count, uint32_t *ret);

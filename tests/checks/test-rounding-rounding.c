@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The check against the simulated unit: each cause, with a twin that is sound; and devices that lie. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "checks/rounding/parameters.h"
+#include "tests/hall-device.h"
+
+extern const Check check_rounding;
+
+#define WINDOW (16u << 20)
+
+static const RoundingParameters preflight = {
+        .seed = ROUNDING_SEED_DEFAULT, .false_alarms = 0.01, .fleet = 400000, .bias = 0.25, .samples = 4096,
+};
+static const RoundingParameters production = {
+        .seed = ROUNDING_SEED_DEFAULT, .false_alarms = 0.01, .fleet = 400000, .bias = 0.25, .samples = 4096, .words = 4352,
+        .every_format = true, .every_value = true,
+};
+
+static Found found;
+
+static Verdict judge(const char *faults, const RoundingParameters *parameters) {
+        char text[2048];
+        Device *device;
+        Verdict verdict;
+
+        (void) snprintf(text, sizeof(text), "scenario: test\nseed: 3\ntopology: {servers: 1}\nfaults: [%s]\n", faults);
+        device = hall_device(text, "trn-0", 0, WINDOW);
+        assert_non_null(device);
+        verdict = hall_scan(device, &check_rounding, parameters, &found);
+        (void) device_free(device);
+        return verdict;
+}
+
+typedef struct Case {
+        const char *fault; /* without its place */
+        const char *code, *says;
+        bool thorough;     /* what production alone promises */
+} Case;
+
+static const Case cases[] = {
+        { "kind: rng-bit-stuck, bit: 31, value: 0", "rounding-generator", "bit 31 of the random word is stuck at 0", false },
+        { "kind: rng-bit-stuck, bit: 8, value: 1", "rounding-generator", "bit 8 of the random word is stuck at 1", false },
+        { "kind: rng-bit-stuck, bit: 0, value: 1", "rounding-generator", "bit 0 of the random word is stuck at 1", true },
+        { "kind: rng-bit-stuck, bit: 1, value: 0", "rounding-generator", "bit 1 of the random word is stuck at 0", true },
+        { "kind: rng-bits-tied, bit: 12, other: 30, wired: or", "rounding-generator", "bits 30 and 12 of the random word are tied: both are the or", false },
+        { "kind: rng-bits-tied, bit: 2, other: 9, wired: and", "rounding-generator", "bits 9 and 2 of the random word are tied: both are the and", true },
+        { "kind: rng-bits-swapped, bit: 31, other: 11", "rounding-generator", "bits 31 and 11 of the random word are swapped", false },
+        { "kind: rng-bits-swapped, bit: 0, other: 1", "rounding-generator", "bits 1 and 0 of the random word are swapped", true },
+        { "kind: rng-short-cycle, words: 7", "rounding-generator", "begin anew after 7", false },
+        { "kind: rng-short-cycle, words: 4000", "rounding-generator", "begin anew after 4000", true },
+        { "kind: rng-lock-up", "rounding-generator", "stands still", false },
+        { "kind: sr-off", "rounding-mode", "stochastic rounding rounds to nearest", false },
+        { "kind: sr-on", "rounding-mode", "rounding to nearest is stochastic", false },
+        { "kind: field-width, field: shorter", "rounding-width", "1 bit too short", false },
+        { "kind: field-width, field: longer", "rounding-width", "1 bit too long", false },
+        { "kind: field-width, field: fp16", "rounding-width", "as it is for the format fp16", true },
+        { "kind: sr-few-bits, bits: 3", "rounding-width", "only the upper 3 bits", false },
+        { "kind: sr-few-bits, bits: 29", "rounding-width", "only the upper 29 bits", true },
+        { "kind: sr-sign", "rounding-sign", "the other way", false },
+        { "kind: seed-ignored", "rounding-seed", "the seed is not taken", false },
+        { "kind: lane-seed-shared, other: 3", "rounding-lanes", "that of lane 3\"", false },
+        { "kind: lane-seed-shifted, other: 100, lag: 17", "rounding-lanes", "that of lane 100, 17 words ahead", false },
+        { "kind: convert-stuck, bit: 3, value: 1", "rounding-nearest", "bit 3 of the result is stuck at 1", false },
+        { "kind: convert-stuck, bit: 14, value: 0", "rounding-nearest", "bit 14 of the result is stuck at 0", false },
+        { "kind: convert-stuck, bit: 31, value: 0", "rounding-nearest", "bit 31 of the result is stuck at 0", true },
+        { "kind: round-carry-lost", "rounding-nearest", "does not reach the exponent", false },
+        { "kind: subnormal-flushed", "rounding-nearest", "below the normal range are zero", false },
+};
+
+static void assert_found(const Case *c, const RoundingParameters *parameters, const char *at, const char *rest) {
+        char fault[256];
+
+        (void) snprintf(fault, sizeof(fault), "{at: trn-0/chip0/%s, %s%s}", at, c->fault, rest);
+        assert_int_equal(judge(fault, parameters), VERDICT_FAILED);
+        if (found.n != 1 || !found_has(&found, c->code, at) || !strstr(found.lines, c->says))
+                fail_msg("%s: %u findings, wanted %s: %s\n%.3000s", fault, found.n, c->code, c->says, found.lines);
+}
+
+static void test_a_sound_chip_passes(void **state) {
+        assert_int_equal(judge("", &preflight), VERDICT_PASSED);
+        assert_int_equal(found.n, 0);
+        assert_true(found_value(&found, "rounding_mismatched_conversions") == 0);
+        assert_true(found_value(&found, "rounding_p_value") > 1e-6);
+        assert_true(found_value(&found, "rounding_binomial_samples") >= 50);
+        assert_true(found_value(&found, "rounding_false_alarms") > 0.9 * 0.01 / 400000);
+        assert_int_equal(judge("", &production), VERDICT_PASSED);
+        assert_int_equal(found.n, 0);
+}
+
+static void test_each_cause_is_named_on_one_lane(void **state) {
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                if (!cases[i].thorough)
+                        assert_found(&cases[i], &preflight, "core5/scalar/lane77", "");
+                if (cases[i].thorough || i % 4 == 0)
+                        assert_found(&cases[i], &production, "core0/vector/lane0", "");
+        }
+}
+
+static void test_a_whole_engine_is_one_finding(void **state) {
+        for (size_t i = 0; i < ELEMENTS(cases); i++)
+                if (!cases[i].thorough)
+                        assert_found(&cases[i], &preflight, "core7/gpsimd", "");
+}
+
+static void test_what_comes_and_goes_is_named_too(void **state) {
+        for (size_t i = 0; i < ELEMENTS(cases); i++)
+                if (!cases[i].thorough && !strstr(cases[i].fault, "lane-seed")) {
+                        Case c = cases[i];
+
+                        assert_found(&c, &preflight, "core2/vector/lane9", ", persistence: intermittent, probability: 0.5");
+                        if (!strstr(found.lines, "at times "))
+                                fail_msg("%s", c.fault);
+                }
+}
+
+static void test_two_lanes_are_two_findings(void **state) {
+        static const Expected both[] = { { "rounding-generator", "core1/vector/lane4" }, { "rounding-mode", "core1/vector/lane5" } };
+
+        assert_int_equal(judge("{at: trn-0/chip0/core1/vector/lane4, kind: rng-bit-stuck, bit: 20, value: 1}, "
+                               "{at: trn-0/chip0/core1/vector/lane5, kind: sr-off}", &preflight), VERDICT_FAILED);
+        assert_true(found_all(&found, both, 2));
+}
+
+/* A seed for which some other seed's scan passes too: nothing depends on the one that plans have. */
+static void test_any_seed_passes_a_sound_chip(void **state) {
+        for (uint64_t seed = 0; seed < 8; seed++) {
+                RoundingParameters p = preflight;
+
+                p.seed = seed * 0x1234567;
+                assert_int_equal(judge("", &p), VERDICT_PASSED);
+                assert_int_equal(judge("{at: trn-0/chip0/core5/scalar/lane77, kind: rng-bit-stuck, bit: 9, value: 1}", &p), VERDICT_FAILED);
+                assert_int_equal(found.n, 1);
+        }
+}
+
+/* ---- devices that lie ---- */
+
+static unsigned n_lied;
+static uint8_t *window;
+
+static void say_less(const WireCommand *command, WireCompletion *completion) {
+        if (command->type == COMMAND_CONVERT && command->unit == 3)
+                completion->out_bytes -= 1;
+}
+
+/* What it wrote is taken back: the window holds what it held. */
+static void write_nothing(const WireCommand *command, WireCompletion *completion) {
+        if (command->type == COMMAND_CONVERT && command->unit == 3 && n_lied++ == 5)
+                memset(window + command->out_offset, 0xa5, command->out_bytes);
+}
+
+/* The first answer of its kind again and again, whatever the seed. */
+static void repeat_itself(const WireCommand *command, WireCompletion *completion) {
+        static uint8_t first[ENGINE_LANES * 2400];
+        static uint32_t n_first;
+
+        if (command->type != COMMAND_CONVERT || command->unit != 3 || !(command->convert.flags & CONVERT_STOCHASTIC))
+                return;
+        if (n_first != command->out_bytes && n_lied == 0) {
+                n_first = command->out_bytes;
+                memcpy(first, window + command->out_offset, n_first);
+        } else if (n_first == command->out_bytes) {
+                memcpy(window + command->out_offset, first, n_first);
+                n_lied++;
+        }
+}
+
+static void test_a_device_that_lies_does_not_pass(void **state) {
+        static void (*const lies[])(const WireCommand *command, WireCompletion *completion) = { say_less, write_nothing, repeat_itself };
+
+        for (size_t i = 0; i < ELEMENTS(lies); i++) {
+                HallDevice *hall = hall_device_new("scenario: test\nseed: 3\ntopology: {servers: 1}\n", "trn-0", 0, WINDOW);
+                Device *device = hall_connect(hall, &hall_transport, hall);
+
+                window = hall->reach.window;
+                n_lied = 0;
+                hall_lie = lies[i];
+                assert_int_equal(hall_scan(device, &check_rounding, &preflight, &found), i == 0 ? VERDICT_ERROR : VERDICT_FAILED);
+                hall_lie = NULL;
+                (void) device_free(device);
+        }
+}
+
+static void test_a_small_window_takes_one_engine_after_another(void **state) {
+        assert_int_equal(hall_judge("scenario: test\nseed: 3\ntopology: {servers: 1}\n", &check_rounding, "trn-0", 0, &preflight, &found), VERDICT_PASSED);
+        assert_int_equal(hall_judge("scenario: test\nseed: 3\ntopology: {servers: 1}\nfaults: [{at: trn-0/chip0/core3/gpsimd/lane1, kind: sr-off}]\n",
+                                    &check_rounding, "trn-0", 0, &preflight, &found), VERDICT_FAILED);
+        assert_true(found_has(&found, "rounding-mode", "core3/gpsimd/lane1"));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_sound_chip_passes),
+                cmocka_unit_test(test_each_cause_is_named_on_one_lane),
+                cmocka_unit_test(test_a_whole_engine_is_one_finding),
+                cmocka_unit_test(test_what_comes_and_goes_is_named_too),
+                cmocka_unit_test(test_two_lanes_are_two_findings),
+                cmocka_unit_test(test_any_seed_passes_a_sound_chip),
+                cmocka_unit_test(test_a_device_that_lies_does_not_pass),
+                cmocka_unit_test(test_a_small_window_takes_one_engine_after_another),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
