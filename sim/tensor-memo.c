@@ -8,56 +8,71 @@
 #include "checks/cleanup.h"
 #include "sim/tensor-memo.h"
 
-#define MEMO_STATIONARIES 320u /* as many as all tests of a chip have; one less, and the next chip would find none */
-#define MEMO_MOVINGS      320u
-#define MEMO_PRODUCTS     384u
-#define MEMO_BYTES        (64u << 20) /* of products */
+typedef enum MemoKind {
+        MEMO_STATIONARY,
+        MEMO_MOVING,
+        MEMO_PRODUCT,
+        _MEMO_KIND_MAX,
+} MemoKind;
+
+/* All that a scan under `production` uses fits, or each server would have it worked out anew. */
+#define MEMO_ENTRIES 384u
+
+static const size_t memo_bytes[_MEMO_KIND_MAX] = { [MEMO_STATIONARY] = 24u << 20, [MEMO_MOVING] = 64u << 20, [MEMO_PRODUCT] = 112u << 20 };
 
 typedef struct MemoEntry {
-        uint64_t used;  /* when last */
+        uint64_t used;  /* when last; 0: empty */
         uint64_t probe; /* of the content: equal content has equal probes */
+        size_t bytes;
         void *content;
-        Stationary *stationary; /* of a product, with `moving`: what it is made of, and holds */
+        Stationary *stationary; /* of a product, with the next two: what it is made of, and holds */
         Moving *moving;
         MatmulMode mode;
 } MemoEntry;
 
 typedef struct Memo {
         uint64_t clock;
-        size_t product_bytes;
-        MemoEntry stationaries[MEMO_STATIONARIES];
-        MemoEntry movings[MEMO_MOVINGS];
-        MemoEntry products[MEMO_PRODUCTS];
+        size_t bytes[_MEMO_KIND_MAX];
+        size_t n[_MEMO_KIND_MAX]; /* entries that were ever used: the first ones */
+        MemoEntry entries[_MEMO_KIND_MAX][MEMO_ENTRIES];
 } Memo;
 
 static pthread_once_t memo_once = PTHREAD_ONCE_INIT;
 static pthread_key_t memo_key;
 static int memo_key_error;
 
-static size_t product_bytes(const Product *product) {
-        return (size_t) product->columns * product->moving * sizeof(uint32_t);
-}
+static void entry_forget(Memo *memo, MemoKind kind, MemoEntry *entry) {
+        memo->bytes[kind] -= entry->bytes;
 
-static void product_forget(Memo *memo, MemoEntry *entry) {
-        if (!entry->content)
-                return;
+        switch (kind) {
 
-        memo->product_bytes -= product_bytes(entry->content);
-        (void) product_unref(entry->content);
-        (void) stationary_unref(entry->stationary);
-        (void) moving_unref(entry->moving);
+        case MEMO_STATIONARY:
+                (void) stationary_unref(entry->content);
+                break;
+
+        case MEMO_MOVING:
+                (void) moving_unref(entry->content);
+                break;
+
+        case MEMO_PRODUCT:
+                (void) product_unref(entry->content);
+                (void) stationary_unref(entry->stationary);
+                (void) moving_unref(entry->moving);
+                break;
+
+        case _MEMO_KIND_MAX:
+                break;
+        }
+
         *entry = (MemoEntry){};
 }
 
 static void memo_free(void *p) {
         Memo *memo = p;
 
-        for (size_t i = 0; i < MEMO_PRODUCTS; i++)
-                product_forget(memo, &memo->products[i]);
-        for (size_t i = 0; i < MEMO_STATIONARIES; i++)
-                (void) stationary_unref(memo->stationaries[i].content);
-        for (size_t i = 0; i < MEMO_MOVINGS; i++)
-                (void) moving_unref(memo->movings[i].content);
+        for (unsigned kind = 0; kind < _MEMO_KIND_MAX; kind++)
+                for (size_t i = 0; i < MEMO_ENTRIES; i++)
+                        entry_forget(memo, kind, &memo->entries[kind][i]);
 
         free(memo);
 }
@@ -115,15 +130,34 @@ static uint64_t probe_bytes(uint64_t probe, const uint8_t *bytes, size_t n) {
         return probe;
 }
 
-/* An empty entry, else the one that was not used for the longest time. */
-static MemoEntry *oldest(MemoEntry *entries, size_t n) {
-        MemoEntry *found = entries;
+/* An empty entry, or with HELD the oldest that is none. */
+static MemoEntry *oldest(Memo *memo, MemoKind kind, bool held) {
+        MemoEntry *found = NULL;
 
-        for (size_t i = 1; i < n; i++)
-                if (entries[i].used < found->used)
-                        found = &entries[i];
+        for (size_t i = 0; i < MEMO_ENTRIES; i++) {
+                MemoEntry *entry = &memo->entries[kind][i];
+
+                if ((!held || entry->used > 0) && (!found || entry->used < found->used))
+                        found = entry;
+        }
 
         return found;
+}
+
+/* Makes room for CONTENT, which is of N_BYTES, and keeps it. */
+static MemoEntry *entry_keep(Memo *memo, MemoKind kind, void *content, size_t n_bytes) {
+        MemoEntry *entry;
+
+        while (memo->bytes[kind] > 0 && memo->bytes[kind] + n_bytes > memo_bytes[kind])
+                entry_forget(memo, kind, oldest(memo, kind, true));
+
+        entry = oldest(memo, kind, false);
+        if (entry == &memo->entries[kind][memo->n[kind]])
+                memo->n[kind]++;
+        entry_forget(memo, kind, entry);
+        *entry = (MemoEntry){ .used = ++memo->clock, .bytes = n_bytes, .content = content };
+        memo->bytes[kind] += n_bytes;
+        return entry;
 }
 
 static bool stationary_equal(const Stationary *a, const Stationary *shape, const void *weights,
@@ -159,8 +193,8 @@ int memo_stationary(const Stationary *shape, const void *weights, const void *ta
         probe = probe_bytes(shape->rows * 1000u + shape->columns + shape->format * 1000000u, weights, shape->n_weights);
         probe = probe_bytes(probe + shape->keep * 100u + shape->group, tags, shape->n_tags);
 
-        for (size_t i = 0; i < MEMO_STATIONARIES; i++) {
-                entry = &memo->stationaries[i];
+        for (size_t i = 0; i < memo->n[MEMO_STATIONARY]; i++) {
+                entry = &memo->entries[MEMO_STATIONARY][i];
                 if (!entry->content || entry->probe != probe)
                         continue;
                 if (!stationary_equal(entry->content, shape, weights, tags))
@@ -176,9 +210,8 @@ int memo_stationary(const Stationary *shape, const void *weights, const void *ta
         if (!stationary)
                 return -ENOMEM;
 
-        entry = oldest(memo->stationaries, MEMO_STATIONARIES);
-        (void) stationary_unref(entry->content);
-        *entry = (MemoEntry){ .used = ++memo->clock, .probe = probe, .content = stationary };
+        entry = entry_keep(memo, MEMO_STATIONARY, stationary, shape->n_weights + shape->n_tags);
+        entry->probe = probe;
         stationary->references++;
         *ret = stationary;
         return 0;
@@ -200,8 +233,8 @@ int memo_moving(const Moving *shape, const void *values, Moving **ret) {
 
         probe = probe_bytes(shape->rows * 1000u + shape->columns + shape->format * 1000000u, values, shape->n_bytes);
 
-        for (size_t i = 0; i < MEMO_MOVINGS; i++) {
-                entry = &memo->movings[i];
+        for (size_t i = 0; i < memo->n[MEMO_MOVING]; i++) {
+                entry = &memo->entries[MEMO_MOVING][i];
                 moving = entry->content;
                 if (!moving || entry->probe != probe || !moving_equal(moving, shape, values))
                         continue;
@@ -220,38 +253,20 @@ int memo_moving(const Moving *shape, const void *values, Moving **ret) {
         moving->references = 2;
         memcpy(moving->bytes, values, shape->n_bytes);
 
-        entry = oldest(memo->movings, MEMO_MOVINGS);
-        (void) moving_unref(entry->content);
-        *entry = (MemoEntry){ .used = ++memo->clock, .probe = probe, .content = moving };
+        entry = entry_keep(memo, MEMO_MOVING, moving, shape->n_bytes);
+        entry->probe = probe;
         *ret = moving;
         return 0;
-}
-
-/* Makes room for N_BYTES more. */
-static void products_shrink(Memo *memo, size_t n_bytes) {
-        while (memo->product_bytes > 0 && memo->product_bytes + n_bytes > MEMO_BYTES) {
-                MemoEntry *found = NULL;
-
-                for (size_t i = 0; i < MEMO_PRODUCTS; i++)
-                        if (memo->products[i].content && (!found || memo->products[i].used < found->used))
-                                found = &memo->products[i];
-
-                product_forget(memo, found);
-        }
 }
 
 /* A product holds its factors, so that a pointer cannot come to mean another matrix. */
 static void product_remember(Memo *memo, Stationary *stationary, Moving *moving, MatmulMode mode, Product *product) {
         MemoEntry *entry;
 
-        products_shrink(memo, product_bytes(product));
-        entry = oldest(memo->products, MEMO_PRODUCTS);
-        product_forget(memo, entry);
-
-        *entry = (MemoEntry){
-                .used = ++memo->clock, .content = product, .stationary = stationary, .moving = moving, .mode = mode
-        };
-        memo->product_bytes += product_bytes(product);
+        entry = entry_keep(memo, MEMO_PRODUCT, product, (size_t) product->columns * product->moving * sizeof(uint32_t));
+        entry->stationary = stationary;
+        entry->moving = moving;
+        entry->mode = mode;
         product->references++;
         stationary->references++;
         moving->references++;
@@ -265,8 +280,8 @@ int memo_product(Stationary *stationary, Moving *moving, MatmulMode mode, Produc
         if (!memo)
                 return -ENOMEM;
 
-        for (size_t i = 0; i < MEMO_PRODUCTS; i++) {
-                MemoEntry *entry = &memo->products[i];
+        for (size_t i = 0; i < memo->n[MEMO_PRODUCT]; i++) {
+                MemoEntry *entry = &memo->entries[MEMO_PRODUCT][i];
 
                 if (!entry->content || entry->stationary != stationary || entry->moving != moving ||
                     entry->mode.ftz != mode.ftz || entry->mode.transposed != mode.transposed)
