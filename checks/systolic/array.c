@@ -209,7 +209,8 @@ static void batch_refusals(Batch *batch, const WireCompletion *completions) {
                 bool is_load = command->type == COMMAND_LOAD_STATIONARY;
 
                 if (completions[i].status != STATUS_NRT_SUCCESS) {
-                        *refused = (uint16_t) (completions[i].status < OBSERVATION_SHORT ? completions[i].status : OBSERVATION_SHORT - 1);
+                        if (*refused == 0) /* the first reason is the reason */
+                                *refused = (uint16_t) (completions[i].status < OBSERVATION_SHORT ? completions[i].status : OBSERVATION_SHORT - 1);
                         if (is_load)
                                 batch->array->loaded = NULL;
                 } else if (!is_load && *refused == 0 && !device_matmul_is_complete(command, &completions[i]))

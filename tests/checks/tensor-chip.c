@@ -55,6 +55,13 @@ static void answer_attribute(TensorChip *chip, const WireCommand *command, WireC
         while (attribute->path && (strlen(attribute->path) != command->in_bytes ||
                                    memcmp(attribute->path, chip->window + command->in_offset, command->in_bytes) != 0))
                 attribute++;
+        if (chip->formats && strcmp(attribute->path ? attribute->path : "", "assay/tensor/formats") == 0) {
+                (void) snprintf(text, sizeof(text), "%s", chip->formats);
+                completion->status = chip->formats[0] ? STATUS_NRT_SUCCESS : STATUS_NRT_QUEUE_EMPTY;
+                completion->out_bytes = (uint32_t) strlen(text);
+                memcpy(chip->window + command->out_offset, text, strlen(text));
+                return;
+        }
         if (!attribute->path) {
                 completion->status = STATUS_NRT_QUEUE_EMPTY;
                 return;
@@ -64,6 +71,27 @@ static void answer_attribute(TensorChip *chip, const WireCommand *command, WireC
         assert(r >= 0 && strlen(text) <= command->out_bytes);
         memcpy(chip->window + command->out_offset, text, strlen(text));
         completion->out_bytes = (uint32_t) strlen(text);
+}
+
+#define OUT_NUMBERS ((size_t) PE_COLUMNS * MOVING_MAX)
+
+static void tamper(TensorChip *chip, const WireCommand *command, WireCompletion *completion) {
+        uint32_t *out = (uint32_t *) (chip->window + command->out_offset), *before = chip->before[command->unit], *now;
+
+        if (chip->is_short)
+                completion->out_bytes -= sizeof(uint32_t);
+        if (!chip->repeats)
+                return;
+
+        now = malloc(OUT_NUMBERS * sizeof(uint32_t));
+        assert(now);
+        memcpy(now, out, command->out_bytes);
+        if (before)
+                memcpy(out, before, command->out_bytes);
+        else
+                before = chip->before[command->unit] = calloc(OUT_NUMBERS, sizeof(uint32_t));
+        memcpy(before, now, command->out_bytes);
+        free(now);
 }
 
 static void run_command(TensorChip *chip, const WireCommand *command, WireCompletion *completion) {
@@ -97,8 +125,16 @@ static void run_command(TensorChip *chip, const WireCommand *command, WireComple
                 return;
         }
 
+        if (chip->tampered >> command->unit & 1 && command->type == COMMAND_LOAD_STATIONARY && chip->refuses &&
+            command->load.format == chip->refuses) {
+                completion->status = STATUS_NRT_UNSUPPORTED;
+                return;
+        }
+
         r = model_tensor.commands[command->type](chip->states[command->unit], &execution);
         assert(r == 0);
+        if (chip->tampered >> command->unit & 1 && command->type == COMMAND_MATMUL && completion->status == STATUS_NRT_SUCCESS)
+                tamper(chip, command, completion);
 }
 
 static int execute(void *userdata, const WireCommand *commands, size_t n, WireCompletion *completions,
@@ -142,6 +178,7 @@ void tensor_chip_done(TensorChip *chip) {
         (void) device_free(chip->device);
         for (unsigned core = 0; core < CORES; core++) {
                 model_tensor.done(chip->states[core]);
+                free(chip->before[core]);
                 free(chip->states[core]);
         }
         free(chip->window);

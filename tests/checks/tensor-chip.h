@@ -43,6 +43,12 @@ typedef struct TensorChip {
         uint64_t silent_from; /* from this command on nothing is written, but success is said */
         uint64_t break_at;    /* the batch with this command ends in break_error */
         int break_error;
+        unsigned tampered;        /* cores that do what follows, a bit each */
+        bool repeats;             /* every matmul gives what the one before gave */
+        bool is_short;            /* every matmul writes all but the last number, and says so */
+        uint8_t refuses;          /* loads of this WireFormat are UNSUPPORTED, 0: none (fp32 is never refused so) */
+        const char *formats;      /* attribute assay/tensor/formats in place of the model's; "": there is none */
+        uint32_t *before[CORES];  /* what the last matmul gave, room for the largest */
         double model_sec; /* CPU spent in the model, where wanted */
         bool measure;
 } TensorChip;

@@ -217,6 +217,73 @@ static void test_no_error_of_the_port_becomes_a_pass(void **state) {
         }
 }
 
+/* As they say themselves; the model behind has all. */
+static void test_a_format_that_is_not_there_leaves_the_chip_undecided(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        chip.formats = "fp32 bf16 fp8_e4m3";
+        run(&chip);
+        assert_int_equal(outcome.error, 0);
+        assert_int_equal(outcome.verdict, VERDICT_SKIPPED);
+        assert_int_equal(outcome.n_findings, 0);
+
+        tensor_chip_inject(&chip, "product-stuck", "core5/pe17.93", (TensorParameters){ .bit = 9, .value = 1 }, 1);
+        run(&chip);
+        assert_failed_with(1);
+        tensor_chip_done(&chip);
+}
+
+static void test_a_format_that_is_refused_is_a_finding_where_it_was_promised(void **state) {
+        static const struct {
+                unsigned cores;
+                const char *formats;
+                size_t n_findings;
+        } cases[] = {
+                { 1u << 3, NULL, 1 }, /* the others do it */
+                { 1u << 3, "", 1 },
+                { 0xff, NULL, 8 },    /* nobody does, and it was promised */
+                { 0xff, "", 0 },      /* nobody ever said so */
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                TensorChip chip;
+
+                tensor_chip_init(&chip);
+                chip.tampered = cases[i].cores;
+                chip.refuses = FORMAT_FP16;
+                chip.formats = cases[i].formats;
+                run(&chip);
+                assert_int_equal(outcome.error, 0);
+                assert_int_equal(outcome.verdict, cases[i].n_findings > 0 ? VERDICT_FAILED : VERDICT_SKIPPED);
+                assert_int_equal(outcome.n_findings, cases[i].n_findings);
+                if (cases[i].n_findings > 0)
+                        assert_finding(&outcome, 0, "systolic-mode", cases[i].cores == 0xff ? "core0" : "core3", "fp16");
+                tensor_chip_done(&chip);
+        }
+}
+
+static void test_answers_that_are_short_or_repeated_never_pass(void **state) {
+        for (unsigned i = 0; i < 4; i++) {
+                TensorChip chip;
+
+                tensor_chip_init(&chip);
+                chip.tampered = i % 2 ? 0xff : 1u << 6;
+                chip.is_short = i < 2;
+                chip.repeats = i >= 2;
+                run(&chip);
+                if (i == 1)
+                        assert_int_equal(outcome.error, -EPROTO); /* nobody keeps to the agreement */
+                else {
+                        assert_int_equal(outcome.error, 0);
+                        assert_int_equal(outcome.verdict, VERDICT_FAILED);
+                        assert_true(outcome.n_findings >= (i % 2 ? 8 : 1));
+                        assert_string_equal(outcome.findings[0].code, i == 0 ? "systolic-mode" : "systolic-array");
+                }
+                tensor_chip_done(&chip);
+        }
+}
+
 static void test_random_faults_are_all_found_and_placed(void **state) {
         static const char *const kinds[] = { "weight-stuck", "activation-stuck", "product-stuck",
                                              "psum-stuck" };
@@ -258,6 +325,9 @@ int main(void) {
                 cmocka_unit_test(test_an_intermittent_bit_is_found_and_placed),
                 cmocka_unit_test(test_a_core_that_writes_nothing_does_not_pass),
                 cmocka_unit_test(test_no_error_of_the_port_becomes_a_pass),
+                cmocka_unit_test(test_a_format_that_is_not_there_leaves_the_chip_undecided),
+                cmocka_unit_test(test_a_format_that_is_refused_is_a_finding_where_it_was_promised),
+                cmocka_unit_test(test_answers_that_are_short_or_repeated_never_pass),
                 cmocka_unit_test(test_random_faults_are_all_found_and_placed),
         };
 
