@@ -30,6 +30,8 @@ static const struct {
         [FORMAT_FP8_E3M4] = { 31, 5, -1 },
 };
 
+#define INTEGERS_MAX 361
+
 static int integer_at(WireFormat format, uint32_t at, uint32_t salt) {
         uint32_t mixed = scatter(at, salt);
         int value = 1 + (int) ((mixed >> 1) % (uint32_t) integers[format].limit), drop = 0;
@@ -40,26 +42,49 @@ static int integer_at(WireFormat format, uint32_t at, uint32_t salt) {
         return mixed & 1 ? -value : value;
 }
 
-static uint32_t integer_image(WireFormat format, int value) {
-        return exact_image(format, value < 0, (uint32_t) (value < 0 ? -value : value), integers[format].exponent);
+/* N integers into NUMBERS, and their images into MATRIX. */
+static void put_integers(WireFormat format, uint32_t salt, size_t n, int *numbers, void *matrix) {
+        uint32_t images[2 * INTEGERS_MAX + 1] = {};
+
+        for (size_t i = 0; i < n; i++) {
+                int value = numbers[i] = integer_at(format, (uint32_t) i, salt);
+                uint32_t *image = &images[INTEGERS_MAX + value];
+
+                if (*image == 0)
+                        *image = exact_image(format, value < 0, (uint32_t) (value < 0 ? -value : value), integers[format].exponent);
+                matrix_set(format, matrix, i, *image);
+        }
 }
 
 /* Both lanes of both matrices, one behind the other, as plain integers. */
 static int w[2 * PE_ROWS * PE_COLUMNS], x[2 * PE_ROWS * FULL_MOVING_MAX];
 
+#define BLOCK 32u /* vectors that are summed up side by side */
+
+static void multiply_block(const Pattern *pattern, unsigned column, unsigned rows, unsigned from, int *restrict sums) {
+        for (unsigned row = 0; row < rows; row++) {
+                const int *of = x + row * pattern->moving + from;
+                int weight = w[row * pattern->columns + column];
+
+                for (unsigned n = 0; n < BLOCK; n++)
+                        sums[n] += weight * of[n];
+        }
+}
+
 static void multiply_integers(const Pattern *pattern, uint32_t *golden) {
-        unsigned rows = pattern->rows * (pattern_is_double(pattern) ? 2 : 1), moving = pattern->moving;
+        unsigned rows = pattern->rows * (pattern_is_double(pattern) ? 2 : 1);
         int exponent = integers[pattern->w_format].exponent + integers[pattern->x_format].exponent;
 
-        for (unsigned column = 0; column < pattern->columns; column++) {
-                int sums[FULL_MOVING_MAX] = {};
+        assert(pattern->moving % BLOCK == 0);
 
-                for (unsigned row = 0; row < rows; row++)
-                        for (unsigned n = 0; n < moving; n++)
-                                sums[n] += w[row * pattern->columns + column] * x[row * moving + n];
-                for (unsigned n = 0; n < moving; n++)
-                        *golden++ = exact_round(sums[n] < 0, (uint64_t) (sums[n] < 0 ? -sums[n] : sums[n]), exponent);
-        }
+        for (unsigned column = 0; column < pattern->columns; column++)
+                for (unsigned from = 0; from < pattern->moving; from += BLOCK) {
+                        int sums[BLOCK] = {};
+
+                        multiply_block(pattern, column, rows, from, sums);
+                        for (unsigned n = 0; n < BLOCK; n++)
+                                *golden++ = exact_round(sums[n] < 0, (uint64_t) (sums[n] < 0 ? -sums[n] : sums[n]), exponent);
+                }
 }
 
 void build_integers(Pattern *pattern, const Recipe *recipe, uint32_t *golden) {
@@ -68,14 +93,8 @@ void build_integers(Pattern *pattern, const Recipe *recipe, uint32_t *golden) {
 
         assert(pattern->moving <= FULL_MOVING_MAX);
 
-        for (size_t i = 0; i < n_w; i++) {
-                w[i] = integer_at(pattern->w_format, (uint32_t) i, recipe->w + 1);
-                matrix_set(pattern->w_format, (void *) pattern->weights, i, integer_image(pattern->w_format, w[i]));
-        }
-        for (size_t i = 0; i < n_x; i++) {
-                x[i] = integer_at(pattern->x_format, (uint32_t) i, recipe->w + (1u << 20));
-                matrix_set(pattern->x_format, (void *) pattern->values, i, integer_image(pattern->x_format, x[i]));
-        }
+        put_integers(pattern->w_format, recipe->w + 1, n_w, w, (void *) pattern->weights);
+        put_integers(pattern->x_format, recipe->w + (1u << 20), n_x, x, (void *) pattern->values);
         multiply_integers(pattern, golden);
 }
 
@@ -107,6 +126,30 @@ static bool term_is_negative(const Pattern *pattern, unsigned row, unsigned n, u
         return (scatter(row / 2 * FULL_MOVING_MAX + n, 5 + lane) & 1) != (odd && row + 1 < pattern->rows);
 }
 
+/* The vector N, by adding up what is w × x with the signs of the terms. */
+static uint32_t balanced_sum(const Pattern *pattern, const Recipe *recipe, unsigned n) {
+        const ExactMode mode = { .w = pattern->w_format, .x = pattern->x_format };
+        unsigned lanes = pattern_is_double(pattern) ? 2 : 1;
+        uint32_t products[2] = {}, sum = 0;
+
+        for (unsigned lane = 0; lane < lanes; lane++)
+                products[lane] = exact_product(&mode, recipe->w, recipe->x[n % recipe->n_x], lane) & 0x7fffffff;
+
+        for (unsigned row = 0; row < pattern->rows; row++) {
+                uint32_t term = products[0] | (uint32_t) term_is_negative(pattern, row, n, 0) << 31;
+
+                if (lanes == 2)
+                        term = exact_add(term, products[1] | (uint32_t) term_is_negative(pattern, row, n, 1) << 31, false);
+                sum = exact_add(sum, term, false);
+        }
+
+        return sum;
+}
+
+static uint32_t with_sign(uint32_t image, unsigned at, bool negative) {
+        return (image & ~(1u << at)) | (uint32_t) negative << at;
+}
+
 void build_balanced(Pattern *pattern, const Recipe *recipe, uint32_t *golden) {
         unsigned lanes = pattern_is_double(pattern) ? 2 : 1;
         unsigned w_top = 8 * wire_format_bytes(pattern->w_format) - 1, x_top = 8 * wire_format_bytes(pattern->x_format) - 1;
@@ -119,19 +162,15 @@ void build_balanced(Pattern *pattern, const Recipe *recipe, uint32_t *golden) {
                 for (unsigned n = 0; n < pattern->moving; n++) {
                         uint32_t image = recipe->x[n % recipe->n_x];
 
-                        for (unsigned lane = 0; lane < lanes; lane++) {
-                                uint32_t sign = 1u << (x_top + 8 * lane);
-
-                                image &= ~sign;
-                                if ((w_image >> (w_top + 8 * lane) & 1) != term_is_negative(pattern, row, n, lane))
-                                        image |= sign;
-                        }
+                        for (unsigned lane = 0; lane < lanes; lane++)
+                                image = with_sign(image, x_top + 8 * lane,
+                                                  (w_image >> (w_top + 8 * lane) & 1) != term_is_negative(pattern, row, n, lane));
                         pattern_set_activation(pattern, row, n, image);
                 }
         }
 
         for (unsigned n = 0; n < pattern->moving; n++)
-                golden[n] = pattern_chain(pattern, 0, n);
+                golden[n] = balanced_sum(pattern, recipe, n);
         for (unsigned m = 1; m < pattern->columns; m++)
                 memcpy(golden + m * pattern->moving, golden, pattern->moving * sizeof(*golden));
 }

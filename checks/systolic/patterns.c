@@ -59,6 +59,20 @@ void pattern_set_weight(const Pattern *pattern, unsigned row, unsigned column, u
                 matrix_set(pattern->w_format, (void *) pattern->weights, at + (size_t) pattern->rows * pattern->columns, image >> 8);
 }
 
+void pattern_fill_weights(const Pattern *pattern, uint32_t image) {
+        size_t n_row = pattern->columns * wire_format_bytes(pattern->w_format);
+        unsigned lanes = pattern_is_double(pattern) ? 2 : 1;
+
+        for (unsigned lane = 0; lane < lanes; lane++) {
+                uint8_t *first = (uint8_t *) pattern->weights + lane * pattern->rows * n_row;
+
+                for (unsigned column = 0; column < pattern->columns; column++)
+                        matrix_set(pattern->w_format, first, column, image >> 8 * lane);
+                for (unsigned row = 1; row < pattern->rows; row++)
+                        memcpy(first + row * n_row, first, n_row);
+        }
+}
+
 void pattern_set_activation(const Pattern *pattern, unsigned row, unsigned n, uint32_t image) {
         size_t at = (size_t) row * pattern->moving + n;
 

@@ -58,6 +58,7 @@ void build_transposition(Pattern *pattern, const Recipe *recipe, uint32_t *golde
 /* ---- for builders ---- */
 
 void pattern_set_weight(const Pattern *pattern, unsigned row, unsigned column, uint32_t image);
+void pattern_fill_weights(const Pattern *pattern, uint32_t image); /* with the same one */
 void pattern_set_activation(const Pattern *pattern, unsigned row, unsigned n, uint32_t image);
 /* A normal number of FORMAT, another one for each of 128 neighbouring I; the same again for larger ones. */
 uint32_t normal_at(WireFormat format, unsigned i);
