@@ -191,7 +191,7 @@ static int report_refused(Systolic *systolic, unsigned core, unsigned n_refused,
         uint16_t status = systolic->array.cores[core].refused[index];
         Evidence evidence = { .has_count = true, .count = n_refused };
         Location where = *step_unit(systolic->step);
-        char how[32] = "wrote a part of";
+        char how[64] = "not answered in full";
         int r;
 
         r = location_append(&where, LOCATION_CORE, core);
@@ -199,11 +199,11 @@ static int report_refused(Systolic *systolic, unsigned core, unsigned n_refused,
                 return r;
 
         if (status != OBSERVATION_SHORT)
-                (void) snprintf(how, sizeof(how), "refused, status %u,", status);
+                (void) snprintf(how, sizeof(how), "refused with status %u", status);
         systolic->n_findings++;
         return step_finding(systolic->step, verdict, "systolic-mode", &where, &evidence,
-                            "core%u: %s %u of %u patterns, first %s (%s by %s)", core, how, n_refused, systolic->list.n, pattern->name,
-                            wire_format_words[pattern->w_format], wire_format_words[pattern->x_format]);
+                            "core%u: %u of %u patterns were %s, first %s (weights %s, activations %s)", core, n_refused, systolic->list.n, how,
+                            pattern->name, wire_format_words[pattern->w_format], wire_format_words[pattern->x_format]);
 }
 
 static int judge_refused(Systolic *systolic, Verdict *verdict) {
