@@ -800,6 +800,24 @@ static void test_a_slow_bit_comes_one_vector_late(void **state) {
         bench_done(&bench);
 }
 
+/* Two negative zeros meet in an adder of which a carry is stuck. */
+static void test_a_broken_adder_keeps_negative_zeros(void **state) {
+        static const uint16_t weights[] = { 0, 0x8000 };
+        Bench bench;
+
+        bench_init(&bench);
+        bench.rows = 2;
+        bench.columns = bench.moving = 1;
+        bench.w_format = bench.x_format = FORMAT_BF16;
+        memcpy(bench.window + WEIGHTS, weights, sizeof(weights));
+        assert_int_equal(bench_inject(&bench, (Injury){ "psum-stuck", 0, 0, { .bit = 31, .value = 1 } }), 0);
+        assert_int_equal(bench_inject(&bench, (Injury){ "adder-carry-stuck", 1, 0, { .bit = 9, .value = 0 } }), 0);
+        bench_load(&bench);
+        assert_int_equal(assert_as_the_array(&bench), 1);
+        assert_int_equal(((const uint32_t *) (bench.window + OUT))[0], 0x80000000);
+        bench_done(&bench);
+}
+
 static void test_an_intermittent_fault_comes_and_goes(void **state) {
         static const uint16_t one = 0x3f80;
         Bench bench;
@@ -900,6 +918,7 @@ int main(void) {
                 cmocka_unit_test(test_several_faults_make_what_they_make_of_the_array),
                 cmocka_unit_test(test_faults_of_a_full_array),
                 cmocka_unit_test(test_a_slow_bit_comes_one_vector_late),
+                cmocka_unit_test(test_a_broken_adder_keeps_negative_zeros),
                 cmocka_unit_test(test_an_intermittent_fault_comes_and_goes),
                 cmocka_unit_test(test_a_format_is_taken_for_another),
                 cmocka_unit_test(test_a_format_is_refused),
