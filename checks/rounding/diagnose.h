@@ -19,6 +19,7 @@ typedef struct LaneDiagnosis {
         unsigned n_mismatches, n_conversions;
         WireFormat format;         /* the first wrong answer: of which conversion … */
         uint32_t in, expected, actual; /* … of what, and what came */
+        char words[160];           /* what the random words are, where they had to be recovered (recover.h) */
 } LaneDiagnosis;
 
 /* VIEW: one lane with a wrong answer. BEFORE may be NULL. */

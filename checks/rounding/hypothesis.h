@@ -34,6 +34,7 @@ typedef enum Cause {
         CAUSE_FLUSHED,      /* subnormal results are zero */
         CAUSE_CONVERSION,   /* wrong where nothing is random, in no way of the above */
         CAUSE_BIAS,         /* counts that no sound lane gives, cause unknown */
+        CAUSE_TWINS,        /* the stream is none that is known, and that of another lane */
         CAUSE_GENERATOR,    /* not the stream of the seeded generator, cause unknown */
         _CAUSE_MAX,
 } Cause;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_MAX       192u
+#define TEXT_MAX       256u
 #define ENGINE_PART    (ENGINE_LANES - ENGINE_LANES / 8) /* so many lanes with one cause are no coincidence: the others show it too rarely */
 
 typedef struct Told {
@@ -66,6 +66,8 @@ static int tell_bias(const Told *t, char *text) {
 }
 
 static int tell_generator(const Told *t, char *text) {
+        if (t->d->words[0])
+                return snprintf(text, TEXT_MAX, "the random word, read out: %s", t->d->words);
         return snprintf(text, TEXT_MAX, "%u of %u conversions are not those of the seeded generator, for no cause that is known",
                         t->d->n_mismatches, t->d->n_conversions);
 }
@@ -92,6 +94,7 @@ static const struct {
         [CAUSE_FLUSHED]      = { "rounding-nearest", "results below the normal range are zero", NULL },
         [CAUSE_CONVERSION]   = { "rounding-nearest", NULL, tell_conversion },
         [CAUSE_BIAS]         = { "rounding-bias", NULL, tell_bias },
+        [CAUSE_TWINS]        = { "rounding-lanes", NULL, tell_generator },
         [CAUSE_GENERATOR]    = { "rounding-generator", NULL, tell_generator },
 };
 

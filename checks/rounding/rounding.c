@@ -19,6 +19,7 @@
 
 #include "checks/rounding/diagnose.h"
 #include "checks/rounding/parameters.h"
+#include "checks/rounding/recover.h"
 #include "checks/rounding/report.h"
 #include "checks/rounding/retest.h"
 #include "checks/rounding/session.h"
@@ -78,6 +79,32 @@ static int judge_bias(Session *session, unsigned core, WireEngine engine, unsign
         return 0;
 }
 
+/* What no hypothesis explains is read out: see recover.h. */
+static int judge_words(Session *session, unsigned core, WireEngine engine, LaneDiagnosis diagnoses[static ENGINE_LANES]) {
+        _cleanup_free_ Recovered *recovered = NULL;
+        int r;
+
+        for (unsigned lane = 0; lane < ENGINE_LANES; lane++) {
+                LaneDiagnosis *d = &diagnoses[lane];
+                unsigned other;
+
+                if (d->why.cause != CAUSE_GENERATOR && d->why.cause != CAUSE_BIAS)
+                        continue;
+                if (!recovered) {
+                        recovered = malloc(sizeof(*recovered));
+                        if (!recovered)
+                                return -ENOMEM;
+                        r = recover_words(session, core, engine, session->scripts[engine]->passes[0].seed, recovered);
+                        if (r < 0)
+                                return r;
+                }
+                if (recovered_explain(recovered, engine, lane, d->words, sizeof(d->words), &other))
+                        d->why.cause = other < ENGINE_LANES ? CAUSE_TWINS : CAUSE_GENERATOR;
+        }
+
+        return 0;
+}
+
 static int judge_lanes(Step *step, Verdict *verdict, Session *session, unsigned core, WireEngine engine, const Location *where, Tally *tally) {
         const Script *script = session->scripts[engine];
         _cleanup_free_ LaneDiagnosis *diagnoses = calloc(ENGINE_LANES, sizeof(*diagnoses));
@@ -97,8 +124,11 @@ static int judge_lanes(Step *step, Verdict *verdict, Session *session, unsigned 
                         continue;
                 lane_diagnose(view, &answers->before, &diagnoses[lane]);
                 tally->p_value = fmin(tally->p_value, diagnoses[lane].p_value);
-                r = judge_bias(session, core, engine, lane, &diagnoses[lane], tally);
         }
+        if (r >= 0)
+                r = judge_words(session, core, engine, diagnoses);
+        for (unsigned lane = 0; lane < ENGINE_LANES && r >= 0; lane++)
+                r = judge_bias(session, core, engine, lane, &diagnoses[lane], tally);
         if (r < 0)
                 return r;
 

@@ -131,6 +131,45 @@ static void test_two_lanes_are_two_findings(void **state) {
         assert_true(found_all(&found, both, 2));
 }
 
+/* Several at once on one lane: no single cause explains it, so its words are read out. */
+static void test_what_no_single_cause_explains_is_read_out(void **state) {
+        static const char lane[] = "core1/gpsimd/lane63";
+        static const struct {
+                const char *faults, *code, *says[2];
+        } several[] = {
+                { "{at: trn-0/chip0/core1/gpsimd/lane63, kind: rng-bit-stuck, bit: 30, value: 1}, "
+                  "{at: trn-0/chip0/core1/gpsimd/lane63, kind: rng-bit-stuck, bit: 9, value: 0}", "rounding-generator",
+                  { "bit 30 is stuck at 1", "bit 9 is stuck at 0" } },
+                { "{at: trn-0/chip0/core1/gpsimd/lane63, kind: rng-bits-swapped, bit: 30, other: 11}, "
+                  "{at: trn-0/chip0/core1/gpsimd/lane63, kind: rng-bits-tied, bit: 20, other: 21, wired: and}", "rounding-generator",
+                  { "bit 30 gives bit 11", "bit 21 gives itself and bit 20" } },
+                { "{at: trn-0/chip0/core1/gpsimd/lane63, kind: rng-short-cycle, words: 5}, "
+                  "{at: trn-0/chip0/core1/gpsimd/lane63, kind: rng-bit-stuck, bit: 31, value: 0}", "rounding-generator",
+                  { "the words repeat", "after 5" } },
+        };
+
+        for (size_t i = 0; i < sizeof(several) / sizeof(several[0]); i++) {
+                assert_int_equal(judge(several[i].faults, &preflight), VERDICT_FAILED);
+                assert_int_equal(found.n, 1);
+                if (!found_has(&found, several[i].code, lane))
+                        fail_msg("%s", strstr(found.lines, "diagnosis"));
+                for (unsigned j = 0; j < 2; j++)
+                        if (!strstr(found.lines, several[i].says[j]))
+                                fail_msg("no \"%s\" in %s", several[i].says[j], strstr(found.lines, "message"));
+        }
+}
+
+/* A stream that is no lane's, on two lanes: each other's. */
+static void test_lanes_alike_in_an_unknown_stream_are_told(void **state) {
+        assert_int_equal(judge("{at: trn-0/chip0/core1/gpsimd/lane6, kind: lane-seed-shifted, other: 9, lag: 40}, "
+                               "{at: trn-0/chip0/core1/gpsimd/lane6, kind: rng-bit-stuck, bit: 30, value: 0}, "
+                               "{at: trn-0/chip0/core1/gpsimd/lane7, kind: lane-seed-shifted, other: 9, lag: 40}, "
+                               "{at: trn-0/chip0/core1/gpsimd/lane7, kind: rng-bit-stuck, bit: 30, value: 0}", &preflight), VERDICT_FAILED);
+        assert_int_equal(found.n, 2);
+        assert_true(found_has(&found, "rounding-lanes", "core1/gpsimd/lane6") && found_has(&found, "rounding-lanes", "core1/gpsimd/lane7"));
+        assert_non_null(strstr(found.lines, "are those of lane 7, 0 ahead"));
+}
+
 /* A seed for which some other seed's scan passes too: nothing depends on the one that plans have. */
 static void test_any_seed_passes_a_sound_chip(void **state) {
         for (uint64_t seed = 0; seed < 8; seed++) {
@@ -205,6 +244,8 @@ int main(void) {
                 cmocka_unit_test(test_a_whole_engine_is_one_finding),
                 cmocka_unit_test(test_what_comes_and_goes_is_named_too),
                 cmocka_unit_test(test_two_lanes_are_two_findings),
+                cmocka_unit_test(test_what_no_single_cause_explains_is_read_out),
+                cmocka_unit_test(test_lanes_alike_in_an_unknown_stream_are_told),
                 cmocka_unit_test(test_any_seed_passes_a_sound_chip),
                 cmocka_unit_test(test_a_device_that_lies_does_not_pass),
                 cmocka_unit_test(test_a_small_window_takes_one_engine_after_another),
