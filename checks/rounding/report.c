@@ -8,7 +8,9 @@
 #include <string.h>
 
 #define TEXT_MAX       256u
-#define ENGINE_PART    (ENGINE_LANES - ENGINE_LANES / 8) /* so many lanes with one cause are no coincidence: the others show it too rarely */
+/* So many lanes are no coincidence: with the same code; alike in every particular, where it shows too rarely for the others. */
+#define ENGINE_PART    (ENGINE_LANES - ENGINE_LANES / 8)
+#define ENGINE_ALIKE   16u
 
 typedef struct Told {
         const LaneDiagnosis *d;
@@ -135,7 +137,7 @@ static bool is_alike(const LaneDiagnosis *a, const LaneDiagnosis *b) {
 }
 
 /* The lane that most others are like. */
-static unsigned most_alike(const LaneDiagnosis diagnoses[static ENGINE_LANES]) {
+static unsigned most_alike(const LaneDiagnosis diagnoses[static ENGINE_LANES], unsigned *ret_n) {
         unsigned most = 0, lane_of_most = 0;
 
         for (unsigned lane = 0; lane < ENGINE_LANES; lane++) {
@@ -149,6 +151,7 @@ static unsigned most_alike(const LaneDiagnosis diagnoses[static ENGINE_LANES]) {
                 }
         }
 
+        *ret_n = most;
         return lane_of_most;
 }
 
@@ -161,14 +164,29 @@ static unsigned count_code(const LaneDiagnosis diagnoses[static ENGINE_LANES], c
         return n;
 }
 
+/* Lower bits decide only after words with leading ones. */
+static bool shows_rarely(const Hypothesis *h) {
+        switch ((int) h->cause) {
+        case CAUSE_STUCK_BIT:
+                return h->bit < 8;
+        case CAUSE_TIED_BITS: case CAUSE_SWAPPED_BITS:
+                return h->bit < 8 || h->other < 8;
+        case CAUSE_FEW_BITS:
+                return h->bit > 24;
+        default:
+                return false;
+        }
+}
+
 int report_engine(Step *step, Verdict *verdict, const Location *engine, const Budget *budget, const LaneDiagnosis diagnoses[static ENGINE_LANES]) {
-        const LaneDiagnosis *like = &diagnoses[most_alike(diagnoses)];
+        unsigned n_alike;
+        const LaneDiagnosis *like = &diagnoses[most_alike(diagnoses, &n_alike)];
         uint64_t n_mismatches = 0;
         int r = 0;
 
         for (unsigned lane = 0; lane < ENGINE_LANES; lane++)
                 n_mismatches += diagnoses[lane].n_mismatches;
-        if (like->why.cause != CAUSE_NONE && count_code(diagnoses, like) >= ENGINE_PART)
+        if (like->why.cause != CAUSE_NONE && ((shows_rarely(&like->why) && n_alike >= ENGINE_ALIKE) || count_code(diagnoses, like) >= ENGINE_PART))
                 return report(step, verdict, engine, budget, like, n_mismatches);
 
         for (unsigned lane = 0; lane < ENGINE_LANES && r >= 0; lane++) {
