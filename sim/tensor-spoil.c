@@ -280,13 +280,13 @@ int array_spoil(const Stationary *stationary, const Moving *moving, const Spoil 
         r = work_init(work);
         if (r < 0)
                 return r;
-        r = rows_init(rows, moving, work->mode);
-        if (r < 0)
-                return r;
 
         for (work->column = 0; work->column < stationary->columns; work->column++) {
                 gather_reaching(work);
                 if (column_sums_wrongly(work)) {
+                        r = n == 0 ? rows_init(rows, moving, work->mode) : 0; /* costs more than a column */
+                        if (r < 0)
+                                return r;
                         column_spoil(work);
                         column_store(rows, work->column, product);
                         n++;
