@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks/systolic/array.h"
 #include "checks/systolic/parameters.h"
 #include "tests/checks/tensor-outcome.h"
 
@@ -284,6 +285,23 @@ static void test_answers_that_are_short_or_repeated_never_pass(void **state) {
         }
 }
 
+/* The right answers stand in the window from the round before. */
+static void test_what_is_not_written_again_is_not_golden(void **state) {
+        const PatternList list = { .n = 1, .all = { 4 } };
+        TensorChip chip;
+        Array array;
+
+        tensor_chip_init(&chip);
+        assert_int_equal(array_init(&array, chip.device), 0);
+        assert_int_equal(array_run(&array, 0xff, &list), 0);
+        chip.silent_from = chip.n_commands + 1;
+        assert_int_equal(array_run(&array, 0xff, &list), CORES);
+        for (unsigned column = 0; column < PE_COLUMNS; column++)
+                assert_non_null(observation_column(&array.cores[3], 4, column));
+        array_done(&array);
+        tensor_chip_done(&chip);
+}
+
 static void test_random_faults_are_all_found_and_placed(void **state) {
         static const char *const kinds[] = { "weight-stuck", "activation-stuck", "product-stuck",
                                              "psum-stuck" };
@@ -328,6 +346,7 @@ int main(void) {
                 cmocka_unit_test(test_a_format_that_is_not_there_leaves_the_chip_undecided),
                 cmocka_unit_test(test_a_format_that_is_refused_is_a_finding_where_it_was_promised),
                 cmocka_unit_test(test_answers_that_are_short_or_repeated_never_pass),
+                cmocka_unit_test(test_what_is_not_written_again_is_not_golden),
                 cmocka_unit_test(test_random_faults_are_all_found_and_placed),
         };
 
