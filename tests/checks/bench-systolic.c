@@ -135,6 +135,7 @@ static void bench_cone(TensorChip *chip, bool noise, unsigned moving, const char
 
 int main(void) {
         static const SystolicParameters structure = { .patterns = SYSTOLIC_STRUCTURE, .formats = (1u << _FORMAT_MAX) - 1 };
+        static const SystolicParameters whole = { .patterns = SYSTOLIC_ALL, .formats = (1u << _FORMAT_MAX) - 1 };
         static const SparsityParameters bits = { .paths = SPARSITY_BITS }, all = { .paths = SPARSITY_ALL };
         double begin = cpu_now();
         TensorChip chip;
@@ -155,6 +156,7 @@ int main(void) {
         printf("sparsity_first_chip %.3f ms\n", (cpu_now() - begin) * 1e3);
 
         bench_check(&chip, &check_systolic, &structure, "systolic");
+        bench_check(&chip, &check_systolic, &whole, "systolic_all");
         bench_check(&chip, &check_sparsity, &bits, "sparsity");
         bench_check(&chip, &check_sparsity, &all, "sparsity_all");
         bench_cone(&chip, false, 128, "one_hot");

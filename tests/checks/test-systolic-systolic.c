@@ -311,7 +311,7 @@ static void test_random_faults_are_all_found_and_placed(void **state) {
 
         srandom(4711);
         tensor_chip_init(&chip);
-        for (unsigned i = 0; i < 300; i++) {
+        for (unsigned i = 0; i < 150; i++) {
                 unsigned kind = (unsigned) random() % 4;
 
                 (void) snprintf(where, sizeof(where), "core%u/pe%u.%u", (unsigned) random() % 8,
