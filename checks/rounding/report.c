@@ -69,7 +69,7 @@ static int tell_bias(const Told *t, char *text) {
 
 static int tell_generator(const Told *t, char *text) {
         if (t->d->words[0])
-                return snprintf(text, TEXT_MAX, "the random word, read out: %s", t->d->words);
+                return snprintf(text, TEXT_MAX, "not the seeded generator: %s", t->d->words);
         return snprintf(text, TEXT_MAX, "%u of %u conversions are not those of the seeded generator, for no cause that is known",
                         t->d->n_mismatches, t->d->n_conversions);
 }

@@ -23,6 +23,7 @@
 #include "checks/rounding/report.h"
 #include "checks/rounding/retest.h"
 #include "checks/rounding/session.h"
+#include "checks/rounding/tosses.h"
 #include "checks/step.h"
 
 #define NSEC_PER_CONVERSION (128 / 123.0) /* of each lane */
@@ -105,6 +106,32 @@ static int judge_words(Session *session, unsigned core, WireEngine engine, LaneD
         return 0;
 }
 
+/* What is not even words that can be told is looked at as coins: see tosses.h. */
+static int judge_tosses(Session *session, unsigned core, WireEngine engine, LaneDiagnosis diagnoses[static ENGINE_LANES]) {
+        _cleanup_free_ Tosses *tosses = NULL;
+        int r;
+
+        for (unsigned lane = 0; lane < ENGINE_LANES; lane++) {
+                LaneDiagnosis *d = &diagnoses[lane];
+                unsigned other;
+
+                if (d->why.cause != CAUSE_GENERATOR || d->words[0])
+                        continue;
+                if (!tosses) {
+                        tosses = malloc(sizeof(*tosses));
+                        if (!tosses)
+                                return -ENOMEM;
+                        r = tosses_draw(session, core, engine, tosses);
+                        if (r < 0)
+                                return r;
+                }
+                if (tosses_explain(tosses, lane, d->words, sizeof(d->words), &other) && other < ENGINE_LANES)
+                        d->why.cause = CAUSE_TWINS;
+        }
+
+        return 0;
+}
+
 static int judge_lanes(Step *step, Verdict *verdict, Session *session, unsigned core, WireEngine engine, const Location *where, Tally *tally) {
         const Script *script = session->scripts[engine];
         _cleanup_free_ LaneDiagnosis *diagnoses = calloc(ENGINE_LANES, sizeof(*diagnoses));
@@ -129,6 +156,8 @@ static int judge_lanes(Step *step, Verdict *verdict, Session *session, unsigned 
                 r = judge_words(session, core, engine, diagnoses);
         for (unsigned lane = 0; lane < ENGINE_LANES && r >= 0; lane++)
                 r = judge_bias(session, core, engine, lane, &diagnoses[lane], tally);
+        if (r >= 0)
+                r = judge_tosses(session, core, engine, diagnoses);
         if (r < 0)
                 return r;
 
