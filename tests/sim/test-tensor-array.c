@@ -762,6 +762,30 @@ static void test_a_core_without_a_format_says_so(void **state) {
         settings = (TensorSettings){};
 }
 
+/* −1.5 × 2^-126 + 2^-126 is flushed to −0; what is added then is a zero whose sign counts: x = +0 makes it +0, x = −0 leaves it. */
+static void test_zeros_are_added_to_what_was_flushed(void **state) {
+        static const uint16_t w[] = { 0xbfc0, 0x3f80, 0x3f80 };
+        static const uint16_t x[3][2] = { { 0x0080, 0x0080 }, { 0x0080, 0x0080 }, { 0x0000, 0x8000 } };
+        WireLoad load = { 3, 1, FORMAT_BF16 };
+        WireMatmul matmul = { 2, .flags = MATMUL_OVERWRITE, .format = FORMAT_BF16 };
+        WireCommand command = load_command(load);
+        const uint32_t *out;
+        Bench *bench;
+
+        settings = (TensorSettings){ .ftz = true };
+        bench = bench_new();
+        out = (const uint32_t *) (bench->window + OUT);
+        memcpy(bench->window, w, sizeof(w));
+        memcpy(bench->window + MOVING, x, sizeof(x));
+        assert_int_equal(bench_run(bench, &command), STATUS_NRT_SUCCESS);
+        command = matmul_command(&load, matmul);
+        assert_int_equal(bench_run(bench, &command), STATUS_NRT_SUCCESS);
+        assert_int_equal(out[0], 0x00000000);
+        assert_int_equal(out[1], 0x80000000);
+        bench_free(bench);
+        settings = (TensorSettings){};
+}
+
 static void inject_format(Bench *bench, Fault *fault, const char *kind, TensorFault *parameters) {
         *fault = (Fault){ .persistence = PERSISTENCE_PERMANENT, .parameters = parameters };
         for (const FaultKind *k = tensor_faults; k->name; k++)
@@ -864,6 +888,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_dense_products_equal_a_plain_array),
                 cmocka_unit_test(test_dense_products_flushed_to_zero_equal_a_plain_array),
+                cmocka_unit_test(test_zeros_are_added_to_what_was_flushed),
                 cmocka_unit_test(test_sparse_products_equal_a_plain_array),
                 cmocka_unit_test(test_double_rows_equal_a_plain_array),
                 cmocka_unit_test(test_transposition_passes_bits),
