@@ -12,7 +12,7 @@
 
 #include "checks/cleanup.h"
 #include "sim/memory/faults.h"
-#include "sim/sram.h"
+#include "sim/sram-psum.h"
 
 typedef struct SramDead {
         int reads; /* index of dead_words: MemoryArray - 1 */
@@ -130,8 +130,11 @@ int sram_inject(void *state, const Fault *fault) {
         Sram *sram = state;
         Memory *memory = &sram->arrays[array_of(&fault->at)];
 
-        if (memory_fault_is_of_cells(fault))
-                return memory_inject_cell(memory, fault);
+        if (memory_fault_is_of_cells(fault)) {
+                int r = memory_inject_cell(memory, fault);
+
+                return r >= 0 && memory == &sram->arrays[ARRAY_PSUM] ? sram_psum_settle(sram) : r;
+        }
         if (fault->kind >= sram_fault_kinds && fault->kind < sram_fault_kinds + KINDS)
                 return inject_line(memory, fault);
         return inject_comparator(sram, fault);

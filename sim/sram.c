@@ -8,8 +8,8 @@
  * SECDED in SBUF and parity in PSUM. A command through the code that met an uncorrected error ends with STATUS_NRT_NC_UE, and
  * its results stand.
  *
- * The tensor engine does not add up in this PSUM: it has sums of its own, so that faults here show in marches and copies and
- * not in products. A reset leaves the arrays as they are: there are no spare rows that it could put in.
+ * The tensor engine adds up in this PSUM (sim/sram-psum.c). A reset leaves the arrays as they are: there are no spare rows that it
+ * could put in.
  */
 
 #include "sim/sram.h"
@@ -18,6 +18,7 @@
 #include <stdio.h>
 
 #include "sim/memory/faults.h"
+#include "sim/sram-psum.h"
 
 #define RULES(what)                                                                                          \
         {                                                                                                    \
@@ -53,7 +54,7 @@ static int sram_init(void *state, Chip *chip, unsigned core) {
                         return r;
         }
 
-        return 0;
+        return sram_psum_attach(sram, chip, core);
 }
 
 static void sram_done(void *state) {
@@ -87,6 +88,8 @@ static int refuse(Execution *execution) {
 static int sram_march(void *state, Execution *execution) {
         unsigned array = execution->command->march.array;
 
+        if (array == ARRAY_PSUM)
+                return sram_psum_march(state, execution);
         return array < _ARRAY_MAX ? memory_march(&((Sram *) state)->arrays[array], execution) : refuse(execution);
 }
 

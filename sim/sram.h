@@ -9,6 +9,7 @@
  */
 
 #include "sim/sram-ecc.h"
+#include "sim/tensor-psum.h"
 
 #define SRAM_SBUF_SHAPE_TEXT "128 1 1 1 1 7168 1" /* 28 MiB */
 #define SRAM_PSUM_SHAPE_TEXT "128 1 1 1 8 64 1"   /* 2 MiB */
@@ -17,6 +18,8 @@
 
 typedef struct Sram {
         Memory arrays[_ARRAY_MAX];
+        Psum *psum;           /* what matmuls of the core left in the PSUM: see sram-psum.h */
+        MemoryEccTally tally; /* of the matmul at work */
 } Sram;
 
 /* The kinds of fault (sim/sram-faults.c). */

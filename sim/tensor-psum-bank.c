@@ -133,11 +133,34 @@ static int bank_melt(Psum *psum, unsigned number) {
         return 0;
 }
 
+/* Puts CONTENT into a piece that nobody else has, where one holds all of the area and nothing lies on it. */
+static bool bank_put(PsumBank *bank, PsumArea area, const Product *content) {
+        PsumArea common;
+
+        for (unsigned i = bank->n_pieces; i-- > 0;) {
+                PsumPiece *piece = &bank->pieces[i];
+
+                if (piece->content && piece->content->references == 1 && area_contains(piece->area, area)) {
+                        for (unsigned m = 0; m < area.partitions; m++)
+                                memcpy(piece_at(piece, area.partition + m, area.element), content->bits + (size_t) m * area.elements,
+                                       area.elements * sizeof(uint32_t));
+                        return true;
+                }
+                if (area_intersect(piece->area, area, &common))
+                        return false;
+        }
+        return false;
+}
+
 int psum_lay(Psum *psum, unsigned number, PsumArea area, Product *content) {
         PsumBank *bank = &psum->banks[number];
         int r;
 
         bank_cut(bank, area);
+        if (content && content->references == 1 && bank_put(bank, area, content)) {
+                (void) product_unref(content);
+                return 0;
+        }
         if (bank->n_pieces == PSUM_PIECES_MAX) {
                 r = bank_melt(psum, number);
                 if (r < 0) {
@@ -151,10 +174,11 @@ int psum_lay(Psum *psum, unsigned number, PsumArea area, Product *content) {
 
 /* ---- for the SRAM ---- */
 
-unsigned psum_find(const Psum *psum, const PsumPlace *place, PsumWords *ret) {
+unsigned psum_find(const Psum *psum, const PsumPlace *place, PsumWords *words) {
         const PsumArea access = { (uint16_t) place->partition, 1, (uint16_t) (place->access * PSUM_ACCESS_ELEMENTS),
                                   PSUM_ACCESS_ELEMENTS };
         const PsumBank *bank = &psum->banks[place->bank];
+        PsumWords left = {};
         unsigned mask = 0;
         PsumArea common;
 
@@ -166,10 +190,13 @@ unsigned psum_find(const Psum *psum, const PsumPlace *place, PsumWords *ret) {
                         continue;
                 bits = ((1u << common.elements) - 1) << (common.element - access.element);
                 if (piece->content)
-                        copy_piece(piece, common, access, ret->words);
+                        copy_piece(piece, common, access, left.words);
                 mask = piece->content ? mask | bits : mask & ~bits;
         }
 
+        for (unsigned i = 0; i < PSUM_ACCESS_ELEMENTS; i++)
+                if (mask >> i & 1)
+                        words->words[i] = left.words[i];
         return mask;
 }
 

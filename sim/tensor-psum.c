@@ -47,21 +47,21 @@ static int visit_kept(const Store *store, uint32_t *bits, Visit visit) {
         const PsumArea *area = &store->area;
         unsigned first = area->element / PSUM_ACCESS_ELEMENTS, last = (area->element + area->elements - 1u) / PSUM_ACCESS_ELEMENTS;
 
-        if (!store->keeps)
-                return 0;
+        for (unsigned m = 0; store->keeps && m < area->partitions; m++) {
+                uint64_t kept = store->psum->sram->keeps(store->psum->userdata, store->bank, area->partition + m);
 
-        for (unsigned m = 0; m < area->partitions; m++)
                 for (unsigned access = first; access <= last; access++) {
                         const PsumPlace place = { store->bank, area->partition + m, access };
                         ptrdiff_t at = (ptrdiff_t) m * area->elements + (ptrdiff_t) access * PSUM_ACCESS_ELEMENTS - area->element;
                         int r;
 
-                        if (!store->psum->sram->keeps(store->psum->userdata, &place))
+                        if (!(kept >> access & 1))
                                 continue;
                         r = visit(store, &place, mask_of(area, access), bits, at);
                         if (r < 0)
                                 return r;
                 }
+        }
 
         return 0;
 }

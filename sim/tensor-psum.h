@@ -47,7 +47,7 @@ typedef struct PsumWords {
 typedef struct PsumSram {
         /* Before a matmul: 0, or a negative errno. *ret_keeps: it may keep accesses for itself. */
         int (*begin)(void *userdata, Execution *execution, bool *ret_keeps);
-        bool (*keeps)(void *userdata, const PsumPlace *place);
+        uint64_t (*keeps)(void *userdata, unsigned bank, unsigned partition); /* bit i: access i */
         /* Of accesses that it keeps: writes the elements in MASK; reads them as an engine does, through its code. */
         int (*write)(void *userdata, const PsumPlace *place, const PsumWords *words, unsigned mask);
         void (*read)(void *userdata, const PsumPlace *place, PsumWords *ret);
@@ -99,8 +99,11 @@ int psum_lay(Psum *psum, unsigned bank, PsumArea area, Product *content);
 
 /* ---- for the SRAM ---- */
 
-/* What matmuls left in an access: its words, and which of them, as a mask. */
-unsigned psum_find(const Psum *psum, const PsumPlace *place, PsumWords *ret);
+/* Of the state of a tensor engine (sim/tensor.c). */
+Psum *tensor_psum(void *tensor);
+
+/* Puts what matmuls left in an access into its WORDS, and returns which of them, as a mask. */
+unsigned psum_find(const Psum *psum, const PsumPlace *place, PsumWords *words);
 /* From now on AREA of BANK is as the SRAM has it. -ENOMEM. */
 int psum_yield(Psum *psum, unsigned bank, PsumArea area);
 /* Whether matmuls left anything in AREA of BANK. */

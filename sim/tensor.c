@@ -264,6 +264,10 @@ static void tensor_done(void *state) {
         selectors_done(&tensor->selectors);
 }
 
+Psum *tensor_psum(void *tensor) {
+        return &((Tensor *) tensor)->psum;
+}
+
 static int read_ftz(void *state, Chip *chip, unsigned index, char *text, size_t size) {
         const Tensor *tensor = state;
 

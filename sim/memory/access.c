@@ -178,13 +178,14 @@ static bool is_stale(const Memory *memory, const MemorySpot *spot) {
         return spot->unit >= 0 && memory->units.units[spot->unit].effects.stale;
 }
 
-static void write_access(Memory *memory, MemorySpot *spot, const MemoryBits *bits, bool plant, uint64_t serial) {
+/* OLD: bits whose check bits stay what they were; NULL: none. */
+static void write_access(Memory *memory, MemorySpot *spot, const MemoryBits *bits, const MemoryBits *old, uint64_t serial) {
         MemorySpot *reached[2];
         MemoryStroke strokes[2];
         unsigned n = reach(memory, spot, reached);
 
         for (unsigned k = 0; k < n; k++) {
-                MemoryBits code = plant ? guarded(memory, reached[k]) : *bits;
+                MemoryBits code = old ? guarded(memory, reached[k]) : *bits;
 
                 if (is_stale(memory, reached[k]))
                         memory_past_push(memory, reached[k]);
@@ -194,17 +195,29 @@ static void write_access(Memory *memory, MemorySpot *spot, const MemoryBits *bit
                 reached[k]->data = *bits;
                 reached[k]->held = true;
                 for (unsigned word = 0; word < 4; word++)
-                        reached[k]->wrong.w[word] = bits->w[word] ^ code.w[word];
+                        reached[k]->wrong.w[word] = (bits->w[word] ^ code.w[word]) & (old ? old->w[word] : 0);
         }
         memory_cells_operate(memory, strokes, n, true, serial);
 }
 
 void memory_access_write(Memory *memory, MemorySpot *spot, const MemoryBits *bits, uint64_t serial) {
-        write_access(memory, spot, bits, false, serial);
+        write_access(memory, spot, bits, NULL, serial);
 }
 
 void memory_access_plant(Memory *memory, MemorySpot *spot, const MemoryBits *bits, uint64_t serial) {
-        write_access(memory, spot, bits, true, serial);
+        static const MemoryBits all = { { UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX } };
+
+        write_access(memory, spot, bits, &all, serial);
+}
+
+void memory_access_write_part(Memory *memory, MemorySpot *spot, const MemoryBits *bits, const MemoryBits *part, uint64_t serial) {
+        MemoryBits intended, whole = memory_access_read(memory, spot, serial, &intended), old;
+
+        for (unsigned word = 0; word < 4; word++) {
+                whole.w[word] = (whole.w[word] & ~part->w[word]) | (bits->w[word] & part->w[word]);
+                old.w[word] = ~part->w[word];
+        }
+        write_access(memory, spot, &whole, &old, serial > 0 ? serial + 1 : 0);
 }
 
 static MemoryBits combine(const MemoryDecoder *decoder, const MemoryBits bits[static 2], unsigned n) {

@@ -41,5 +41,7 @@ void memory_access_end(Memory *memory, const MemoryVisit *visit);
 void memory_access_write(Memory *memory, MemorySpot *spot, const MemoryBits *bits, uint64_t serial);
 /* The same, but the check bits stay what they were. */
 void memory_access_plant(Memory *memory, MemorySpot *spot, const MemoryBits *bits, uint64_t serial);
+/* Reads the access and writes it with other bits where PART has ones; check bits of the rest stay. Two operations. */
+void memory_access_write_part(Memory *memory, MemorySpot *spot, const MemoryBits *bits, const MemoryBits *part, uint64_t serial);
 /* INTENDED: what the access should hold, as far as ECC can know. */
 MemoryBits memory_access_read(Memory *memory, MemorySpot *spot, uint64_t serial, MemoryBits *ret_intended);

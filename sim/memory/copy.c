@@ -86,9 +86,7 @@ static MemoryBits read_access(Memory *memory, const MemoryVisit *visit, const ui
                 memory_access_begin(memory, visit, spot);
                 stored = memory_access_read(memory, spot, serial, &intended);
         } else
-                stored = intended = memory_pattern_bits(
-                                memory_content_find(effects.stale ? &memory->past.layers : &memory->content, at), linear,
-                                at[HBM_ROW]);
+                stored = intended = memory_plain_bits(memory, effects.stale ? &memory->past.layers : &memory->content, at);
 
         return memory_read(memory, &effects, stored, &intended, ecc, tally);
 }

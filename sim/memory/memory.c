@@ -111,6 +111,28 @@ uint64_t memory_serial_next(Memory *memory, uint64_t n) {
         return first;
 }
 
+MemoryBits memory_plain_bits(const Memory *memory, const MemoryContent *content, const uint16_t at[static _MEMORY_AXIS_MAX]) {
+        MemoryBits bits = memory_pattern_bits(memory_content_find(content, at), memory_shape_linear(&memory->shape, at),
+                                              at[HBM_ROW]);
+
+        if (memory->guest.find)
+                (void) memory->guest.find(memory->guest.userdata, memory, at, &bits);
+        return bits;
+}
+
+/* A new spot holds what the guest left there. */
+static void take_from_guest(Memory *memory, MemorySpot *spot) {
+        MemoryBits bits;
+
+        if (!memory->guest.find)
+                return;
+        bits = memory_spots_content(spot, &memory->content);
+        if (!memory->guest.find(memory->guest.userdata, memory, spot->at, &bits))
+                return;
+        spot->data = bits;
+        spot->held = true;
+}
+
 int memory_spot_at(Memory *memory, uint32_t linear, const uint16_t at[static _MEMORY_AXIS_MAX], MemorySpot **ret) {
         MemorySpot *spot = memory_spots_find(&memory->spots, linear);
         size_t first;
@@ -124,6 +146,7 @@ int memory_spot_at(Memory *memory, uint32_t linear, const uint16_t at[static _ME
                 if (r < 0)
                         return r;
                 spot->heard = memory_spots_opens_of(&memory->spots, memory_spots_line(&memory->shape, linear), &first) > 0;
+                take_from_guest(memory, spot);
         }
 
         *ret = spot;

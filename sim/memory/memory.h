@@ -50,6 +50,12 @@ typedef struct MemoryRules {
         WireStatus repairable_status;
 } MemoryRules;
 
+/* What others than marches and copies left in accesses that are no spots. */
+typedef struct MemoryGuest {
+        bool (*find)(void *userdata, const Memory *memory, const uint16_t at[static _MEMORY_AXIS_MAX], MemoryBits *bits); /* puts it into BITS; false: nothing */
+        void *userdata;
+} MemoryGuest;
+
 struct Memory {
         Chip *chip;
         unsigned index; /* of the stack for chip_count(); 0 for SRAM */
@@ -65,6 +71,7 @@ struct Memory {
         MemoryAgreements agreements; /* what was found out of stuck bits and hashes */
         uint64_t serial;   /* of the last operation, where operations are numbered: see memory_serial_next() */
         const Fault *comparator; /* what is wrong with it, or NULL */
+        MemoryGuest guest; /* find NULL: none */
 };
 
 /* SEED: of what the cells hold at power-up. -EINVAL: no such geometry; -ENOMEM. */
@@ -85,6 +92,9 @@ MemoryBits memory_read(const Memory *memory, const MemoryEffects *effects, Memor
                        bool ecc, MemoryEccTally *tally);
 /* Adds a command's tally to the chip's counters and returns the status it ends with. */
 WireStatus memory_count(const Memory *memory, const MemoryEccTally *tally);
+
+/* What an access that is no spot holds. */
+MemoryBits memory_plain_bits(const Memory *memory, const MemoryContent *content, const uint16_t at[static _MEMORY_AXIS_MAX]);
 
 /* Makes a spot where there is none. -ENOMEM, -ENOSPC. */
 int memory_spot_at(Memory *memory, uint32_t linear, const uint16_t at[static _MEMORY_AXIS_MAX], MemorySpot **ret);

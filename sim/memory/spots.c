@@ -21,8 +21,7 @@ void memory_spots_done(MemorySpots *spots) {
         *spots = (MemorySpots) {};
 }
 
-/* Index of the first spot at LINEAR or behind. */
-static size_t lower_bound(const MemorySpots *spots, uint32_t linear) {
+size_t memory_spots_from(const MemorySpots *spots, uint32_t linear) {
         size_t low = 0, high = spots->n_spots;
 
         while (low < high) {
@@ -38,7 +37,7 @@ static size_t lower_bound(const MemorySpots *spots, uint32_t linear) {
 }
 
 MemorySpot *memory_spots_find(const MemorySpots *spots, uint32_t linear) {
-        size_t i = lower_bound(spots, linear);
+        size_t i = memory_spots_from(spots, linear);
 
         return i < spots->n_spots && spots->spots[i].linear == linear ? &spots->spots[i] : NULL;
 }
@@ -79,7 +78,7 @@ static void forget_orders(MemorySpots *spots) {
 
 int memory_spots_add(MemorySpots *spots, uint32_t linear, const uint16_t at[static _MEMORY_AXIS_MAX], int32_t unit,
                      MemorySpot **ret) {
-        size_t i = lower_bound(spots, linear);
+        size_t i = memory_spots_from(spots, linear);
         MemorySpot *spot;
         int r;
 

@@ -98,6 +98,9 @@ size_t memory_spots_opens_of(const MemorySpots *spots, uint32_t line, size_t *re
 /* What the good cells of a spot hold. */
 MemoryBits memory_spots_content(const MemorySpot *spot, const MemoryContent *content);
 
+/* Index of the first spot at LINEAR or behind. */
+size_t memory_spots_from(const MemorySpots *spots, uint32_t linear);
+
 /* NULL where that access is like its surroundings. */
 MemorySpot *memory_spots_find(const MemorySpots *spots, uint32_t linear);
 /* Makes one where there is none. UNIT: the innermost it lies in. -ENOMEM; -ENOSPC: more than MEMORY_SPOTS_MAX. */
