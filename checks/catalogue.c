@@ -360,6 +360,12 @@ static const CatalogueEntry entries[] = {
           "One core refuses a format or mode that it says it has, or that the other cores of its chip carry out, or it treats "
           "operands of one format as if they were of another.",
           "Reset the chip and scan again. If it fails again, take the chip out of service and replace its tray." },
+        { "systolic-psum", "systolic", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "the accumulator of a tensor engine does not keep or add what it should",
+          "Sums of matrix products are kept in PSUM. An element, a line of its address, or the flag that tells adding from "
+          "overwriting is stuck, so that sums are wrong though all products are right.",
+          "Take the chip out of service and replace its tray. Where sram names cells of the same PSUM bank, both mean one "
+          "defect." },
 
         /* ---- rounding ---- */
         { "rounding-nearest", "rounding", SEVERITY_FAIL, ACTION_REPLACE_TRAY,

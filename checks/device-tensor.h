@@ -21,5 +21,5 @@ static inline unsigned device_tag_words(unsigned columns) {
 WireCommand device_matmul_command(const Device *device, unsigned core, WireMatmul matmul, unsigned moving_rows,
                                   const void *values, unsigned columns, uint32_t *out);
 
-/* Whether a matmul succeeded and wrote all of its output. */
+/* Whether a matmul wrote all of its output: also where reads of PSUM told of errors that its code could not correct. */
 bool device_matmul_is_complete(const WireCommand *command, const WireCompletion *completion);

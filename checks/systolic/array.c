@@ -12,7 +12,6 @@
 
 #define IN_BYTES  (768u << 10)
 #define OUT_BYTES ((size_t) PE_COLUMNS * MOVING_MAX * sizeof(uint32_t)) /* of a core */
-#define PSUM_BANK 0u
 
 /* Small patterns go together, for a batch has its price; but so much of output only that it stays in a cache. */
 #define BATCH_PATTERNS  16u
@@ -88,6 +87,12 @@ int array_init(Array *array, Device *device) {
         return ask(array);
 }
 
+void array_forget(Array *array, unsigned core, unsigned bank) {
+        observation_done(&array->cores[core]);
+        array->cores[core] = (Observation){ .ftz = array->ftz };
+        array->banks[core] = (uint8_t) bank;
+}
+
 Array *array_done(Array *array) {
         for (unsigned core = 0; core < CORES; core++)
                 observation_done(&array->cores[core]);
@@ -160,9 +165,8 @@ static void batch_load(Batch *batch, unsigned slot, const Pattern *pattern, cons
 
 /* The first number of each column is made wrong before: what is not written does not pass for an answer. */
 static void batch_multiply(Batch *batch, unsigned slot, const Pattern *pattern, const void *values) {
-        const WireMatmul matmul = {
+        WireMatmul matmul = {
                 .moving = (uint16_t) pattern->moving,
-                .bank = PSUM_BANK,
                 .flags = MATMUL_OVERWRITE | pattern->matmul_flags,
                 .format = (uint8_t) pattern->x_format,
                 .first_row = pattern->first_row,
@@ -178,6 +182,7 @@ static void batch_multiply(Batch *batch, unsigned slot, const Pattern *pattern, 
                         continue;
                 for (size_t at = 0; at < (size_t) pattern->columns * pattern->moving; at += pattern->moving)
                         out[at] = ~pattern->golden[at];
+                matmul.bank = array->banks[core];
                 batch_command(batch, slot, device_matmul_command(array->device, core, matmul, moving_rows, values, pattern->columns, out));
         }
 }
@@ -207,8 +212,11 @@ static void batch_refusals(Batch *batch, const WireCompletion *completions) {
                 const WireCommand *command = &batch->commands[i];
                 uint16_t *refused = &batch->refused[batch->of[i]][command->unit];
                 bool is_load = command->type == COMMAND_LOAD_STATIONARY;
+                bool told = !is_load && completions[i].status == STATUS_NRT_NC_UE;
 
-                if (completions[i].status != STATUS_NRT_SUCCESS) {
+                if (told)
+                        batch->array->psum_told |= 1u << command->unit;
+                if (completions[i].status != STATUS_NRT_SUCCESS && !told) {
                         if (*refused == 0) /* the first reason is the reason */
                                 *refused = (uint16_t) (completions[i].status < OBSERVATION_SHORT ? completions[i].status : OBSERVATION_SHORT - 1);
                         if (is_load)

@@ -32,6 +32,8 @@ typedef struct Array {
         const Pattern *loaded;              /* whose weights all cores hold; NULL: not known */
         uint32_t *copy;                     /* of one core's output */
         Observation cores[CORES];
+        unsigned psum_told;                 /* cores that said that PSUM has errors which its code cannot correct */
+        uint8_t banks[CORES];               /* of PSUM, where sums go */
         size_t n_compared;
         unsigned refused; /* the core that did not do what it was told, after -EREMOTEIO */
 } Array;
@@ -50,5 +52,8 @@ int array_run(Array *array, unsigned mask, const PatternList *list);
 
 /* The same with the first N_PATTERNS, as far as they are for such cores. A refusal is -EREMOTEIO. */
 int array_measure(Array *array, unsigned mask, unsigned n_patterns);
+
+/* Begins anew with a core, whose sums go to BANK of PSUM from now on. */
+void array_forget(Array *array, unsigned core, unsigned bank);
 
 DEFINE_CLEANUP(Array *, array_done);

@@ -54,7 +54,7 @@ static int read_formats(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata
 const YamlField parameters_systolic[] = {
         YAML_WORD("patterns", SystolicParameters, patterns, set_words,
                   .summary = "structure: every register bit at 0 and 1, in both directions, and under full load; "
-                             "all: every format and mode by itself as well, all tiles, all pairs of operands of 8 bits"),
+                             "all: every format and mode by itself as well, all tiles, all pairs of operands of 8 bits, every element of PSUM"),
         YAML_CUSTOM("formats", SystolicParameters, formats, read_formats, .summary = "a list of: " FORMATS),
         {}
 };

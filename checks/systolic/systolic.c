@@ -18,6 +18,7 @@
 #include "checks/systolic/array.h"
 #include "checks/systolic/diagnose.h"
 #include "checks/systolic/parameters.h"
+#include "checks/systolic/psum.h"
 
 #define ROUNDS_MORE 12u /* for what is not explained at once */
 
@@ -32,6 +33,8 @@ typedef struct Systolic {
         Step *step;
         Array array;
         PatternList list;
+        PsumResult psum;
+        bool cells;            /* every element of PSUM is tried */
         unsigned missing;      /* formats the plan asks for that the cores do not say they have */
         const char *undone;    /* the first pattern that no core does, and none said it would */
         size_t n_findings;
@@ -245,18 +248,58 @@ static int skip_missing(Systolic *systolic, Verdict *verdict) {
                          n > 0 ? text : systolic->undone);
 }
 
+/* What PSUM spoils is not the array's: cores with elements that fail are measured anew in a bank that has none. */
+static int avoid_psum(Systolic *systolic) {
+        const PsumResult *psum = &systolic->psum;
+        int r = 0;
+
+        for (unsigned core = 0; core < CORES && r >= 0; core++) {
+                if (psum->spoilt >> core & 1 || psum->banks[core] == 0xff || psum->banks[core] == 0)
+                        continue;
+                array_forget(&systolic->array, core, (unsigned) __builtin_ctz(psum->banks[core]));
+                r = array_run(&systolic->array, 1u << core, &systolic->list);
+        }
+        return r;
+}
+
+static int judge_psum(Systolic *systolic, Verdict *verdict) {
+        Array *array = &systolic->array;
+        PsumResult *psum = &systolic->psum;
+        unsigned suspects = 0;
+        int r;
+
+        for (unsigned core = 0; core < CORES; core++)
+                suspects |= observation_is_golden(&array->cores[core]) ? 0 : 1u << core;
+
+        r = psum_judge(systolic->step, systolic->cells, suspects, array->psum_told, verdict, psum);
+        if (r < 0)
+                return r;
+        systolic->n_findings += (size_t) __builtin_popcount(psum->faulty);
+        if (psum->refused & ~suspects && systolic->n_findings == 0)
+                return step_error(systolic->step, -EREMOTEIO, "core%d refused a matmul with parts of PSUM",
+                                  __builtin_ctz(psum->refused & ~suspects));
+
+        r = step_note(systolic->step, "systolic_psum_compared", (double) psum->n_compared, "{output}", NULL);
+        if (r >= 0)
+                r = step_measure(systolic->step, "systolic_psum_faulty_cores", (double) __builtin_popcount(psum->faulty), "{core}",
+                                 LIMIT_LESS_THAN_OR_EQUAL, 0, NULL);
+        return r < 0 ? r : avoid_psum(systolic);
+}
+
 static int judge(Systolic *systolic, Verdict *verdict) {
         const Array *array = &systolic->array;
         size_t n_mismatched = 0, n_compared = array->n_compared;
         int r;
 
         r = judge_refused(systolic, verdict);
+        if (r >= 0)
+                r = judge_psum(systolic, verdict);
         if (r < 0)
                 return r;
 
         for (unsigned core = 0; core < CORES; core++) {
                 n_mismatched += array->cores[core].n_mismatched;
-                if (observation_is_golden(&array->cores[core]))
+                if (observation_is_golden(&array->cores[core]) || systolic->psum.spoilt >> core & 1 || systolic->psum.banks[core] == 0)
                         continue;
 
                 r = judge_core(systolic, core, verdict);
@@ -277,7 +320,7 @@ static int judge(Systolic *systolic, Verdict *verdict) {
 static int systolic_run(Step *step, Verdict *ret) {
         static const SystolicParameters whole = { .patterns = SYSTOLIC_STRUCTURE, .formats = (1u << _FORMAT_MAX) - 1 };
         const SystolicParameters *parameters = step_parameters(step) ? step_parameters(step) : &whole;
-        Systolic systolic = { .step = step };
+        Systolic systolic = { .step = step, .cells = parameters->patterns == SYSTOLIC_ALL };
         _cleanup_(array_donep) Array *array = &systolic.array;
         Verdict verdict = VERDICT_PASSED;
         int r;
@@ -299,16 +342,21 @@ static int systolic_run(Step *step, Verdict *ret) {
         return 0;
 }
 
+static void prepare(void) {
+        patterns_prepare();
+        psum_numbers_prepare();
+}
+
 const Check check_systolic = {
         .name = "systolic",
         .summary = "every register bit of the processing elements of all tensor engines",
         .reads = "the outputs of dense matmuls on every core, in the formats that the plan names",
         .codes = (const char *const[]){"systolic-pe", "systolic-row", "systolic-column", "systolic-array",
-                                       "systolic-mode", NULL},
+                                       "systolic-mode", "systolic-psum", NULL},
         .skips = "not-applicable: the cores do not have a format that the plan asks for",
         .unit = LOCATION_CHIP,
         .disturbs = DISTURBS_CHIP,
         .deadline_sec = 60,
         .run = systolic_run,
-        .prepare = patterns_prepare,
+        .prepare = prepare,
 };

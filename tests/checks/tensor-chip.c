@@ -131,6 +131,11 @@ static void run_command(TensorChip *chip, const WireCommand *command, WireComple
                 return;
         }
 
+        if (!model_tensor.commands[command->type]) {
+                completion->status = STATUS_NRT_UNSUPPORTED; /* there is no SRAM */
+                return;
+        }
+
         r = model_tensor.commands[command->type](chip->states[command->unit], &execution);
         assert(r == 0);
         if (chip->tampered >> command->unit & 1 && command->type == COMMAND_MATMUL && completion->status == STATUS_NRT_SUCCESS)
