@@ -18,7 +18,8 @@
 
 #include "checks/systolic/psum.h"
 
-#define ROUNDS         8u
+#define ROUNDS         3u  /* of elements and addresses: eight matmuls each to any partition of a bank */
+#define FLAG_ROUNDS    8u
 #define ADDRESS_BITS   12u
 #define CONTROLS       16u  /* places led through the array alone */
 #define PARTITIONS_MAX 8u   /* of a bank that are named one by one */
@@ -199,22 +200,31 @@ static int control(Examination *examination, PsumTest *test, unsigned core) {
 
 /* ---- whose elements they are ---- */
 
-static unsigned runs_elsewhere(const Examination *examination, unsigned bank, unsigned partition) {
-        unsigned n = 0;
+/* The bank that alone loses whole runs of a partition, or -1. */
+static int losing_bank(const Examination *examination, unsigned partition) {
+        unsigned sum = 0, bank = 0;
 
-        for (unsigned other = 0; other < PSUM_BANKS; other++)
-                n += other == bank ? 0 : examination->runs[other][partition];
-        return n;
+        for (unsigned i = 0; i < PSUM_BANKS; i++) {
+                sum += examination->runs[i][partition];
+                bank = examination->runs[i][partition] > examination->runs[bank][partition] ? i : bank;
+        }
+
+        if (examination->runs[bank][partition] < RUNS_SURE)
+                return -1;
+        return (sum - examination->runs[bank][partition]) * RUNS_OTHERS <= examination->runs[bank][partition] ? (int) bank : -1;
 }
 
 /* What the array does to a partition comes back in another bank, in the same vector. */
 static bool is_own(const Examination *examination, unsigned bank, unsigned partition, unsigned element) {
-        unsigned runs = examination->runs[bank][partition];
+        int losing = losing_bank(examination, partition);
+        unsigned banks = examination->banks[partition][element % 128];
 
-        if (runs > 0)
-                return runs >= RUNS_SURE && runs_elsewhere(examination, bank, partition) <= runs / RUNS_OTHERS;
-        return runs_elsewhere(examination, bank, partition) == 0 &&
-               __builtin_popcount(examination->banks[partition][element % 128]) == 1;
+        if ((int) bank == losing)
+                return true;
+        for (unsigned i = 0; i < PSUM_BANKS; i++)
+                if (examination->runs[i][partition] > 0 && (int) i != losing)
+                        return false;
+        return __builtin_popcount(losing < 0 ? banks : banks & ~(1u << losing)) == 1;
 }
 
 typedef struct Part { /* of a bank */
@@ -362,7 +372,7 @@ static int measure(Examination *examination, PsumTest *test, unsigned core, int 
         int r = 0;
 
         *ret_flag = -1;
-        for (unsigned round = 0; round < ROUNDS && r >= 0 && *ret_flag < 0; round++) {
+        for (unsigned round = 0; round < FLAG_ROUNDS && r >= 0 && *ret_flag < 0; round++) {
                 examination->seen = 0;
                 r = zero_first_elements(test, core);
                 if (r >= 0)
@@ -427,9 +437,10 @@ int psum_examine(Step *step, unsigned core, PsumDoubt doubt, Verdict *verdict, P
         test.userdata = examination;
         if (r >= 0)
                 r = measure(examination, &test, core, &flag);
-        if (r >= 0 && test.refused)
+        if (r >= 0 && test.refused) {
                 result->refused |= test.refused;
-        else if (r >= 0 && flag >= 0)
+                result->status = test.status;
+        } else if (r >= 0 && flag >= 0)
                 r = report_flag(step, verdict, core, flag, result);
         else if (r >= 0) {
                 if (!examination->array_is_wrong)

@@ -232,6 +232,7 @@ int psum_judge(Step *step, bool cells, unsigned suspects, unsigned told, Verdict
         ret->n_compared = test.n_compared;
         ret->n_mismatched = test.n_mismatched;
         ret->refused = test.refused;
+        ret->status = test.status;
         for (unsigned core = 0; core < CORES && r >= 0; core++) {
                 unsigned bit = 1u << core;
                 bool look = ((test.wrong | test.told | told) & bit) != 0;

@@ -62,7 +62,8 @@ struct PsumTest {
 /* What it came to. */
 typedef struct PsumResult {
         size_t n_compared, n_mismatched;
-        unsigned refused;       /* cores that did not do it */
+        unsigned refused;       /* cores that did not do it … */
+        uint32_t status;        /* … and what the last of them said */
         unsigned faulty;        /* cores with a finding of PSUM */
         unsigned spoilt;        /* of these: nothing that they answer can be relied on */
         uint8_t banks[CORES];   /* that no finding names */

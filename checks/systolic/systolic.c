@@ -34,6 +34,7 @@ typedef struct Systolic {
         Array array;
         PatternList list;
         PsumResult psum;
+        unsigned reported;     /* cores that refused a pattern */
         bool cells;            /* every element of PSUM is tried */
         unsigned missing;      /* formats the plan asks for that the cores do not say they have */
         const char *undone;    /* the first pattern that no core does, and none said it would */
@@ -204,6 +205,7 @@ static int report_refused(Systolic *systolic, unsigned core, unsigned n_refused,
         if (status != OBSERVATION_SHORT)
                 (void) snprintf(how, sizeof(how), "refused with status %u", status);
         systolic->n_findings++;
+        systolic->reported |= 1u << core;
         return step_finding(systolic->step, verdict, "systolic-mode", &where, &evidence,
                             "core%u: %u of %u patterns were %s, first %s (weights %s, activations %s)", core, n_refused, systolic->list.n, how,
                             pattern->name, wire_format_words[pattern->w_format], wire_format_words[pattern->x_format]);
@@ -262,6 +264,53 @@ static int avoid_psum(Systolic *systolic) {
         return r;
 }
 
+/* Wrong sums, errors told of PSUM, and no element found: where another bank gives what it should, it is the bank. */
+static int judge_told(Systolic *systolic, unsigned core, Verdict *verdict) {
+        Location where = *step_unit(systolic->step);
+        int r;
+
+        array_forget(&systolic->array, core, 1);
+        r = array_run(&systolic->array, 1u << core, &systolic->list);
+        if (r < 0 || !observation_is_golden(&systolic->array.cores[core]))
+                return r;
+
+        r = location_append(&where, LOCATION_CORE, core);
+        if (r >= 0)
+                r = location_append(&where, LOCATION_PSUM, 0);
+        if (r < 0)
+                return r;
+        systolic->psum.faulty |= 1u << core;
+        systolic->n_findings++;
+        return step_finding(systolic->step, verdict, "systolic-psum", &where, NULL,
+                            "core%u: PSUM bank 0 spoils sums, and told of errors; bank 1 does not", core);
+}
+
+/* As with patterns: what all cores refuse is an error, what some refuse is theirs. Told once for each core. */
+static int report_psum_refused(Systolic *systolic, Verdict *verdict) {
+        unsigned refused = systolic->psum.refused;
+        int r;
+
+        if (refused == (1u << CORES) - 1 && systolic->n_findings == 0)
+                return step_error(systolic->step, -EREMOTEIO, "all cores refused matmuls with parts of PSUM: status %u",
+                                  systolic->psum.status);
+
+        for (unsigned core = 0; core < CORES; core++) {
+                Location where = *step_unit(systolic->step);
+
+                if (!(refused >> core & 1) || systolic->reported >> core & 1)
+                        continue;
+                r = location_append(&where, LOCATION_CORE, core);
+                if (r < 0)
+                        return r;
+                systolic->n_findings++;
+                r = step_finding(systolic->step, verdict, "systolic-mode", &where, NULL,
+                                 "core%u: refused, status %u, a bf16 matmul with a part of PSUM", core, systolic->psum.status);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
 static int judge_psum(Systolic *systolic, Verdict *verdict) {
         Array *array = &systolic->array;
         PsumResult *psum = &systolic->psum;
@@ -275,14 +324,17 @@ static int judge_psum(Systolic *systolic, Verdict *verdict) {
         if (r < 0)
                 return r;
         systolic->n_findings += (size_t) __builtin_popcount(psum->faulty);
-        if (psum->refused & ~suspects && systolic->n_findings == 0)
-                return step_error(systolic->step, -EREMOTEIO, "core%d refused a matmul with parts of PSUM",
-                                  __builtin_ctz(psum->refused & ~suspects));
+        r = report_psum_refused(systolic, verdict);
+        if (r < 0)
+                return r;
 
         r = step_note(systolic->step, "systolic_psum_compared", (double) psum->n_compared, "{output}", NULL);
         if (r >= 0)
                 r = step_measure(systolic->step, "systolic_psum_faulty_cores", (double) __builtin_popcount(psum->faulty), "{core}",
                                  LIMIT_LESS_THAN_OR_EQUAL, 0, NULL);
+        for (unsigned core = 0; core < CORES && r >= 0; core++)
+                if (suspects & array->psum_told & ~psum->faulty & 1u << core)
+                        r = judge_told(systolic, core, verdict);
         return r < 0 ? r : avoid_psum(systolic);
 }
 

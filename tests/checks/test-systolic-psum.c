@@ -30,20 +30,28 @@ static int psum_alone(Step *step, Verdict *ret) {
 
 static Found found;
 
+static Verdict scan(const Check *check, const char *faults) {
+        Device *device;
+        char text[4096];
+        Verdict verdict;
+
+        (void) snprintf(text, sizeof(text), HEAD "%s%s\n", faults ? "faults:\n" : "", faults ? faults : "");
+        device = hall_device(text, "trn-0", 3, 4u << 20);
+        assert_non_null(device);
+        verdict = hall_scan(device, check, NULL, &found);
+        (void) device_free(device);
+        return verdict;
+}
+
 static Verdict judge(const char *faults) {
         Check check = check_systolic;
-        char text[4096];
 
         check.run = psum_alone;
-        (void) snprintf(text, sizeof(text), HEAD "%s%s\n", faults ? "faults:\n" : "", faults ? faults : "");
-        return hall_judge(text, &check, "trn-0", 3, NULL, &found);
+        return scan(&check, faults);
 }
 
 static Verdict judge_systolic(const char *faults) {
-        char text[4096];
-
-        (void) snprintf(text, sizeof(text), HEAD "faults:\n%s\n", faults);
-        return hall_judge(text, &check_systolic, "trn-0", 3, NULL, &found);
+        return scan(&check_systolic, faults);
 }
 
 static void assert_said(const char *text) {
