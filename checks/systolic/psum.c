@@ -45,7 +45,7 @@ static bool answer_is_golden(const PsumTest *test, const PsumSlot *slot, const u
         return wrong == 0;
 }
 
-static int judge_completions(PsumTest *test) {
+static void judge_completions(PsumTest *test) {
         for (size_t i = 0; i < test->n; i++) {
                 const WireCommand *command = &test->commands[i];
                 const WireCompletion *completion = &test->completions[i];
@@ -53,17 +53,15 @@ static int judge_completions(PsumTest *test) {
 
                 if (command->type == COMMAND_MATMUL && completion->status == STATUS_NRT_NC_UE)
                         test->told |= bit;
-                else if (completion->status != STATUS_NRT_SUCCESS) {
-                        test->refused |= bit;
-                        test->status = completion->status;
+                /* What is short was not done either. */
+                if (command->type == COMMAND_MATMUL ? device_matmul_is_complete(command, completion) :
+                                                      completion->status == STATUS_NRT_SUCCESS)
                         continue;
-                }
-                if (command->type == COMMAND_MATMUL && completion->out_bytes != command->out_bytes)
-                        return -EPROTO;
+                test->refused |= bit;
+                test->status = completion->status;
         }
 
         test->mask &= ~test->refused;
-        return 0;
 }
 
 static int flush(PsumTest *test) {
@@ -75,7 +73,8 @@ static int flush(PsumTest *test) {
         r = device_execute(test->device, test->commands, test->n, test->completions);
         if (r < 0 && r != -EREMOTEIO)
                 return r;
-        r = judge_completions(test);
+        judge_completions(test);
+        r = 0;
 
         for (unsigned core = 0; core < CORES && r >= 0; core++)
                 for (size_t i = 0; i < test->n_slots && test->mask >> core & 1 && r >= 0; i++) {

@@ -304,7 +304,7 @@ static int report_psum_refused(Systolic *systolic, Verdict *verdict) {
                         return r;
                 systolic->n_findings++;
                 r = step_finding(systolic->step, verdict, "systolic-mode", &where, NULL,
-                                 "core%u: refused, status %u, a bf16 matmul with a part of PSUM", core, systolic->psum.status);
+                                 "core%u: refused, status %u, or cut short a bf16 matmul with a part of PSUM", core, systolic->psum.status);
                 if (r < 0)
                         return r;
         }
