@@ -206,7 +206,7 @@ static void row_step(Work *work, unsigned k) {
                 row_apply_fragile(work->rows, row_selected(work, &selection), w, &work->fragile);
                 return;
         }
-        if (!pe.transposed && !(sites & ~products) && work->fragile.n == 0)
+        if (!pe.transposed && sites & 1u << SITE_MULTIPLIER && !(sites & ~products) && work->fragile.n == 0)
                 return; /* its products are zeros */
 
         pe_run(&pe, w, enter(work, k, &selection), work->moving->columns, work->rows->psum);
