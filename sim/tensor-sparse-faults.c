@@ -193,7 +193,7 @@ static int sample_pair(Sample *sample) {
                 return 0;
         }
 
-        sample_key(sample, strcmp(kind, "decoder-stuck") == 0 ? "code" : "position", "%u", first);
+        sample_key(sample, strcmp(kind, "decoder-stuck") == 0 ? "tag" : "position", "%u", first);
         sample_key(sample, "other", "%u", other);
         return 0;
 }
@@ -252,7 +252,7 @@ static const YamlField stale_fields[] = {
         {}
 };
 static const YamlField swapped_fields[] = { FIELD("other", other, PE_ROWS - 1, "the row it is swapped with, of the same four"), {} };
-static const YamlField decoder_fields[] = { FIELD("code", code, SELECT_LEGS - 1, "the tag"),
+static const YamlField decoder_fields[] = { FIELD("tag", code, SELECT_LEGS - 1, "the tag"),
                                             FIELD("other", other, SELECT_LEGS - 1, "the input that it selects"), {} };
 static const YamlField dead_fields[] = { FIELD("position", position, SELECT_LEGS - 1, "the input, counted in the group"), {} };
 static const YamlField leg_fields[] = {

@@ -2,278 +2,350 @@
 
 #include "checks/sparsity/diagnose.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
-typedef struct Work {
-        const Selections *selections;
-        const bool *spoilt;
-        bool wrong[PE_ROWS][PE_COLUMNS]; /* elements that are not explained yet */
-        size_t n_wrong_of_mode[SPARSE_MODES];
-        size_t n_elements; /* that were wrong in the beginning */
-        SparseDiagnosis *diagnoses;
-        size_t n;
-        bool full; /* there were more */
-} Work;
+#define UNEXPLAINED_COST 6.0 /* of one wrong selection that a guess leaves over, as logarithm of its chance */
+#define WRONGS_MAX       4096u /* that are looked into */
 
-/* What an element did in one load. */
-typedef struct Selection {
-        unsigned tag;
-        uint32_t selected; /* bit per input */
-        bool legible;
-} Selection;
+typedef struct Search {
+        Explainer *explainer;
+        Wrong wrong; /* the selection that is to be explained */
+        uint32_t expected, selected;
+        const SparseLoad *load; /* NULL: dense */
+        bool found;
+        Guess best;
+        Fit fit;
+        double value;
+} Search;
 
-static bool selection_is_right(const Selection *selection) {
-        return selection->legible && selection->selected == 1u << selection->tag;
+/* The and of two inputs that hold the same is what they hold; an input that is dead holds nothing, whatever the other does. */
+static bool is_told_by_uniform(const Search *search, const Guess *guess) {
+        const RecordStep *step = &search->explainer->read->record->steps[search->wrong.step];
+        bool whole;
+
+        if (!step->load || (guess->fault != SPARSE_AND && guess->fault != SPARSE_DEAD))
+                return true;
+
+        whole = sparse_load_is_whole(step->load, step->out, search->wrong.column);
+        if (guess->fault == SPARSE_DEAD)
+                return !whole;
+        return whole || guess->a >= step->load->mode->group || guess->b >= step->load->mode->group;
 }
 
-static Selection selection_at(const Work *work, unsigned index, unsigned row, unsigned column) {
-        const SparseLoad *load = sparse_load_at(index);
-        Selection selection = { .tag = sparse_load_tag(load, row, column), .legible = true };
+static void try(Search *search, Guess guess) {
+        double value;
+        Fit fit;
 
-        selection.selected = 1u << selection.tag;
-        if (work->selections->out[index])
-                selection.legible = sparse_load_selected(load, work->selections->out[index], row, column,
-                                                         &selection.selected);
-        return selection;
+        if (!is_told_by_uniform(search, &guess))
+                return;
+        if (!guess_has_past(&guess) && !guess_says(search->explainer, &guess, &search->wrong))
+                return;
+        if (!guess_fits(search->explainer, &guess, false, &fit))
+                return;
+
+        value = fit.score + UNEXPLAINED_COST * (double) fit.n_explained;
+        if (search->found && value <= search->value)
+                return;
+
+        search->found = true;
+        search->best = guess;
+        search->fit = fit;
+        search->value = value;
 }
 
-static void find_wrong(Work *work) {
-        for (unsigned i = 0; i < SPARSE_LOADS; i++) {
-                const SparseLoad *load;
+static void try_stale(Search *search, uint16_t row, uint16_t column) {
+        try(search, (Guess){ SPARSE_STALE_DENSE, row, column, 0, 0 });
+        for (unsigned tag = 0; search->load && tag < SPARSE_GROUP_MAX; tag++) {
+                try(search, (Guess){ SPARSE_STALE_LOADS, row, column, (uint8_t) tag, 0 });
+                try(search, (Guess){ SPARSE_STALE_SWITCHES, row, column, (uint8_t) tag, 0 });
+        }
+}
 
-                if (!work->selections->out[i])
+/* Decoders and inputs, of an element or of a row. */
+static void try_inputs(Search *search, uint16_t row, uint16_t column) {
+        unsigned tag = sparse_load_tag(search->load, search->wrong.row, search->wrong.column);
+
+        try(search, (Guess){ SPARSE_DEAD, row, column, (uint8_t) tag, 0 });
+        for (unsigned other = 0; other < SPARSE_GROUP_MAX; other++) {
+                Guess guess = { SPARSE_OPEN, row, column, (uint8_t) other, 0 };
+
+                try(search, guess);
+                if (other == tag)
                         continue;
-
-                load = sparse_load_at(i);
-                for (unsigned column = 0; column < PE_COLUMNS; column++) {
-                        size_t at = (size_t) column * load->mode->moving;
-
-                        if (memcmp(work->selections->out[i] + at, load->golden + at,
-                                   load->mode->moving * sizeof(uint32_t)) == 0)
-                                continue;
-
-                        for (unsigned row = 0; row < PE_ROWS; row++) {
-                                Selection selection = selection_at(work, i, row, column);
-
-                                if (selection_is_right(&selection))
-                                        continue;
-                                work->n_elements += !work->wrong[row][column];
-                                work->wrong[row][column] = true;
-                                work->n_wrong_of_mode[sparse_mode_index(load->mode)]++;
-                        }
-                }
+                try(search, (Guess){ SPARSE_DECODER, row, column, (uint8_t) tag, (uint8_t) other });
+                try(search, (Guess){ SPARSE_OR, row, column, (uint8_t) MIN(tag, other), (uint8_t) MAX(tag, other) });
+                try(search, (Guess){ SPARSE_AND, row, column, (uint8_t) MIN(tag, other), (uint8_t) MAX(tag, other) });
         }
 }
 
-static SparseDiagnosis *add_diagnosis(Work *work, SparseFault fault, unsigned row, unsigned slot) {
-        if (work->n == SPARSE_DIAGNOSES_MAX - 1) {
-                work->full = true;
-                return NULL;
-        }
+static void try_order(Search *search, uint16_t column) {
+        unsigned row = search->wrong.row;
 
-        work->diagnoses[work->n] = (SparseDiagnosis){
-                .fault = fault,
-                .row = row,
-                .slot = slot,
-                .last_row = row,
-                .last_slot = slot,
+        for (unsigned other = row / 4 * 4; other < row / 4 * 4 + 4; other++)
+                if (other != row)
+                        try(search, (Guess){ SPARSE_ORDER, (uint16_t) MIN(row, other), column, (uint8_t) MIN(row, other),
+                                             (uint8_t) MAX(row, other) });
+}
+
+static void try_row(Search *search) {
+        uint16_t row = (uint16_t) search->wrong.row;
+
+        try_stale(search, row, SPARSE_ALL);
+        if (!search->load)
+                return;
+        try_inputs(search, row, SPARSE_ALL);
+        try_order(search, SPARSE_ALL);
+        for (unsigned i = 0; i < 8; i++)
+                try(search, (Guess){ SPARSE_LANE, row, SPARSE_ALL, (uint8_t) (search->wrong.column % 4 * 4 + i / 2),
+                                     (uint8_t) (i % 2) });
+}
+
+static void try_element(Search *search) {
+        uint16_t row = (uint16_t) search->wrong.row, column = (uint16_t) search->wrong.column;
+
+        try_stale(search, row, column);
+        if (!search->load)
+                return;
+        try_inputs(search, row, column);
+        try_order(search, column);
+        for (unsigned bits = 1; bits < 16; bits++)
+                for (unsigned levels = 0; __builtin_popcount(bits) <= 2 && levels < 16; levels++)
+                        if ((levels & ~bits) == 0)
+                                try(search, (Guess){ SPARSE_TAG, row, column, (uint8_t) bits, (uint8_t) levels });
+}
+
+/* The larger part first: what explains a whole row is one fault, not 128. */
+static bool explain(Explainer *explainer, const Wrong *wrong, SparseDiagnosis *ret) {
+        const RecordStep *step = &explainer->read->record->steps[wrong->step];
+        Search search = {
+                .explainer = explainer,
+                .wrong = *wrong,
+                .load = step->load,
+                .expected = record_expected(step, wrong->row, wrong->column),
+                .selected = explainer->read->selected[wrong->step][wrong->row][wrong->column],
         };
-        return &work->diagnoses[work->n++];
+        Fit fit;
+
+        try_row(&search);
+        if (!search.found)
+                try_stale(&search, SPARSE_ALL, (uint16_t) wrong->column);
+        if (!search.found)
+                try_element(&search);
+        if (!search.found)
+                return false;
+
+        (void) guess_fits(explainer, &search.best, true, &fit);
+        *ret = (SparseDiagnosis){
+                .fault = search.best.fault,
+                .row = search.best.row,
+                .slot = search.best.column,
+                .a = search.best.a,
+                .b = search.best.b,
+                .intermittent = search.fit.n_silent > 0,
+                .n_selections = search.fit.n_explained,
+                .has_selection = search.load != NULL,
+                .tag = search.load ? sparse_load_tag(search.load, wrong->row, wrong->column) : 0,
+                .selected = search.selected,
+        };
+        return true;
 }
 
-/* ---- one tag bit ---- */
+/* Adds a selection that nothing explains. */
+static void rest_add(SparseDiagnosis *rest, const Explainer *explainer, const Wrong *wrong) {
+        const SparseLoad *load = explainer->read->record->steps[wrong->step].load;
 
-/* Whether tag bit BIT at VALUE explains all of an element's selections. Returns how many loads should have
- * shown it and did not, -1 where it does not explain them. */
-static int match_tag(const Work *work, unsigned row, unsigned column, unsigned bit, unsigned value) {
-        int silent = 0;
-
-        for (unsigned i = 0; i < SPARSE_LOADS; i++) {
-                Selection selection;
-                unsigned tag;
-
-                if (!work->selections->ran[i])
-                        continue;
-
-                selection = selection_at(work, i, row, column);
-                tag = value ? selection.tag | 1u << bit : selection.tag & ~(1u << bit);
-                if (selection.legible &&
-                    selection.selected == (tag < sparse_load_at(i)->mode->group ? 1u << tag : 0))
-                        continue;
-                if (!selection_is_right(&selection))
-                        return -1;
-                silent++;
+        if (rest->n_selections++ == 0) {
+                *rest = (SparseDiagnosis){
+                        .fault = SPARSE_UNEXPLAINED, .row = wrong->row, .slot = wrong->column, .n_selections = 1,
+                        .has_selection = load != NULL, .tag = load ? sparse_load_tag(load, wrong->row, wrong->column) : 0,
+                        .selected = explainer->read->selected[wrong->step][wrong->row][wrong->column],
+                };
         }
-
-        return silent;
+        rest->row = MIN(rest->row, wrong->row);
+        rest->slot = MIN(rest->slot, wrong->column);
+        rest->last_row = MAX(rest->last_row, wrong->row);
+        rest->last_slot = MAX(rest->last_slot, wrong->column);
+        explainer->explained[wrong->step][wrong->row][wrong->column] = true;
 }
 
-/* The first wrong selection and how many there are. */
-static void count_selections(const Work *work, unsigned row, unsigned column, SparseDiagnosis *diagnosis) {
-        for (unsigned i = 0; i < SPARSE_LOADS; i++) {
-                Selection selection;
+int sparse_diagnose(const RecordRead *read, const bool ignored[static PE_COLUMNS],
+                    SparseDiagnosis diagnoses[static SPARSE_DIAGNOSES_MAX]) {
+        _cleanup_(explainer_donep) Explainer *explainer = &(Explainer){};
+        SparseDiagnosis rest = {};
+        Wrong wrong = {};
+        unsigned n = 0;
+        int r;
 
-                if (!work->selections->out[i])
-                        continue;
+        r = explainer_init(explainer, read, ignored);
+        if (r < 0)
+                return r;
 
-                selection = selection_at(work, i, row, column);
-                if (selection_is_right(&selection))
-                        continue;
-                if (diagnosis->n_selections++ == 0) {
-                        diagnosis->tag = selection.tag;
-                        diagnosis->selected = selection.legible ? selection.selected : 0;
+        for (unsigned i = 0; explainer_next(explainer, &wrong); i++)
+                if (n < SPARSE_DIAGNOSES_MAX - 1 && i < WRONGS_MAX && rest.n_selections < 64 &&
+                    explain(explainer, &wrong, &diagnoses[n]))
+                        n++;
+                else
+                        rest_add(&rest, explainer, &wrong);
+
+        if (rest.n_selections > 0)
+                diagnoses[n++] = rest;
+        return (int) n;
+}
+
+/* ---- modes ---- */
+
+static float number_of(uint16_t image) {
+        uint32_t bits = (uint32_t) image << 16;
+        float number;
+
+        memcpy(&number, &bits, sizeof(number));
+        return number;
+}
+
+/* Whether COLUMN is what comes of LOAD where its mode is taken for AS: all numbers are whole and small, or one of two times
+ * such, and so every sum is exact, in any order, or rounds as the array rounds. */
+static bool column_is_taken_for(const SparseLoad *load, const uint32_t *out, unsigned column, const SparseMode *as) {
+        const SparseMode *mode = load->mode;
+
+        for (unsigned n = 0; n < mode->moving; n++) {
+                float sum = 0;
+                uint32_t bits;
+
+                for (unsigned row = 0; row < PE_ROWS; row++) {
+                        unsigned tag = sparse_load_tag(load, row, column), from = row / as->keep * as->group + tag;
+
+                        if (tag < as->group && from < mode->rows)
+                                sum += (float) (1u << row % mode->keep) * number_of(mode->values[from * mode->moving + n]);
                 }
+                memcpy(&bits, &sum, sizeof(bits));
+                if (bits != out[column * mode->moving + n])
+                        return false;
         }
+
+        return true;
 }
 
-/* SILENT_MAX: how many loads may have failed to show it. */
-static void diagnose_tag(Work *work, unsigned row, unsigned column, int silent_max) {
-        SparseDiagnosis *diagnosis;
-        unsigned bits = 0, value = 0;
-        int least = -1;
+static bool step_is_taken_for(const RecordStep *step, const bool ignored[static PE_COLUMNS], const SparseMode *as) {
+        unsigned n = 0;
 
-        for (unsigned i = 0; i < 8; i++) {
-                int silent = match_tag(work, row, column, i / 2, i % 2);
-
-                if (silent < 0 || silent > silent_max || (least >= 0 && silent > least))
+        for (unsigned column = 0; column < PE_COLUMNS; column += 17) {
+                if (ignored[column])
                         continue;
-                if (least < 0 || silent < least)
-                        bits = 0;
-                least = silent;
-                bits |= 1u << i / 2;
-                value = i % 2;
+                if (!column_is_taken_for(step->load, step->out, column, as))
+                        return false;
+                n++;
         }
-        if (least < 0)
-                return;
 
-        diagnosis = add_diagnosis(work, SPARSE_TAG, row, column);
-        if (!diagnosis)
-                return;
-
-        diagnosis->bits = bits;
-        diagnosis->value = value;
-        diagnosis->intermittent = least > 0;
-        count_selections(work, row, column, diagnosis);
-        work->wrong[row][column] = false;
+        return n > 0;
 }
 
-/* What comes and goes explains so much that it is asked last, and not where the array is to blame. */
-static void diagnose_tags(Work *work, int silent_max) {
-        for (unsigned row = 0; row < PE_ROWS; row++)
-                for (unsigned column = 0; column < PE_COLUMNS && !work->full; column++)
-                        if (work->wrong[row][column] && (silent_max == 0 || !work->spoilt[column]))
-                                diagnose_tag(work, row, column, silent_max);
-}
+/* In three quarters of the columns or more: what is wrong in so many lies before them. */
+static bool step_is_wrong_all_over(const RecordStep *step, const bool ignored[static PE_COLUMNS]) {
+        unsigned n_wrong = 0, n = 0;
 
-/* ---- inputs of a row's selectors ---- */
-
-/* The inputs that read zero in every column that selects them; 0 where that does not explain all that is
- * wrong in ROW. */
-static uint32_t dead_inputs(const Work *work, unsigned row) {
-        uint32_t dead = 0, alive = 0;
-
-        for (unsigned i = 0; i < SPARSE_LOADS; i++)
-                for (unsigned column = 0; work->selections->ran[i] && column < PE_COLUMNS; column++) {
-                        Selection selection;
-
-                        if (work->spoilt[column])
-                                continue;
-
-                        selection = selection_at(work, i, row, column);
-                        if (selection_is_right(&selection))
-                                alive |= 1u << selection.tag;
-                        else if (work->wrong[row][column] && (!selection.legible || selection.selected != 0))
-                                return 0;
-                        else if (work->wrong[row][column])
-                                dead |= 1u << selection.tag;
-                }
-
-        return dead & alive ? 0 : dead;
-}
-
-static void diagnose_inputs(Work *work, unsigned row) {
-        SparseDiagnosis *diagnosis;
-        uint32_t dead;
-
-        if (!memchr(work->wrong[row], true, sizeof(work->wrong[row])))
-                return;
-
-        dead = dead_inputs(work, row);
-        if (dead == 0)
-                return;
-
-        diagnosis = add_diagnosis(work, SPARSE_INPUTS, row, 0);
-        if (!diagnosis)
-                return;
-
-        diagnosis->last_slot = PE_COLUMNS - 1;
-        diagnosis->bits = dead;
         for (unsigned column = 0; column < PE_COLUMNS; column++) {
-                if (!work->wrong[row][column])
-                        continue;
-                count_selections(work, row, column, diagnosis);
-                work->wrong[row][column] = false;
+                size_t at = (size_t) column * step->load->mode->moving;
+
+                n += !ignored[column];
+                n_wrong += !ignored[column] && memcmp(step->out + at, step->load->golden + at,
+                                                      step->load->mode->moving * sizeof(uint32_t)) != 0;
         }
+
+        return n > 0 && n_wrong * 4 >= n * 3;
 }
 
-/* ---- the rest ---- */
+/* Which mode all wrong steps of MODE are taken for, SPARSE_MODES where none fits; -1: MODE is not wrong all over. */
+static int mode_taken_for(const Record *record, const SparseMode *mode, const bool ignored[static PE_COLUMNS], bool *ret_intermittent) {
+        unsigned fits = (1u << SPARSE_MODES) - 1, n_wrong = 0, n_right = 0;
 
-/* The only mode that is wrong, and in a quarter of all elements at least; -1 where that is not so. */
-static int broken_mode(const Work *work) {
-        int found = -1;
+        for (size_t i = 0; i < record->n_steps; i++) {
+                const RecordStep *step = &record->steps[i];
+
+                if (!step->load || step->load->mode != mode || !step->known || step->refused)
+                        continue;
+                n_right += !step->out;
+                if (!step->out)
+                        continue;
+                if (!step_is_wrong_all_over(step, ignored))
+                        return -1;
+                n_wrong++;
+                for (unsigned as = 0; as < SPARSE_MODES; as++)
+                        if (fits >> as & 1 && !step_is_taken_for(step, ignored, sparse_mode_at(as)))
+                                fits &= ~(1u << as);
+        }
+
+        *ret_intermittent = n_right > 0;
+        return n_wrong == 0 ? -1 : fits == 0 ? (int) SPARSE_MODES : __builtin_ctz(fits);
+}
+
+static size_t mode_take_out(Record *record, const SparseMode *mode) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < record->n_steps; i++) {
+                RecordStep *step = &record->steps[i];
+
+                if (!step->load || step->load->mode != mode || !step->out)
+                        continue;
+                n += PE_ROWS * PE_COLUMNS;
+                free(step->out);
+                step->out = NULL;
+                step->known = false;
+        }
+
+        return n;
+}
+
+/* A quarter of the elements of a column, so that no row alone can be the cause. */
+static bool column_is_wrong_in_many_rows(const RecordStep *step, unsigned column) {
+        unsigned n = 0;
+
+        for (unsigned row = 0; row < PE_ROWS; row++) {
+                uint32_t selected;
+
+                n += !sparse_load_selected(step->load, step->out, row, column, &selected) ||
+                     selected != record_expected(step, row, column);
+        }
+
+        return n * 4 >= PE_ROWS;
+}
+
+static bool only_mode_that_is_wrong(const Record *record, const SparseMode *mode, const bool ignored[static PE_COLUMNS]) {
+        for (size_t i = 0; i < record->n_steps; i++) {
+                const RecordStep *step = &record->steps[i];
+
+                if (!step->out)
+                        continue;
+                if (!step->load || step->load->mode != mode)
+                        return false;
+                for (unsigned column = 0; column < PE_COLUMNS; column += 17)
+                        if (!ignored[column] && !column_is_wrong_in_many_rows(step, column))
+                                return false;
+        }
+
+        return true;
+}
+
+size_t sparse_diagnose_modes(Record *record, const bool ignored[static PE_COLUMNS],
+                             SparseDiagnosis diagnoses[static SPARSE_MODES]) {
+        size_t n = 0;
 
         for (unsigned i = 0; i < SPARSE_MODES; i++) {
-                if (work->n_wrong_of_mode[i] == 0)
+                const SparseMode *mode = sparse_mode_at(i);
+                bool intermittent;
+                int as;
+
+                as = mode_taken_for(record, mode, ignored, &intermittent);
+                if (as < 0 || (as == (int) SPARSE_MODES && !only_mode_that_is_wrong(record, mode, ignored)))
                         continue;
-                if (found >= 0)
-                        return -1;
-                found = (int) i;
-        }
 
-        return work->n_elements * 4 >= PE_ROWS * PE_COLUMNS ? found : -1;
-}
-
-static void diagnose_rest(Work *work) {
-        SparseDiagnosis rest = { .fault = SPARSE_UNEXPLAINED, .row = PE_ROWS, .slot = PE_COLUMNS };
-
-        for (unsigned row = 0; row < PE_ROWS; row++)
-                for (unsigned column = 0; column < PE_COLUMNS; column++) {
-                        if (!work->wrong[row][column] || work->spoilt[column])
-                                continue;
-
-                        rest.row = MIN(rest.row, row);
-                        rest.slot = MIN(rest.slot, column);
-                        rest.last_row = MAX(rest.last_row, row);
-                        rest.last_slot = MAX(rest.last_slot, column);
-                        count_selections(work, row, column, &rest);
-                }
-
-        if (rest.row < PE_ROWS)
-                work->diagnoses[work->n++] = rest;
-}
-
-size_t sparse_diagnose(const Selections *selections, const bool spoilt[static PE_COLUMNS],
-                       SparseDiagnosis diagnoses[static SPARSE_DIAGNOSES_MAX]) {
-        Work work = { .selections = selections, .spoilt = spoilt, .diagnoses = diagnoses };
-        int mode;
-
-        find_wrong(&work);
-
-        mode = broken_mode(&work);
-        if (mode >= 0) {
-                diagnoses[0] = (SparseDiagnosis){
-                        .fault = SPARSE_MODE,
-                        .mode = (unsigned) mode,
-                        .n_selections = work.n_wrong_of_mode[mode],
+                diagnoses[n++] = (SparseDiagnosis){
+                        .fault = SPARSE_MODE, .row = SPARSE_ALL, .slot = SPARSE_ALL, .mode = i, .as = (unsigned) as,
+                        .intermittent = intermittent, .n_selections = mode_take_out(record, mode),
                 };
-                return 1;
         }
 
-        diagnose_tags(&work, 0);
-        for (unsigned row = 0; row < PE_ROWS; row++)
-                diagnose_inputs(&work, row);
-        diagnose_tags(&work, SPARSE_LOADS);
-        diagnose_rest(&work);
-        return work.n;
+        return n;
 }

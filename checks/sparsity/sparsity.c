@@ -5,157 +5,116 @@
  *
  * Structured sparsity, which no dense test touches: in each of the seven M:N modes every element of every
  * tensor engine must select the input that its tag names. The whole selection matrix is read back with one
- * matmul per load. A wrong selection is told apart by all loads together: a tag bit that is stuck, an input
- * of a row's selectors that is dead, a mode that fails as such. Where dense products are wrong as well, the
- * array is to blame and not the sparse path: such columns are left to `systolic`, and without any other
+ * matmul per load. What is wrong is told apart by all loads together, in their order: tags, decoders, inputs, registers that keep
+ * an old tag, modes. Where dense products of the same numbers are wrong as well, the array is to blame
+ * and not the sparse path: such columns are left to `systolic`, and without any other
  * finding the step is skipped for that prerequisite.
  */
 
+#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/device-tensor.h"
+#include "checks/sparsity/control.h"
 #include "checks/sparsity/diagnose.h"
+#include "checks/sparsity/engine.h"
+#include "checks/sparsity/legs.h"
 #include "checks/sparsity/loads.h"
 #include "checks/sparsity/parameters.h"
+#include "checks/sparsity/report.h"
+#include "checks/sparsity/tiles.h"
 #include "checks/step.h"
-#include "checks/systolic/array.h"
 
-#define CONTROL_ROUNDS 3u /* of dense patterns, on a core that selected wrongly */
-#define OUT_BYTES      (PE_COLUMNS * 96u * sizeof(uint32_t)) /* the largest */
-#define VALUES_BYTES   (512u * 96u * sizeof(uint16_t))
-#define LINE_MAX       256u
+#define FOLLOW_ROUNDS 6u /* of all loads, on a core that selected wrongly in the small set */
+
+typedef struct Core {
+        Record record;
+        bool wrong;
+        bool dense_refused;
+        bool spoilt[PE_COLUMNS];           /* the array is to blame there */
+        bool tile_wrong[TILES][PE_COLUMNS];
+        unsigned tiles_wrong, tiles_refused; /* a bit per tile */
+        size_t n_findings;
+} Core;
 
 typedef struct Sparsity {
         Step *step;
         Device *device;
+        Engine engine;
         bool all_paths;
-        uint16_t *weights, *tags, *values; /* in the window */
-        uint32_t *out[CORES];
-        const uint16_t *sent_weights, *sent_values; /* what stands there */
-        Selections cores[CORES];
-        bool wrong[CORES];
-        size_t n_compared, n_wrong;
-        unsigned n_findings, n_spoilt; /* cores whose dense products are wrong */
-        unsigned refused;              /* the core that did not do what it was told, after -EREMOTEIO */
-        uint32_t status;               /* what it said */
+        uint64_t rounds;
+        unsigned formats; /* a bit per WireFormat that the chip says it has */
+        Core cores[CORES];
+        size_t n_compared, n_wrong, n_tiles;
+        unsigned n_findings, n_left; /* cores that are left to `systolic` */
 } Sparsity;
 
-static Sparsity *sparsity_done(Sparsity *sparsity) {
-        for (unsigned core = 0; core < CORES; core++)
-                for (unsigned i = 0; i < SPARSE_LOADS; i++)
-                        free(sparsity->cores[core].out[i]);
+static Sparsity *sparsity_free(Sparsity *sparsity) {
+        for (unsigned core = 0; sparsity && core < CORES; core++)
+                (void) record_done(&sparsity->cores[core].record);
+        free(sparsity);
         return NULL;
 }
 
-DEFINE_CLEANUP(Sparsity *, sparsity_done);
+DEFINE_CLEANUP(Sparsity *, sparsity_free);
 
-static int take_window(Sparsity *sparsity) {
-        Device *device = sparsity->device;
+/* ---- loads ---- */
 
-        device_window_reset(device);
-        sparsity->weights = device_window_take(device, PE_ROWS * PE_COLUMNS * sizeof(uint16_t));
-        sparsity->tags = device_window_take(device,
-                                            PE_ROWS * device_tag_words(PE_COLUMNS) * sizeof(uint16_t));
-        sparsity->values = device_window_take(device, VALUES_BYTES);
-        if (!sparsity->weights || !sparsity->tags || !sparsity->values)
-                return -ENOSPC;
-
-        for (unsigned core = 0; core < CORES; core++) {
-                sparsity->out[core] = device_window_take(device, OUT_BYTES);
-                if (!sparsity->out[core])
-                        return -ENOSPC;
-        }
-
-        return 0;
-}
-
-/* ---- one load on all cores ---- */
-
-/* A load and a matmul per core. Each mode has a bank of its own, 1 … 7: banks of one shape are cheap to
- * overwrite. */
-static size_t load_commands(Sparsity *sparsity, const SparseLoad *load, WireCommand *commands) {
+/* Each mode has a bank of its own, 1 … 7: banks of one shape are cheap to overwrite. */
+static EngineJob load_job(const SparseLoad *load) {
         const SparseMode *mode = load->mode;
-        const WireLoad shape = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = FORMAT_BF16, .flags = LOAD_SPARSE,
-                                 .keep = (uint8_t) mode->keep, .group = (uint8_t) mode->group };
-        const WireMatmul matmul = { .moving = (uint16_t) mode->moving, .bank = (uint8_t) (1 + sparse_mode_index(mode)),
-                                    .flags = MATMUL_OVERWRITE, .format = FORMAT_BF16 };
-        size_t n = 0;
 
-        if (sparsity->sent_weights != mode->weights)
-                memcpy(sparsity->weights, mode->weights, PE_ROWS * PE_COLUMNS * sizeof(uint16_t));
-        if (sparsity->sent_values != mode->values)
-                memcpy(sparsity->values, mode->values, mode->rows * mode->moving * sizeof(uint16_t));
-        memcpy(sparsity->tags, load->tags, PE_ROWS * device_tag_words(PE_COLUMNS) * sizeof(uint16_t));
-        sparsity->sent_weights = mode->weights;
-        sparsity->sent_values = mode->values;
-
-        for (unsigned core = 0; core < CORES; core++) {
-                commands[n++] = device_load_command(sparsity->device, core, shape, sparsity->weights, sparsity->tags);
-                commands[n++] = device_matmul_command(sparsity->device, core, matmul, mode->rows, sparsity->values,
-                                                      PE_COLUMNS, sparsity->out[core]);
-        }
-
-        return n;
+        return (EngineJob){
+                .load = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = FORMAT_BF16, .flags = LOAD_SPARSE,
+                          .keep = (uint8_t) mode->keep, .group = (uint8_t) mode->group },
+                .matmul = { .moving = (uint16_t) mode->moving, .bank = (uint8_t) (1 + sparse_mode_index(mode)),
+                            .flags = MATMUL_OVERWRITE, .format = FORMAT_BF16 },
+                .moving_rows = mode->rows,
+                .weights = mode->weights, .tags = load->tags, .values = mode->values,
+                .weights_bytes = PE_ROWS * PE_COLUMNS * sizeof(uint16_t),
+                .values_bytes = mode->rows * mode->moving * sizeof(uint16_t),
+        };
 }
 
-/* Keeps what CORE answered, if it is not golden. */
-static int keep(Sparsity *sparsity, unsigned core, unsigned index) {
-        const SparseLoad *load = sparse_load_at(index);
-        uint32_t **out = &sparsity->cores[core].out[index];
-
-        sparsity->cores[core].ran[index] = true;
-        sparsity->n_compared += (size_t) PE_ROWS * PE_COLUMNS;
-        if (memcmp(sparsity->out[core], load->golden, load->n_bytes) == 0)
-                return 0;
-
-        sparsity->wrong[core] = true;
-        *out = malloc(load->n_bytes);
-        if (!*out)
-                return -ENOMEM;
-        memcpy(*out, sparsity->out[core], load->n_bytes);
-        return 0;
+static EngineJob dense_job(void) {
+        return (EngineJob){
+                .load = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = FORMAT_BF16 },
+                .matmul = { .moving = DENSE_MOVING, .flags = MATMUL_OVERWRITE, .format = FORMAT_BF16 },
+                .moving_rows = PE_ROWS,
+                .weights = dense_probe()->weights, .values = dense_probe()->values,
+                .weights_bytes = PE_ROWS * PE_COLUMNS * sizeof(uint16_t),
+                .values_bytes = PE_ROWS * DENSE_MOVING * sizeof(uint16_t),
+        };
 }
 
-/* A load that is not supported is the mode's finding; whatever else a core does not do keeps us from judging
- * it. */
-static int judge_core_completions(Sparsity *sparsity, unsigned core, unsigned index,
-                                  const WireCommand *commands, const WireCompletion *completions) {
-        const SparseLoad *load = sparse_load_at(index);
-
-        if (completions[0].status == STATUS_NRT_UNSUPPORTED) {
-                sparsity->cores[core].refused[sparse_mode_index(load->mode)] = true;
-                return 0;
-        }
-
-        for (size_t i = 0; i < 2; i++)
-                if (completions[i].status != STATUS_NRT_SUCCESS) {
-                        sparsity->refused = core;
-                        sparsity->status = completions[i].status;
-                        return -EREMOTEIO;
-                }
-        if (!device_matmul_is_complete(&commands[1], &completions[1]))
-                return -EPROTO;
-
-        return keep(sparsity, core, index);
-}
-
-static int run_load(Sparsity *sparsity, unsigned index) {
-        WireCompletion completions[2 * CORES] = {};
-        WireCommand commands[2 * CORES];
-        size_t n;
+/* Runs LOAD, or the dense product where it is NULL, and keeps what is not golden. */
+static int run_step(Sparsity *sparsity, const SparseLoad *load, unsigned mask) {
+        const EngineJob job = load ? load_job(load) : dense_job();
+        const uint32_t *golden = load ? load->golden : dense_probe()->golden;
+        unsigned unsupported = 0;
         int r;
 
-        n = load_commands(sparsity, sparse_load_at(index), commands);
-        r = device_execute(sparsity->device, commands, n, completions);
-        if (r < 0 && r != -EREMOTEIO)
+        r = engine_run(&sparsity->engine, &job, mask, &unsupported);
+        if (r < 0)
                 return r;
 
-        for (unsigned core = 0; core < CORES; core++) {
-                r = judge_core_completions(sparsity, core, index, &commands[2 * core],
-                                           &completions[2 * core]);
+        for (unsigned i = 0; i < CORES; i++) {
+                Core *core = &sparsity->cores[i];
+                const uint32_t *out = sparsity->engine.out[i];
+                bool right;
+
+                if (!(mask >> i & 1))
+                        continue;
+                if (unsupported >> i & 1) {
+                        core->dense_refused = core->dense_refused || !load;
+                        r = load ? record_add_refused(&core->record, load) : 0;
+                } else {
+                        right = memcmp(out, golden, record_step_bytes(load)) == 0;
+                        core->wrong = core->wrong || !right;
+                        sparsity->n_compared += load ? (size_t) PE_ROWS * PE_COLUMNS : 0;
+                        r = record_add(&core->record, load, right ? NULL : out);
+                }
                 if (r < 0)
                         return r;
         }
@@ -163,126 +122,134 @@ static int run_load(Sparsity *sparsity, unsigned index) {
         return 0;
 }
 
-static int run_loads(Sparsity *sparsity) {
+static int run_loads(Sparsity *sparsity, unsigned mask, bool all_paths) {
         for (unsigned i = 0; i < SPARSE_LOADS; i++) {
+                const SparseLoad *load;
                 int r;
 
-                if (!sparsity->all_paths && !sparse_load_is_for_bits(i))
+                if (!all_paths && !sparse_load_is_for_bits(i))
                         continue;
 
-                r = run_load(sparsity, i);
+                load = sparse_load_at(i);
+                r = run_step(sparsity, load, mask);
+                if (r >= 0 && load->then_dense)
+                        r = run_step(sparsity, NULL, mask);
                 if (r < 0)
                         return r;
         }
 
+        return 0;
+}
+
+/* ---- random tiles ---- */
+
+static EngineJob tile_job(const SparseTile *tile) {
+        return (EngineJob){
+                .load = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = (uint8_t) tile->format, .flags = LOAD_SPARSE,
+                          .keep = (uint8_t) tile->mode->keep, .group = (uint8_t) tile->mode->group },
+                .matmul = { .moving = TILE_MOVING, .flags = MATMUL_OVERWRITE, .format = (uint8_t) tile->format },
+                .moving_rows = tile->mode->rows,
+                .weights = tile->weights, .tags = tile->tags, .values = tile->values,
+                .weights_bytes = tile->weights_bytes, .values_bytes = tile->values_bytes,
+        };
+}
+
+static int run_tile(Sparsity *sparsity, unsigned index) {
+        const SparseTile *tile = sparse_tile_at(index);
+        unsigned unsupported = 0;
+        EngineJob job;
+        int r;
+
+        if (!tile)
+                return -ENOMEM;
+
+        job = tile_job(tile);
+        r = engine_run(&sparsity->engine, &job, (1u << CORES) - 1, &unsupported);
+        if (r < 0)
+                return r;
+
+        sparsity->n_tiles++;
+        for (unsigned i = 0; i < CORES; i++) {
+                const uint32_t *out = sparsity->engine.out[i];
+                Core *core = &sparsity->cores[i];
+
+                if (unsupported >> i & 1) {
+                        core->tiles_refused |= 1u << index;
+                        continue;
+                }
+                if (memcmp(out, tile->golden, PE_COLUMNS * TILE_MOVING * sizeof(uint32_t)) == 0)
+                        continue;
+                core->tiles_wrong |= 1u << index;
+                for (unsigned column = 0; column < PE_COLUMNS; column++)
+                        core->tile_wrong[index][column] = memcmp(out + column * TILE_MOVING, tile->golden + column * TILE_MOVING,
+                                                                 TILE_MOVING * sizeof(uint32_t)) != 0;
+        }
+
+        return 0;
+}
+
+/* In every format that the chip says it has: a chip that says nothing has bf16. */
+static int run_tiles(Sparsity *sparsity) {
+        for (unsigned i = 0; i < TILES; i++) {
+                const SparseTile *tile = sparse_tile_at(i);
+                int r;
+
+                if (tile && !(sparsity->formats >> tile->format & 1))
+                        continue;
+                r = run_tile(sparsity, i);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}
+
+static int read_formats(Sparsity *sparsity) {
+        char text[ATTRIBUTE_TEXT_MAX], *rest = text;
+        int r;
+
+        sparsity->formats = 1u << FORMAT_BF16;
+        r = device_attribute(sparsity->device, device_chip(sparsity->device), "assay/tensor/formats", text);
+        if (r == -ENOENT)
+                return 0;
+        if (r < 0)
+                return r;
+
+        for (const char *word = strtok_r(text, " ,", &rest); word; word = strtok_r(NULL, " ,", &rest))
+                for (unsigned i = 0; i < _FORMAT_MAX; i++)
+                        if (strcmp(word, wire_format_words[i]) == 0)
+                                sparsity->formats |= 1u << i;
         return 0;
 }
 
 /* ---- what it means ---- */
 
-static void list_bits(unsigned bits, char *text, size_t size) {
-        size_t n = 0;
-
-        text[0] = '\0';
-        for (unsigned bit = 0; bit < 32 && n < size; bit++)
-                if (bits >> bit & 1)
-                        n += (size_t) snprintf(text + n, size - n, "%s%u", n > 0 ? ", " : "", bit);
-}
-
-static int locate(const Sparsity *sparsity, unsigned core, const SparseDiagnosis *diagnosis, Location *ret) {
-        Location where = *step_unit(sparsity->step);
-        int r;
-
-        r = location_append(&where, LOCATION_CORE, core);
-        if (r >= 0)
-                r = location_append(&where, LOCATION_SPARSE, 0);
-        if (r >= 0 && (diagnosis->fault == SPARSE_TAG || diagnosis->fault == SPARSE_INPUTS))
-                r = location_append(&where, LOCATION_SPARSE_ROW, diagnosis->row);
-        if (r >= 0 && diagnosis->fault == SPARSE_TAG)
-                r = location_append(&where, LOCATION_SPARSE_SLOT, diagnosis->slot);
-        if (r < 0)
-                return r;
-
-        *ret = where;
-        return 0;
-}
-
-/* Returns the code. */
-static const char *describe(unsigned core, const SparseDiagnosis *diagnosis, char text[static LINE_MAX]) {
-        char bits[80];
-
-        list_bits(diagnosis->bits, bits, sizeof(bits));
-
-        switch (diagnosis->fault) {
-
-        case SPARSE_TAG:
-                (void) snprintf(text, LINE_MAX,
-                                "core%u, sparse element in row %u, slot %u: tag bit %s%s %sstuck at %u",
-                                core, diagnosis->row, diagnosis->slot,
-                                __builtin_popcount(diagnosis->bits) > 1 ? "one of " : "", bits,
-                                diagnosis->intermittent ? "at times " : "", diagnosis->value);
-                return "sparsity-tag";
-
-        case SPARSE_INPUTS:
-                (void) snprintf(text, LINE_MAX,
-                                "core%u, row %u of the sparse path: input %s of the selectors reads zero",
-                                core, diagnosis->row, bits);
-                return "sparsity-select";
-
-        case SPARSE_MODE:
-                (void) snprintf(text, LINE_MAX, "core%u: mode %s selects wrongly all over the array", core,
-                                sparse_mode_at(diagnosis->mode)->name);
-                return "sparsity-mode";
-
-        case SPARSE_UNEXPLAINED:
-                break;
-        }
-
-        (void) snprintf(text, LINE_MAX,
-                        "core%u: %zu selections in rows %u to %u, slots %u to %u are wrong, which no stuck bit explains",
-                        core, diagnosis->n_selections, diagnosis->row, diagnosis->last_row, diagnosis->slot,
-                        diagnosis->last_slot);
-        return "sparsity-select";
-}
-
 static int report(Sparsity *sparsity, Verdict *verdict, unsigned core, const SparseDiagnosis *diagnosis) {
-        char text[LINE_MAX], expected[32], actual[96];
-        Evidence evidence = { .has_count = true, .count = (double) diagnosis->n_selections };
-        const char *code;
-        Location where;
-        int r;
-
-        r = locate(sparsity, core, diagnosis, &where);
-        if (r < 0)
-                return r;
-
-        if (diagnosis->fault != SPARSE_MODE) {
-                (void) snprintf(expected, sizeof(expected), "input %u", diagnosis->tag);
-                list_bits(diagnosis->selected, actual, sizeof(actual));
-                evidence.expected = expected;
-                evidence.actual = diagnosis->selected == 0 ? "no input" : actual;
-        }
-
-        code = describe(core, diagnosis, text);
         sparsity->n_findings++;
+        sparsity->cores[core].n_findings++;
         sparsity->n_wrong += diagnosis->n_selections;
-        return step_finding(sparsity->step, verdict, code, &where, &evidence, "%s", text);
+        return sparse_report(sparsity->step, verdict, core, diagnosis);
 }
 
 static int report_refused(Sparsity *sparsity, Verdict *verdict, unsigned core) {
-        SparseDiagnosis diagnosis = { .fault = SPARSE_MODE };
+        unsigned refused = sparsity->cores[core].record.refused;
         Location where;
         int r;
 
+        /* Without dense products in bf16 it is the format and not a mode of sparsity. */
+        if (sparsity->cores[core].dense_refused)
+                return 0;
+
         for (unsigned i = 0; i < SPARSE_MODES; i++) {
-                if (!sparsity->cores[core].refused[i])
+                if (!(refused >> i & 1))
                         continue;
 
-                r = locate(sparsity, core, &diagnosis, &where);
+                r = sparse_location(sparsity->step, core, SPARSE_ALL, SPARSE_ALL, &where);
                 if (r < 0)
                         return r;
 
                 sparsity->n_findings++;
+                sparsity->cores[core].n_findings++;
                 r = step_finding(sparsity->step, verdict, "sparsity-mode", &where, NULL,
                                  "core%u: mode %s is refused", core, sparse_mode_at(i)->name);
                 if (r < 0)
@@ -292,88 +259,169 @@ static int report_refused(Sparsity *sparsity, Verdict *verdict, unsigned core) {
         return 0;
 }
 
-/* Which columns of which cores are wrong without any sparsity. */
-static int find_spoilt(Sparsity *sparsity, bool spoilt[static CORES][PE_COLUMNS]) {
-        _cleanup_(array_donep) Array *array = &(Array){};
-        unsigned mask = 0;
-        int r;
-
-        for (unsigned core = 0; core < CORES; core++)
-                mask |= (unsigned) sparsity->wrong[core] << core;
-        if (mask == 0)
-                return 0;
-
-        device_window_reset(sparsity->device);
-        r = array_init(array, sparsity->device);
-        for (unsigned round = 0; round < CONTROL_ROUNDS && r >= 0; round++)
-                r = array_measure(array, mask, PATTERNS);
-        if (r < 0) {
-                sparsity->refused = array->refused;
-                sparsity->status = device_status(sparsity->device);
-                return r;
-        }
-
-        for (unsigned core = 0; core < CORES; core++) {
-                const Observation *observation = &array->cores[core];
-
-                sparsity->n_spoilt += !observation_is_golden(observation);
-                for (unsigned column = 0; column < PE_COLUMNS; column++) {
-                        spoilt[core][column] = observation->miswired[column];
-                        for (unsigned i = 0; i < ONE_HOT; i++)
-                                spoilt[core][column] = spoilt[core][column] ||
-                                                       observation_column(observation, i, column);
-                }
-        }
-
-        return 0;
+static bool any_in(const bool columns[static PE_COLUMNS]) {
+        return memchr(columns, true, PE_COLUMNS) != NULL;
 }
 
-static int judge_core(Sparsity *sparsity, unsigned core, const bool spoilt[static PE_COLUMNS],
-                      Verdict *verdict) {
+/* Stuck bits of inputs, in columns whose numbers are no sums of selections. */
+static int judge_data(Sparsity *sparsity, unsigned core, const RecordRead *read, Verdict *verdict) {
+        SparseDiagnosis diagnoses[SPARSE_DIAGNOSES_MAX], rest = { .fault = SPARSE_UNEXPLAINED, .last_row = PE_ROWS - 1 };
+        bool columns[PE_COLUMNS];
+        int n, r;
+
+        for (unsigned column = 0; column < PE_COLUMNS; column++)
+                columns[column] = read->unclear[column] && !sparsity->cores[core].spoilt[column];
+        if (!any_in(columns))
+                return 0;
+
+        n = legs_measure(sparsity->device, core, columns, diagnoses, SPARSE_DIAGNOSES_MAX);
+        for (int i = 0; i < n; i++) {
+                r = report(sparsity, verdict, core, &diagnoses[i]);
+                if (r < 0)
+                        return r;
+        }
+        if (n < 0 || !any_in(columns))
+                return n;
+
+        rest.slot = PE_COLUMNS;
+        for (unsigned column = 0; column < PE_COLUMNS; column++) {
+                if (!columns[column])
+                        continue;
+                rest.slot = rest.slot < column ? rest.slot : column;
+                rest.last_slot = column;
+                rest.n_selections++;
+        }
+        return report(sparsity, verdict, core, &rest);
+}
+
+static int judge_selections(Sparsity *sparsity, unsigned core, Verdict *verdict) {
+        _cleanup_(record_read_donep) RecordRead *read = &(RecordRead){};
         SparseDiagnosis diagnoses[SPARSE_DIAGNOSES_MAX];
-        size_t n;
-        int r;
+        const bool *spoilt = sparsity->cores[core].spoilt;
+        bool ignored[PE_COLUMNS];
+        size_t n_modes;
+        int r, n;
 
-        r = report_refused(sparsity, verdict, core);
-        if (r < 0 || !sparsity->wrong[core])
-                return r;
-
-        n = sparse_diagnose(&sparsity->cores[core], spoilt, diagnoses);
-        for (size_t i = 0; i < n; i++) {
+        n_modes = sparse_diagnose_modes(&sparsity->cores[core].record, spoilt, diagnoses);
+        for (size_t i = 0; i < n_modes; i++) {
                 r = report(sparsity, verdict, core, &diagnoses[i]);
                 if (r < 0)
                         return r;
         }
 
-        /* The answer changed while it was read: nothing is left to show, and still it was wrong. */
-        if (n == 0 && !memchr(spoilt, true, PE_COLUMNS)) {
-                SparseDiagnosis unexplained = { .fault = SPARSE_UNEXPLAINED,
-                                                .last_row = PE_ROWS - 1,
-                                                .last_slot = PE_COLUMNS - 1,
-                                                .n_selections = 1 };
+        r = record_read(&sparsity->cores[core].record, read);
+        if (r >= 0)
+                r = judge_data(sparsity, core, read, verdict);
+        if (r < 0)
+                return r;
 
-                return report(sparsity, verdict, core, &unexplained);
+        for (unsigned column = 0; column < PE_COLUMNS; column++)
+                ignored[column] = spoilt[column] || read->unclear[column];
+        n = sparse_diagnose(read, ignored, diagnoses);
+        for (int i = 0; i < n; i++) {
+                r = report(sparsity, verdict, core, &diagnoses[i]);
+                if (r < 0)
+                        return r;
+        }
+
+        return n < 0 ? n : 0;
+}
+
+/* What is wrong in random tiles alone. */
+static int judge_tiles(Sparsity *sparsity, unsigned index, Verdict *verdict) {
+        Core *core = &sparsity->cores[index];
+        bool refused;
+        int r;
+
+        r = engine_init(&sparsity->engine, sparsity->device); /* the window may have served others */
+        if (r < 0)
+                return r;
+
+        for (unsigned i = 0; i < TILES && core->n_findings == 0 && !any_in(core->spoilt); i++) {
+                const SparseTile *tile = sparse_tile_at(i);
+                bool is_refused = core->tiles_refused >> i & 1;
+                SparseDiagnosis rest = { .fault = SPARSE_UNEXPLAINED, .last_row = PE_ROWS - 1, .last_slot = PE_COLUMNS - 1,
+                                         .n_selections = 1 };
+
+                if (!is_refused && !(core->tiles_wrong >> i & 1))
+                        continue;
+
+                r = control_tile(&sparsity->engine, index, tile, core->tile_wrong[i], core->spoilt, &refused);
+                if (r < 0)
+                        return r;
+                core->dense_refused = core->dense_refused || refused;
+                if (refused || any_in(core->spoilt))
+                        continue;
+                if (is_refused)
+                        rest = (SparseDiagnosis){ .fault = SPARSE_MODE, .row = SPARSE_ALL, .slot = SPARSE_ALL,
+                                                  .mode = sparse_mode_index(tile->mode), .as = SPARSE_MODES };
+                r = report(sparsity, verdict, index, &rest);
+                if (r < 0)
+                        return r;
         }
 
         return 0;
 }
 
-static int judge(Sparsity *sparsity, Verdict *verdict) {
-        bool spoilt[CORES][PE_COLUMNS] = {};
+static int judge_core(Sparsity *sparsity, unsigned index, Verdict *verdict) {
+        Core *core = &sparsity->cores[index];
+        bool refused = false;
         int r;
 
-        r = find_spoilt(sparsity, spoilt);
+        r = report_refused(sparsity, verdict, index);
+        if (r < 0 || (!core->wrong && !core->tiles_wrong && !core->tiles_refused && !core->dense_refused))
+                return r;
+
+        r = engine_init(&sparsity->engine, sparsity->device);
+        if (r >= 0 && core->wrong)
+                r = control_measure(&sparsity->engine, index, &core->record, core->spoilt, &refused);
+        core->dense_refused = core->dense_refused || refused;
+        if (r >= 0 && core->wrong && !core->dense_refused)
+                r = judge_selections(sparsity, index, verdict);
+        if (r >= 0 && !core->dense_refused)
+                r = judge_tiles(sparsity, index, verdict);
         if (r < 0)
                 return r;
 
-        for (unsigned core = 0; core < CORES; core++) {
-                r = judge_core(sparsity, core, spoilt[core], verdict);
-                if (r < 0)
-                        return r;
+        if (core->n_findings > 0)
+                return 0;
+        if (core->dense_refused || any_in(core->spoilt)) {
+                sparsity->n_left++;
+                return 0;
         }
 
-        r = step_note(sparsity->step, "sparsity_selections_compared", (double) sparsity->n_compared,
-                      "{selection}", NULL);
+        /* The answer changed while it was read: nothing is left to show, and still it was wrong. */
+        return report(sparsity, verdict, index,
+                      &(SparseDiagnosis){ .fault = SPARSE_UNEXPLAINED, .last_row = PE_ROWS - 1, .last_slot = PE_COLUMNS - 1,
+                                          .n_selections = 1 });
+}
+
+/* The small set tells that something is wrong, all loads tell what. */
+static int follow(Sparsity *sparsity) {
+        unsigned mask = 0;
+        int r = 0;
+
+        for (unsigned core = 0; core < CORES; core++)
+                mask |= (unsigned) (sparsity->cores[core].wrong && !sparsity->all_paths) << core;
+        for (unsigned round = 0; mask != 0 && round < FOLLOW_ROUNDS && r >= 0; round++)
+                r = run_loads(sparsity, mask, true);
+
+        return r;
+}
+
+static int judge(Sparsity *sparsity, Verdict *verdict) {
+        size_t n_compared = sparsity->n_compared;
+        int r;
+
+        r = follow(sparsity);
+        for (unsigned core = 0; core < CORES && r >= 0; core++)
+                r = judge_core(sparsity, core, verdict);
+        if (r < 0)
+                return r;
+
+        r = step_note(sparsity->step, "sparsity_selections_compared", (double) n_compared, "{selection}", NULL);
+        if (r >= 0 && sparsity->n_tiles > 0)
+                r = step_note(sparsity->step, "sparsity_tiles_compared", (double) sparsity->n_tiles, "{tile}", NULL);
         if (r < 0)
                 return r;
         r = step_measure(sparsity->step, "sparsity_mismatched_selections", (double) sparsity->n_wrong,
@@ -381,32 +429,48 @@ static int judge(Sparsity *sparsity, Verdict *verdict) {
         if (r < 0)
                 return r;
 
-        if (sparsity->n_findings == 0 && sparsity->n_spoilt > 0)
+        if (sparsity->n_findings == 0 && sparsity->n_left > 0)
                 return step_skip(
                                 sparsity->step, verdict, REASON_PREREQUISITE,
                                 "dense products are wrong on %u of the cores, so that selections cannot be read there",
-                                sparsity->n_spoilt);
+                                sparsity->n_left);
         return 0;
+}
+
+static int measure(Sparsity *sparsity) {
+        int r;
+
+        r = engine_init(&sparsity->engine, sparsity->device);
+        if (r >= 0 && sparsity->all_paths)
+                r = read_formats(sparsity);
+        for (uint64_t round = 0; round < sparsity->rounds && r >= 0; round++)
+                r = run_loads(sparsity, (1u << CORES) - 1, sparsity->all_paths);
+        if (r >= 0 && sparsity->all_paths)
+                r = run_tiles(sparsity);
+
+        return r;
 }
 
 static int sparsity_run(Step *step, Verdict *ret) {
         const SparsityParameters *parameters = step_parameters(step);
-        _cleanup_(sparsity_donep) Sparsity *sparsity = &(Sparsity){
-                .step = step,
-                .device = step_device(step),
-                .all_paths = parameters && parameters->paths == SPARSITY_ALL,
-        };
+        _cleanup_(sparsity_freep) Sparsity *sparsity = calloc(1, sizeof(*sparsity));
         Verdict verdict = VERDICT_PASSED;
         int r;
 
-        r = take_window(sparsity);
-        if (r >= 0)
-                r = run_loads(sparsity);
+        if (!sparsity)
+                return -ENOMEM;
+
+        sparsity->step = step;
+        sparsity->device = step_device(step);
+        sparsity->all_paths = parameters && parameters->paths == SPARSITY_ALL;
+        sparsity->rounds = parameters && parameters->rounds > 0 ? parameters->rounds : 1;
+
+        r = measure(sparsity);
         if (r >= 0)
                 r = judge(sparsity, &verdict);
         if (r == -EREMOTEIO)
                 return step_error(step, r, "core%u refused a sparse matmul: status %" PRIu32,
-                                  sparsity->refused, sparsity->status);
+                                  sparsity->engine.refused, sparsity->engine.status);
         if (r < 0)
                 return r;
 
@@ -414,20 +478,16 @@ static int sparsity_run(Step *step, Verdict *ret) {
         return 0;
 }
 
-static void sparsity_prepare(void) {
-        loads_prepare();
-        patterns_prepare();
-}
-
 const Check check_sparsity = {
         .name = "sparsity",
         .summary = "what every element of the tensor engines selects, in all modes of structured sparsity",
-        .reads = "the outputs of sparse bf16 matmuls on every core, of dense ones where these are wrong",
-        .codes = (const char *const[]){"sparsity-tag", "sparsity-select", "sparsity-mode", NULL},
+        .reads = "the outputs of sparse matmuls on every core, and of dense ones between and where these are wrong",
+        .codes = (const char *const[]){"sparsity-tag", "sparsity-lane", "sparsity-stale", "sparsity-order", "sparsity-select",
+                                       "sparsity-mode", NULL},
         .skips = "prerequisite: dense products are wrong as well, so that selections cannot be read",
         .unit = LOCATION_CHIP,
         .disturbs = DISTURBS_CHIP,
         .deadline_sec = 60,
         .run = sparsity_run,
-        .prepare = sparsity_prepare,
+        .prepare = loads_prepare,
 };

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/sparsity/engine.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define POISON     0xfff5a5a5u /* a NaN that no product has */
+#define TAGS_BYTES (PE_ROWS * device_tag_words(PE_COLUMNS) * sizeof(uint16_t))
+
+int engine_init(Engine *engine, Device *device) {
+        *engine = (Engine){ .device = device };
+
+        device_window_reset(device);
+        engine->weights = device_window_take(device, PE_ROWS * PE_COLUMNS * sizeof(uint16_t));
+        engine->tags = device_window_take(device, TAGS_BYTES);
+        engine->values = device_window_take(device, ENGINE_VALUES_BYTES);
+        if (!engine->weights || !engine->tags || !engine->values)
+                return -ENOSPC;
+
+        for (unsigned core = 0; core < CORES; core++) {
+                engine->out[core] = device_window_take(device, ENGINE_OUT_BYTES);
+                if (!engine->out[core])
+                        return -ENOSPC;
+        }
+
+        return 0;
+}
+
+static void send(const void **sent, void *place, const void *data, size_t n_bytes) {
+        if (*sent == data)
+                return;
+        memcpy(place, data, n_bytes);
+        *sent = data;
+}
+
+static void poison(uint32_t *out, unsigned moving) {
+        for (unsigned column = 0; column < PE_COLUMNS; column++) {
+                out[column * moving] = POISON;
+                out[column * moving + moving - 1] = POISON;
+        }
+}
+
+/* A load that is not supported is a finding; whatever else a core does not do keeps us from judging it. */
+static int judge_completions(Engine *engine, unsigned core, const WireCommand *commands, const WireCompletion *completions,
+                             unsigned *ret_unsupported) {
+        if (completions[0].status == STATUS_NRT_UNSUPPORTED) {
+                *ret_unsupported |= 1u << core;
+                return 0;
+        }
+
+        for (size_t i = 0; i < 2; i++)
+                if (completions[i].status != STATUS_NRT_SUCCESS) {
+                        engine->refused = core;
+                        engine->status = completions[i].status;
+                        return -EREMOTEIO;
+                }
+
+        return device_matmul_is_complete(&commands[1], &completions[1]) ? 0 : -EPROTO;
+}
+
+int engine_run(Engine *engine, const EngineJob *job, unsigned mask, unsigned *ret_unsupported) {
+        WireCompletion completions[2 * CORES] = {};
+        WireCommand commands[2 * CORES];
+        unsigned unsupported = 0;
+        size_t n = 0;
+        int r;
+
+        send(&engine->sent_weights, engine->weights, job->weights, job->weights_bytes);
+        send(&engine->sent_values, engine->values, job->values, job->values_bytes);
+        if (job->tags)
+                send(&engine->sent_tags, engine->tags, job->tags, TAGS_BYTES);
+
+        for (unsigned core = 0; core < CORES; core++) {
+                if (!(mask >> core & 1))
+                        continue;
+                poison(engine->out[core], job->matmul.moving);
+                commands[n++] = device_load_command(engine->device, core, job->load, engine->weights, engine->tags);
+                commands[n++] = device_matmul_command(engine->device, core, job->matmul, job->moving_rows, engine->values,
+                                                      PE_COLUMNS, engine->out[core]);
+        }
+
+        r = device_execute(engine->device, commands, n, completions);
+        if (r < 0 && r != -EREMOTEIO)
+                return r;
+
+        n = 0;
+        for (unsigned core = 0; core < CORES; core++) {
+                if (!(mask >> core & 1))
+                        continue;
+                r = judge_completions(engine, core, &commands[n], &completions[n], &unsupported);
+                if (r < 0)
+                        return r;
+                n += 2;
+        }
+
+        *ret_unsupported = unsupported;
+        return 0;
+}

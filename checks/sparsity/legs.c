@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/sparsity/legs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "checks/cleanup.h"
+
+#define ROUNDS_MAX 12u /* of all tags and both patterns; what is there half of the time is missed once in 4,000 */
+#define ROUNDS_MIN 6u  /* to tell what is always there */
+#define PATTERNS   2u
+#define POISON     0xfff5a5a5u
+
+static const uint16_t patterns[PATTERNS] = { 0x5555, 0xaaaa };
+
+/* One bit of one input of one element. */
+typedef struct Leg {
+        uint8_t row, column, input, bit, value;
+        uint16_t acted, silent;
+} Leg;
+
+#define LEGS_MAX 2048u
+
+typedef struct Legs {
+        Device *device;
+        unsigned core;
+        uint16_t *weights, *tags, *values;
+        uint32_t *out;
+        bool *columns;
+        bool found[PE_COLUMNS];
+        Leg *legs;
+        size_t n;
+} Legs;
+
+static int legs_init(Legs *legs) {
+        device_window_reset(legs->device);
+        legs->weights = device_window_take(legs->device, PE_ROWS * PE_COLUMNS * sizeof(uint16_t));
+        legs->tags = device_window_take(legs->device, PE_ROWS * device_tag_words(PE_COLUMNS) * sizeof(uint16_t));
+        legs->values = device_window_take(legs->device, MOVING_MAX * MOVING_MAX * sizeof(uint16_t));
+        legs->out = device_window_take(legs->device, PE_COLUMNS * MOVING_MAX * sizeof(uint32_t));
+        if (!legs->weights || !legs->tags || !legs->values || !legs->out)
+                return -ENOSPC;
+
+        for (size_t i = 0; i < PE_ROWS * PE_COLUMNS; i++)
+                legs->weights[i] = 0x3f80;
+        legs->legs = calloc(LEGS_MAX, sizeof(*legs->legs));
+        return legs->legs ? 0 : -ENOMEM;
+}
+
+static void set_values(Legs *legs, uint16_t value) {
+        memset(legs->values, 0, MOVING_MAX * MOVING_MAX * sizeof(uint16_t));
+        for (size_t i = 0; i < MOVING_MAX; i++)
+                legs->values[i * MOVING_MAX + i] = value;
+}
+
+static int run(Legs *legs, const SparseLoad *load) {
+        const WireLoad shape = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = FORMAT_BF16, .flags = LOAD_SPARSE,
+                                 .keep = (uint8_t) load->mode->keep, .group = (uint8_t) load->mode->group };
+        const WireMatmul matmul = { .moving = MOVING_MAX, .flags = MATMUL_OVERWRITE, .format = FORMAT_BF16 };
+        WireCompletion completions[2] = {};
+        WireCommand commands[2];
+        int r;
+
+        memcpy(legs->tags, load->tags, PE_ROWS * device_tag_words(PE_COLUMNS) * sizeof(uint16_t));
+        for (size_t i = 0; i < PE_COLUMNS * MOVING_MAX; i += MOVING_MAX)
+                legs->out[i] = legs->out[i + MOVING_MAX - 1] = POISON;
+        commands[0] = device_load_command(legs->device, legs->core, shape, legs->weights, legs->tags);
+        commands[1] = device_matmul_command(legs->device, legs->core, matmul, MOVING_MAX, legs->values, PE_COLUMNS, legs->out);
+
+        r = device_execute(legs->device, commands, 2, completions);
+        if (r < 0)
+                return r;
+        return device_matmul_is_complete(&commands[1], &completions[1]) ? 0 : -EPROTO;
+}
+
+static float number_of(uint16_t image) {
+        uint32_t bits = (uint32_t) image << 16;
+        float number;
+
+        memcpy(&number, &bits, sizeof(number));
+        return number;
+}
+
+static uint16_t force(uint16_t image, const Leg *leg) {
+        return leg->value ? (uint16_t) (image | 1u << leg->bit) : (uint16_t) (image & ~(1u << leg->bit));
+}
+
+/* Whether the column is what comes of all of LEGS together, with the elements that select in it. Adding zeros changes nothing. */
+static bool column_is_explained(const Legs *legs, const SparseLoad *load, unsigned column, const Leg *leg, size_t n_legs,
+                                uint16_t value) {
+        const uint32_t *out = legs->out + (size_t) column * MOVING_MAX;
+
+        for (unsigned n = 0; n < MOVING_MAX; n++) {
+                float sum = 0;
+                uint32_t bits;
+
+                for (unsigned row = 0; row < PE_ROWS; row++) {
+                        unsigned tag = sparse_load_tag(load, row, column);
+                        uint16_t image = row / 4 * SPARSE_GROUP_MAX + tag == n ? value : 0;
+
+                        for (size_t i = 0; i < n_legs; i++)
+                                if (leg[i].row == row && leg[i].input == tag)
+                                        image = force(image, &leg[i]);
+                        sum += number_of(image);
+                }
+                memcpy(&bits, &sum, sizeof(bits));
+                if (bits != out[n] && !((bits & 0x7f800000) == 0 && out[n] == 0)) /* it may flush to zero */
+                        return false;
+        }
+
+        return true;
+}
+
+static void legs_add(Legs *legs, const Leg *leg, bool acted) {
+        size_t i;
+
+        for (i = 0; i < legs->n; i++) {
+                const Leg *old = &legs->legs[i];
+
+                if (old->row == leg->row && old->column == leg->column && old->input == leg->input && old->bit == leg->bit)
+                        break;
+        }
+        if (i == LEGS_MAX)
+                return;
+        if (i == legs->n)
+                legs->legs[legs->n++] = *leg;
+        legs->legs[i].acted = (uint16_t) (legs->legs[i].acted + acted);
+        legs->found[leg->column] = true;
+}
+
+/* Elements that let an image through that is one bit from what it should be. */
+static void look_at_column(Legs *legs, const SparseLoad *load, unsigned column, uint16_t value) {
+        const uint32_t *out = legs->out + (size_t) column * MOVING_MAX;
+        Leg candidates[PE_ROWS];
+        size_t n = 0;
+
+        for (unsigned row = 0; row < PE_ROWS; row++) {
+                unsigned tag = sparse_load_tag(load, row, column);
+                uint32_t image = out[row / 4 * SPARSE_GROUP_MAX + tag], wrong = image >> 16 ^ value;
+
+                if (image & 0xffff || __builtin_popcount(wrong) != 1)
+                        continue;
+                candidates[n++] = (Leg){ .row = (uint8_t) row, .column = (uint8_t) column, .input = (uint8_t) tag,
+                                         .bit = (uint8_t) __builtin_ctz(wrong), .value = (image >> 16 & wrong) != 0 };
+        }
+
+        if (n > 0 && column_is_explained(legs, load, column, candidates, n, value))
+                for (size_t i = 0; i < n; i++)
+                        legs_add(legs, &candidates[i], true);
+}
+
+/* A bit that was found before and could have shown itself here. */
+static void count_silent(Legs *legs, const SparseLoad *load, uint16_t value) {
+        for (size_t i = 0; i < legs->n; i++) {
+                Leg *leg = &legs->legs[i];
+
+                if (sparse_load_tag(load, leg->row, leg->column) != leg->input || force(value, leg) == value)
+                        continue;
+                leg->silent = (uint16_t) (leg->silent + (legs->out[leg->column * MOVING_MAX + leg->row / 4 * SPARSE_GROUP_MAX +
+                                                                   leg->input] == (uint32_t) value << 16));
+        }
+}
+
+static int run_round(Legs *legs) {
+        for (unsigned i = 0; i < PATTERNS; i++) {
+                set_values(legs, patterns[i]);
+                for (unsigned k = 0; k < SPARSE_LOADS; k++) {
+                        const SparseLoad *load = sparse_load_at(k);
+                        int r;
+
+                        if (load->mode->group != SPARSE_GROUP_MAX || load->kind != SPARSE_STEP)
+                                continue;
+                        r = run(legs, load);
+                        if (r < 0)
+                                return r;
+                        for (unsigned column = 0; column < PE_COLUMNS; column++)
+                                if (legs->columns[column])
+                                        look_at_column(legs, load, column, patterns[i]);
+                        count_silent(legs, load, patterns[i]);
+                }
+        }
+
+        return 0;
+}
+
+static bool all_found(const Legs *legs) {
+        for (unsigned column = 0; column < PE_COLUMNS; column++)
+                if (legs->columns[column] && !legs->found[column])
+                        return false;
+
+        return true;
+}
+
+/* Whether all columns of the row have the same bit stuck: then it is the row's. */
+static bool leg_is_of_row(const Legs *legs, const Leg *leg) {
+        unsigned n = 0, n_columns = 0;
+
+        for (unsigned column = 0; column < PE_COLUMNS; column++)
+                n_columns += legs->columns[column];
+        for (size_t i = 0; i < legs->n; i++) {
+                const Leg *other = &legs->legs[i];
+
+                n += other->row == leg->row && other->input == leg->input && other->bit == leg->bit && other->value == leg->value;
+        }
+
+        return n_columns >= PE_COLUMNS / 2 && n * 4 >= n_columns * 3;
+}
+
+static void fold(const Legs *legs, SparseDiagnosis *diagnoses, unsigned n_max, unsigned *n) {
+        for (size_t i = 0; i < legs->n && *n < n_max; i++) {
+                const Leg *leg = &legs->legs[i];
+                bool whole = leg_is_of_row(legs, leg), known = false;
+
+                for (unsigned k = 0; k < *n; k++)
+                        known = known || (whole && diagnoses[k].slot == SPARSE_ALL && diagnoses[k].row == leg->row &&
+                                          diagnoses[k].a == leg->input && diagnoses[k].b == leg->bit);
+                if (known)
+                        continue;
+                diagnoses[(*n)++] = (SparseDiagnosis){
+                        .fault = SPARSE_DATA, .row = leg->row, .slot = whole ? SPARSE_ALL : leg->column, .a = leg->input,
+                        .b = leg->bit, .value = leg->value, .intermittent = leg->silent > 0, .n_selections = leg->acted,
+                };
+        }
+}
+
+int legs_measure(Device *device, unsigned core, bool columns[static PE_COLUMNS], SparseDiagnosis *diagnoses, unsigned n_max) {
+        Legs legs = { .device = device, .core = core, .columns = columns };
+        unsigned n = 0;
+        int r;
+
+        r = legs_init(&legs);
+        for (unsigned round = 0; round < ROUNDS_MAX && r >= 0 && (round < ROUNDS_MIN || !all_found(&legs)); round++)
+                r = run_round(&legs);
+        if (r >= 0)
+                fold(&legs, diagnoses, n_max, &n);
+        for (unsigned column = 0; column < PE_COLUMNS; column++)
+                columns[column] = columns[column] && !legs.found[column];
+        free(legs.legs);
+        return r < 0 ? r : (int) n;
+}
