@@ -350,6 +350,11 @@ static const CatalogueEntry entries[] = {
           "Products of most rows are wrong in one column of the array: its chain of partial sums or its way into PSUM "
           "is broken.",
           "Take the chip out of service and replace its tray." },
+        { "systolic-block", "systolic", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "a block of the tensor engine gives zero",
+          "All products of 32 rows in 32 columns of the array are zero while those around them are right: supply, clock or enable of "
+          "that block is broken.",
+          "Take the chip out of service and replace its tray." },
         { "systolic-array", "systolic", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "the tensor engine computes wrongly in many places",
           "Wrong products fill no single element, row or column: clock, supply or control of the whole array is "

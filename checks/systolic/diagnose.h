@@ -4,24 +4,21 @@
 /*
  * Diagnose
  *
- * Which registers explain what a core answered. Positions of errors do not tell (a high bit stuck at 1
- * spoils vectors whose operand is zero), so whole signatures are compared: the bits of every output of a
- * column under all one-hot patterns with what each candidate would make of it. No two elements have the same
- * signature.
+ * Which parts of a tensor engine explain what a core answered: column by column in the direction of the activations, since a broken
+ * activation register spoils all columns behind it. Whole rows, columns and blocks of 32 × 32 are told as such. What no candidate
+ * explains is still placed in one element where the rows that differ say so.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "checks/systolic/array.h"
-#include "checks/systolic/predict.h"
+#include "checks/systolic/signature.h"
 
 typedef enum ArrayFault {
         ARRAY_PE,  /* one processing element */
         ARRAY_ROW, /* a row of the array, in all columns */
         ARRAY_COLUMN,
+        ARRAY_BLOCK, /* 32 rows × 32 columns */
+        ARRAY_MODE,  /* a format is treated as another one */
         ARRAY_UNEXPLAINED, /* nothing of the above */
+        _ARRAY_FAULT_MAX,
 } ArrayFault;
 
 typedef struct Difference {  /* the first */
@@ -32,12 +29,17 @@ typedef struct Difference {  /* the first */
 
 typedef struct Diagnosis {
         ArrayFault fault;
-        unsigned row, column;           /* where it is, or begins */
+        unsigned row, column;           /* of the array: where it is, or begins */
         unsigned last_row, last_column; /* of what shows it */
-        bool known;                     /* which bit: candidate */
+        bool known;                     /* which part: candidate */
         bool intermittent;              /* some patterns that show it came back golden */
+        bool loaded;                    /* it shows under full load only */
         unsigned n_alike;               /* candidates of this element with the same signature */
+        bool other_parts;               /* some of these are of another register than the candidate */
         Candidate candidate;
+        unsigned formats;               /* in which it shows: 1 << WireFormat, of the moving matrix */
+        bool only_double, only_transposed; /* it shows in nothing else */
+        WireFormat format, taken_for;   /* ARRAY_MODE */
         size_t n_outputs; /* that differ */
         Difference first;
 } Diagnosis;
@@ -46,21 +48,3 @@ typedef struct Diagnosis {
 
 /* Returns how many there are; 0 only for a golden core. */
 size_t array_diagnose(const Observation *observation, Diagnosis diagnoses[static DIAGNOSES_MAX]);
-
-/* ---- of one column, for the above and its tests ---- */
-
-/* What a column answered: PE_ROWS numbers for each pattern, NULL where golden. */
-typedef struct Signature {
-        const uint32_t *answers[ONE_HOT];
-} Signature;
-
-#define MATCHES_MAX 64u
-
-typedef struct Matches {
-        unsigned n, silent; /* patterns that came back golden though they should not, the same for all of
-                               them */
-        Candidate all[MATCHES_MAX];
-} Matches;
-
-/* The candidates that explain SIGNATURE on top of BASE, those with the fewest silent patterns. */
-void signature_search(const Signature *signature, const Suspects *base, Matches *ret);

@@ -4,44 +4,52 @@
 /*
  * Predict
  *
- * What one column of the array would answer to a one-hot pattern if certain bits were stuck: the check's own
- * idea of a processing element. Only rows with something stuck and the row of the one non-zero operand need
- * arithmetic; all others add a zero.
+ * What one column of the array would answer to a pattern if certain parts of its elements were broken. Only rows with
+ * something broken and rows that multiply need arithmetic, all others add a zero; under full load the healthy sums before and
+ * behind a broken row are integers that are known.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "checks/systolic/element.h"
 #include "checks/systolic/patterns.h"
 
-typedef enum PeRegister {
-        PE_WEIGHT,
-        PE_ACTIVATION,
-        PE_PRODUCT,
-        PE_PSUM,
-        _PE_REGISTER_MAX,
-} PeRegister;
-
-const char *pe_register_to_string(PeRegister at); /* "weight" */
-unsigned pe_register_bits(PeRegister at);
-
-/* One stuck bit of one processing element. An activation's counts from its own column on. */
-typedef struct Candidate {
-        PeRegister at;
-        uint8_t row, bit, value;
-} Candidate;
-
-/* What column_predict() takes: a few of them, by row. */
+/* What column_predict() takes: a few of them, by row of the array. */
 #define SUSPECTS_MAX 8u
 
 typedef struct Suspects {
         unsigned n;
+        uint8_t dead; /* row groups of 32, a bit each: their products are zero */
         Candidate all[SUSPECTS_MAX];
 } Suspects;
 
 /* Adds one in its place; false when there is no room. */
 bool suspects_add(Suspects *suspects, Candidate candidate);
 
-/* What the column gives for the moving vector whose row N is not zero. */
-uint32_t column_predict(const Suspects *suspects, const Pattern *pattern, unsigned n);
+typedef struct Chain Chain;
+
+/* A column of the array under all patterns; what full load needs is worked out when it is asked for. */
+typedef struct Column {
+        unsigned index;
+        bool ftz;
+        Chain *chains[PATTERNS_MAX];
+} Column;
+
+/* Zeroed before; turns it to another column. */
+void column_turn(Column *column, unsigned index, bool ftz);
+Column *column_done(Column *column);
+
+/* Whether the column lies in the tile of PATTERN. */
+bool column_has(const Column *column, const Pattern *pattern);
+const uint32_t *column_golden(const Column *column, const Pattern *pattern);
+
+ElementMode pattern_mode(const Pattern *pattern, bool ftz);
+
+/* The row of the array that alone is fed in vector N of pattern INDEX; PE_ROWS: there are several. */
+unsigned pattern_hot_row(unsigned index, unsigned n);
+
+/* What the column gives for vector N of pattern INDEX; or for all of its vectors, in RET. */
+uint32_t column_predict(Column *column, const Suspects *suspects, unsigned index, unsigned n);
+void column_predict_all(Column *column, const Suspects *suspects, unsigned index, uint32_t *ret);
+
+/* The healthy sum above ROW of the array, and what a sum that leaves ROW becomes at the end: for the search among elements. */
+uint32_t column_before(Column *column, unsigned index, unsigned row, unsigned n);
+uint32_t column_finish(Column *column, unsigned index, unsigned row, unsigned n, uint32_t psum);

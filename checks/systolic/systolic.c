@@ -11,23 +11,15 @@
  */
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "checks/step.h"
 #include "checks/systolic/array.h"
-#include "checks/systolic/diagnose.h"
 #include "checks/systolic/parameters.h"
+#include "checks/systolic/report.h"
 #include "checks/systolic/psum.h"
 
 #define ROUNDS_MORE 12u /* for what is not explained at once */
-
-static const char *const fault_codes[] = {
-        [ARRAY_PE] = "systolic-pe",
-        [ARRAY_ROW] = "systolic-row",
-        [ARRAY_COLUMN] = "systolic-column",
-        [ARRAY_UNEXPLAINED] = "systolic-array",
-};
 
 typedef struct Systolic {
         Step *step;
@@ -41,80 +33,14 @@ typedef struct Systolic {
         size_t n_findings;
 } Systolic;
 
-/* "psum bit 9 stuck at 1", and what else it may be. */
-static void describe_element(const Diagnosis *diagnosis, char *text, size_t size) {
-        const Candidate *candidate = &diagnosis->candidate;
-        int n;
+/* Formats of the moving matrices, 1 << WireFormat. */
+static unsigned formats_ran(const PatternList *list) {
+        unsigned formats = 0;
 
-        if (!diagnosis->known) {
-                (void) snprintf(text, size, "several bits of %s",
-                                diagnosis->last_column > diagnosis->column ? "the activation register"
-                                                                           : "one element");
-                return;
-        }
+        for (unsigned i = 0; i < list->n; i++)
+                formats |= 1u << pattern_at(list->all[i])->x_format;
 
-        n = snprintf(text, size, "%s bit %u %s at %u", pe_register_to_string(candidate->at), candidate->bit,
-                     diagnosis->intermittent ? "at times stuck" : "stuck", candidate->value);
-        if (diagnosis->n_alike > 1 && n > 0 && (size_t) n < size)
-                (void) snprintf(text + n, size - (size_t) n,
-                                " (or one of %u other bits of this element that look the same)",
-                                diagnosis->n_alike - 1);
-}
-
-static void describe(unsigned core, const Diagnosis *diagnosis, char *text, size_t size) {
-        char element[128];
-
-        switch (diagnosis->fault) {
-
-        case ARRAY_PE:
-                describe_element(diagnosis, element, sizeof(element));
-                (void) snprintf(text, size, "core%u/pe%u.%u (row %u, column %u): %s", core, diagnosis->row,
-                                diagnosis->column, diagnosis->row, diagnosis->column, element);
-                return;
-
-        case ARRAY_ROW:
-                (void) snprintf(text, size, "core%u: row %u of the array is wrong in all columns", core,
-                                diagnosis->row);
-                return;
-
-        case ARRAY_COLUMN:
-                (void) snprintf(text, size, "core%u: column %u of the array is wrong in all rows", core,
-                                diagnosis->column);
-                return;
-
-        case ARRAY_UNEXPLAINED:
-                (void) snprintf(text, size,
-                                "core%u: %zu outputs in rows %u to %u, columns %u to %u are wrong, which no single element explains",
-                                core, diagnosis->n_outputs, diagnosis->row, diagnosis->last_row,
-                                diagnosis->column, diagnosis->last_column);
-                return;
-        }
-}
-
-static int report(Step *step, Verdict *verdict, unsigned core, const Diagnosis *diagnosis) {
-        char text[256], address[64], expected[16], actual[16];
-        Evidence evidence = { .has_count = true, .count = (double) diagnosis->n_outputs };
-        Location where = *step_unit(step);
-        int r;
-
-        r = location_append(&where, LOCATION_CORE, core);
-        if (r >= 0 && diagnosis->fault == ARRAY_PE)
-                r = location_append_pe(&where, diagnosis->row, diagnosis->column);
-        if (r < 0)
-                return r;
-
-        if (diagnosis->first.pattern) {
-                (void) snprintf(address, sizeof(address), "pattern %s, column %u, vector %u",
-                                diagnosis->first.pattern, diagnosis->first.column, diagnosis->first.vector);
-                (void) snprintf(expected, sizeof(expected), "0x%08" PRIx32, diagnosis->first.expected);
-                (void) snprintf(actual, sizeof(actual), "0x%08" PRIx32, diagnosis->first.actual);
-                evidence.address = address;
-                evidence.expected = expected;
-                evidence.actual = actual;
-        }
-
-        describe(core, diagnosis, text, sizeof(text));
-        return step_finding(step, verdict, fault_codes[diagnosis->fault], &where, &evidence, "%s", text);
+        return formats;
 }
 
 static bool all_settled(const Diagnosis *diagnoses, size_t n) {
@@ -153,7 +79,7 @@ static int judge_core(Systolic *systolic, unsigned core, Verdict *verdict) {
         }
 
         for (size_t i = 0; i < n; i++) {
-                r = report(systolic->step, verdict, core, &diagnoses[i]);
+                r = diagnosis_report(systolic->step, verdict, core, &diagnoses[i], formats_ran(&systolic->list), &(Control){});
                 if (r < 0)
                         return r;
         }
@@ -403,8 +329,8 @@ const Check check_systolic = {
         .name = "systolic",
         .summary = "every register bit of the processing elements of all tensor engines",
         .reads = "the outputs of dense matmuls on every core, in the formats that the plan names",
-        .codes = (const char *const[]){"systolic-pe", "systolic-row", "systolic-column", "systolic-array",
-                                       "systolic-mode", "systolic-psum", NULL},
+        .codes = (const char *const[]){"systolic-pe", "systolic-row", "systolic-column", "systolic-block",
+                                       "systolic-array", "systolic-mode", "systolic-psum", NULL},
         .skips = "not-applicable: the cores do not have a format that the plan asks for",
         .unit = LOCATION_CHIP,
         .disturbs = DISTURBS_CHIP,

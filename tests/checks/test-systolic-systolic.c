@@ -28,8 +28,20 @@ static void run(TensorChip *chip) {
 static void assert_failed_with(size_t n_findings) {
         assert_int_equal(outcome.error, 0);
         assert_int_equal(outcome.verdict, VERDICT_FAILED);
+        for (size_t i = 0; outcome.n_findings != n_findings && i < outcome.n_findings; i++)
+                print_error("%s at %s: %s\n", outcome.findings[i].code, outcome.findings[i].where, outcome.findings[i].message);
         assert_int_equal(outcome.n_findings, n_findings);
         assert_true(outcome.n_beyond > 0);
+}
+
+/* In any order. */
+static void assert_finding_somewhere(const char *code, const char *where, const char *says) {
+        for (size_t i = 0; i < outcome.n_findings; i++)
+                if (strcmp(outcome.findings[i].code, code) == 0 && strstr(outcome.findings[i].where, where) &&
+                    strstr(outcome.findings[i].message, says))
+                        return;
+
+        fail_msg("no %s at %s: %s", code, where, says);
 }
 
 static void test_a_healthy_chip_passes(void **state) {
@@ -129,7 +141,7 @@ static void test_several_bits_of_one_element_stay_one_element(void **state) {
         tensor_chip_done(&chip);
 }
 
-static void test_what_nothing_explains_is_bounded(void **state) {
+static void test_several_elements_of_a_column_are_told_apart(void **state) {
         TensorChip chip;
 
         tensor_chip_init(&chip);
@@ -137,13 +149,31 @@ static void test_what_nothing_explains_is_bounded(void **state) {
                            1);
         tensor_chip_inject(&chip, "weight-stuck", "core2/pe50.6", (TensorParameters){ .bit = 9, .value = 0 },
                            1);
-        tensor_chip_inject(&chip, "weight-stuck", "core2/pe60.8", (TensorParameters){ .bit = 9, .value = 0 },
+        tensor_chip_inject(&chip, "product-stuck", "core2/pe60.8", (TensorParameters){ .bit = 9, .value = 0 },
                            1);
-        tensor_chip_inject(&chip, "weight-stuck", "core2/pe9.8", (TensorParameters){ .bit = 9, .value = 0 },
-                           1);
+        tensor_chip_inject(&chip, "psum-stuck", "core2/pe9.8", (TensorParameters){ .bit = 24, .value = 0 }, 1);
+        run(&chip);
+        assert_failed_with(4);
+        assert_finding_somewhere("systolic-pe", "core2/pe5.6", "weight bit 2 stuck at 1");
+        assert_finding_somewhere("systolic-pe", "core2/pe50.6", "weight bit 9 stuck at 0");
+        assert_finding_somewhere("systolic-pe", "core2/pe60.8", "product bit 9 stuck at 0");
+        assert_finding_somewhere("systolic-pe", "core2/pe9.8", "psum bit 24 stuck at 0");
+        tensor_chip_done(&chip);
+}
+
+static void test_what_nothing_explains_is_bounded(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        for (unsigned i = 0; i < 8; i++) {
+                char where[32];
+
+                (void) snprintf(where, sizeof(where), "core2/pe%u.6", 5 + 8 * i);
+                tensor_chip_inject(&chip, "weight-stuck", where, (TensorParameters){ .bit = i, .value = 1 }, 1);
+        }
         run(&chip);
         assert_failed_with(1);
-        assert_finding(&outcome, 0, "systolic-array", "core2", "rows 5 to 60, columns 6 to 8");
+        assert_finding(&outcome, 0, "systolic-array", "core2", "rows 5 to 61, columns 6 to 6");
         tensor_chip_done(&chip);
 }
 
@@ -339,6 +369,7 @@ int main(void) {
                 cmocka_unit_test(test_several_elements_of_a_core_are_told_apart),
                 cmocka_unit_test(test_a_dead_row_and_a_dead_column_are_such),
                 cmocka_unit_test(test_several_bits_of_one_element_stay_one_element),
+                cmocka_unit_test(test_several_elements_of_a_column_are_told_apart),
                 cmocka_unit_test(test_what_nothing_explains_is_bounded),
                 cmocka_unit_test(test_an_intermittent_bit_is_found_and_placed),
                 cmocka_unit_test(test_a_core_that_writes_nothing_does_not_pass),
