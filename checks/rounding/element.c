@@ -86,7 +86,7 @@ static Element element_above(const Step *at, uint32_t low, uint32_t fraction, bo
 Element element_between(WireFormat format, uint32_t low, uint32_t quarters, bool negative) {
         Step at = step_at(format, low);
 
-        return element_above(&at, low, quarters << (at.d - 2), negative);
+        return element_above(&at, low, quarters > 0 ? quarters << (at.d - 2) : 0, negative);
 }
 
 uint64_t element_threshold(const Element *element) {
