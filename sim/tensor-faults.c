@@ -189,6 +189,16 @@ static const char *undetectable_product(const Fault *fault) {
                        : NULL;
 }
 
+/* Only fp32 has halves of significands, which may begin with a 0. */
+static const char *undetectable_gate(const Fault *fault) {
+        const TensorFault *parameters = fault->parameters;
+        unsigned top = GATES_SECOND - 1;
+
+        return parameters->lane == 1 && parameters->a == top && parameters->b == top && parameters->value == 1
+                       ? "leading bits of fp8 significands are always 1"
+                       : NULL;
+}
+
 static const char *const row_codes[] = { "systolic-pe", "systolic-row", NULL };
 static const char *const column_codes[] = { "systolic-pe", "systolic-column", NULL };
 
@@ -321,7 +331,8 @@ const FaultKind tensor_faults[_KIND_MAX + 1] = {
         TENSOR_FAULT(KIND_PSUM_SLOW, "psum-slow", at_pe, slow_fields, "systolic-pe",
                      "a bit of the partial sum changes a vector late", .diagnose = diagnose_psum),
         TENSOR_FAULT_OF(KIND_GATE, "multiplier-gate-stuck", at_pe, gate_fields, "systolic-pe",
-                        "the gate of the multiplier in which two bits meet", ALL_TRIGGERS, validate_gate, .sample = sample_gate),
+                        "the gate of the multiplier in which two bits meet", ALL_TRIGGERS, validate_gate, .sample = sample_gate,
+                        .undetectable = undetectable_gate),
         TENSOR_FAULT(KIND_CARRY, "adder-carry-stuck", at_pe, carry_fields, "systolic-pe",
                      "a carry of the adder of the partial sum"),
         TENSOR_FAULT(KIND_ROW, "pe-row-dead", at_core, row_fields, "systolic-row",

@@ -2,8 +2,8 @@
 
 /*
  * The patterns, one by one where each is for something of its own, else by families. What is of the structure
- * reaches every bit of every register, at 0 and at 1, in both directions, in both lanes, and loads the array
- * fully once; fp32 reaches all 32 bits of them with half as many vectors as any other format.
+ * reaches every bit of every register, at 0 and at 1, in both directions, every gate of both multipliers, and loads
+ * the array fully once; fp32 reaches all 32 bits of them with half as many vectors as any other format.
  */
 
 #include <assert.h>
@@ -13,11 +13,12 @@
 #include "checks/systolic/exact.h"
 #include "checks/systolic/recipe.h"
 
-#define ALL_55 0x55555555u
-#define ALL_AA 0xaaaaaaaau
-#define BF16   FORMAT_BF16, FORMAT_BF16
-#define FP32   FORMAT_FP32, FORMAT_FP32
-#define E3M4   FORMAT_FP8_E3M4, FORMAT_FP8_E3M4
+#define ALL_55   0x55555555u
+#define ALL_AA   0xaaaaaaaau
+#define UPPER_12 0x3ffff000u /* 4095 / 2048 */
+#define BF16     FORMAT_BF16, FORMAT_BF16
+#define FP32     FORMAT_FP32, FORMAT_FP32
+#define E3M4     FORMAT_FP8_E3M4, FORMAT_FP8_E3M4
 
 static const Recipe base[] = {
         /* bf16: half of the weight bits, product and sum bits of the upper half, zeros; then the other half, the sign */
@@ -38,9 +39,11 @@ static const Recipe base[] = {
         { "P6 by two", PATTERN_TWO_HOT, build_two_hot, BF16, .moving = 128, .n_x = 1, .w = 0x3f80, .x = { 0x5580, 0xc980 },
           .when = WHEN_FLUSHING, .structure = true },
 
-        /* fp32: all bits of weights, products and sums; of activations, with both transitions of all but the weights */
-        { "fp32 P1", PATTERN_ONE_HOT, build_one_hot, FP32, .moving = 128, .n_x = 1, .w = ALL_55, .x = { 0x3f800000 }, .structure = true },
-        { "fp32 P2", PATTERN_ONE_HOT, build_one_hot, FP32, .moving = 128, .n_x = 1, .w = ALL_AA, .x = { 0x3f800000 }, .structure = true },
+        /* fp32: all bits of weights, each against the upper twelve bits of a significand: all gates of the multiplier are open in one
+         * or the other, and what one of them fails to add is a unit of the rounded product or more */
+        { "fp32 P1", PATTERN_ONE_HOT, build_one_hot, FP32, .moving = 128, .n_x = 1, .w = ALL_55, .x = { UPPER_12 }, .structure = true },
+        { "fp32 P2", PATTERN_ONE_HOT, build_one_hot, FP32, .moving = 128, .n_x = 1, .w = ALL_AA, .x = { UPPER_12 }, .structure = true },
+        /* of activations, products and sums, in both directions */
         { "fp32 P9", PATTERN_ONE_HOT, build_one_hot, FP32, .moving = 384, .n_x = 3, .w = 0x3f800000, .x = { ALL_55, ALL_AA, ALL_55 },
           .structure = true },
         /* A row group alone: its sums leave the array elsewhere, through the output lanes of the columns. */
@@ -49,6 +52,9 @@ static const Recipe base[] = {
         /* The second multiplier: products with all bits that it can have, one after the other up and down. */
         { "fp8_e3m4 lane 1 P9", PATTERN_ONE_HOT, build_one_hot, E3M4, .load_flags = LOAD_DOUBLE_ROW, .moving = 384, .n_x = 3, .w = 0x1100,
           .x = { 0xce00, 0x6f00, 0x0200 }, .structure = true },
+        /* 31 × 31: all of its gates are open. */
+        { "fp8_e3m4 lane 1 gates", PATTERN_ONE_HOT, build_one_hot, E3M4, .load_flags = LOAD_DOUBLE_ROW, .moving = 128, .n_x = 1, .w = 0x1f00,
+          .x = { 0x1f00 }, .structure = true },
         /* The same bits while all elements work. */
         { "fp32 full P1", PATTERN_FULL, build_balanced, FP32, .moving = 32, .n_x = 1, .w = ALL_55, .x = { 0x3f800000 }, .structure = true },
         { "fp32 full P2", PATTERN_FULL, build_balanced, FP32, .moving = 32, .n_x = 1, .w = ALL_AA, .x = { 0x3f800000 }, .structure = true },
