@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "checks/cleanup.h"
+#include "sim/tensor-format.h"
 #include "sim/tensor-memo.h"
 
 typedef enum MemoKind {
         MEMO_STATIONARY,
         MEMO_MOVING,
         MEMO_PRODUCT,
+        MEMO_SUM,
         _MEMO_KIND_MAX,
 } MemoKind;
 
 /* All that a scan under `production` uses fits, or each server would have it worked out anew. */
 #define MEMO_ENTRIES 384u
 
-static const size_t memo_bytes[_MEMO_KIND_MAX] = { [MEMO_STATIONARY] = 24u << 20, [MEMO_MOVING] = 64u << 20, [MEMO_PRODUCT] = 112u << 20 };
+static const size_t memo_bytes[_MEMO_KIND_MAX] = { [MEMO_STATIONARY] = 24u << 20, [MEMO_MOVING] = 64u << 20, [MEMO_PRODUCT] = 112u << 20,
+                                                   [MEMO_SUM] = 24u << 20 };
 
 typedef struct MemoEntry {
         uint64_t used;  /* when last; 0: empty */
@@ -28,6 +32,7 @@ typedef struct MemoEntry {
         Stationary *stationary; /* of a product, with the next two: what it is made of, and holds */
         Moving *moving;
         MatmulMode mode;
+        Product *old, *added; /* of a sum, with mode.ftz */
 } MemoEntry;
 
 typedef struct Memo {
@@ -58,6 +63,12 @@ static void entry_forget(Memo *memo, MemoKind kind, MemoEntry *entry) {
                 (void) product_unref(entry->content);
                 (void) stationary_unref(entry->stationary);
                 (void) moving_unref(entry->moving);
+                break;
+
+        case MEMO_SUM:
+                (void) product_unref(entry->content);
+                (void) product_unref(entry->old);
+                (void) product_unref(entry->added);
                 break;
 
         case _MEMO_KIND_MAX:
@@ -306,4 +317,65 @@ int memo_product(Stationary *stationary, Moving *moving, MatmulMode mode, Produc
         product_remember(memo, stationary, moving, mode, product);
         *ret = product;
         return 0;
+}
+
+static int sum_make(const Product *old, const Product *added, bool ftz, Product **ret) {
+        const PeMode mode = { .ftz = ftz };
+        size_t n = (size_t) old->columns * old->moving;
+        Product *sum;
+        int r;
+
+        r = product_new(old->columns, old->moving, &sum);
+        if (r < 0)
+                return r;
+
+        for (size_t i = 0; i < n; i++)
+                sum->bits[i] = pe_add(mode, old->bits[i], added->bits[i]);
+
+        *ret = sum;
+        return 0;
+}
+
+/* A product that its core alone refers to is no other core's, so nobody will ask for its sums again. */
+static bool product_is_shared(const Product *product) {
+        return product->references > 1;
+}
+
+static void sum_remember(Memo *memo, Product *old, Product *added, bool ftz, Product *sum) {
+        MemoEntry *entry;
+
+        entry = entry_keep(memo, MEMO_SUM, sum, (size_t) sum->columns * sum->moving * sizeof(uint32_t));
+        entry->old = old;
+        entry->added = added;
+        entry->mode.ftz = ftz;
+        old->references++;
+        added->references++;
+        sum->references++;
+}
+
+int memo_sum(Product *old, Product *added, bool ftz, Product **ret) {
+        Memo *memo = memo_get();
+        int r;
+
+        assert(old->columns == added->columns && old->moving == added->moving);
+
+        if (!memo)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < memo->n[MEMO_SUM]; i++) {
+                MemoEntry *entry = &memo->entries[MEMO_SUM][i];
+
+                if (!entry->content || entry->old != old || entry->added != added || entry->mode.ftz != ftz)
+                        continue;
+
+                entry->used = ++memo->clock;
+                *ret = entry->content;
+                (*ret)->references++;
+                return 0;
+        }
+
+        r = sum_make(old, added, ftz, ret);
+        if (r >= 0 && product_is_shared(old) && product_is_shared(added))
+                sum_remember(memo, old, added, ftz, *ret);
+        return r;
 }

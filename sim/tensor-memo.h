@@ -17,5 +17,8 @@ int memo_moving(const Moving *shape, const void *values, Moving **ret);
 /* Their healthy product. */
 int memo_product(Stationary *stationary, Moving *moving, MatmulMode mode, Product **ret);
 
+/* OLD + ADDED, element by element, both of one size: as PSUM has it. Where one of them is a core's own, nothing is kept. */
+int memo_sum(Product *old, Product *added, bool ftz, Product **ret);
+
 /* Drops all that this thread remembers; what cores still hold lives on. For tests and benchmarks. */
 void memo_forget(void);

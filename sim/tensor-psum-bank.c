@@ -103,6 +103,22 @@ void psum_compose(const Psum *psum, unsigned number, PsumArea area, uint32_t *bi
         }
 }
 
+Product *psum_product(const Psum *psum, unsigned number, PsumArea area) {
+        const PsumBank *bank = &psum->banks[number];
+        PsumArea common;
+
+        for (unsigned i = bank->n_pieces; i-- > 0;) {
+                const PsumPiece *piece = &bank->pieces[i];
+
+                if (area_contains(piece->area, area) && area_contains(area, piece->area))
+                        return piece->content;
+                if (area_intersect(piece->area, area, &common))
+                        return NULL;
+        }
+
+        return NULL;
+}
+
 static void bank_cut(PsumBank *bank, PsumArea area) {
         unsigned n = 0;
 

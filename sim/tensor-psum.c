@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/tensor-format.h"
+#include "sim/tensor-memo.h"
 
 /* What a matmul, or one column of it, does to a bank. */
 typedef struct Store {
@@ -87,28 +87,41 @@ static int write_kept(const Store *store, const PsumPlace *place, unsigned mask,
 
 /* ---- one store ---- */
 
-/* PRODUCT and what lies there. */
-static int add(const Store *store, const Product *product, Product **ret) {
-        const PeMode mode = { .ftz = store->ftz };
-        size_t n = (size_t) product->columns * product->moving;
-        Product *sum;
+/* What lies in the area, as one product of its own. */
+static int old_content(const Store *store, Product **ret) {
+        Product *old;
         int r;
 
-        r = product_new(product->columns, product->moving, &sum);
+        r = product_new(store->area.partitions, store->area.elements, &old);
         if (r < 0)
                 return r;
 
-        psum_compose(store->psum, store->bank, store->area, sum->bits);
-        r = visit_kept(store, sum->bits, read_kept);
+        psum_compose(store->psum, store->bank, store->area, old->bits);
+        r = visit_kept(store, old->bits, read_kept);
         if (r < 0) {
-                (void) product_unref(sum);
+                (void) product_unref(old);
                 return r;
         }
-        for (size_t i = 0; i < n; i++)
-                sum->bits[i] = pe_add(mode, sum->bits[i], product->bits[i]);
 
-        *ret = sum;
+        *ret = old;
         return 0;
+}
+
+/* PRODUCT and what lies there. */
+static int add(const Store *store, Product *product, Product **ret) {
+        Product *old = store->keeps ? NULL : psum_product(store->psum, store->bank, store->area);
+        int r;
+
+        if (old)
+                return memo_sum(old, product, store->ftz, ret);
+
+        r = old_content(store, &old);
+        if (r < 0)
+                return r;
+
+        r = memo_sum(old, product, store->ftz, ret);
+        (void) product_unref(old);
+        return r;
 }
 
 /* Takes the reference to PRODUCT. */

@@ -94,6 +94,8 @@ PsumFaulty psum_fault_effects(const Psum *psum, const Execution *execution);
 
 /* AREA, as far as the SRAM keeps nothing of it for itself. */
 void psum_compose(const Psum *psum, unsigned bank, PsumArea area, uint32_t *ret);
+/* The one product that AREA of BANK holds, and nothing else; NULL where it is not so. Not a new reference. */
+Product *psum_product(const Psum *psum, unsigned bank, PsumArea area);
 /* From now on AREA of BANK holds CONTENT (NULL: as the SRAM has it). Takes the reference to it, in any case. -ENOMEM. */
 int psum_lay(Psum *psum, unsigned bank, PsumArea area, Product *content);
 
