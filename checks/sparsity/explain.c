@@ -85,7 +85,7 @@ static unsigned swapped_row(const Guess *guess, const SparseLoad *load, unsigned
 /* The inputs that an element selects in a sparse load by GUESS, which has no past. */
 static uint32_t predict(const Guess *guess, const SparseLoad *load, unsigned row, unsigned column) {
         unsigned tag = sparse_load_tag(load, row, column), group = load->mode->group;
-        uint32_t right = inputs_of(load, tag), a = 1u << guess->a, b = 1u << guess->b;
+        uint32_t right = inputs_of(load, tag), a = 1u << guess->a % 32u, b = 1u << guess->b % 32u; /* of rows they mean nothing */
 
         switch (guess->fault) {
 
