@@ -6,6 +6,7 @@
 #include <sys/param.h>
 
 #include "checks/systolic/exact.h"
+#include "checks/systolic/mistake.h"
 #include "checks/systolic/shape.h"
 
 #define ELEMENTS_MAX 112u /* of one core that are believed to be broken one by one */
@@ -18,6 +19,7 @@
 typedef struct Work {
         const Observation *observation;
         Column column;
+        unsigned mistaken; /* formats that are taken for others, 1 << WireFormat: their patterns say nothing more */
         Suspects base; /* activation registers found so far: they act in all further columns */
         bool base_intermittent, base_loaded;
         size_t base_diagnosis[SUSPECTS_MAX];
@@ -29,10 +31,21 @@ typedef struct Work {
         size_t n;
 } Work;
 
+/* What COLUMN answered, but to patterns of formats that are taken for others. */
+static void work_signature(const Work *work, Column *column, Signature *ret) {
+        signature_of(work->observation, column, ret);
+
+        for (unsigned i = 0; i < ret->n_patterns && work->mistaken; i++)
+                if ((work->mistaken >> pattern_at(i)->w_format | work->mistaken >> pattern_at(i)->x_format) & 1) {
+                        ret->ran[i] = false;
+                        ret->answers[i] = NULL;
+                }
+}
+
 static void work_turn(Work *work, unsigned column, Signature *ret) {
         column_turn(&work->column, column, work->observation->ftz);
         work->base.dead = work->dead[column / TILE_UNIT];
-        signature_of(work->observation, &work->column, ret);
+        work_signature(work, &work->column, ret);
 }
 
 static bool signature_equal(const Signature *a, const Signature *b) {
@@ -245,7 +258,7 @@ static void diagnose_columns(Work *work) {
                 if (m > 0 && work->unexplained[m - 1]) {
                         Column other = { .index = m - 1 };
 
-                        signature_of(work->observation, &other, &before);
+                        work_signature(work, &other, &before);
                         if (signature_equal(&signature, &before)) {
                                 work->unexplained[m] = true;
                                 continue;
@@ -359,7 +372,7 @@ static void diagnose_rest(Work *work) {
         bool any = false;
 
         for (unsigned m = 0; m < PE_COLUMNS; m++) {
-                bool lost = observation->miswired[m] && !work->affected[m];
+                bool lost = observation->miswired[m] && !work->affected[m] && work->mistaken == 0;
                 Signature signature;
                 Extent extent;
 
@@ -424,10 +437,37 @@ static void merge(Work *work) {
         work->n = 1;
 }
 
+/* ---- formats ---- */
+
+static void diagnose_mistakes(Work *work) {
+        Mistake mistakes[_FORMAT_MAX];
+        unsigned n = observation_mistakes(work->observation, mistakes);
+
+        for (unsigned i = 0; i < n; i++) {
+                Diagnosis *diagnosis = add_diagnosis(work, ARRAY_MODE, 0, 0);
+
+                diagnosis->last_row = PE_ROWS - 1;
+                diagnosis->known = true;
+                diagnosis->intermittent = mistakes[i].intermittent;
+                diagnosis->format = mistakes[i].format;
+                diagnosis->taken_for = mistakes[i].taken_for;
+                for (unsigned m = 0; m < PE_COLUMNS; m++) {
+                        Signature signature;
+
+                        work_turn(work, m, &signature);
+                        diagnosis_count(diagnosis, &signature);
+                }
+        }
+
+        for (unsigned i = 0; i < n; i++)
+                work->mistaken |= 1u << mistakes[i].format;
+}
+
 size_t array_diagnose(const Observation *observation, Diagnosis diagnoses[static DIAGNOSES_MAX]) {
         Work work = { .observation = observation, .diagnoses = diagnoses };
         unsigned n_wrong = 0;
 
+        diagnose_mistakes(&work);
         for (unsigned m = 0; m < PE_COLUMNS; m++) {
                 Signature signature;
 

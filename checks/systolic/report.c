@@ -136,8 +136,8 @@ static void describe(Words *words, unsigned core, const Diagnosis *diagnosis) {
                 return;
 
         case ARRAY_MODE:
-                say(words, "core%u: %s is treated as %s", core, wire_format_words[diagnosis->format],
-                    wire_format_words[diagnosis->taken_for]);
+                say(words, "core%u: %s is %staken for %s", core, wire_format_words[diagnosis->format],
+                    diagnosis->intermittent ? "at times " : "", wire_format_words[diagnosis->taken_for]);
                 return;
 
         case ARRAY_UNEXPLAINED:

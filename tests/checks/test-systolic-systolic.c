@@ -195,6 +195,64 @@ static void test_an_intermittent_bit_is_found_and_placed(void **state) {
         tensor_chip_done(&chip);
 }
 
+static void test_a_format_that_is_taken_for_another_is_named(void **state) {
+        static const struct {
+                WireFormat format;
+                const char *says;
+        } cases[] = {
+                { FORMAT_FP32, "fp32 is taken for tf32" },
+                { FORMAT_TF32, "tf32 is taken for fp32" },
+                { FORMAT_BF16, "bf16 is taken for fp16" },
+                { FORMAT_FP16, "fp16 is taken for bf16" },
+                { FORMAT_FP8_E4M3, "fp8_e4m3 is taken for fp8_e5m2" },
+                { FORMAT_FP8_E5M2, "fp8_e5m2 is taken for fp8_e3m4" },
+                { FORMAT_FP8_E3M4, "fp8_e3m4 is taken for fp8_e4m3" },
+        };
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                tensor_chip_inject(&chip, "format-wrong", "core6", (TensorParameters){ .format = (int) cases[i].format }, 1);
+                run(&chip);
+                assert_failed_with(1);
+                assert_finding(&outcome, 0, "systolic-mode", "core6", cases[i].says);
+
+                /* An element shows itself in the other formats. */
+                tensor_chip_inject(&chip, "psum-stuck", "core6/pe12.100", (TensorParameters){ .bit = 24, .value = 1 }, 1);
+                run(&chip);
+                assert_failed_with(2);
+                assert_finding(&outcome, 0, "systolic-mode", "core6", cases[i].says);
+                assert_finding(&outcome, 1, "systolic-pe", "core6/pe12.100", "psum bit 24 stuck at 1");
+                tensor_chip_heal(&chip);
+        }
+        tensor_chip_done(&chip);
+}
+
+/* A load may be right and the matmul not, and the reverse; what was seen stays what it is. */
+static void test_a_format_that_is_taken_for_another_at_times_is_named(void **state) {
+        static const double probabilities[] = { 0.5, 0.1, 0.02 };
+        unsigned n_found = 0;
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        for (unsigned i = 0; i < _FORMAT_MAX; i++) {
+                tensor_chip_inject(&chip, "format-wrong", "core3", (TensorParameters){ .format = (int) i },
+                                   probabilities[i % ELEMENTS(probabilities)]);
+                for (unsigned scan = 0; scan < 2; scan++) {
+                        run(&chip);
+                        assert_int_equal(outcome.error, 0);
+                        if (outcome.verdict == VERDICT_PASSED)
+                                continue;
+                        n_found++;
+                        assert_failed_with(1);
+                        assert_finding(&outcome, 0, "systolic-mode", "core3", "taken for");
+                }
+                tensor_chip_heal(&chip);
+        }
+        assert_true(n_found >= 5);
+        tensor_chip_done(&chip);
+}
+
 static void test_a_core_that_writes_nothing_does_not_pass(void **state) {
         TensorChip chip;
 
@@ -372,6 +430,8 @@ int main(void) {
                 cmocka_unit_test(test_several_elements_of_a_column_are_told_apart),
                 cmocka_unit_test(test_what_nothing_explains_is_bounded),
                 cmocka_unit_test(test_an_intermittent_bit_is_found_and_placed),
+                cmocka_unit_test(test_a_format_that_is_taken_for_another_is_named),
+                cmocka_unit_test(test_a_format_that_is_taken_for_another_at_times_is_named),
                 cmocka_unit_test(test_a_core_that_writes_nothing_does_not_pass),
                 cmocka_unit_test(test_no_error_of_the_port_becomes_a_pass),
                 cmocka_unit_test(test_a_format_that_is_not_there_leaves_the_chip_undecided),
