@@ -154,12 +154,13 @@ int diagnosis_report(Step *step, Verdict *verdict, unsigned core, const Diagnosi
                      const Control *control) {
         char address[64], expected[16], actual[16];
         Evidence evidence = { .has_count = true, .count = (double) diagnosis->n_outputs };
+        const char *code = fault_codes[control->everywhere ? ARRAY_UNEXPLAINED : diagnosis->fault];
         Location where = *step_unit(step);
         Words words = {};
         int r;
 
-        r = location_append(&where, LOCATION_CORE, core);
-        if (r >= 0 && diagnosis->fault == ARRAY_PE)
+        r = control->everywhere ? 0 : location_append(&where, LOCATION_CORE, core);
+        if (r >= 0 && diagnosis->fault == ARRAY_PE && !control->everywhere)
                 r = location_append_pe(&where, diagnosis->row, diagnosis->column);
         if (r < 0)
                 return r;
@@ -179,5 +180,5 @@ int diagnosis_report(Step *step, Verdict *verdict, unsigned core, const Diagnosi
         if (diagnosis->fault == ARRAY_PE && diagnosis->known)
                 say_where_seen(&words, diagnosis, formats_ran);
         say_control(&words, control);
-        return step_finding(step, verdict, fault_codes[diagnosis->fault], &where, &evidence, "%s", words.text);
+        return step_finding(step, verdict, code, &where, &evidence, "%s", words.text);
 }

@@ -7,7 +7,8 @@
  * the same patterns side by side and every output bit is compared with what exact integer arithmetic gives. What
  * differs is explained by comparing whole signatures with those of all single stuck bits, so a finding names
  * core, row, column, register, bit and level. A core that is not explained by elements that stay stuck is
- * measured some more times: an intermittent fault then shows itself in one pattern after the other.
+ * measured some more times: an intermittent fault then shows itself in one pattern after the other. What failed is run
+ * again on the core and on its neighbour; what all cores answer alike is not told of a core.
  */
 
 #include <errno.h>
@@ -64,8 +65,10 @@ static int measure_more(Systolic *systolic, unsigned core) {
         return 0;
 }
 
-static int judge_core(Systolic *systolic, unsigned core, Verdict *verdict) {
+/* EVERYWHERE: as all others; then what it suffers from first is told, once. */
+static int judge_core(Systolic *systolic, unsigned core, bool everywhere, Verdict *verdict) {
         Diagnosis diagnoses[DIAGNOSES_MAX];
+        Control control;
         size_t n;
         int r;
 
@@ -78,8 +81,15 @@ static int judge_core(Systolic *systolic, unsigned core, Verdict *verdict) {
                 n = array_diagnose(&systolic->array.cores[core], diagnoses);
         }
 
+        r = control_run(&systolic->array, core, &control);
+        if (r < 0)
+                return r;
+        control.everywhere = everywhere;
+        if (everywhere && n > 1)
+                n = 1;
+
         for (size_t i = 0; i < n; i++) {
-                r = diagnosis_report(systolic->step, verdict, core, &diagnoses[i], formats_ran(&systolic->list), &(Control){});
+                r = diagnosis_report(systolic->step, verdict, core, &diagnoses[i], formats_ran(&systolic->list), &control);
                 if (r < 0)
                         return r;
         }
@@ -267,6 +277,7 @@ static int judge_psum(Systolic *systolic, Verdict *verdict) {
 static int judge(Systolic *systolic, Verdict *verdict) {
         const Array *array = &systolic->array;
         size_t n_mismatched = 0, n_compared = array->n_compared;
+        bool everywhere;
         int r;
 
         r = judge_refused(systolic, verdict);
@@ -275,12 +286,15 @@ static int judge(Systolic *systolic, Verdict *verdict) {
         if (r < 0)
                 return r;
 
-        for (unsigned core = 0; core < CORES; core++) {
+        everywhere = systolic->psum.spoilt == 0 && control_everywhere(array);
+        for (unsigned core = 0; core < CORES; core++)
                 n_mismatched += array->cores[core].n_mismatched;
+
+        for (unsigned core = 0; core < (everywhere ? 1 : CORES); core++) {
                 if (observation_is_golden(&array->cores[core]) || systolic->psum.spoilt >> core & 1 || systolic->psum.banks[core] == 0)
                         continue;
 
-                r = judge_core(systolic, core, verdict);
+                r = judge_core(systolic, core, everywhere, verdict);
                 if (r < 0)
                         return r;
         }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Control
+ *
+ * Whether it is the core: what failed is run again, on that core and on its neighbour, and held against what the others said.
+ */
+
+#include "checks/systolic/array.h"
+
+typedef struct Control {
+        unsigned runs, reproduced; /* 0 runs: it was not tried */
+        unsigned neighbour;        /* the core that ran them too */
+        bool neighbour_sound;
+        bool everywhere;           /* all cores of the chip give the same wrong answers */
+} Control;
+
+/* Errors of array_run(). What it sees adds to what is known of both cores. */
+int control_run(Array *array, unsigned core, Control *ret);
+
+/* Whether all cores gave the same wrong answers to the same patterns. */
+bool control_everywhere(const Array *array);
