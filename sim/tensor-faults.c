@@ -199,6 +199,15 @@ static const char *undetectable_gate(const Fault *fault) {
                        : NULL;
 }
 
+/* The first row adds to +0: no sum there lies between two numbers or is smaller than what was added. */
+static const char *undetectable_carry(const Fault *fault) {
+        const TensorFault *parameters = fault->parameters;
+
+        return fault_part(fault)->index == 0 && parameters->bit < 2
+                       ? "nothing is rounded in the first row, so bits below guard decide nothing"
+                       : NULL;
+}
+
 static const char *const row_codes[] = { "systolic-pe", "systolic-row", NULL };
 static const char *const column_codes[] = { "systolic-pe", "systolic-column", NULL };
 
@@ -334,7 +343,7 @@ const FaultKind tensor_faults[_KIND_MAX + 1] = {
                         "the gate of the multiplier in which two bits meet", ALL_TRIGGERS, validate_gate, .sample = sample_gate,
                         .undetectable = undetectable_gate),
         TENSOR_FAULT(KIND_CARRY, "adder-carry-stuck", at_pe, carry_fields, "systolic-pe",
-                     "a carry of the adder of the partial sum"),
+                     "a carry of the adder of the partial sum", .undetectable = undetectable_carry),
         TENSOR_FAULT(KIND_ROW, "pe-row-dead", at_core, row_fields, "systolic-row",
                      "no activation enters a row of the array"),
         TENSOR_FAULT(KIND_COLUMN, "pe-column-dead", at_core, column_fields, "systolic-column",

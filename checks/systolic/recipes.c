@@ -2,8 +2,8 @@
 
 /*
  * The patterns, one by one where each is for something of its own, else by families. What is of the structure
- * reaches every bit of every register, at 0 and at 1, in both directions, every gate of both multipliers, and loads
- * the array fully once; fp32 reaches all 32 bits of them with half as many vectors as any other format.
+ * reaches every bit of every register, at 0 and at 1, in both directions, every gate of both multipliers, every
+ * carry of the adder, and loads the array fully once; fp32 reaches all 32 bits of them with half as many vectors as any other format.
  */
 
 #include <assert.h>
@@ -55,7 +55,12 @@ static const Recipe base[] = {
         /* 31 × 31: all of its gates are open. */
         { "fp8_e3m4 lane 1 gates", PATTERN_ONE_HOT, build_one_hot, E3M4, .load_flags = LOAD_DOUBLE_ROW, .moving = 128, .n_x = 1, .w = 0x1f00,
           .x = { 0x1f00 }, .structure = true },
-        /* The same bits while all elements work. */
+        /* Carries into the bits below guard decide a tie on an even number, and what is left of two numbers that are almost the same. */
+        { "fp32 tie by two", PATTERN_TWO_HOT, build_two_hot, FP32, .moving = 128, .n_x = 1, .w = 0x3f800000, .x = { 0x3f800002, 0x33800000 },
+          .structure = true },
+        { "fp32 rest by two", PATTERN_TWO_HOT, build_two_hot, FP32, .moving = 128, .n_x = 1, .w = 0x3f800000, .x = { 0x3f800001, 0xbf800000 },
+          .structure = true },
+        /* Bits of weights, products and sums while all elements work. */
         { "fp32 full P1", PATTERN_FULL, build_balanced, FP32, .moving = 32, .n_x = 1, .w = ALL_55, .x = { 0x3f800000 }, .structure = true },
         { "fp32 full P2", PATTERN_FULL, build_balanced, FP32, .moving = 32, .n_x = 1, .w = ALL_AA, .x = { 0x3f800000 }, .structure = true },
         { "fp32 full P9", PATTERN_FULL, build_balanced, FP32, .moving = 64, .n_x = 2, .w = 0x3f800000, .x = { ALL_55, ALL_AA },

@@ -198,67 +198,90 @@ static void test_the_structure_reaches_every_bit(void **state) {
         }
 }
 
-/* Whether a row that is fed alone shows GATE. */
-static bool shows_gate(const Pattern *pattern, unsigned row, const Defect *gate) {
-        const Defect *defects[] = { gate };
-        const Pe pe = { .mode = { .weights = pattern->w_format, .activations = pattern->x_format, .double_row = pattern_is_double(pattern),
-                                  .ftz = !pattern->gradual },
-                        .defects = defects,
-                        .n_defects = 1 };
-        uint32_t x[IMAGES_MAX], sums[IMAGES_MAX] = {};
+/* ---- gates and carries, in an element somewhere in the array ---- */
 
-        for (unsigned v = 0; v < pattern->n_x; v++)
-                x[v] = pattern_activation(pattern, row, row * pattern->n_x + v);
-        pe_run(&pe, pattern_weight(pattern, row, 7), x, pattern->n_x, sums);
-        return memcmp(sums, pattern->golden_of, pattern->n_x * sizeof(*sums)) != 0;
-}
+#define ROW    100u
+#define COLUMN 7u
 
-/* In a load of everything, by the first element of which that is true: sums are integers, so nothing hides what it is off by. */
-static bool shows_gate_in_bytes(const Pattern *pattern, const Defect *gate) {
-        const Defect *defects[] = { gate };
-        Pe pe = { .mode = { .weights = pattern->w_format, .activations = pattern->x_format, .double_row = true }, .defects = defects };
-        uint32_t x[MOVING_MAX], right[MOVING_MAX] = {}, sums[MOVING_MAX] = {};
+/* What may be broken inside the element, and whether any pattern showed it. */
+typedef struct Inner {
+        Defect defect;
+        bool redundant, shown;
+} Inner;
 
-        for (unsigned v = 0; v < pattern->moving; v++)
-                x[v] = pattern_activation(pattern, 0, v);
-        pe_run(&pe, pattern_weight(pattern, 0, 0), x, pattern->moving, right);
-        pe.n_defects = 1;
-        pe_run(&pe, pattern_weight(pattern, 0, 0), x, pattern->moving, sums);
-        return memcmp(sums, right, sizeof(sums)) != 0;
-}
+static size_t list_inner(Inner *ret) {
+        size_t n = 0;
 
-static unsigned count_shown(const PatternList *list, const Defect *gate) {
-        unsigned n = 0;
+        for (unsigned lane = 0; lane < 2; lane++)
+                for (unsigned i = 0, side = lane == 0 ? GATES : GATES_SECOND; i < 2 * side * side; i++) {
+                        uint8_t a = (uint8_t) (i / 2 / side), b = (uint8_t) (i / 2 % side), top = GATES_SECOND - 1;
 
-        for (unsigned i = 0; i < list->n; i++) {
-                const Pattern *pattern = pattern_at(list->all[i]);
-
-                if (pattern->rows < PE_ROWS)
-                        continue;
-                if (pattern->kind == PATTERN_ONE_HOT)
-                        n += shows_gate(pattern, 100, gate);
-                else if (pattern->kind == PATTERN_FULL && pattern_is_double(pattern))
-                        n += shows_gate_in_bytes(pattern, gate);
-        }
-
+                        ret[n++] = (Inner){
+                                .defect = { .site = SITE_GATE, .lane = (uint8_t) lane, .a = a, .b = b, .set = i % 2, .clear = !(i % 2) },
+                                .redundant = lane == 1 && a == top && b == top && i % 2, /* leading bits of fp8 are 1 */
+                        };
+                }
+        for (unsigned i = 0; i < 2 * CARRIES; i++)
+                ret[n++].defect = (Defect){ .site = SITE_CARRY, .set = i % 2 << i / 2, .clear = !(i % 2) << i / 2 };
         return n;
 }
 
-/* All but one, which never has anything else to do than it does when stuck: leading bits of fp8 are 1. */
-static void test_the_structure_shows_every_gate(void **state) {
+/* Adds up rows [FIRST, END), DEFECT being in the first one. */
+static void run_rows(const Pattern *pattern, bool ftz, unsigned first, unsigned end, const Defect *defect, uint32_t *sums) {
+        Pe pe = { .mode = { .weights = pattern->w_format, .activations = pattern->x_format, .double_row = pattern_is_double(pattern), .ftz = ftz },
+                  .transposed = pattern->kind == PATTERN_TRANSPOSE,
+                  .defects = &defect,
+                  .n_defects = defect ? 1 : 0 };
+
+        for (unsigned row = first; row < end; row++) {
+                uint32_t x[MOVING_MAX];
+
+                for (unsigned v = 0; v < pattern->moving; v++)
+                        x[v] = pattern_activation(pattern, row, v);
+                pe_run(&pe, pattern_weight(pattern, row, COLUMN), x, pattern->moving, sums);
+                pe.n_defects = 0;
+        }
+}
+
+static void show(const Pattern *pattern, bool ftz, Inner *inner, size_t n_inner) {
+        uint32_t before[MOVING_MAX] = {}, right[MOVING_MAX];
+
+        run_rows(pattern, ftz, 0, ROW, NULL, before);
+        memcpy(right, before, sizeof(right));
+        run_rows(pattern, ftz, ROW, ROW + 1, NULL, right);
+
+        for (size_t i = 0; i < n_inner; i++) {
+                uint32_t sums[MOVING_MAX];
+
+                if (inner[i].shown)
+                        continue;
+                memcpy(sums, before, sizeof(sums));
+                run_rows(pattern, ftz, ROW, ROW + 1, &inner[i].defect, sums);
+                if (memcmp(sums, right, sizeof(sums)) == 0)
+                        continue;
+                run_rows(pattern, ftz, ROW + 1, PE_ROWS, NULL, sums);
+                inner[i].shown = memcmp(sums, pattern->golden + COLUMN * pattern->moving, pattern->moving * sizeof(*sums)) != 0;
+        }
+}
+
+static void test_the_structure_shows_every_gate_and_carry(void **state) {
         for (unsigned ftz = 0; ftz < 2; ftz++) {
+                Inner inner[2 * (GATES * GATES + GATES_SECOND * GATES_SECOND + CARRIES)] = {};
+                size_t n_inner = list_inner(inner);
                 PatternList list;
 
                 patterns_select(&list, false, (1u << _FORMAT_MAX) - 1, ftz);
-                for (unsigned lane = 0; lane < 2; lane++)
-                        for (unsigned i = 0, n = lane == 0 ? GATES : GATES_SECOND; i < 2 * n * n; i++) {
-                                Defect gate = { .site = SITE_GATE, .lane = (uint8_t) lane, .a = (uint8_t) (i / 2 / n),
-                                                .b = (uint8_t) (i / 2 % n), .set = i % 2, .clear = i % 2 ? 0 : 1 };
-                                bool redundant = lane == 1 && gate.a == n - 1 && gate.b == n - 1 && gate.set;
+                for (unsigned i = 0; i < list.n; i++)
+                        if (pattern_at(list.all[i])->rows == PE_ROWS)
+                                show(pattern_at(list.all[i]), ftz, inner, n_inner);
 
-                                if ((count_shown(&list, &gate) > 0) == redundant)
-                                        fail_msg("ftz %u, lane %u, a %u, b %u, value %u", ftz, lane, gate.a, gate.b, gate.set);
-                        }
+                for (size_t i = 0; i < n_inner; i++) {
+                        const Defect *defect = &inner[i].defect;
+
+                        if (inner[i].shown == inner[i].redundant)
+                                fail_msg("ftz %u: %s, lane %u, a %u, b %u, clear 0x%x, set 0x%x", ftz, defect->site == SITE_GATE ? "gate" : "carry",
+                                         defect->lane, defect->a, defect->b, defect->clear, defect->set);
+                }
         }
 }
 
@@ -343,7 +366,7 @@ int main(void) {
                 cmocka_unit_test(test_goldens_are_those_of_a_plain_array),
                 cmocka_unit_test(test_the_device_can_take_them),
                 cmocka_unit_test(test_the_structure_reaches_every_bit),
-                cmocka_unit_test(test_the_structure_shows_every_gate),
+                cmocka_unit_test(test_the_structure_shows_every_gate_and_carry),
                 cmocka_unit_test(test_a_full_load_has_no_zeros),
                 cmocka_unit_test(test_all_pairs_of_significands_and_of_bytes_are_there),
                 cmocka_unit_test(test_no_two_neighbouring_patterns_share_an_answer),
