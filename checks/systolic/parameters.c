@@ -7,7 +7,7 @@
 #include "checks/plan.h"
 #include "checks/wire.h"
 
-static const SystolicParameters defaults = { .patterns = SYSTOLIC_STRUCTURE, .formats = (1u << _FORMAT_MAX) - 1 };
+static const SystolicParameters defaults = { .patterns = SYSTOLIC_STRUCTURE, .formats = (1u << _FORMAT_MAX) - 1, .repeats = 1 };
 static const char *const set_words[] = { "structure", "all", NULL };
 
 #define FORMATS "fp32, bf16, fp16, tf32, fp8_e4m3, fp8_e5m2, fp8_e3m4"
@@ -56,6 +56,8 @@ const YamlField parameters_systolic[] = {
                   .summary = "structure: every register bit at 0 and 1, in both directions, and under full load; "
                              "all: every format and mode by itself as well, all tiles, all pairs of operands of 8 bits, every element of PSUM"),
         YAML_CUSTOM("formats", SystolicParameters, formats, read_formats, .summary = "a list of: " FORMATS),
+        YAML_UNSIGNED("repeats", SystolicParameters, repeats, 1, 64,
+                      .summary = "how often what the structure has is run, for faults that come and go; what all has beyond is run once"),
         {}
 };
 const size_t parameters_systolic_bytes = sizeof(SystolicParameters);

@@ -9,4 +9,5 @@ typedef enum SystolicSet {
 typedef struct SystolicParameters {
         int patterns;     /* SystolicSet */
         unsigned formats; /* a bit for each WireFormat */
+        unsigned repeats; /* rounds of the structure, the first one being that of the set */
 } SystolicParameters;
