@@ -321,7 +321,7 @@ static void run_case(const Case *c, double probability) {
 
         tensor_chip_init(&chip);
         tensor_chip_inject(&chip, c->kind, c->where, c->parameters, probability);
-        run(&chip, &often);
+        run(&chip, probability < 1 ? &often : &all);
         (void) snprintf(says, sizeof(says), "%.*s%s%s", (int) strcspn(c->says, "~"), c->says, probability < 1 ? "at times " : "",
                         strchr(c->says, '~') + 1);
         if (outcome.n_findings != 1 || !strstr(outcome.findings[0].message, says))
@@ -336,8 +336,9 @@ static void test_each_kind_is_named_with_all_that_is_wrong(void **state) {
                 run_case(&cases[i], 1);
 }
 
+/* Every second case has each kind, and each takes four times what it takes above. */
 static void test_each_kind_is_named_where_it_comes_and_goes(void **state) {
-        for (size_t i = 0; i < ELEMENTS(cases); i++)
+        for (size_t i = 0; i < ELEMENTS(cases); i += 2)
                 run_case(&cases[i], 0.5);
 }
 
