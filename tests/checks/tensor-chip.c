@@ -28,6 +28,8 @@ static uint64_t mix(uint64_t x) {
 }
 
 bool fault_is_active(const Fault *fault, const Execution *execution) {
+        if (execution->sag < fault->droop)
+                return false;
         if (fault->persistence != PERSISTENCE_INTERMITTENT)
                 return true;
 
@@ -203,6 +205,7 @@ void tensor_chip_inject(TensorChip *chip, const char *kind, const char *where, T
                 .id = chip->n_faults,
                 .persistence = probability < 1 ? PERSISTENCE_INTERMITTENT : PERSISTENCE_PERMANENT,
                 .probability = probability,
+                .droop = chip->droop,
                 .parameters = &chip->parameters[chip->n_faults],
         };
         for (const FaultKind *const *table = model_tensor.faults; *table; table++)

@@ -36,6 +36,7 @@ typedef struct TensorChip {
         Fault faults[TENSOR_FAULTS_MAX];
         TensorParameters parameters[TENSOR_FAULTS_MAX];
         size_t n_faults;
+        double droop; /* mV, of faults that are injected from now on */
         /* tampering */
         uint64_t n_commands;
         uint64_t fail_at; /* this command (from 1) completes with fail_status */

@@ -195,6 +195,38 @@ static void test_an_intermittent_bit_is_found_and_placed(void **state) {
         tensor_chip_done(&chip);
 }
 
+/* It acts while 40 % of the elements multiply and in nothing else, in what either set of patterns has of that. */
+static void test_what_weakens_with_the_supply_is_placed(void **state) {
+        static const SystolicParameters sets[] = {
+                { .patterns = SYSTOLIC_STRUCTURE, .formats = (1u << _FORMAT_MAX) - 1 },
+                { .patterns = SYSTOLIC_ALL, .formats = (1u << _FORMAT_MAX) - 1 },
+        };
+        static const struct {
+                const char *kind, *where;
+                unsigned bit, value;
+        } cases[] = {
+                { "weight-stuck", "core6/pe127.127", 2, 0 }, { "product-stuck", "core6/pe90.64", 20, 1 },
+                { "psum-stuck", "core6/pe33.44", 20, 1 },    { "weight-stuck", "core6/pe5.4", 14, 0 },
+                { "product-stuck", "core6/pe0.0", 31, 0 },   { "psum-stuck", "core6/pe77.10", 31, 1 },
+        };
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        chip.droop = 20;
+        for (size_t i = 0; i < 2 * ELEMENTS(cases); i++) {
+                size_t n = i / 2;
+
+                tensor_chip_inject(&chip, cases[n].kind, cases[n].where,
+                                   (TensorParameters){ .bit = cases[n].bit, .value = cases[n].value }, 1);
+                tensor_chip_run(&chip, &check_systolic, &sets[i % 2], &outcome);
+                assert_failed_with(1);
+                assert_finding(&outcome, 0, "systolic-pe", cases[n].where, "stuck at");
+                assert_non_null(strstr(outcome.findings[0].message, "under full load only"));
+                tensor_chip_heal(&chip);
+        }
+        tensor_chip_done(&chip);
+}
+
 /* What failed is run three times more, there and next to it. */
 static void test_a_neighbour_is_the_control(void **state) {
         TensorChip chip;
@@ -469,6 +501,7 @@ int main(void) {
                 cmocka_unit_test(test_several_elements_of_a_column_are_told_apart),
                 cmocka_unit_test(test_what_nothing_explains_is_bounded),
                 cmocka_unit_test(test_an_intermittent_bit_is_found_and_placed),
+                cmocka_unit_test(test_what_weakens_with_the_supply_is_placed),
                 cmocka_unit_test(test_a_neighbour_is_the_control),
                 cmocka_unit_test(test_what_all_cores_have_alike_is_not_a_core),
                 cmocka_unit_test(test_a_format_that_is_taken_for_another_is_named),
