@@ -315,6 +315,9 @@ static void test_a_format_that_is_taken_for_another_at_times_is_named(void **sta
                         if (outcome.verdict == VERDICT_PASSED)
                                 continue;
                         n_found++;
+                        assert_int_equal(outcome.verdict, VERDICT_FAILED);
+                        if (i == FORMAT_BF16) /* PSUM is tried in bf16: a command of that which misses it is PSUM's */
+                                continue;
                         assert_failed_with(1);
                         assert_finding(&outcome, 0, "systolic-mode", "core3", "taken for");
                 }
