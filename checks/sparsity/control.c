@@ -139,7 +139,7 @@ static int run_trial(Engine *engine, unsigned core, const Trial *trial, bool spo
         return 0;
 }
 
-int control_measure(Engine *engine, unsigned core, const Record *record, bool spoilt[static PE_COLUMNS], bool *ret_refused) {
+int dense_measure(Engine *engine, unsigned core, const Record *record, bool spoilt[static PE_COLUMNS], bool *ret_refused) {
         *ret_refused = false;
 
         for (unsigned i = 0; i < CONTROL_ROUNDS; i++) {
@@ -158,7 +158,7 @@ int control_measure(Engine *engine, unsigned core, const Record *record, bool sp
         return 0;
 }
 
-int control_tile(Engine *engine, unsigned core, const SparseTile *tile, const bool columns[static PE_COLUMNS],
+int dense_tile(Engine *engine, unsigned core, const SparseTile *tile, const bool columns[static PE_COLUMNS],
                  bool spoilt[static PE_COLUMNS], bool *ret_refused) {
         Trial trial = { .mode = tile->mode, .format = tile->format, .weights = tile->weights, .values = tile->values,
                         .tags = tile->tags, .golden = tile->golden, .moving = TILE_MOVING };

@@ -14,8 +14,8 @@
 
 /* Sets *spoilt of the columns of CORE whose dense products are wrong. RECORD has something that was not golden. *ret_refused: the
  * core does no dense products of this format at all. */
-int control_measure(Engine *engine, unsigned core, const Record *record, bool spoilt[static PE_COLUMNS], bool *ret_refused);
+int dense_measure(Engine *engine, unsigned core, const Record *record, bool spoilt[static PE_COLUMNS], bool *ret_refused);
 
 /* The same of TILE, which was wrong in COLUMNS. */
-int control_tile(Engine *engine, unsigned core, const SparseTile *tile, const bool columns[static PE_COLUMNS],
+int dense_tile(Engine *engine, unsigned core, const SparseTile *tile, const bool columns[static PE_COLUMNS],
                  bool spoilt[static PE_COLUMNS], bool *ret_refused);

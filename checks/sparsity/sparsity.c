@@ -346,7 +346,7 @@ static int judge_tiles(Sparsity *sparsity, unsigned index, Verdict *verdict) {
                 if (!is_refused && !(core->tiles_wrong >> i & 1))
                         continue;
 
-                r = control_tile(&sparsity->engine, index, tile, core->tile_wrong[i], core->spoilt, &refused);
+                r = dense_tile(&sparsity->engine, index, tile, core->tile_wrong[i], core->spoilt, &refused);
                 if (r < 0)
                         return r;
                 core->dense_refused = core->dense_refused || refused;
@@ -374,7 +374,7 @@ static int judge_core(Sparsity *sparsity, unsigned index, Verdict *verdict) {
 
         r = engine_init(&sparsity->engine, sparsity->device);
         if (r >= 0 && core->wrong)
-                r = control_measure(&sparsity->engine, index, &core->record, core->spoilt, &refused);
+                r = dense_measure(&sparsity->engine, index, &core->record, core->spoilt, &refused);
         core->dense_refused = core->dense_refused || refused;
         if (r >= 0 && core->wrong && !core->dense_refused)
                 r = judge_selections(sparsity, index, verdict);

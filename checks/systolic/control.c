@@ -13,7 +13,7 @@ static void list_failed(const Observation *observation, PatternList *ret) {
                         ret->all[ret->n++] = (uint8_t) i;
 }
 
-int control_run(Array *array, unsigned core, Control *ret) {
+int neighbour_run(Array *array, unsigned core, Control *ret) {
         Control control = { .neighbour = core ^ 1, .neighbour_sound = true };
         const Observation *own = &array->cores[core], *other = &array->cores[core ^ 1];
         PatternList list;
@@ -57,7 +57,7 @@ static bool answers_equal(const Observation *a, const Observation *b) {
         return true;
 }
 
-bool control_everywhere(const Array *array) {
+bool cores_all_alike(const Array *array) {
         if (observation_is_golden(&array->cores[0]))
                 return false;
 

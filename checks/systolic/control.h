@@ -17,7 +17,7 @@ typedef struct Control {
 } Control;
 
 /* Errors of array_run(). What it sees adds to what is known of both cores. */
-int control_run(Array *array, unsigned core, Control *ret);
+int neighbour_run(Array *array, unsigned core, Control *ret);
 
 /* Whether all cores gave the same wrong answers to the same patterns. */
-bool control_everywhere(const Array *array);
+bool cores_all_alike(const Array *array);

@@ -81,7 +81,7 @@ static int judge_core(Systolic *systolic, unsigned core, bool everywhere, Verdic
                 n = array_diagnose(&systolic->array.cores[core], diagnoses);
         }
 
-        r = control_run(&systolic->array, core, &control);
+        r = neighbour_run(&systolic->array, core, &control);
         if (r < 0)
                 return r;
         control.everywhere = everywhere;
@@ -286,7 +286,7 @@ static int judge(Systolic *systolic, Verdict *verdict) {
         if (r < 0)
                 return r;
 
-        everywhere = systolic->psum.spoilt == 0 && control_everywhere(array);
+        everywhere = systolic->psum.spoilt == 0 && cores_all_alike(array);
         for (unsigned core = 0; core < CORES; core++)
                 n_mismatched += array->cores[core].n_mismatched;
 
