@@ -61,17 +61,21 @@ struct YamlField {
         const char *summary;       /* for listings and the manual; may be NULL */
 };
 
+/* The offset of a member. Does not compile where it is not as large as what will be written there. */
+#define YAML_OFFSET(s, m, type)                                                                              \
+        (offsetof(s, m) + 0 * sizeof(char[sizeof(((s *) NULL)->m) == sizeof(type) ? 1 : -1]))
+
 /* Table entries. Fields that are absent keep what the struct held before: set defaults first. */
 #define YAML_STRING(n, s, m, minimum, maximum, ...)                                                          \
-        { .name = n, .type = YAML_TYPE_STRING, .offset = offsetof(s, m), .min = minimum, .max = maximum, __VA_ARGS__ }
+        { .name = n, .type = YAML_TYPE_STRING, .offset = YAML_OFFSET(s, m, char *), .min = minimum, .max = maximum, __VA_ARGS__ }
 #define YAML_BOOLEAN(n, s, m, ...)                                                                           \
-        { .name = n, .type = YAML_TYPE_BOOLEAN, .offset = offsetof(s, m), __VA_ARGS__ }
+        { .name = n, .type = YAML_TYPE_BOOLEAN, .offset = YAML_OFFSET(s, m, bool), __VA_ARGS__ }
 #define YAML_UNSIGNED(n, s, m, minimum, maximum, ...)                                                        \
-        { .name = n, .type = YAML_TYPE_UNSIGNED, .offset = offsetof(s, m), .min = minimum, .max = maximum, __VA_ARGS__ }
+        { .name = n, .type = YAML_TYPE_UNSIGNED, .offset = YAML_OFFSET(s, m, uint64_t), .min = minimum, .max = maximum, __VA_ARGS__ }
 #define YAML_NUMBER(n, s, m, minimum, maximum, ...)                                                          \
-        { .name = n, .type = YAML_TYPE_NUMBER, .offset = offsetof(s, m), .low = minimum, .high = maximum, __VA_ARGS__ }
+        { .name = n, .type = YAML_TYPE_NUMBER, .offset = YAML_OFFSET(s, m, double), .low = minimum, .high = maximum, __VA_ARGS__ }
 #define YAML_WORD(n, s, m, list, ...)                                                                        \
-        { .name = n, .type = YAML_TYPE_WORD, .offset = offsetof(s, m), .words = list, __VA_ARGS__ }
+        { .name = n, .type = YAML_TYPE_WORD, .offset = YAML_OFFSET(s, m, int), .words = list, __VA_ARGS__ }
 #define YAML_STRUCT(n, s, m, table, ...)                                                                     \
         { .name = n, .type = YAML_TYPE_STRUCT, .offset = offsetof(s, m), .fields = table, __VA_ARGS__ }
 #define YAML_CUSTOM(n, s, m, function, ...)                                                                  \
