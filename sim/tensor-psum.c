@@ -40,28 +40,31 @@ static unsigned mask_of(const PsumArea *area, unsigned access) {
         return mask;
 }
 
+/* Which accesses of the area in partition M of it the SRAM keeps, as a mask. */
+static uint64_t kept_of(const Store *store, unsigned m) {
+        const PsumArea *area = &store->area;
+        unsigned first = area->element / PSUM_ACCESS_ELEMENTS, last = (area->element + area->elements - 1u) / PSUM_ACCESS_ELEMENTS;
+
+        return store->psum->sram->keeps(store->psum->userdata, store->bank, area->partition + m) >> first << first &
+               UINT64_MAX >> (PSUM_ACCESSES - 1 - last);
+}
+
 /* BITS hold the area. AT is where the first element of the access would lie, if it does: those in MASK do. */
 typedef int (*Visit)(const Store *store, const PsumPlace *place, unsigned mask, uint32_t *bits, ptrdiff_t at);
 
 static int visit_kept(const Store *store, uint32_t *bits, Visit visit) {
         const PsumArea *area = &store->area;
-        unsigned first = area->element / PSUM_ACCESS_ELEMENTS, last = (area->element + area->elements - 1u) / PSUM_ACCESS_ELEMENTS;
 
-        for (unsigned m = 0; store->keeps && m < area->partitions; m++) {
-                uint64_t kept = store->psum->sram->keeps(store->psum->userdata, store->bank, area->partition + m);
-
-                for (unsigned access = first; access <= last; access++) {
-                        const PsumPlace place = { store->bank, area->partition + m, access };
-                        ptrdiff_t at = (ptrdiff_t) m * area->elements + (ptrdiff_t) access * PSUM_ACCESS_ELEMENTS - area->element;
+        for (unsigned m = 0; store->keeps && m < area->partitions; m++)
+                for (uint64_t kept = kept_of(store, m); kept > 0; kept &= kept - 1) {
+                        const PsumPlace place = { store->bank, area->partition + m, (unsigned) __builtin_ctzll(kept) };
+                        ptrdiff_t at = (ptrdiff_t) m * area->elements + (ptrdiff_t) place.access * PSUM_ACCESS_ELEMENTS - area->element;
                         int r;
 
-                        if (!(kept >> access & 1))
-                                continue;
-                        r = visit(store, &place, mask_of(area, access), bits, at);
+                        r = visit(store, &place, mask_of(area, place.access), bits, at);
                         if (r < 0)
                                 return r;
                 }
-        }
 
         return 0;
 }
@@ -208,9 +211,18 @@ static int run_astray(Store *store, const PsumFaulty *faulty, Product *product, 
         return r;
 }
 
-static int run_straight(const Store *store, Product *product, uint32_t *out) {
+static bool keeps_any(const Store *store) {
+        for (unsigned m = 0; m < store->area.partitions; m++)
+                if (kept_of(store, m) > 0)
+                        return true;
+        return false;
+}
+
+/* Where the SRAM keeps something, but nothing of this area, it need not be asked again. */
+static int run_straight(Store *store, Product *product, uint32_t *out) {
         int r;
 
+        store->keeps = store->keeps && keeps_any(store);
         r = store_run(store, product);
         return r >= 0 && out ? store_read(store, out) : r;
 }
@@ -227,6 +239,7 @@ int psum_run(Psum *psum, Execution *execution, Product *product, bool ftz) {
                 .ftz = ftz,
         };
         size_t n_bytes = (size_t) product->columns * product->moving * sizeof(uint32_t);
+        bool asks;
         int r = 0;
 
         store.overwrite = faulty.flag ? faulty.overwrite : store.overwrite;
@@ -237,11 +250,12 @@ int psum_run(Psum *psum, Execution *execution, Product *product, bool ftz) {
                 return r;
         }
 
+        asks = store.keeps;
         r = faulty.clear | faulty.set ? run_astray(&store, &faulty, product, out) : run_straight(&store, product, out);
         if (r < 0)
                 return r;
 
         execution->completion->out_bytes = out ? (uint32_t) n_bytes : 0;
-        execution->completion->status = store.keeps ? psum->sram->end(psum->userdata) : STATUS_NRT_SUCCESS;
+        execution->completion->status = asks ? psum->sram->end(psum->userdata) : STATUS_NRT_SUCCESS;
         return 0;
 }
