@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/file.h>
 
 #define QUEUE_DEFAULT 256
 
@@ -50,10 +49,12 @@ static int check_last(RecordLog *log, char **ret_wrong) {
 }
 
 /*
- * One writer at a time. The lock is not on the database itself, whose own locks closing a descriptor would
- * drop.
+ * One writer at a time. A lock of this process, not of the open file (flock): that one a worker being started
+ * would hold until it has become another program, and a daemon killed at that moment could not start again.
+ * It is not on the database itself, whose own locks closing a descriptor would drop.
  */
 static int lock_log(RecordLog *log) {
+        const struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
         _cleanup_free_ char *path = NULL;
 
         if (asprintf(&path, "%s.lock", log->path) < 0)
@@ -61,8 +62,8 @@ static int lock_log(RecordLog *log) {
         log->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
         if (log->lock_fd < 0)
                 return -errno;
-        if (flock(log->lock_fd, LOCK_EX | LOCK_NB) < 0)
-                return errno == EWOULDBLOCK ? -EBUSY : -errno;
+        if (fcntl(log->lock_fd, F_SETLK, &whole) < 0)
+                return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
         return 0;
 }
 

@@ -6,6 +6,9 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <sys/wait.h>
+
 #include "tests/record/place.h"
 #include "tests/record/server.h"
 
@@ -227,7 +230,6 @@ static void test_a_log_of_another_origin_or_key_is_refused(void **state) {
         RecordOutcome outcome;
         char *error = NULL, key[128];
 
-        assert_int_equal(place_open(&fixture->place, &other, NULL), -EBUSY);
         scan_once(fixture, 1, &outcome);
         record_outcome_done(&outcome);
         fixture->log = record_log_free(fixture->log);
@@ -247,6 +249,54 @@ static void test_a_log_of_another_origin_or_key_is_refused(void **state) {
         assert_null(other);
 }
 
+/* A process that has everything of ours until it is told to go, as a worker has before it is another program. */
+static pid_t child_that_waits(int *ret_go) {
+        int go[2];
+        pid_t child;
+
+        assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+        child = fork();
+        if (child == 0) {
+                char c;
+
+                (void) close(go[1]);
+                _exit(read(go[0], &c, 1) < 0);
+        }
+        assert_true(child > 0);
+        (void) close(go[0]);
+        *ret_go = go[1];
+        return child;
+}
+
+static int open_in_another_process(Place *place) {
+        int status;
+        pid_t child = fork();
+
+        if (child == 0) {
+                RecordLog *other = NULL;
+
+                _exit(-place_open(place, &other, NULL));
+        }
+        assert_true(child > 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        return -WEXITSTATUS(status);
+}
+
+static void test_one_process_writes(void **state) {
+        Fixture *fixture = *state;
+        int go;
+        pid_t child;
+
+        assert_int_equal(open_in_another_process(&fixture->place), -EBUSY);
+
+        child = child_that_waits(&go);
+        fixture->log = record_log_free(fixture->log);
+        assert_int_equal(place_open(&fixture->place, &fixture->log, NULL), 0);
+        (void) close(go);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_a_scan_comes_back_as_one_record_per_chip_and_a_roll_up,
@@ -260,6 +310,7 @@ int main(void) {
                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_run_without_its_end_is_found_again, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_range_beyond_the_end_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_one_process_writes, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_of_another_origin_or_key_is_refused, setup,
                                                 teardown),
         };
