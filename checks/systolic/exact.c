@@ -177,3 +177,30 @@ uint32_t exact_add(uint32_t a, uint32_t b, bool ftz) {
                 return flush(add_finite(number_of(b), number_of(a)), ftz);
         return flush(add_finite(number_of(a), number_of(b)), ftz);
 }
+
+bool exact_to_integer(uint32_t bits, int unit, int32_t *ret) {
+        uint32_t field = bits >> 23 & 0xff;
+        int64_t magnitude = (bits & 0x7fffff) | (field > 0 ? 1u << 23 : 0);
+        int shift = (int) (field > 0 ? field : 1) - 150 - unit;
+
+        if ((bits & ~NEGATIVE) == 0) {
+                *ret = 0;
+                return true;
+        }
+        if (field == 0xff || shift > 6 || shift < -23 || (shift < 0 && (magnitude & ((1 << -shift) - 1))))
+                return false;
+
+        magnitude = shift < 0 ? magnitude >> -shift : magnitude << shift;
+        *ret = (int32_t) (bits & NEGATIVE ? -magnitude : magnitude);
+        return true;
+}
+
+uint32_t exact_from_integer(int32_t value, int unit) {
+        return exact_round(value < 0, (uint64_t) (value < 0 ? -(int64_t) value : value), unit);
+}
+
+int exact_unit(uint32_t bits) {
+        uint32_t field = bits >> 23 & 0xff, magnitude = (bits & 0x7fffff) | (field > 0 ? 1u << 23 : 0);
+
+        return magnitude == 0 ? EXACT_UNIT_MAX : (int) (field > 0 ? field : 1) - 150 + __builtin_ctz(magnitude);
+}

@@ -33,6 +33,14 @@ uint32_t exact_image(WireFormat format, bool negative, uint32_t magnitude, int e
 uint32_t exact_multiply(uint32_t a, uint32_t b, bool ftz);
 uint32_t exact_add(uint32_t a, uint32_t b, bool ftz);
 
+/* A number as an integer of 2^UNIT, and back. False where it is none, or beyond 2^30. */
+#define EXACT_INTEGER_MAX (1 << 24) /* below it every integer is a binary32 */
+bool exact_to_integer(uint32_t bits, int unit, int32_t *ret);
+uint32_t exact_from_integer(int32_t value, int unit);
+/* The exponent of the last bit set in a number; of a zero EXACT_UNIT_MAX. */
+#define EXACT_UNIT_MAX 128
+int exact_unit(uint32_t bits);
+
 /* How a processing element reads its registers; a lane is 1 for the second multiplier of double rows. */
 typedef struct ExactMode {
         WireFormat w, x;

@@ -2,7 +2,6 @@
 
 #include "checks/systolic/predict.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,50 +9,6 @@
 
 #define NEGATIVE  0x80000000u
 #define INFINITE  0x7f800000u
-#define EXACT_MAX (1 << 24) /* below it every integer is a binary32 */
-#define VECTORS   512u
-#define NO_ROW    0xffffu
-
-/* What of a pattern is the same for all columns, worked out once. */
-typedef struct Layout {
-        bool dense;              /* in some vector more than two rows are fed: `rows` says nothing */
-        bool integers;           /* the matrices are small integers of 2^w_unit and 2^x_unit */
-        int w_unit, x_unit;
-        int32_t *x;              /* [lanes][rows][moving] */
-        uint16_t rows[VECTORS][2]; /* of the tile, that are fed; NO_ROW: none */
-        bool by_columns;           /* dense, but in each column one weight alone is no zero: */
-        uint8_t weighty[PE_COLUMNS]; /* its row */
-} Layout;
-
-/* The healthy sums of one column under full load, in units, before each row and at the end: [rows + 1][moving]. */
-struct Chain {
-        unsigned column;
-        int32_t largest[VECTORS]; /* of the sums on the way of a vector */
-        int32_t sums[];
-};
-
-static Layout *layouts[PATTERNS_MAX];
-
-bool suspects_add(Suspects *suspects, Candidate candidate) {
-        unsigned at;
-
-        if (suspects->n >= SUSPECTS_MAX)
-                return false;
-
-        for (at = suspects->n; at > 0 && suspects->all[at - 1].row > candidate.row; at--)
-                suspects->all[at] = suspects->all[at - 1];
-        suspects->all[at] = candidate;
-        suspects->n++;
-        return true;
-}
-
-ElementMode pattern_mode(const Pattern *pattern, bool ftz) {
-        return (ElementMode){ .weights = (uint8_t) pattern->w_format,
-                              .values = (uint8_t) pattern->x_format,
-                              .ftz = ftz,
-                              .double_row = pattern_is_double(pattern),
-                              .transpose = pattern->matmul_flags & MATMUL_TRANSPOSE };
-}
 
 void column_turn(Column *column, unsigned index, bool ftz) {
         column->index = index;
@@ -77,205 +32,6 @@ const uint32_t *column_golden(const Column *column, const Pattern *pattern) {
 static uint32_t column_weight(const Column *column, const Pattern *pattern, unsigned row) {
         return pattern_weight(pattern, row, column->index - pattern->first_column);
 }
-
-/* ---- what a pattern feeds ---- */
-
-static bool image_is_zero(ElementMode mode, uint32_t x) {
-        return element_is_zero(mode.values, x) && (!mode.double_row || element_is_zero(mode.values, x >> 8));
-}
-
-static void find_rows(Layout *layout, const Pattern *pattern) {
-        ElementMode mode = pattern_mode(pattern, false);
-
-        for (unsigned n = 0; n < pattern->moving; n++) {
-                unsigned count = 0;
-
-                layout->rows[n][0] = layout->rows[n][1] = NO_ROW;
-                for (unsigned row = 0; row < pattern->rows; row++) {
-                        if (image_is_zero(mode, pattern_activation(pattern, row, n)))
-                                continue;
-                        if (count == 2) {
-                                layout->dense = true;
-                                return;
-                        }
-                        layout->rows[n][count++] = (uint16_t) row;
-                }
-        }
-}
-
-/* Whether each column has one weight that is no zero. */
-static void find_weights(Layout *layout, const Pattern *pattern) {
-        layout->by_columns = pattern->kind == PATTERN_WIRING && !pattern_is_double(pattern);
-
-        for (unsigned m = 0; m < pattern->columns && layout->by_columns; m++) {
-                unsigned count = 0;
-
-                for (unsigned row = 0; row < pattern->rows; row++)
-                        if (!element_is_zero(pattern->w_format, pattern_weight(pattern, row, m))) {
-                                layout->weighty[m] = (uint8_t) row;
-                                count++;
-                        }
-                layout->by_columns = count == 1;
-        }
-}
-
-/* The number as an integer of 2^UNIT. False where it is none, or too large. */
-static bool to_integer(uint32_t bits, int unit, int32_t *ret) {
-        uint32_t field = bits >> 23 & 0xff;
-        int64_t magnitude = (bits & 0x7fffff) | (field > 0 ? 1u << 23 : 0);
-        int shift = (int) (field > 0 ? field : 1) - 150 - unit;
-
-        if ((bits & ~NEGATIVE) == 0) {
-                *ret = 0;
-                return true;
-        }
-        if (field == 0xff || shift > 6 || shift < -23 || (shift < 0 && (magnitude & ((1 << -shift) - 1))))
-                return false;
-
-        magnitude = shift < 0 ? magnitude >> -shift : magnitude << shift;
-        *ret = (int32_t) (bits & NEGATIVE ? -magnitude : magnitude);
-        return true;
-}
-
-static uint32_t from_integer(int32_t value, int unit) {
-        return exact_round(value < 0, (uint64_t) (value < 0 ? -(int64_t) value : value), unit);
-}
-
-/* The lower of LOWEST and the exponent of the last bit set in a number. */
-static int lower_unit(uint32_t bits, int lowest) {
-        uint32_t field = bits >> 23 & 0xff, magnitude = (bits & 0x7fffff) | (field > 0 ? 1u << 23 : 0);
-        int exponent;
-
-        if (magnitude == 0)
-                return lowest;
-        exponent = (int) (field > 0 ? field : 1) - 150 + __builtin_ctz(magnitude);
-        return exponent < lowest ? exponent : lowest;
-}
-
-static uint32_t weight_number(const Pattern *pattern, unsigned row, unsigned column, unsigned lane) {
-        return exact_widen(pattern->w_format, pattern_weight(pattern, row, column) >> 8 * lane);
-}
-
-static uint32_t value_number(const Pattern *pattern, unsigned row, unsigned n, unsigned lane) {
-        return exact_widen(pattern->x_format, pattern_activation(pattern, row, n) >> 8 * lane);
-}
-
-static void find_integers(Layout *layout, const Pattern *pattern) {
-        unsigned lanes = pattern_is_double(pattern) ? 2 : 1;
-        size_t size = (size_t) pattern->rows * pattern->moving;
-
-        layout->x = malloc(lanes * size * sizeof(int32_t));
-        if (!layout->x)
-                return;
-
-        layout->w_unit = layout->x_unit = 128;
-        for (unsigned lane = 0; lane < lanes; lane++)
-                for (unsigned row = 0; row < pattern->rows; row++) {
-                        for (unsigned m = 0; m < pattern->columns; m++)
-                                layout->w_unit = lower_unit(weight_number(pattern, row, m, lane), layout->w_unit);
-                        for (unsigned n = 0; n < pattern->moving; n++)
-                                layout->x_unit = lower_unit(value_number(pattern, row, n, lane), layout->x_unit);
-                }
-
-        layout->integers = true;
-        for (unsigned lane = 0; lane < lanes; lane++)
-                for (unsigned row = 0; row < pattern->rows; row++)
-                        for (unsigned n = 0; n < pattern->moving; n++)
-                                layout->integers = to_integer(value_number(pattern, row, n, lane), layout->x_unit,
-                                                              &layout->x[lane * size + row * pattern->moving + n]) &&
-                                                   layout->integers;
-}
-
-/* NULL without memory: then every row is stepped. */
-static const Layout *layout_of(unsigned index) {
-        const Pattern *pattern = pattern_at(index);
-        Layout *layout = layouts[index];
-
-        if (layout)
-                return layout;
-
-        layout = layouts[index] = calloc(1, sizeof(Layout));
-        if (!layout)
-                return NULL;
-
-        layout->dense = pattern->kind == PATTERN_FULL || pattern->moving > VECTORS;
-        if (!layout->dense)
-                find_rows(layout, pattern);
-        if (layout->dense)
-                find_weights(layout, pattern);
-        if (pattern->kind == PATTERN_FULL && pattern->moving <= VECTORS)
-                find_integers(layout, pattern);
-        return layout;
-}
-
-unsigned pattern_hot_row(unsigned index, unsigned n) {
-        const Layout *layout = layout_of(index);
-
-        if (!layout || layout->dense || layout->rows[n][0] == NO_ROW || layout->rows[n][1] != NO_ROW)
-                return PE_ROWS;
-        return pattern_at(index)->first_row + layout->rows[n][0];
-}
-
-/* ---- full load ---- */
-
-static bool chain_fill(Chain *chain, const Pattern *pattern, const Layout *layout, unsigned column) {
-        unsigned lanes = pattern_is_double(pattern) ? 2 : 1;
-        size_t moving = pattern->moving, size = pattern->rows * moving;
-
-        memset(chain->sums, 0, moving * sizeof(int32_t));
-        memset(chain->largest, 0, sizeof(chain->largest));
-
-        for (unsigned row = 0; row < pattern->rows; row++) {
-                const int32_t *before = chain->sums + row * moving;
-                int32_t *sums = chain->sums + (row + 1) * moving, w[2] = {};
-
-                for (unsigned lane = 0; lane < lanes; lane++)
-                        if (!to_integer(weight_number(pattern, row, column, lane), layout->w_unit, &w[lane]))
-                                return false;
-
-                for (size_t n = 0; n < moving; n++) {
-                        int64_t sum = before[n] + (int64_t) w[0] * layout->x[row * moving + n];
-
-                        if (lanes > 1)
-                                sum += (int64_t) w[1] * layout->x[size + row * moving + n];
-                        if (sum >= EXACT_MAX || sum <= -EXACT_MAX)
-                                return false;
-                        sums[n] = (int32_t) sum;
-                        if (labs((long) sum) > chain->largest[n])
-                                chain->largest[n] = abs((int) sum);
-                }
-        }
-
-        return true;
-}
-
-/* NULL where the sums are no integers, or there is no memory. */
-static const Chain *chain_of(Column *column, unsigned index) {
-        const Pattern *pattern = pattern_at(index);
-        const Layout *layout = layout_of(index);
-        Chain *chain = column->chains[index];
-
-        if (!layout || !layout->integers)
-                return NULL;
-        if (chain && chain->column == column->index)
-                return chain;
-
-        if (!chain)
-                chain = malloc(sizeof(Chain) + (pattern->rows + 1) * pattern->moving * sizeof(int32_t));
-        column->chains[index] = chain;
-        if (!chain)
-                return NULL;
-
-        chain->column = column->index;
-        if (chain_fill(chain, pattern, layout, column->index - pattern->first_column))
-                return chain;
-
-        free(chain);
-        column->chains[index] = NULL;
-        return NULL;
-}
-
-/* ---- one vector ---- */
 
 /* A vector on its way down: rows are those of the tile. */
 typedef struct Walk {
@@ -389,7 +145,7 @@ static uint32_t walk_sparse(const Walk *walk, unsigned first, unsigned end, uint
 /* All rows are. Where the sum is an integer that stays one, the difference to the healthy sum stays the same; one that is so
  * large that nothing moves it stays itself. */
 static uint32_t walk_dense(const Walk *walk, unsigned first, unsigned end, uint32_t psum) {
-        const Chain *chain = chain_of(walk->column, walk->index);
+        const Chain *chain = chain_of(&walk->column->chains[walk->index], walk->index, walk->column->index - walk->pattern->first_column);
         bool plain = chain && !walk_is_shifted(walk, end) && walk->suspects->dead == 0;
 
         for (unsigned row = first; row < end; row++) {
@@ -400,12 +156,12 @@ static uint32_t walk_dense(const Walk *walk, unsigned first, unsigned end, uint3
                         return EXACT_NAN;
                 if (plain && (int) (psum >> 23 & 0xff) - 127 > unit + 50)
                         return psum;
-                if (plain && to_integer(psum, unit, &sum)) {
+                if (plain && exact_to_integer(psum, unit, &sum)) {
                         const int32_t *sums = chain->sums + walk->n;
                         int32_t error = sum - sums[row * walk->pattern->moving];
 
-                        if (abs(error) + chain->largest[walk->n] < EXACT_MAX)
-                                return from_integer(sums[end * walk->pattern->moving] + error, unit);
+                        if (abs(error) + chain->largest[walk->n] < EXACT_INTEGER_MAX)
+                                return exact_from_integer(sums[end * walk->pattern->moving] + error, unit);
                 }
                 psum = walk_row(walk, row, psum);
         }
@@ -455,14 +211,6 @@ static uint32_t walk_down(Walk *walk) {
         return element_force(first, last, PE_OUTPUT, 0, psum);
 }
 
-static bool suspects_remember(const Suspects *suspects) {
-        for (unsigned i = 0; i < suspects->n; i++)
-                if (suspects->all[i].form == FORM_SLOW_RISE || suspects->all[i].form == FORM_SLOW_FALL)
-                        return true;
-
-        return false;
-}
-
 static Walk walk_begin(Column *column, const Suspects *suspects, unsigned index) {
         const Pattern *pattern = pattern_at(index);
 
@@ -476,7 +224,7 @@ static Walk walk_begin(Column *column, const Suspects *suspects, unsigned index)
 
 /* What is slow remembers one vector. */
 static uint32_t walk_vector(Walk *walk, unsigned n) {
-        if (suspects_remember(walk->suspects)) {
+        if (suspects_are_slow(walk->suspects)) {
                 memset(walk->past, 0, sizeof(walk->past));
                 if (n > 0) {
                         walk->n = n - 1;
@@ -510,7 +258,7 @@ static unsigned hot_class(const Suspects *suspects, unsigned hot) {
  */
 void column_predict_all(Column *column, const Suspects *suspects, unsigned index, uint32_t *ret) {
         Walk walk = walk_begin(column, suspects, index);
-        bool uniform = walk.pattern->kind == PATTERN_ONE_HOT, slow = suspects_remember(suspects);
+        bool uniform = walk.pattern->kind == PATTERN_ONE_HOT, slow = suspects_are_slow(suspects);
         unsigned keys[IMAGES_MAX], lasts[IMAGES_MAX], class_before = 0;
 
         memset(keys, 0xff, sizeof(keys));

@@ -9,22 +9,8 @@
  * behind a broken row are integers that are known.
  */
 
-#include "checks/systolic/element.h"
-#include "checks/systolic/patterns.h"
-
-/* What column_predict() takes: a few of them, by row of the array. */
-#define SUSPECTS_MAX 8u
-
-typedef struct Suspects {
-        unsigned n;
-        uint8_t dead; /* row groups of 32, a bit each: their products are zero */
-        Candidate all[SUSPECTS_MAX];
-} Suspects;
-
-/* Adds one in its place; false when there is no room. */
-bool suspects_add(Suspects *suspects, Candidate candidate);
-
-typedef struct Chain Chain;
+#include "checks/systolic/chain.h"
+#include "checks/systolic/suspects.h"
 
 /* A column of the array under all patterns; what full load needs is worked out when it is asked for. */
 typedef struct Column {
@@ -40,11 +26,6 @@ Column *column_done(Column *column);
 /* Whether the column lies in the tile of PATTERN. */
 bool column_has(const Column *column, const Pattern *pattern);
 const uint32_t *column_golden(const Column *column, const Pattern *pattern);
-
-ElementMode pattern_mode(const Pattern *pattern, bool ftz);
-
-/* The row of the array that alone is fed in vector N of pattern INDEX; PE_ROWS: there are several. */
-unsigned pattern_hot_row(unsigned index, unsigned n);
 
 /* What the column gives for vector N of pattern INDEX; or for all of its vectors, in RET. */
 uint32_t column_predict(Column *column, const Suspects *suspects, unsigned index, unsigned n);

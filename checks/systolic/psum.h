@@ -125,7 +125,7 @@ int psum_try_flag(PsumTest *test);
 int psum_try_alone(PsumTest *test, unsigned core, unsigned address);
 int psum_test_init(PsumTest *test, Device *device, bool quick);
 
-/* ---- what is wrong (psum-examine.c) ---- */
+/* ---- what is wrong (psum-examine.c; examination.h) ---- */
 
 /* Whether the banks that the array's sums go to may be why it failed. */
 int psum_suspect(Step *step, unsigned core, bool *ret);

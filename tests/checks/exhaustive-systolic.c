@@ -17,7 +17,7 @@
 
 #include "checks/cleanup.h"
 #include "checks/systolic/exact.h"
-#include "checks/systolic/signature.h"
+#include "checks/systolic/search.h"
 #include "sim/tensor-memo.h"
 #include "sim/tensor-spoil.h"
 

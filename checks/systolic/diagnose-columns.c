@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Elements, and what they pass on to the columns behind them. */
+
+#include <limits.h>
+#include <string.h>
+
+#include "checks/systolic/search.h"
+#include "checks/systolic/work.h"
+
+#define REACH_COLUMNS 8u  /* that are asked whether an activation reaches them */
+#define HOPELESS     16u  /* columns of one core that nothing explained: then no more of them is searched … */
+#define HOPELESS_ALL 1u   /* … and where nearly all are wrong */
+
+static bool signature_equal(const Signature *a, const Signature *b) {
+        for (unsigned i = 0; i < a->n_patterns; i++) {
+                if (!a->answers[i] != !b->answers[i])
+                        return false;
+                if (a->answers[i] &&
+                    memcmp(a->answers[i], b->answers[i], pattern_at(i)->moving * sizeof(uint32_t)) != 0)
+                        return false;
+        }
+
+        return true;
+}
+
+/* Whether SUSPECTS alone make what was seen; patterns may be golden where they come and go. */
+static bool is_explained(const Work *work, const Signature *signature, const Suspects *suspects) {
+        static const Suspects nothing;
+        int silent = signature_explain(signature, suspects, &nothing, work->base_loaded, UINT_MAX);
+
+        return silent == 0 || (silent > 0 && work->base_intermittent);
+}
+
+static bool is_passed_on(const Candidate *candidate) {
+        return candidate->at == PE_ACTIVATION || candidate->at == PE_NO_INPUT;
+}
+
+/* What MATCHES say of the same element as the first of them; NULL where they are of several rows. */
+static Diagnosis *add_candidate(Work *work, unsigned column, const Signature *signature, const Matches *matches, Candidate candidate,
+                                unsigned n_alike, bool other_parts) {
+        bool of_column = candidate.at == PE_OUTPUT || candidate.at == PE_NO_OUTPUT;
+        bool of_row = candidate.at == PE_NO_INPUT && column == 0;
+        Diagnosis *diagnosis = work_add(work, of_column ? ARRAY_COLUMN : of_row ? ARRAY_ROW : ARRAY_PE,
+                                             of_column ? 0 : candidate.row, column);
+
+        if (of_column)
+                diagnosis->last_row = PE_ROWS - 1;
+        diagnosis->known = true;
+        diagnosis->intermittent = matches->silent > 0;
+        diagnosis->loaded = matches->loaded;
+        diagnosis->n_alike = n_alike;
+        diagnosis->other_parts = other_parts;
+        diagnosis->candidate = candidate;
+        diagnosis_count(diagnosis, signature);
+        return diagnosis;
+}
+
+/* An activation register spoils its column and those behind it; other faults there may hide it in some of them. */
+static bool activation_reaches_end(Work *work, unsigned column, Candidate candidate, const Matches *matches) {
+        unsigned explained = 0, tried = 0, behind = PE_COLUMNS - 1 - column, stride = 1 + behind / REACH_COLUMNS;
+        Suspects suspects = work->base;
+        Signature signature;
+
+        if (behind == 0 || !suspects_add(&suspects, candidate))
+                return false;
+
+        for (unsigned m = column + 1; m < PE_COLUMNS; m += stride, tried++) {
+                static const Suspects nothing;
+                int silent;
+
+                work_turn(work, m, &signature);
+                suspects.dead = work->base.dead;
+                if (signature_is_golden(&signature))
+                        continue;
+                silent = signature_explain(&signature, &suspects, &nothing, matches->loaded, UINT_MAX);
+                explained += silent == 0 || (silent > 0 && matches->silent > 0);
+        }
+
+        work_turn(work, column, &signature);
+        return explained * 2 >= tried;
+}
+
+static bool take_activation(Work *work, unsigned column, const Signature *signature, const Matches *matches) {
+        for (unsigned i = 0; i < matches->n; i++) {
+                if (!is_passed_on(&matches->all[i]) || work->base.n == SUSPECTS_MAX - 1 ||
+                    !activation_reaches_end(work, column, matches->all[i], matches))
+                        continue;
+
+                work->base_diagnosis[work->base.n] = work->n;
+                work->base_intermittent = work->base_intermittent || matches->silent > 0;
+                work->base_loaded = work->base_loaded || matches->loaded;
+                (void) suspects_add(&work->base, matches->all[i]);
+                (void) add_candidate(work, column, signature, matches, matches->all[i], 1, false);
+                return true;
+        }
+
+        return false;
+}
+
+/* Returns false where elements of several rows would explain it as well. An activation that does not reach the end is none, but in
+ * the last column. */
+static bool take_element(Work *work, unsigned column, const Signature *signature, const Matches *matches) {
+        const Candidate *found = NULL;
+        unsigned n_alike = 0;
+        bool other_parts = false;
+
+        for (unsigned i = 0; i < matches->n; i++) {
+                const Candidate *candidate = &matches->all[i];
+
+                if (is_passed_on(candidate) && column < PE_COLUMNS - 1)
+                        continue;
+                if (found && candidate->row != found->row && candidate->at != PE_OUTPUT && candidate->at != PE_NO_OUTPUT)
+                        return false;
+                if (!found)
+                        found = candidate;
+                other_parts = other_parts || candidate->at != found->at;
+                n_alike++;
+        }
+        if (!found)
+                return false;
+
+        (void) add_candidate(work, column, signature, matches, *found, n_alike, other_parts);
+        return true;
+}
+
+/* Several elements of one column at once. */
+static bool take_several(Work *work, unsigned column, const Signature *signature) {
+        static const Matches none;
+        Candidate found[SEVERAL_MAX];
+        unsigned n;
+
+        n = signature_search_several(signature, &work->base, found);
+        if (n == 0 || work->n + n > DIAGNOSES_MAX)
+                return false;
+
+        for (unsigned i = 0; i < n; i++)
+                (void) add_candidate(work, column, signature, &none, found[i], 1, false);
+        return true;
+}
+
+static void diagnose_column(Work *work, unsigned column, const Signature *signature) {
+        Matches matches;
+
+        if (work->n_unexplained >= work->hopeless || work->n == DIAGNOSES_MAX) {
+                work->unexplained[column] = true;
+                return;
+        }
+
+        signature_search(signature, &work->base, &matches);
+        if (matches.n > 0 && (take_activation(work, column, signature, &matches) ||
+                              take_element(work, column, signature, &matches)))
+                return;
+        if (matches.n == 0 && work->hopeless == HOPELESS && take_several(work, column, signature))
+                return;
+
+        work->unexplained[column] = true;
+        work->n_unexplained++;
+}
+
+static unsigned count_wrong(Work *work) {
+        unsigned n = 0;
+
+        for (unsigned m = 0; m < PE_COLUMNS; m++) {
+                Signature signature;
+
+                work_turn(work, m, &signature);
+                n += !signature_is_golden(&signature);
+        }
+
+        return n;
+}
+
+void work_columns(Work *work) {
+        work->hopeless = count_wrong(work) > ELEMENTS_MAX ? HOPELESS_ALL : HOPELESS;
+
+        for (unsigned m = 0; m < PE_COLUMNS; m++) {
+                Signature signature, before;
+                size_t n_base = work->base.n;
+
+                work_turn(work, m, &signature);
+                if (signature_is_golden(&signature) && ((n_base == 0 && work->base.dead == 0) || work->base_intermittent))
+                        continue;
+
+                work->affected[m] = true;
+                if (work->base.dead) /* what else may be broken there is told when the block works again */
+                        continue;
+                if (n_base > 0 && is_explained(work, &signature, &work->base)) {
+                        diagnosis_count(&work->diagnoses[work->base_diagnosis[n_base - 1]], &signature);
+                        continue;
+                }
+
+                /* What could not be told in the column before cannot be told here. */
+                if (m > 0 && work->unexplained[m - 1]) {
+                        work_turn(work, m - 1, &before);
+                        work_turn(work, m, &signature);
+                        if (signature_equal(&signature, &before)) {
+                                work->unexplained[m] = true;
+                                continue;
+                        }
+                }
+
+                diagnose_column(work, m, &signature);
+        }
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Examination
+ *
+ * What all of the PSUM of one core answered, and what of it is wrong.
+ */
+
+#include "checks/systolic/psum.h"
+
+#define ADDRESS_BITS 12u
+#define CONTROLS     16u /* places led through the array alone */
+#define MOST(n)      ((n) - (n) / 10) /* of as many that must agree */
+
+typedef struct Element { /* bits that were read as 1, and as 0, and should not */
+        uint32_t rose, fell;
+} Element;
+
+typedef struct Examination {
+        Element elements[PSUM_BANKS][PE_COLUMNS][PSUM_ELEMENTS];
+        uint16_t runs[PSUM_BANKS][PE_COLUMNS]; /* matmuls that gave nothing right in a partition */
+        uint8_t banks[PE_COLUMNS][128];        /* in which an element of a run was wrong, as a mask */
+        /* addresses */
+        size_t lines[ADDRESS_BITS];
+        unsigned strange[CONTROLS], n_strange; /* places with a number of another one */
+        bool array_is_wrong;
+        /* flag: the answers of a sequence */
+        uint32_t sequence[PSUM_FLAGS][PE_COLUMNS * 128];
+        unsigned seen; /* of the sequence, as a mask */
+        size_t n_wrong;
+} Examination;
+
+/* Whether a flag that is stuck in some of the sequence explains it: 0 it overwrites, 1 it accumulates, -1 it does not. */
+int psum_flag_explain(const Examination *examination, const PsumNumbers *numbers);
+
+/* Findings, which RESULT counts. */
+int psum_report_flag(Step *step, Verdict *verdict, unsigned core, int accumulates, PsumResult *result);
+int psum_report_lines(Step *step, Verdict *verdict, unsigned core, const Examination *examination, PsumResult *result);
+int psum_report_elements(Step *step, Verdict *verdict, unsigned core, const Examination *examination, PsumResult *result);
+/* What was seen once and nothing explains; not where the array failed too, which is told for itself. */
+int psum_report_rest(Step *step, Verdict *verdict, unsigned core, PsumDoubt doubt, PsumResult *result);

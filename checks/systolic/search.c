@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/systolic/search.h"
+
+#include <limits.h>
+
+#include "checks/systolic/probes.h"
+#include "checks/systolic/seat.h"
+
+typedef struct Search {
+        const Signature *signature;
+        const Suspects *base;
+        const Probes *probes;
+        Matches *matches;
+        Seat seats[PROBES_MAX]; /* of the row at work */
+        bool seated;            /* nothing else is broken */
+} Search;
+
+/* Whether the candidate makes what each probe saw: at its seat where nothing else is broken. */
+static bool explains_seats(const Search *search, Candidate candidate) {
+        for (unsigned i = 0; i < search->probes->n; i++) {
+                const Probe *probe = &search->probes->all[i];
+                uint32_t answer;
+
+                if (!seat_answer(&search->seats[i], candidate, &answer) || !answer_equal(probe->index, probe->answer, answer))
+                        return false;
+        }
+
+        return true;
+}
+
+static bool explains_probes(const Search *search, const Suspects *suspects) {
+        for (unsigned i = 0; i < search->probes->n; i++) {
+                const Probe *probe = &search->probes->all[i];
+
+                if (!answer_equal(probe->index, probe->answer,
+                                  column_predict(search->signature->column, suspects, probe->index, probe->n)))
+                        return false;
+        }
+
+        return true;
+}
+
+static void consider(void *userdata, Candidate candidate) {
+        Search *search = userdata;
+        Matches *matches = search->matches;
+        Suspects suspects = *search->base;
+        int silent;
+
+        if (search->seated && candidate.at != PE_SHIFT && candidate.row < PE_ROWS) {
+                if (!explains_seats(search, candidate) || !suspects_add(&suspects, candidate))
+                        return;
+        } else if (!suspects_add(&suspects, candidate) || !explains_probes(search, &suspects))
+                return;
+
+        silent = signature_explain(search->signature, &suspects, search->base, matches->loaded, matches->n > 0 ? matches->silent : UINT_MAX);
+        if (silent < 0 || (matches->n > 0 && (unsigned) silent > matches->silent))
+                return;
+
+        if (matches->n > 0 && (unsigned) silent < matches->silent)
+                matches->n = 0;
+        matches->silent = (unsigned) silent;
+        if (matches->n < MATCHES_MAX)
+                matches->all[matches->n++] = candidate;
+}
+
+/* A bit that is slow in one row and shows in a single vector may look as one that is stuck in another: the simpler one is meant. */
+static void prefer_stuck(Matches *matches) {
+        bool stuck = false, rows = false;
+        unsigned kept = 0;
+
+        for (unsigned i = 0; i < matches->n; i++) {
+                stuck = stuck || !candidate_is_slow(&matches->all[i]);
+                rows = rows || matches->all[i].row != matches->all[0].row;
+        }
+        if (!stuck || !rows)
+                return;
+
+        for (unsigned i = 0; i < matches->n; i++)
+                if (!candidate_is_slow(&matches->all[i]))
+                        matches->all[kept++] = matches->all[i];
+        matches->n = kept;
+}
+
+void signature_search(const Signature *signature, const Suspects *base, Matches *ret) {
+        Matches matches = {};
+        Probes probes;
+        Search search = { .signature = signature, .base = base, .probes = &probes, .matches = &matches,
+                          .seated = base->n == 0 && base->dead == 0 };
+
+        probes_find(signature, base, &probes);
+        matches.loaded = probes.loaded;
+        for (unsigned row = 0; probes.n > 0 && row < PE_ROWS; row++) {
+                if (!probes.rows[row])
+                        continue;
+                for (unsigned i = 0; search.seated && i < probes.n; i++)
+                        seat_take(&search.seats[i], signature->column, probes.all[i].index, row, probes.all[i].n);
+                candidates_visit(row, consider, &search);
+        }
+        if (probes.n > 0)
+                outputs_visit(consider, &search);
+        prefer_stuck(&matches);
+
+        *ret = matches;
+}
