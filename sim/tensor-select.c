@@ -205,27 +205,28 @@ static void selection_decode(Selection *selection, unsigned tag, unsigned group)
                 selection->plain = false;
 }
 
+/* ROW is that of the tile. */
 static Selection selection_dense(const Selectors *selectors, const Moving *moving, unsigned first_row, unsigned row,
-                                 unsigned column) {
+                                 unsigned pe_column) {
         Selection selection = { .selectors = selectors, .moving = moving, .row = (uint8_t) (first_row + row),
-                                .column = (uint8_t) column, .plain = true, .right = true, .n_legs = 1, .enabled = 1,
+                                .column = (uint8_t) pe_column, .plain = true, .right = true, .n_legs = 1, .enabled = 1,
                                 .first = row };
 
-        if (!selectors->tags || !is_left_sparse(selectors, first_row + row, column))
+        if (!selectors->tags || !is_left_sparse(selectors, first_row + row, pe_column))
                 return selection;
 
-        selection_decode(&selection, tag_read(selectors, first_row + row, column), SELECT_LEGS);
+        selection_decode(&selection, tag_read(selectors, first_row + row, pe_column), SELECT_LEGS);
         selection.right = selection.plain && selection.enabled == 1;
         return selection;
 }
 
-Selection selection_of(const Selectors *selectors, const Stationary *stationary, unsigned first_row, const Moving *moving,
-                       unsigned row, unsigned column) {
+Selection selection_of(const Selectors *selectors, const Stationary *stationary, unsigned first_row, unsigned first_column,
+                       const Moving *moving, unsigned row, unsigned column) {
         unsigned keep, group, right, tag;
         Selection selection;
 
         if (stationary->keep == 0)
-                return selection_dense(selectors, moving, first_row, row, column);
+                return selection_dense(selectors, moving, first_row, row, first_column + column);
 
         right = tag = stationary_tag(stationary, row, column);
         if (selectors->tags)
@@ -291,13 +292,6 @@ uint32_t selection_image(const Selection *selection, unsigned n) {
                         image |= legs[leg];
 
         return image;
-}
-
-uint32_t select_register(const Selectors *selectors, const Stationary *stationary, unsigned first_row, const Moving *moving,
-                         unsigned row, unsigned column, unsigned n) {
-        Selection selection = selection_of(selectors, stationary, first_row, moving, row, column);
-
-        return selection_image(&selection, n);
 }
 
 bool selectors_may_err(const Selectors *selectors, const Stationary *stationary, unsigned first_row) {

@@ -85,16 +85,12 @@ typedef struct Selection {
         unsigned first;      /* row of the moving matrix on leg 0 */
 } Selection;
 
-/* ROW and COLUMN are those of the tile. */
-Selection selection_of(const Selectors *selectors, const Stationary *stationary, unsigned first_row, const Moving *moving,
-                       unsigned row, unsigned column);
+/* ROW and COLUMN are those of the tile, which begins at PE (FIRST_ROW, FIRST_COLUMN). */
+Selection selection_of(const Selectors *selectors, const Stationary *stationary, unsigned first_row, unsigned first_column,
+                       const Moving *moving, unsigned row, unsigned column);
 
 /* The row of the moving matrix of a plain selection; -1: nothing, zeros. */
 int selection_row(const Selection *selection);
 
 /* The image that leaves the selector for moving vector N, on its way to the activation register. */
 uint32_t selection_image(const Selection *selection, unsigned n);
-
-/* Both at once. */
-uint32_t select_register(const Selectors *selectors, const Stationary *stationary, unsigned first_row, const Moving *moving,
-                         unsigned row, unsigned column, unsigned n);

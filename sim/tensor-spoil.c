@@ -44,7 +44,8 @@ DEFINE_CLEANUP(Work *, work_done);
 /* ---- what is selected ---- */
 
 static Selection select_at(const Work *work, unsigned k) {
-        return selection_of(work->spoil->selectors, work->stationary, work->spoil->first_row, work->moving, k, work->column);
+        return selection_of(work->spoil->selectors, work->stationary, work->spoil->first_row, work->spoil->first_column,
+                            work->moving, k, work->column);
 }
 
 static const Row *row_selected(const Work *work, const Selection *selection) {

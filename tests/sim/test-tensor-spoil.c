@@ -74,6 +74,7 @@ typedef struct Bench {
         Fault faults[FAULTS_MAX];
         unsigned n_faults;
         double droop; /* of those to come */
+        uint8_t (*held)[PE_COLUMNS]; /* tags of the sparse load before, where a dense one is to meet them */
 } Bench;
 
 static const unsigned modes[][2] = {
@@ -357,22 +358,27 @@ static void array_load(const Bench *bench) {
                 }
 }
 
-/* What comes to row K for column M at vector N. */
-static uint32_t coming(const Bench *bench, unsigned k, unsigned m, unsigned n) {
-        const uint8_t *tags = bench->window + TAGS;
-        unsigned from = k, tag;
+static unsigned loaded_tag(const Bench *bench, unsigned k, unsigned m) {
         uint16_t word;
 
-        if (bench->keep > 0) {
-                memcpy(&word, tags + 2 * (k * ((bench->columns + 3) / 4) + m / 4), 2);
-                tag = stick(bench, "tag-stuck", bench->first_row + k, bench->first_column + m, 0, word >> 4 * (m % 4) & 15);
-                if (tag >= bench->group)
+        memcpy(&word, bench->window + TAGS + 2 * (k * ((bench->columns + 3) / 4) + m / 4), 2);
+        return word >> 4 * (m % 4) & 15;
+}
+
+/* What comes to row K for column M at vector N. A dense load has one input; only what goes on selecting heeds a tag in it. */
+static uint32_t coming(const Bench *bench, unsigned k, unsigned m, unsigned n) {
+        unsigned row = bench->first_row + k, column = bench->first_column + m, from = k, tag, unused = 0;
+
+        if (bench->keep > 0 || injury_next(bench, "tag-stale", row, column, &unused)) {
+                tag = bench->keep > 0 ? loaded_tag(bench, k, m) : bench->held[row][column];
+                tag = stick(bench, "tag-stuck", row, column, 0, tag);
+                if (tag >= (bench->keep > 0 ? bench->group : 1))
                         return 0;
                 for (unsigned i = 0; i < bench->n_faults; i++)
-                        if (strcmp(bench->injuries[i].kind, "select-dead") == 0 && bench->injuries[i].row == bench->first_row + k &&
+                        if (strcmp(bench->injuries[i].kind, "select-dead") == 0 && bench->injuries[i].row == row &&
                             bench->injuries[i].parameters.position == tag)
                                 return 0;
-                from = k / bench->keep * bench->group + tag;
+                from = bench->keep > 0 ? k / bench->keep * bench->group + tag : k;
         }
         return image(bench->window + MOVING, bench->x_format, layers(bench), (size_t) moving_rows(bench) * bench->moving,
                      (size_t) from * bench->moving + n);
@@ -427,13 +433,14 @@ static uint32_t column_out(const Bench *bench, unsigned column) {
 static void array_step(const Bench *bench, unsigned n, uint32_t *ret) {
         for (unsigned k = 0; k < bench->rows; k++) {
                 unsigned row = bench->first_row + k, last = bench->first_column + bench->columns - 1;
+                bool own_ways = bench->keep > 0 || bench->held;
 
-                if (bench->keep == 0)
+                if (!own_ways)
                         (void) walk(bench, row, 0, last, coming(bench, k, 0, n));
                 for (unsigned m = 0; m < bench->columns; m++) {
                         unsigned column = bench->first_column + m;
 
-                        if (bench->keep > 0)
+                        if (own_ways)
                                 (void) walk(bench, row, m, column, coming(bench, k, m, n));
                         element(bench, row, column);
                 }
@@ -771,6 +778,60 @@ static void test_faults_of_a_full_array(void **state) {
         bench_done(&bench);
 }
 
+/* A load that fills all tag registers. */
+static void load_tags(Bench *bench, uint8_t held[static PE_ROWS][PE_COLUMNS]) {
+        bench->rows = PE_ROWS;
+        bench->columns = PE_COLUMNS;
+        bench->first_row = bench->first_column = 0;
+        bench->keep = 4;
+        bench->group = 16;
+        bench->w_format = FORMAT_BF16;
+        bench->double_row = bench->transposed = false;
+        for (unsigned i = 0; i < PE_ROWS * PE_COLUMNS / 2; i++)
+                bench->window[TAGS + i] = (uint8_t) (draw() & (draw() | 0xf0) & (draw() | 0xf)); /* some are 0 */
+        for (unsigned k = 0; k < PE_ROWS; k++)
+                for (unsigned m = 0; m < PE_COLUMNS; m++)
+                        held[k][m] = (uint8_t) loaded_tag(bench, k, m);
+        bench_load(bench);
+}
+
+/* Elements that go on selecting in dense tiles, wherever these begin. */
+static void test_a_tag_outlives_its_load_in_dense_tiles(void **state) {
+        static uint8_t held[PE_ROWS][PE_COLUMNS];
+        unsigned wrong = 0, beside = 0;
+        Bench bench;
+
+        bench_init(&bench);
+        seed = 0x452821e638d01377;
+        assert_true(bench_inject(&bench, (Injury){ "tag-stale", 0, 0, { .misses = 2 } }) >= 0);
+        bench_heal(&bench); /* from the first fault on, the model keeps what registers hold through dense loads */
+        for (unsigned round = 0; round < 300; round++) {
+                Injury stale = { "tag-stale", 0, 0, { .misses = 2 } };
+
+                load_tags(&bench, held);
+                do
+                        draw_tile(&bench, 1 + draw() % 24, 1 + draw() % 9, 1 + draw() % 12);
+                while (bench.keep > 0);
+                bench.held = held;
+                bench_load(&bench);
+                for (unsigned i = 0; i < 3; i++) {
+                        stale.row = bench.first_row + draw() % bench.rows;
+                        stale.column = bench.first_column + draw() % bench.columns;
+                        (void) bench_inject(&bench, stale);
+                }
+                if (round % 2)
+                        (void) bench_inject(&bench, (Injury){ "tag-stuck", stale.row, stale.column, { .bit = draw() % 4, .value = draw() % 2 } });
+                if (round % 3 == 0)
+                        (void) bench_inject(&bench, draw_injury(&bench));
+                wrong += assert_as_the_array(&bench) > 0;
+                beside += bench.first_column > 0;
+                bench_heal(&bench);
+                bench.held = NULL;
+        }
+        assert_true(wrong > 150 && beside > 60);
+        bench_done(&bench);
+}
+
 /* One number after the other through one element. */
 static const uint32_t *run_vectors(Bench *bench, const uint16_t *x, unsigned n) {
         bench->rows = bench->columns = 1;
@@ -917,6 +978,7 @@ int main(void) {
                 cmocka_unit_test(test_one_fault_makes_what_it_makes_of_the_array),
                 cmocka_unit_test(test_several_faults_make_what_they_make_of_the_array),
                 cmocka_unit_test(test_faults_of_a_full_array),
+                cmocka_unit_test(test_a_tag_outlives_its_load_in_dense_tiles),
                 cmocka_unit_test(test_a_slow_bit_comes_one_vector_late),
                 cmocka_unit_test(test_a_broken_adder_keeps_negative_zeros),
                 cmocka_unit_test(test_an_intermittent_fault_comes_and_goes),
