@@ -222,11 +222,9 @@ int sram_psum_march(Sram *sram, Execution *execution) {
         if (r >= 0)
                 r = memory_march(memory, execution);
 
-        for (unsigned bank = march->box.first[SRAM_BANK]; has && march_writes(march) && r >= 0; bank++) {
+        has = has && execution->completion->status != STATUS_NRT_INVALID && march_writes(march);
+        for (unsigned bank = march->box.first[SRAM_BANK]; has && bank <= march->box.last[SRAM_BANK] && r >= 0; bank++)
                 r = psum_yield(sram->psum, bank, area_of(&march->box));
-                if (bank == march->box.last[SRAM_BANK])
-                        break;
-        }
         return r;
 }
 

@@ -450,8 +450,23 @@ static void parity_tells_what_a_matmul_reads(void **state) {
         plain_free(plain);
 }
 
+/* A march that is none of these: what matmuls left stays. */
+static void a_march_that_is_refused_changes_nothing(void **state) {
+        Plain *plain = plain_new(2);
+        Outer outer = { .w = { 1 }, .x = { 3 }, .columns = 1, .out = true, .matmul = { .moving = 1, .format = FORMAT_BF16 } };
+        WireCommand march = { .type = COMMAND_SRAM_MARCH, .march = { .array = ARRAY_PSUM, .order = _MEMORY_ORDER_MAX, .n_ops = 1, .ops = { MARCH_WRITE } } };
+        const uint32_t *out = (const uint32_t *) (plain->lone->window + LONE_OUT);
+
+        assert_int_equal(run_outer(plain, &outer).status, STATUS_NRT_SUCCESS);
+        assert_int_equal(run(plain, march).status, STATUS_NRT_INVALID);
+        assert_int_equal(run_outer(plain, &outer).status, STATUS_NRT_SUCCESS);
+        assert_int_equal(out[0], 0x40c00000); /* 3 + 3 */
+        plain_free(plain);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_march_that_is_refused_changes_nothing),
                 cmocka_unit_test(a_sound_psum_is_an_array_of_numbers),
                 cmocka_unit_test(lines_of_the_address_and_the_flag_do_what_they_say),
                 cmocka_unit_test(cells_of_the_sram_spoil_sums),
