@@ -129,11 +129,16 @@ static int inject_comparator(Sram *sram, const Fault *fault) {
 int sram_inject(void *state, const Fault *fault) {
         Sram *sram = state;
         Memory *memory = &sram->arrays[array_of(&fault->at)];
+        int r;
 
         if (memory_fault_is_of_cells(fault)) {
-                int r = memory_inject_cell(memory, fault);
-
-                return r >= 0 && memory == &sram->arrays[ARRAY_PSUM] ? sram_psum_settle(sram) : r;
+                r = memory_inject_cell(memory, fault);
+                if (r < 0 || memory != &sram->arrays[ARRAY_PSUM])
+                        return r;
+                r = sram_psum_settle(sram);
+                if (r < 0)
+                        memory_heal(memory, fault);
+                return r;
         }
         if (fault->kind >= sram_fault_kinds && fault->kind < sram_fault_kinds + KINDS)
                 return inject_line(memory, fault);
