@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <errno.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -349,22 +348,4 @@ int array_run(Array *array, unsigned mask, const PatternList *list) {
         for (unsigned core = 0; core < CORES; core++)
                 n += !observation_is_golden(&array->cores[core]);
         return n;
-}
-
-int array_measure(Array *array, unsigned mask, unsigned n_patterns) {
-        PatternList list = {};
-        int r;
-
-        for (unsigned i = 0; i < n_patterns; i++)
-                if (array->ftz ? pattern_at(i)->flushing : pattern_at(i)->gradual)
-                        list.all[list.n++] = (uint8_t) i;
-
-        r = array_run(array, mask, &list);
-        for (unsigned core = 0; r >= 0 && core < CORES; core++)
-                for (unsigned i = 0; i < list.n; i++)
-                        if (array->cores[core].refused[list.all[i]]) {
-                                array->refused = core;
-                                return -EREMOTEIO;
-                        }
-        return r;
 }

@@ -35,7 +35,6 @@ typedef struct Array {
         unsigned psum_told;                 /* cores that said that PSUM has errors which its code cannot correct */
         uint8_t banks[CORES];               /* of PSUM, where sums go */
         size_t n_compared;
-        unsigned refused; /* the core that did not do what it was told, after -EREMOTEIO */
 } Array;
 
 /* Takes its pieces of the device's window and asks what the cores have. -ENOSPC, or an error of device.h.
@@ -49,9 +48,6 @@ Array *array_done(Array *array);
  * golden, or an error of device.h that is none of a single command.
  */
 int array_run(Array *array, unsigned mask, const PatternList *list);
-
-/* The same with the first N_PATTERNS, as far as they are for such cores. A refusal is -EREMOTEIO. */
-int array_measure(Array *array, unsigned mask, unsigned n_patterns);
 
 /* Begins anew with a core, whose sums go to BANK of PSUM from now on. */
 void array_forget(Array *array, unsigned core, unsigned bank);

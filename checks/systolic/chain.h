@@ -12,7 +12,7 @@
 /* Sums are in units, before each row and at the end: [rows + 1][moving]. */
 typedef struct Chain {
         unsigned column; /* of the tile */
-        int32_t largest[LAYOUT_VECTORS]; /* of the sums on the way of a vector */
+        int32_t largest[MOVING_MAX]; /* of the sums on the way of a vector */
         int32_t sums[];
 } Chain;
 

@@ -105,12 +105,12 @@ const Layout *layout_of(unsigned index) {
         if (!layout)
                 return NULL;
 
-        layout->dense = pattern->kind == PATTERN_FULL || pattern->moving > LAYOUT_VECTORS;
+        layout->dense = pattern->kind == PATTERN_FULL;
         if (!layout->dense)
                 find_rows(layout, pattern);
         if (layout->dense)
                 find_weights(layout, pattern);
-        if (pattern->kind == PATTERN_FULL && pattern->moving <= LAYOUT_VECTORS)
+        if (pattern->kind == PATTERN_FULL)
                 find_integers(layout, pattern);
         return layout;
 }

@@ -10,15 +10,14 @@
 #include "checks/systolic/element.h"
 #include "checks/systolic/patterns.h"
 
-#define LAYOUT_VECTORS 512u
-#define NO_ROW         0xffffu
+#define NO_ROW 0xffffu
 
 typedef struct Layout {
         bool dense;              /* in some vector more than two rows are fed: `rows` says nothing */
         bool integers;           /* the matrices are small integers of 2^w_unit and 2^x_unit */
         int w_unit, x_unit;
         int32_t *x;              /* [lanes][rows][moving] */
-        uint16_t rows[LAYOUT_VECTORS][2]; /* of the tile, that are fed; NO_ROW: none */
+        uint16_t rows[MOVING_MAX][2]; /* of the tile, that are fed; NO_ROW: none */
         bool by_columns;           /* dense, but in each column one weight alone is no zero: */
         uint8_t weighty[PE_COLUMNS]; /* its row */
 } Layout;

@@ -77,8 +77,6 @@ int observation_keep(Observation *observation, unsigned index, const uint32_t *a
         n = n > 0 ? n : 1;
         observation_count(&observation->failed[index]);
         observation->n_mismatched += n;
-        if (pattern->kind != PATTERN_ONE_HOT)
-                observation->n_mismatched_miswired += n;
 
         for (unsigned m = 0; m < pattern->columns; m++) {
                 unsigned column = pattern->first_column + m;

@@ -31,7 +31,6 @@ typedef struct Observation {
         uint16_t refused[PATTERNS_MAX];       /* WireStatus of the last refusal */
         bool miswired[PE_COLUMNS];            /* columns that failed in patterns that are not one-hot */
         size_t n_mismatched;                  /* outputs, all rounds, all patterns */
-        size_t n_mismatched_miswired;         /* of these in patterns that are not one-hot */
         size_t n_bytes;                       /* kept */
         size_t n_dropped;                     /* columns that there was no room for */
 } Observation;

@@ -8,8 +8,8 @@
  * order is such that what an earlier pattern left behind never passes for an answer.
  *
  * One-hot patterns feed one row at a time: out[column][vector] = w × x, without alignment loss and whatever
- * the order of accumulation, so every processing element is seen alone. P1 … P6 of bf16, the first ONE_HOT
- * patterns, see every stuck bit of the registers that bf16 uses; others do so for the other formats.
+ * the order of accumulation, so every processing element is seen alone. P1 … P6 of bf16, the first six patterns, see every
+ * stuck bit of the registers that bf16 uses; others do so for the other formats.
  */
 
 #include <stdbool.h>
@@ -19,8 +19,6 @@
 #include "checks/wire.h"
 
 #define PATTERNS_MAX 256u
-#define PATTERNS     10u /* the first ones: dense bf16, P1 … P8 and P10, P6 by two */
-#define ONE_HOT      6u  /* the first of these */
 #define IMAGES_MAX   4u
 
 typedef enum PatternKind {

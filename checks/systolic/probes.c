@@ -44,7 +44,7 @@ static bool find_rows(Probes *probes, unsigned index, const uint32_t *answer, co
 }
 
 void probes_find(const Signature *signature, const Suspects *base, Probes *ret) {
-        uint32_t expected[LAYOUT_VECTORS];
+        uint32_t expected[MOVING_MAX];
         bool any_row = false;
 
         *ret = (Probes){ .loaded = true };

@@ -29,7 +29,7 @@ static bool prepared;
 /* Sums on the way: 3; 3, not 6; 8; 8. A flag that is stuck shows in the second or in the last two. */
 const PsumFlagStep psum_flag_steps[PSUM_FLAGS] = { { 3, true }, { 3, true }, { 5, false }, { 0, false } };
 
-uint32_t psum_pattern(unsigned pattern) {
+static uint32_t psum_pattern(unsigned pattern) {
         return pattern == 0 ? 0x55555555 : 0xaaaaaaaa;
 }
 

@@ -56,12 +56,12 @@ struct PsumTest {
         /* what was seen, by core */
         unsigned wrong, told, refused;
         uint32_t status; /* of the last that was refused */
-        size_t n_compared, n_mismatched;
+        size_t n_compared;
 };
 
 /* What it came to. */
 typedef struct PsumResult {
-        size_t n_compared, n_mismatched;
+        size_t n_compared;
         unsigned refused;       /* cores that did not do it … */
         uint32_t status;        /* … and what the last of them said */
         unsigned faulty;        /* cores with a finding of PSUM */
@@ -99,7 +99,6 @@ const uint32_t *psum_golden_flag(const PsumNumbers *numbers, unsigned step);
 const uint32_t *psum_golden_address(const PsumNumbers *numbers);
 size_t psum_values_bytes(const PsumNumbers *numbers); /* of all */
 
-uint32_t psum_pattern(unsigned pattern);
 /* What is stored in (bank, element) and a partition: 2^19 + a number of 19 bits, as binary32. */
 uint32_t psum_number(unsigned address, unsigned partition);
 uint32_t psum_high(unsigned address); /* what of it is not in the golden of piece 0 */

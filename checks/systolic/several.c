@@ -12,7 +12,7 @@
 
 /* How many outputs SUSPECTS explain that BASE does not; EXPLAINED_NOT where a vector that feeds the candidate's own row is still wrong. */
 static int count_gain(const Signature *signature, const Suspects *suspects, const Suspects *base, unsigned row) {
-        uint32_t predicted[LAYOUT_VECTORS], before[LAYOUT_VECTORS];
+        uint32_t predicted[MOVING_MAX], before[MOVING_MAX];
         int gain = 0;
 
         for (unsigned i = 0; i < signature->n_patterns; i++) {

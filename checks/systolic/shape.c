@@ -2,14 +2,10 @@
 
 #include "checks/systolic/shape.h"
 
-#include <string.h>
-
-#define VECTORS 512u
-
 Extent signature_extent(const Signature *signature, const Suspects *base) {
         Extent extent = { .first = PE_ROWS };
         bool differs[PE_ROWS] = {};
-        uint32_t expected[VECTORS];
+        uint32_t expected[MOVING_MAX];
 
         for (unsigned i = 0; i < signature->n_patterns; i++) {
                 if (!signature->answers[i] || pattern_hot_row(i, 0) == PE_ROWS)

@@ -17,5 +17,5 @@ typedef struct Extent {
 /* BASE: what is known already and does not count. */
 Extent signature_extent(const Signature *signature, const Suspects *base);
 
-/* Row groups of 32 of which every row came out as +0 in some pattern, and in none as anything else that is wrong: a bit each. */
+/* Row groups of 32 of which every row, fed alone, came out as +0 in some pattern where it should not: a bit each. */
 uint8_t signature_dead_groups(const Signature *signature);

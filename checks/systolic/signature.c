@@ -46,7 +46,7 @@ static bool pattern_counts(const Signature *signature, unsigned index, bool load
 
 int signature_explain(const Signature *signature, const Suspects *suspects, const Suspects *base, bool loaded, unsigned enough) {
         Column *column = signature->column;
-        uint32_t predicted[LAYOUT_VECTORS];
+        uint32_t predicted[MOVING_MAX];
         int silent = 0;
 
         for (unsigned i = 0; i < signature->n_patterns; i++) {
