@@ -325,7 +325,7 @@ static void run_case(Plain *plain, bool counts) {
 
 /* ---- cases ---- */
 
-static void inject(Plain *plain, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void inject(Plain *plain, const char *format, ...) {
         _cleanup_yaml_ Yaml yaml = {};
         char text[FAULT_TEXT_MAX];
         va_list arguments;
