@@ -12,33 +12,10 @@
 
 #include <cmocka.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "checks/cleanup.h"
-#include "sim/model.h"
 #include "sim/tensor-faults.h"
-#include "sim/tensor-memo.h"
 #include "tests/sim/plain-format.h"
-
-extern const Model model_tensor;
-
-static TensorSettings settings;
-
-/* The chip of this test. */
-TensorSettings chip_tensor(const Chip *chip) {
-        return settings;
-}
-
-bool fault_is_active(const Fault *fault, const Execution *execution) {
-        return true;
-}
-
-#define WINDOW  (1u << 20)
-#define TAGS    (128u << 10)
-#define MOVING  (256u << 10)
-#define OUT     (512u << 10)
+#include "tests/sim/tensor-bench.h"
 
 typedef struct PlainElement {
         unsigned load; /* 0: never */
@@ -47,58 +24,28 @@ typedef struct PlainElement {
 } PlainElement;
 
 typedef struct Bench {
-        void *state;
-        uint8_t *window;
-        WireCompletion completion;
+        TensorBench engine;
         unsigned n_loads;
         WireLoad loads[4096]; /* by number */
         PlainElement elements[PE_ROWS][PE_COLUMNS];
         uint32_t psum[PSUM_BANKS][PE_COLUMNS][PSUM_ELEMENTS];
 } Bench;
 
-static uint64_t seed;
-
-static uint32_t draw(void) {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        return (uint32_t) (seed >> 16);
-}
-
 static Bench *bench_new(void) {
         Bench *bench = calloc(1, sizeof(*bench));
 
         assert_non_null(bench);
-        bench->state = calloc(1, model_tensor.state_size);
-        bench->window = calloc(1, WINDOW);
-        assert_non_null(bench->state);
-        assert_non_null(bench->window);
-        assert_int_equal(model_tensor.init(bench->state, NULL, 0), 0);
+        tensor_bench_init(&bench->engine);
         return bench;
 }
 
-static Bench *bench_free(Bench *bench) {
-        model_tensor.done(bench->state);
-        free(bench->state);
-        free(bench->window);
+static void bench_free(Bench *bench) {
+        tensor_bench_done(&bench->engine);
         free(bench);
-        memo_forget();
-        return NULL;
 }
 
 static WireStatus bench_run(Bench *bench, const WireCommand *command) {
-        Execution execution = {
-                .command = command,
-                .in = bench->window + command->in_offset,
-                .out = bench->window + command->out_offset,
-                .window = bench->window,
-                .window_bytes = WINDOW,
-                .completion = &bench->completion,
-        };
-
-        bench->completion = (WireCompletion){};
-        assert_int_equal(model_tensor.commands[command->type](bench->state, &execution), 0);
-        return bench->completion.status;
+        return tensor_bench_run(&bench->engine, command);
 }
 
 /* ---- data ---- */
@@ -152,7 +99,7 @@ static void fill(Bench *bench, uint32_t offset, WireFormat format, size_t n, uns
         for (size_t i = 0; i < n; i++) {
                 uint32_t number = draw_number(format, style);
 
-                memcpy(bench->window + offset + i * size, &number, size);
+                memcpy(bench->engine.window + offset + i * size, &number, size);
         }
 }
 
@@ -160,7 +107,7 @@ static uint32_t number_at(const Bench *bench, uint32_t offset, WireFormat format
         unsigned size = wire_format_bytes(format);
         uint32_t number = 0;
 
-        memcpy(&number, bench->window + offset + at * size, size);
+        memcpy(&number, bench->engine.window + offset + at * size, size);
         return format == FORMAT_TF32 ? number & 0xffffe000 : number;
 }
 
@@ -180,7 +127,7 @@ static unsigned plain_columns(const WireLoad *load) {
 
 static void plain_load(Bench *bench, const WireLoad *load) {
         size_t half = (size_t) load->rows * load->columns;
-        const uint16_t *tags = (const uint16_t *) (bench->window + load->tags_offset);
+        const uint16_t *tags = (const uint16_t *) (bench->engine.window + load->tags_offset);
 
         assert_true(++bench->n_loads < ELEMENTS(bench->loads));
         bench->loads[bench->n_loads] = *load;
@@ -258,7 +205,7 @@ static void plain_matmul(Bench *bench, const WireLoad *load, const WireMatmul *m
 }
 
 static void assert_out(Bench *bench, const WireLoad *load, const WireMatmul *matmul) {
-        const uint32_t *out = (const uint32_t *) (bench->window + OUT);
+        const uint32_t *out = bench->engine.out;
 
         for (unsigned m = 0; m < load->columns; m++)
                 for (unsigned n = 0; n < matmul->moving; n++) {
@@ -301,9 +248,9 @@ static void load_well(Bench *bench, WireLoad load, unsigned style) {
 
         fill(bench, 0, load.format, 2 * load.rows * load.columns, style);
         for (size_t i = 0; i < load.rows * ((load.columns + 3u) / 4) * 2; i++)
-                bench->window[TAGS + i] = (uint8_t) draw();
+                bench->engine.window[TAGS + i] = (uint8_t) draw();
         assert_int_equal(bench_run(bench, &command), STATUS_NRT_SUCCESS);
-        assert_int_equal(bench->completion.device_nsec, ((64 + load.rows) * 5 + 11) / 12);
+        assert_int_equal(bench->engine.completion.device_nsec, ((64 + load.rows) * 5 + 11) / 12);
         plain_load(bench, &command.load);
 }
 
@@ -313,8 +260,8 @@ static void matmul_well(Bench *bench, const WireLoad *load, WireMatmul matmul, u
 
         fill(bench, MOVING, matmul.format, (size_t) plain_moving_rows(load) * matmul.moving * 2, style);
         assert_int_equal(bench_run(bench, &command), STATUS_NRT_SUCCESS);
-        assert_int_equal(bench->completion.out_bytes, command.out_bytes);
-        assert_int_equal(bench->completion.device_nsec, ((64 + matmul.moving * (matmul.format == FORMAT_FP32 ? 4 : 1)) * 5 + 11) / 12);
+        assert_int_equal(bench->engine.completion.out_bytes, command.out_bytes);
+        assert_int_equal(bench->engine.completion.device_nsec, ((64 + matmul.moving * (matmul.format == FORMAT_FP32 ? 4 : 1)) * 5 + 11) / 12);
         plain_matmul(bench, load, &command.matmul);
         assert_out(bench, load, &command.matmul);
 }
@@ -436,14 +383,14 @@ static void test_the_identity_transposes(void **state) {
         WireCommand command = load_command(load);
         Bench *bench = bench_new();
 
-        memcpy(bench->window, w, sizeof(w));
+        memcpy(bench->engine.window, w, sizeof(w));
         assert_int_equal(bench_run(bench, &command), STATUS_NRT_SUCCESS);
         command = matmul_command(&load, (WireMatmul){ .moving = 2, .flags = MATMUL_TRANSPOSE | MATMUL_OVERWRITE, .format = FORMAT_FP8_E5M2 });
-        memcpy(bench->window + MOVING, (const uint8_t[]) { 0x3c, 0x80, 0x00, 0x3c }, 4);
+        memcpy(bench->engine.window + MOVING, (const uint8_t[]) { 0x3c, 0x80, 0x00, 0x3c }, 4);
         assert_int_equal(bench_run(bench, &command), STATUS_NRT_SUCCESS);
         for (unsigned m = 0; m < 3; m++)
                 for (unsigned n = 0; n < 2; n++)
-                        assert_int_equal(((const uint32_t *) (bench->window + OUT))[m * 2 + n], w[n][m]);
+                        assert_int_equal(bench->engine.out[m * 2 + n], w[n][m]);
         bench_free(bench);
 }
 
@@ -527,7 +474,7 @@ static void test_tiles_live_side_by_side_until_overwritten(void **state) {
         load_well(bench, (WireLoad){ .rows = 1, .columns = 1, .format = FORMAT_FP8_E4M3, .flags = LOAD_DOUBLE_ROW }, 1);
         assert_int_equal(matmul_everywhere(bench), 1); /* it takes all there is */
 
-        model_tensor.reset(bench->state);
+        model_tensor.reset(bench->engine.state);
         memset(bench->elements, 0, sizeof(bench->elements));
         assert_int_equal(matmul_everywhere(bench), 0);
         bench_free(bench);
@@ -599,7 +546,7 @@ static void test_hostile_loads_are_refused(void **state) {
                 WireCommand command = load_command(refusals[i].load);
 
                 if (bench_run(bench, &command) != refusals[i].status)
-                        fail_msg("load %zu: status %u", i, bench->completion.status);
+                        fail_msg("load %zu: status %u", i, bench->engine.completion.status);
                 for (unsigned wrong = 0; wrong < 2 && refusals[i].status == STATUS_NRT_SUCCESS; wrong++) {
                         command.in_bytes += wrong ? 2 : (uint32_t) -1;
                         assert_int_equal(bench_run(bench, &command), STATUS_NRT_INVALID);
@@ -675,7 +622,7 @@ static void test_hostile_matmuls_are_refused(void **state) {
                 assert_int_equal(bench_run(bench, &command), STATUS_NRT_SUCCESS);
                 command = matmul_command(&refusals[i].load, refusals[i].matmul);
                 if (bench_run(bench, &command) != refusals[i].status)
-                        fail_msg("matmul %zu: status %u", i, bench->completion.status);
+                        fail_msg("matmul %zu: status %u", i, bench->engine.completion.status);
         }
 
         command = load_command(bf16);
@@ -690,7 +637,7 @@ static void test_hostile_matmuls_are_refused(void **state) {
         assert_int_equal(bench_run(bench, &command), STATUS_NRT_INVALID);
         command.out_bytes += 5; /* more room than is needed */
         assert_int_equal(bench_run(bench, &command), STATUS_NRT_SUCCESS);
-        assert_int_equal(bench->completion.out_bytes, 8 * 4 * 4);
+        assert_int_equal(bench->engine.completion.out_bytes, 8 * 4 * 4);
         command.matmul.first_row = 32;
         assert_int_equal(bench_run(bench, &command), STATUS_NRT_INVALID);
         bench_free(bench);
@@ -710,7 +657,7 @@ static void test_what_is_refused_changes_nothing(void **state) {
         assert_int_equal(bench_run(bench, &command), STATUS_NRT_INVALID);
         command = matmul_command(&load, (WireMatmul){ 4, .format = FORMAT_FP32 });
         assert_int_equal(bench_run(bench, &command), STATUS_NRT_INVALID);
-        assert_int_equal(bench->completion.out_bytes, 0);
+        assert_int_equal(bench->engine.completion.out_bytes, 0);
         matmul_well(bench, &load, (WireMatmul){ 4, .format = FORMAT_BF16 }, 1);
         bench_free(bench);
 }
@@ -726,11 +673,11 @@ static void test_nothing_is_read_back_without_room(void **state) {
         fill(bench, MOVING, FORMAT_FP16, 32, 1);
         command = matmul_command(&load, (WireMatmul){ 4, .offset = 100, .format = FORMAT_FP16 });
         command.out_bytes = 0;
-        memset(bench->window + OUT, 0xa5, 8 * 4 * 4);
+        memset(bench->engine.window + OUT, 0xa5, 8 * 4 * 4);
         assert_int_equal(bench_run(bench, &command), STATUS_NRT_SUCCESS);
-        assert_int_equal(bench->completion.out_bytes, 0);
+        assert_int_equal(bench->engine.completion.out_bytes, 0);
         for (unsigned i = 0; i < 8 * 4 * 4; i++)
-                assert_int_equal(bench->window[OUT + i], 0xa5);
+                assert_int_equal(bench->engine.window[OUT + i], 0xa5);
         plain_matmul(bench, &load, &command.matmul);
         matmul_well(bench, &load, (WireMatmul){ 4, .offset = 100, .format = FORMAT_FP16 }, 1);
         bench_free(bench);
@@ -745,7 +692,7 @@ static void test_a_core_without_a_format_says_so(void **state) {
         settings = (TensorSettings){ .absent = 1u << FORMAT_FP8_E3M4 | 1u << FORMAT_FP32 };
         bench = bench_new();
         for (const Attribute *attribute = model_tensor.attributes; attribute->path; attribute++) {
-                assert_int_equal(attribute->read(bench->state, NULL, 0, text, sizeof(text)), 0);
+                assert_int_equal(attribute->read(bench->engine.state, NULL, 0, text, sizeof(text)), 0);
                 if (strcmp(attribute->path, "assay/tensor/formats") == 0)
                         assert_string_equal(text, "bf16 fp16 tf32 fp8_e4m3 fp8_e5m2");
                 else
@@ -774,9 +721,9 @@ static void test_zeros_are_added_to_what_was_flushed(void **state) {
 
         settings = (TensorSettings){ .ftz = true };
         bench = bench_new();
-        out = (const uint32_t *) (bench->window + OUT);
-        memcpy(bench->window, w, sizeof(w));
-        memcpy(bench->window + MOVING, x, sizeof(x));
+        out = bench->engine.out;
+        memcpy(bench->engine.window, w, sizeof(w));
+        memcpy(bench->engine.window + MOVING, x, sizeof(x));
         assert_int_equal(bench_run(bench, &command), STATUS_NRT_SUCCESS);
         command = matmul_command(&load, matmul);
         assert_int_equal(bench_run(bench, &command), STATUS_NRT_SUCCESS);
@@ -787,13 +734,9 @@ static void test_zeros_are_added_to_what_was_flushed(void **state) {
 }
 
 static void inject_format(Bench *bench, Fault *fault, const char *kind, TensorFault *parameters) {
-        *fault = (Fault){ .persistence = PERSISTENCE_PERMANENT, .parameters = parameters };
-        for (const FaultKind *k = tensor_faults; k->name; k++)
-                if (strcmp(k->name, kind) == 0)
-                        fault->kind = k;
-        assert_non_null(fault->kind);
+        *fault = (Fault){ .kind = tensor_kind(kind), .persistence = PERSISTENCE_PERMANENT, .parameters = parameters };
         assert_int_equal(location_parse("us0-0/chip0/core0", &fault->at, NULL, NULL), 0);
-        assert_int_equal(model_tensor.inject(bench->state, fault), 0);
+        assert_int_equal(model_tensor.inject(bench->engine.state, fault), 0);
 }
 
 static void test_a_core_may_refuse_a_format(void **state) {
@@ -812,7 +755,7 @@ static void test_a_core_may_refuse_a_format(void **state) {
         command = matmul_command(&load, (WireMatmul){ 4, .format = FORMAT_FP16 });
         assert_int_equal(bench_run(bench, &command), STATUS_NRT_UNSUPPORTED);
         matmul_well(bench, &load, (WireMatmul){ 4, .format = FORMAT_FP8_E4M3 }, 1);
-        model_tensor.heal(bench->state, &fault);
+        model_tensor.heal(bench->engine.state, &fault);
         matmul_well(bench, &load, (WireMatmul){ 4, .format = FORMAT_FP16 }, 1);
         bench_free(bench);
 }
@@ -851,7 +794,7 @@ static void test_a_core_may_take_a_format_for_another(void **state) {
                         assert_out(bench, &load, &command.matmul);
                         load.format = (uint8_t) format;
                         if (!healed)
-                                model_tensor.heal(bench->state, &fault);
+                                model_tensor.heal(bench->engine.state, &fault);
                 }
                 bench_free(bench);
         }
@@ -870,14 +813,13 @@ static void test_cores_share_only_what_is_equal(void **state) {
         for (unsigned i = 0; i < 4; i++) {
                 WireCommand command = load_command(load);
                 Bench *bench = benches[i % 2];
-                uint32_t *out = (uint32_t *) (bench->window + OUT);
 
-                *(uint32_t *) bench->window = 0x00000001;
-                *(uint32_t *) (bench->window + MOVING) = i < 2 ? 0x3f800000 : 0x40000000;
+                *(uint32_t *) bench->engine.window = 0x00000001;
+                *(uint32_t *) (bench->engine.window + MOVING) = i < 2 ? 0x3f800000 : 0x40000000;
                 assert_int_equal(bench_run(bench, &command), STATUS_NRT_SUCCESS);
                 command = matmul_command(&load, (WireMatmul){ 1, .flags = MATMUL_OVERWRITE, .format = FORMAT_FP32 });
                 assert_int_equal(bench_run(bench, &command), STATUS_NRT_SUCCESS);
-                assert_int_equal(*out, expected[i % 2][i / 2]);
+                assert_int_equal(bench->engine.out[0], expected[i % 2][i / 2]);
         }
         bench_free(benches[0]);
         bench_free(benches[1]);

@@ -11,6 +11,7 @@
 
 #include "checks/cleanup.h"
 #include "sim/tensor-format.h"
+#include "tests/draw.h"
 #include "tests/sim/plain-format.h"
 
 static const WireFormat fp8[] = { FORMAT_FP8_E4M3, FORMAT_FP8_E5M2, FORMAT_FP8_E3M4 };
@@ -47,15 +48,6 @@ static void test_all_pairs_of_fp8_in_both_lanes(void **state) {
                         assert_product(mode, w, x, 1);
                 }
         }
-}
-
-static uint64_t seed = 0x452821e638d01377;
-
-static uint32_t draw(void) {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        return (uint32_t) (seed >> 16);
 }
 
 /* Anything; or an exponent from where it matters, in the place that 8-bit exponents have. */

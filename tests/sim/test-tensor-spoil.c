@@ -15,43 +15,13 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "checks/cleanup.h"
-#include "sim/model.h"
 #include "sim/tensor-faults.h"
-#include "sim/tensor-memo.h"
+#include "tests/sim/plain-format.h"
+#include "tests/sim/tensor-bench.h"
 
-extern const Model model_tensor;
-
-static TensorSettings settings;
-
-TensorSettings chip_tensor(const Chip *chip) {
-        return settings;
-}
-
-/* Intermittent faults act in every other command. */
-bool fault_is_active(const Fault *fault, const Execution *execution) {
-        return execution->sag >= fault->droop &&
-               (fault->persistence != PERSISTENCE_INTERMITTENT || execution->number % 2 == 0);
-}
-
-#define WINDOW     (4u << 20)
-#define WEIGHTS    0u
-#define TAGS       (1u << 17)
-#define MOVING     (1u << 18)
-#define OUT        (2u << 20)
 #define FAULTS_MAX 8u
-
-static uint64_t seed;
-
-static uint32_t draw(void) {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        return (uint32_t) (seed >> 16);
-}
 
 /* ---- what is run, and with which faults ---- */
 
@@ -62,10 +32,7 @@ typedef struct Injury {
 } Injury;
 
 typedef struct Bench {
-        void *state;
-        uint8_t *window;
-        WireCompletion completion;
-        uint64_t number;
+        TensorBench engine;
         /* the tile */
         unsigned rows, columns, first_row, first_column, keep, group, moving;
         WireFormat w_format, x_format;
@@ -97,23 +64,12 @@ static unsigned layers(const Bench *bench) {
 
 /* ---- numbers ---- */
 
-static float to_float(uint32_t bits) {
-        float value;
-
-        memcpy(&value, &bits, sizeof(value));
-        return value;
+static uint32_t to_bits(double value, bool ftz) {
+        return plain_flush(ftz, plain_bits((float) value));
 }
 
-static uint32_t to_bits(double value, bool ftz) {
-        float rounded = (float) value;
-        uint32_t bits;
-
-        if (isnan(value))
-                return 0x7fc00000;
-        if (ftz && fabsf(rounded) < 0x1p-126f)
-                rounded = copysignf(0, rounded);
-        memcpy(&bits, &rounded, sizeof(bits));
-        return bits;
+static double number(WireFormat format, uint32_t image, bool ftz) {
+        return (double) plain_float(plain_flush(ftz, plain_bits(plain_decode(format, image))));
 }
 
 /* Bits of exponent and fraction. */
@@ -121,22 +77,6 @@ static const unsigned widths[_FORMAT_MAX][2] = {
         [FORMAT_FP32] = {8,  23}, [FORMAT_BF16] = { 8, 7 }, [FORMAT_FP16] = { 5, 10 }, [FORMAT_TF32] = { 8, 10 },
         [FORMAT_FP8_E4M3] = { 4, 3 }, [FORMAT_FP8_E5M2] = { 5, 2 }, [FORMAT_FP8_E3M4] = { 3, 4 },
 };
-
-static double number(WireFormat format, uint32_t image, bool ftz) {
-        unsigned exponent_bits = widths[format][0], fraction_bits = widths[format][1];
-        unsigned bits = 1 + exponent_bits + fraction_bits;
-        uint32_t own = format == FORMAT_TF32 ? image >> 13 : image;
-        int field = (int) (own >> fraction_bits & ((1u << exponent_bits) - 1)), bias = (1 << (exponent_bits - 1)) - 1;
-        double fraction = (double) (own & ((1u << fraction_bits) - 1)), value;
-
-        if (field == (1 << exponent_bits) - 1)
-                value = fraction > 0 ? (double) NAN : (double) INFINITY;
-        else
-                value = ldexp(fraction + (field > 0 ? (double) (1u << fraction_bits) : 0), (field > 0 ? field : 1) - bias - (int) fraction_bits);
-        if (ftz && fabs(value) < 0x1p-126)
-                value = 0;
-        return own >> (bits - 1) & 1 ? -value : value;
-}
 
 /* ---- the array ---- */
 
@@ -321,7 +261,7 @@ static double add_bits(const Bench *bench, unsigned row, unsigned column, float 
 }
 
 static uint32_t add(const Bench *bench, unsigned row, unsigned column, uint32_t x, uint32_t y) {
-        float a = to_float(to_bits((double) to_float(x), bench->ftz)), b = to_float(to_bits((double) to_float(y), bench->ftz));
+        float a = plain_float(to_bits((double) plain_float(x), bench->ftz)), b = plain_float(to_bits((double) plain_float(y), bench->ftz));
         bool stuck = column < PE_COLUMNS && has(bench, "adder-carry-stuck", row, column, 0);
 
         if (stuck && isfinite(a) && isfinite(b))
@@ -332,7 +272,7 @@ static uint32_t add(const Bench *bench, unsigned row, unsigned column, uint32_t 
 /* ---- loads and vectors ---- */
 
 static uint32_t image(const uint8_t *bytes, WireFormat format, unsigned n_layers, size_t layer, size_t at) {
-        unsigned size = format == FORMAT_FP32 || format == FORMAT_TF32 ? 4 : format == FORMAT_BF16 || format == FORMAT_FP16 ? 2 : 1;
+        unsigned size = wire_format_bytes(format);
         uint32_t word = 0;
 
         memcpy(&word, bytes + at * size, size);
@@ -349,7 +289,7 @@ static void array_load(const Bench *bench) {
         for (unsigned k = 0; k < bench->rows; k++)
                 for (unsigned m = 0; m < bench->columns; m++) {
                         unsigned row = bench->first_row + k, column = bench->first_column + m;
-                        uint32_t w = image(bench->window + WEIGHTS, bench->w_format, layers(bench), (size_t) bench->rows * bench->columns,
+                        uint32_t w = image(bench->engine.window + WEIGHTS, bench->w_format, layers(bench), (size_t) bench->rows * bench->columns,
                                            (size_t) k * bench->columns + m);
 
                         for (unsigned above = 0; above <= row; above++)
@@ -361,7 +301,7 @@ static void array_load(const Bench *bench) {
 static unsigned loaded_tag(const Bench *bench, unsigned k, unsigned m) {
         uint16_t word;
 
-        memcpy(&word, bench->window + TAGS + 2 * (k * ((bench->columns + 3) / 4) + m / 4), 2);
+        memcpy(&word, bench->engine.window + TAGS + 2 * (k * ((bench->columns + 3) / 4) + m / 4), 2);
         return word >> 4 * (m % 4) & 15;
 }
 
@@ -380,7 +320,7 @@ static uint32_t coming(const Bench *bench, unsigned k, unsigned m, unsigned n) {
                                 return 0;
                 from = bench->keep > 0 ? k / bench->keep * bench->group + tag : k;
         }
-        return image(bench->window + MOVING, bench->x_format, layers(bench), (size_t) moving_rows(bench) * bench->moving,
+        return image(bench->engine.window + MOVING, bench->x_format, layers(bench), (size_t) moving_rows(bench) * bench->moving,
                      (size_t) from * bench->moving + n);
 }
 
@@ -453,37 +393,16 @@ static void array_step(const Bench *bench, unsigned n, uint32_t *ret) {
 /* ---- the model ---- */
 
 static void bench_init(Bench *bench) {
-        *bench = (Bench){};
         settings = (TensorSettings){};
-        bench->state = calloc(1, model_tensor.state_size);
-        bench->window = calloc(1, WINDOW);
+        *bench = (Bench){};
+        tensor_bench_init(&bench->engine);
         array = calloc(1, sizeof(*array));
-        assert_non_null(bench->state);
-        assert_non_null(bench->window);
         assert_non_null(array);
 }
 
 static void bench_done(Bench *bench) {
-        model_tensor.done(bench->state);
-        free(bench->state);
-        free(bench->window);
+        tensor_bench_done(&bench->engine);
         free(array);
-        memo_forget();
-}
-
-static void bench_run(Bench *bench, WireCommand *command) {
-        Execution execution = {
-                .command = command,
-                .in = bench->window + command->in_offset,
-                .out = bench->window + command->out_offset,
-                .window = bench->window,
-                .window_bytes = WINDOW,
-                .number = bench->number++,
-                .completion = &bench->completion,
-        };
-
-        bench->completion = (WireCompletion){};
-        assert_int_equal(model_tensor.commands[command->type](bench->state, &execution), 0);
 }
 
 static void bench_load(Bench *bench) {
@@ -502,8 +421,7 @@ static void bench_load(Bench *bench) {
                          .first_column = (uint8_t) bench->first_column},
         };
 
-        bench_run(bench, &command);
-        assert_int_equal(bench->completion.status, STATUS_NRT_SUCCESS);
+        assert_int_equal(tensor_bench_run(&bench->engine, &command), STATUS_NRT_SUCCESS);
 }
 
 static void bench_matmul(Bench *bench) {
@@ -520,24 +438,14 @@ static void bench_matmul(Bench *bench) {
                            .format = (uint8_t) bench->x_format},
         };
 
-        bench_run(bench, &command);
-        assert_int_equal(bench->completion.status, STATUS_NRT_SUCCESS);
-        assert_int_equal(bench->completion.out_bytes, bench->columns * bench->moving * 4);
-}
-
-static const FaultKind *kind_find(const char *name) {
-        for (const FaultKind *const *table = model_tensor.faults; *table; table++)
-                for (const FaultKind *kind = *table; kind->name; kind++)
-                        if (strcmp(kind->name, name) == 0)
-                                return kind;
-        fail_msg("no kind is called %s", name);
-        return NULL;
+        assert_int_equal(tensor_bench_run(&bench->engine, &command), STATUS_NRT_SUCCESS);
+        assert_int_equal(bench->engine.completion.out_bytes, bench->columns * bench->moving * 4);
 }
 
 /* Returns 0, or what the model said against it; then it is not there. */
 static int bench_inject(Bench *bench, Injury injury) {
         Fault *fault = &bench->faults[bench->n_faults];
-        const FaultKind *kind = kind_find(injury.kind);
+        const FaultKind *kind = tensor_kind(injury.kind);
         char text[96];
         int r;
 
@@ -551,7 +459,7 @@ static int bench_inject(Bench *bench, Injury injury) {
         *fault = (Fault){ .kind = kind, .persistence = PERSISTENCE_PERMANENT, .droop = bench->droop, .parameters = &bench->injuries[bench->n_faults].parameters };
         assert_return_code(location_parse(text, &fault->at, NULL, NULL), 0);
 
-        r = model_tensor.inject(bench->state, fault);
+        r = model_tensor.inject(bench->engine.state, fault);
         if (r >= 0)
                 bench->n_faults++;
         return r;
@@ -559,7 +467,7 @@ static int bench_inject(Bench *bench, Injury injury) {
 
 static void bench_heal(Bench *bench) {
         for (unsigned i = 0; i < bench->n_faults; i++)
-                model_tensor.heal(bench->state, &bench->faults[i]);
+                model_tensor.heal(bench->engine.state, &bench->faults[i]);
         bench->n_faults = 0;
 }
 
@@ -579,7 +487,7 @@ static void describe(const Bench *bench) {
 
 /* What came is what comes of the array; returns how much of it is not what comes of one without faults. */
 static unsigned assert_output(Bench *bench) {
-        const uint32_t *out = (const uint32_t *) (bench->window + OUT);
+        const uint32_t *out = bench->engine.out;
         unsigned n_faults = bench->n_faults, wrong = 0;
 
         array_load(bench);
@@ -668,7 +576,7 @@ static void draw_tile(Bench *bench, unsigned rows, unsigned columns, unsigned mo
         }
         bench->transposed = bench->keep == 0 && !bench->double_row && draw() % 6 == 0;
         settings.ftz = bench->ftz = draw() % 3 == 0;
-        assert_int_equal(model_tensor.init(bench->state, NULL, 0), 0);
+        assert_int_equal(model_tensor.init(bench->engine.state, NULL, 0), 0);
 
         bench->first_row = bench->first_column = 0;
         if (!bench->double_row && draw() % 2)
@@ -676,10 +584,10 @@ static void draw_tile(Bench *bench, unsigned rows, unsigned columns, unsigned mo
         if (!bench->double_row && bench->keep == 0 && draw() % 2)
                 bench->first_column = tile_size(columns) * (draw() % (PE_COLUMNS / tile_size(columns)));
 
-        fill(bench->window + WEIGHTS, (size_t) layers(bench) * bench->rows * bench->columns, bench->w_format, draw() % 4);
+        fill(bench->engine.window + WEIGHTS, (size_t) layers(bench) * bench->rows * bench->columns, bench->w_format, draw() % 4);
         for (unsigned i = 0; i < bench->rows * (bench->columns + 3) / 4 * 2; i++)
-                bench->window[TAGS + i] = (uint8_t) draw();
-        fill(bench->window + MOVING, (size_t) layers(bench) * moving_rows(bench) * bench->moving, bench->x_format, draw() % 4);
+                bench->engine.window[TAGS + i] = (uint8_t) draw();
+        fill(bench->engine.window + MOVING, (size_t) layers(bench) * moving_rows(bench) * bench->moving, bench->x_format, draw() % 4);
 }
 
 static Injury draw_injury(const Bench *bench) {
@@ -788,7 +696,7 @@ static void load_tags(Bench *bench, uint8_t held[static PE_ROWS][PE_COLUMNS]) {
         bench->w_format = FORMAT_BF16;
         bench->double_row = bench->transposed = false;
         for (unsigned i = 0; i < PE_ROWS * PE_COLUMNS / 2; i++)
-                bench->window[TAGS + i] = (uint8_t) (draw() & (draw() | 0xf0) & (draw() | 0xf)); /* some are 0 */
+                bench->engine.window[TAGS + i] = (uint8_t) (draw() & (draw() | 0xf0) & (draw() | 0xf)); /* some are 0 */
         for (unsigned k = 0; k < PE_ROWS; k++)
                 for (unsigned m = 0; m < PE_COLUMNS; m++)
                         held[k][m] = (uint8_t) loaded_tag(bench, k, m);
@@ -837,11 +745,11 @@ static const uint32_t *run_vectors(Bench *bench, const uint16_t *x, unsigned n) 
         bench->rows = bench->columns = 1;
         bench->moving = n;
         bench->w_format = bench->x_format = FORMAT_BF16;
-        memcpy(bench->window + WEIGHTS, &(uint16_t){ 0x3f80 }, 2);
-        memcpy(bench->window + MOVING, x, 2 * n);
+        memcpy(bench->engine.window + WEIGHTS, &(uint16_t){ 0x3f80 }, 2);
+        memcpy(bench->engine.window + MOVING, x, 2 * n);
         bench_load(bench);
         bench_matmul(bench);
-        return (const uint32_t *) (bench->window + OUT);
+        return bench->engine.out;
 }
 
 static void test_a_slow_bit_comes_one_vector_late(void **state) {
@@ -870,12 +778,12 @@ static void test_a_broken_adder_keeps_negative_zeros(void **state) {
         bench.rows = 2;
         bench.columns = bench.moving = 1;
         bench.w_format = bench.x_format = FORMAT_BF16;
-        memcpy(bench.window + WEIGHTS, weights, sizeof(weights));
+        memcpy(bench.engine.window + WEIGHTS, weights, sizeof(weights));
         assert_int_equal(bench_inject(&bench, (Injury){ "psum-stuck", 0, 0, { .bit = 31, .value = 1 } }), 0);
         assert_int_equal(bench_inject(&bench, (Injury){ "adder-carry-stuck", 1, 0, { .bit = 9, .value = 0 } }), 0);
         bench_load(&bench);
         assert_int_equal(assert_as_the_array(&bench), 1);
-        assert_int_equal(((const uint32_t *) (bench.window + OUT))[0], 0x80000000);
+        assert_int_equal(bench.engine.out[0], 0x80000000);
         bench_done(&bench);
 }
 
@@ -888,7 +796,7 @@ static void test_an_intermittent_fault_comes_and_goes(void **state) {
         bench.faults[0].persistence = PERSISTENCE_INTERMITTENT;
         assert_int_equal(run_vectors(&bench, &one, 1)[0], 0x3f800000); /* the load was number 0 */
         bench_matmul(&bench);
-        assert_int_equal(((const uint32_t *) (bench.window + OUT))[0], 0x3fc00000);
+        assert_int_equal(bench.engine.out[0], 0x3fc00000);
         bench_done(&bench);
 }
 
@@ -936,13 +844,10 @@ static void test_a_format_is_refused(void **state) {
         bench_init(&bench);
         assert_int_equal(bench_inject(&bench, (Injury){ "format-refused", 0, 0, { .format = FORMAT_FP16 } }), 0);
         assert_int_equal(run_vectors(&bench, &one, 1)[0], 0x3f800000);
-        bench_run(&bench, &matmul);
-        assert_int_equal(bench.completion.status, STATUS_NRT_UNSUPPORTED);
-        bench_run(&bench, &load);
-        assert_int_equal(bench.completion.status, STATUS_NRT_UNSUPPORTED);
+        assert_int_equal(tensor_bench_run(&bench.engine, &matmul), STATUS_NRT_UNSUPPORTED);
+        assert_int_equal(tensor_bench_run(&bench.engine, &load), STATUS_NRT_UNSUPPORTED);
         bench_heal(&bench);
-        bench_run(&bench, &matmul);
-        assert_int_equal(bench.completion.status, STATUS_NRT_SUCCESS);
+        assert_int_equal(tensor_bench_run(&bench.engine, &matmul), STATUS_NRT_SUCCESS);
         bench_done(&bench);
 }
 
@@ -952,8 +857,8 @@ static void test_a_droop_needs_elements_at_work(void **state) {
         Bench bench;
 
         bench_init(&bench);
-        weights = (uint16_t *) (bench.window + WEIGHTS);
-        moving = (uint16_t *) (bench.window + MOVING);
+        weights = (uint16_t *) (bench.engine.window + WEIGHTS);
+        moving = (uint16_t *) (bench.engine.window + MOVING);
         bench.rows = bench.columns = PE_ROWS;
         bench.moving = 2;
         bench.w_format = bench.x_format = FORMAT_BF16;
