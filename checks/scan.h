@@ -15,6 +15,9 @@
 #include "checks/outlet.h"
 #include "checks/request.h"
 
+/* Of the window of each connection: room for every step that a plan may ask for. Pages cost only where they are touched. */
+#define SCAN_WINDOW_BYTES (32u << 20)
+
 typedef struct Unit Unit;
 
 typedef struct ScanServer {

@@ -12,9 +12,7 @@
 #include "checks/monotonic.h"
 #include "checks/unit.h"
 
-/* Pages of a window cost only where they are touched, so that it may as well be roomy. */
-#define WINDOW_BYTES (16u << 20)
-#define UNITS_MAX    (TARGET_SERVERS_MAX * (CHIPS + 1u))
+#define UNITS_MAX (TARGET_SERVERS_MAX * (CHIPS + 1u))
 
 /* ---- what the parts share ---- */
 
@@ -39,7 +37,7 @@ int scan_open(const Scan *scan, size_t server, unsigned chip, Device **ret) {
         int r;
 
         r = device_open_socket(request->target.socket, scan->servers[server].target->name, chip,
-                               WINDOW_BYTES, &device);
+                               SCAN_WINDOW_BYTES, &device);
         if (r < 0)
                 return r;
 

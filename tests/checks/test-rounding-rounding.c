@@ -12,11 +12,11 @@
 #include <string.h>
 
 #include "checks/rounding/parameters.h"
+#include "checks/scan.h"
 #include "tests/hall-device.h"
 
 extern const Check check_rounding;
-
-#define WINDOW (16u << 20)
+const char *parameters_rounding_refuse(const void *parameters);
 
 static const RoundingParameters preflight = {
         .seed = ROUNDING_SEED_DEFAULT, .false_alarms = 0.01, .fleet = 400000, .bias = 0.25, .samples = 4096,
@@ -34,7 +34,7 @@ static Verdict judge(const char *faults, const RoundingParameters *parameters) {
         Verdict verdict;
 
         (void) snprintf(text, sizeof(text), "scenario: test\nseed: 3\ntopology: {servers: 1}\nfaults: [%s]\n", faults);
-        device = hall_device(text, "trn-0", 0, WINDOW);
+        device = hall_device(text, "trn-0", 0, SCAN_WINDOW_BYTES);
         assert_non_null(device);
         verdict = hall_scan(device, &check_rounding, parameters, &found);
         (void) device_free(device);
@@ -221,7 +221,7 @@ static void test_a_device_that_lies_does_not_pass(void **state) {
         static void (*const lies[])(const WireCommand *command, WireCompletion *completion) = { say_less, write_nothing, repeat_itself };
 
         for (size_t i = 0; i < ELEMENTS(lies); i++) {
-                HallDevice *hall = hall_device_new("scenario: test\nseed: 3\ntopology: {servers: 1}\n", "trn-0", 0, WINDOW);
+                HallDevice *hall = hall_device_new("scenario: test\nseed: 3\ntopology: {servers: 1}\n", "trn-0", 0, SCAN_WINDOW_BYTES);
                 Device *device = hall_connect(hall, &hall_transport, hall);
 
                 window = hall->reach.window;
@@ -240,6 +240,16 @@ static void test_a_small_window_takes_one_engine_after_another(void **state) {
         assert_true(found_has(&found, "rounding-mode", "core3/gpsimd/lane1"));
 }
 
+static void test_the_most_that_a_plan_may_ask_for_has_room(void **state) {
+        RoundingParameters most = production;
+
+        most.words = ROUNDING_WORDS_MAX;
+        most.samples = 8192;
+        most.bias = 0.0945; /* next to all of the samples */
+        assert_null(parameters_rounding_refuse(&most));
+        assert_int_equal(judge("", &most), VERDICT_PASSED);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_sound_chip_passes),
@@ -251,6 +261,7 @@ int main(void) {
                 cmocka_unit_test(test_lanes_alike_in_an_unknown_stream_are_told),
                 cmocka_unit_test(test_any_seed_passes_a_sound_chip),
                 cmocka_unit_test(test_a_device_that_lies_does_not_pass),
+                cmocka_unit_test(test_the_most_that_a_plan_may_ask_for_has_room),
                 cmocka_unit_test(test_a_small_window_takes_one_engine_after_another),
         };
 
