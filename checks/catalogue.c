@@ -338,8 +338,8 @@ static const CatalogueEntry entries[] = {
         /* ---- systolic ---- */
         { "systolic-pe", "systolic", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "a processing element computes wrongly",
-          "One-hot products passed one element of the tensor engine and came out with the wrong bits, while those of the "
-          "other elements in its row and column were right. This is silent data corruption: no counter tells.",
+          "Numbers that passed one element of the tensor engine came out with wrong bits, while those that passed the other "
+          "elements of its row and column were right. This is silent data corruption: no counter tells.",
           "Take the chip out of service and replace its tray." },
         { "systolic-row", "systolic", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "a row of the tensor engine computes wrongly",
@@ -379,10 +379,10 @@ static const CatalogueEntry entries[] = {
           "suspect.",
           "Take the chip out of service and replace its tray." },
         { "rounding-mode", "rounding", SEVERITY_FAIL, ACTION_RESET_CHIP,
-          "stochastic rounding was asked for and does not happen",
-          "Conversions with stochastic rounding give one result however often they are repeated. Training in low "
-          "precision then drifts without any error being seen.",
-          "Reset the chip and scan it again. If the mode stays off, replace the tray." },
+          "conversions round in another mode than they were told to",
+          "Conversions with stochastic rounding give one result however often they are repeated, so that training in low "
+          "precision drifts without any error being seen; or conversions to nearest give different ones.",
+          "Reset the chip and scan it again. If the mode is wrong again, replace the tray." },
         { "rounding-generator", "rounding", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "a random generator leaves its sequence",
           "The state of a lane's generator, or the words it gives, are not those that follow from its seed. Results can "
@@ -390,8 +390,8 @@ static const CatalogueEntry entries[] = {
           "Take the chip out of service and replace its tray." },
         { "rounding-bias", "rounding", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "stochastic rounding is biased",
-          "A lane rounds up more or less often than the discarded bits say, by more than chance allows; the exact "
-          "binomial tail stands in the evidence.",
+          "A lane rounds up more or less often than the discarded bits say, by more than chance allows in two counts, the "
+          "second with a fresh seed. The finding has the count and its exact binomial tail.",
           "Take the chip out of service and replace its tray." },
         { "rounding-lanes", "rounding", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "lanes round alike",
