@@ -114,7 +114,9 @@ static void describe(const LaneDiagnosis *d, const Budget *budget, char text[sta
         }
         (void) causes[d->why.cause].tell(&told, text);
         n = strlen(text);
-        if (d->why.n_alike > 0)
+        if (d->why.n_alike == 1)
+                (void) snprintf(text + n, TEXT_MAX - n, " (or another that looks the same)");
+        else if (d->why.n_alike > 1)
                 (void) snprintf(text + n, TEXT_MAX - n, " (or one of %u others that look the same)", d->why.n_alike);
 }
 

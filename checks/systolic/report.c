@@ -66,7 +66,9 @@ static void say_candidate(Words *words, const Diagnosis *diagnosis) {
 
         if (candidate->at == PE_SHIFT)
                 say(words, ", for the weights of this row and all below it");
-        if (diagnosis->n_alike > 1)
+        if (diagnosis->n_alike == 2)
+                say(words, " (or another %s of this element that looks the same)", diagnosis->other_parts ? "bit or part" : "bit");
+        else if (diagnosis->n_alike > 2)
                 say(words, " (or one of %u other %s of this element that look the same)", diagnosis->n_alike - 1,
                     diagnosis->other_parts ? "bits or parts" : "bits");
 }
