@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,10 +29,24 @@
 
 static const LocationKind engine_kinds[_ENGINE_MAX] = { LOCATION_VECTOR, LOCATION_SCALAR, LOCATION_GPSIMD };
 
+/* The least likely count of some lanes. */
+typedef struct Least {
+        unsigned ups; /* as at a quarter of the way up */
+        double p_value;
+} Least;
+
 typedef struct Tally {
-        double compared, mismatched, counted, p_value;
+        double compared, mismatched, counted;
+        Least least;
         unsigned n_retests;
 } Tally;
+
+static void keep_least(Least *least, const Budget *budget, unsigned place, unsigned ups) {
+        double p_value = budget_p_value(budget, place, ups);
+
+        if (p_value < least->p_value)
+                *least = (Least) { place % 2 ? budget->each - ups : ups, p_value };
+}
 
 /* ---- an engine that is not as it should be ---- */
 
@@ -150,7 +163,7 @@ static int judge_lanes(Step *step, Verdict *verdict, Session *session, unsigned 
                 if (view->n_mismatches == 0)
                         continue;
                 lane_diagnose(view, &answers->before, &diagnoses[lane]);
-                tally->p_value = fmin(tally->p_value, diagnoses[lane].p_value);
+                keep_least(&tally->least, &script->budget, diagnoses[lane].place, diagnoses[lane].ups[diagnoses[lane].place]);
         }
         if (r >= 0)
                 r = judge_words(session, core, engine, diagnoses);
@@ -169,7 +182,7 @@ static int judge_lanes(Step *step, Verdict *verdict, Session *session, unsigned 
 /* What counting says of a sound engine is the same wherever it is met, so it is counted once. */
 typedef struct SoundCount {
         const Script *script;
-        double p_value;
+        Least least;
         unsigned n_alarms; /* stage 1 alone */
         unsigned lane, place; /* of the first */
 } SoundCount;
@@ -182,7 +195,7 @@ static const SoundCount *sound_count(const Script *script) {
 
         if (count->script == script)
                 return count;
-        *count = (SoundCount) { .script = script, .p_value = 1 };
+        *count = (SoundCount) { .script = script, .least.p_value = 1 };
         for (unsigned lane = 0; lane < ENGINE_LANES; lane++)
                 for (unsigned place = 0; place < COIN_PLACES; place++) {
                         unsigned ups = script_sound_ups(script, lane, place);
@@ -194,9 +207,10 @@ static const SoundCount *sound_count(const Script *script) {
                                 count->place = place;
                         }
                 }
-        for (unsigned place = 0; place < 2; place++) /* the least likely count lies at one of the ends */
-                count->p_value = fmin(count->p_value, fmin(budget_p_value(&script->budget, place, low[place]),
-                                                           budget_p_value(&script->budget, place, high[place])));
+        for (unsigned place = 0; place < 2; place++) { /* the least likely count lies at one of the ends */
+                keep_least(&count->least, &script->budget, place, low[place]);
+                keep_least(&count->least, &script->budget, place, high[place]);
+        }
 
         return count;
 }
@@ -208,7 +222,8 @@ static int judge_sound(Step *step, Verdict *verdict, Session *session, unsigned 
         Retest retest;
         int r;
 
-        tally->p_value = fmin(tally->p_value, count->p_value);
+        if (count->least.p_value < tally->least.p_value)
+                tally->least = count->least;
         if (count->n_alarms == 0)
                 return 0;
         r = retest_lane(session, core, engine, count->lane, count->place, &retest);
@@ -244,7 +259,7 @@ static int judge_engine(Step *step, Verdict *verdict, Session *session, unsigned
 
 /* ---- what the record says ---- */
 
-/* Test: two-sided exact binomial of each lane at four places, in two stages. */
+/* Test: two-sided exact binomial of each lane at four places, in two stages. Statistic: how many went up, where that is least likely. */
 static int note_counting(Step *step, const Budget *budget, const Tally *tally) {
         int r;
 
@@ -259,9 +274,11 @@ static int note_counting(Step *step, const Budget *budget, const Tally *tally) {
                 r = step_note(step, "rounding_binomial_retests", tally->n_retests, "{lane}", NULL);
         if (r >= 0)
                 r = step_note(step, "rounding_false_alarms", BUDGET_TESTS * budget->alpha, "1", NULL);
+        if (r >= 0)
+                r = step_note(step, "rounding_binomial_ups", tally->least.ups, "{conversion}", NULL);
         /* Without a limit: the first stage alone decides nothing, and a limit here would be a second way to a false alarm. */
         if (r >= 0)
-                r = step_note(step, "rounding_p_value", tally->p_value, "1", NULL);
+                r = step_note(step, "rounding_p_value", tally->least.p_value, "1", NULL);
         return r;
 }
 
@@ -282,7 +299,7 @@ static int rounding_run(Step *step, Verdict *ret) {
         const RoundingParameters *parameters = step_parameters(step);
         _cleanup_free_ Session *session = calloc(1, sizeof(*session));
         Verdict verdict = VERDICT_PASSED;
-        Tally tally = { .p_value = 1 };
+        Tally tally = { .least.p_value = 1 };
         double needed_sec;
         int r;
 
@@ -329,7 +346,7 @@ const Check check_rounding = {
         .reads        = "convert, seed and state of the generators, on 8 cores × 3 engines × 128 lanes",
         .codes        = (const char *const[]) { "rounding-nearest", "rounding-mode", "rounding-generator", "rounding-bias", "rounding-lanes",
                                                 "rounding-seed", "rounding-width", "rounding-sign", NULL },
-        .skips        = "the conversions that the budget of false alarms asks for take longer than the plan has device time left",
+        .skips        = "budget: the conversions that the budget of false alarms asks for take longer than the plan has device time left",
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_CORE,
         .deadline_sec = 30,

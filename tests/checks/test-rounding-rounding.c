@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -240,6 +241,15 @@ static void test_a_small_window_takes_one_engine_after_another(void **state) {
         assert_true(found_has(&found, "rounding-mode", "core3/gpsimd/lane1"));
 }
 
+/* What an auditor needs to work a p-value out again: 50 numbers a quarter of the way up, none of which went up. */
+static void test_the_statistic_is_told_with_its_p_value(void **state) {
+        assert_int_equal(judge("{at: trn-0/chip0/core3/scalar/lane9, kind: sr-off}", &preflight), VERDICT_FAILED);
+        assert_true(found_value(&found, "rounding_binomial_samples") == 50);
+        assert_true(found_value(&found, "rounding_binomial_ups") == 0);
+        assert_true(fabs(found_value(&found, "rounding_p_value") / (2 * pow(0.75, 50)) - 1) < 1e-9);
+        assert_true(found_value(&found, "rounding_binomial_low") == 0 && found_value(&found, "rounding_binomial_high") == 30);
+}
+
 static void test_the_most_that_a_plan_may_ask_for_has_room(void **state) {
         RoundingParameters most = production;
 
@@ -261,6 +271,7 @@ int main(void) {
                 cmocka_unit_test(test_lanes_alike_in_an_unknown_stream_are_told),
                 cmocka_unit_test(test_any_seed_passes_a_sound_chip),
                 cmocka_unit_test(test_a_device_that_lies_does_not_pass),
+                cmocka_unit_test(test_the_statistic_is_told_with_its_p_value),
                 cmocka_unit_test(test_the_most_that_a_plan_may_ask_for_has_room),
                 cmocka_unit_test(test_a_small_window_takes_one_engine_after_another),
         };
