@@ -26,7 +26,7 @@ static const Verb verbs[] = {
         { "faults", verb_faults, "[--json] [--socket PATH]",         "list what is broken now" },
         { "use",    verb_use,    "[IN-USE...] [--socket PATH]",      "say which rows carry live data; list them, and who wrote there" },
         { "reset",  verb_reset,  "SERVER[/CHIP]... [--socket PATH]", "reset chips: repairs, latches and generators take effect" },
-        { "kinds",  verb_kinds,  "[--json] [KIND...]",               "list what can break, where, and how" },
+        { "kinds",  verb_kinds,  "[--json] [KIND|FAMILY...]",               "list what can break, where, and how" },
         { "coverage", verb_coverage, "[--json|--matrix] [--strict] [TEST|NOTATION...]", "count which faults march tests find" },
         { "qualify", verb_qualify, "--plan PLAN [--kind KIND]... [--family FAMILY] [--samples N] [--seed N] [--healthy N] [--jobs N] [--json]",
           "inject random faults, scan, and say what the plan finds" },

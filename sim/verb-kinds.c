@@ -127,9 +127,13 @@ static void print_kind(const FaultKind *kind) {
         }
 }
 
+static bool is_called(const FaultKind *kind, const char *name) {
+        return strcmp(name, kind->name) == 0 || strcmp(name, fault_family_words[kind->family]) == 0;
+}
+
 static bool is_wanted(const FaultKind *kind, char *const names[], int n) {
         for (int i = 0; i < n; i++)
-                if (strcmp(names[i], kind->name) == 0)
+                if (is_called(kind, names[i]))
                         return true;
         return n == 0;
 }
@@ -141,9 +145,9 @@ static int check_names(char *const names[], int n) {
                 bool known = false;
 
                 for (size_t k = 0; (kind = fault_kind_at(k, NULL)); k++)
-                        known |= strcmp(kind->name, names[i]) == 0;
+                        known |= is_called(kind, names[i]);
                 if (!known) {
-                        fprintf(stderr, "assay-sim kinds: no kind is called \"%s\"; assay-sim kinds lists them all\n", names[i]);
+                        fprintf(stderr, "assay-sim kinds: no kind or family is called \"%s\"; assay-sim kinds lists them all\n", names[i]);
                         return -EINVAL;
                 }
         }

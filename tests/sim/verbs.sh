@@ -49,7 +49,8 @@ holds "kinds are a table for machines" 0 '' bash -c '"$0" kinds --json | jq -e "
 holds "kinds are words for people" 0 '*hang (telemetry): *' "$sim" kinds
 holds "one kind alone, with its primitives" 0 'transition (memory): *at bit, bit of SRAM;*TF: <0w1/0/-> <1w0/1/->' "$sim" kinds transition
 holds "for machines too" 0 '1' bash -c '"$0" kinds --json hang | jq length' "$sim"
-holds "a kind that there is not is refused" 64 '*no kind is called "melt"*' "$sim" kinds hang melt
+holds "a family stands for its kinds" 0 'true' bash -c '"$0" kinds --json links hang | jq "length > 5 and all(.[]; .family == \"links\" or .kind == \"hang\")"' "$sim"
+holds "a kind that there is not is refused" 64 '*no kind or family is called "melt"*' "$sim" kinds hang melt
 holds "help of one verb" 0 '1' bash -c '"$0" kinds --help | grep -c "^  [a-z]"' "$sim"
 
 holds "coverage counts what a test finds" 0 'March SS: 22n, static 84 / 84 = 100.0 %*' "$sim" coverage 'March SS'
