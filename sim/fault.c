@@ -90,7 +90,8 @@ static int read_kind(Yaml *yaml, yaml_node_t *node, yaml_node_t *at_node, const 
         for (const LocationKind *place = kind->at; *place >= 0; place++)
                 if (*place == location_kind(at))
                         return 0;
-        return yaml_refuse(yaml, at_node, 0, "%s cannot sit in a %s", kind->name, location_kind_to_string(location_kind(at)));
+        return yaml_refuse(yaml, at_node, 0, "%s cannot sit in a %s; assay-sim kinds %s tells where it can", kind->name,
+                           location_kind_to_string(location_kind(at)), kind->name);
 }
 
 /* TABLE: the common keys, then those of KIND moved to where its struct lies. */

@@ -253,14 +253,14 @@ void rounding_faults_done(RoundingFaults *faults) {
 static int validate_bits(const Fault *fault, const char **ret_wrong) {
         const RoundingFault *p = fault->parameters;
 
-        *ret_wrong = "\"bit\" and \"other\" are one";
+        *ret_wrong = "\"bit\" and \"other\" must differ";
         return p->bit == p->other ? -EINVAL : 0;
 }
 
 static int validate_source(const Fault *fault, const char **ret_wrong) {
         const RoundingFault *p = fault->parameters;
 
-        *ret_wrong = "\"other\" is the lane itself";
+        *ret_wrong = "\"other\" must be another lane";
         return location_index(&fault->at, LOCATION_ENGINE_LANE) == (int) p->source ? -EINVAL : 0;
 }
 

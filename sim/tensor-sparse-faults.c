@@ -167,15 +167,15 @@ static int validate_pair(const Fault *fault, const char **ret_wrong) {
         uint64_t row = index_or_every(fault, LOCATION_SPARSE_ROW);
 
         if (kind == KIND_SWAPPED && (p->other == row || p->other / 4 != row / 4)) {
-                *ret_wrong = "\"other\" is another row of the same four";
+                *ret_wrong = "\"other\" must be another row of the same four";
                 return -EINVAL;
         }
         if ((kind == KIND_DECODER && p->other == p->code) || (kind == KIND_BRIDGED && p->other == p->position)) {
-                *ret_wrong = "\"other\" is another input";
+                *ret_wrong = "\"other\" must be another input";
                 return -EINVAL;
         }
         if (kind == KIND_RATIO && p->mode == p->as) {
-                *ret_wrong = "\"as\" is another mode";
+                *ret_wrong = "\"as\" must be another mode";
                 return -EINVAL;
         }
 
@@ -258,7 +258,7 @@ static const YamlField dead_fields[] = { FIELD("position", position, SELECT_LEGS
 static const YamlField leg_fields[] = {
         FIELD("position", position, SELECT_LEGS - 1, "the input, counted in the group"),
         YAML_CUSTOM("bit", TensorFault, bit, read_bit,
-                    .summary = "of its data; without: it is never (value 0) or always (1) let through"),
+                    .summary = "of its data, 0 to 15; without: it is never (value 0) or always (1) let through"),
         FIELD("value", value, 1, "what it holds"),
         {}
 };

@@ -64,7 +64,7 @@ static const Refusal refusals[] = {
         { FAULT("at: us0-9/chip3, kind: hang"), "t.yaml:4:10: the topology has no server us0-9" },
         { FAULT("at: us0-1, kind: hang"), "t.yaml:4:10: expected a chip or a part of one" },
         { FAULT("at: us0-1/chip3, kind: melt"), "t.yaml:4:29: no kind is called \"melt\"; assay-sim kinds lists them all" },
-        { FAULT("at: us0-1/chip3/core1, kind: hang"), "t.yaml:4:10: hang cannot sit in a core" },
+        { FAULT("at: us0-1/chip3/core1, kind: hang"), "t.yaml:4:10: hang cannot sit in a core; assay-sim kinds hang tells where it can" },
         { FAULT("at: us0-1/chip3, kind: hang, speed: 3"), "t.yaml:4:35: 'speed' is no key here, *" },
         { FAULT("at: us0-1/chip3, kind: hang, attributes: yes"), "t.yaml:4:47: 'yes' is no value for 'attributes', expected true or false" },
         { FAULT("at: us0-1/chip3, kind: hang, persistence: transient, after: 1"), "t.yaml:4:48: hang cannot be transient" },
