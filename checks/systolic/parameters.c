@@ -55,7 +55,7 @@ const YamlField parameters_systolic[] = {
         YAML_WORD("patterns", SystolicParameters, patterns, set_words,
                   .summary = "structure: every register bit at 0 and 1, in both directions, and under full load; "
                              "all: every format and mode by itself as well, all tiles, all pairs of operands of 8 bits, every element of PSUM"),
-        YAML_CUSTOM("formats", SystolicParameters, formats, read_formats, .summary = "a list of: " FORMATS),
+        YAML_CUSTOM("formats", SystolicParameters, formats, read_formats, .summary = "patterns all of whose formats are in this list, by default all: " FORMATS),
         YAML_UNSIGNED("repeats", SystolicParameters, repeats, 1, 64,
                       .summary = "how often what the structure has is run, for faults that come and go; what all has beyond is run once"),
         {}
