@@ -7,13 +7,13 @@
 
 #define LINE_MAX 320u
 
-static void list_bits(unsigned bits, char *text, size_t size) {
+static void list_inputs(unsigned bits, char *text, size_t size) {
         size_t n = 0;
 
-        text[0] = '\0';
+        (void) snprintf(text, size, "no input");
         for (unsigned bit = 0; bit < 32 && n < size; bit++)
                 if (bits >> bit & 1)
-                        n += (size_t) snprintf(text + n, size - n, "%s%u", n > 0 ? ", " : "", bit);
+                        n += (size_t) snprintf(text + n, size - n, "%s%u", n > 0 ? ", " : bits & (bits - 1) ? "inputs " : "input ", bit);
 }
 
 int sparse_location(const Step *step, unsigned core, unsigned row, unsigned slot, Location *ret) {
@@ -142,9 +142,9 @@ int sparse_report(Step *step, Verdict *verdict, unsigned core, const SparseDiagn
 
         if (diagnosis->has_selection) {
                 (void) snprintf(expected, sizeof(expected), "input %u", diagnosis->tag);
-                list_bits(diagnosis->selected, actual, sizeof(actual));
+                list_inputs(diagnosis->selected, actual, sizeof(actual));
                 evidence.expected = expected;
-                evidence.actual = diagnosis->selected == 0 ? "no input" : actual;
+                evidence.actual = actual;
         }
 
         if (is_told)
