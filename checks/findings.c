@@ -31,7 +31,7 @@ static FindingSeen *find(const Findings *findings, const Finding *finding) {
 }
 
 static int append(Findings *findings, const Finding *finding, unsigned run) {
-        FindingSeen seen = { .finding = *finding, .last_run = run };
+        FindingSeen seen = { .finding = *finding, .last_run = run, .n_runs = 1 };
         Evidence *evidence = &seen.finding.evidence;
         FindingSeen *grown;
         bool ok = true;
@@ -43,7 +43,6 @@ static int append(Findings *findings, const Finding *finding, unsigned run) {
         if (!grown)
                 return -ENOMEM;
 
-        seen.finding.reproduced = 1;
         seen.finding.code = copy(finding->code, &ok);
         seen.finding.message = copy(finding->message, &ok);
         evidence->address = copy(evidence->address, &ok);
@@ -69,8 +68,11 @@ int findings_add(Findings *findings, const Finding *finding, unsigned run) {
         if (!seen)
                 return append(findings, finding, run);
 
-        if (seen->last_run != run)
-                seen->finding.reproduced++;
+        if (seen->last_run != run) {
+                seen->finding.reproduced += finding->reproduced;
+                seen->finding.runs += finding->runs;
+                seen->n_runs++;
+        }
         seen->last_run = run;
         return 0;
 }
@@ -106,7 +108,7 @@ void findings_write(const Findings *findings, const char *step_id, unsigned runs
         for (size_t i = 0; i < findings->n; i++) {
                 Finding finding = findings->items[i].finding;
 
-                finding.runs = runs;
+                finding.runs += runs - findings->items[i].n_runs;
                 outlet_write(outlet, stream_finding(step_id, &finding));
         }
 }

@@ -5,7 +5,8 @@
  * Findings
  *
  * What the runs of one step found, merged: the same code at the same place is one finding that was
- * reproduced, one that only the retest saw is added. The evidence is that of the first run that saw it.
+ * reproduced, one that only the retest saw is added. The evidence is that of the first run that saw it; how often a check
+ * tried it again by itself adds up, and a run that did not see it counts once.
  */
 
 #include <stdbool.h>
@@ -17,6 +18,7 @@
 typedef struct FindingSeen {
         Finding finding;  /* with strings of its own */
         unsigned last_run; /* from 1 */
+        unsigned n_runs;   /* that saw it */
 } FindingSeen;
 
 typedef struct Findings {

@@ -255,6 +255,10 @@ int step_finding(Step *step, Verdict *verdict, const char *code, const Location 
 
         if (!entry)
                 return step_error(step, -EINVAL, "finding %s is not in the catalogue", code);
+        if (evidence && evidence->tried > 0) {
+                finding.reproduced = evidence->seen;
+                finding.runs = evidence->tried;
+        }
 
         va_start(arguments, format);
         format_message(message, format, arguments);

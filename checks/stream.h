@@ -62,6 +62,7 @@ typedef struct Evidence {
         double confidence;
         const char *far_end;     /* links: the port at the other end, as a location */
         const char *replaceable; /* the unit to replace: "tray 3", "cable …"; NULL: the worker fills in the chip's tray */
+        unsigned seen, tried;    /* by the check itself: k of n; 0 of 0: it saw it and did not try again */
 } Evidence;
 
 typedef struct Finding {

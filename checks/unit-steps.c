@@ -194,7 +194,7 @@ void unit_give_up(Unit *unit, const char *message) {
 
 static int add_suspicion(Unit *unit, const char *code, const char *message) {
         Finding finding = {
-                .code = code, .severity = SEVERITY_FAIL, .where = unit->where, .message = message
+                .code = code, .severity = SEVERITY_FAIL, .where = unit->where, .message = message, .reproduced = 1, .runs = 1
         };
 
         return findings_add(&unit->findings, &finding, 1);

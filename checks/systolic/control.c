@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define CONTROL_RUNS 3u
-
 static void list_failed(const Observation *observation, PatternList *ret) {
         ret->n = 0;
         for (unsigned i = 0; i < patterns_count(); i++)
@@ -15,19 +13,21 @@ static void list_failed(const Observation *observation, PatternList *ret) {
 
 int neighbour_run(Array *array, unsigned core, Control *ret) {
         Control control = { .neighbour = core ^ 1, .neighbour_sound = true };
-        const Observation *own = &array->cores[core], *other = &array->cores[core ^ 1];
+        Observation *own = &array->cores[core];
+        const Observation *other = &array->cores[core ^ 1];
         PatternList list;
 
         list_failed(own, &list);
 
-        for (; control.runs < CONTROL_RUNS; control.runs++) {
-                size_t before = own->n_mismatched, other_before = other->n_mismatched;
+        for (unsigned run = 0; run < CONTROL_RUNS; run++) {
+                size_t other_before = other->n_mismatched;
                 int r;
 
+                memset(own->wrong, 0, sizeof(own->wrong));
                 r = array_run(array, 1u << core | 1u << control.neighbour, &list);
                 if (r < 0)
                         return r;
-                control.reproduced += own->n_mismatched > before;
+                memcpy(control.wrong[run], own->wrong, sizeof(own->wrong));
                 if (other->n_mismatched > other_before)
                         control.neighbour_sound = false;
         }
@@ -39,6 +39,20 @@ int neighbour_run(Array *array, unsigned core, Control *ret) {
 
         *ret = control;
         return 0;
+}
+
+unsigned control_count(const Control *control, unsigned first, unsigned last) {
+        unsigned count = 0;
+
+        for (unsigned run = 0; run < CONTROL_RUNS; run++) {
+                bool wrong = false;
+
+                for (unsigned m = first; m <= last; m++)
+                        wrong = wrong || control->wrong[run][m];
+                count += wrong;
+        }
+
+        return count;
 }
 
 static bool columns_equal(const uint32_t *a, const uint32_t *b, unsigned n) {

@@ -9,8 +9,10 @@
 
 #include "checks/systolic/array.h"
 
+#define CONTROL_RUNS 3u
+
 typedef struct Control {
-        unsigned runs, reproduced; /* 0 runs: it was not tried */
+        bool wrong[CONTROL_RUNS][PE_COLUMNS]; /* which columns of the core */
         unsigned neighbour;        /* the core that ran them too */
         bool neighbour_sound;
         bool everywhere;           /* all cores of the chip give the same wrong answers */
@@ -18,6 +20,9 @@ typedef struct Control {
 
 /* Errors of array_run(). What it sees adds to what is known of both cores. */
 int neighbour_run(Array *array, unsigned core, Control *ret);
+
+/* In how many runs one of the columns FIRST to LAST was wrong again. */
+unsigned control_count(const Control *control, unsigned first, unsigned last);
 
 /* Whether all cores gave the same wrong answers to the same patterns. */
 bool cores_all_alike(const Array *array);

@@ -28,15 +28,25 @@ typedef struct Examination {
         /* flag: the answers of a sequence */
         uint32_t sequence[PSUM_FLAGS][PE_COLUMNS * 128];
         unsigned seen; /* of the sequence, as a mask */
-        size_t n_wrong;
+        unsigned round; /* at work; in the end how many there were: as masks those in which … */
+        uint8_t wrong_in[PSUM_BANKS][PE_COLUMNS], lines_in[ADDRESS_BITS], sequence_in; /* … this was wrong */
 } Examination;
 
 /* Whether a flag that is stuck in some of the sequence explains it: 0 it overwrites, 1 it accumulates, -1 it does not. */
 int psum_flag_explain(const Examination *examination, const PsumNumbers *numbers);
 
-/* Findings, which RESULT counts. */
-int psum_report_flag(Step *step, Verdict *verdict, unsigned core, int accumulates, PsumResult *result);
-int psum_report_lines(Step *step, Verdict *verdict, unsigned core, const Examination *examination, PsumResult *result);
-int psum_report_elements(Step *step, Verdict *verdict, unsigned core, const Examination *examination, PsumResult *result);
+/* ---- findings, which RESULT counts ---- */
+
+typedef struct Report {
+        Step *step;
+        Verdict *verdict;
+        unsigned core;
+        const Examination *examination;
+        PsumResult *result;
+} Report;
+
+int psum_report_flag(const Report *report, int accumulates);
+int psum_report_lines(const Report *report);
+int psum_report_elements(const Report *report);
 /* What was seen once and nothing explains; not where the array failed too, which is told for itself. */
-int psum_report_rest(Step *step, Verdict *verdict, unsigned core, PsumDoubt doubt, PsumResult *result);
+int psum_report_rest(const Report *report, PsumDoubt doubt);

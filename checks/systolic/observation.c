@@ -85,6 +85,7 @@ int observation_keep(Observation *observation, unsigned index, const uint32_t *a
 
                 if (memcmp(answer + at, pattern->golden + at, n_bytes) == 0)
                         continue;
+                observation->wrong[column] = true;
                 if (pattern->kind != PATTERN_ONE_HOT)
                         observation->miswired[column] = true;
                 r = keep_column(observation, index, column, answer + at, n_bytes);

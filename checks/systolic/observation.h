@@ -29,6 +29,7 @@ typedef struct Observation {
         uint8_t ran[PATTERNS_MAX];            /* how often it was answered, at most 255 … */
         uint8_t failed[PATTERNS_MAX];         /* … and not golden */
         uint16_t refused[PATTERNS_MAX];       /* WireStatus of the last refusal */
+        bool wrong[PE_COLUMNS];               /* columns that failed since this was cleared */
         bool miswired[PE_COLUMNS];            /* columns that failed in patterns that are not one-hot */
         size_t n_mismatched;                  /* outputs, all rounds, all patterns */
         size_t n_bytes;                       /* kept */

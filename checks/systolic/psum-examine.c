@@ -54,7 +54,7 @@ static void take_cells(Examination *examination, const PsumTest *test, const Psu
                         examination->banks[m][n] |= (uint8_t) (1u << slot->bank);
                 }
                 examination->runs[slot->bank][m] += n_wrong == test->moving;
-                examination->n_wrong += n_wrong;
+                examination->wrong_in[slot->bank][m] |= (uint8_t) ((n_wrong > 0) << examination->round);
         }
 }
 
@@ -85,8 +85,10 @@ static void take_addresses(Examination *examination, const PsumTest *test, const
                 if (source < 0 || (unsigned) source == address)
                         continue;
                 differ = (unsigned) source ^ address;
-                if (__builtin_popcount(differ) == 1)
+                if (__builtin_popcount(differ) == 1) {
                         examination->lines[__builtin_ctz(differ)]++;
+                        examination->lines_in[__builtin_ctz(differ)] |= (uint8_t) (1u << examination->round);
+                }
                 if (examination->n_strange < CONTROLS)
                         examination->strange[examination->n_strange++] = address;
         }
@@ -108,6 +110,7 @@ static int take(PsumTest *test, unsigned core, const PsumSlot *slot, const uint3
         case PSUM_FLAG:
                 memcpy(examination->sequence[slot->number], copy, n_bytes);
                 examination->seen |= 1u << slot->number;
+                examination->sequence_in |= (uint8_t) (1u << examination->round);
                 break;
         }
         return 0;
@@ -137,7 +140,7 @@ static int measure(Examination *examination, PsumTest *test, unsigned core, int 
         int r = 0;
 
         *ret_flag = -1;
-        for (unsigned round = 0; round < FLAG_ROUNDS && r >= 0 && *ret_flag < 0; round++) {
+        for (; examination->round < FLAG_ROUNDS && r >= 0 && *ret_flag < 0; examination->round++) {
                 examination->seen = 0;
                 r = zero_first_elements(test, core);
                 if (r >= 0)
@@ -145,12 +148,15 @@ static int measure(Examination *examination, PsumTest *test, unsigned core, int 
                 if (r >= 0 && examination->seen)
                         *ret_flag = psum_flag_explain(examination, numbers);
         }
-        for (unsigned round = 0; round < ROUNDS && r >= 0 && *ret_flag < 0 && examination->n_strange == 0; round++) {
+        if (r < 0 || *ret_flag >= 0)
+                return r;
+
+        for (examination->round = 0; examination->round < ROUNDS && r >= 0 && examination->n_strange == 0; examination->round++) {
                 r = psum_try_cells(test);
                 if (r >= 0)
                         r = psum_try_addresses(test);
         }
-        return r >= 0 && *ret_flag < 0 ? control(examination, test, core) : r;
+        return r >= 0 ? control(examination, test, core) : r;
 }
 
 typedef struct Twins { /* bits that were wrong, by bank */
@@ -191,6 +197,7 @@ int psum_suspect(Step *step, unsigned core, bool *ret) {
 int psum_examine(Step *step, unsigned core, PsumDoubt doubt, Verdict *verdict, PsumResult *result) {
         static PsumTest test;
         Examination *examination = calloc(1, sizeof(*examination));
+        const Report report = { step, verdict, core, examination, result };
         int r, flag;
 
         if (!examination)
@@ -206,14 +213,14 @@ int psum_examine(Step *step, unsigned core, PsumDoubt doubt, Verdict *verdict, P
                 result->refused |= test.refused;
                 result->status = test.status;
         } else if (r >= 0 && flag >= 0)
-                r = psum_report_flag(step, verdict, core, flag, result);
+                r = psum_report_flag(&report, flag);
         else if (r >= 0) {
                 if (!examination->array_is_wrong)
-                        r = psum_report_lines(step, verdict, core, examination, result);
+                        r = psum_report_lines(&report);
                 if (r >= 0 && !(result->spoilt >> core & 1))
-                        r = psum_report_elements(step, verdict, core, examination, result);
+                        r = psum_report_elements(&report);
                 if (r >= 0)
-                        r = psum_report_rest(step, verdict, core, doubt, result);
+                        r = psum_report_rest(&report, doubt);
         }
         result->n_compared += test.n_compared;
         free(examination);

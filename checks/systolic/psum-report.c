@@ -41,13 +41,14 @@ typedef struct Part { /* of a bank */
         unsigned partition, element; /* the first one */
         unsigned n_elements;
         Element bits; /* of all of them */
+        uint8_t rounds;
 } Part;
 
 static unsigned parts_gather(const Examination *examination, unsigned bank, Part parts[static PE_COLUMNS]) {
         unsigned n = 0;
 
         for (unsigned m = 0; m < PE_COLUMNS; m++) {
-                Part part = { .partition = m };
+                Part part = { .partition = m, .rounds = examination->wrong_in[bank][m] };
 
                 for (unsigned e = 0; e < PSUM_ELEMENTS; e++) {
                         const Element *element = &examination->elements[bank][m][e];
@@ -67,19 +68,22 @@ static unsigned parts_gather(const Examination *examination, unsigned bank, Part
 
 /* ---- words ---- */
 
-static int find(Step *step, Verdict *verdict, unsigned core, int bank, int partition, const char *text) {
-        Location where = *step_unit(step);
+/* ROUNDS: in which it was wrong, as a mask, beside the run that led to this. */
+static int find(const Report *report, int bank, int partition, uint8_t rounds, const char *text) {
+        Evidence evidence = { .seen = 1 + (unsigned) __builtin_popcount(rounds), .tried = 1 + report->examination->round };
+        Location where = *step_unit(report->step);
         int r;
 
-        r = location_append(&where, LOCATION_CORE, core);
+        report->result->faulty |= 1u << report->core;
+        r = location_append(&where, LOCATION_CORE, report->core);
         if (r >= 0 && bank >= 0)
                 r = location_append(&where, LOCATION_PSUM, (unsigned) bank);
         if (r >= 0 && partition >= 0)
                 r = location_append(&where, LOCATION_PSUM_PARTITION, (unsigned) partition);
-        return r < 0 ? r : step_finding(step, verdict, "systolic-psum", &where, NULL, "%s", text);
+        return r < 0 ? r : step_finding(report->step, report->verdict, "systolic-psum", &where, &evidence, "%s", text);
 }
 
-static int report_part(Step *step, Verdict *verdict, unsigned core, unsigned bank, const Part *part) {
+static int report_part(const Report *report, unsigned bank, const Part *part) {
         uint32_t bits = part->bits.rose | part->bits.fell;
         char what[96], text[256];
 
@@ -90,33 +94,37 @@ static int report_part(Step *step, Verdict *verdict, unsigned core, unsigned ban
                 (void) snprintf(what, sizeof(what), "%d bits are wrong, 0x%08x", __builtin_popcount(bits), bits);
 
         if (part->n_elements == 1)
-                (void) snprintf(text, sizeof(text), "core%u: PSUM bank %u, partition %u, element %u: %s", core, bank, part->partition,
+                (void) snprintf(text, sizeof(text), "core%u: PSUM bank %u, partition %u, element %u: %s", report->core, bank, part->partition,
                                 part->element, what);
         else
-                (void) snprintf(text, sizeof(text), "core%u: PSUM bank %u, partition %u: %u elements from %u on: %s", core, bank,
+                (void) snprintf(text, sizeof(text), "core%u: PSUM bank %u, partition %u: %u elements from %u on: %s", report->core, bank,
                                 part->partition, part->n_elements, part->element, what);
-        return find(step, verdict, core, (int) bank, (int) part->partition, text);
+        return find(report, (int) bank, (int) part->partition, part->rounds, text);
 }
 
-static int report_bank(Step *step, Verdict *verdict, unsigned core, unsigned bank, const Part *parts, unsigned n) {
+static int report_bank(const Report *report, unsigned bank, const Part *parts, unsigned n) {
         char text[256];
         int r = 0;
 
         if (n > PARTITIONS_MAX) {
                 unsigned n_elements = 0;
+                uint8_t rounds = 0;
 
-                for (unsigned i = 0; i < n; i++)
+                for (unsigned i = 0; i < n; i++) {
                         n_elements += parts[i].n_elements;
-                (void) snprintf(text, sizeof(text), "core%u: PSUM bank %u: %u elements of %u partitions are wrong", core, bank, n_elements,
+                        rounds |= parts[i].rounds;
+                }
+                (void) snprintf(text, sizeof(text), "core%u: PSUM bank %u: %u elements of %u partitions are wrong", report->core, bank, n_elements,
                                 n);
-                return find(step, verdict, core, (int) bank, -1, text);
+                return find(report, (int) bank, -1, rounds, text);
         }
         for (unsigned i = 0; i < n && r >= 0; i++)
-                r = report_part(step, verdict, core, bank, &parts[i]);
+                r = report_part(report, bank, &parts[i]);
         return r;
 }
 
-int psum_report_lines(Step *step, Verdict *verdict, unsigned core, const Examination *examination, PsumResult *result) {
+int psum_report_lines(const Report *report) {
+        const Examination *examination = report->examination;
         char text[256];
         int r = 0;
 
@@ -125,51 +133,47 @@ int psum_report_lines(Step *step, Verdict *verdict, unsigned core, const Examina
                         continue;
                 (void) snprintf(text, sizeof(text),
                                 "core%u: line %u of the PSUM address (bit %u of the %s) does not tell places apart: %zu of them gave what was "
-                                "stored at the other one", core, bit, bit < 9 ? bit : bit - 9, bit < 9 ? "element" : "bank",
+                                "stored at the other one", report->core, bit, bit < 9 ? bit : bit - 9, bit < 9 ? "element" : "bank",
                                 examination->lines[bit]);
-                result->faulty |= 1u << core;
-                result->spoilt |= 1u << core;
-                r = find(step, verdict, core, -1, -1, text);
+                report->result->spoilt |= 1u << report->core;
+                r = find(report, -1, -1, examination->lines_in[bit], text);
         }
         return r;
 }
 
-int psum_report_flag(Step *step, Verdict *verdict, unsigned core, int accumulates, PsumResult *result) {
+int psum_report_flag(const Report *report, int accumulates) {
         char text[256];
 
-        (void) snprintf(text, sizeof(text), "core%u: matmuls %s, though told to %s: the accumulate flag is stuck", core,
+        (void) snprintf(text, sizeof(text), "core%u: matmuls %s, though told to %s: the accumulate flag is stuck", report->core,
                         accumulates ? "add to PSUM" : "overwrite PSUM", accumulates ? "overwrite it" : "add to it");
-        result->faulty |= 1u << core;
-        result->spoilt |= 1u << core;
-        return find(step, verdict, core, -1, -1, text);
+        report->result->spoilt |= 1u << report->core;
+        return find(report, -1, -1, report->examination->sequence_in, text);
 }
 
-int psum_report_elements(Step *step, Verdict *verdict, unsigned core, const Examination *examination, PsumResult *result) {
+int psum_report_elements(const Report *report) {
         static Part parts[PE_COLUMNS];
         int r = 0;
 
         for (unsigned bank = 0; bank < PSUM_BANKS && r >= 0; bank++) {
-                unsigned n = parts_gather(examination, bank, parts);
+                unsigned n = parts_gather(report->examination, bank, parts);
 
                 if (n == 0)
                         continue;
-                result->faulty |= 1u << core;
-                result->banks[core] &= (uint8_t) ~(1u << bank);
-                r = report_bank(step, verdict, core, bank, parts, n);
+                report->result->banks[report->core] &= (uint8_t) ~(1u << bank);
+                r = report_bank(report, bank, parts, n);
         }
         return r;
 }
 
-int psum_report_rest(Step *step, Verdict *verdict, unsigned core, PsumDoubt doubt, PsumResult *result) {
+int psum_report_rest(const Report *report, PsumDoubt doubt) {
         static const char *const texts[] = {
                 [PSUM_TOLD] = "reads of PSUM told of errors that its code could not correct; no number was wrong",
                 [PSUM_WRONG] = "sums were wrong, which no element of PSUM, no line of its address and no flag explains",
         };
         char text[256];
 
-        if (result->faulty >> core & 1 || doubt == PSUM_OF_THE_ARRAY)
+        if (report->result->faulty >> report->core & 1 || doubt == PSUM_OF_THE_ARRAY)
                 return 0;
-        (void) snprintf(text, sizeof(text), "core%u: %s", core, texts[doubt]);
-        result->faulty |= 1u << core;
-        return find(step, verdict, core, -1, -1, text);
+        (void) snprintf(text, sizeof(text), "core%u: %s", report->core, texts[doubt]);
+        return find(report, -1, -1, 0, text);
 }

@@ -37,7 +37,7 @@ static void say(Words *words, const char *format, ...) {
 }
 
 /* "stuck at 1", "slow to rise". */
-static void say_form(Words *words, const Diagnosis *diagnosis) {
+static void say_form(Words *words, const Diagnosis *diagnosis, bool at_times) {
         static const char *const forms[_PE_FORM_MAX] = {
                 [FORM_STUCK_0] = "stuck at 0",
                 [FORM_STUCK_1] = "stuck at 1",
@@ -45,10 +45,10 @@ static void say_form(Words *words, const Diagnosis *diagnosis) {
                 [FORM_SLOW_FALL] = "slow to fall",
         };
 
-        say(words, " %s%s", diagnosis->intermittent && !diagnosis->loaded ? "at times " : "", forms[diagnosis->candidate.form]);
+        say(words, " %s%s", at_times && !diagnosis->loaded ? "at times " : "", forms[diagnosis->candidate.form]);
 }
 
-static void say_candidate(Words *words, const Diagnosis *diagnosis) {
+static void say_candidate(Words *words, const Diagnosis *diagnosis, bool at_times) {
         const Candidate *candidate = &diagnosis->candidate;
 
         if (candidate->at == PE_NO_INPUT)
@@ -58,10 +58,10 @@ static void say_candidate(Words *words, const Diagnosis *diagnosis) {
         else if (pe_register_is_gate(candidate->at)) {
                 say(words, "%s of weight bit %u and activation bit %u (of the significands)", pe_register_to_string(candidate->at),
                     candidate->bit, candidate->other);
-                say_form(words, diagnosis);
+                say_form(words, diagnosis, at_times);
         } else {
                 say(words, "%s bit %u", pe_register_to_string(candidate->at), candidate->bit);
-                say_form(words, diagnosis);
+                say_form(words, diagnosis, at_times);
         }
 
         if (candidate->at == PE_SHIFT)
@@ -99,22 +99,22 @@ static void say_where_seen(Words *words, const Diagnosis *diagnosis, unsigned fo
                 }
 }
 
-static void say_control(Words *words, const Control *control) {
+static void say_control(Words *words, const Control *control, unsigned reproduced) {
         if (control->everywhere)
                 say(words, "; all cores of the chip gave the same wrong answers: suspect the host or the way to the chip first");
-        else if (control->runs > 0)
-                say(words, "; reproduced %u of %u times, core%u %s", control->reproduced, control->runs, control->neighbour,
+        else
+                say(words, "; reproduced %u of %u times, core%u %s", reproduced, CONTROL_RUNS, control->neighbour,
                     control->neighbour_sound ? "is right" : "fails too");
 }
 
-static void describe(Words *words, unsigned core, const Diagnosis *diagnosis) {
+static void describe(Words *words, unsigned core, const Diagnosis *diagnosis, bool at_times) {
         switch (diagnosis->fault) {
 
         case ARRAY_PE:
                 say(words, "core%u/pe%u.%u (row %u, column %u): ", core, diagnosis->row, diagnosis->column, diagnosis->row,
                     diagnosis->column);
                 if (diagnosis->known)
-                        say_candidate(words, diagnosis);
+                        say_candidate(words, diagnosis, at_times);
                 else
                         say(words, "several bits of %s",
                             diagnosis->last_column > diagnosis->column ? "the activation register" : "one element");
@@ -128,7 +128,7 @@ static void describe(Words *words, unsigned core, const Diagnosis *diagnosis) {
                 say(words, "core%u: column %u of the array is wrong in all rows", core, diagnosis->column);
                 if (diagnosis->known) {
                         say(words, ": ");
-                        say_candidate(words, diagnosis);
+                        say_candidate(words, diagnosis, at_times);
                 }
                 return;
 
@@ -139,7 +139,7 @@ static void describe(Words *words, unsigned core, const Diagnosis *diagnosis) {
 
         case ARRAY_MODE:
                 say(words, "core%u: %s is %staken for %s", core, wire_format_words[diagnosis->format],
-                    diagnosis->intermittent ? "at times " : "", wire_format_words[diagnosis->taken_for]);
+                    at_times ? "at times " : "", wire_format_words[diagnosis->taken_for]);
                 return;
 
         case ARRAY_UNEXPLAINED:
@@ -152,10 +152,18 @@ static void describe(Words *words, unsigned core, const Diagnosis *diagnosis) {
         }
 }
 
+/* What is in one column shows in it, whatever else is wrong in others. */
+static unsigned count_reproduced(const Diagnosis *diagnosis, const Control *control) {
+        bool of_column = diagnosis->fault == ARRAY_PE || diagnosis->fault == ARRAY_COLUMN;
+
+        return control_count(control, diagnosis->column, of_column ? diagnosis->column : diagnosis->last_column);
+}
+
 int diagnosis_report(Step *step, Verdict *verdict, unsigned core, const Diagnosis *diagnosis, unsigned formats_ran,
                      const Control *control) {
         char address[64], expected[16], actual[16];
-        Evidence evidence = { .has_count = true, .count = (double) diagnosis->n_outputs };
+        unsigned reproduced = count_reproduced(diagnosis, control);
+        Evidence evidence = { .has_count = true, .count = (double) diagnosis->n_outputs, .seen = 1 + reproduced, .tried = 1 + CONTROL_RUNS };
         const char *code = fault_codes[control->everywhere ? ARRAY_UNEXPLAINED : diagnosis->fault];
         Location where = *step_unit(step);
         Words words = {};
@@ -177,10 +185,10 @@ int diagnosis_report(Step *step, Verdict *verdict, unsigned core, const Diagnosi
                 evidence.actual = actual;
         }
 
-        describe(&words, core, diagnosis);
+        describe(&words, core, diagnosis, diagnosis->intermittent || reproduced < CONTROL_RUNS);
         say_ambiguity(&words, diagnosis);
         if (diagnosis->fault == ARRAY_PE && diagnosis->known)
                 say_where_seen(&words, diagnosis, formats_ran);
-        say_control(&words, control);
+        say_control(&words, control, reproduced);
         return step_finding(step, verdict, code, &where, &evidence, "%s", words.text);
 }

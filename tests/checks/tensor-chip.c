@@ -274,6 +274,8 @@ int step_finding(Step *step, Verdict *verdict, const char *code, const Location 
         assert(step->outcome->n_findings < TENSOR_FINDINGS_MAX);
         step->outcome->n_findings++;
 
+        finding->reproduced = evidence && evidence->tried > 0 ? evidence->seen : 1;
+        finding->runs = evidence && evidence->tried > 0 ? evidence->tried : 1;
         (void) snprintf(finding->code, sizeof(finding->code), "%s", code);
         (void) location_format(where, finding->where);
         va_start(arguments, format);

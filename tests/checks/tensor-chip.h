@@ -25,6 +25,7 @@ typedef struct TensorFinding {
         char code[32];
         char where[LOCATION_STRING_MAX];
         char message[256];
+        unsigned reproduced, runs;
 } TensorFinding;
 
 typedef struct TensorChip {

@@ -11,7 +11,7 @@
 #include "checks/findings.h"
 
 static Finding finding_at(const char *where, const char *code) {
-        Finding finding = { .code = code, .severity = SEVERITY_FAIL, .message = "here" };
+        Finding finding = { .code = code, .severity = SEVERITY_FAIL, .message = "here", .reproduced = 1, .runs = 1 };
 
         assert_int_equal(location_parse(where, &finding.where, NULL, NULL), 0);
         return finding;
@@ -40,6 +40,20 @@ static void test_the_same_code_and_place_is_one_finding(void **state) {
         assert_int_equal(findings.items[3].finding.reproduced, 1);
         findings_clear(&findings);
         assert_int_equal(findings.n, 0);
+}
+
+/* Two runs of a step in one of which it was tried four times. */
+static void test_what_a_check_tried_again_adds_up(void **state) {
+        Finding finding = finding_at("us0-1/chip3", "systolic-pe");
+        Findings findings = {};
+
+        finding.reproduced = 3;
+        finding.runs = 4;
+        assert_int_equal(findings_add(&findings, &finding, 1), 0);
+        assert_int_equal(findings_add(&findings, &finding, 2), 0);
+        assert_int_equal(findings.items[0].finding.reproduced, 6);
+        assert_int_equal(findings.items[0].finding.runs, 8);
+        findings_clear(&findings);
 }
 
 static void test_strings_outlive_their_event(void **state) {
@@ -86,6 +100,7 @@ static void test_they_are_bounded(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_same_code_and_place_is_one_finding),
+                cmocka_unit_test(test_what_a_check_tried_again_adds_up),
                 cmocka_unit_test(test_strings_outlive_their_event),
                 cmocka_unit_test(test_what_was_only_suspected_goes_away),
                 cmocka_unit_test(test_they_are_bounded),

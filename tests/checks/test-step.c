@@ -207,7 +207,11 @@ static void test_a_finding_names_the_tray_of_its_chip(void **state) {
                          0);
         assert_non_null(strstr(written, "\"replaceable\":\"cable 7\""));
         assert_null(strstr(written, "tray 1"));
+        assert_non_null(strstr(written, "\"reproduced\":1,\"runs\":1"));
         assert_int_equal(verdict, VERDICT_FAILED);
+
+        assert_int_equal(step_finding(step, &verdict, "hbm-cell", NULL, &(Evidence){ .seen = 3, .tried = 4 }, "here"), 0);
+        assert_non_null(strstr(written, "\"reproduced\":3,\"runs\":4"));
 }
 
 static void test_findings_past_the_bound_are_counted(void **state) {

@@ -244,6 +244,30 @@ static void test_a_neighbour_is_the_control(void **state) {
         tensor_chip_done(&chip);
 }
 
+/* Of two in one core the one that comes and goes is told apart from the one that stays. */
+static void test_each_finding_says_how_often_it_reproduced(void **state) {
+        unsigned n_seldom = 0;
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        tensor_chip_inject(&chip, "product-stuck", "core5/pe17.93", (TensorParameters){ .bit = 9, .value = 1 }, 1);
+        tensor_chip_inject(&chip, "psum-stuck", "core5/pe3.2", (TensorParameters){ .bit = 0, .value = 0 }, 0.2);
+        for (unsigned i = 0; i < 6; i++) {
+                run(&chip);
+                assert_finding_somewhere("systolic-pe", "core5/pe17.93", "reproduced 3 of 3 times");
+                for (size_t f = 0; f < outcome.n_findings; f++) {
+                        bool stays = strstr(outcome.findings[f].where, "pe17.93") != NULL;
+
+                        assert_int_equal(outcome.findings[f].runs, 4);
+                        assert_in_range(outcome.findings[f].reproduced, stays ? 4 : 1, 4);
+                        if (outcome.findings[f].reproduced < 4 && strstr(outcome.findings[f].message, "at times"))
+                                n_seldom++;
+                }
+        }
+        assert_true(n_seldom > 0);
+        tensor_chip_done(&chip);
+}
+
 static void test_what_all_cores_have_alike_is_not_a_core(void **state) {
         TensorChip chip;
         char where[32];
@@ -506,6 +530,7 @@ int main(void) {
                 cmocka_unit_test(test_an_intermittent_bit_is_found_and_placed),
                 cmocka_unit_test(test_what_weakens_with_the_supply_is_placed),
                 cmocka_unit_test(test_a_neighbour_is_the_control),
+                cmocka_unit_test(test_each_finding_says_how_often_it_reproduced),
                 cmocka_unit_test(test_what_all_cores_have_alike_is_not_a_core),
                 cmocka_unit_test(test_a_format_that_is_taken_for_another_is_named),
                 cmocka_unit_test(test_a_format_that_is_taken_for_another_at_times_is_named),
