@@ -12,10 +12,10 @@
 #include "checks/sparsity/record.h"
 #include "checks/sparsity/tiles.h"
 
-/* Sets *spoilt of the columns of CORE whose dense products are wrong. RECORD has something that was not golden. *ret_refused: the
- * core does no dense products of this format at all. */
-int dense_measure(Engine *engine, unsigned core, const Record *record, bool spoilt[static PE_COLUMNS], bool *ret_refused);
+/* Sets *spoilt of the columns of CORE whose dense products are wrong, in the banks that those of RECORD were in, which has
+ * something that was not golden. *ret_refused: the core does no dense products of this format at all. */
+int dense_measure(Engine *engine, unsigned core, const Record *record, unsigned bank, bool spoilt[static PE_COLUMNS], bool *ret_refused);
 
 /* The same of TILE, which was wrong in COLUMNS. */
-int dense_tile(Engine *engine, unsigned core, const SparseTile *tile, const bool columns[static PE_COLUMNS],
-                 bool spoilt[static PE_COLUMNS], bool *ret_refused);
+int dense_tile(Engine *engine, unsigned core, const SparseTile *tile, unsigned bank, const bool columns[static PE_COLUMNS],
+               bool spoilt[static PE_COLUMNS], bool *ret_refused);

@@ -41,7 +41,12 @@ static void poison(uint32_t *out, unsigned moving) {
         }
 }
 
-/* A load that is not supported is a finding; whatever else a core does not do keeps us from judging it. */
+void engine_forget(Engine *engine) {
+        engine->sent_weights = engine->sent_tags = engine->sent_values = NULL;
+}
+
+/* A load that is not supported is a finding; what PSUM tells of its cells is not ours to judge, its numbers are; whatever else a
+ * core does not do keeps us from judging it. */
 static int judge_completions(Engine *engine, unsigned core, const WireCommand *commands, const WireCompletion *completions,
                              unsigned *ret_unsupported) {
         if (completions[0].status == STATUS_NRT_UNSUPPORTED) {
@@ -49,8 +54,10 @@ static int judge_completions(Engine *engine, unsigned core, const WireCommand *c
                 return 0;
         }
 
+        if (completions[1].status == STATUS_NRT_NC_UE)
+                engine->told |= 1u << core;
         for (size_t i = 0; i < 2; i++)
-                if (completions[i].status != STATUS_NRT_SUCCESS) {
+                if (completions[i].status != STATUS_NRT_SUCCESS && (i == 0 || completions[i].status != STATUS_NRT_NC_UE)) {
                         engine->refused = core;
                         engine->status = completions[i].status;
                         return -EREMOTEIO;
@@ -84,6 +91,7 @@ int engine_run(Engine *engine, const EngineJob *job, unsigned mask, unsigned *re
         if (r < 0 && r != -EREMOTEIO)
                 return r;
 
+        engine->told = 0;
         n = 0;
         for (unsigned core = 0; core < CORES; core++) {
                 if (!(mask >> core & 1))

@@ -19,12 +19,13 @@ typedef struct Engine {
         uint16_t *weights, *tags, *values; /* in the window */
         uint32_t *out[CORES];
         const void *sent_weights, *sent_tags, *sent_values; /* what stands there; NULL: it was changed */
+        unsigned told;    /* cores whose reads of PSUM met errors that its code could not correct, a bit each, of the last run */
         unsigned refused; /* the core that did not do what it was told, after -EREMOTEIO */
         uint32_t status;  /* what it said */
 } Engine;
 
-#define ENGINE_VALUES_BYTES (512u * 98u * sizeof(uint16_t))
-#define ENGINE_OUT_BYTES    (PE_COLUMNS * 98u * sizeof(uint32_t))
+#define ENGINE_VALUES_BYTES ((size_t) MOVING_MAX * MOVING_MAX * sizeof(uint16_t))
+#define ENGINE_OUT_BYTES    ((size_t) PE_COLUMNS * MOVING_MAX * sizeof(uint32_t))
 
 /* Takes its pieces of the window, of the sizes above. -ENOSPC. */
 int engine_init(Engine *engine, Device *device);
@@ -38,5 +39,9 @@ typedef struct EngineJob {
         size_t weights_bytes, values_bytes;
 } EngineJob;
 
-/* MASK: which cores. *ret_unsupported: those that refused the load as such. Results in engine->out. */
+/* MASK: which cores. *ret_unsupported: those that refused the load as such. Results in engine->out: all of them, also where PSUM
+ * told of errors. */
 int engine_run(Engine *engine, const EngineJob *job, unsigned mask, unsigned *ret_unsupported);
+
+/* What the pointers of jobs to come point to may have changed. */
+void engine_forget(Engine *engine);

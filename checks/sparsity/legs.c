@@ -8,11 +8,11 @@
 #include <sys/param.h>
 
 #include "checks/cleanup.h"
+#include "checks/sparsity/bank.h"
 
 #define ROUNDS_MAX 12u /* of all tags and both patterns; what is there half of the time is missed once in 4,000 */
 #define ROUNDS_MIN 6u  /* to tell what is always there */
 #define PATTERNS   2u
-#define POISON     0xfff5a5a5u
 
 static const uint16_t patterns[PATTERNS] = { 0x5555, 0xaaaa };
 
@@ -25,55 +25,41 @@ typedef struct Leg {
 #define LEGS_MAX 2048u
 
 typedef struct Legs {
-        Device *device;
-        unsigned core;
-        uint16_t *weights, *tags, *values;
-        uint32_t *out;
+        Engine *engine;
+        unsigned core, bank;
+        uint16_t weights[PE_ROWS * PE_COLUMNS], values[MOVING_MAX * MOVING_MAX];
+        const uint32_t *out;
         bool *columns;
         bool found[PE_COLUMNS];
-        Leg *legs;
+        Leg legs[LEGS_MAX];
         size_t n;
 } Legs;
 
-static int legs_init(Legs *legs) {
-        device_window_reset(legs->device);
-        legs->weights = device_window_take(legs->device, PE_ROWS * PE_COLUMNS * sizeof(uint16_t));
-        legs->tags = device_window_take(legs->device, PE_ROWS * device_tag_words(PE_COLUMNS) * sizeof(uint16_t));
-        legs->values = device_window_take(legs->device, MOVING_MAX * MOVING_MAX * sizeof(uint16_t));
-        legs->out = device_window_take(legs->device, PE_COLUMNS * MOVING_MAX * sizeof(uint32_t));
-        if (!legs->weights || !legs->tags || !legs->values || !legs->out)
-                return -ENOSPC;
-
-        for (size_t i = 0; i < PE_ROWS * PE_COLUMNS; i++)
-                legs->weights[i] = 0x3f80;
-        legs->legs = calloc(LEGS_MAX, sizeof(*legs->legs));
-        return legs->legs ? 0 : -ENOMEM;
-}
-
-static void set_values(Legs *legs, uint16_t value) {
-        memset(legs->values, 0, MOVING_MAX * MOVING_MAX * sizeof(uint16_t));
-        for (size_t i = 0; i < MOVING_MAX; i++)
-                legs->values[i * MOVING_MAX + i] = value;
-}
-
-static int run(Legs *legs, const SparseLoad *load) {
-        const WireLoad shape = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = FORMAT_BF16, .flags = LOAD_SPARSE,
-                                 .keep = (uint8_t) load->mode->keep, .group = (uint8_t) load->mode->group };
-        const WireMatmul matmul = { .moving = MOVING_MAX, .flags = MATMUL_OVERWRITE, .format = FORMAT_BF16 };
-        WireCompletion completions[2] = {};
-        WireCommand commands[2];
+/* A moving column for each input of each group. */
+static int run(Legs *legs, const SparseLoad *load, uint16_t value) {
+        const EngineJob job = {
+                .load = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = FORMAT_BF16, .flags = LOAD_SPARSE,
+                          .keep = (uint8_t) load->mode->keep, .group = (uint8_t) load->mode->group },
+                .matmul = { .moving = MOVING_MAX, .flags = MATMUL_OVERWRITE, .format = FORMAT_BF16,
+                            .bank = (uint8_t) bank_of(legs->bank, NULL) },
+                .moving_rows = MOVING_MAX,
+                .weights = legs->weights, .tags = load->tags, .values = legs->values,
+                .weights_bytes = sizeof(legs->weights), .values_bytes = sizeof(legs->values),
+        };
+        unsigned unsupported = 0;
         int r;
 
-        memcpy(legs->tags, load->tags, PE_ROWS * device_tag_words(PE_COLUMNS) * sizeof(uint16_t));
-        for (size_t i = 0; i < PE_COLUMNS * MOVING_MAX; i += MOVING_MAX)
-                legs->out[i] = legs->out[i + MOVING_MAX - 1] = POISON;
-        commands[0] = device_load_command(legs->device, legs->core, shape, legs->weights, legs->tags);
-        commands[1] = device_matmul_command(legs->device, legs->core, matmul, MOVING_MAX, legs->values, PE_COLUMNS, legs->out);
+        if (legs->values[0] != value) {
+                for (size_t i = 0; i < MOVING_MAX; i++)
+                        legs->values[i * MOVING_MAX + i] = value;
+                engine_forget(legs->engine);
+        }
 
-        r = device_execute(legs->device, commands, 2, completions);
+        r = engine_run(legs->engine, &job, 1u << legs->core, &unsupported);
         if (r < 0)
                 return r;
-        return device_matmul_is_complete(&commands[1], &completions[1]) ? 0 : -EPROTO;
+        legs->out = legs->engine->out[legs->core];
+        return unsupported ? -EAGAIN : 0;
 }
 
 static float number_of(uint16_t image) {
@@ -166,14 +152,15 @@ static void count_silent(Legs *legs, const SparseLoad *load, uint16_t value) {
 
 static int run_round(Legs *legs) {
         for (unsigned i = 0; i < PATTERNS; i++) {
-                set_values(legs, patterns[i]);
                 for (unsigned k = 0; k < SPARSE_LOADS; k++) {
                         const SparseLoad *load = sparse_load_at(k);
                         int r;
 
                         if (load->mode->group != SPARSE_GROUP_MAX || load->kind != SPARSE_STEP)
                                 continue;
-                        r = run(legs, load);
+                        r = run(legs, load, patterns[i]);
+                        if (r == -EAGAIN) /* it is refused now and then, which is told elsewhere */
+                                continue;
                         if (r < 0)
                                 return r;
                         for (unsigned column = 0; column < PE_COLUMNS; column++)
@@ -226,18 +213,30 @@ static void fold(const Legs *legs, SparseDiagnosis *diagnoses, unsigned n_max, u
         }
 }
 
-int legs_measure(Device *device, unsigned core, bool columns[static PE_COLUMNS], SparseDiagnosis *diagnoses, unsigned n_max) {
-        Legs legs = { .device = device, .core = core, .columns = columns };
+int legs_measure(Engine *engine, unsigned core, unsigned bank, bool columns[static PE_COLUMNS], SparseDiagnosis *diagnoses,
+                 unsigned n_max) {
+        _cleanup_free_ Legs *legs = calloc(1, sizeof(*legs));
         unsigned n = 0;
-        int r;
+        int r = 0;
 
-        r = legs_init(&legs);
-        for (unsigned round = 0; round < ROUNDS_MAX && r >= 0 && (round < ROUNDS_MIN || !all_found(&legs)); round++)
-                r = run_round(&legs);
-        if (r >= 0)
-                fold(&legs, diagnoses, n_max, &n);
+        if (!legs)
+                return -ENOMEM;
+
+        legs->engine = engine;
+        legs->core = core;
+        legs->bank = bank;
+        legs->columns = columns;
+        for (size_t i = 0; i < PE_ROWS * PE_COLUMNS; i++)
+                legs->weights[i] = 0x3f80; /* 1 */
+
+        for (unsigned round = 0; round < ROUNDS_MAX && r >= 0 && (round < ROUNDS_MIN || !all_found(legs)); round++)
+                r = run_round(legs);
+        engine_forget(engine);
+        if (r < 0)
+                return r;
+
+        fold(legs, diagnoses, n_max, &n);
         for (unsigned column = 0; column < PE_COLUMNS; column++)
-                columns[column] = columns[column] && !legs.found[column];
-        free(legs.legs);
-        return r < 0 ? r : (int) n;
+                columns[column] = columns[column] && !legs->found[column];
+        return (int) n;
 }

@@ -11,6 +11,6 @@
 #include "checks/sparsity/diagnose.h"
 #include "checks/sparsity/engine.h"
 
-/* Looks at COLUMNS of CORE until each of them has shown what is wrong with it, or for a while. Takes the window over. Returns how
- * many diagnoses there are, or an error of device.h. Columns that showed nothing that can be told are left in COLUMNS. */
-int legs_measure(Device *device, unsigned core, bool columns[static PE_COLUMNS], SparseDiagnosis *diagnoses, unsigned n_max);
+/* Looks at COLUMNS of CORE until each of them has shown what is wrong with it, or for a while. BANK: of PSUM, see bank.h. Returns
+ * how many diagnoses there are, or an error of engine_run(). Columns that showed nothing that can be told are left in COLUMNS. */
+int legs_measure(Engine *engine, unsigned core, unsigned bank, bool columns[static PE_COLUMNS], SparseDiagnosis *diagnoses, unsigned n_max);

@@ -268,6 +268,10 @@ const SparseLoad *sparse_load_at(unsigned index) {
         return &loads[index];
 }
 
+unsigned sparse_load_index(const SparseLoad *load) {
+        return (unsigned) (load - loads);
+}
+
 bool sparse_load_is_for_bits(unsigned index) {
         assert(index < SPARSE_LOADS);
 

@@ -72,6 +72,7 @@ void loads_prepare(void);
 const SparseMode *sparse_mode_at(unsigned index);
 unsigned sparse_mode_index(const SparseMode *mode);
 const SparseLoad *sparse_load_at(unsigned index);
+unsigned sparse_load_index(const SparseLoad *load);
 bool sparse_load_is_for_bits(unsigned index);
 
 /* The tag of the element in PE (row, column). */

@@ -35,6 +35,11 @@ int record_add_refused(Record *record, const SparseLoad *load);
 Record *record_done(Record *record);
 DEFINE_CLEANUP(Record *, record_done);
 
+/* The number of its load, SPARSE_LOADS for the dense product. */
+static inline unsigned record_step_index(const RecordStep *step) {
+        return step->load ? sparse_load_index(step->load) : SPARSE_LOADS;
+}
+
 static inline size_t record_step_bytes(const SparseLoad *load) {
         return load ? load->n_bytes : PE_COLUMNS * DENSE_MOVING * sizeof(uint32_t);
 }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks/sparsity/bank.h"
 #include "checks/sparsity/control.h"
 #include "checks/sparsity/diagnose.h"
 #include "checks/sparsity/engine.h"
@@ -30,6 +31,7 @@
 
 typedef struct Core {
         Record record;
+        unsigned bank; /* of PSUM, BANK_ANY: as they come */
         bool wrong;
         bool dense_refused;
         bool spoilt[PE_COLUMNS];           /* the array is to blame there */
@@ -50,6 +52,10 @@ typedef struct Sparsity {
         unsigned n_findings, n_left; /* cores that are left to `systolic` */
 } Sparsity;
 
+static bool core_is_suspect(const Core *core) {
+        return core->wrong || core->tiles_wrong > 0 || core->tiles_refused > 0;
+}
+
 static Sparsity *sparsity_free(Sparsity *sparsity) {
         for (unsigned core = 0; sparsity && core < CORES; core++)
                 (void) record_done(&sparsity->cores[core].record);
@@ -61,14 +67,13 @@ DEFINE_CLEANUP(Sparsity *, sparsity_free);
 
 /* ---- loads ---- */
 
-/* Each mode has a bank of its own, 1 … 7: banks of one shape are cheap to overwrite. */
-static EngineJob load_job(const SparseLoad *load) {
+static EngineJob load_job(const SparseLoad *load, unsigned bank) {
         const SparseMode *mode = load->mode;
 
         return (EngineJob){
                 .load = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = FORMAT_BF16, .flags = LOAD_SPARSE,
                           .keep = (uint8_t) mode->keep, .group = (uint8_t) mode->group },
-                .matmul = { .moving = (uint16_t) mode->moving, .bank = (uint8_t) (1 + sparse_mode_index(mode)),
+                .matmul = { .moving = (uint16_t) mode->moving, .bank = (uint8_t) bank_of(bank, load),
                             .flags = MATMUL_OVERWRITE, .format = FORMAT_BF16 },
                 .moving_rows = mode->rows,
                 .weights = mode->weights, .tags = load->tags, .values = mode->values,
@@ -77,10 +82,11 @@ static EngineJob load_job(const SparseLoad *load) {
         };
 }
 
-static EngineJob dense_job(void) {
+static EngineJob dense_job(unsigned bank) {
         return (EngineJob){
                 .load = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = FORMAT_BF16 },
-                .matmul = { .moving = DENSE_MOVING, .flags = MATMUL_OVERWRITE, .format = FORMAT_BF16 },
+                .matmul = { .moving = DENSE_MOVING, .bank = (uint8_t) bank_of(bank, NULL), .flags = MATMUL_OVERWRITE,
+                            .format = FORMAT_BF16 },
                 .moving_rows = PE_ROWS,
                 .weights = dense_probe()->weights, .values = dense_probe()->values,
                 .weights_bytes = PE_ROWS * PE_COLUMNS * sizeof(uint16_t),
@@ -89,8 +95,8 @@ static EngineJob dense_job(void) {
 }
 
 /* Runs LOAD, or the dense product where it is NULL, and keeps what is not golden. */
-static int run_step(Sparsity *sparsity, const SparseLoad *load, unsigned mask) {
-        const EngineJob job = load ? load_job(load) : dense_job();
+static int run_step(Sparsity *sparsity, const SparseLoad *load, unsigned mask, unsigned bank) {
+        const EngineJob job = load ? load_job(load, bank) : dense_job(bank);
         const uint32_t *golden = load ? load->golden : dense_probe()->golden;
         unsigned unsupported = 0;
         int r;
@@ -122,7 +128,7 @@ static int run_step(Sparsity *sparsity, const SparseLoad *load, unsigned mask) {
         return 0;
 }
 
-static int run_loads(Sparsity *sparsity, unsigned mask, bool all_paths) {
+static int run_loads(Sparsity *sparsity, unsigned mask, unsigned bank, bool all_paths) {
         for (unsigned i = 0; i < SPARSE_LOADS; i++) {
                 const SparseLoad *load;
                 int r;
@@ -131,9 +137,9 @@ static int run_loads(Sparsity *sparsity, unsigned mask, bool all_paths) {
                         continue;
 
                 load = sparse_load_at(i);
-                r = run_step(sparsity, load, mask);
+                r = run_step(sparsity, load, mask, bank);
                 if (r >= 0 && load->then_dense)
-                        r = run_step(sparsity, NULL, mask);
+                        r = run_step(sparsity, NULL, mask, bank);
                 if (r < 0)
                         return r;
         }
@@ -143,18 +149,7 @@ static int run_loads(Sparsity *sparsity, unsigned mask, bool all_paths) {
 
 /* ---- random tiles ---- */
 
-static EngineJob tile_job(const SparseTile *tile) {
-        return (EngineJob){
-                .load = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = (uint8_t) tile->format, .flags = LOAD_SPARSE,
-                          .keep = (uint8_t) tile->mode->keep, .group = (uint8_t) tile->mode->group },
-                .matmul = { .moving = TILE_MOVING, .flags = MATMUL_OVERWRITE, .format = (uint8_t) tile->format },
-                .moving_rows = tile->mode->rows,
-                .weights = tile->weights, .tags = tile->tags, .values = tile->values,
-                .weights_bytes = tile->weights_bytes, .values_bytes = tile->values_bytes,
-        };
-}
-
-static int run_tile(Sparsity *sparsity, unsigned index) {
+static int run_tile(Sparsity *sparsity, unsigned index, unsigned mask, unsigned bank) {
         const SparseTile *tile = sparse_tile_at(index);
         unsigned unsupported = 0;
         EngineJob job;
@@ -163,8 +158,8 @@ static int run_tile(Sparsity *sparsity, unsigned index) {
         if (!tile)
                 return -ENOMEM;
 
-        job = tile_job(tile);
-        r = engine_run(&sparsity->engine, &job, (1u << CORES) - 1, &unsupported);
+        job = sparse_tile_job(tile, bank);
+        r = engine_run(&sparsity->engine, &job, mask, &unsupported);
         if (r < 0)
                 return r;
 
@@ -173,6 +168,8 @@ static int run_tile(Sparsity *sparsity, unsigned index) {
                 const uint32_t *out = sparsity->engine.out[i];
                 Core *core = &sparsity->cores[i];
 
+                if (!(mask >> i & 1))
+                        continue;
                 if (unsupported >> i & 1) {
                         core->tiles_refused |= 1u << index;
                         continue;
@@ -189,14 +186,14 @@ static int run_tile(Sparsity *sparsity, unsigned index) {
 }
 
 /* In every format that the chip says it has: a chip that says nothing has bf16. */
-static int run_tiles(Sparsity *sparsity) {
+static int run_tiles(Sparsity *sparsity, unsigned mask, unsigned bank) {
         for (unsigned i = 0; i < TILES; i++) {
                 const SparseTile *tile = sparse_tile_at(i);
                 int r;
 
                 if (tile && !(sparsity->formats >> tile->format & 1))
                         continue;
-                r = run_tile(sparsity, i);
+                r = run_tile(sparsity, i, mask, bank);
                 if (r < 0)
                         return r;
         }
@@ -274,7 +271,7 @@ static int judge_data(Sparsity *sparsity, unsigned core, const RecordRead *read,
         if (!any_in(columns))
                 return 0;
 
-        n = legs_measure(sparsity->device, core, columns, diagnoses, SPARSE_DIAGNOSES_MAX);
+        n = legs_measure(&sparsity->engine, core, sparsity->cores[core].bank, columns, diagnoses, SPARSE_DIAGNOSES_MAX);
         for (int i = 0; i < n; i++) {
                 r = report(sparsity, verdict, core, &diagnoses[i]);
                 if (r < 0)
@@ -333,10 +330,6 @@ static int judge_tiles(Sparsity *sparsity, unsigned index, Verdict *verdict) {
         bool refused;
         int r;
 
-        r = engine_init(&sparsity->engine, sparsity->device); /* the window may have served others */
-        if (r < 0)
-                return r;
-
         for (unsigned i = 0; i < TILES && core->n_findings == 0 && !any_in(core->spoilt); i++) {
                 const SparseTile *tile = sparse_tile_at(i);
                 bool is_refused = core->tiles_refused >> i & 1;
@@ -346,7 +339,7 @@ static int judge_tiles(Sparsity *sparsity, unsigned index, Verdict *verdict) {
                 if (!is_refused && !(core->tiles_wrong >> i & 1))
                         continue;
 
-                r = dense_tile(&sparsity->engine, index, tile, core->tile_wrong[i], core->spoilt, &refused);
+                r = dense_tile(&sparsity->engine, index, tile, core->bank, core->tile_wrong[i], core->spoilt, &refused);
                 if (r < 0)
                         return r;
                 core->dense_refused = core->dense_refused || refused;
@@ -369,12 +362,11 @@ static int judge_core(Sparsity *sparsity, unsigned index, Verdict *verdict) {
         int r;
 
         r = report_refused(sparsity, verdict, index);
-        if (r < 0 || (!core->wrong && !core->tiles_wrong && !core->tiles_refused && !core->dense_refused))
+        if (r < 0 || (!core_is_suspect(core) && !core->dense_refused))
                 return r;
 
-        r = engine_init(&sparsity->engine, sparsity->device);
-        if (r >= 0 && core->wrong)
-                r = dense_measure(&sparsity->engine, index, &core->record, core->spoilt, &refused);
+        if (core->wrong)
+                r = dense_measure(&sparsity->engine, index, &core->record, core->bank, core->spoilt, &refused);
         core->dense_refused = core->dense_refused || refused;
         if (r >= 0 && core->wrong && !core->dense_refused)
                 r = judge_selections(sparsity, index, verdict);
@@ -396,21 +388,48 @@ static int judge_core(Sparsity *sparsity, unsigned index, Verdict *verdict) {
                                           .n_selections = 1 });
 }
 
+/* Where PSUM spoils what is kept in one bank and not in another, nothing counts that came before but which modes were refused. */
+static int choose_bank(Sparsity *sparsity, unsigned index) {
+        Core *core = &sparsity->cores[index];
+        unsigned bank, refused = core->record.refused;
+        int r;
+
+        r = bank_choose(&sparsity->engine, index, &bank);
+        if (r < 0 || bank == BANK_ANY)
+                return r;
+
+        (void) record_done(&core->record);
+        *core = (Core){ .record.refused = refused, .bank = bank };
+        return 0;
+}
+
 /* The small set tells that something is wrong, all loads tell what. */
 static int follow(Sparsity *sparsity) {
-        unsigned mask = 0;
+        unsigned masks[BANK_ANY + 1] = {};
         int r = 0;
 
-        for (unsigned core = 0; core < CORES; core++)
-                mask |= (unsigned) (sparsity->cores[core].wrong && !sparsity->all_paths) << core;
-        for (unsigned round = 0; mask != 0 && round < FOLLOW_ROUNDS && r >= 0; round++)
-                r = run_loads(sparsity, mask, true);
+        for (unsigned i = 0; i < CORES && r >= 0; i++) {
+                Core *core = &sparsity->cores[i];
+
+                if (!core_is_suspect(core))
+                        continue;
+                r = choose_bank(sparsity, i);
+                if (core->bank != BANK_ANY || (core->wrong && !sparsity->all_paths))
+                        masks[core->bank] |= 1u << i;
+        }
+
+        for (unsigned bank = 0; bank <= BANK_ANY && r >= 0; bank++) {
+                for (unsigned round = 0; masks[bank] != 0 && round < FOLLOW_ROUNDS && r >= 0; round++)
+                        r = run_loads(sparsity, masks[bank], bank, true);
+                if (r >= 0 && bank != BANK_ANY && masks[bank] != 0 && sparsity->all_paths)
+                        r = run_tiles(sparsity, masks[bank], bank);
+        }
 
         return r;
 }
 
 static int judge(Sparsity *sparsity, Verdict *verdict) {
-        size_t n_compared = sparsity->n_compared;
+        size_t n_compared = sparsity->n_compared, n_tiles = sparsity->n_tiles;
         int r;
 
         r = follow(sparsity);
@@ -420,8 +439,8 @@ static int judge(Sparsity *sparsity, Verdict *verdict) {
                 return r;
 
         r = step_note(sparsity->step, "sparsity_selections_compared", (double) n_compared, "{selection}", NULL);
-        if (r >= 0 && sparsity->n_tiles > 0)
-                r = step_note(sparsity->step, "sparsity_tiles_compared", (double) sparsity->n_tiles, "{tile}", NULL);
+        if (r >= 0 && n_tiles > 0)
+                r = step_note(sparsity->step, "sparsity_tiles_compared", (double) n_tiles, "{tile}", NULL);
         if (r < 0)
                 return r;
         r = step_measure(sparsity->step, "sparsity_mismatched_selections", (double) sparsity->n_wrong,
@@ -444,9 +463,9 @@ static int measure(Sparsity *sparsity) {
         if (r >= 0 && sparsity->all_paths)
                 r = read_formats(sparsity);
         for (uint64_t round = 0; round < sparsity->rounds && r >= 0; round++)
-                r = run_loads(sparsity, (1u << CORES) - 1, sparsity->all_paths);
+                r = run_loads(sparsity, (1u << CORES) - 1, BANK_ANY, sparsity->all_paths);
         if (r >= 0 && sparsity->all_paths)
-                r = run_tiles(sparsity);
+                r = run_tiles(sparsity, (1u << CORES) - 1, BANK_ANY);
 
         return r;
 }
@@ -464,6 +483,8 @@ static int sparsity_run(Step *step, Verdict *ret) {
         sparsity->device = step_device(step);
         sparsity->all_paths = parameters && parameters->paths == SPARSITY_ALL;
         sparsity->rounds = parameters && parameters->rounds > 0 ? parameters->rounds : 1;
+        for (unsigned core = 0; core < CORES; core++)
+                sparsity->cores[core].bank = BANK_ANY;
 
         r = measure(sparsity);
         if (r >= 0)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks/sparsity/bank.h"
 #include "checks/sparsity/tile.h"
 #include "checks/systolic/exact.h"
 
@@ -141,10 +142,14 @@ const SparseTile *sparse_tile_at(unsigned index) {
         return made[index] ? &made[index]->tile : NULL;
 }
 
-const int8_t *sparse_tile_dense(unsigned index) {
-        return sparse_tile_at(index) ? made[index]->dense : NULL;
-}
-
-const int8_t *sparse_tile_moving(unsigned index) {
-        return sparse_tile_at(index) ? made[index]->moving : NULL;
+EngineJob sparse_tile_job(const SparseTile *tile, unsigned bank) {
+        return (EngineJob){
+                .load = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = (uint8_t) tile->format, .flags = LOAD_SPARSE,
+                          .keep = (uint8_t) tile->mode->keep, .group = (uint8_t) tile->mode->group },
+                .matmul = { .moving = TILE_MOVING, .bank = (uint8_t) bank_of(bank, NULL), .flags = MATMUL_OVERWRITE,
+                            .format = (uint8_t) tile->format },
+                .moving_rows = tile->mode->rows,
+                .weights = tile->weights, .tags = tile->tags, .values = tile->values,
+                .weights_bytes = tile->weights_bytes, .values_bytes = tile->values_bytes,
+        };
 }

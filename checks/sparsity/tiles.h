@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "checks/sparsity/engine.h"
 #include "checks/sparsity/loads.h"
 #include "checks/wire.h"
 
@@ -29,6 +30,5 @@ typedef struct SparseTile {
 /* Computed when it is first asked for. NULL: it could not be made, which the program is to blame for. */
 const SparseTile *sparse_tile_at(unsigned index);
 
-/* The dense matrix of that tile, [mode->rows][PE_COLUMNS], and the moving one, [mode->rows][TILE_MOVING], as integers. For tests. */
-const int8_t *sparse_tile_dense(unsigned index);
-const int8_t *sparse_tile_moving(unsigned index);
+/* To be run in BANK, see bank.h. */
+EngineJob sparse_tile_job(const SparseTile *tile, unsigned bank);
