@@ -127,6 +127,16 @@ static void tag_take(Selectors *selectors, const Stationary *stationary, unsigne
         selectors->tags[row][column] = (uint8_t) tag;
 }
 
+static void tags_compare(Selectors *selectors, const Stationary *stationary, unsigned first_row) {
+        for (unsigned k = 0; k < stationary->rows; k++) {
+                bool *differs = selectors->differs[(first_row + k) / TILE_UNIT];
+
+                for (unsigned column = 0; column < stationary->columns; column++)
+                        differs[column] = (k % TILE_UNIT > 0 && differs[column]) ||
+                                          selectors->tags[first_row + k][column] != stationary_tag(stationary, k, column);
+        }
+}
+
 void selectors_load(Selectors *selectors, const Stationary *stationary, unsigned first_row) {
         bool switched = stationary->keep != selectors->keep || stationary->group != selectors->group;
 
@@ -138,6 +148,7 @@ void selectors_load(Selectors *selectors, const Stationary *stationary, unsigned
         for (unsigned k = 0; k < stationary->rows; k++)
                 for (unsigned column = 0; column < stationary->columns; column++)
                         tag_take(selectors, stationary, first_row, switched, k, column);
+        tags_compare(selectors, stationary, first_row);
 }
 
 static unsigned tag_read(const Selectors *selectors, unsigned row, unsigned column) {
@@ -294,16 +305,35 @@ uint32_t selection_image(const Selection *selection, unsigned n) {
         return image;
 }
 
+static bool tags_differ(const Selectors *selectors, const Stationary *stationary, unsigned first_row, unsigned column) {
+        for (unsigned k = 0; stationary->keep > 0 && k < stationary->rows; k += TILE_UNIT)
+                if (selectors->differs[(first_row + k) / TILE_UNIT][column])
+                        return true;
+
+        return false;
+}
+
+bool selectors_may_err_in(const Selectors *selectors, const Stationary *stationary, unsigned first_row, unsigned first_column,
+                          unsigned column) {
+        if (!selectors->tags)
+                return false;
+
+        for (size_t i = 0; i < selectors->n_faults; i++)
+                if (selectors->faults[i].column == SELECT_EVERY || selectors->faults[i].column == first_column + column)
+                        return true;
+
+        return tags_differ(selectors, stationary, first_row, column);
+}
+
 bool selectors_may_err(const Selectors *selectors, const Stationary *stationary, unsigned first_row) {
         if (!selectors->tags)
                 return false;
         if (selectors->n_faults > 0)
                 return true;
 
-        for (unsigned k = 0; stationary->keep > 0 && k < stationary->rows; k++)
-                for (unsigned column = 0; column < stationary->columns; column++)
-                        if (selectors->tags[first_row + k][column] != stationary_tag(stationary, k, column))
-                                return true;
+        for (unsigned column = 0; column < stationary->columns; column++)
+                if (tags_differ(selectors, stationary, first_row, column))
+                        return true;
 
         return false;
 }

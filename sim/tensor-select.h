@@ -51,7 +51,8 @@ typedef struct SelectFault {
 typedef struct Selectors {
         uint8_t (*tags)[PE_COLUMNS]; /* [PE_ROWS] of the registers; NULL while no fault was there that could tell them from
                                       * those of the last load */
-        uint8_t keep, group;         /* of the last load, 0 and 0: dense */
+        bool differs[PE_ROWS / TILE_UNIT][PE_COLUMNS]; /* a register holds something else than the last sparse load */
+        uint8_t keep, group;                           /* of the last load, 0 and 0: dense */
         const Fault **injected;
         size_t n_injected;
         SelectFault *faults; /* in force in the command at work */
@@ -72,6 +73,10 @@ void selectors_load(Selectors *selectors, const Stationary *stationary, unsigned
 
 /* Whether they may do anything in a matmul with STATIONARY but what is right: false is certain. */
 bool selectors_may_err(const Selectors *selectors, const Stationary *stationary, unsigned first_row);
+
+/* The same of one column of the tile. */
+bool selectors_may_err_in(const Selectors *selectors, const Stationary *stationary, unsigned first_row, unsigned first_column,
+                          unsigned column);
 
 /* What the selector of one element does in a matmul. */
 typedef struct Selection {

@@ -55,7 +55,10 @@ static const Row *row_selected(const Work *work, const Selection *selection) {
 }
 
 static bool selects_wrongly(const Work *work) {
-        for (unsigned k = 0; work->may_err && k < work->stationary->rows; k++)
+        if (!work->may_err || !selectors_may_err_in(work->spoil->selectors, work->stationary, work->spoil->first_row,
+                                                    work->spoil->first_column, work->column))
+                return false;
+        for (unsigned k = 0; k < work->stationary->rows; k++)
                 if (!select_at(work, k).right)
                         return true;
         return false;

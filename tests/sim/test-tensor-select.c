@@ -312,7 +312,8 @@ static void compare(Selectors *selectors, const Plain *plain, const Drawn *drawn
                                 if (selection.right && (stationary->keep == 0 ||
                                                         plain->tags[first_row + k][column] == stationary_tag(stationary, k, column)))
                                         assert_int_equal(expected, right);
-                                if (!selectors_may_err(selectors, stationary, first_row))
+                                if (!selectors_may_err(selectors, stationary, first_row) ||
+                                    !selectors_may_err_in(selectors, stationary, first_row, 0, column))
                                         assert_true(selection.right);
                                 *n_wrong += expected != right;
                         }
