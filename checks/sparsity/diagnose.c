@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "checks/cleanup.h"
+
 #define UNEXPLAINED_COST 6.0 /* of one wrong selection that a guess leaves over, as logarithm of its chance */
 #define WRONGS_MAX       4096u /* that are looked into */
 
@@ -117,6 +119,25 @@ static void try_element(Search *search) {
                                 try(search, (Guess){ SPARSE_TAG, row, column, (uint8_t) bits, (uint8_t) levels });
 }
 
+/* In how many elements of that row, or column, any selection was wrong: a fault of all of it shows in more than one. */
+static unsigned count_wrong(const Explainer *explainer, unsigned row, unsigned column) {
+        const RecordRead *read = explainer->read;
+        bool is_wrong[PE_ROWS + PE_COLUMNS] = {};
+        unsigned n = 0;
+
+        for (size_t i = 0; i < read->record->n_steps; i++)
+                for (unsigned k = 0; read->selected[i] && k < (row == SPARSE_ALL ? PE_ROWS : PE_COLUMNS); k++) {
+                        unsigned r = row == SPARSE_ALL ? k : row, c = row == SPARSE_ALL ? column : k;
+
+                        is_wrong[k] |= !explainer->ignored[c] && !explainer->explained[i][r][c] &&
+                                       read->selected[i][r][c] != record_expected(&read->record->steps[i], r, c);
+                }
+        for (unsigned k = 0; k < ELEMENTS(is_wrong); k++)
+                n += is_wrong[k];
+
+        return n;
+}
+
 /* The larger part first: what explains a whole row is one fault, not 128. */
 static bool explain(Explainer *explainer, const Wrong *wrong, SparseDiagnosis *ret) {
         const RecordStep *step = &explainer->read->record->steps[wrong->step];
@@ -129,8 +150,9 @@ static bool explain(Explainer *explainer, const Wrong *wrong, SparseDiagnosis *r
         };
         Fit fit;
 
-        try_row(&search);
-        if (!search.found)
+        if (count_wrong(explainer, wrong->row, SPARSE_ALL) > 1)
+                try_row(&search);
+        if (!search.found && count_wrong(explainer, SPARSE_ALL, wrong->column) > 1)
                 try_stale(&search, SPARSE_ALL, (uint16_t) wrong->column);
         if (!search.found)
                 try_element(&search);

@@ -12,6 +12,7 @@
 
 #define ROUNDS_MAX 12u /* of all tags and both patterns; what is there half of the time is missed once in 4,000 */
 #define ROUNDS_MIN 6u  /* to tell what is always there */
+#define ROUNDS_WHOLE 2u /* for what is not */
 #define PATTERNS   2u
 
 static const uint16_t patterns[PATTERNS] = { 0x5555, 0xaaaa };
@@ -173,9 +174,23 @@ static int run_round(Legs *legs) {
         return 0;
 }
 
-static bool all_found(const Legs *legs) {
+/* It has shown that it comes and goes, or with its like in the row often enough that it is always there. */
+static bool leg_is_settled(const Legs *legs, const Leg *leg) {
+        unsigned n = 0;
+
+        for (size_t i = 0; i < legs->n && leg->silent == 0 && n < ROUNDS_MIN; i++)
+                if (legs->legs[i].row == leg->row && legs->legs[i].input == leg->input && legs->legs[i].bit == leg->bit)
+                        n += legs->legs[i].acted;
+
+        return leg->silent > 0 || n >= ROUNDS_MIN;
+}
+
+static bool all_settled(const Legs *legs) {
         for (unsigned column = 0; column < PE_COLUMNS; column++)
                 if (legs->columns[column] && !legs->found[column])
+                        return false;
+        for (size_t i = 0; i < legs->n; i++)
+                if (!leg_is_settled(legs, &legs->legs[i]))
                         return false;
 
         return true;
@@ -229,7 +244,7 @@ int legs_measure(Engine *engine, unsigned core, unsigned bank, bool columns[stat
         for (size_t i = 0; i < PE_ROWS * PE_COLUMNS; i++)
                 legs->weights[i] = 0x3f80; /* 1 */
 
-        for (unsigned round = 0; round < ROUNDS_MAX && r >= 0 && (round < ROUNDS_MIN || !all_found(legs)); round++)
+        for (unsigned round = 0; round < ROUNDS_MAX && r >= 0 && (round < ROUNDS_WHOLE || !all_settled(legs)); round++)
                 r = run_round(legs);
         engine_forget(engine);
         if (r < 0)

@@ -3,6 +3,7 @@
 #include "checks/sparsity/loads.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #define SUM_BITS       24u /* integers that binary32 holds exactly */
@@ -322,12 +323,18 @@ bool sparse_load_selected(const SparseLoad *load, const uint32_t *out, unsigned 
 
 bool sparse_load_has_wrong_data(const SparseLoad *load, const uint32_t *out, unsigned column) {
         const uint32_t *sums = out + (size_t) column * load->mode->moving + load->mode->uniform;
+        uint32_t multiple, most = PE_ROWS << (load->mode->keep - 1);
+        double ratio;
+        float sum;
 
-        for (uint32_t multiple = 0; multiple <= PE_ROWS << (load->mode->keep - 1); multiple++)
-                if (sums[0] == bits_of(uniform[0].negative, uniform[0].significand * multiple, uniform[0].scale))
-                        return sums[1] != bits_of(uniform[1].negative, uniform[1].significand * multiple, uniform[1].scale);
+        memcpy(&sum, &sums[0], sizeof(sum));
+        ratio = ldexp((double) sum / uniform[0].significand, -uniform[0].scale);
+        if (!(ratio >= 0 && ratio <= most)) /* also what is not a number */
+                return true;
 
-        return true;
+        multiple = (uint32_t) ratio;
+        return sums[0] != bits_of(uniform[0].negative, uniform[0].significand * multiple, uniform[0].scale) ||
+               sums[1] != bits_of(uniform[1].negative, uniform[1].significand * multiple, uniform[1].scale);
 }
 
 bool sparse_load_is_whole(const SparseLoad *load, const uint32_t *out, unsigned column) {

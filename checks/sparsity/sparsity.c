@@ -28,6 +28,7 @@
 #include "checks/step.h"
 
 #define FOLLOW_ROUNDS 6u /* of all loads, on a core that selected wrongly in the small set */
+#define FOLLOW_ALIKE  3u /* that are wrong in the same loads: what is always there needs no more */
 
 typedef struct Core {
         Record record;
@@ -403,6 +404,48 @@ static int choose_bank(Sparsity *sparsity, unsigned index) {
         return 0;
 }
 
+/* Each of the last rounds was wrong where the others were, and somewhere. */
+static bool rounds_are_alike(const Record *record, size_t n_steps) {
+        bool any = false;
+
+        if (record->n_steps < FOLLOW_ALIKE * n_steps)
+                return false;
+
+        for (size_t i = record->n_steps - (FOLLOW_ALIKE - 1) * n_steps; i < record->n_steps; i++) {
+                if (!record->steps[i].known || !record->steps[i].out != !record->steps[i - n_steps].out)
+                        return false;
+                any = any || record->steps[i].out;
+        }
+
+        return any;
+}
+
+/* All loads on cores of MASK, until each of them has shown whether it is always wrong. */
+static int follow_loads(Sparsity *sparsity, unsigned mask, unsigned bank) {
+        bool all_alike = mask == 0;
+
+        for (unsigned round = 0; round < FOLLOW_ROUNDS && !all_alike; round++) {
+                size_t before[CORES];
+                int r;
+
+                for (unsigned core = 0; core < CORES; core++)
+                        before[core] = sparsity->cores[core].record.n_steps;
+                r = run_loads(sparsity, mask, bank, true);
+                if (r < 0)
+                        return r;
+
+                all_alike = round + 1 >= FOLLOW_ALIKE;
+                for (unsigned core = 0; core < CORES; core++) {
+                        const Record *record = &sparsity->cores[core].record;
+
+                        if (mask >> core & 1 && !rounds_are_alike(record, record->n_steps - before[core]))
+                                all_alike = false;
+                }
+        }
+
+        return 0;
+}
+
 /* The small set tells that something is wrong, all loads tell what. */
 static int follow(Sparsity *sparsity) {
         unsigned masks[BANK_ANY + 1] = {};
@@ -419,8 +462,7 @@ static int follow(Sparsity *sparsity) {
         }
 
         for (unsigned bank = 0; bank <= BANK_ANY && r >= 0; bank++) {
-                for (unsigned round = 0; masks[bank] != 0 && round < FOLLOW_ROUNDS && r >= 0; round++)
-                        r = run_loads(sparsity, masks[bank], bank, true);
+                r = follow_loads(sparsity, masks[bank], bank);
                 if (r >= 0 && bank != BANK_ANY && masks[bank] != 0 && sparsity->all_paths)
                         r = run_tiles(sparsity, masks[bank], bank);
         }
