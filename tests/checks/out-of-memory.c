@@ -5,7 +5,7 @@
  *
  * The sweep over allocations: the first, second, third … one fails, ours and jansson's, until a run gets through
  * untouched. What fails says so: a line is whole or NULL, a plan is whole or refused, a stream that could not be read is
- * no stream that ended well. Under AddressSanitizer nothing leaks on the way.
+ * no stream that ended well, a check of a broken chip failed it or is in error. Under AddressSanitizer nothing leaks on the way.
  */
 
 #include <setjmp.h>
@@ -20,9 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/cleanup.h"
 #include "checks/plan.h"
-#include "checks/stream.h"
+#include "tests/hall-device.h"
+
+extern const Check check_rounding, check_sparsity, check_systolic;
 
 static unsigned n_left; /* allocations that still succeed; 0: this one fails, and only this one */
 static bool counting, failed;
@@ -171,11 +172,66 @@ static void test_a_plan_is_whole_or_refused(void **state) {
         }
 }
 
+/* ---- checks of engines ---- */
+
+static const char sick[] = "scenario: test\nseed: 3\ntopology: {servers: 1}\nfaults:\n"
+                           "  - {at: trn-0/chip0/core4/pe17.93, kind: psum-stuck, bit: 20, value: 1}\n"
+                           "  - {at: trn-0/chip0/core1/sparse/row9/slot77, kind: tag-stuck, bit: 0, value: 1}\n"
+                           "  - {at: trn-0/chip0/core6/scalar/lane9, kind: rng-bit-stuck, bit: 31, value: 0}\n";
+
+/* The simulator's allocations are not the check's. */
+static int execute(void *userdata, const WireCommand *commands, size_t n, WireCompletion *completions, uint64_t deadline_usec) {
+        bool before = counting;
+        int r;
+
+        counting = false;
+        r = hall_execute(userdata, commands, n, completions, deadline_usec);
+        counting = before;
+        return r;
+}
+
+static Verdict scan(const Check *check, unsigned n, bool *ret_touched) {
+        static const DeviceTransport transport = { .execute = execute, .close = hall_close };
+        static Found found;
+        const void *parameters = *check_word_find(check->name)->parameters_defaults;
+        HallDevice *hall = hall_device_new(sick, "trn-0", 0, 32u << 20);
+        Device *device = hall_connect(hall, &transport, hall);
+        Verdict verdict;
+
+        begin(n);
+        if (check->prepare)
+                check->prepare();
+        if (check->prepare_for)
+                check->prepare_for(parameters);
+        verdict = hall_scan(device, check, parameters, &found);
+        *ret_touched = end();
+        (void) device_free(device);
+        return verdict;
+}
+
+static void test_a_check_without_memory_does_not_pass(void **state) {
+        static const Check *const checks[] = { &check_systolic, &check_sparsity, &check_rounding };
+
+        for (size_t i = 0; i < ELEMENTS(checks); i++) {
+                bool touched = true;
+
+                /* The first ones are all different; later ones are those of lanes and columns, again and again. */
+                for (unsigned n = 0; touched; n += 1 + n / 4) {
+                        Verdict verdict = scan(checks[i], n, &touched);
+
+                        /* Invalid: there was no step to run. */
+                        assert_true(verdict == VERDICT_FAILED || (touched && (verdict == VERDICT_ERROR || verdict == _VERDICT_INVALID)));
+                        assert_true(n < 100000);
+                }
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_line_is_whole_or_not_there),
                 cmocka_unit_test(test_a_stream_that_could_not_be_read_did_not_end_well),
                 cmocka_unit_test(test_a_plan_is_whole_or_refused),
+                cmocka_unit_test(test_a_check_without_memory_does_not_pass),
         };
 
         json_set_alloc_funcs(__wrap_malloc, free);
