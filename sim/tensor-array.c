@@ -62,24 +62,26 @@ static void images_read(WireFormat format, const uint8_t *bytes, size_t n, uint3
                 IMAGES_READ(uint32_t)
 }
 
-void moving_registers(const Moving *moving, unsigned row, uint32_t *restrict ret) {
-        size_t size = wire_format_bytes(moving->format);
+/* Row ROW of a matrix of ROWS rows of N numbers, two of these in double rows, one behind the other. */
+static void registers_read(WireFormat format, bool double_row, const uint8_t *bytes, unsigned rows, unsigned row, size_t n,
+                           uint32_t *restrict ret) {
+        uint32_t second[MOVING_MAX];
 
-        if (moving->double_row)
-                for (unsigned n = 0; n < moving->columns; n++)
-                        ret[n] = moving_register(moving, row, n);
-        else
-                images_read(moving->format, moving->bytes + row * moving->columns * size, moving->columns, ret);
+        images_read(format, bytes + row * n * wire_format_bytes(format), n, ret);
+        if (!double_row)
+                return;
+
+        images_read(format, bytes + (rows + row) * n * wire_format_bytes(format), n, second);
+        for (size_t i = 0; i < n; i++)
+                ret[i] |= second[i] << 8;
+}
+
+void moving_registers(const Moving *moving, unsigned row, uint32_t *restrict ret) {
+        registers_read(moving->format, moving->double_row, moving->bytes, moving->rows, row, moving->columns, ret);
 }
 
 void stationary_registers(const Stationary *stationary, unsigned row, uint32_t *restrict ret) {
-        size_t size = wire_format_bytes(stationary->format);
-
-        if (stationary->double_row)
-                for (unsigned m = 0; m < stationary->columns; m++)
-                        ret[m] = stationary_register(stationary, row, m);
-        else
-                images_read(stationary->format, stationary->bytes + row * stationary->columns * size, stationary->columns, ret);
+        registers_read(stationary->format, stationary->double_row, stationary->bytes, stationary->rows, row, stationary->columns, ret);
 }
 
 PeMode pe_mode(const Stationary *stationary, const Moving *moving, bool ftz) {
@@ -94,51 +96,48 @@ typedef struct Weights {
 } Weights;
 
 /* A healthy chain begins with +0 and never holds −0, for only −0 + −0 gives it, unless a small negative sum is flushed to it. */
-static void column_multiply(const Rows *rows, const Stationary *stationary, const Weights *weights, unsigned column) {
+static void column_multiply(const Rows *rows, const Stationary *stationary, const Weights *weights, unsigned column, uint32_t *psum) {
         Fragile fragile = { .n = 0 };
 
         for (unsigned k = 0; k < stationary->rows; k++) {
                 const Row *row = row_of(rows, stationary, k, column);
 
                 if (rows->mode.ftz)
-                        row_apply_fragile(rows, row, weights->images[k][column], &fragile);
+                        row_apply_fragile(rows, row, weights->images[k][column], psum, &fragile);
                 else
-                        row_apply(rows, row, weights->images[k][column]);
+                        row_apply(rows, row, weights->images[k][column], psum);
         }
 }
 
-static void column_pass(const Rows *rows, const Stationary *stationary, const Weights *weights, unsigned column) {
+static void column_pass(const Rows *rows, const Stationary *stationary, const Weights *weights, unsigned column, uint32_t *psum) {
         for (unsigned k = 0; k < stationary->rows; k++) {
                 const Row *row = &rows->rows[k];
 
-                for (unsigned i = 0; i < row->n_nonzero; i++) {
-                        unsigned n = row->nonzero[i];
+                for (unsigned i = 0; i < row->n; i++) {
+                        unsigned n = row->dense ? i : row->at[i];
 
-                        rows->psum[n] = pe_pass(rows->mode, rows->psum[n], weights->images[k][column], row->images[n]);
+                        psum[n] = pe_pass(rows->mode, psum[n], weights->images[k][column], row->images[i]);
                 }
         }
 }
 
-int array_multiply(const Stationary *stationary, const Moving *moving, MatmulMode mode, Product *product) {
-        _cleanup_(rows_freep) Rows *rows = &(Rows){};
+int array_multiply(const Stationary *stationary, const Rows *rows, MatmulMode mode, Product *product) {
         _cleanup_free_ Weights *weights = malloc(sizeof(*weights));
-        int r;
 
         if (!weights)
                 return -ENOMEM;
-        r = rows_init(rows, moving, pe_mode(stationary, moving, mode.ftz));
-        if (r < 0)
-                return r;
 
         for (unsigned k = 0; k < stationary->rows; k++)
                 stationary_registers(stationary, k, weights->images[k]);
+
         for (unsigned m = 0; m < stationary->columns; m++) {
-                column_begin(rows);
+                uint32_t psum[MOVING_MAX] = {};
+
                 if (mode.transposed)
-                        column_pass(rows, stationary, weights, m);
+                        column_pass(rows, stationary, weights, m, psum);
                 else
-                        column_multiply(rows, stationary, weights, m);
-                column_store(rows, m, product);
+                        column_multiply(rows, stationary, weights, m, psum);
+                memcpy(product->bits + (size_t) m * product->moving, psum, product->moving * sizeof(uint32_t));
         }
 
         return 0;

@@ -19,6 +19,8 @@
 
 #define SPARSE_GROUP_MAX 16u
 
+typedef struct Rows Rows; /* sim/tensor-rows.h */
+
 /* The matrices as they came, owned by the memo of the thread and by the cores that hold them. */
 typedef struct Stationary {
         unsigned references;
@@ -75,5 +77,5 @@ typedef struct MatmulMode {
         bool transposed; /* weights pass through; neither sparse nor double rows */
 } MatmulMode;
 
-/* The healthy product of all columns. Returns 0 or -ENOMEM. */
-int array_multiply(const Stationary *stationary, const Moving *moving, MatmulMode mode, Product *product);
+/* The healthy product of all columns, of the moving matrix that ROWS are made of. Returns 0 or -ENOMEM. */
+int array_multiply(const Stationary *stationary, const Rows *rows, MatmulMode mode, Product *product);

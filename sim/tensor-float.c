@@ -79,7 +79,7 @@ void float_multiply_add_at(uint32_t *restrict psum, const FloatLane *lanes, cons
         FloatLane a = lanes[0], b = lanes[width == FLOAT_DOUBLE ? 1 : 0];
 
         for (unsigned i = 0; i < n; i++) {
-                uint32_t *sum = &psum[at[i]], product = lanes_multiply(width, ftz, a, b, at[i]);
+                uint32_t *sum = &psum[at[i]], product = lanes_multiply(width, ftz, a, b, i);
 
                 if (*sum == 0)
                         *sum = product == FLOAT_SIGN ? 0 : product;

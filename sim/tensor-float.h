@@ -151,5 +151,5 @@ typedef enum FloatWidth {
 /* psum[i] += w × x[i] for N_BLOCKS × FLOAT_BLOCK numbers x; of LANES there are two in double rows, else one. */
 void float_multiply_add(uint32_t *restrict psum, const FloatLane *lanes, unsigned n_blocks, FloatWidth width, bool ftz);
 
-/* The same for N of them, those AT. */
+/* The same for N of them, whose sums are those AT. */
 void float_multiply_add_at(uint32_t *restrict psum, const FloatLane *lanes, const uint16_t *at, unsigned n, FloatWidth width, bool ftz);

@@ -13,6 +13,7 @@
 typedef enum MemoKind {
         MEMO_STATIONARY,
         MEMO_MOVING,
+        MEMO_ROWS,
         MEMO_PRODUCT,
         MEMO_SUM,
         _MEMO_KIND_MAX,
@@ -21,8 +22,8 @@ typedef enum MemoKind {
 /* All that a scan under `production` uses fits, or each server would have it worked out anew. */
 #define MEMO_ENTRIES 384u
 
-static const size_t memo_bytes[_MEMO_KIND_MAX] = { [MEMO_STATIONARY] = 24u << 20, [MEMO_MOVING] = 64u << 20, [MEMO_PRODUCT] = 112u << 20,
-                                                   [MEMO_SUM] = 24u << 20 };
+static const size_t memo_bytes[_MEMO_KIND_MAX] = { [MEMO_STATIONARY] = 24u << 20, [MEMO_MOVING] = 64u << 20, [MEMO_ROWS] = 16u << 20,
+                                                   [MEMO_PRODUCT] = 112u << 20, [MEMO_SUM] = 24u << 20 };
 
 typedef struct MemoEntry {
         uint64_t used;  /* when last; 0: empty */
@@ -30,7 +31,7 @@ typedef struct MemoEntry {
         size_t bytes;
         void *content;
         Stationary *stationary; /* of a product, with the next two: what it is made of, and holds */
-        Moving *moving;
+        Moving *moving;         /* of rows too */
         MatmulMode mode;
         Product *old, *added; /* of a sum, with mode.ftz */
 } MemoEntry;
@@ -57,6 +58,11 @@ static void entry_forget(Memo *memo, MemoKind kind, MemoEntry *entry) {
 
         case MEMO_MOVING:
                 (void) moving_unref(entry->content);
+                break;
+
+        case MEMO_ROWS:
+                (void) rows_free(entry->content);
+                (void) moving_unref(entry->moving);
                 break;
 
         case MEMO_PRODUCT:
@@ -270,6 +276,41 @@ int memo_moving(const Moving *shape, const void *values, Moving **ret) {
         return 0;
 }
 
+static bool mode_equal(PeMode a, PeMode b) {
+        return a.weights == b.weights && a.activations == b.activations && a.ftz == b.ftz && a.double_row == b.double_row;
+}
+
+int memo_rows(Moving *moving, PeMode mode, const Rows **ret) {
+        Memo *memo = memo_get();
+        MemoEntry *entry;
+        Rows *rows;
+        int r;
+
+        if (!memo)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < memo->n[MEMO_ROWS]; i++) {
+                entry = &memo->entries[MEMO_ROWS][i];
+                rows = entry->content;
+                if (!rows || entry->moving != moving || !mode_equal(rows->mode, mode))
+                        continue;
+
+                entry->used = ++memo->clock;
+                *ret = rows;
+                return 0;
+        }
+
+        r = rows_new(moving, mode, &rows);
+        if (r < 0)
+                return r;
+
+        entry = entry_keep(memo, MEMO_ROWS, rows, rows->n_bytes);
+        entry->moving = moving;
+        moving->references++;
+        *ret = rows;
+        return 0;
+}
+
 /* A product holds its factors, so that a pointer cannot come to mean another matrix. */
 static void product_remember(Memo *memo, Stationary *stationary, Moving *moving, MatmulMode mode, Product *product) {
         MemoEntry *entry;
@@ -285,6 +326,7 @@ static void product_remember(Memo *memo, Stationary *stationary, Moving *moving,
 
 int memo_product(Stationary *stationary, Moving *moving, MatmulMode mode, Product **ret) {
         Memo *memo = memo_get();
+        const Rows *rows;
         Product *product;
         int r;
 
@@ -304,11 +346,14 @@ int memo_product(Stationary *stationary, Moving *moving, MatmulMode mode, Produc
                 return 0;
         }
 
+        r = memo_rows(moving, pe_mode(stationary, moving, mode.ftz), &rows);
+        if (r < 0)
+                return r;
         r = product_new(stationary->columns, moving->columns, &product);
         if (r < 0)
                 return r;
 
-        r = array_multiply(stationary, moving, mode, product);
+        r = array_multiply(stationary, rows, mode, product);
         if (r < 0) {
                 (void) product_unref(product);
                 return r;

@@ -9,11 +9,13 @@
  * the longest unused goes.
  */
 
-#include "sim/tensor-array.h"
+#include "sim/tensor-rows.h"
 
 /* The matrix that SHAPE (references and content aside) and the bytes describe. References are the caller's. */
 int memo_stationary(const Stationary *shape, const void *weights, const void *tags, Stationary **ret);
 int memo_moving(const Moving *shape, const void *values, Moving **ret);
+/* MOVING made ready for weights as in MODE. It is the memo's, until it is asked for other ones. */
+int memo_rows(Moving *moving, PeMode mode, const Rows **ret);
 /* Their healthy product. */
 int memo_product(Stationary *stationary, Moving *moving, MatmulMode mode, Product **ret);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/tensor-rows.h"
+#include "sim/tensor-memo.h"
 
 /* What enters the multipliers of a row behind its defects: the same for all columns up to the next one, where all share a row of
  * the moving matrix. */
@@ -21,7 +21,7 @@ typedef struct Work {
         const Stationary *stationary;
         const Moving *moving;
         const Spoil *spoil;
-        const Rows *rows;
+        const Rows *rows; /* NULL until they are needed */
         PeMode mode;
         bool may_err; /* the selectors */
         bool *idle;               /* by defect: it changes nothing, in whatever column */
@@ -29,6 +29,7 @@ typedef struct Work {
         const Defect **here;      /* this PE */
         size_t n_reaching, n_here;
         unsigned column;          /* of the tile */
+        uint32_t psum[MOVING_MAX];
         Fragile fragile;
         Entry entry;
 } Work;
@@ -83,20 +84,16 @@ static bool is_in_tile_row(const Work *work, const Defect *defect, unsigned k) {
 /* Whether DEFECT changes nothing of a row that all columns share; what their own selectors choose is not known here. */
 static bool activation_is_idle(const Work *work, const Defect *defect) {
         unsigned k = (unsigned) (defect->first_row - work->spoil->first_row);
-        uint32_t x, forced[MOVING_MAX];
+        uint32_t x[MOVING_MAX], forced[MOVING_MAX];
+        size_t n_bytes = work->moving->columns * sizeof(uint32_t);
 
         if (work->stationary->keep > 0 || work->may_err || !is_in_tile_row(work, defect, k) || k >= work->stationary->rows)
                 return false;
 
-        for (unsigned n = 0; n < work->moving->columns; n++)
-                forced[n] = moving_register(work->moving, k, n);
+        moving_registers(work->moving, k, x);
+        memcpy(forced, x, n_bytes);
         defect_force(defect, forced, work->moving->columns);
-        for (unsigned n = 0; n < work->moving->columns; n++) {
-                x = moving_register(work->moving, k, n);
-                if (x != forced[n])
-                        return false;
-        }
-        return true;
+        return memcmp(x, forced, n_bytes) == 0;
 }
 
 static bool weight_is_idle(const Work *work, const Defect *defect) {
@@ -173,8 +170,11 @@ static const uint32_t *enter(Work *work, unsigned k, const Selection *selection)
         if (entry->valid && entry->row == k && entry->n_forces == n_forces)
                 return entry->x;
 
-        for (unsigned n = 0; n < work->moving->columns; n++)
-                entry->x[n] = selection_image(selection, n);
+        if (selection->plain && selection_row(selection) >= 0)
+                moving_registers(work->moving, (unsigned) selection_row(selection), entry->x);
+        else
+                for (unsigned n = 0; n < work->moving->columns; n++)
+                        entry->x[n] = selection_image(selection, n);
         for (size_t i = 0; i < work->n_here; i++)
                 if (acts_on_activation(work->here[i]))
                         defect_force(work->here[i], entry->x, work->moving->columns);
@@ -207,14 +207,14 @@ static void row_step(Work *work, unsigned k) {
         w = pe_weight(&pe, w);
 
         if (!pe.transposed && !(sites & ~weights) && selection.plain) {
-                row_apply_fragile(work->rows, row_selected(work, &selection), w, &work->fragile);
+                row_apply_fragile(work->rows, row_selected(work, &selection), w, work->psum, &work->fragile);
                 return;
         }
         if (!pe.transposed && sites & 1u << SITE_MULTIPLIER && !(sites & ~products) && work->fragile.n == 0)
                 return; /* its products are zeros */
 
-        pe_run(&pe, w, enter(work, k, &selection), work->moving->columns, work->rows->psum);
-        fragile_find(work->rows, &work->fragile);
+        pe_run(&pe, w, enter(work, k, &selection), work->moving->columns, work->psum);
+        fragile_find(work->rows, work->psum, &work->fragile);
 }
 
 /* ---- a column ---- */
@@ -233,15 +233,15 @@ static void column_spoil(Work *work) {
         bool marked[PE_ROWS];
 
         mark_rows(work, marked);
-        column_begin(rows);
+        memset(work->psum, 0, sizeof(work->psum));
         work->fragile.n = 0;
 
         for (unsigned k = 0; k < work->stationary->rows; k++)
-                if (marked[k] || work->may_err || work->spoil->transposed || work->fragile.n > 0 || work->mode.ftz)
+                if (marked[k] || work->may_err || work->spoil->transposed)
                         row_step(work, k);
                 else
-                        row_apply(rows, row_of(rows, work->stationary, k, work->column),
-                                  stationary_register(work->stationary, k, work->column));
+                        row_apply_fragile(rows, row_of(rows, work->stationary, k, work->column),
+                                          stationary_register(work->stationary, k, work->column), work->psum, &work->fragile);
 }
 
 /* Whether the sums of this column are others; what leaves it may be another yet. */
@@ -274,9 +274,8 @@ static int work_init(Work *work) {
         return 0;
 }
 
-int array_spoil(const Stationary *stationary, const Moving *moving, const Spoil *spoil, Product *product) {
-        _cleanup_(rows_freep) Rows *rows = &(Rows){};
-        _cleanup_(work_donep) Work *work = &(Work){ .stationary = stationary, .moving = moving, .spoil = spoil, .rows = rows };
+int array_spoil(const Stationary *stationary, Moving *moving, const Spoil *spoil, Product *product) {
+        _cleanup_(work_donep) Work *work = &(Work){ .stationary = stationary, .moving = moving, .spoil = spoil };
         int r, n = 0;
 
         work->mode = pe_mode(stationary, moving, spoil->ftz);
@@ -288,11 +287,11 @@ int array_spoil(const Stationary *stationary, const Moving *moving, const Spoil 
         for (work->column = 0; work->column < stationary->columns; work->column++) {
                 gather_reaching(work);
                 if (column_sums_wrongly(work)) {
-                        r = n == 0 ? rows_init(rows, moving, work->mode) : 0; /* costs more than a column */
+                        r = work->rows ? 0 : memo_rows(moving, work->mode, &work->rows);
                         if (r < 0)
                                 return r;
                         column_spoil(work);
-                        column_store(rows, work->column, product);
+                        memcpy(product->bits + (size_t) work->column * product->moving, work->psum, product->moving * sizeof(uint32_t));
                         n++;
                 }
                 column_leave(work, product);

@@ -21,4 +21,4 @@ typedef struct Spoil {
 } Spoil;
 
 /* Puts what SPOIL makes of it into PRODUCT, which holds the healthy one. Returns the number of columns computed again, or -ENOMEM. */
-int array_spoil(const Stationary *stationary, const Moving *moving, const Spoil *spoil, Product *product);
+int array_spoil(const Stationary *stationary, Moving *moving, const Spoil *spoil, Product *product);

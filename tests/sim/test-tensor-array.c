@@ -709,12 +709,13 @@ static void test_a_core_without_a_format_says_so(void **state) {
         settings = (TensorSettings){};
 }
 
-/* −1.5 × 2^-126 + 2^-126 is flushed to −0; what is added then is a zero whose sign counts: x = +0 makes it +0, x = −0 leaves it. */
+/* −1.5 × 2^-126 + 2^-126 is flushed to −0; what is added then is a zero whose sign counts: x = +0 makes it +0, x = −0 leaves it. Few
+ * numbers move in these rows, so that the zeros are not multiplied one by one. */
 static void test_zeros_are_added_to_what_was_flushed(void **state) {
         static const uint16_t w[] = { 0xbfc0, 0x3f80, 0x3f80 };
-        static const uint16_t x[3][2] = { { 0x0080, 0x0080 }, { 0x0080, 0x0080 }, { 0x0000, 0x8000 } };
+        static const uint16_t x[3][16] = { { 0x0080, 0x0080 }, { 0x0080, 0x0080 }, { 0x0000, 0x8000 } };
         WireLoad load = { 3, 1, FORMAT_BF16 };
-        WireMatmul matmul = { 2, .flags = MATMUL_OVERWRITE, .format = FORMAT_BF16 };
+        WireMatmul matmul = { 16, .flags = MATMUL_OVERWRITE, .format = FORMAT_BF16 };
         WireCommand command = load_command(load);
         const uint32_t *out;
         Bench *bench;
