@@ -17,8 +17,8 @@ ElementMode pattern_mode(const Pattern *pattern, bool ftz) {
                               .transpose = pattern->matmul_flags & MATMUL_TRANSPOSE };
 }
 
-static bool image_is_zero(ElementMode mode, uint32_t x) {
-        return element_is_zero(mode.values, x) && (!mode.double_row || element_is_zero(mode.values, x >> 8));
+static bool image_is_zero(ElementMode mode, WireFormat format, uint32_t image) {
+        return element_is_zero(format, image) && (!mode.double_row || element_is_zero(format, image >> 8));
 }
 
 static void find_rows(Layout *layout, const Pattern *pattern) {
@@ -29,7 +29,7 @@ static void find_rows(Layout *layout, const Pattern *pattern) {
 
                 layout->rows[n][0] = layout->rows[n][1] = NO_ROW;
                 for (unsigned row = 0; row < pattern->rows; row++) {
-                        if (image_is_zero(mode, pattern_activation(pattern, row, n)))
+                        if (image_is_zero(mode, pattern->x_format, pattern_activation(pattern, row, n)))
                                 continue;
                         if (count == 2) {
                                 layout->dense = true;
@@ -40,19 +40,21 @@ static void find_rows(Layout *layout, const Pattern *pattern) {
         }
 }
 
-/* Whether each column has one weight that is no zero. */
+/* Whether each column has one weight that is no zero, or none. */
 static void find_weights(Layout *layout, const Pattern *pattern) {
-        layout->by_columns = pattern->kind == PATTERN_WIRING && !pattern_is_double(pattern);
+        ElementMode mode = pattern_mode(pattern, false);
+
+        layout->by_columns = (pattern->kind == PATTERN_WIRING && !pattern_is_double(pattern)) || pattern->kind == PATTERN_PAIRS;
 
         for (unsigned m = 0; m < pattern->columns && layout->by_columns; m++) {
                 unsigned count = 0;
 
                 for (unsigned row = 0; row < pattern->rows; row++)
-                        if (!element_is_zero(pattern->w_format, pattern_weight(pattern, row, m))) {
+                        if (!image_is_zero(mode, pattern->w_format, pattern_weight(pattern, row, m))) {
                                 layout->weighty[m] = (uint8_t) row;
                                 count++;
                         }
-                layout->by_columns = count == 1;
+                layout->by_columns = count <= 1;
         }
 }
 
@@ -108,7 +110,7 @@ const Layout *layout_of(unsigned index) {
         layout->dense = pattern->kind == PATTERN_FULL;
         if (!layout->dense)
                 find_rows(layout, pattern);
-        if (layout->dense)
+        if (layout->dense || pattern->kind == PATTERN_PAIRS)
                 find_weights(layout, pattern);
         if (pattern->kind == PATTERN_FULL)
                 find_integers(layout, pattern);

@@ -18,7 +18,7 @@ typedef struct Layout {
         int w_unit, x_unit;
         int32_t *x;              /* [lanes][rows][moving] */
         uint16_t rows[MOVING_MAX][2]; /* of the tile, that are fed; NO_ROW: none */
-        bool by_columns;           /* dense, but in each column one weight alone is no zero: */
+        bool by_columns;           /* in each column no more than one weight is no zero: */
         uint8_t weighty[PE_COLUMNS]; /* its row */
 } Layout;
 

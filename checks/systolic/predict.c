@@ -113,7 +113,7 @@ static uint32_t walk_zeros(const Walk *walk, unsigned first, unsigned end, uint3
         return psum;
 }
 
-/* All rows are fed, but one weight alone is no zero. */
+/* One weight alone is no zero, or none. */
 static uint32_t walk_weighty(const Walk *walk, unsigned first, unsigned end, uint32_t psum) {
         unsigned weighty = walk->layout->weighty[walk->column->index - walk->pattern->first_column];
 
