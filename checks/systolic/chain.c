@@ -7,29 +7,30 @@
 
 #include "checks/systolic/exact.h"
 
-static bool chain_fill(Chain *chain, const Pattern *pattern, const Layout *layout, unsigned column) {
+/* Returns false where the sums are no integers. */
+static bool chain_count(Chain *chain, const Pattern *pattern, const Layout *layout, unsigned column) {
         unsigned lanes = pattern_is_double(pattern) ? 2 : 1;
         size_t moving = pattern->moving, size = pattern->rows * moving;
 
-        memset(chain->sums, 0, moving * sizeof(int32_t));
+        memset(chain->sums, 0, moving * sizeof(chain->sums[0]));
         memset(chain->largest, 0, sizeof(chain->largest));
 
         for (unsigned row = 0; row < pattern->rows; row++) {
-                const int32_t *before = chain->sums + row * moving;
-                int32_t *sums = chain->sums + (row + 1) * moving, w[2] = {};
+                size_t before = row * moving, after = before + moving;
+                int32_t w[2] = {};
 
                 for (unsigned lane = 0; lane < lanes; lane++)
                         if (!exact_to_integer(pattern_weight_number(pattern, row, column, lane), layout->w_unit, &w[lane]))
                                 return false;
 
                 for (size_t n = 0; n < moving; n++) {
-                        int64_t sum = before[n] + (int64_t) w[0] * layout->x[row * moving + n];
+                        int64_t sum = chain->sums[before + n].units + (int64_t) w[0] * layout->x[row * moving + n];
 
                         if (lanes > 1)
                                 sum += (int64_t) w[1] * layout->x[size + row * moving + n];
                         if (sum >= EXACT_INTEGER_MAX || sum <= -EXACT_INTEGER_MAX)
                                 return false;
-                        sums[n] = (int32_t) sum;
+                        chain->sums[after + n].units = (int32_t) sum;
                         if (labs((long) sum) > chain->largest[n])
                                 chain->largest[n] = abs((int) sum);
                 }
@@ -38,25 +39,40 @@ static bool chain_fill(Chain *chain, const Pattern *pattern, const Layout *layou
         return true;
 }
 
-const Chain *chain_of(Chain **chain, unsigned index, unsigned column) {
+/* Element by element. */
+static void chain_step(Chain *chain, const Pattern *pattern, unsigned column) {
+        ElementMode mode = pattern_mode(pattern, chain->ftz);
+        size_t moving = pattern->moving;
+
+        memset(chain->sums, 0, moving * sizeof(chain->sums[0]));
+        for (unsigned row = 0; row < pattern->rows; row++) {
+                uint32_t w = pattern_weight(pattern, row, column);
+
+                for (unsigned n = 0; n < moving; n++) {
+                        ElementPast past = {};
+
+                        chain->sums[(row + 1) * moving + n].bits = element_step(mode, NULL, NULL, w, pattern_activation(pattern, row, n),
+                                                                                chain->sums[row * moving + n].bits, &past);
+                }
+        }
+}
+
+const Chain *chain_of(Chain **chain, unsigned index, unsigned column, bool ftz) {
         const Pattern *pattern = pattern_at(index);
         const Layout *layout = layout_of(index);
 
-        if (!layout || !layout->integers)
-                return NULL;
-        if (*chain && (*chain)->column == column)
+        if (*chain && (*chain)->column == column && (*chain)->ftz == ftz)
                 return *chain;
 
         if (!*chain)
-                *chain = malloc(sizeof(Chain) + (pattern->rows + 1) * pattern->moving * sizeof(int32_t));
+                *chain = malloc(sizeof(Chain) + (pattern->rows + 1) * pattern->moving * sizeof((*chain)->sums[0]));
         if (!*chain)
                 return NULL;
 
         (*chain)->column = column;
-        if (chain_fill(*chain, pattern, layout, column))
-                return *chain;
-
-        free(*chain);
-        *chain = NULL;
-        return NULL;
+        (*chain)->ftz = ftz;
+        (*chain)->integers = layout && layout->integers && chain_count(*chain, pattern, layout, column);
+        if (!(*chain)->integers)
+                chain_step(*chain, pattern, column);
+        return *chain;
 }

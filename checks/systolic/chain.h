@@ -4,17 +4,21 @@
 /*
  * Chain
  *
- * The healthy sums of one column under full load: integers, so that a difference to them stays the same from row to row.
+ * The healthy sums of one column under full load. Where they are integers, a difference to them stays the same from row to row.
  */
 
 #include "checks/systolic/layout.h"
 
-/* Sums are in units, before each row and at the end: [rows + 1][moving]. */
 typedef struct Chain {
         unsigned column; /* of the tile */
-        int32_t largest[MOVING_MAX]; /* of the sums on the way of a vector */
-        int32_t sums[];
+        bool ftz;
+        bool integers;
+        int32_t largest[MOVING_MAX]; /* of integers: of the sums on the way of a vector */
+        union {
+                int32_t units;
+                uint32_t bits; /* of no integers: binary32 */
+        } sums[];              /* before each row and at the end: [rows + 1][moving] */
 } Chain;
 
-/* That of COLUMN under pattern INDEX, which *CHAIN, to be freed, may be already. NULL where the sums are no integers, or there is no memory. */
-const Chain *chain_of(Chain **chain, unsigned index, unsigned column);
+/* That of COLUMN under pattern INDEX, which *CHAIN, to be freed, may be already. NULL where there is no memory. */
+const Chain *chain_of(Chain **chain, unsigned index, unsigned column, bool ftz);

@@ -142,27 +142,46 @@ static uint32_t walk_sparse(const Walk *walk, unsigned first, unsigned end, uint
         return walk_zeros(walk, row, end, psum);
 }
 
-/* All rows are. Where the sum is an integer that stays one, the difference to the healthy sum stays the same; one that is so
- * large that nothing moves it stays itself. */
+/*
+ * What becomes of the sum PSUM above row FIRST, if the healthy sums tell: it is one of them; or the healthy ones are integers and it
+ * is another, so that the difference stays the same; or so large that nothing moves it.
+ */
+static bool walk_along(const Walk *walk, const Chain *chain, unsigned first, unsigned end, uint32_t psum, uint32_t *ret) {
+        unsigned moving = walk->pattern->moving, before = first * moving + walk->n, after = end * moving + walk->n;
+        int32_t sum, error;
+        int unit;
+
+        if (!chain->integers) {
+                *ret = chain->sums[after].bits;
+                return psum == chain->sums[before].bits;
+        }
+
+        unit = walk->layout->w_unit + walk->layout->x_unit;
+        if ((int) (psum >> 23 & 0xff) - 127 > unit + 50) {
+                *ret = psum;
+                return true;
+        }
+        if (!exact_to_integer(psum, unit, &sum))
+                return false;
+
+        error = sum - chain->sums[before].units;
+        *ret = exact_from_integer(chain->sums[after].units + error, unit);
+        return abs(error) + chain->largest[walk->n] < EXACT_INTEGER_MAX;
+}
+
+/* All rows are. */
 static uint32_t walk_dense(const Walk *walk, unsigned first, unsigned end, uint32_t psum) {
-        const Chain *chain = chain_of(&walk->column->chains[walk->index], walk->index, walk->column->index - walk->pattern->first_column);
+        unsigned column = walk->column->index - walk->pattern->first_column;
+        const Chain *chain = chain_of(&walk->column->chains[walk->index], walk->index, column, walk->column->ftz);
         bool plain = chain && !walk_is_shifted(walk, end) && walk->suspects->dead == 0;
 
         for (unsigned row = first; row < end; row++) {
-                int unit = plain ? walk->layout->w_unit + walk->layout->x_unit : 0;
-                int32_t sum;
+                uint32_t ahead;
 
                 if (exact_is_nan(psum) && !walk->mode.transpose)
                         return EXACT_NAN;
-                if (plain && (int) (psum >> 23 & 0xff) - 127 > unit + 50)
-                        return psum;
-                if (plain && exact_to_integer(psum, unit, &sum)) {
-                        const int32_t *sums = chain->sums + walk->n;
-                        int32_t error = sum - sums[row * walk->pattern->moving];
-
-                        if (abs(error) + chain->largest[walk->n] < EXACT_INTEGER_MAX)
-                                return exact_from_integer(sums[end * walk->pattern->moving] + error, unit);
-                }
+                if (plain && walk_along(walk, chain, row, end, psum, &ahead))
+                        return ahead;
                 psum = walk_row(walk, row, psum);
         }
 
