@@ -18,19 +18,6 @@ void *matrix_new(size_t n_bytes) {
         return matrix;
 }
 
-uint32_t matrix_get(WireFormat format, const void *matrix, size_t i) {
-        switch (wire_format_bytes(format)) {
-
-        case 4:
-                return ((const uint32_t *) matrix)[i] & (format == FORMAT_TF32 ? ~0x1fffu : ~0u);
-
-        case 2:
-                return ((const uint16_t *) matrix)[i];
-        }
-
-        return ((const uint8_t *) matrix)[i];
-}
-
 /* Bits that a tf32 does not have, and a core that takes it for fp32 does; never none. */
 static uint32_t ignored(size_t i) {
         return (uint32_t) (i * 0x9e3779b1u) >> 19 | 1;

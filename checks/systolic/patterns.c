@@ -178,10 +178,12 @@ unsigned patterns_count(void) {
 }
 
 const Pattern *pattern_at(unsigned index) {
-        assert(index < patterns_count());
+        assert(index < PATTERNS_MAX);
 
-        if (!patterns[index].name)
+        if (!patterns[index].name) {
+                assert(index < patterns_count());
                 make(index);
+        }
         return &patterns[index];
 }
 
