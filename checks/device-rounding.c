@@ -2,10 +2,6 @@
 
 #include "checks/device-rounding.h"
 
-size_t device_convert_bytes(WireFormat format) {
-        return format < _FORMAT_MAX && format != FORMAT_FP32 ? wire_format_bytes(format) : 0;
-}
-
 WireCommand device_convert_command(const Device *device, unsigned core, WireEngine engine, WireFormat format, unsigned flags,
                                    uint32_t count, const void *in, void *out) {
         return (WireCommand) {
@@ -14,7 +10,7 @@ WireCommand device_convert_command(const Device *device, unsigned core, WireEngi
                 .in_offset  = device_window_offset(device, in),
                 .in_bytes   = (uint32_t) (ENGINE_LANES * count * sizeof(float)),
                 .out_offset = device_window_offset(device, out),
-                .out_bytes  = (uint32_t) (ENGINE_LANES * count * device_convert_bytes(format)),
+                .out_bytes  = (uint32_t) (ENGINE_LANES * count * wire_format_bytes(format)),
                 .convert    = { .engine = (uint8_t) engine, .format = (uint8_t) format, .flags = (uint8_t) flags, .count = count },
         };
 }

@@ -13,6 +13,3 @@ WireCommand device_seed_command(unsigned core, WireEngine engine, uint32_t seed)
 /* What the engine says its generators' states are: x0 … x4 and the counter of each lane. */
 #define DEVICE_STATE_BYTES (ENGINE_LANES * 6u * (uint32_t) sizeof(uint32_t))
 WireCommand device_state_command(const Device *device, unsigned core, WireEngine engine, void *out);
-
-/* Bytes of one converted element; 0 where FORMAT is no target of conversion. */
-size_t device_convert_bytes(WireFormat format);

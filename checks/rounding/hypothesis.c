@@ -27,7 +27,7 @@ static uint32_t cut(const Hypothesis *h, uint32_t word) {
         return word & ~(UINT32_MAX >> h->bit);
 }
 
-uint32_t hypothesis_word(const Hypothesis *h, uint32_t word) {
+static uint32_t word_of(const Hypothesis *h, uint32_t word) {
         static uint32_t (*const words[_CAUSE_MAX])(const Hypothesis *h, uint32_t word) = {
                 [CAUSE_STUCK_BIT] = stuck, [CAUSE_TIED_BITS] = tied, [CAUSE_SWAPPED_BITS] = swapped, [CAUSE_FEW_BITS] = cut,
         };
@@ -63,11 +63,12 @@ static bool goes_up(const Hypothesis *h, WireFormat format, const Element *e, ui
         return makes_a_whole(e, word, field);
 }
 
-uint32_t hypothesis_answer(const Hypothesis *h, WireFormat format, bool stochastic, const Element *e, uint32_t word) {
+/* What is written for E. */
+static uint32_t answer_of(const Hypothesis *h, WireFormat format, bool stochastic, const Element *e, uint32_t word) {
         uint32_t mask = golden_fraction_mask(format), magnitude, image;
 
         if (stochastic && h->cause != CAUSE_NEAREST)
-                magnitude = e->low + goes_up(h, format, e, hypothesis_word(h, word));
+                magnitude = e->low + goes_up(h, format, e, word_of(h, word));
         else
                 magnitude = element_nearest(format, e) & (golden_sign(format) - 1);
 
@@ -85,7 +86,7 @@ uint32_t hypothesis_answer(const Hypothesis *h, WireFormat format, bool stochast
 bool hypothesis_explains_one(const Hypothesis *h, const View *view, unsigned pass, unsigned i, uint32_t word) {
         const Pass *p = &view->script->passes[pass];
 
-        return view->answers[i] == hypothesis_answer(h, p->format, pass_is_stochastic(p), &view->elements[i], word);
+        return view->answers[i] == answer_of(h, p->format, pass_is_stochastic(p), &view->elements[i], word);
 }
 
 bool hypothesis_explains(const Hypothesis *h, const View *view, unsigned pass, const uint32_t *words) {
@@ -93,7 +94,7 @@ bool hypothesis_explains(const Hypothesis *h, const View *view, unsigned pass, c
         unsigned at = view->at[pass];
 
         for (unsigned i = 0; i < p->count; i++)
-                if (view->answers[at + i] != hypothesis_answer(h, p->format, pass_is_stochastic(p), &view->elements[at + i], words[i]))
+                if (view->answers[at + i] != answer_of(h, p->format, pass_is_stochastic(p), &view->elements[at + i], words[i]))
                         return false;
 
         return true;

@@ -50,11 +50,6 @@ typedef struct Hypothesis {
         unsigned n_alike;    /* others that explain the same as well */
 } Hypothesis;
 
-/* The random word as this makes it of WORD. */
-uint32_t hypothesis_word(const Hypothesis *h, uint32_t word);
-/* What is written for ELEMENT. */
-uint32_t hypothesis_answer(const Hypothesis *h, WireFormat format, bool stochastic, const Element *element, uint32_t word);
-
 /* Whether the answers of PASS are as H says, its generator giving WORDS. Not for causes that give no words of their own
  * (LOCKED, STOCHASTIC, UNSEEDED and those after FLUSHED). */
 bool hypothesis_explains(const Hypothesis *h, const View *view, unsigned pass, const uint32_t *words);

@@ -28,10 +28,6 @@ int view_make(const Script *script, const uint8_t *const answers[], unsigned lan
 View *view_free(View *view);
 DEFINE_CLEANUP(View *, view_free);
 
-static inline unsigned view_count(const View *view, unsigned pass) {
-        return view->at[pass + 1] - view->at[pass];
-}
-
 /* The pass that the answer numbered I belongs to. */
 unsigned view_pass_of(const View *view, unsigned i);
 /* Of the coins at PLACE, how many went up. */
