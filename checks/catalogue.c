@@ -400,7 +400,7 @@ static const CatalogueEntry entries[] = {
           "Take the chip out of service and replace its tray." },
         { "rounding-seed", "rounding", SEVERITY_FAIL, ACTION_RESET_CHIP,
           "a random generator does not take its seed",
-          "A seed that was set has no effect: the random numbers go on as if nobody had asked. Runs can then not be repeated, "
+          "A seed that was set, or a reset, has no effect: the random numbers go on as if nobody had asked. Runs can then not be repeated, "
           "and engines that should differ may draw alike.",
           "Reset the chip and scan it again. If the seed is still not taken, replace the tray." },
         { "rounding-width", "rounding", SEVERITY_FAIL, ACTION_REPLACE_TRAY,

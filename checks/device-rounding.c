@@ -23,6 +23,10 @@ WireCommand device_seed_command(unsigned core, WireEngine engine, uint32_t seed)
         };
 }
 
+WireCommand device_reset_command(unsigned core) {
+        return (WireCommand) { .type = COMMAND_RESET, .unit = (uint8_t) core };
+}
+
 WireCommand device_state_command(const Device *device, unsigned core, WireEngine engine, void *out) {
         return (WireCommand) {
                 .type       = COMMAND_RNG_STATE,

@@ -132,12 +132,6 @@ static const YamlField garble_fields[] = {
         {},
 };
 
-static const char *garbles_nothing(const Fault *fault) {
-        const GarbleFault *garble = fault->parameters;
-
-        return command_ranges[garble->command].first == COMMAND_RESET ? "no scan resets what it tests" : NULL;
-}
-
 static const FaultKind faults[] = {
         {
                 .name = "hang", .summary = "takes commands and never answers", .family = FAMILY_TELEMETRY, .at = at_chip,
@@ -151,7 +145,7 @@ static const FaultKind faults[] = {
                 .persistence = PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT | PERSISTENCE_TRANSIENT,
                 .triggers = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY,
                 .parameters_bytes = sizeof(GarbleFault), .parameters = garble_fields,
-                .is_shared = true, .codes = FAULT_CODES("device-garbled"), .undetectable = garbles_nothing,
+                .is_shared = true, .codes = FAULT_CODES("device-garbled"),
         },
         {
                 .name = "device-missing", .summary = "its driver did not find it", .family = FAMILY_TELEMETRY, .at = at_chip,

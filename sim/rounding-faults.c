@@ -35,6 +35,8 @@ static const char *const wired_words[] = { "or", "and", NULL };
 
 /* In the order in which they act. */
 typedef enum RoundingKind {
+        KIND_RESET_IGNORED,
+        KIND_SEED_LOST,
         KIND_SEED_IGNORED,
         KIND_SEED_SHARED,
         KIND_SEED_SHIFTED,
@@ -60,8 +62,16 @@ static RoundingKind fault_kind(const Fault *fault) {
 
 /* ---- what each does ---- */
 
+static void act_reset_ignored(const RoundingFault *p, LaneEffects *effects) {
+        effects->keeps |= 1u << SEEDING_RESET;
+}
+
+static void act_seed_lost(const RoundingFault *p, LaneEffects *effects) {
+        effects->keeps |= 1u << SEEDING_FIRST;
+}
+
 static void act_seed_ignored(const RoundingFault *p, LaneEffects *effects) {
-        effects->keeps_state = true;
+        effects->keeps |= 1u << SEEDING_FIRST | 1u << SEEDING_AGAIN;
 }
 
 static void act_seed_foreign(const RoundingFault *p, LaneEffects *effects) {
@@ -136,6 +146,8 @@ static const struct {
         void (*act)(const RoundingFault *p, LaneEffects *effects);
         uint32_t (*word)(const RoundingFault *p, uint32_t word);
 } acts[_KIND_MAX] = {
+        [KIND_RESET_IGNORED] = { .act = act_reset_ignored },
+        [KIND_SEED_LOST]     = { .act = act_seed_lost },
         [KIND_SEED_IGNORED]  = { .act = act_seed_ignored },
         [KIND_SEED_SHARED]   = { .act = act_seed_foreign },
         [KIND_SEED_SHIFTED]  = { .act = act_seed_foreign },
@@ -324,6 +336,8 @@ static const LocationKind at_engine[] = { LOCATION_VECTOR, LOCATION_SCALAR, LOCA
           .parameters_bytes = sizeof(RoundingFault), .codes = FAULT_CODES(code), __VA_ARGS__ }
 
 const FaultKind rounding_faults[_KIND_MAX + 1] = {
+        [KIND_RESET_IGNORED] = ROUNDING_FAULT("reset-ignored", "rounding-seed", "a reset leaves the generator as it was"),
+        [KIND_SEED_LOST] = ROUNDING_FAULT("seed-lost-after-reset", "rounding-seed", "the first seed after a reset has no effect"),
         [KIND_SEED_IGNORED] = ROUNDING_FAULT("seed-ignored", "rounding-seed", "a seed has no effect: the generator goes on as it was"),
         [KIND_SEED_SHARED] = ROUNDING_FAULT("lane-seed-shared", "rounding-lanes", "a lane is seeded as another one is",
                                             .parameters = shared_fields, .validate = validate_source),

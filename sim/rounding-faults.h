@@ -43,12 +43,19 @@ int rounding_faults_add(RoundingFaults *faults, const Fault *fault);
 void rounding_faults_remove(RoundingFaults *faults, const Fault *fault);
 void rounding_faults_done(RoundingFaults *faults);
 
+/* How a generator gets a seed. */
+typedef enum Seeding {
+        SEEDING_RESET, /* by a reset, as if with 0 */
+        SEEDING_FIRST, /* the first after it */
+        SEEDING_AGAIN,
+} Seeding;
+
 /* Of a lane in one command. */
 typedef struct LaneEffects {
         bool any;
 
         /* when it is seeded */
-        bool keeps_state;
+        unsigned keeps; /* its state: bits 1 << Seeding */
         bool foreign; /* takes the stream of lane `source`, `lag` words on */
         unsigned source, lag;
 

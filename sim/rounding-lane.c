@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-void lane_seed(Lane *lane, const LaneEffects *effects, unsigned engine, unsigned number, uint32_t seed, bool reset) {
-        if (effects->keeps_state && !reset)
+void lane_seed(Lane *lane, const LaneEffects *effects, unsigned engine, unsigned number, uint32_t seed, Seeding seeding) {
+        if (effects->keeps & 1u << seeding)
                 return;
 
         generator_seed(&lane->start, engine, effects->foreign ? effects->source : number, seed);

@@ -21,8 +21,8 @@ typedef struct Lane {
         uint64_t drawn;  /* words since */
 } Lane;
 
-/* RNG_SEED with SEED, or, where RESET, what a reset does. */
-void lane_seed(Lane *lane, const LaneEffects *effects, unsigned engine, unsigned number, uint32_t seed, bool reset);
+/* RNG_SEED with SEED; with 0 what a reset does. */
+void lane_seed(Lane *lane, const LaneEffects *effects, unsigned engine, unsigned number, uint32_t seed, Seeding seeding);
 
 /* IN and OUT of this lane. */
 void lane_convert(Lane *lane, const LaneEffects *effects, const Conversion *conversion, const uint8_t *in, uint8_t *out);

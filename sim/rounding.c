@@ -31,8 +31,10 @@ typedef struct Sound {
 } Sound;
 
 typedef struct Engine {
-        Sound *sound; /* NULL until first used: then as after a reset */
+        Sound *sound; /* NULL until first used: then as if seeded with 0 */
         Lane *own;    /* ENGINE_LANES: those that stray; NULL until there was a fault */
+        bool is_reset; /* what that does is done with the next command, when it is known which faults act */
+        Seeding next; /* what an RNG_SEED is */
         RoundingFaults faults;
 } Engine;
 
@@ -60,7 +62,7 @@ static void engine_keep(Engine *engine, unsigned lane, const Lane *as) {
 }
 
 /* Lanes with a fault may be seeded otherwise, or not at all: then they stray though nothing else does. */
-static void engine_seed(Engine *engine, unsigned number, uint32_t seed, const Execution *execution, bool reset) {
+static void engine_seed(Engine *engine, unsigned number, uint32_t seed, const Execution *execution, Seeding seeding) {
         Sound before = {};
 
         if (engine->own)
@@ -74,19 +76,24 @@ static void engine_seed(Engine *engine, unsigned number, uint32_t seed, const Ex
                 LaneEffects effects;
 
                 rounding_effects(&engine->faults, execution, lane, &effects);
-                lane_seed(&own, &effects, number, lane, seed, reset);
+                lane_seed(&own, &effects, number, lane, seed, seeding);
                 engine_keep(engine, lane, &own);
         }
+        engine->next = seeding == SEEDING_RESET ? SEEDING_FIRST : SEEDING_AGAIN;
 }
 
 static int engine_prepare(Engine *engine, unsigned number, const Execution *execution) {
-        if (engine->sound)
+        if (engine->sound && !engine->is_reset)
                 return 0;
 
-        engine->sound = calloc(1, sizeof(*engine->sound));
-        if (!engine->sound)
-                return -ENOMEM;
-        engine_seed(engine, number, 0, execution, true);
+        if (!engine->sound) {
+                engine->sound = calloc(1, sizeof(*engine->sound));
+                if (!engine->sound)
+                        return -ENOMEM;
+                rounding_seed(number, 0, engine->sound->lanes);
+        }
+        engine_seed(engine, number, 0, execution, SEEDING_RESET);
+        engine->is_reset = false;
         return 0;
 }
 
@@ -158,15 +165,17 @@ static int convert(void *state, Execution *execution) {
 static int rng_seed(void *state, Execution *execution) {
         const WireSeed *seed = &execution->command->seed;
         Rounding *rounding = state;
+        Engine *engine;
 
         if (seed->engine >= _ENGINE_MAX) {
                 execution->completion->status = STATUS_NRT_INVALID;
                 return 0;
         }
-        if (engine_prepare(&rounding->engines[seed->engine], seed->engine, execution) < 0)
+        engine = &rounding->engines[seed->engine];
+        if (engine_prepare(engine, seed->engine, execution) < 0)
                 return -ENOMEM;
 
-        engine_seed(&rounding->engines[seed->engine], seed->engine, seed->seed, execution, false);
+        engine_seed(engine, seed->engine, seed->seed, execution, engine->next);
         execution->completion->device_nsec = 64;
         return 0;
 }
@@ -199,21 +208,15 @@ static int rng_state(void *state, Execution *execution) {
 static void rounding_reset(void *state) {
         Rounding *rounding = state;
 
-        for (unsigned i = 0; i < _ENGINE_MAX; i++) {
-                Engine *engine = &rounding->engines[i];
-
-                free(engine->sound);
-                engine->sound = NULL;
-                for (unsigned lane = 0; engine->own && lane < ENGINE_LANES; lane++)
-                        engine->own[lane].strays = false;
-        }
+        for (unsigned i = 0; i < _ENGINE_MAX; i++)
+                rounding->engines[i].is_reset = true;
 }
 
 static void rounding_done(void *state) {
         Rounding *rounding = state;
 
-        rounding_reset(state);
         for (unsigned i = 0; i < _ENGINE_MAX; i++) {
+                free(rounding->engines[i].sound);
                 free(rounding->engines[i].own);
                 rounding_faults_done(&rounding->engines[i].faults);
         }

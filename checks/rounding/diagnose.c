@@ -216,6 +216,24 @@ static void search_lanes(const Search *search, Hypothesis *found) {
         }
 }
 
+static Occasion occasion_of(const Script *script, unsigned pass) {
+        if (script->passes[pass].reset)
+                return OCCASION_RESET;
+        return pass > 0 && script->passes[pass - 1].reset ? OCCASION_FIRST : OCCASION_SEED;
+}
+
+/* Of all wrong passes; what is not one of the others alone is any seed. The scan's first seed may be the first after a reset, too. */
+static Occasion find_occasion(const View *view) {
+        bool seen[OCCASION_FIRST + 1] = {};
+
+        for (unsigned pass = 1; pass < view->script->n_passes; pass++)
+                if (view->wrong[pass])
+                        seen[occasion_of(view->script, pass)] = true;
+        if (seen[OCCASION_SEED] || seen[OCCASION_RESET] == seen[OCCASION_FIRST])
+                return OCCASION_SEED;
+        return seen[OCCASION_RESET] ? OCCASION_RESET : OCCASION_FIRST;
+}
+
 /* Each pass goes on from where the one before it ended, or from its seed where that was taken. */
 static void search_unseeded(const Search *search, Hypothesis *found) {
         const View *view = search->view;
@@ -248,7 +266,7 @@ static void search_unseeded(const Search *search, Hypothesis *found) {
                 if (view->wrong[pass] && !pass_is_stochastic(&view->script->passes[pass]))
                         return;
         if (seen)
-                found->cause = CAUSE_UNSEEDED;
+                *found = (Hypothesis) { .cause = CAUSE_UNSEEDED, .value = find_occasion(view) };
 }
 
 /* ---- where nothing is random ---- */
@@ -311,10 +329,14 @@ static bool is_wrong_without_chance(const View *view) {
         return false;
 }
 
-static bool is_seeded_at_times(const View *view) {
-        for (unsigned pass = 0; pass < view->script->n_passes; pass++)
-                if (pass_is_stochastic(&view->script->passes[pass]) && view->script->passes[pass].after == 0 && !view->wrong[pass])
+static bool is_seeded_at_times(const View *view, Occasion occasion) {
+        for (unsigned pass = 0; pass < view->script->n_passes; pass++) {
+                Occasion own = occasion_of(view->script, pass);
+
+                if (pass_is_stochastic(&view->script->passes[pass]) && view->script->passes[pass].after == 0 && !view->wrong[pass] &&
+                    (own == occasion || (own == OCCASION_FIRST && occasion == OCCASION_SEED)))
                         return true;
+        }
 
         return false;
 }
@@ -323,7 +345,7 @@ static bool is_seeded_at_times(const View *view) {
 
 static void search_all(const Search *search, Hypothesis *found) {
         static void (*const searches[])(const Search *search, Hypothesis *found) = {
-                search_plain, search_one_bit, search_width, search_two_bits, search_locked, search_cycle, search_unseeded, search_lanes,
+                search_plain, search_one_bit, search_width, search_two_bits, search_locked, search_unseeded, search_cycle, search_lanes,
         };
 
         for (unsigned i = 0; i < ELEMENTS(searches) && found->cause == CAUSE_NONE; i++)
@@ -357,7 +379,7 @@ void lane_diagnose(const View *view, const States *before, LaneDiagnosis *ret) {
         count_coins(view, ret);
 
         search_all(&(Search) { view, before, .always = true, .first_pass = pass }, &ret->why);
-        ret->intermittent = ret->why.cause == CAUSE_UNSEEDED && is_seeded_at_times(view);
+        ret->intermittent = ret->why.cause == CAUSE_UNSEEDED && is_seeded_at_times(view, (Occasion) ret->why.value);
         if (ret->why.cause != CAUSE_NONE)
                 return;
         search_all(&(Search) { view, before, .always = false, .first_pass = pass }, &ret->why);

@@ -28,7 +28,7 @@ typedef enum Cause {
         CAUSE_LOCKED,       /* the same word again and again */
         CAUSE_CYCLE,        /* the words begin anew after so many */
         CAUSE_OTHER_LANE,   /* the stream is that of another lane */
-        CAUSE_UNSEEDED,     /* the seed has no effect */
+        CAUSE_UNSEEDED,     /* a seed or a reset has no effect */
         CAUSE_RESULT_STUCK, /* a bit of what is written */
         CAUSE_CARRY_LOST,   /* into the exponent */
         CAUSE_FLUSHED,      /* subnormal results are zero */
@@ -39,10 +39,17 @@ typedef enum Cause {
         _CAUSE_MAX,
 } Cause;
 
+/* When a generator should have got its state and went on as it was. */
+typedef enum Occasion {
+        OCCASION_SEED,
+        OCCASION_RESET,
+        OCCASION_FIRST, /* seed after a reset */
+} Occasion;
+
 typedef struct Hypothesis {
         Cause cause;
         unsigned bit, other; /* bits; bit 32 … of FEW_BITS: how many; OTHER_LANE: the lane */
-        unsigned value;      /* stuck at; tied: 1 or, 0 and */
+        unsigned value;      /* stuck at; tied: 1 or, 0 and; UNSEEDED: Occasion */
         int delta;           /* WIDTH: bits more than there should be */
         WireFormat format;   /* FORMAT_WIDTH */
         unsigned lag;        /* OTHER_LANE: words ahead of it */

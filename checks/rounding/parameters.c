@@ -10,8 +10,8 @@
 
 /* 400,000 chips are the largest fleet we know of in one place (Project Rainier). */
 static const RoundingParameters defaults = {
-        .seed = ROUNDING_SEED_DEFAULT, .false_alarms = 0.01, .fleet = 400000, .bias = 0.25, .samples = 4096, .words = 4352,
-        .every_format = true, .every_value = true,
+        .seed = ROUNDING_SEED_DEFAULT, .false_alarms = 0.01, .fleet = 400000, .bias = 0.25, .samples = 4096, .words = ROUNDING_WORDS_DEFAULT,
+        .resets = ROUNDING_RESETS_DEFAULT, .every_format = true, .every_value = true,
 };
 
 extern const YamlField parameters_rounding[];
@@ -29,6 +29,8 @@ const YamlField parameters_rounding[] = {
         YAML_UNSIGNED("samples", RoundingParameters, samples, 4, 8192, .summary = "the most conversions of a lane that counting may take"),
         YAML_UNSIGNED("words", RoundingParameters, words, 0, ROUNDING_WORDS_MAX,
                       .summary = "random words of each lane read out in one stream; 0: those of the short passes alone"),
+        YAML_UNSIGNED("resets", RoundingParameters, resets, 0, ROUNDING_RESETS_MAX,
+                      .summary = "resets of each core for each engine: generators must begin anew, and take the next seed"),
         YAML_BOOLEAN("every_format", RoundingParameters, every_format, .summary = "all target formats, not only bf16 and fp8_e5m2"),
         YAML_BOOLEAN("every_value", RoundingParameters, every_value, .summary = "to nearest around every number of the 8-bit formats"),
         {}

@@ -4,8 +4,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ROUNDING_SEED_DEFAULT 20061204u
-#define ROUNDING_WORDS_MAX    8192u
+#define ROUNDING_SEED_DEFAULT   20061204u
+/* All that a check asks, and the most that it may be told to. */
+#define ROUNDING_WORDS_DEFAULT  4352u
+#define ROUNDING_WORDS_MAX      8192u
+#define ROUNDING_RESETS_DEFAULT 10u
+#define ROUNDING_RESETS_MAX     32u
 
 typedef struct RoundingParameters {
         uint64_t seed;       /* of the generators; the same for all chips, so that goldens are computed once */
@@ -14,6 +18,7 @@ typedef struct RoundingParameters {
         double bias;         /* the smallest deviation that counting has to see */
         uint64_t samples;    /* the most conversions of a lane that counting may take */
         uint64_t words;      /* random words of each lane read out in one stream, beside those of the short passes */
+        uint64_t resets;     /* of each core for each of its engines */
         bool every_format;   /* all formats, not only bf16 and fp8_e5m2 */
         bool every_value;    /* to nearest around every number of the 8-bit formats, not only where they go wrong first */
 } RoundingParameters;

@@ -54,6 +54,16 @@ static int tell_lane(const Told *t, char *text) {
         return snprintf(text, TEXT_MAX, "the random stream is that of lane %u, %u words ahead", t->h->other, t->h->lag);
 }
 
+static int tell_unseeded(const Told *t, char *text) {
+        static const char *const words[] = {
+                [OCCASION_SEED] = "the seed is not taken: the generator goes on as it was",
+                [OCCASION_RESET] = "a reset leaves the generator as it was",
+                [OCCASION_FIRST] = "the first seed after a reset is not taken: the generator goes on as it was",
+        };
+
+        return snprintf(text, TEXT_MAX, "%s", words[t->h->value]);
+}
+
 static int tell_result(const Told *t, char *text) {
         return snprintf(text, TEXT_MAX, "bit %u of the result is stuck at %u", t->h->bit, t->h->value);
 }
@@ -90,7 +100,7 @@ static const struct {
         [CAUSE_LOCKED]       = { "rounding-generator", "the generator stands still: it gives the same word again and again", NULL },
         [CAUSE_CYCLE]        = { "rounding-generator", NULL, tell_cycle },
         [CAUSE_OTHER_LANE]   = { "rounding-lanes", NULL, tell_lane },
-        [CAUSE_UNSEEDED]     = { "rounding-seed", "the seed is not taken: the generator goes on as it was", NULL },
+        [CAUSE_UNSEEDED]     = { "rounding-seed", NULL, tell_unseeded },
         [CAUSE_RESULT_STUCK] = { "rounding-nearest", NULL, tell_result },
         [CAUSE_CARRY_LOST]   = { "rounding-nearest", "a carry of rounding up does not reach the exponent", NULL },
         [CAUSE_FLUSHED]      = { "rounding-nearest", "results below the normal range are zero", NULL },

@@ -9,7 +9,7 @@
 #include "checks/cleanup.h"
 #include "checks/rounding/cases.h"
 
-#define ENTRIES_MAX    2u   /* parameters for which scripts are kept: those of a plan, and what a retest or test asks for */
+#define ENTRIES_MAX    4u   /* parameters for which scripts are kept: those of a plan, and what is asked where it found something */
 #define COIN_PASS      100u /* elements of a coin pass, unless so many are needed that there would be too many passes */
 #define COIN_PASSES    32u
 #define ONE_BF16       0x3f80u
@@ -202,6 +202,20 @@ static void add_stream(Script *script) {
                                           .seed = derive_seed(script->parameters, 2000) });
 }
 
+static void add_resets(Script *script) {
+        Pass pass = { .method = PASS_SWEEP, .format = FORMAT_FP8_E5M2, .count = SWEEP_COUNT };
+
+        for (unsigned i = 0; i < script->parameters->resets; i++) {
+                pass.exchanged = i % 2 != 0;
+                pass.reset = true;
+                pass.seed = 0;
+                add_pass(script, pass);
+                pass.reset = false;
+                pass.seed = derive_seed(script->parameters, 3000 + i);
+                add_pass(script, pass);
+        }
+}
+
 static int add_nearest(Script *script) {
         unsigned n_formats = script->parameters->every_format ? ELEMENTS(formats) : 2;
 
@@ -336,6 +350,7 @@ static Script *script_make(WireEngine engine, const RoundingParameters *paramete
         add_coins(script);
         add_sweeps(script);
         add_stream(script);
+        add_resets(script);
         if (add_nearest(script) < 0)
                 return NULL;
         for (unsigned i = 0; i < script->n_passes; i++)

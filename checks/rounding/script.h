@@ -14,6 +14,7 @@
  *               into the exponent, subnormals, infinities and NaN
  *     stream    the same without reseeding, below the smallest number of a format, where more than the upper 24 bits decide: all
  *               32 bits of the word, and cycles as long as the stream
+ *     reset     sweeps again: what a reset leaves, and what the first seed makes of it
  *     nearest   ties, carries, subnormals, overflow, signed zero, infinities, NaN (cases.h)
  *
  * Made once for all chips: nothing in it depends on what a device says.
@@ -42,7 +43,8 @@ typedef enum PassMethod {
 typedef struct Pass {
         PassMethod method;
         WireFormat format;
-        uint32_t seed;   /* the stream it draws from; it is set before the pass unless `after` */
+        uint32_t seed;   /* the stream it draws from; it is set before the pass unless `after` or `reset` */
+        bool reset;      /* the core is, before the pass: as if seeded with 0 */
         unsigned after;  /* words drawn from this stream by the passes before */
         unsigned count;  /* elements of each lane */
         bool exchanged;  /* sweep: the second of two */

@@ -85,7 +85,9 @@ static size_t add_engine(const Session *session, unsigned core, WireEngine engin
         for (unsigned i = 0; i < script->n_passes; i++) {
                 const Pass *pass = &script->passes[i];
 
-                if (pass_is_stochastic(pass) && pass->after == 0)
+                if (pass->reset)
+                        commands[n++] = device_reset_command(core);
+                else if (pass_is_stochastic(pass) && pass->after == 0)
                         commands[n++] = device_seed_command(core, engine, pass->seed);
                 commands[n++] = device_convert_command(session->device, core, engine, pass->format, pass_is_stochastic(pass) ? CONVERT_STOCHASTIC : 0,
                                                        pass->count, session->in[engine][i], session->out[engine][i]);

@@ -100,6 +100,8 @@ static inline PlainGenerator plain_seed(unsigned engine, unsigned lane, uint32_t
 /* ---- faults ---- */
 
 typedef enum PlainKind {
+        PLAIN_RESET_IGNORED,
+        PLAIN_SEED_LOST,
         PLAIN_SEED_IGNORED,
         PLAIN_SEED_SHARED,
         PLAIN_SEED_SHIFTED,
@@ -120,6 +122,7 @@ typedef enum PlainKind {
 } PlainKind;
 
 static const char *const plain_kind_names[_PLAIN_KIND_MAX] = {
+        "reset-ignored", "seed-lost-after-reset",
         "seed-ignored",  "lane-seed-shared", "lane-seed-shifted", "rng-lock-up", "rng-short-cycle", "rng-bits-swapped",
         "rng-bits-tied", "rng-bit-stuck",    "sr-few-bits",       "sr-off",      "sr-on",           "field-width",
         "sr-sign",       "round-carry-lost", "subnormal-flushed", "convert-stuck",
@@ -158,12 +161,18 @@ static inline const PlainFault *plain_last(PlainActive *active, PlainKind kind, 
 typedef struct PlainLane {
         PlainGenerator now, start;
         unsigned drawn;
+        bool was_reset; /* and not seeded since */
 } PlainLane;
 
 static inline void plain_lane_seed(PlainLane *lane, PlainActive *active, unsigned engine, unsigned number, uint32_t seed, bool reset) {
         const PlainFault *shared = plain_last(active, PLAIN_SEED_SHARED, number), *shifted = plain_last(active, PLAIN_SEED_SHIFTED, number);
 
-        if (!reset && plain_last(active, PLAIN_SEED_IGNORED, number))
+        bool first = lane->was_reset;
+
+        lane->was_reset = reset;
+        if (reset && plain_last(active, PLAIN_RESET_IGNORED, number))
+                return;
+        if (!reset && (plain_last(active, PLAIN_SEED_IGNORED, number) || (first && plain_last(active, PLAIN_SEED_LOST, number))))
                 return;
         if (shifted)
                 lane->now = plain_seed(engine, shifted->other, seed);

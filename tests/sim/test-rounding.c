@@ -358,6 +358,8 @@ static void step(Bench *bench, Plain *plain, WireEngine engine) {
         case 2:
                 if (draw() % 4 == 0)
                         check_reset(bench, plain);
+                if (draw() % 2 == 0)
+                        check_reseed(bench, plain, engine, draw());
                 break;
         default:
                 fill(bench, format);
