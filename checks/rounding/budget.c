@@ -83,3 +83,10 @@ bool budget_is_alarm(const Budget *budget, unsigned place, unsigned ups) {
 
         return count <= budget->low || count >= budget->high;
 }
+
+void least_keep(Least *least, const Budget *budget, unsigned place, unsigned ups) {
+        double p_value = budget_p_value(budget, place, ups);
+
+        if (p_value < least->p_value)
+                *least = (Least) { place % 2 ? budget->each - ups : ups, p_value };
+}

@@ -36,4 +36,13 @@ void budget_make(const RoundingParameters *parameters, Budget *ret);
 
 /* The chance that UPS of budget->each at PLACE (odd: three quarters), or fewer or more, were up: two-sided. */
 double budget_p_value(const Budget *budget, unsigned place, unsigned ups);
+/* Whether they raise the alarm of a stage. */
 bool budget_is_alarm(const Budget *budget, unsigned place, unsigned ups);
+
+/* The least likely count of some lanes; of none: p_value 1. */
+typedef struct Least {
+        unsigned ups; /* as at a quarter of the way up */
+        double p_value;
+} Least;
+
+void least_keep(Least *least, const Budget *budget, unsigned place, unsigned ups);
