@@ -4,9 +4,8 @@
 /*
  * Tensor array
  *
- * What 128 × 128 processing elements make of a stationary and a moving matrix, as wire.h specifies it,
- * healthy or with stuck registers. A column is independent of all others once it is known what its
- * activations are, so a fault costs the columns it reaches and no more.
+ * What 128 × 128 healthy processing elements make of a stationary and a moving matrix, as wire.h specifies it. What is wrong with some
+ * of them is put into that by tensor-spoil.h.
  */
 
 #include <stdbool.h>

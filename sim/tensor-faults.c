@@ -29,9 +29,7 @@ typedef enum TensorKind {
 } TensorKind;
 
 static TensorKind fault_kind(const Fault *fault) {
-        ptrdiff_t index = fault->kind - tensor_faults;
-
-        return index >= 0 && index < _KIND_MAX ? (TensorKind) index : _KIND_MAX;
+        return (TensorKind) (fault->kind - tensor_faults);
 }
 
 static const LocationPart *fault_part(const Fault *fault) {
@@ -63,7 +61,7 @@ typedef struct Shape {
         Damage damage;
 } Shape;
 
-static const Shape shapes[_KIND_MAX + 1] = {
+static const Shape shapes[_KIND_MAX] = {
         [KIND_WEIGHT]          = { SITE_WEIGHT, REACH_PE, DAMAGE_STUCK },
         [KIND_ACTIVATION]      = { SITE_ACTIVATION, REACH_AFTER, DAMAGE_STUCK },
         [KIND_PRODUCT]         = { SITE_PRODUCT, REACH_PE, DAMAGE_STUCK },

@@ -6,9 +6,8 @@
 
 /* Which of the lanes of IMAGE are not zero, as bits. */
 static unsigned lanes_at_work(WireFormat format, bool double_row, uint32_t image) {
-        uint32_t mask = format_mask(format);
+        uint32_t mask = format_mask(format) & ~format_sign(format);
 
-        mask &= mask >> 1; /* all but the sign, which is the highest */
         return ((image & mask) != 0) | (double_row && (image >> 8 & mask) != 0 ? 2 : 0);
 }
 

@@ -8,8 +8,7 @@
  *
  * What is stuck acts where the value is used: a weight or tag in each matmul after its load, an activation
  * from its column on, a product before it is added, a sum before it goes on to the next row. Healthy
- * products are shared by all cores of a thread; a bank of PSUM holds such a product as long as nothing was
- * added to it.
+ * products, and sums of them in PSUM, are shared by all cores of a thread.
  *
  * Device time: 2.4 GHz, one moving column per cycle and pass, 64 cycles of start-up; a load takes one cycle per row.
  */
