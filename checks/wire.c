@@ -2,7 +2,9 @@
 
 #include "checks/wire.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 const char *const wire_format_words[_FORMAT_MAX + 1] = {
         [FORMAT_FP32]     = "fp32",
@@ -14,6 +16,22 @@ const char *const wire_format_words[_FORMAT_MAX + 1] = {
         [FORMAT_FP8_E3M4] = "fp8_e3m4",
         [_FORMAT_MAX]     = NULL,
 };
+
+static bool word_is(const char *word, size_t n, const char *wanted) {
+        return strlen(wanted) == n && memcmp(word, wanted, n) == 0;
+}
+
+unsigned wire_formats_of(const char *text) {
+        unsigned formats = 0;
+
+        for (size_t n; *text; text += n > 0 ? n : 1) {
+                n = strcspn(text, " ,");
+                for (unsigned i = 0; i < _FORMAT_MAX; i++)
+                        formats |= (unsigned) word_is(text, n, wire_format_words[i]) << i;
+        }
+
+        return formats;
+}
 
 unsigned wire_format_bytes(WireFormat format) {
         static const unsigned bytes[_FORMAT_MAX] = {

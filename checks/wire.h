@@ -308,6 +308,9 @@ typedef enum WireFormat {
 /* "fp32", "bf16", … by WireFormat, ends with NULL: in plans, attributes and findings. */
 extern const char *const wire_format_words[_FORMAT_MAX + 1];
 
+/* Those that TEXT names, as attribute assay/tensor/formats does: a bit for each WireFormat. Words that are none are passed over. */
+unsigned wire_formats_of(const char *text);
+
 /* Bytes of one number in the window; tf32 (1-8-10) lies in the upper 19 bits of a word, its low 13 bits are ignored. */
 unsigned wire_format_bytes(WireFormat format);
 

@@ -203,7 +203,7 @@ static int run_tiles(Sparsity *sparsity, unsigned mask, unsigned bank) {
 }
 
 static int read_formats(Sparsity *sparsity) {
-        char text[ATTRIBUTE_TEXT_MAX], *rest = text;
+        char text[ATTRIBUTE_TEXT_MAX];
         int r;
 
         sparsity->formats = 1u << FORMAT_BF16;
@@ -213,10 +213,7 @@ static int read_formats(Sparsity *sparsity) {
         if (r < 0)
                 return r;
 
-        for (const char *word = strtok_r(text, " ,", &rest); word; word = strtok_r(NULL, " ,", &rest))
-                for (unsigned i = 0; i < _FORMAT_MAX; i++)
-                        if (strcmp(word, wire_format_words[i]) == 0)
-                                sparsity->formats |= 1u << i;
+        sparsity->formats |= wire_formats_of(text);
         return 0;
 }
 

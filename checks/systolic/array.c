@@ -31,20 +31,6 @@ typedef struct Batch {
 
 /* ---- what the cores have ---- */
 
-static unsigned formats_from_text(const char *text) {
-        unsigned formats = 0;
-
-        for (unsigned i = 0; i < _FORMAT_MAX; i++)
-                for (const char *at = text; (at = strstr(at, wire_format_words[i])); at++) {
-                        size_t n = strlen(wire_format_words[i]);
-
-                        if ((at == text || strchr(" ,", at[-1])) && (at[n] == '\0' || strchr(" ,", at[n])))
-                                formats |= 1u << i;
-                }
-
-        return formats;
-}
-
 static int ask(Array *array) {
         static const char *const paths[] = { "assay/tensor/ftz", "assay/tensor/formats" };
         char texts[ELEMENTS(paths)][ATTRIBUTE_TEXT_MAX];
@@ -61,7 +47,7 @@ static int ask(Array *array) {
                 array->ftz = texts[0][0] == '1';
         }
         if (errors[1] >= 0) {
-                array->formats = formats_from_text(texts[1]);
+                array->formats = wire_formats_of(texts[1]);
                 array->told = true;
         }
         for (unsigned core = 0; core < CORES; core++)
