@@ -18,17 +18,10 @@
 #include "checks/rounding/cases.h"
 #include "checks/rounding/element.h"
 #include "checks/rounding/golden.h"
+#include "tests/draw.h"
 
 static const WireFormat formats[] = { FORMAT_BF16, FORMAT_FP16, FORMAT_TF32, FORMAT_FP8_E4M3, FORMAT_FP8_E5M2, FORMAT_FP8_E3M4 };
 static const int exponent_bits[_FORMAT_MAX] = { 0, 8, 5, 8, 4, 5, 3 }, fraction_bits[_FORMAT_MAX] = { 0, 7, 10, 10, 3, 2, 4 };
-static uint64_t state = 88172645463325252u;
-
-static uint32_t draw(void) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        return (uint32_t) (state >> 16);
-}
 
 /* Whether WORD rounds the magnitude of the finite number BITS up; *ret_kept is its pattern rounded down. */
 static bool goes_up(WireFormat format, uint32_t bits, uint32_t word, uint64_t *ret_kept) {

@@ -84,8 +84,8 @@ static inline uint64_t plain_splitmix(uint64_t state) {
         return z ^ (z >> 31);
 }
 
-static inline PlainGenerator plain_seed(unsigned engine, unsigned lane, uint32_t seed) {
-        uint64_t first = ((uint64_t) engine << 48 ^ (uint64_t) lane << 32 ^ seed), out[3];
+static inline PlainGenerator plain_seed(unsigned engine, unsigned lane, uint32_t value) {
+        uint64_t first = ((uint64_t) engine << 48 ^ (uint64_t) lane << 32 ^ value), out[3];
         PlainGenerator g;
 
         for (unsigned i = 0; i < 3; i++)
@@ -164,7 +164,7 @@ typedef struct PlainLane {
         bool was_reset; /* and not seeded since */
 } PlainLane;
 
-static inline void plain_lane_seed(PlainLane *lane, PlainActive *active, unsigned engine, unsigned number, uint32_t seed, bool reset) {
+static inline void plain_lane_seed(PlainLane *lane, PlainActive *active, unsigned engine, unsigned number, uint32_t value, bool reset) {
         const PlainFault *shared = plain_last(active, PLAIN_SEED_SHARED, number), *shifted = plain_last(active, PLAIN_SEED_SHIFTED, number);
 
         bool first = lane->was_reset;
@@ -175,9 +175,9 @@ static inline void plain_lane_seed(PlainLane *lane, PlainActive *active, unsigne
         if (!reset && (plain_last(active, PLAIN_SEED_IGNORED, number) || (first && plain_last(active, PLAIN_SEED_LOST, number))))
                 return;
         if (shifted)
-                lane->now = plain_seed(engine, shifted->other, seed);
+                lane->now = plain_seed(engine, shifted->other, value);
         else
-                lane->now = plain_seed(engine, shared ? shared->other : number, seed);
+                lane->now = plain_seed(engine, shared ? shared->other : number, value);
         for (unsigned i = 0; shifted && i < shifted->lag; i++)
                 (void) plain_xorwow(&lane->now);
         lane->start = lane->now;

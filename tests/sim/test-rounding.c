@@ -18,6 +18,7 @@
 #include "checks/cleanup.h"
 #include "sim/model.h"
 #include "sim/rounding-faults.h"
+#include "tests/draw.h"
 #include "tests/sim/plain-rounding.h"
 
 extern const Model model_rounding;
@@ -33,15 +34,6 @@ static bool acts_in(const Fault *fault, uint64_t number) {
 
 bool fault_is_active(const Fault *fault, const Execution *execution) {
         return acts_in(fault, execution->number);
-}
-
-static uint64_t seed = 88172645463325252u;
-
-static uint32_t draw(void) {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        return (uint32_t) (seed >> 16);
 }
 
 typedef struct Bench {

@@ -15,6 +15,7 @@
 
 #include "sim/fault.h"
 #include "tests/sim/lone-command.h"
+#include "tests/sim/plain-format.h"
 
 #define SERVER   "trn-0"
 #define CORE     3u
@@ -48,20 +49,6 @@ static uint32_t draw(uint32_t n) {
         state_of_draw ^= state_of_draw >> 7;
         state_of_draw ^= state_of_draw << 17;
         return (uint32_t) ((state_of_draw >> 20) % n);
-}
-
-static float to_float(uint32_t bits) {
-        float value;
-
-        memcpy(&value, &bits, sizeof(value));
-        return value;
-}
-
-static uint32_t to_bits(float value) {
-        uint32_t bits;
-
-        memcpy(&bits, &value, sizeof(bits));
-        return value != value ? 0x7fc00000 : bits;
 }
 
 /* ---- the plain memory ---- */
@@ -103,7 +90,7 @@ typedef struct Outer { /* W as one row, X as one row */
 } Outer;
 
 static uint16_t to_bf16(int value) {
-        return (uint16_t) (to_bits((float) value) >> 16);
+        return (uint16_t) (plain_bits((float) value) >> 16);
 }
 
 static WireCompletion run(Plain *plain, WireCommand command) {
@@ -173,8 +160,8 @@ static void plain_outer(Plain *plain, const Outer *outer, uint32_t *out) {
                         float sum = 0.0f + (float) outer->w[m] * (float) outer->x[n];
 
                         if (!overwrite)
-                                sum = to_float(plain_read(plain, bank, partition, element, true)) + sum;
-                        plain_write(plain, bank, partition, element, to_bits(sum));
+                                sum = plain_float(plain_read(plain, bank, partition, element, true)) + sum;
+                        plain_write(plain, bank, partition, element, plain_bits(sum));
                 }
         }
         for (unsigned n = 0; n < outer->matmul.moving && outer->out; n++) {
@@ -255,7 +242,7 @@ static void compare_copy(Plain *plain, bool in) {
         command.in_bytes = in ? (uint32_t) n * 4 : 0;
         command.out_bytes = in ? 0 : (uint32_t) n * 4;
         for (i = 0; in && i < n; i++)
-                words[i] = to_bits((float) draw(1000));
+                words[i] = plain_bits((float) draw(1000));
         assert_int_equal(run(plain, command).status, STATUS_NRT_SUCCESS);
         i = 0;
         FOR_EACH_WORD(&command.copy.box, p, b, e) {
