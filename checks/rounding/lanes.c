@@ -3,6 +3,8 @@
 #include "checks/rounding/lanes.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,12 +110,15 @@ static int judge_bias(Session *session, unsigned core, WireEngine engine, unsign
 
         if (d->why.cause != CAUSE_BIAS)
                 return 0;
-        r = retest_lane(session, core, engine, lane, d->place, &retest);
+        r = retest_lane(session, core, engine, lane, d->place, d->ups[d->place], &retest);
         if (r < 0)
                 return r;
         tally->n_retests++;
         if (!retest.biased)
                 d->why.cause = CAUSE_GENERATOR;
+        else
+                (void) snprintf(d->words, sizeof(d->words), "%" PRIu64 " of %" PRIu64 " with a fresh seed, probability %.2g", retest.ups, retest.n,
+                                retest.p_value);
         return 0;
 }
 

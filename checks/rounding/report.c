@@ -73,8 +73,8 @@ static int tell_conversion(const Told *t, char *text) {
 }
 
 static int tell_bias(const Told *t, char *text) {
-        return snprintf(text, TEXT_MAX, "%u of %u %s numbers went up at %s, probability %.2g", t->d->ups[t->d->place], t->budget->each,
-                        t->d->place < 2 ? "positive" : "negative", t->d->place % 2 ? "3/4" : "1/4", t->d->p_value);
+        return snprintf(text, TEXT_MAX, "%u of %u %s numbers went up at %s, probability %.2g; then %s", t->d->ups[t->d->place], t->budget->each,
+                        t->d->place < 2 ? "positive" : "negative", t->d->place % 2 ? "3/4" : "1/4", t->d->p_value, t->d->words);
 }
 
 static int tell_generator(const Told *t, char *text) {

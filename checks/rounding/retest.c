@@ -19,18 +19,18 @@ static Element prepare(Session *session, unsigned place) {
         return e;
 }
 
-int retest_lane(Session *session, unsigned core, WireEngine engine, unsigned lane, unsigned place, Retest *ret) {
+int retest_lane(Session *session, unsigned core, WireEngine engine, unsigned lane, unsigned place, unsigned ups, Retest *ret) {
         const Script *script = session->scripts[engine];
         const Budget *budget = &script->budget;
         uint32_t seed = (uint32_t) script->parameters->seed ^ FRESH_SEED, up;
-        double sound = place % 2 ? 0.75 : 0.25, biased = sound + (place % 2 ? 1 : -1) * script->parameters->bias;
+        double sound = place % 2 ? 0.75 : 0.25, bias = script->parameters->bias;
         Element e = prepare(session, place);
         Sprt sprt;
         int r = 0;
 
         *ret = (Retest) {};
         up = golden_image(FORMAT_BF16, element_signed(FORMAT_BF16, &e, e.low + 1));
-        sprt_start(&sprt, sound, biased, budget->alpha_stage / 2 * (1 - BUDGET_MISSED), BUDGET_MISSED);
+        sprt_start(&sprt, sound, ups > sound * budget->each ? sound + bias : sound - bias, budget->alpha_stage / 2 * (1 - BUDGET_MISSED), BUDGET_MISSED);
         while (sprt.answer == SPRT_UNDECIDED && ret->n < budget->each && r >= 0) {
                 r = session_convert(session, core, engine, FORMAT_BF16, ret->n == 0 ? &seed : NULL, BLOCK);
                 for (unsigned i = 0; i < BLOCK && r >= 0 && sprt.answer == SPRT_UNDECIDED && ret->n < budget->each; i++) {

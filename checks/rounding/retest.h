@@ -17,4 +17,5 @@ typedef struct Retest {
         double p_value;
 } Retest;
 
-int retest_lane(Session *session, unsigned core, WireEngine engine, unsigned lane, unsigned place, Retest *ret);
+/* UPS: the first count. A lane is held against one as biased as the budget says, to the side on which that lies. */
+int retest_lane(Session *session, unsigned core, WireEngine engine, unsigned lane, unsigned place, unsigned ups, Retest *ret);

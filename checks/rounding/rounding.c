@@ -12,6 +12,7 @@
  */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,31 +29,26 @@ static const LocationKind engine_kinds[_ENGINE_MAX] = { LOCATION_VECTOR, LOCATIO
 
 /* What counting says of a sound engine is the same wherever it is met, so it is counted once. */
 typedef struct SoundCount {
-        const Script *script;
+        unsigned script; /* its number */
         Least least;
         unsigned n_alarms; /* stage 1 alone */
-        unsigned lane, place; /* of the first */
 } SoundCount;
 
 static const SoundCount *sound_count(const Script *script) {
         static SoundCount known[_ENGINE_MAX];
         SoundCount *count = &known[script->engine];
-
         unsigned low[2] = { UINT_MAX, UINT_MAX }, high[2] = {};
 
-        if (count->script == script)
+        if (count->script == script->number)
                 return count;
-        *count = (SoundCount) { .script = script, .least.p_value = 1 };
+        *count = (SoundCount) { .script = script->number, .least.p_value = 1 };
         for (unsigned lane = 0; lane < ENGINE_LANES; lane++)
                 for (unsigned place = 0; place < COIN_PLACES; place++) {
                         unsigned ups = script_sound_ups(script, lane, place);
 
                         low[place % 2] = ups < low[place % 2] ? ups : low[place % 2];
                         high[place % 2] = ups > high[place % 2] ? ups : high[place % 2];
-                        if (budget_is_alarm(&script->budget, place, ups) && count->n_alarms++ == 0) {
-                                count->lane = lane;
-                                count->place = place;
-                        }
+                        count->n_alarms += budget_is_alarm(&script->budget, place, ups);
                 }
         for (unsigned place = 0; place < 2; place++) { /* the least likely count lies at one of the ends */
                 least_keep(&count->least, &script->budget, place, low[place]);
@@ -63,27 +59,35 @@ static const SoundCount *sound_count(const Script *script) {
 }
 
 /* The published generator may have bad luck with its seed: then the second stage says so, as it would of any other. */
-static int judge_sound(Step *step, Verdict *verdict, Session *session, unsigned core, WireEngine engine, const Location *where, Tally *tally) {
-        const SoundCount *count = sound_count(session->scripts[engine]);
-        Location lane = *where;
+static int judge_unlucky(Step *step, Verdict *verdict, Session *session, unsigned core, WireEngine engine, unsigned lane, unsigned place,
+                         const Location *where) {
+        const Script *script = session->scripts[engine];
+        unsigned ups = script_sound_ups(script, lane, place);
+        Location at = *where;
         Retest retest;
         int r;
 
+        if (!budget_is_alarm(&script->budget, place, ups))
+                return 0;
+        r = retest_lane(session, core, engine, lane, place, ups, &retest);
+        if (r >= 0)
+                r = location_append(&at, LOCATION_ENGINE_LANE, lane);
+        if (r < 0 || !retest.biased)
+                return r;
+        return step_finding(step, verdict, "rounding-bias", &at, NULL, "%u of %u went up, and %" PRIu64 " of %" PRIu64 " with a fresh seed, probability %.2g",
+                            ups, script->budget.each, retest.ups, retest.n, retest.p_value);
+}
+
+static int judge_sound(Step *step, Verdict *verdict, Session *session, unsigned core, WireEngine engine, const Location *where, Tally *tally) {
+        const SoundCount *count = sound_count(session->scripts[engine]);
+        int r = 0;
+
         if (count->least.p_value < tally->least.p_value)
                 tally->least = count->least;
-        if (count->n_alarms == 0)
-                return 0;
-        r = retest_lane(session, core, engine, count->lane, count->place, &retest);
-        if (r < 0)
-                return r;
-        tally->n_retests++;
-        if (!retest.biased)
-                return 0;
-        r = location_append(&lane, LOCATION_ENGINE_LANE, count->lane);
-        if (r < 0)
-                return r;
-        return step_finding(step, verdict, "rounding-bias", &lane, NULL, "%u of %u went up in the second count, probability %.2g", (unsigned) retest.ups,
-                            (unsigned) retest.n, retest.p_value);
+        tally->n_retests += count->n_alarms;
+        for (unsigned i = 0; count->n_alarms > 0 && i < ENGINE_LANES * COIN_PLACES && r >= 0; i++)
+                r = judge_unlucky(step, verdict, session, core, engine, i / COIN_PLACES, i % COIN_PLACES, where);
+        return r;
 }
 
 static int locate(const Step *step, unsigned core, WireEngine engine, Location *ret) {

@@ -340,10 +340,12 @@ static Script *script_free(Script *script) {
 DEFINE_CLEANUP(Script *, script_free);
 
 static Script *script_make(WireEngine engine, const RoundingParameters *parameters, const Script *first) {
+        static unsigned n_made;
         _cleanup_(script_freep) Script *script = calloc(1, sizeof(*script));
 
         if (!script)
                 return NULL;
+        script->number = ++n_made;
         script->engine = engine;
         script->parameters = parameters;
         budget_make(parameters, &script->budget);

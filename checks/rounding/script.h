@@ -52,6 +52,7 @@ typedef struct Pass {
 } Pass;
 
 typedef struct Script {
+        unsigned number; /* no two have the same */
         WireEngine engine;
         const RoundingParameters *parameters;
         Budget budget;
