@@ -166,7 +166,8 @@ static bool explain(Explainer *explainer, const Wrong *wrong, SparseDiagnosis *r
                 .slot = search.best.column,
                 .a = search.best.a,
                 .b = search.best.b,
-                .intermittent = search.fit.n_silent > 0,
+                .n_acted = search.fit.n_acted,
+                .n_silent = search.fit.n_silent,
                 .n_selections = search.fit.n_explained,
                 .has_selection = search.load != NULL,
                 .tag = search.load ? sparse_load_tag(search.load, wrong->row, wrong->column) : 0,
@@ -280,8 +281,10 @@ static bool step_is_wrong_all_over(const RecordStep *step, const bool ignored[st
 }
 
 /* Which mode all wrong steps of MODE are taken for, SPARSE_MODES where none fits; -1: MODE is not wrong all over. */
-static int mode_taken_for(const Record *record, const SparseMode *mode, const bool ignored[static PE_COLUMNS], bool *ret_intermittent) {
-        unsigned fits = (1u << SPARSE_MODES) - 1, n_wrong = 0, n_right = 0;
+static int mode_taken_for(const Record *record, const SparseMode *mode, const bool ignored[static PE_COLUMNS], size_t *ret_wrong,
+                          size_t *ret_right) {
+        unsigned fits = (1u << SPARSE_MODES) - 1;
+        size_t n_wrong = 0, n_right = 0;
 
         for (size_t i = 0; i < record->n_steps; i++) {
                 const RecordStep *step = &record->steps[i];
@@ -299,7 +302,8 @@ static int mode_taken_for(const Record *record, const SparseMode *mode, const bo
                                 fits &= ~(1u << as);
         }
 
-        *ret_intermittent = n_right > 0;
+        *ret_wrong = n_wrong;
+        *ret_right = n_right;
         return n_wrong == 0 ? -1 : fits == 0 ? (int) SPARSE_MODES : __builtin_ctz(fits);
 }
 
@@ -356,16 +360,16 @@ size_t sparse_diagnose_modes(Record *record, const bool ignored[static PE_COLUMN
 
         for (unsigned i = 0; i < SPARSE_MODES; i++) {
                 const SparseMode *mode = sparse_mode_at(i);
-                bool intermittent;
+                size_t n_wrong = 0, n_right = 0;
                 int as;
 
-                as = mode_taken_for(record, mode, ignored, &intermittent);
+                as = mode_taken_for(record, mode, ignored, &n_wrong, &n_right);
                 if (as < 0 || (as == (int) SPARSE_MODES && !only_mode_that_is_wrong(record, mode, ignored)))
                         continue;
 
                 diagnoses[n++] = (SparseDiagnosis){
                         .fault = SPARSE_MODE, .row = SPARSE_ALL, .slot = SPARSE_ALL, .mode = i, .as = (unsigned) as,
-                        .intermittent = intermittent, .n_selections = mode_take_out(record, mode),
+                        .n_acted = n_wrong, .n_silent = n_right, .n_selections = mode_take_out(record, mode),
                 };
         }
 

@@ -19,7 +19,7 @@ typedef struct SparseDiagnosis {
         unsigned last_row, last_slot; /* SPARSE_UNEXPLAINED */
         unsigned a, b;                /* see SparseFault */
         unsigned value;               /* SPARSE_DATA */
-        bool intermittent;
+        size_t n_acted, n_silent;     /* loads in which it showed, and in which it should have and did not */
         unsigned mode, as;   /* SPARSE_MODE */
         size_t n_selections; /* that are wrong */
         bool has_selection;  /* the first of them: what was loaded and the inputs that were selected */

@@ -223,7 +223,7 @@ static void fold(const Legs *legs, SparseDiagnosis *diagnoses, unsigned n_max, u
                         continue;
                 diagnoses[(*n)++] = (SparseDiagnosis){
                         .fault = SPARSE_DATA, .row = leg->row, .slot = whole ? SPARSE_ALL : leg->column, .a = leg->input,
-                        .b = leg->bit, .value = leg->value, .intermittent = leg->silent > 0, .n_selections = leg->acted,
+                        .b = leg->bit, .value = leg->value, .n_acted = leg->acted, .n_silent = leg->silent, .n_selections = leg->acted,
                 };
         }
 }

@@ -78,7 +78,7 @@ static void say_mode(const SparseDiagnosis *diagnosis, const char *when, char *t
 }
 
 static void say_fault(const SparseDiagnosis *d, char *text, size_t size) {
-        const char *when = d->intermittent ? "at times " : "";
+        const char *when = d->n_silent > 0 ? "at times " : "";
 
         switch (d->fault) {
 
@@ -130,7 +130,7 @@ static void say_fault(const SparseDiagnosis *d, char *text, size_t size) {
 }
 
 int sparse_report(Step *step, Verdict *verdict, unsigned core, const SparseDiagnosis *diagnosis) {
-        char place[96], fault[LINE_MAX], expected[32], actual[96];
+        char place[96], fault[LINE_MAX], often[64] = "", expected[32], actual[96];
         Evidence evidence = { .has_count = true, .count = (double) diagnosis->n_selections };
         bool is_told = diagnosis->fault != SPARSE_UNEXPLAINED;
         Location where;
@@ -152,5 +152,8 @@ int sparse_report(Step *step, Verdict *verdict, unsigned core, const SparseDiagn
         else
                 (void) snprintf(place, sizeof(place), "core%u", core);
         say_fault(diagnosis, fault, sizeof(fault));
-        return step_finding(step, verdict, code_of(diagnosis->fault), &where, &evidence, "%s: %s", place, fault);
+        if (diagnosis->n_silent > 0)
+                (void) snprintf(often, sizeof(often), "; shown by %zu of %zu loads", diagnosis->n_acted,
+                                diagnosis->n_acted + diagnosis->n_silent);
+        return step_finding(step, verdict, code_of(diagnosis->fault), &where, &evidence, "%s: %s%s", place, fault, often);
 }

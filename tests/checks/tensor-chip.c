@@ -117,6 +117,8 @@ static void run_command(TensorChip *chip, const WireCommand *command, WireComple
                 return;
         }
 
+        if (chip->watch)
+                chip->watch(chip, command);
         chip->n_commands++;
         if (chip->n_commands == chip->fail_at) {
                 completion->status = chip->fail_status;

@@ -28,7 +28,9 @@ typedef struct TensorFinding {
         unsigned reproduced, runs;
 } TensorFinding;
 
-typedef struct TensorChip {
+typedef struct TensorChip TensorChip;
+
+struct TensorChip {
         void *states[CORES];
         uint64_t numbers[CORES];
         uint8_t *window;
@@ -50,10 +52,11 @@ typedef struct TensorChip {
         bool is_short;            /* every matmul writes all but the last number, and says so */
         uint8_t refuses;          /* loads of this WireFormat are UNSUPPORTED, 0: none (fp32 is never refused so) */
         const char *formats;      /* attribute assay/tensor/formats in place of the model's; "": there is none */
+        void (*watch)(const TensorChip *chip, const WireCommand *command); /* is shown every command */
         uint32_t *before[CORES];  /* what the last matmul gave, room for the largest */
         double model_sec; /* CPU spent in the model, where wanted */
         bool measure;
-} TensorChip;
+};
 
 /* Of all chips that are made from now on. */
 extern TensorSettings tensor_chip_settings;
