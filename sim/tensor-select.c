@@ -127,28 +127,40 @@ static void tag_take(Selectors *selectors, const Stationary *stationary, unsigne
         selectors->tags[row][column] = (uint8_t) tag;
 }
 
-static void tags_compare(Selectors *selectors, const Stationary *stationary, unsigned first_row) {
-        for (unsigned k = 0; k < stationary->rows; k++) {
-                bool *differs = selectors->differs[(first_row + k) / TILE_UNIT];
+static bool faults_reach(const Selectors *selectors, unsigned column) {
+        for (size_t i = 0; i < selectors->n_faults; i++)
+                if (selectors->faults[i].column == SELECT_EVERY || selectors->faults[i].column == column)
+                        return true;
 
-                for (unsigned column = 0; column < stationary->columns; column++)
-                        differs[column] = (k % TILE_UNIT > 0 && differs[column]) ||
-                                          selectors->tags[first_row + k][column] != stationary_tag(stationary, k, column);
-        }
+        return false;
 }
 
 void selectors_load(Selectors *selectors, const Stationary *stationary, unsigned first_row) {
         bool switched = stationary->keep != selectors->keep || stationary->group != selectors->group;
+        bool reached[PE_COLUMNS];
 
         selectors->keep = stationary->keep;
         selectors->group = stationary->group;
         if (!selectors->tags || stationary->keep == 0)
                 return;
 
-        for (unsigned k = 0; k < stationary->rows; k++)
-                for (unsigned column = 0; column < stationary->columns; column++)
-                        tag_take(selectors, stationary, first_row, switched, k, column);
-        tags_compare(selectors, stationary, first_row);
+        for (unsigned column = 0; column < stationary->columns; column++)
+                reached[column] = faults_reach(selectors, column);
+
+        for (unsigned k = 0; k < stationary->rows; k++) {
+                bool *differs = selectors->differs[(first_row + k) / TILE_UNIT];
+                uint8_t *tags = selectors->tags[first_row + k];
+
+                for (unsigned column = 0; column < stationary->columns; column++) {
+                        uint8_t tag = (uint8_t) stationary_tag(stationary, k, column);
+
+                        if (reached[column])
+                                tag_take(selectors, stationary, first_row, switched, k, column);
+                        else
+                                tags[column] = tag;
+                        differs[column] = (k % TILE_UNIT > 0 && differs[column]) || tags[column] != tag;
+                }
+        }
 }
 
 static unsigned tag_read(const Selectors *selectors, unsigned row, unsigned column) {
@@ -318,11 +330,7 @@ bool selectors_may_err_in(const Selectors *selectors, const Stationary *stationa
         if (!selectors->tags)
                 return false;
 
-        for (size_t i = 0; i < selectors->n_faults; i++)
-                if (selectors->faults[i].column == SELECT_EVERY || selectors->faults[i].column == first_column + column)
-                        return true;
-
-        return tags_differ(selectors, stationary, first_row, column);
+        return faults_reach(selectors, first_column + column) || tags_differ(selectors, stationary, first_row, column);
 }
 
 bool selectors_may_err(const Selectors *selectors, const Stationary *stationary, unsigned first_row) {
