@@ -229,9 +229,8 @@ int memory_march(Memory *memory, Execution *execution) {
 
         ask_comparator(&element, execution);
         r = memory_prepare(memory, execution);
-        if (r < 0)
-                return r;
-        r = run_element(&element);
+        if (r >= 0)
+                r = run_element(&element);
         free(element.regions);
         if (r < 0)
                 return r;
