@@ -3,6 +3,7 @@
 #include "checks/sparsity/tiles.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,7 +78,7 @@ static int compress(Made *m, uint64_t *state) {
 
         images = malloc(n * sizeof(*images));
         if (!images)
-                return -1;
+                return -ENOMEM;
         for (size_t i = 0; i < n; i++)
                 images[i] = image_of(m->tile.format, m->dense[i]);
         r = tile_compress(&shape, images, m->weights, m->tags, &violation);
