@@ -187,7 +187,8 @@ static bool has_part(PeRegister at, const Candidate *first, const Candidate *end
         return false;
 }
 
-uint32_t element_multiply(ElementMode mode, uint32_t w, uint32_t x, unsigned lane, const Candidate *first, const Candidate *end) {
+/* What one multiplier makes of the register images W and X, as binary32. LANE: 0, or 1 in double rows. */
+static uint32_t multiply(ElementMode mode, uint32_t w, uint32_t x, unsigned lane, const Candidate *first, const Candidate *end) {
         unsigned shift = lane * 8, rest = SIGNIFICAND - SECOND_MULTIPLIER_BITS;
         Factor a = factor_of(mode.weights, w >> shift, mode.ftz), b = factor_of(mode.values, x >> shift, mode.ftz);
         bool negative = a.negative != b.negative;
@@ -286,7 +287,7 @@ static uint32_t multiply_first(ElementMode mode, uint32_t w, uint32_t x, const C
                 return factor.significand > 0 || factor.infinite || factor.nan ? w : 0;
         }
 
-        return element_multiply(mode, w, x, 0, first, end);
+        return multiply(mode, w, x, 0, first, end);
 }
 
 uint32_t element_step(ElementMode mode, const Candidate *first, const Candidate *end, uint32_t w, uint32_t x, uint32_t psum,
@@ -302,7 +303,7 @@ uint32_t element_step(ElementMode mode, const Candidate *first, const Candidate 
         now.product = multiply_first(mode, w, x, first, end);
         product = element_force(first, end, PE_PRODUCT, past->product, now.product);
         if (mode.double_row) {
-                now.second = element_multiply(mode, w, x, 1, first, end);
+                now.second = multiply(mode, w, x, 1, first, end);
                 product = element_add(mode, product, element_force(first, end, PE_SECOND, past->second, now.second), NULL, NULL);
         }
 

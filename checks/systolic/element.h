@@ -76,8 +76,6 @@ bool element_is_finite(WireFormat format, uint32_t image);
 /* The value of register AT with those of [FIRST, END) that sit in it. */
 uint32_t element_force(const Candidate *first, const Candidate *end, PeRegister at, uint32_t past, uint32_t value);
 
-/* What one multiplier makes of the register images W and X, as binary32. LANE: 0, or 1 in double rows. */
-uint32_t element_multiply(ElementMode mode, uint32_t w, uint32_t x, unsigned lane, const Candidate *first, const Candidate *end);
 uint32_t element_add(ElementMode mode, uint32_t a, uint32_t b, const Candidate *first, const Candidate *end);
 
 /* The sum that leaves an element in which [FIRST, END) are broken; PAST is that before and becomes that of this vector. */
