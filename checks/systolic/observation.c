@@ -23,6 +23,14 @@ bool observation_is_golden(const Observation *observation) {
         return observation->n_mismatched == 0;
 }
 
+bool observation_comes_and_goes(const Observation *observation) {
+        for (unsigned i = 0; i < PATTERNS_MAX; i++)
+                if (observation->failed[i] > 0 && observation->failed[i] < observation->ran[i])
+                        return true;
+
+        return false;
+}
+
 const uint32_t *observation_column(const Observation *observation, unsigned index, unsigned column) {
         assert(index < PATTERNS_MAX);
         assert(column < PE_COLUMNS);

@@ -38,6 +38,9 @@ typedef struct Observation {
 
 bool observation_is_golden(const Observation *observation);
 
+/* Whether a pattern failed in one round and was golden in another. */
+bool observation_comes_and_goes(const Observation *observation);
+
 /* The answer of COLUMN of the array to pattern INDEX, pattern->moving numbers; NULL where it was golden. */
 const uint32_t *observation_column(const Observation *observation, unsigned index, unsigned column);
 

@@ -81,6 +81,10 @@ static int judge_core(Systolic *systolic, unsigned core, bool everywhere, Verdic
                 n = array_diagnose(&systolic->array.cores[core], diagnoses);
         }
 
+        /* After enough rounds no pattern is left that never failed. */
+        if (n == 1 && observation_comes_and_goes(&systolic->array.cores[core]))
+                diagnoses[0].intermittent = true;
+
         r = neighbour_run(&systolic->array, core, &control);
         if (r < 0)
                 return r;

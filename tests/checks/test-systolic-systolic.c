@@ -185,13 +185,13 @@ static void test_an_intermittent_bit_is_found_and_placed(void **state) {
                            0.5);
         run(&chip);
         assert_failed_with(1);
-        assert_finding(&outcome, 0, "systolic-pe", "core5/pe40.41", "psum bit 25");
+        assert_finding(&outcome, 0, "systolic-pe", "core5/pe40.41", "psum bit 25 at times stuck at 1");
         tensor_chip_heal(&chip);
         tensor_chip_inject(&chip, "activation-stuck", "core5/pe40.41",
                            (TensorParameters){ .bit = 7, .value = 0 }, 0.5);
         run(&chip);
         assert_failed_with(1);
-        assert_finding(&outcome, 0, "systolic-pe", "core5/pe40.41", "activation bit 7");
+        assert_finding(&outcome, 0, "systolic-pe", "core5/pe40.41", "activation bit 7 at times stuck at 0");
         tensor_chip_done(&chip);
 }
 
