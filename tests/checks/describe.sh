@@ -44,5 +44,12 @@ holds "which is one: what is missing is the device" ends 69 "$run" --device sim:
 sed 's/w0);/w1);/' cells.yaml >wrong.yaml
 holds "where it is changed to nonsense it is refused" ends 64 "$run" --device sim:nowhere#trn-0 --plan ./wrong.yaml
 
+# Those of memory are told by phases.
+missing() {
+        jq -r '.. | objects | select(.name? | IN("systolic", "sparsity", "rounding")) | .parameters[].name' json |
+                while read -r name; do grep -q "_$name\\(:.*\\)\\?_" "$manual" || echo "$name"; done | grep .
+}
+holds "it names what a plan may ask of arrays and rounding" ends 1 missing
+
 echo "1..$number"
 exit "$failed"
