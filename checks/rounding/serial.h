@@ -36,7 +36,7 @@ typedef struct Serial {
 /* Bit I is bit I % 64 of BITS[I / 64]; N ≥ 256. */
 Serial serial_test(const uint64_t *bits, size_t n);
 
-/* The length of the shortest linear feedback register that gives N bits. */
+/* The length of the shortest linear feedback register that gives N bits, at most SERIAL_COMPLEXITY_BITS. */
 unsigned serial_complexity(const uint64_t *bits, size_t n);
 
 /* Of N - LAG pairs of bits, one of A and one LAG further in B, how many agree; and how likely that, or worse, is for coins. */
