@@ -23,19 +23,6 @@ typedef struct Trial {
         unsigned moving, bank, column;
 } Trial;
 
-static const uint32_t *golden_of(const RecordStep *step, unsigned *ret_moving) {
-        *ret_moving = step->load ? step->load->mode->moving : DENSE_MOVING;
-        return step->load ? step->load->golden : dense_probe()->golden;
-}
-
-static bool column_is_wrong(const RecordStep *step, unsigned column) {
-        unsigned moving;
-        const uint32_t *golden = golden_of(step, &moving);
-        size_t at = (size_t) column * moving;
-
-        return memcmp(step->out + at, golden + at, moving * sizeof(uint32_t)) != 0;
-}
-
 static Trial trial_of(const RecordStep *step, unsigned bank, unsigned column) {
         const SparseLoad *load = step->load;
 
@@ -56,14 +43,14 @@ static bool trial_at(const Record *record, unsigned index, unsigned rounds, unsi
 
         for (unsigned column = 0; column < PE_COLUMNS; column++)
                 for (size_t i = 0; i < record->n_steps; i++)
-                        if (record->steps[i].out && column_is_wrong(&record->steps[i], column)) {
+                        if (record->steps[i].out && record_column_is_wrong(&record->steps[i], column)) {
                                 columns[n++] = column;
                                 break;
                         }
 
         columns[0] = columns[n > rounds ? index * n / rounds : index % MAX(n, 1u)];
         for (size_t i = 0; i < record->n_steps; i++) {
-                if (!record->steps[i].out || !column_is_wrong(&record->steps[i], columns[0]))
+                if (!record->steps[i].out || !record_column_is_wrong(&record->steps[i], columns[0]))
                         continue;
                 last = &record->steps[i];
                 if (seen++ == index / MAX(n, 1u))

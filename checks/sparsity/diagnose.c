@@ -15,7 +15,7 @@
 typedef struct Search {
         Explainer *explainer;
         Wrong wrong; /* the selection that is to be explained */
-        uint32_t expected, selected;
+        uint32_t selected;
         const SparseLoad *load; /* NULL: dense */
         bool found;
         Guess best;
@@ -145,7 +145,6 @@ static bool explain(Explainer *explainer, const Wrong *wrong, SparseDiagnosis *r
                 .explainer = explainer,
                 .wrong = *wrong,
                 .load = step->load,
-                .expected = record_expected(step, wrong->row, wrong->column),
                 .selected = explainer->read->selected[wrong->step][wrong->row][wrong->column],
         };
         Fit fit;

@@ -23,7 +23,6 @@ int record_add(Record *record, const SparseLoad *load, const uint32_t *out) {
         RecordStep step = { .load = load, .known = true };
         int r;
 
-        record->n_wrong += out != NULL;
         if (out && record->n_kept == KEPT_MAX)
                 step.known = false;
         else if (out) {
@@ -81,28 +80,25 @@ static bool read_column(const RecordStep *step, unsigned column, uint16_t (*sele
         return true;
 }
 
-static const uint32_t *golden_of(const RecordStep *step, unsigned *ret_moving) {
-        *ret_moving = step->load ? step->load->mode->moving : DENSE_MOVING;
-        return step->load ? step->load->golden : dense_probe()->golden;
+bool record_column_is_wrong(const RecordStep *step, unsigned column) {
+        unsigned moving = step->load ? step->load->mode->moving : DENSE_MOVING;
+        const uint32_t *golden = step->load ? step->load->golden : dense_probe()->golden;
+        size_t at = (size_t) column * moving;
+
+        return memcmp(step->out + at, golden + at, moving * sizeof(uint32_t)) != 0;
 }
 
 static int read_step(RecordRead *read, size_t index) {
         const RecordStep *step = &read->record->steps[index];
         uint16_t (*selected)[PE_COLUMNS];
-        const uint32_t *golden;
-        unsigned moving;
 
         selected = malloc(PE_ROWS * sizeof(*selected));
         if (!selected)
                 return -ENOMEM;
         read->selected[index] = selected;
-        golden = golden_of(step, &moving);
 
         for (unsigned column = 0; column < PE_COLUMNS; column++) {
-                size_t at = (size_t) column * moving;
-
-                if (memcmp(step->out + at, golden + at, moving * sizeof(uint32_t)) != 0) {
-                        read->wrong[column] = true;
+                if (record_column_is_wrong(step, column)) {
                         if (read_column(step, column, selected))
                                 continue;
                         read->unclear[column] = true;

@@ -24,7 +24,6 @@ typedef struct RecordStep {
 typedef struct Record {
         RecordStep *steps;
         size_t n_steps;
-        size_t n_wrong; /* steps that were not golden, kept or not */
         size_t n_kept;
         unsigned refused; /* a bit per mode */
 } Record;
@@ -52,12 +51,14 @@ typedef struct RecordRead {
         const Record *record;
         uint16_t (**selected)[PE_COLUMNS]; /* by step: [PE_ROWS], NULL: as expected */
         bool unclear[PE_COLUMNS];          /* in any step */
-        bool wrong[PE_COLUMNS];            /* some number of the column in some step */
 } RecordRead;
 
 int record_read(const Record *record, RecordRead *ret);
 RecordRead *record_read_done(RecordRead *read);
 DEFINE_CLEANUP(RecordRead *, record_read_done);
+
+/* Whether COLUMN is not golden in STEP, of which something is kept. */
+bool record_column_is_wrong(const RecordStep *step, unsigned column);
 
 /* What the element was to select in STEP. */
 uint32_t record_expected(const RecordStep *step, unsigned row, unsigned column);
