@@ -31,6 +31,10 @@ int selectors_inject(Selectors *selectors, const Fault *fault) {
                 return -ENOMEM;
         selectors->faults = faults;
 
+        if (!selectors->felt)
+                selectors->felt = calloc(PE_ROWS, sizeof(*selectors->felt));
+        if (!selectors->felt)
+                return -ENOMEM;
         if (!selectors->tags) {
                 selectors->tags = calloc(PE_ROWS, sizeof(*selectors->tags));
                 if (!selectors->tags)
@@ -62,17 +66,41 @@ void selectors_reset(Selectors *selectors) {
 
 void selectors_done(Selectors *selectors) {
         free(selectors->tags);
+        free(selectors->felt);
         free(selectors->injected);
         free(selectors->faults);
 }
 
+static void feel(Selectors *selectors, const SelectFault *fault, unsigned row) {
+        if (fault->column == SELECT_EVERY)
+                memset(selectors->felt[row], true, sizeof(selectors->felt[row]));
+        else
+                selectors->felt[row][fault->column] = true;
+}
+
+static void feel_all(Selectors *selectors, const SelectFault *fault) {
+        for (unsigned row = 0; fault->row == SELECT_EVERY && row < PE_ROWS; row++)
+                feel(selectors, fault, row);
+        if (fault->row != SELECT_EVERY)
+                feel(selectors, fault, fault->row);
+        if (fault->kind == SELECT_TAG_SWAPPED)
+                feel(selectors, fault, fault->b);
+}
+
 void selectors_gather(Selectors *selectors, const Execution *execution) {
         selectors->n_faults = 0;
+        if (selectors->n_injected > 0)
+                memset(selectors->felt, false, PE_ROWS * sizeof(*selectors->felt));
 
         for (size_t i = 0; i < selectors->n_injected; i++)
                 if (sparse_fault_select(selectors->injected[i], &selectors->faults[selectors->n_faults]) &&
                     fault_is_active(selectors->injected[i], execution))
-                        selectors->n_faults++;
+                        feel_all(selectors, &selectors->faults[selectors->n_faults++]);
+}
+
+/* How many of the faults in force are to be looked at for an element. */
+static size_t faults_at(const Selectors *selectors, unsigned row, unsigned column) {
+        return selectors->n_faults > 0 && selectors->felt[row][column] ? selectors->n_faults : 0;
 }
 
 static bool fault_is_at(const SelectFault *fault, unsigned row, unsigned column) {
@@ -89,7 +117,7 @@ static uint32_t force(uint32_t value, unsigned bit, bool set) {
 /* The row of the tile whose tag comes to row K. */
 static unsigned tag_source(const Selectors *selectors, const Stationary *stationary, unsigned first_row, unsigned k,
                            unsigned column) {
-        for (size_t i = 0; i < selectors->n_faults; i++) {
+        for (size_t i = 0, n = faults_at(selectors, first_row + k, column); i < n; i++) {
                 const SelectFault *fault = &selectors->faults[i];
                 unsigned a, b;
 
@@ -113,7 +141,7 @@ static void tag_take(Selectors *selectors, const Stationary *stationary, unsigne
 
         tag = stationary_tag(stationary, tag_source(selectors, stationary, first_row, k, column), column);
 
-        for (size_t i = 0; i < selectors->n_faults; i++) {
+        for (size_t i = 0, n = faults_at(selectors, row, column); i < n; i++) {
                 const SelectFault *fault = &selectors->faults[i];
 
                 if (!fault_is_at(fault, row, column))
@@ -166,7 +194,7 @@ void selectors_load(Selectors *selectors, const Stationary *stationary, unsigned
 static unsigned tag_read(const Selectors *selectors, unsigned row, unsigned column) {
         uint32_t tag = selectors->tags[row][column];
 
-        for (size_t i = 0; i < selectors->n_faults; i++) {
+        for (size_t i = 0, n = faults_at(selectors, row, column); i < n; i++) {
                 const SelectFault *fault = &selectors->faults[i];
 
                 if (fault->kind == SELECT_TAG_STUCK && fault_is_at(fault, row, column))
@@ -195,7 +223,7 @@ static void mode_read(const Selectors *selectors, const Stationary *stationary, 
 
 /* Whether an element selects though the load is dense. */
 static bool is_left_sparse(const Selectors *selectors, unsigned row, unsigned column) {
-        for (size_t i = 0; i < selectors->n_faults; i++)
+        for (size_t i = 0, n = faults_at(selectors, row, column); i < n; i++)
                 if (selectors->faults[i].kind == SELECT_STALE_DENSE && fault_is_at(&selectors->faults[i], row, column))
                         return true;
 
@@ -208,7 +236,7 @@ static void selection_decode(Selection *selection, unsigned tag, unsigned group)
         uint16_t dead = 0, open = 0;
         unsigned leg = tag;
 
-        for (size_t i = 0; i < selectors->n_faults; i++) {
+        for (size_t i = 0, n = faults_at(selectors, selection->row, selection->column); i < n; i++) {
                 const SelectFault *fault = &selectors->faults[i];
 
                 if (!fault_is_at(fault, selection->row, selection->column))

@@ -57,6 +57,7 @@ typedef struct Selectors {
         size_t n_injected;
         SelectFault *faults; /* in force in the command at work */
         size_t n_faults;
+        bool (*felt)[PE_COLUMNS]; /* elements that one of them sits at; NULL until there was a fault: thousands may be in a core */
 } Selectors;
 
 /* Returns 1 where the registers are new and hold what a reset leaves: then load what is loaded. -EEXIST, -ENOMEM. */
