@@ -123,7 +123,7 @@ static uint32_t dense_of(WireFormat format, bool second) {
         static const uint16_t factors[_FORMAT_MAX][2] = {
                 [FORMAT_BF16] = { 239, 241 },   [FORMAT_FP16] = { 1535, 1537 }, [FORMAT_TF32] = { 1535, 1537 },
                 [FORMAT_FP32] = { 1535, 1537 }, [FORMAT_FP8_E4M3] = { 15, 13 }, [FORMAT_FP8_E5M2] = { 7, 5 },
-                [FORMAT_FP8_E3M4] = { 31, 23 },
+                [FORMAT_FP8_E3M4] = { 31, 29 },
         };
 
         return exact_image(format, false, factors[format][second], format == FORMAT_FP8_E3M4 ? -3 : 0);

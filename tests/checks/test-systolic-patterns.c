@@ -285,6 +285,36 @@ static void test_the_structure_shows_every_gate_and_carry(void **state) {
         }
 }
 
+/* Fed alone, so that nothing is rounded away and every row shows it, each bit that a product of 8-bit numbers can have is there once
+ * as 1 and once as 0, in both lanes of double rows. */
+static void test_double_rows_show_every_bit_of_a_product_alone(void **state) {
+        static const WireFormat narrow[] = { FORMAT_FP8_E4M3, FORMAT_FP8_E5M2, FORMAT_FP8_E3M4 };
+        uint32_t ones[2] = {}, zeros[2] = {}, possible = 0;
+
+        for (unsigned a = 0; a < ELEMENTS(narrow); a++)
+                for (unsigned b = 0; b < ELEMENTS(narrow); b++)
+                        for (uint32_t i = 0; i < 0x10000; i++)
+                                possible |= bits_of(product_of(decode(narrow[a], i >> 8), decode(narrow[b], i & 0xff), false));
+
+        for (unsigned i = 0; i < patterns_count(); i++) {
+                const Pattern *pattern = pattern_at(i);
+                unsigned lane = pattern->w >> 8 ? 1 : 0;
+
+                if (pattern->kind != PATTERN_ONE_HOT || !pattern_is_double(pattern) || (lane == 1 && pattern->w & 0xff))
+                        continue;
+                for (unsigned n = 0; n < pattern->n_x; n++) {
+                        ones[lane] |= pattern->golden[n];
+                        zeros[lane] |= ~pattern->golden[n];
+                }
+        }
+
+        assert_int_not_equal(possible & 1u << 14, 0);
+        for (unsigned lane = 0; lane < 2; lane++) {
+                assert_int_equal(ones[lane] & possible, possible);
+                assert_int_equal(zeros[lane], UINT32_MAX);
+        }
+}
+
 static void test_a_full_load_has_no_zeros(void **state) {
         unsigned n_full = 0;
 
@@ -367,6 +397,7 @@ int main(void) {
                 cmocka_unit_test(test_the_device_can_take_them),
                 cmocka_unit_test(test_the_structure_reaches_every_bit),
                 cmocka_unit_test(test_the_structure_shows_every_gate_and_carry),
+                cmocka_unit_test(test_double_rows_show_every_bit_of_a_product_alone),
                 cmocka_unit_test(test_a_full_load_has_no_zeros),
                 cmocka_unit_test(test_all_pairs_of_significands_and_of_bytes_are_there),
                 cmocka_unit_test(test_no_two_neighbouring_patterns_share_an_answer),
