@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What the tensor engine costs: CPU time of one healthy chip in `systolic` and `sparsity`, model and check
- * together and apart, and what a faulty element adds. One line per figure: NAME VALUE UNIT.
+ * What faults of a tensor engine cost: CPU time of one matmul with a faulty element, and of a chip in `systolic` with many in one
+ * core, model and check together and apart. What healthy chips cost is the affair of bench-steps. One line per figure: NAME VALUE UNIT.
  */
 
 #include <stdio.h>
@@ -10,13 +10,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "checks/sparsity/parameters.h"
 #include "checks/systolic/parameters.h"
 #include "sim/tensor-memo.h"
 #include "tests/checks/tensor-chip.h"
 
 extern const Check check_systolic;
-extern const Check check_sparsity;
 
 static TensorOutcome outcome;
 
@@ -35,32 +33,28 @@ static void must(bool held, const char *what) {
         exit(EXIT_FAILURE);
 }
 
-/* The best of five times N healthy chips, as a busy machine only ever adds. */
-static void bench_check(TensorChip *chip, const Check *check, const void *parameters,
-                        const char *name) {
-        double best = 1e9, best_model = 0;
-        unsigned n = 20;
+/* N stuck bits of elements all over one core. */
+static void bench_faults(TensorChip *chip, const void *parameters, const char *name, unsigned n) {
+        static const char *const kinds[] = { "weight-stuck", "product-stuck", "psum-stuck", "activation-stuck" };
+        double begin;
 
-        for (unsigned round = 0; round < 5; round++) {
-                double begin;
+        srandom(n);
+        for (unsigned i = 0; i < n; i++) {
+                char where[32];
 
-                tensor_chip_run(chip, check, parameters, &outcome); /* warm: memo, goldens */
-                chip->model_sec = 0;
-                begin = cpu_now();
-                for (unsigned i = 0; i < n; i++) {
-                        tensor_chip_run(chip, check, parameters, &outcome);
-                        must(outcome.error == 0 && outcome.verdict == VERDICT_PASSED,
-                             "a healthy chip did not pass");
-                }
-                begin = cpu_now() - begin;
-                if (begin < best) {
-                        best = begin;
-                        best_model = chip->model_sec;
-                }
+                (void) snprintf(where, sizeof(where), "core0/pe%u.%ld", i % PE_ROWS, random() % PE_COLUMNS);
+                tensor_chip_inject(chip, kinds[i % ELEMENTS(kinds)], where,
+                                   (TensorParameters){ .bit = (uint64_t) random() % 16, .value = (uint64_t) random() % 2 }, 1);
         }
 
-        printf("%s_chip %.3f ms\n", name, best / n * 1e3);
-        printf("%s_chip_model %.3f ms\n", name, best_model / n * 1e3);
+        chip->model_sec = 0;
+        begin = cpu_now();
+        tensor_chip_run(chip, &check_systolic, parameters, &outcome);
+        begin = cpu_now() - begin;
+        must(outcome.error == 0 && outcome.verdict == VERDICT_FAILED, "a faulty chip did not fail");
+        tensor_chip_heal(chip);
+        printf("%s_with_%u_faults %.1f ms (%zu findings)\n", name, n, begin * 1e3, outcome.n_findings);
+        printf("%s_with_%u_faults_model %.1f ms\n", name, n, chip->model_sec * 1e3);
 }
 
 /* Faults of every reach, that change something in all of the data below. */
@@ -134,33 +128,20 @@ static void bench_cone(TensorChip *chip, bool noise, unsigned moving, const char
 }
 
 int main(void) {
-        static const SystolicParameters structure = { .patterns = SYSTOLIC_STRUCTURE, .formats = (1u << _FORMAT_MAX) - 1 };
-        static const SystolicParameters whole = { .patterns = SYSTOLIC_ALL, .formats = (1u << _FORMAT_MAX) - 1 };
-        static const SparsityParameters bits = { .paths = SPARSITY_BITS }, all = { .paths = SPARSITY_ALL };
-        double begin = cpu_now();
+        static const SystolicParameters structure = { .patterns = SYSTOLIC_STRUCTURE, .formats = (1u << _FORMAT_MAX) - 1, .repeats = 1 };
+        static const SystolicParameters whole = { .patterns = SYSTOLIC_ALL, .formats = (1u << _FORMAT_MAX) - 1, .repeats = 1 };
+        static const unsigned faults[] = { 1, 10, 100 };
         TensorChip chip;
 
         check_systolic.prepare();
-        printf("systolic_prepare %.3f ms\n", (cpu_now() - begin) * 1e3);
-        begin = cpu_now();
-        check_sparsity.prepare();
-        printf("sparsity_prepare %.3f ms\n", (cpu_now() - begin) * 1e3);
-
         tensor_chip_init(&chip);
         chip.measure = true;
-        begin = cpu_now();
-        tensor_chip_run(&chip, &check_systolic, &structure, &outcome);
-        printf("systolic_first_chip %.3f ms\n", (cpu_now() - begin) * 1e3);
-        begin = cpu_now();
-        tensor_chip_run(&chip, &check_sparsity, &bits, &outcome);
-        printf("sparsity_first_chip %.3f ms\n", (cpu_now() - begin) * 1e3);
-
-        bench_check(&chip, &check_systolic, &structure, "systolic");
-        bench_check(&chip, &check_systolic, &whole, "systolic_all");
-        bench_check(&chip, &check_sparsity, &bits, "sparsity");
-        bench_check(&chip, &check_sparsity, &all, "sparsity_all");
         bench_cone(&chip, false, 128, "one_hot");
         bench_cone(&chip, true, 128, "dense");
+        for (unsigned i = 0; i < ELEMENTS(faults); i++) {
+                bench_faults(&chip, &structure, "structure", faults[i]);
+                bench_faults(&chip, &whole, "whole", faults[i]);
+        }
         tensor_chip_done(&chip);
         return EXIT_SUCCESS;
 }
