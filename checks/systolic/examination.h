@@ -25,6 +25,8 @@ typedef struct Examination {
         size_t lines[ADDRESS_BITS];
         unsigned strange[CONTROLS], n_strange; /* places with a number of another one */
         bool array_is_wrong;
+        bool mistaken; /* bf16 was taken for another format, in some matmuls */
+        WireFormat taken_for;
         /* flag: the answers of a sequence */
         uint32_t sequence[PSUM_FLAGS][PE_COLUMNS * 128];
         unsigned seen; /* of the sequence, as a mask */
@@ -34,6 +36,9 @@ typedef struct Examination {
 
 /* Whether a flag that is stuck in some of the sequence explains it: 0 it overwrites, 1 it accumulates, -1 it does not. */
 int psum_flag_explain(const Examination *examination, const PsumNumbers *numbers);
+
+/* Whether the array made OUT of what SLOT was to have by taking bf16 for another format. */
+bool psum_slot_is_mistaken(const PsumTest *test, const PsumSlot *slot, const uint32_t *out, WireFormat *ret);
 
 /* ---- findings, which RESULT counts ---- */
 
@@ -48,5 +53,5 @@ typedef struct Report {
 int psum_report_flag(const Report *report, int accumulates);
 int psum_report_lines(const Report *report);
 int psum_report_elements(const Report *report);
-/* What was seen once and nothing explains; not where the array failed too, which is told for itself. */
-int psum_report_rest(const Report *report, PsumDoubt doubt);
+/* What the core told and nothing shows. */
+int psum_report_told(const Report *report);

@@ -100,6 +100,10 @@ static int take(PsumTest *test, unsigned core, const PsumSlot *slot, const uint3
         size_t n_bytes = (size_t) test->columns * test->moving * sizeof(uint32_t);
 
         memcpy(copy, out, n_bytes);
+        if (psum_slot_is_mistaken(test, slot, copy, &examination->taken_for)) {
+                examination->mistaken = true;
+                return 0;
+        }
         switch (slot->phase) {
         case PSUM_CELLS:
                 take_cells(examination, test, slot, copy);
@@ -219,8 +223,14 @@ int psum_examine(Step *step, unsigned core, PsumDoubt doubt, Verdict *verdict, P
                         r = psum_report_lines(&report);
                 if (r >= 0 && !(result->spoilt >> core & 1))
                         r = psum_report_elements(&report);
-                if (r >= 0)
-                        r = psum_report_rest(&report, doubt);
+                if (r >= 0 && doubt == PSUM_TOLD && !(result->faulty >> core & 1))
+                        r = psum_report_told(&report);
+                if (doubt == PSUM_WRONG && !(result->faulty >> core & 1))
+                        result->unexplained |= 1u << core;
+                if (examination->mistaken) {
+                        result->mistaken |= 1u << core;
+                        result->taken_for = examination->taken_for;
+                }
         }
         result->n_compared += test.n_compared;
         free(examination);

@@ -65,7 +65,10 @@ typedef struct PsumResult {
         unsigned refused;       /* cores that did not do it … */
         uint32_t status;        /* … and what the last of them said */
         unsigned faulty;        /* cores with a finding of PSUM */
-        unsigned spoilt;        /* of these: nothing that they answer can be relied on */
+        unsigned unexplained;   /* cores with wrong sums which no element, line or flag explains */
+        unsigned mistaken;      /* of these: bf16 was taken for TAKEN_FOR at times */
+        WireFormat taken_for;
+        unsigned spoilt;        /* of the faulty ones: nothing that they answer can be relied on */
         uint8_t banks[CORES];   /* that no finding names */
 } PsumResult;
 

@@ -225,6 +225,32 @@ static int judge_told(Systolic *systolic, unsigned core, Verdict *verdict) {
                             "core%u: PSUM bank 0 spoils sums, and told of errors; bank 1 does not", core);
 }
 
+/*
+ * What no part of PSUM explains the array may have made, for it works at times only: then it shows that in its own patterns, if they are
+ * run often enough.
+ */
+static int judge_unexplained(Systolic *systolic, unsigned core, Verdict *verdict) {
+        Location where = *step_unit(systolic->step);
+        int r;
+
+        r = measure_more(systolic, core);
+        if (r < 0 || !observation_is_golden(&systolic->array.cores[core]))
+                return r;
+
+        r = location_append(&where, LOCATION_CORE, core);
+        if (r < 0)
+                return r;
+        systolic->n_findings++;
+        if (systolic->psum.mistaken >> core & 1)
+                return step_finding(systolic->step, verdict, "systolic-mode", &where, NULL,
+                                    "core%u: bf16 is at times taken for %s, in sums alone that PSUM was tried with", core,
+                                    wire_format_words[systolic->psum.taken_for]);
+
+        systolic->psum.faulty |= 1u << core;
+        return step_finding(systolic->step, verdict, "systolic-psum", &where, NULL,
+                            "core%u: sums were wrong, which no element of PSUM, no line of its address and no flag explains", core);
+}
+
 /* As with patterns: what all cores refuse is an error, what some refuse is theirs. Told once for each core. */
 static int report_psum_refused(Systolic *systolic, Verdict *verdict) {
         unsigned refused = systolic->psum.refused;
@@ -265,6 +291,10 @@ static int judge_psum(Systolic *systolic, Verdict *verdict) {
                 return r;
         systolic->n_findings += (size_t) __builtin_popcount(psum->faulty);
         r = report_psum_refused(systolic, verdict);
+
+        for (unsigned core = 0; core < CORES && r >= 0; core++)
+                if (psum->unexplained >> core & 1)
+                        r = judge_unexplained(systolic, core, verdict);
         if (r < 0)
                 return r;
 

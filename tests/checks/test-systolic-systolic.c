@@ -351,6 +351,23 @@ static void test_a_format_that_is_taken_for_another_at_times_is_named(void **sta
         tensor_chip_done(&chip);
 }
 
+/* It may show in sums alone that PSUM is tried with. */
+static void test_a_format_that_is_seldom_taken_for_another_is_not_psum(void **state) {
+        unsigned n_found = 0;
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        tensor_chip_inject(&chip, "format-wrong", "core3", (TensorParameters){ .format = FORMAT_BF16, .as = FORMAT_FP16 }, 0.03);
+        for (unsigned i = 0; i < 30; i++) {
+                run(&chip);
+                n_found += outcome.n_findings > 0;
+                for (size_t f = 0; f < outcome.n_findings; f++)
+                        assert_finding(&outcome, f, "systolic-mode", "core3", "bf16 is at times taken for fp16");
+        }
+        assert_true(n_found > 5);
+        tensor_chip_done(&chip);
+}
+
 static void test_a_core_that_writes_nothing_does_not_pass(void **state) {
         TensorChip chip;
 
@@ -534,6 +551,7 @@ int main(void) {
                 cmocka_unit_test(test_what_all_cores_have_alike_is_not_a_core),
                 cmocka_unit_test(test_a_format_that_is_taken_for_another_is_named),
                 cmocka_unit_test(test_a_format_that_is_taken_for_another_at_times_is_named),
+                cmocka_unit_test(test_a_format_that_is_seldom_taken_for_another_is_not_psum),
                 cmocka_unit_test(test_a_core_that_writes_nothing_does_not_pass),
                 cmocka_unit_test(test_no_error_of_the_port_becomes_a_pass),
                 cmocka_unit_test(test_a_format_that_is_not_there_leaves_the_chip_undecided),
