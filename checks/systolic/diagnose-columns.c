@@ -8,7 +8,8 @@
 #include "checks/systolic/search.h"
 #include "checks/systolic/work.h"
 
-#define REACH_COLUMNS 8u  /* that are asked whether an activation reaches them */
+#define REACH_COLUMNS 6u  /* that are asked whether an activation reaches them */
+#define SEVERAL_TRIES 4u  /* columns of one core in which several elements are looked for, which costs most */
 #define HOPELESS     16u  /* columns of one core that nothing explained: then no more of them is searched … */
 #define HOPELESS_ALL 1u   /* … and where nearly all are wrong */
 
@@ -29,7 +30,7 @@ static bool is_explained(const Work *work, const Signature *signature, const Sus
         static const Suspects nothing;
         int silent = signature_explain(signature, suspects, &nothing, work->base_loaded, UINT_MAX);
 
-        return silent == 0 || (silent > 0 && work->base_intermittent);
+        return silent == 0 || (silent > 0 && (work->base_intermittent || suspects->dead));
 }
 
 static bool is_passed_on(const Candidate *candidate) {
@@ -56,16 +57,18 @@ static Diagnosis *add_candidate(Work *work, unsigned column, const Signature *si
         return diagnosis;
 }
 
-/* An activation register spoils its column and those behind it; other faults there may hide it in some of them. */
-static bool activation_reaches_end(Work *work, unsigned column, Candidate candidate, const Matches *matches) {
-        unsigned explained = 0, tried = 0, behind = PE_COLUMNS - 1 - column, stride = 1 + behind / REACH_COLUMNS;
+/* Activation registers spoil their column and those behind it. The nearest are asked: further on others may hide them, and
+ * other faults in some of these. */
+static bool activations_reach_on(Work *work, unsigned column, const Candidate *candidates, unsigned n, const Matches *matches) {
+        unsigned explained = 0, tried = 0;
         Suspects suspects = work->base;
         Signature signature;
 
-        if (behind == 0 || !suspects_add(&suspects, candidate))
-                return false;
+        for (unsigned i = 0; i < n; i++)
+                if (is_passed_on(&candidates[i]) && (suspects.n == SUSPECTS_MAX - 1 || !suspects_add(&suspects, candidates[i])))
+                        return false;
 
-        for (unsigned m = column + 1; m < PE_COLUMNS; m += stride, tried++) {
+        for (unsigned m = column + 1; m < PE_COLUMNS && tried < REACH_COLUMNS; m++, tried++) {
                 static const Suspects nothing;
                 int silent;
 
@@ -78,20 +81,24 @@ static bool activation_reaches_end(Work *work, unsigned column, Candidate candid
         }
 
         work_turn(work, column, &signature);
-        return explained * 2 >= tried;
+        return tried > 0 && explained * 2 >= tried;
+}
+
+/* What acts in all columns behind, too. */
+static void add_activation(Work *work, unsigned column, const Signature *signature, const Matches *matches, Candidate candidate) {
+        work->base_diagnosis[work->base.n] = work->n;
+        work->base_intermittent = work->base_intermittent || matches->silent > 0;
+        work->base_loaded = work->base_loaded || matches->loaded;
+        (void) suspects_add(&work->base, candidate);
+        (void) add_candidate(work, column, signature, matches, candidate, 1, false);
 }
 
 static bool take_activation(Work *work, unsigned column, const Signature *signature, const Matches *matches) {
         for (unsigned i = 0; i < matches->n; i++) {
-                if (!is_passed_on(&matches->all[i]) || work->base.n == SUSPECTS_MAX - 1 ||
-                    !activation_reaches_end(work, column, matches->all[i], matches))
+                if (!is_passed_on(&matches->all[i]) || !activations_reach_on(work, column, &matches->all[i], 1, matches))
                         continue;
 
-                work->base_diagnosis[work->base.n] = work->n;
-                work->base_intermittent = work->base_intermittent || matches->silent > 0;
-                work->base_loaded = work->base_loaded || matches->loaded;
-                (void) suspects_add(&work->base, matches->all[i]);
-                (void) add_candidate(work, column, signature, matches, matches->all[i], 1, false);
+                add_activation(work, column, signature, matches, matches->all[i]);
                 return true;
         }
 
@@ -128,14 +135,21 @@ static bool take_element(Work *work, unsigned column, const Signature *signature
 static bool take_several(Work *work, unsigned column, const Signature *signature) {
         static const Matches none;
         Candidate found[SEVERAL_MAX];
+        bool reach;
         unsigned n;
 
+        if (work->n_several++ >= SEVERAL_TRIES)
+                return false;
         n = signature_search_several(signature, &work->base, found);
         if (n == 0 || work->n + n > DIAGNOSES_MAX)
                 return false;
 
+        reach = activations_reach_on(work, column, found, n, &none);
         for (unsigned i = 0; i < n; i++)
-                (void) add_candidate(work, column, signature, &none, found[i], 1, false);
+                if (reach && is_passed_on(&found[i]))
+                        add_activation(work, column, signature, &none, found[i]);
+                else
+                        (void) add_candidate(work, column, signature, &none, found[i], 1, false);
         return true;
 }
 
@@ -183,10 +197,9 @@ void work_columns(Work *work) {
                         continue;
 
                 work->affected[m] = true;
-                if (work->base.dead) /* what else may be broken there is told when the block works again */
-                        continue;
-                if (n_base > 0 && is_explained(work, &signature, &work->base)) {
-                        diagnosis_count(&work->diagnoses[work->base_diagnosis[n_base - 1]], &signature);
+                if ((n_base > 0 || work->base.dead) && is_explained(work, &signature, &work->base)) {
+                        if (n_base > 0)
+                                diagnosis_count(&work->diagnoses[work->base_diagnosis[n_base - 1]], &signature);
                         continue;
                 }
 

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "checks/systolic/exact.h"
 
@@ -173,7 +174,7 @@ static bool walk_along(const Walk *walk, const Chain *chain, unsigned first, uns
 static uint32_t walk_dense(const Walk *walk, unsigned first, unsigned end, uint32_t psum) {
         unsigned column = walk->column->index - walk->pattern->first_column;
         const Chain *chain = chain_of(&walk->column->chains[walk->index], walk->index, column, walk->column->ftz);
-        bool plain = chain && !walk_is_shifted(walk, end) && walk->suspects->dead == 0;
+        bool plain = chain && !walk_is_shifted(walk, end);
 
         for (unsigned row = first; row < end; row++) {
                 uint32_t ahead;
@@ -188,9 +189,7 @@ static uint32_t walk_dense(const Walk *walk, unsigned first, unsigned end, uint3
         return psum;
 }
 
-static uint32_t walk_healthy(const Walk *walk, unsigned first, unsigned end, uint32_t psum) {
-        if (first >= end)
-                return psum;
+static uint32_t walk_alive(const Walk *walk, unsigned first, unsigned end, uint32_t psum) {
         if (walk->layout && !walk->layout->dense && walk->pattern->kind != PATTERN_PAIRS) /* whose weights may be infinite */
                 return walk_sparse(walk, first, end, psum);
         if (walk->layout && walk->layout->by_columns && !walk->mode.transpose)
@@ -198,10 +197,22 @@ static uint32_t walk_healthy(const Walk *walk, unsigned first, unsigned end, uin
         return walk_dense(walk, first, end, psum);
 }
 
-static uint32_t walk_down(Walk *walk) {
+/* Row group by row group where some are dead. */
+static uint32_t walk_healthy(const Walk *walk, unsigned first, unsigned end, uint32_t psum) {
+        while (first < end) {
+                unsigned next = walk->suspects->dead ? MIN(first - first % TILE_UNIT + TILE_UNIT, end) : end;
+
+                psum = walk_is_dead(walk, first) ? walk_row(walk, first, psum) : walk_alive(walk, first, next, psum);
+                first = next;
+        }
+
+        return psum;
+}
+
+/* From ROW of the tile to before row ROWS of it. */
+static uint32_t walk_rows(Walk *walk, unsigned row, unsigned rows, uint32_t psum) {
         const Candidate *first = walk->suspects->all, *last = first + walk->suspects->n;
-        unsigned row = 0, top = walk->pattern->first_row, rows = walk->pattern->rows;
-        uint32_t psum = 0;
+        unsigned top = walk->pattern->first_row;
 
         while (first < last && first->at != PE_OUTPUT && first->at != PE_NO_OUTPUT) {
                 const Candidate *end = first + 1;
@@ -209,7 +220,7 @@ static uint32_t walk_down(Walk *walk) {
                 while (end < last && end->row == first->row && end->at != PE_OUTPUT && end->at != PE_NO_OUTPUT)
                         end++;
 
-                if (first->row >= top && first->row < top + rows) {
+                if (first->row >= top + row && first->row < top + rows) {
                         unsigned at = first->row - top;
 
                         psum = walk_healthy(walk, row, at, psum);
@@ -224,7 +235,15 @@ static uint32_t walk_down(Walk *walk) {
                 first = end;
         }
 
-        psum = walk_healthy(walk, row, rows, psum);
+        return walk_healthy(walk, row, rows, psum);
+}
+
+static uint32_t walk_down(Walk *walk) {
+        const Candidate *first = walk->suspects->all, *last = first + walk->suspects->n;
+        uint32_t psum = walk_rows(walk, 0, walk->pattern->rows, 0);
+
+        while (first < last && first->at != PE_OUTPUT && first->at != PE_NO_OUTPUT)
+                first++;
         if (first < last && first->at == PE_NO_OUTPUT)
                 return 0;
         return element_force(first, last, PE_OUTPUT, 0, psum);
@@ -261,12 +280,12 @@ uint32_t column_predict(Column *column, const Suspects *suspects, unsigned index
         return walk_vector(&walk, n);
 }
 
-/* Which part of the column, cut by suspects, the row fed in vector N lies in. */
+/* Which part of the column, cut by suspects, the row fed in vector N lies in, and whether it is dead. */
 static unsigned hot_class(const Suspects *suspects, unsigned hot) {
-        unsigned class = 0;
+        unsigned class = suspects->dead >> hot / TILE_UNIT & 1;
 
         for (unsigned i = 0; i < suspects->n; i++)
-                class += (hot >= suspects->all[i].row) + (hot > suspects->all[i].row);
+                class += 2 * ((hot >= suspects->all[i].row) + (hot > suspects->all[i].row));
 
         return class;
 }
@@ -335,18 +354,16 @@ void column_predict_all(Column *column, const Suspects *suspects, unsigned index
         }
 }
 
-uint32_t column_before(Column *column, unsigned index, unsigned row, unsigned n) {
-        static const Suspects nothing;
-        Walk walk = walk_begin(column, &nothing, index);
+uint32_t column_before(Column *column, const Suspects *suspects, unsigned index, unsigned row, unsigned n) {
+        Walk walk = walk_begin(column, suspects, index);
 
         walk.n = n;
-        return walk_healthy(&walk, 0, row - walk.pattern->first_row, 0);
+        return walk_rows(&walk, 0, row - walk.pattern->first_row, 0);
 }
 
-uint32_t column_finish(Column *column, unsigned index, unsigned row, unsigned n, uint32_t psum) {
-        static const Suspects nothing;
-        Walk walk = walk_begin(column, &nothing, index);
+uint32_t column_finish(Column *column, const Suspects *suspects, unsigned index, unsigned row, unsigned n, uint32_t psum) {
+        Walk walk = walk_begin(column, suspects, index);
 
         walk.n = n;
-        return walk_healthy(&walk, row - walk.pattern->first_row + 1, walk.pattern->rows, psum);
+        return walk_rows(&walk, row - walk.pattern->first_row + 1, walk.pattern->rows, psum);
 }

@@ -31,6 +31,7 @@ const uint32_t *column_golden(const Column *column, const Pattern *pattern);
 uint32_t column_predict(Column *column, const Suspects *suspects, unsigned index, unsigned n);
 void column_predict_all(Column *column, const Suspects *suspects, unsigned index, uint32_t *ret);
 
-/* The healthy sum above ROW of the array, and what a sum that leaves ROW becomes at the end: for the search among elements. */
-uint32_t column_before(Column *column, unsigned index, unsigned row, unsigned n);
-uint32_t column_finish(Column *column, unsigned index, unsigned row, unsigned n, uint32_t psum);
+/* The sum above ROW of the array, and what a sum that leaves ROW becomes at the end, with SUSPECTS, of which none is slow: for the search
+ * among elements. */
+uint32_t column_before(Column *column, const Suspects *suspects, unsigned index, unsigned row, unsigned n);
+uint32_t column_finish(Column *column, const Suspects *suspects, unsigned index, unsigned row, unsigned n, uint32_t psum);

@@ -13,10 +13,10 @@ typedef struct Search {
         const Probes *probes;
         Matches *matches;
         Seat seats[PROBES_MAX]; /* of the row at work */
-        bool seated;            /* nothing else is broken */
+        bool seated;
 } Search;
 
-/* Whether the candidate makes what each probe saw: at its seat where nothing else is broken. */
+/* Whether the candidate makes what each probe saw: at its seat where there is one. */
 static bool explains_seats(const Search *search, Candidate candidate) {
         for (unsigned i = 0; i < search->probes->n; i++) {
                 const Probe *probe = &search->probes->all[i];
@@ -85,16 +85,16 @@ static void prefer_stuck(Matches *matches) {
 void signature_search(const Signature *signature, const Suspects *base, Matches *ret) {
         Matches matches = {};
         Probes probes;
-        Search search = { .signature = signature, .base = base, .probes = &probes, .matches = &matches,
-                          .seated = base->n == 0 && base->dead == 0 };
+        Search search = { .signature = signature, .base = base, .probes = &probes, .matches = &matches };
 
         probes_find(signature, base, &probes);
         matches.loaded = probes.loaded;
         for (unsigned row = 0; probes.n > 0 && row < PE_ROWS; row++) {
-                if (!probes.rows[row])
+                if (!probes.rows[row] || base->dead >> row / TILE_UNIT & 1)
                         continue;
+                search.seated = seat_is_there(base, row);
                 for (unsigned i = 0; search.seated && i < probes.n; i++)
-                        seat_take(&search.seats[i], signature->column, probes.all[i].index, row, probes.all[i].n);
+                        seat_take(&search.seats[i], signature->column, base, probes.all[i].index, row, probes.all[i].n);
                 candidates_visit(row, consider, &search);
         }
         if (probes.n > 0)

@@ -10,7 +10,7 @@ static ElementPast past_of(const Seat *seat) {
         if (seat->n > 0)
                 (void) element_step(seat->mode, NULL, NULL, seat->w,
                                     pattern_activation(pattern, seat->row - pattern->first_row, seat->n - 1),
-                                    column_before(seat->column, seat->index, seat->row, seat->n - 1), &past);
+                                    column_before(seat->column, seat->base, seat->index, seat->row, seat->n - 1), &past);
         return past;
 }
 
@@ -25,18 +25,26 @@ static uint32_t join(const Seat *seat, uint32_t first, uint32_t second) {
         return seat->mode.double_row ? element_add(seat->mode, first, second, NULL, NULL) : first;
 }
 
-void seat_take(Seat *seat, Column *column, unsigned index, unsigned row, unsigned n) {
+bool seat_is_there(const Suspects *base, unsigned row) {
+        for (unsigned i = 0; i < base->n; i++)
+                if (base->all[i].row == row || base->all[i].at == PE_SHIFT || base->all[i].at == PE_OUTPUT || base->all[i].at == PE_NO_OUTPUT)
+                        return false;
+
+        return !suspects_are_slow(base) && !(base->dead >> row / TILE_UNIT & 1);
+}
+
+void seat_take(Seat *seat, Column *column, const Suspects *base, unsigned index, unsigned row, unsigned n) {
         const Pattern *pattern = pattern_at(index);
         ElementPast now = {};
 
-        *seat = (Seat){ .column = column, .index = index, .row = row, .n = n, .mode = pattern_mode(pattern, column->ftz) };
+        *seat = (Seat){ .column = column, .base = base, .index = index, .row = row, .n = n, .mode = pattern_mode(pattern, column->ftz) };
         seat->inside = row >= pattern->first_row && row < pattern->first_row + pattern->rows;
         if (!seat->inside)
                 return;
 
         seat->w = pattern_weight(pattern, row - pattern->first_row, column->index - pattern->first_column);
         seat->x = pattern_activation(pattern, row - pattern->first_row, n);
-        seat->before = column_before(column, index, row, n);
+        seat->before = column_before(column, base, index, row, n);
         seat->past = past_of(seat);
         seat->after = element_step(seat->mode, NULL, NULL, seat->w, seat->x, seat->before, &now);
         seat->products[0] = now.product;
@@ -96,6 +104,6 @@ bool seat_answer(const Seat *seat, Candidate candidate, uint32_t *ret) {
 
         if (sum == seat->after)
                 return false;
-        *ret = column_finish(seat->column, seat->index, seat->row, seat->n, sum);
+        *ret = column_finish(seat->column, seat->base, seat->index, seat->row, seat->n, sum);
         return true;
 }

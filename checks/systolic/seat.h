@@ -4,7 +4,7 @@
 /*
  * Seat
  *
- * One element in its column as one vector passes, everything else being healthy: so that hundreds of candidates in it cost no more
+ * One element in its column as one vector passes, everything else being known: so that hundreds of candidates in it cost no more
  * than what they change.
  */
 
@@ -12,6 +12,7 @@
 
 typedef struct Seat {
         Column *column;
+        const Suspects *base; /* what is broken in other rows */
         unsigned index, row, n;
         ElementMode mode;
         bool inside; /* the row lies in the tile */
@@ -20,7 +21,10 @@ typedef struct Seat {
         ElementPast past;
 } Seat;
 
-void seat_take(Seat *seat, Column *column, unsigned index, unsigned row, unsigned n);
+/* Whether BASE leaves an element of ROW a seat: none where it is broken there itself, or what is slow would have to be remembered. */
+bool seat_is_there(const Suspects *base, unsigned row);
+/* BASE is borrowed. */
+void seat_take(Seat *seat, Column *column, const Suspects *base, unsigned index, unsigned row, unsigned n);
 
 /* What the column answers with CANDIDATE, which must be one of the element's own and not of the shift path. Returns false where it
  * changes nothing here. */

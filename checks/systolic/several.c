@@ -76,10 +76,10 @@ static bool add_best(const Signature *signature, Suspects *suspects) {
                 return false;
 
         for (unsigned row = 0; row < PE_ROWS; row++) {
-                if (!probes.rows[row])
+                if (!probes.rows[row] || suspects->dead >> row / TILE_UNIT & 1)
                         continue;
                 for (unsigned i = 0; i < probes.n; i++)
-                        seat_take(&greed.seats[i], signature->column, probes.all[i].index, row, probes.all[i].n);
+                        seat_take(&greed.seats[i], signature->column, suspects, probes.all[i].index, row, probes.all[i].n);
                 candidates_visit(row, consider_gain, &greed);
         }
 

@@ -20,7 +20,8 @@
 #include "checks/systolic/report.h"
 #include "checks/systolic/psum.h"
 
-#define ROUNDS_MORE 12u /* for what is not explained at once */
+#define ROUNDS_MORE   12u /* for what is not explained at once, and comes and goes … */
+#define ROUNDS_STEADY 2u  /* … or does not: then more of them say nothing new */
 
 typedef struct Systolic {
         Step *step;
@@ -53,6 +54,15 @@ static bool all_settled(const Diagnosis *diagnoses, size_t n) {
         return true;
 }
 
+/* All that failed fails whenever it is tried. */
+static bool is_steady(const Observation *observation) {
+        for (unsigned i = 0; i < patterns_count(); i++)
+                if (observation->failed[i] > 0 && observation->failed[i] < observation->ran[i])
+                        return false;
+
+        return !observation_is_golden(observation);
+}
+
 static int measure_more(Systolic *systolic, unsigned core) {
         for (unsigned round = 0; round < ROUNDS_MORE; round++) {
                 int r;
@@ -60,6 +70,8 @@ static int measure_more(Systolic *systolic, unsigned core) {
                 r = array_run(&systolic->array, 1u << core, &systolic->list);
                 if (r < 0)
                         return r;
+                if (round + 1 >= ROUNDS_STEADY && is_steady(&systolic->array.cores[core]))
+                        return 0;
         }
 
         return 0;

@@ -22,6 +22,7 @@ typedef struct Work {
         uint8_t dead[PE_COLUMNS / TILE_UNIT]; /* row groups of which products are zero, by column group */
         bool unexplained[PE_COLUMNS];
         unsigned n_unexplained, hopeless;
+        unsigned n_several; /* columns in which several elements were looked for */
         bool affected[PE_COLUMNS]; /* by something found */
         Diagnosis *diagnoses;
         size_t n;

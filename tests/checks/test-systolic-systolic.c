@@ -161,6 +161,41 @@ static void test_several_elements_of_a_column_are_told_apart(void **state) {
         tensor_chip_done(&chip);
 }
 
+/* They act in all columns behind, where they are no other elements. */
+static void test_several_activations_of_a_column_are_told_once(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        tensor_chip_inject(&chip, "activation-stuck", "core2/pe25.93", (TensorParameters){ .bit = 11, .value = 0 }, 1);
+        tensor_chip_inject(&chip, "activation-stuck", "core2/pe64.93", (TensorParameters){ .bit = 2, .value = 0 }, 1);
+        tensor_chip_inject(&chip, "activation-stuck", "core2/pe105.93", (TensorParameters){ .bit = 5, .value = 1 }, 1);
+        run(&chip);
+        assert_failed_with(3);
+        assert_finding_somewhere("systolic-pe", "core2/pe25.93", "activation bit 11 stuck at 0");
+        assert_finding_somewhere("systolic-pe", "core2/pe64.93", "activation bit 2 stuck at 0");
+        assert_finding_somewhere("systolic-pe", "core2/pe105.93", "activation bit 5 stuck at 1");
+        tensor_chip_done(&chip);
+}
+
+static void test_a_dead_block_hides_nothing(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        tensor_chip_inject(&chip, "pe-block-dead", "core2", (TensorParameters){ .row_group = 1, .column_group = 2 }, 1);
+        tensor_chip_inject(&chip, "psum-stuck", "core2/pe3.70", (TensorParameters){ .bit = 20, .value = 1 }, 1);
+        tensor_chip_inject(&chip, "weight-stuck", "core2/pe103.72", (TensorParameters){ .bit = 10, .value = 1 }, 1);
+        tensor_chip_inject(&chip, "activation-stuck", "core2/pe113.2", (TensorParameters){ .bit = 10, .value = 1 }, 1);
+        tensor_chip_inject(&chip, "product-stuck", "core6/pe17.93", (TensorParameters){ .bit = 9, .value = 1 }, 1);
+        run(&chip);
+        assert_failed_with(5);
+        assert_finding_somewhere("systolic-block", "core2", "rows 32 to 63 in columns 64 to 95");
+        assert_finding_somewhere("systolic-pe", "core2/pe3.70", "psum bit 20 stuck at 1");
+        assert_finding_somewhere("systolic-pe", "core2/pe103.72", "weight bit 10 stuck at 1");
+        assert_finding_somewhere("systolic-pe", "core2/pe113.2", "activation bit 10 stuck at 1");
+        assert_finding_somewhere("systolic-pe", "core6/pe17.93", "product bit 9 stuck at 1");
+        tensor_chip_done(&chip);
+}
+
 static void test_what_nothing_explains_is_bounded(void **state) {
         TensorChip chip;
 
@@ -543,6 +578,8 @@ int main(void) {
                 cmocka_unit_test(test_a_dead_row_and_a_dead_column_are_such),
                 cmocka_unit_test(test_several_bits_of_one_element_stay_one_element),
                 cmocka_unit_test(test_several_elements_of_a_column_are_told_apart),
+                cmocka_unit_test(test_several_activations_of_a_column_are_told_once),
+                cmocka_unit_test(test_a_dead_block_hides_nothing),
                 cmocka_unit_test(test_what_nothing_explains_is_bounded),
                 cmocka_unit_test(test_an_intermittent_bit_is_found_and_placed),
                 cmocka_unit_test(test_what_weakens_with_the_supply_is_placed),
