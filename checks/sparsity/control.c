@@ -83,7 +83,8 @@ static void trial_matrices(const Trial *trial, uint8_t *weights, uint8_t *values
         }
 }
 
-/* Tags of zero: an element that goes on selecting in dense products selects its own row, and is no fault of the array. */
+/* Tags of zero: an element that goes on selecting in dense products selects its own row, and is no fault of the array. Twice, for it
+ * may miss the first load after a dense one. */
 static int clear_tags(Engine *engine, unsigned core) {
         static const uint16_t zeros[PE_ROWS * PE_COLUMNS];
         const SparseMode *mode = sparse_mode_at(0);
@@ -96,8 +97,10 @@ static int clear_tags(Engine *engine, unsigned core) {
                 .weights_bytes = sizeof(zeros), .values_bytes = mode->rows * sizeof(uint16_t),
         };
         unsigned unsupported;
+        int r;
 
-        return engine_run(engine, &job, 1u << core, &unsupported);
+        r = engine_run(engine, &job, 1u << core, &unsupported);
+        return r < 0 ? r : engine_run(engine, &job, 1u << core, &unsupported);
 }
 
 static int run_trial(Engine *engine, unsigned core, const Trial *trial, bool spoilt[static PE_COLUMNS], bool *ret_refused) {

@@ -206,6 +206,20 @@ static void test_dead_inputs_of_a_row_are_named(void **state) {
         tensor_chip_done(&chip);
 }
 
+/* The control is dense, and has to be rid of the tags of a register that misses the first load in another mode. */
+static void test_stale_tags_of_two_kinds_are_no_fault_of_the_array(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        tensor_chip_inject(&chip, "tag-stale", "core1/sparse/slot125", (TensorParameters){ .misses = 2 }, 1);
+        tensor_chip_inject(&chip, "tag-stale", "core1/sparse/row53/slot125", (TensorParameters){ .misses = 1 }, 1);
+        run(&chip, &all);
+        assert_true(outcome.n_findings >= 1);
+        assert_any_finding("sparsity-stale", "core1/sparse/slot125", "acts on dense");
+        assert_any_finding("sparsity-stale", "core1/sparse/row53/slot125", "not taken over");
+        tensor_chip_done(&chip);
+}
+
 static void test_a_refused_mode_is_named(void **state) {
         TensorChip chip;
 
@@ -457,6 +471,7 @@ int main(void) {
                 cmocka_unit_test(test_dead_inputs_of_a_row_are_named),
                 cmocka_unit_test(test_each_kind_is_named_with_all_that_is_wrong),
                 cmocka_unit_test(test_each_kind_is_named_where_it_comes_and_goes),
+                cmocka_unit_test(test_stale_tags_of_two_kinds_are_no_fault_of_the_array),
                 cmocka_unit_test(test_a_refused_mode_is_named),
                 cmocka_unit_test(test_an_intermittent_tag_bit_is_placed),
                 cmocka_unit_test(test_a_broken_array_is_left_to_the_dense_test),
