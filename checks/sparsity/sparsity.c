@@ -443,7 +443,7 @@ static int follow_loads(Sparsity *sparsity, unsigned mask, unsigned bank) {
         return 0;
 }
 
-/* The small set tells that something is wrong, all loads tell what. */
+/* The small set tells that something is wrong, all loads tell what, and several rounds how often. */
 static int follow(Sparsity *sparsity) {
         unsigned masks[BANK_ANY + 1] = {};
         int r = 0;
@@ -454,7 +454,7 @@ static int follow(Sparsity *sparsity) {
                 if (!core_is_suspect(core))
                         continue;
                 r = choose_bank(sparsity, i);
-                if (core->bank != BANK_ANY || (core->wrong && !sparsity->all_paths))
+                if (core->bank != BANK_ANY || (core->wrong && (!sparsity->all_paths || sparsity->rounds < FOLLOW_ALIKE)))
                         masks[core->bank] |= 1u << i;
         }
 
