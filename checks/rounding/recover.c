@@ -5,12 +5,16 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "checks/rounding/tails.h"
 
 #define FORMAT        FORMAT_FP8_E5M2
 #define ROUNDS_MAX    33u
 #define KNOWN_BITS    24u /* of every word */
-#define LAGS          16u
+/* A name is given to what independent words do less often than this, over all pairs of lanes of a chip together. */
+#define TWIN_ALPHA (1e-6 / (CORES * _ENGINE_MAX * ENGINE_LANES * ENGINE_LANES))
 
 /* What tells the lower half of what is left from the upper one; its threshold is 0 where no number does. */
 static Element bisect(uint64_t low, uint64_t high) {
@@ -121,29 +125,47 @@ static unsigned find_period(const Words *words) {
         return period;
 }
 
-static bool is_same(const Recovered *recovered, unsigned lane, unsigned other, unsigned lag) {
-        for (unsigned i = 0; i + lag < RECOVERED_WORDS; i++)
-                if ((recovered->low[lane][i] ^ recovered->low[other][i + lag]) >> (32 - KNOWN_BITS))
-                        return false;
+/* How many words of LANE, as far as they are known, OTHER has too. *ret_lag: how far ahead of it LANE is, by the first of them. */
+static unsigned count_shared(const Recovered *recovered, unsigned lane, unsigned other, int *ret_lag) {
+        unsigned n = 0;
 
-        return true;
+        for (unsigned i = 0; i < RECOVERED_WORDS; i++)
+                for (unsigned j = 0; j < RECOVERED_WORDS; j++)
+                        if ((recovered->low[lane][i] ^ recovered->low[other][j]) >> (32 - KNOWN_BITS) == 0) {
+                                if (n++ == 0)
+                                        *ret_lag = (int) j - (int) i;
+                                break;
+                        }
+        return n;
 }
 
-static bool find_twin(const Recovered *recovered, unsigned lane, unsigned *ret_other, unsigned *ret_lag) {
-        for (unsigned other = 0; other < ENGINE_LANES; other++)
-                for (unsigned lag = 0; lag < LAGS && other != lane; lag++)
-                        if (is_same(recovered, lane, other, lag)) {
-                                *ret_other = other;
-                                *ret_lag = lag;
-                                return true;
-                        }
+/* What pairs of independent words have in common are rare events, dependent ones, and so Poisson's in number. */
+static bool find_twin(const Recovered *recovered, unsigned lane, unsigned *ret_other, unsigned *ret_shared, int *ret_lag) {
+        static const double mean = RECOVERED_WORDS * RECOVERED_WORDS / (double) (1u << KNOWN_BITS);
+        unsigned most = 0;
 
-        return false;
+        for (unsigned other = 0; other < ENGINE_LANES; other++) {
+                unsigned n;
+                int lag = 0;
+
+                if (other == lane)
+                        continue;
+                n = count_shared(recovered, lane, other, &lag);
+                if (n > most) {
+                        most = n;
+                        *ret_other = other;
+                        *ret_lag = lag;
+                }
+        }
+
+        *ret_shared = most;
+        return most > 0 && poisson_at_least(most, mean) <= TWIN_ALPHA;
 }
 
 bool recovered_explain(const Recovered *recovered, WireEngine engine, unsigned lane, char *text, size_t size, unsigned *ret_other) {
         Teller teller = { .text = text, .size = size };
-        unsigned period, lag;
+        unsigned period, shared;
+        int lag;
         Words words;
 
         text[0] = '\0';
@@ -167,8 +189,11 @@ bool recovered_explain(const Recovered *recovered, WireEngine engine, unsigned l
 
         teller.n = 0;
         text[0] = '\0';
-        if (!find_twin(recovered, lane, ret_other, &lag))
+        if (!find_twin(recovered, lane, ret_other, &shared, &lag)) {
+                *ret_other = ENGINE_LANES;
                 return false;
-        tell(&teller, "the words, not those of the seeded generator, are those of lane %u, %u ahead", *ret_other, lag);
+        }
+        tell(&teller, "%u of %u words, not those of the seeded generator, are those of lane %u, %d %s", shared, RECOVERED_WORDS, *ret_other, abs(lag),
+             lag < 0 ? "behind" : "ahead");
         return true;
 }

@@ -22,7 +22,7 @@ int recover_words(Session *session, unsigned core, WireEngine engine, uint32_t s
 
 /*
  * Tells in TEXT what the words of LANE are: bits that stick, that give another bit than they should or the and or or of two, one word
- * again and again, a sequence that repeats, or that of another lane. False where they are nothing of it. *ret_other: the lane they
- * are shared with, ENGINE_LANES where it is none.
+ * again and again, a sequence that repeats, or more of them those of another lane than chance gives. False where they are nothing of
+ * it. *ret_other: the lane they are shared with, ENGINE_LANES where it is none.
  */
 bool recovered_explain(const Recovered *recovered, WireEngine engine, unsigned lane, char *text, size_t size, unsigned *ret_other);

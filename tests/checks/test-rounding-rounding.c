@@ -191,7 +191,18 @@ static void test_lanes_alike_in_an_unknown_stream_are_told(void **state) {
                                "{at: trn-0/chip0/core1/gpsimd/lane7, kind: rng-bit-stuck, bit: 30, value: 0}", &preflight), VERDICT_FAILED);
         assert_int_equal(found.n, 2);
         assert_true(found_has(&found, "rounding-lanes", "core1/gpsimd/lane6") && found_has(&found, "rounding-lanes", "core1/gpsimd/lane7"));
+        assert_non_null(strstr(found.lines, "64 of 64 words"));
         assert_non_null(strstr(found.lines, "are those of lane 7, 0 ahead"));
+        /* So far ahead that the words read out have less than half in common. */
+        assert_int_equal(judge("{at: trn-0/chip0/core1/gpsimd/lane6, kind: lane-seed-shifted, other: 9, lag: 40}, "
+                               "{at: trn-0/chip0/core1/gpsimd/lane6, kind: rng-bit-stuck, bit: 30, value: 0}, "
+                               "{at: trn-0/chip0/core1/gpsimd/lane7, kind: lane-seed-shifted, other: 9, lag: 1}, "
+                               "{at: trn-0/chip0/core1/gpsimd/lane7, kind: rng-bit-stuck, bit: 30, value: 0}", &preflight), VERDICT_FAILED);
+        assert_int_equal(found.n, 2);
+        assert_true(found_has(&found, "rounding-lanes", "core1/gpsimd/lane6") && found_has(&found, "rounding-lanes", "core1/gpsimd/lane7"));
+        assert_non_null(strstr(found.lines, "are those of lane 7, 39 ahead"));
+        /* Words that the stuck bit leaves as they are tell whose they were. */
+        assert_non_null(strstr(found.lines, "are those of lane 9, 1 ahead"));
 }
 
 /* A seed for which some other seed's scan passes too: nothing depends on the one that plans have. */
