@@ -37,7 +37,7 @@ static bool is_passed_on(const Candidate *candidate) {
         return candidate->at == PE_ACTIVATION || candidate->at == PE_NO_INPUT;
 }
 
-/* What MATCHES say of the same element as the first of them; NULL where they are of several rows. */
+/* CANDIDATE, which is one of N_ALIKE that MATCHES hold of the same element. */
 static Diagnosis *add_candidate(Work *work, unsigned column, const Signature *signature, const Matches *matches, Candidate candidate,
                                 unsigned n_alike, bool other_parts) {
         bool of_column = candidate.at == PE_OUTPUT || candidate.at == PE_NO_OUTPUT;
@@ -131,7 +131,29 @@ static bool take_element(Work *work, unsigned column, const Signature *signature
         return true;
 }
 
-/* Several elements of one column at once. */
+static Diagnosis *find_element(const Work *work, unsigned row, unsigned column) {
+        for (size_t i = 0; i < work->n; i++)
+                if (work->diagnoses[i].fault == ARRAY_PE && work->diagnoses[i].row == row && work->diagnoses[i].column == column)
+                        return &work->diagnoses[i];
+
+        return NULL;
+}
+
+/* One of several of a column: of an element that is told already it is another part. */
+static void add_several(Work *work, unsigned column, const Signature *signature, Candidate candidate, bool reaches) {
+        static const Matches none;
+        Diagnosis *element = find_element(work, candidate.row, column);
+
+        if (element) {
+                element->more = true;
+                element->other = candidate;
+        } else if (reaches)
+                add_activation(work, column, signature, &none, candidate);
+        else
+                (void) add_candidate(work, column, signature, &none, candidate, 1, false);
+}
+
+/* Several elements of one column at once, or two parts of one of them. */
 static bool take_several(Work *work, unsigned column, const Signature *signature) {
         static const Matches none;
         Candidate found[SEVERAL_MAX];
@@ -140,16 +162,19 @@ static bool take_several(Work *work, unsigned column, const Signature *signature
 
         if (work->n_several++ >= SEVERAL_TRIES)
                 return false;
-        n = signature_search_several(signature, &work->base, found);
+        n = work->hopeless == HOPELESS ? signature_search_several(signature, &work->base, found) : 0;
+        if (n == 0 && signature_search_couple(signature, &work->base, found))
+                n = COUPLE;
         if (n == 0 || work->n + n > DIAGNOSES_MAX)
                 return false;
 
         reach = activations_reach_on(work, column, found, n, &none);
         for (unsigned i = 0; i < n; i++)
                 if (reach && is_passed_on(&found[i]))
-                        add_activation(work, column, signature, &none, found[i]);
-                else
-                        (void) add_candidate(work, column, signature, &none, found[i], 1, false);
+                        add_several(work, column, signature, found[i], true);
+        for (unsigned i = 0; i < n; i++)
+                if (!reach || !is_passed_on(&found[i]))
+                        add_several(work, column, signature, found[i], false);
         return true;
 }
 
@@ -165,7 +190,7 @@ static void diagnose_column(Work *work, unsigned column, const Signature *signat
         if (matches.n > 0 && (take_activation(work, column, signature, &matches) ||
                               take_element(work, column, signature, &matches)))
                 return;
-        if (matches.n == 0 && work->hopeless == HOPELESS && take_several(work, column, signature))
+        if (matches.n == 0 && take_several(work, column, signature))
                 return;
 
         work->unexplained[column] = true;

@@ -4,6 +4,7 @@
 
 #include <sys/param.h>
 
+#include "checks/systolic/probes.h"
 #include "checks/systolic/shape.h"
 #include "checks/systolic/work.h"
 
@@ -53,6 +54,13 @@ void work_blocks(Work *work) {
         }
 }
 
+static unsigned turn_of(const Signature *signature, const Suspects *base) {
+        Probes probes;
+
+        probes_find(signature, base, &probes);
+        return probes_turn(&probes);
+}
+
 /* From COLUMN on, how many unexplained columns in a row show ROW and nothing else. */
 static unsigned count_alike(Work *work, unsigned column, unsigned row) {
         unsigned n = 0;
@@ -84,7 +92,7 @@ static void settle(Work *work, Diagnosis *diagnosis, unsigned column, unsigned n
 /*
  * One fed row alone differs: it is the row's. Over all columns the row is dead, from one on to the end it is that column's activation
  * register with several bits, in a single column that element. All rows above one alone, or below it: the sum that leaves it, or
- * the weights that come down from it. All rows of a column: the column.
+ * the weights that come down from it. All rows of a column: the column, unless they turn at one.
  */
 static void diagnose_shape(Work *work, unsigned column) {
         Signature signature;
@@ -97,7 +105,14 @@ static void diagnose_shape(Work *work, unsigned column) {
                 return;
 
         if (extent.n == PE_ROWS) {
-                Diagnosis *diagnosis = work_add(work, ARRAY_COLUMN, 0, column);
+                unsigned turn = turn_of(&signature, &work->base);
+                Diagnosis *diagnosis;
+
+                if (turn < PE_ROWS) {
+                        settle(work, work_add(work, ARRAY_PE, turn, column), column, 1);
+                        return;
+                }
+                diagnosis = work_add(work, ARRAY_COLUMN, 0, column);
 
                 diagnosis->last_row = PE_ROWS - 1;
                 settle(work, diagnosis, column, 1);

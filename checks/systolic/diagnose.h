@@ -37,6 +37,8 @@ typedef struct Diagnosis {
         unsigned n_alike;               /* candidates of this element with the same signature */
         bool other_parts;               /* some of these are of another register than the candidate */
         Candidate candidate;
+        bool more;                      /* another part of the element is broken, too: other */
+        Candidate other;
         unsigned formats;               /* in which it shows: 1 << WireFormat, of the moving matrix */
         bool only_double, only_transposed; /* it shows in nothing else */
         WireFormat format, taken_for;   /* ARRAY_MODE */

@@ -37,6 +37,7 @@ static bool find_rows(Probes *probes, unsigned index, const uint32_t *answer, co
                         continue;
 
                 rows_add(probes, hot);
+                probes->turns[hot] = probes->turns[hot] || (n >= n_x && pattern->kind != PATTERN_PAIRS);
                 any = any || n >= n_x || pattern->kind == PATTERN_PAIRS;
         }
 
@@ -75,4 +76,16 @@ void probes_find(const Signature *signature, const Suspects *base, Probes *ret) 
         ret->rows[0] = ret->rows[PE_ROWS - 1] = true;
         if (!any_row)
                 memset(ret->rows, true, sizeof(ret->rows));
+}
+
+unsigned probes_turn(const Probes *probes) {
+        unsigned n = 0, first = PE_ROWS;
+
+        for (unsigned row = PE_ROWS; row-- > 0;)
+                if (probes->turns[row]) {
+                        first = row;
+                        n++;
+                }
+
+        return n == 2 && probes->turns[first + 1] ? first : PE_ROWS;
 }

@@ -22,8 +22,11 @@ typedef struct Probes {
         unsigned n;
         bool loaded; /* nothing but full load differs */
         Probe all[PROBES_MAX];
-        bool rows[PE_ROWS]; /* in which something may be broken */
+        bool rows[PE_ROWS];  /* in which something may be broken */
+        bool turns[PE_ROWS]; /* fed alone, they come out wrong in another way than the row before them */
 } Probes;
 
 /* The first and the last difference of each pattern. BASE: what is known already. */
 void probes_find(const Signature *signature, const Suspects *base, Probes *ret);
+/* The one row at which and behind which answers turn, as those of several broken parts of one element do; PE_ROWS: there is none. */
+unsigned probes_turn(const Probes *probes);

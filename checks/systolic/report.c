@@ -37,7 +37,7 @@ static void say(Words *words, const char *format, ...) {
 }
 
 /* "stuck at 1", "slow to rise". */
-static void say_form(Words *words, const Diagnosis *diagnosis, bool at_times) {
+static void say_form(Words *words, const Candidate *candidate, bool at_times) {
         static const char *const forms[_PE_FORM_MAX] = {
                 [FORM_STUCK_0] = "stuck at 0",
                 [FORM_STUCK_1] = "stuck at 1",
@@ -45,12 +45,10 @@ static void say_form(Words *words, const Diagnosis *diagnosis, bool at_times) {
                 [FORM_SLOW_FALL] = "slow to fall",
         };
 
-        say(words, " %s%s", at_times && !diagnosis->loaded ? "at times " : "", forms[diagnosis->candidate.form]);
+        say(words, " %s%s", at_times ? "at times " : "", forms[candidate->form]);
 }
 
-static void say_candidate(Words *words, const Diagnosis *diagnosis, bool at_times) {
-        const Candidate *candidate = &diagnosis->candidate;
-
+static void say_part(Words *words, const Candidate *candidate, bool at_times) {
         if (candidate->at == PE_NO_INPUT)
                 say(words, "the activation register gives zero");
         else if (candidate->at == PE_NO_OUTPUT)
@@ -58,14 +56,24 @@ static void say_candidate(Words *words, const Diagnosis *diagnosis, bool at_time
         else if (pe_register_is_gate(candidate->at)) {
                 say(words, "%s of weight bit %u and activation bit %u (of the significands)", pe_register_to_string(candidate->at),
                     candidate->bit, candidate->other);
-                say_form(words, diagnosis, at_times);
+                say_form(words, candidate, at_times);
         } else {
                 say(words, "%s bit %u", pe_register_to_string(candidate->at), candidate->bit);
-                say_form(words, diagnosis, at_times);
+                say_form(words, candidate, at_times);
         }
 
         if (candidate->at == PE_SHIFT)
                 say(words, ", for the weights of this row and all below it");
+}
+
+static void say_candidate(Words *words, const Diagnosis *diagnosis, bool at_times) {
+        bool doubtful = at_times && !diagnosis->loaded;
+
+        say_part(words, &diagnosis->candidate, doubtful);
+        if (diagnosis->more) {
+                say(words, ", and ");
+                say_part(words, &diagnosis->other, doubtful);
+        }
         if (diagnosis->n_alike == 2)
                 say(words, " (or another %s of this element that looks the same)", diagnosis->other_parts ? "bit or part" : "bit");
         else if (diagnosis->n_alike > 2)

@@ -23,3 +23,7 @@ void signature_search(const Signature *signature, const Suspects *base, Matches 
 /* Several elements of one column that explain SIGNATURE on top of BASE together. Returns how many; 0: they are not told apart. */
 #define SEVERAL_MAX 4u
 unsigned signature_search_several(const Signature *signature, const Suspects *base, Candidate ret[static SEVERAL_MAX]);
+
+/* Two parts of one element that explain SIGNATURE on top of BASE together, neither of them slow. Others may look the same. */
+#define COUPLE 2u
+bool signature_search_couple(const Signature *signature, const Suspects *base, Candidate ret[static COUPLE]);

@@ -107,3 +107,17 @@ bool seat_answer(const Seat *seat, Candidate candidate, uint32_t *ret) {
         *ret = column_finish(seat->column, seat->base, seat->index, seat->row, seat->n, sum);
         return true;
 }
+
+bool seat_answer_all(const Seat *seat, const Candidate *first, const Candidate *end, uint32_t *ret) {
+        ElementPast past = seat->past;
+        uint32_t sum;
+
+        if (!seat->inside)
+                return false;
+
+        sum = element_step(seat->mode, first, end, seat->w, seat->x, seat->before, &past);
+        if (sum == seat->after)
+                return false;
+        *ret = column_finish(seat->column, seat->base, seat->index, seat->row, seat->n, sum);
+        return true;
+}

@@ -29,3 +29,5 @@ void seat_take(Seat *seat, Column *column, const Suspects *base, unsigned index,
 /* What the column answers with CANDIDATE, which must be one of the element's own and not of the shift path. Returns false where it
  * changes nothing here. */
 bool seat_answer(const Seat *seat, Candidate candidate, uint32_t *ret);
+/* The same of all of [FIRST, END) together. */
+bool seat_answer_all(const Seat *seat, const Candidate *first, const Candidate *end, uint32_t *ret);

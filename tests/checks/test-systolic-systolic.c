@@ -127,14 +127,48 @@ static void test_a_dead_row_and_a_dead_column_are_such(void **state) {
         tensor_chip_done(&chip);
 }
 
+/* With the second of them every vector is wrong, whatever row it feeds. */
+static void test_two_parts_of_one_element_are_one_element(void **state) {
+        static const struct {
+                const char *kinds[2];
+                TensorParameters parameters[2];
+                const char *says;
+        } couples[] = {
+                { { "weight-stuck", "weight-stuck" },
+                  { { .bit = 2, .value = 1 }, { .bit = 9, .value = 0 } },
+                  "weight bit 2 stuck at 1, and weight bit 9 stuck at 0" },
+                { { "weight-stuck", "product-stuck" },
+                  { { .bit = 9, .value = 1 }, { .bit = 19, .value = 1 } },
+                  "weight bit 9 stuck at 1, and product bit 19 stuck at 1" },
+                { { "product-stuck", "psum-stuck" },
+                  { { .bit = 25, .value = 0 }, { .bit = 19, .value = 1 } },
+                  "product bit 25 stuck at 0, and psum bit 19 stuck at 1" },
+                { { "activation-stuck", "product-stuck" },
+                  { { .bit = 9, .value = 1 }, { .bit = 3, .value = 0 } },
+                  "activation bit 9 stuck at 1, and product bit 3 stuck at 0" },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(couples); i++) {
+                TensorChip chip;
+
+                tensor_chip_init(&chip);
+                for (unsigned j = 0; j < 2; j++)
+                        tensor_chip_inject(&chip, couples[i].kinds[j], "core2/pe5.6", couples[i].parameters[j], 1);
+                run(&chip);
+                assert_failed_with(1);
+                assert_finding(&outcome, 0, "systolic-pe", "core2/pe5.6", couples[i].says);
+                tensor_chip_done(&chip);
+        }
+}
+
+/* Nobody looks for three, but they still are one element. */
 static void test_several_bits_of_one_element_stay_one_element(void **state) {
         TensorChip chip;
 
         tensor_chip_init(&chip);
-        tensor_chip_inject(&chip, "weight-stuck", "core2/pe5.6", (TensorParameters){ .bit = 2, .value = 1 },
-                           1);
-        tensor_chip_inject(&chip, "weight-stuck", "core2/pe5.6", (TensorParameters){ .bit = 9, .value = 0 },
-                           1);
+        tensor_chip_inject(&chip, "weight-stuck", "core2/pe5.6", (TensorParameters){ .bit = 2, .value = 1 }, 1);
+        tensor_chip_inject(&chip, "weight-stuck", "core2/pe5.6", (TensorParameters){ .bit = 9, .value = 0 }, 1);
+        tensor_chip_inject(&chip, "product-stuck", "core2/pe5.6", (TensorParameters){ .bit = 19, .value = 1 }, 1);
         run(&chip);
         assert_failed_with(1);
         assert_finding(&outcome, 0, "systolic-pe", "core2/pe5.6", "several bits");
@@ -576,6 +610,7 @@ int main(void) {
                 cmocka_unit_test(test_each_register_is_named_with_its_bit),
                 cmocka_unit_test(test_several_elements_of_a_core_are_told_apart),
                 cmocka_unit_test(test_a_dead_row_and_a_dead_column_are_such),
+                cmocka_unit_test(test_two_parts_of_one_element_are_one_element),
                 cmocka_unit_test(test_several_bits_of_one_element_stay_one_element),
                 cmocka_unit_test(test_several_elements_of_a_column_are_told_apart),
                 cmocka_unit_test(test_several_activations_of_a_column_are_told_once),
