@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define POISON     0xfff5a5a5u /* a NaN that no product has */
+#define STRIDE     5u          /* 128 columns step over all lines of all lengths with it */
 #define TAGS_BYTES (PE_ROWS * device_tag_words(PE_COLUMNS) * sizeof(uint16_t))
 
 int engine_init(Engine *engine, Device *device) {
@@ -34,9 +35,10 @@ static void send(const void **sent, void *place, const void *data, size_t n_byte
         *sent = data;
 }
 
+/* What is not written must not pass for an answer: the end, and a place that steps over all lines of the answers. */
 static void poison(uint32_t *out, unsigned moving) {
         for (unsigned column = 0; column < PE_COLUMNS; column++) {
-                out[column * moving] = POISON;
+                out[column * moving + column * STRIDE % moving] = POISON;
                 out[column * moving + moving - 1] = POISON;
         }
 }

@@ -16,6 +16,8 @@
 #define BATCH_PATTERNS  16u
 #define BATCH_OUT_BYTES (96u << 10)
 
+#define STRIDE 5u /* 128 columns step over all lines of all lengths with it */
+
 typedef struct Batch {
         Array *array;
         unsigned mask;
@@ -148,7 +150,16 @@ static void batch_load(Batch *batch, unsigned slot, const Pattern *pattern, cons
         array->loaded = pattern;
 }
 
-/* The first number of each column is made wrong before: what is not written does not pass for an answer. */
+/* A number of each column is made wrong before: what is not written does not pass for an answer. Its place changes by column and
+ * from run to run, so that what is lost in the same place each time is seen as well. */
+static void make_wrong(const Array *array, const Pattern *pattern, uint32_t *out) {
+        for (unsigned column = 0; column < pattern->columns; column++) {
+                size_t at = (size_t) column * pattern->moving + (column * STRIDE + array->n_runs) % pattern->moving;
+
+                out[at] = ~pattern->golden[at];
+        }
+}
+
 static void batch_multiply(Batch *batch, unsigned slot, const Pattern *pattern, const void *values) {
         WireMatmul matmul = {
                 .moving = (uint16_t) pattern->moving,
@@ -165,8 +176,7 @@ static void batch_multiply(Batch *batch, unsigned slot, const Pattern *pattern, 
 
                 if (!(batch->mask >> core & 1))
                         continue;
-                for (size_t at = 0; at < (size_t) pattern->columns * pattern->moving; at += pattern->moving)
-                        out[at] = ~pattern->golden[at];
+                make_wrong(array, pattern, out);
                 matmul.bank = array->banks[core];
                 batch_command(batch, slot, device_matmul_command(array->device, core, matmul, moving_rows, values, pattern->columns, out));
         }
@@ -319,6 +329,7 @@ int array_run(Array *array, unsigned mask, const PatternList *list) {
         batch.mask = mask;
         batch.n = 0;
         batch.out_used = batch.n_commands = 0;
+        array->n_runs++;
         array->loaded = NULL;
         matrices_forget(array);
 

@@ -35,6 +35,7 @@ typedef struct Array {
         unsigned psum_told;                 /* cores that said that PSUM has errors which its code cannot correct */
         uint8_t banks[CORES];               /* of PSUM, where sums go */
         size_t n_compared;
+        unsigned n_runs;                    /* of array_run() */
 } Array;
 
 /* Takes its pieces of the device's window and asks what the cores have. -ENOSPC, or an error of device.h.

@@ -201,6 +201,7 @@ int psum_try_alone(PsumTest *test, unsigned core, unsigned address) {
 
         for (unsigned row = 0; row < PSUM_ROWS; row++)
                 test->lone[row] = values[row * numbers->moving];
+        memset(test->out[core], 0xff, test->columns * sizeof(*test->out[core])); /* no answer is a NaN */
         command = device_matmul_command(test->device, core, shape, PSUM_ROWS, test->lone, test->columns, test->out[core]);
         r = device_execute(test->device, &command, 1, &completion);
         if (r < 0 && r != -EREMOTEIO)

@@ -96,6 +96,24 @@ static void tamper(TensorChip *chip, const WireCommand *command, WireCompletion 
         free(now);
 }
 
+#define LINE ((size_t) 64)
+
+/* One matmul, after which the window holds in one line of every column what it held before. */
+static int lose_line(TensorChip *chip, Execution *execution) {
+        const WireCommand *command = execution->command;
+        size_t column_bytes = command->matmul.moving * sizeof(uint32_t), at = (chip->loses - 1) * LINE;
+        uint8_t *before = malloc(command->out_bytes);
+        int r;
+
+        assert(before && at + LINE <= column_bytes);
+        memcpy(before, execution->out, command->out_bytes);
+        r = model_tensor.commands[COMMAND_MATMUL](chip->states[command->unit], execution);
+        for (; at + LINE <= command->out_bytes; at += column_bytes)
+                memcpy(execution->out + at, before + at, LINE);
+        free(before);
+        return r;
+}
+
 static void run_command(TensorChip *chip, const WireCommand *command, WireCompletion *completion) {
         Execution execution = {
                 .command = command,
@@ -140,7 +158,10 @@ static void run_command(TensorChip *chip, const WireCommand *command, WireComple
                 return;
         }
 
-        r = model_tensor.commands[command->type](chip->states[command->unit], &execution);
+        if (chip->loses > 0 && command->type == COMMAND_MATMUL)
+                r = lose_line(chip, &execution);
+        else
+                r = model_tensor.commands[command->type](chip->states[command->unit], &execution);
         assert(r == 0);
         if (chip->tampered >> command->unit & 1 && command->type == COMMAND_MATMUL && completion->status == STATUS_NRT_SUCCESS)
                 tamper(chip, command, completion);

@@ -50,7 +50,8 @@ struct TensorChip {
         unsigned tampered;        /* cores that do what follows, a bit each */
         bool repeats;             /* every matmul gives what the one before gave */
         bool is_short;            /* every matmul writes all but the last number, and says so */
-        uint8_t refuses;          /* loads of this WireFormat are UNSUPPORTED, 0: none (fp32 is never refused so) */
+        unsigned loses;           /* this line of 64 bytes (from 1) of every column is not written */
+        uint8_t refuses;          /* what is in this WireFormat is UNSUPPORTED, 0: none (fp32 is never refused so) */
         const char *formats;      /* attribute assay/tensor/formats in place of the model's; "": there is none */
         void (*watch)(const TensorChip *chip, const WireCommand *command); /* is shown every command */
         uint32_t *before[CORES];  /* what the last matmul gave, room for the largest */

@@ -574,6 +574,26 @@ static void test_what_is_not_written_again_is_not_golden(void **state) {
         tensor_chip_done(&chip);
 }
 
+/* Nor what one line of each column holds from the round before. */
+static void test_a_line_that_is_lost_is_not_golden(void **state) {
+        const PatternList list = { .n = 1, .all = { 4 } };
+        unsigned lines = pattern_at(4)->moving * sizeof(uint32_t) / 64;
+
+        assert_true(lines > 2);
+        for (unsigned line = 1; line <= lines; line++) {
+                TensorChip chip;
+                Array array;
+
+                tensor_chip_init(&chip);
+                assert_int_equal(array_init(&array, chip.device), 0);
+                assert_int_equal(array_run(&array, 0xff, &list), 0);
+                chip.loses = line;
+                assert_int_equal(array_run(&array, 0xff, &list), CORES);
+                array_done(&array);
+                tensor_chip_done(&chip);
+        }
+}
+
 static void test_random_faults_are_all_found_and_placed(void **state) {
         static const char *const kinds[] = { "weight-stuck", "activation-stuck", "product-stuck",
                                              "psum-stuck" };
@@ -630,6 +650,7 @@ int main(void) {
                 cmocka_unit_test(test_a_format_that_is_refused_is_a_finding_where_it_was_promised),
                 cmocka_unit_test(test_answers_that_are_short_or_repeated_never_pass),
                 cmocka_unit_test(test_what_is_not_written_again_is_not_golden),
+                cmocka_unit_test(test_a_line_that_is_lost_is_not_golden),
                 cmocka_unit_test(test_random_faults_are_all_found_and_placed),
         };
 
