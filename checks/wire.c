@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *const wire_format_words[_FORMAT_MAX + 1] = {
@@ -31,6 +32,17 @@ unsigned wire_formats_of(const char *text) {
         }
 
         return formats;
+}
+
+const char *wire_formats_to_text(unsigned formats, char text[static WIRE_FORMATS_TEXT]) {
+        size_t n = 0;
+
+        text[0] = '\0';
+        for (unsigned i = 0; i < _FORMAT_MAX; i++)
+                if (formats >> i & 1)
+                        n += (size_t) snprintf(text + n, WIRE_FORMATS_TEXT - n, "%s%s", n > 0 ? ", " : "", wire_format_words[i]);
+
+        return text;
 }
 
 unsigned wire_format_bytes(WireFormat format) {

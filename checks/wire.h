@@ -310,6 +310,9 @@ extern const char *const wire_format_words[_FORMAT_MAX + 1];
 
 /* Those that TEXT names, as attribute assay/tensor/formats does: a bit for each WireFormat. Words that are none are passed over. */
 unsigned wire_formats_of(const char *text);
+/* The other way round: "bf16, fp16", in TEXT, which is returned. */
+#define WIRE_FORMATS_TEXT 64u
+const char *wire_formats_to_text(unsigned formats, char text[static WIRE_FORMATS_TEXT]);
 
 /* Bytes of one number in the window; tf32 (1-8-10) lies in the upper 19 bits of a word, its low 13 bits are ignored. */
 unsigned wire_format_bytes(WireFormat format);

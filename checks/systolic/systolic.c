@@ -142,12 +142,30 @@ static int judge_refused_by_all(Systolic *systolic, unsigned index) {
         return 0;
 }
 
+/* Formats of which CORE took no pattern. */
+static unsigned formats_refused(const Systolic *systolic, unsigned core) {
+        unsigned taken = 0, refused = 0;
+
+        for (unsigned i = 0; i < systolic->list.n; i++) {
+                const Pattern *pattern = pattern_at(systolic->list.all[i]);
+                unsigned formats = 1u << pattern->w_format | 1u << pattern->x_format;
+
+                if (systolic->array.cores[core].refused[systolic->list.all[i]])
+                        refused |= formats;
+                else
+                        taken |= formats;
+        }
+
+        return refused & ~taken;
+}
+
 static int report_refused(Systolic *systolic, unsigned core, unsigned n_refused, unsigned index, Verdict *verdict) {
         const Pattern *pattern = pattern_at(index);
         uint16_t status = systolic->array.cores[core].refused[index];
         Evidence evidence = { .has_count = true, .count = n_refused };
         Location where = *step_unit(systolic->step);
-        char how[64] = "not answered in full";
+        unsigned formats = formats_refused(systolic, core);
+        char how[64] = "not answered in full", text[WIRE_FORMATS_TEXT];
         int r;
 
         r = location_append(&where, LOCATION_CORE, core);
@@ -159,8 +177,9 @@ static int report_refused(Systolic *systolic, unsigned core, unsigned n_refused,
         systolic->n_findings++;
         systolic->reported |= 1u << core;
         return step_finding(systolic->step, verdict, "systolic-mode", &where, &evidence,
-                            "core%u: %u of %u patterns were %s, first %s (weights %s, activations %s)", core, n_refused, systolic->list.n, how,
-                            pattern->name, wire_format_words[pattern->w_format], wire_format_words[pattern->x_format]);
+                            "core%u: %u of %u patterns were %s, first %s (weights %s, activations %s)%s%s", core, n_refused,
+                            systolic->list.n, how, pattern->name, wire_format_words[pattern->w_format],
+                            wire_format_words[pattern->x_format], formats ? "; none was done in " : "", wire_formats_to_text(formats, text));
 }
 
 static int judge_refused(Systolic *systolic, Verdict *verdict) {
@@ -191,15 +210,10 @@ static int judge_refused(Systolic *systolic, Verdict *verdict) {
 
 /* What the plan asks for and the cores do not have leaves the chip undecided, unless it is broken anyhow. */
 static int skip_missing(Systolic *systolic, Verdict *verdict) {
-        char text[128] = "";
-        size_t n = 0;
-
-        for (unsigned i = 0; i < _FORMAT_MAX; i++)
-                if (systolic->missing >> i & 1 && n < sizeof(text))
-                        n += (size_t) snprintf(text + n, sizeof(text) - n, "%s%s", n > 0 ? ", " : "", wire_format_words[i]);
+        char text[WIRE_FORMATS_TEXT];
 
         return step_skip(systolic->step, verdict, REASON_NOT_APPLICABLE, "the cores do not have what the plan asks for: %s",
-                         n > 0 ? text : systolic->undone);
+                         systolic->missing ? wire_formats_to_text(systolic->missing, text) : systolic->undone);
 }
 
 /* What PSUM spoils is not the array's: cores with elements that fail are measured anew in a bank that has none. */

@@ -147,8 +147,9 @@ static void run_command(TensorChip *chip, const WireCommand *command, WireComple
                 return;
         }
 
-        if (chip->tampered >> command->unit & 1 && command->type == COMMAND_LOAD_STATIONARY && chip->refuses &&
-            command->load.format == chip->refuses) {
+        if (chip->tampered >> command->unit & 1 && chip->refuses &&
+            ((command->type == COMMAND_LOAD_STATIONARY && command->load.format == chip->refuses) ||
+             (command->type == COMMAND_MATMUL && command->matmul.format == chip->refuses))) {
                 completion->status = STATUS_NRT_UNSUPPORTED;
                 return;
         }

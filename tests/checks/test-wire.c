@@ -29,9 +29,18 @@ static void test_formats_are_whole_words(void **state) {
                         fail_msg("\"%s\": 0x%x", cases[i].text, wire_formats_of(cases[i].text));
 }
 
+static void test_names_of_formats_are_read_again(void **state) {
+        char text[WIRE_FORMATS_TEXT];
+
+        for (unsigned formats = 0; formats < 1u << _FORMAT_MAX; formats++)
+                assert_int_equal(wire_formats_of(wire_formats_to_text(formats, text)), formats);
+        assert_string_equal(wire_formats_to_text(1u << FORMAT_BF16 | 1u << FORMAT_FP16, text), "bf16, fp16");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_formats_are_whole_words),
+                cmocka_unit_test(test_names_of_formats_are_read_again),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
