@@ -502,7 +502,7 @@ static void no_fault_leads_into_live_data(void **state) {
                 }
 
         /* Not a word of theirs in the rows that were free: then this would show nothing. */
-        print_message("%u faults, %u found in the free regions\n", n, n_failed);
+        print_message("# %u faults, %u found in the free regions\n", n, n_failed);
         assert_true(n >= 20 * n_draws && n_failed >= n / 4);
 }
 
