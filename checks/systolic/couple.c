@@ -3,6 +3,7 @@
 /* Two parts of one element at once. */
 
 #include <limits.h>
+#include <string.h>
 
 #include "checks/systolic/probes.h"
 #include "checks/systolic/search.h"
@@ -10,16 +11,16 @@
 
 #define ALONE_MAX 256u /* parts that alone make what some probe saw: one of the two at least shows by itself somewhere */
 #define ROWS_MAX  8u   /* in which the two may be: beyond, nothing tells where they are, and looking everywhere costs too much */
-#define ALIKE_MAX 8u   /* couples that explain everything, then looking ends */
 
 typedef struct Parts {
         const Signature *signature;
         const Suspects *base;
         const Probes *probes;
         Seat seats[PROBES_MAX];
-        unsigned n_alone, n_alike;
+        unsigned n_alone;
         Candidate alone[ALONE_MAX];
         Candidate one; /* of alone[], the one at work */
+        bool found; /* in ret */
         Candidate *ret;
 } Parts;
 
@@ -51,7 +52,7 @@ static void consider_other(void *userdata, Candidate candidate) {
         Candidate couple[COUPLE] = { parts->one, candidate };
         Suspects suspects = *parts->base;
 
-        if (!is_part(&candidate) || parts->n_alike == ALIKE_MAX)
+        if (!is_part(&candidate) || parts->found)
                 return;
         for (unsigned i = 0; i < parts->probes->n; i++)
                 if (!probe_is_explained(parts, i, couple, couple + COUPLE))
@@ -60,9 +61,8 @@ static void consider_other(void *userdata, Candidate candidate) {
             signature_explain(parts->signature, &suspects, parts->base, false, UINT_MAX) != 0)
                 return;
 
-        if (parts->n_alike++ == 0)
-                for (unsigned i = 0; i < COUPLE; i++)
-                        parts->ret[i] = couple[i];
+        parts->found = true;
+        memcpy(parts->ret, couple, sizeof(couple));
 }
 
 static void search_row(Parts *parts, unsigned row) {
@@ -72,7 +72,7 @@ static void search_row(Parts *parts, unsigned row) {
                 seat_take(&parts->seats[i], parts->signature->column, parts->base, probes->all[i].index, row, probes->all[i].n);
         parts->n_alone = 0;
         candidates_visit(row, consider_alone, parts);
-        for (unsigned i = 0; i < parts->n_alone && parts->n_alike < ALIKE_MAX; i++) {
+        for (unsigned i = 0; i < parts->n_alone && !parts->found; i++) {
                 parts->one = parts->alone[i];
                 candidates_visit(row, consider_other, parts);
         }
@@ -94,9 +94,9 @@ bool signature_search_couple(const Signature *signature, const Suspects *base, C
         if (probes.loaded || count_rows(&probes) > ROWS_MAX)
                 return false;
 
-        for (unsigned row = 0; row < PE_ROWS && parts.n_alike == 0; row++)
+        for (unsigned row = 0; row < PE_ROWS && !parts.found; row++)
                 if (probes.rows[row] && seat_is_there(base, row))
                         search_row(&parts, row);
 
-        return parts.n_alike > 0;
+        return parts.found;
 }
