@@ -104,7 +104,7 @@ static int read_status(const uint8_t *out, size_t n_bytes, const WireCommand *co
                 return -EPROTO;
 
         memcpy(status, out, sizeof(*status));
-        return status->up > 1 || status->width > link_port_width(command->unit) ? -EPROTO : 0;
+        return status->up > 1 || status->present > 1 || status->width > link_port_width(command->unit) ? -EPROTO : 0;
 }
 
 int device_link_status(Device *device, const LinkEnd *ends, size_t n, WireLinkStatus *ret, int *ret_errors) {
@@ -157,7 +157,7 @@ static int read_lanes(const uint8_t *out, size_t n_bytes, const WireCommand *com
 
                 /* PRBS and loopback begin with the same struct. Fewer bits than asked for prove nothing. */
                 if (lane->bits != command->prbs.bits || lane->errors > lane->bits || lane->transitions > lane->bits ||
-                    lane->locked > 1)
+                    lane->locked > 1 || lane->inverted > 1)
                         return -EPROTO;
         }
 

@@ -28,13 +28,14 @@
 #include <assert.h>
 #include <stdint.h>
 
+#include "checks/wire-link.h"
+
 #define WIRE_MAGIC       0x79617373u /* "ssay" */
 #define WIRE_VERSION     1u
 #define WIRE_BATCH_MAX   256u
 #define WIRE_WINDOW_MIN  (64u << 10)
 #define WIRE_WINDOW_MAX  (64u << 20)
 #define WIRE_ALIGNMENT   64u /* offsets of data in the window */
-#define WIRE_SERVER_MAX  32u
 #define WIRE_CHIP_ALL    0xffu
 
 #define CHIPS            16u  /* of a server */
@@ -115,6 +116,7 @@ typedef enum WireCommandType {
         COMMAND_LINK_RECEIVE,   /* out: the oldest frame that has arrived here; QUEUE_EMPTY without */
         COMMAND_LINK_PRBS,      /* out: WireLane[lanes]: what this port received while its far end sent */
         COMMAND_LINK_LOOPBACK,
+        COMMAND_LINK_TRANSFER,  /* result[0] = bytes that arrived, checked; result[1] = frames that were sent once more; the time is what it took */
         /* NIC; unit: 0 */
         COMMAND_NIC_SEND,
         COMMAND_NIC_RECEIVE,
@@ -437,107 +439,6 @@ typedef struct WireSeed {
         uint32_t seed;
 } WireSeed;
 
-/* ---------------------------------------------------------------- links */
-
-#define WIRE_FRAME_MAX  256u
-#define LINK_LANES_XY   32u
-#define LINK_LANES_Z    16u
-#define LINK_LANES_MAX  32u
-#define LINK_LANE_GBPS  32u
-
-typedef struct WireLinkStatus { /* the result of COMMAND_LINK_STATUS, in the window */
-        uint8_t up;
-        uint8_t width;      /* lanes that trained */
-        uint16_t lane_gbps;
-        uint64_t frames_sent, frames_received, replays, errors; /* the port's own counters */
-} WireLinkStatus;
-
-typedef enum WirePrbs {
-        PRBS7,
-        PRBS9,
-        PRBS11,
-        PRBS13,
-        PRBS15,
-        PRBS20,
-        PRBS23,
-        PRBS31,
-        _PRBS_MAX,
-} WirePrbs;
-
-/*
- * Both ends of the cable are driven for `bits` bits per lane: the far end sends, lane l starting from state
- * prbs_seed(seed, l) = splitmix64(seed ^ l) in its low bits (1 where these are zero); this end checks every lane
- * against what lane l should carry, seeded, and counts.
- */
-typedef struct WireLinkPrbs {
-        uint64_t bits;
-        uint64_t seed;
-        uint8_t polynomial;
-        uint8_t reserved[7];
-} WireLinkPrbs;
-
-typedef struct WireLane {
-        uint64_t bits;        /* compared */
-        uint64_t errors;
-        uint64_t transitions; /* of the received line: 0 when idle at either level */
-        uint32_t locked;      /* the checker found the pattern */
-        uint32_t state;       /* low 32 bits of the generator state seen in the first error-free bits: whose lane this is */
-} WireLane;
-
-typedef enum WireLoopback {
-        LOOPBACK_NEAR_PCS,
-        LOOPBACK_NEAR_PMA,
-        LOOPBACK_FAR_PMA,
-        LOOPBACK_FAR_PCS,
-        _LOOPBACK_MAX,
-} WireLoopback;
-
-typedef struct WireLinkLoopback { /* out: WireLane[], as for PRBS */
-        WireLinkPrbs prbs;
-        uint8_t stage;
-        uint8_t reserved[7];
-} WireLinkLoopback;
-
-/* ---------------------------------------------------------------- NIC */
-
-/*
- * An EFA adapter sends `packets` packets of one flow to the NIC of (server, chip): packet s of 0 … packets−1 has
- * `bytes` bytes of payload, byte i of it = byte i % 8 of splitmix64(splitmix64(seed ^ flow << 32 ^ s) + i / 8), and the
- * CRC32C of it. Reliable, unordered: packets may arrive in any order, each once. Completion result[0] = packets the
- * device says were delivered, result[1] = EFA completion status (0 ok, 13 unresponsive remote, 15 unreachable).
- */
-typedef struct WireNicSend {
-        char server[WIRE_SERVER_MAX];
-        uint32_t chip;
-        uint32_t flow;
-        uint32_t packets; /* 1 … 65536 */
-        uint32_t bytes;   /* 1 … 8192 */
-        uint64_t seed;
-        uint32_t path;    /* hash that picks one of the fabric's paths */
-        uint32_t reserved;
-} WireNicSend;
-
-/* What has arrived here since the last time: out: WireArrival[]; result[0] = how many there are in all,
- * result[1] = how many of them were written; the others stay. */
-typedef struct WireNicReceive {
-        uint32_t arrivals_max;
-        uint32_t payload_every; /* 0: none; n: every n-th arrival's payload is written too */
-        uint32_t payload_offset; /* in the window, 8192 bytes apart, within the out area behind the arrivals */
-        uint32_t payload_max;    /* payloads */
-} WireNicReceive;
-
-typedef struct WireArrival {
-        uint32_t flow;
-        uint32_t sequence;
-        uint32_t bytes;
-        uint32_t crc32c;  /* computed over the payload that arrived */
-        uint32_t path;
-        uint16_t chip;    /* sender's */
-        uint16_t payload; /* 1 + its index at payload_offset, 0: not written */
-        char server[WIRE_SERVER_MAX];
-        uint64_t device_nsec; /* when, on the receiver's clock */
-} WireArrival;
-
 /* ---------------------------------------------------------------- the frame of all commands */
 
 typedef struct WireCommand {
@@ -560,6 +461,7 @@ typedef struct WireCommand {
                 WireSeed seed;
                 WireLinkPrbs prbs;
                 WireLinkLoopback loopback;
+                WireLinkTransfer transfer;
                 WireNicSend nic_send;
                 WireNicReceive nic_receive;
                 uint8_t bytes[96];
@@ -580,7 +482,5 @@ static_assert(sizeof(WireBox) == 28, "wire");
 static_assert(sizeof(WireMismatch) == 48, "wire");
 static_assert(sizeof(WireMarch) == 72, "wire");
 static_assert(sizeof(WireReadAddress) == 16, "wire");
-static_assert(sizeof(WireLane) == 32, "wire");
-static_assert(sizeof(WireArrival) == 64, "wire");
 static_assert(sizeof(WireCommand) == 120, "wire");
 static_assert(sizeof(WireCompletion) == 32, "wire");

@@ -104,7 +104,7 @@ static void end_together(const Link *link, const Link *far, const Execution *exe
 
 static int link_status(void *state, Execution *execution) {
         const Link *link = state, *far = link_far(link);
-        WireLinkStatus status = {};
+        WireLinkStatus status = { .present = 1 };
 
         if (!far)
                 return answer(execution, STATUS_NRT_INVALID_HANDLE);
@@ -338,7 +338,7 @@ static int run_prbs(Link *link, Execution *execution, const WireLinkPrbs *prbs, 
 
         if (!far)
                 return answer(execution, STATUS_NRT_INVALID_HANDLE);
-        if (prbs->bits == 0 || prbs->bits > BITS_MAX || prbs->polynomial >= _PRBS_MAX ||
+        if (prbs->bits == 0 || prbs->bits > BITS_MAX || prbs->polynomial >= _PRBS_MAX || prbs->quiet != 0 || prbs->offset != 0 ||
             execution->command->out_bytes < n_bytes)
                 return answer(execution, STATUS_NRT_INVALID);
 

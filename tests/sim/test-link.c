@@ -100,7 +100,7 @@ static void test_a_receiver_without_credit_takes_no_more_frames(void **state) {
 
 static void test_commands_that_make_no_sense_are_refused(void **state) {
         _cleanup_(lone_freep) Lone *lone = lone_new(ULTRA, NULL);
-        WireCommand prbs = { .type = COMMAND_LINK_PRBS, .out_bytes = 1024, .prbs = { .bits = 1000, .polynomial = PRBS31 } };
+        WireCommand prbs = { .type = COMMAND_LINK_PRBS, .out_bytes = 1536, .prbs = { .bits = 1000, .polynomial = PRBS31 } };
         WireCommand bad;
 
         bad = prbs, bad.prbs.bits = 0;
@@ -109,13 +109,13 @@ static void test_commands_that_make_no_sense_are_refused(void **state) {
         assert_int_equal(lone_run(lone, "us0-0", 0, bad).status, STATUS_NRT_INVALID);
         bad = prbs, bad.prbs.polynomial = _PRBS_MAX;
         assert_int_equal(lone_run(lone, "us0-0", 0, bad).status, STATUS_NRT_INVALID);
-        bad = prbs, bad.out_bytes = 1023;
+        bad = prbs, bad.out_bytes = 1535;
         assert_int_equal(lone_run(lone, "us0-0", 0, bad).status, STATUS_NRT_INVALID);
         bad = prbs, bad.unit = PORTS;
         assert_int_equal(lone_run(lone, "us0-0", 0, bad).status, STATUS_NRT_INVALID_HANDLE);
         bad = (WireCommand) { .type = COMMAND_LINK_SEND, .in_bytes = WIRE_FRAME_MAX + 1 };
         assert_int_equal(lone_run(lone, "us0-0", 0, bad).status, STATUS_NRT_INVALID);
-        bad = (WireCommand) { .type = COMMAND_LINK_LOOPBACK, .out_bytes = 1024,
+        bad = (WireCommand) { .type = COMMAND_LINK_LOOPBACK, .out_bytes = 1536,
                               .loopback = { .prbs = prbs.prbs, .stage = _LOOPBACK_MAX } };
         assert_int_equal(lone_run(lone, "us0-0", 0, bad).status, STATUS_NRT_INVALID);
 }
@@ -265,7 +265,7 @@ static bool near_loopback_works(Lone *lone, unsigned chip, LinkPort port, WireLo
         WireCompletion completion;
 
         completion = lone_run(lone, "us0-0", chip, (WireCommand) {
-                .type = COMMAND_LINK_LOOPBACK, .unit = port, .out_bytes = 1024,
+                .type = COMMAND_LINK_LOOPBACK, .unit = port, .out_bytes = 1536,
                 .loopback = { .prbs = { .bits = 1000, .seed = 1, .polynomial = PRBS31 }, .stage = stage },
         });
         assert_int_equal(completion.status, STATUS_NRT_SUCCESS);

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What goes between chips, of the bytes of the device port: NeuronLink and EFA. Part of wire.h, which is included instead. */
+
+#include <assert.h>
+#include <stdint.h>
+
+#define WIRE_SERVER_MAX  32u
+
+/* ---------------------------------------------------------------- links */
+
+#define WIRE_FRAME_MAX  256u
+#define LINK_LANES_XY   32u
+#define LINK_LANES_Z    16u
+#define LINK_LANES_MAX  32u
+#define LINK_LANE_GBPS  32u
+
+/*
+ * A lane on its way from port A to port B passes A's transmitter (PCS, then PMA), the line (driver, board or cable, the
+ * receiver's input) and B's receiver (PMA, then PCS). Two ports and a line each way are a link.
+ */
+typedef struct WireLinkStatus { /* the result of COMMAND_LINK_STATUS, in the window */
+        uint8_t up;
+        uint8_t width;      /* lanes that trained, 0 while down */
+        uint16_t lane_gbps; /* of each: LINK_LANE_GBPS, or 16, 8, 5 where it trained slower; 0 while down */
+        uint8_t present;    /* 1: something is plugged in here (always, for a trace of the board) */
+        uint8_t reserved[3];
+        /* The port's own counters, modulo 2^64: frames, those that it had to send once more, what it received wrong (bits of PRBS,
+         * frames whose check failed), how often it trained again after it had been up. A write to assay/link/PORT/errors
+         * or …/replays or …/retrains clears that one. */
+        uint64_t frames_sent, frames_received, replays, errors, retrains;
+} WireLinkStatus;
+
+typedef enum WirePrbs {
+        PRBS7,
+        PRBS9,
+        PRBS11,
+        PRBS13,
+        PRBS15,
+        PRBS20,
+        PRBS23,
+        PRBS31,
+        _PRBS_MAX,
+} WirePrbs;
+
+/*
+ * Both ends of the cable are driven for `bits` bits per lane: the far end sends, lane l starting from state
+ * prbs_seed(seed, l) = splitmix64(seed ^ l) in its low bits (1 where these are zero), but for the lanes of the mask `quiet`, which
+ * send an idle line (all zeros). This end has a checker per lane, which knows the polynomial and nothing of the seed:
+ *
+ *   acquire  At bit p it takes k bits (the degree) as state and predicts the next LINK_LOCK_BITS. All right: it is in lock, from
+ *            bit p on. All wrong: in lock, inverted. Else again at p + 1. Idle lines, at either level, are no pattern.
+ *   compare  In lock it runs on its own, so that each wrong bit counts once, in blocks of LINK_BLOCK_BITS from p + k on. A block with
+ *            LINK_LOSS_ERRORS wrong bits and more counts as any other and ends the lock: then it acquires anew (a resync).
+ *
+ * `offset` moves the sampling point of all lanes of this end away from the middle of the eye, late where positive: closer to its edge
+ * more bits are wrong, by the jitter of the lane, so that few bits tell what a lane that is right does in many.
+ */
+#define LINK_LOCK_BITS   128u
+#define LINK_BLOCK_BITS  256u
+#define LINK_LOSS_ERRORS 96u
+#define LINK_OFFSET_MAX  31 /* of 64 parts of a unit interval */
+
+typedef struct WireLinkPrbs {
+        uint64_t bits;
+        uint64_t seed;
+        uint32_t quiet;
+        int8_t offset; /* −LINK_OFFSET_MAX … LINK_OFFSET_MAX */
+        uint8_t polynomial;
+        uint8_t reserved[2];
+} WireLinkPrbs;
+
+typedef struct WireLane {
+        uint64_t bits;           /* compared: those asked for but for what passed without a lock */
+        uint64_t errors;         /* among them */
+        uint64_t errored_blocks; /* with at least one */
+        uint64_t transitions;    /* of the received line over all bits: 0 when idle at either level */
+        uint32_t resyncs;        /* how often lock was lost and found again */
+        int32_t slipped;         /* bits by which the pattern was late at the end, against the first lock: of clocks that slip */
+        uint32_t state;          /* of the generator, uninverted, at bit 0 of what arrived, worked back from the first lock: whose lane this
+                                  * is, and how late; of an idle line its level: 0, or all ones */
+        uint8_t locked;          /* lock was found at least once; else bits, errors and what hangs on them are 0 */
+        uint8_t inverted;
+        uint8_t reserved[2];
+} WireLane;
+
+typedef enum WireLoopback {
+        LOOPBACK_NEAR_PCS, /* this end's transmitter PCS to its receiver PCS */
+        LOOPBACK_NEAR_PMA, /* the same with both PMA; neither has the line in it */
+        LOOPBACK_FAR_PMA,  /* over the line, turned round between the far end's PMA, and back */
+        LOOPBACK_FAR_PCS,  /* the same behind its PCS */
+        _LOOPBACK_MAX,
+} WireLoopback;
+
+typedef struct WireLinkLoopback { /* out: WireLane[], as for PRBS; this end sends and receives */
+        WireLinkPrbs prbs;
+        uint8_t stage;
+        uint8_t reserved[7];
+} WireLinkLoopback;
+
+typedef struct WireLinkTransfer { /* the far end sends so many bytes of payload to this end, as a collective would */
+        uint64_t bytes; /* at most 2^40 */
+} WireLinkTransfer;
+
+/* ---------------------------------------------------------------- NIC */
+
+/*
+ * An EFA adapter sends `packets` packets of one flow to the NIC of (server, chip): packet s of 0 … packets−1 has
+ * `bytes` bytes of payload, byte i of it = byte i % 8 of splitmix64(splitmix64(seed ^ flow << 32 ^ s) + i / 8), and the
+ * CRC32C of it. Reliable, unordered: packets may arrive in any order, each once. Completion result[0] = packets the
+ * device says were delivered, result[1] = EFA completion status (0 ok, 13 unresponsive remote, 15 unreachable).
+ */
+typedef struct WireNicSend {
+        char server[WIRE_SERVER_MAX];
+        uint32_t chip;
+        uint32_t flow;
+        uint32_t packets; /* 1 … 65536 */
+        uint32_t bytes;   /* 1 … 8192 */
+        uint64_t seed;
+        uint32_t path;    /* hash that picks one of the fabric's paths */
+        uint32_t reserved;
+} WireNicSend;
+
+/* What has arrived here since the last time: out: WireArrival[]; result[0] = how many there are in all,
+ * result[1] = how many of them were written; the others stay. */
+typedef struct WireNicReceive {
+        uint32_t arrivals_max;
+        uint32_t payload_every; /* 0: none; n: every n-th arrival's payload is written too */
+        uint32_t payload_offset; /* in the window, 8192 bytes apart, within the out area behind the arrivals */
+        uint32_t payload_max;    /* payloads */
+} WireNicReceive;
+
+typedef struct WireArrival {
+        uint32_t flow;
+        uint32_t sequence;
+        uint32_t bytes;
+        uint32_t crc32c;  /* computed over the payload that arrived */
+        uint32_t path;
+        uint16_t chip;    /* sender's */
+        uint16_t payload; /* 1 + its index at payload_offset, 0: not written */
+        char server[WIRE_SERVER_MAX];
+        uint64_t device_nsec; /* when, on the receiver's clock */
+} WireArrival;
+
+static_assert(sizeof(WireLinkPrbs) == 24, "wire");
+static_assert(sizeof(WireLane) == 48, "wire");
+static_assert(sizeof(WireArrival) == 64, "wire");
