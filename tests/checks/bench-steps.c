@@ -2,8 +2,8 @@
 
 /*
  * What each step of a plan costs on a healthy chip: CPU time of check and model together, and of the model alone, in one process
- * and so without sockets, windows that are new and forks. One line per figure: NAME VALUE UNIT. The plan is the argument, or
- * preflight in $ASSAY_PLANS.
+ * and so without sockets, windows that are new and forks. A step on a server, with the rest of its UltraServer in the scan, is
+ * divided by its chips. One line per figure: NAME VALUE UNIT. The plan is the argument, or preflight in $ASSAY_PLANS.
  */
 
 #include <math.h>
@@ -36,35 +36,70 @@ static int timed_execute(void *userdata, const WireCommand *commands, size_t n, 
 
 static const DeviceTransport timed_transport = { .execute = timed_execute, .close = hall_close };
 
-static Device *open_chip(void) {
+/* A part of the hall as the worker sees it; the hall stays the caller's. */
+static Device *open_part(Scenario *scenario, const char *server, unsigned chip) {
         HallDevice *hall = calloc(1, sizeof(*hall));
-        char *error = NULL;
         Device *device;
         void *window;
 
-        if (!hall || scenario_parse("bench", HEALTHY, strlen(HEALTHY), &hall->scenario, &error) < 0)
+        if (!hall)
                 return NULL;
         window = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        hall->reach = (Reach) { hall_server(hall->scenario->hall, "us0-0"), 0, window, WINDOW };
-        return device_new(&timed_transport, hall, "us0-0", 0, window, WINDOW, &device) < 0 ? NULL : device;
+        hall->reach = (Reach) { hall_server(scenario->hall, server), chip, window, WINDOW };
+        return device_new(&timed_transport, hall, server, chip, window, WINDOW, &device) < 0 ? NULL : device;
+}
+
+typedef struct Bench {
+        Scenario *scenario;
+        Device *chip;
+        StepServer servers[RING]; /* the first is the one under test */
+} Bench;
+
+static int bench_open(Bench *bench) {
+        _cleanup_free_ char *error = NULL;
+        int r;
+
+        r = scenario_parse("bench", HEALTHY, strlen(HEALTHY), &bench->scenario, &error);
+        if (r < 0)
+                return r;
+        bench->chip = open_part(bench->scenario, "us0-0", 0);
+        for (unsigned s = 0; s < RING; s++) {
+                StepServer *server = &bench->servers[s];
+
+                (void) snprintf(server->name, sizeof(server->name), "us0-%u", s);
+                server->device = open_part(bench->scenario, server->name, WIRE_CHIP_ALL);
+                server->included = 0xffff;
+                if (!bench->chip || !server->device)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+static void bench_close(Bench *bench) {
+        (void) device_free(bench->chip);
+        for (unsigned s = 0; s < RING; s++)
+                (void) device_free(bench->servers[s].device);
+        (void) scenario_free(bench->scenario);
 }
 
 static int drop_lines(void *userdata, const char *lines) {
         return 0;
 }
 
-static int run_once(Device *device, const PlanStep *planned, const Check *check) {
-        StepServer servers[1] = { { .name = "us0-0", .device = device, .included = 0xffff } };
+static int run_once(const Bench *bench, const PlanStep *planned, const Check *check) {
+        bool whole = check->unit == LOCATION_SERVER;
+        StepServer chip = { .name = "us0-0", .device = bench->chip, .included = 0xffff };
         StepSettings settings = {
-                .name = planned->name, .n_servers = 1, .servers = servers, .parameters = planned->parameters, .seed = 1, .budget_sec = 600,
-                .required = true, .write = drop_lines,
+                .name = planned->name, .n_servers = whole ? RING : 1, .servers = whole ? bench->servers : &chip,
+                .parameters = planned->parameters, .seed = 1, .budget_sec = 600, .required = true, .write = drop_lines,
         };
         StepEnd end = { .verdict = _VERDICT_INVALID };
         Step *step = NULL;
         int r;
 
         (void) snprintf(settings.unit.server, sizeof(settings.unit.server), "us0-0");
-        (void) location_append(&settings.unit, LOCATION_CHIP, 0);
+        if (!whole)
+                (void) location_append(&settings.unit, LOCATION_CHIP, 0);
         r = step_new(&settings, &step);
         if (r >= 0)
                 step_run(step, check, &end);
@@ -73,7 +108,8 @@ static int run_once(Device *device, const PlanStep *planned, const Check *check)
 }
 
 /* The best of many, as a busy machine only ever adds. */
-static int bench_step(Device *device, const PlanStep *planned, const Check *check) {
+static int bench_step(const Bench *bench, const PlanStep *planned, const Check *check) {
+        double chips = check->unit == LOCATION_SERVER ? CHIPS : 1;
         double best = INFINITY, best_model = INFINITY, begin = cpu_now();
 
         if (check->prepare || check->prepare_for) {
@@ -86,31 +122,31 @@ static int bench_step(Device *device, const PlanStep *planned, const Check *chec
         for (unsigned round = 0; round < ROUNDS; round++) {
                 model_sec = 0;
                 begin = cpu_now();
-                if (run_once(device, planned, check) < 0)
+                if (run_once(bench, planned, check) < 0)
                         return -EIO;
                 best = fmin(best, cpu_now() - begin);
                 best_model = fmin(best_model, model_sec);
         }
-        printf("%s_step %.3f ms\n%s_step_model %.3f ms\n", planned->name, best * 1e3, planned->name, best_model * 1e3);
+        printf("%s_step %.3f ms\n%s_step_model %.3f ms\n", planned->name, best / chips * 1e3, planned->name, best_model / chips * 1e3);
         return 0;
 }
 
 int main(int argc, char **argv) {
-        _cleanup_(device_freep) Device *device = open_chip();
+        _cleanup_(bench_close) Bench bench = {};
         _cleanup_free_ char *error = NULL;
         Plan *plan;
         int r;
 
         r = argc > 1 ? plan_load(argv[1], &plan, &error) : plan_find(plan_folders(), "preflight", &plan, &error);
-        if (!device || r < 0) {
+        if (r < 0 || bench_open(&bench) < 0) {
                 fprintf(stderr, "bench-steps: %s\n", error ? error : "no chip");
                 return EXIT_FAILURE;
         }
         for (size_t i = 0; i < plan->n_steps && r >= 0; i++) {
                 const Check *check = check_find(plan->steps[i].check->name);
 
-                if (check && check->unit == LOCATION_CHIP)
-                        r = bench_step(device, &plan->steps[i], check);
+                if (check)
+                        r = bench_step(&bench, &plan->steps[i], check);
                 if (r < 0)
                         fprintf(stderr, "bench-steps: %s did not pass\n", plan->steps[i].name);
         }
