@@ -8,24 +8,9 @@
 #include <string.h>
 
 #include "checks/neuronlink/ber.h"
-#include "checks/neuronlink/fabric.h"
-
-/* Everything about one port while it is judged. */
-typedef struct Judged {
-        Fabric *fabric;
-        PortId id, far; /* far: by design */
-        Port *port;
-        Location where;
-        char far_text[LOCATION_STRING_MAX];
-        char cable[LABEL_MAX + 8]; /* as a replaceable unit, "" for a trace of the board */
-        Verdict *verdict;
-} Judged;
+#include "checks/neuronlink/judge.h"
 
 /* ---- lanes ---- */
-
-static const char *replaceable(const Judged *judged) {
-        return judged->cable[0] ? judged->cable : NULL; /* NULL: the tray */
-}
 
 static Location lane_location(const Judged *judged, unsigned lane) {
         Location where = judged->where;
@@ -58,7 +43,7 @@ static int judge_errors(Judged *judged, const Location *where, const char *what,
         Evidence evidence = {
                 .expected = expected, .actual = actual, .has_count = true, .count = (double) errors,
                 .has_confidence = true, .confidence = excess_confidence(judged, errors / n_lanes),
-                .far_end = judged->far_text, .replaceable = replaceable(judged),
+                .far_end = judged->far_text, .replaceable = judged_replaceable(judged),
         };
 
         (void) snprintf(expected, sizeof(expected), "at most %d errors a lane", allowed);
@@ -78,7 +63,7 @@ static int judge_errors(Judged *judged, const Location *where, const char *what,
 static int judge_broken_lane(Judged *judged, unsigned l) {
         const Port *port = judged->port;
         Location where = lane_location(judged, l);
-        Evidence evidence = { .far_end = judged->far_text, .replaceable = replaceable(judged) };
+        Evidence evidence = { .far_end = judged->far_text, .replaceable = judged_replaceable(judged) };
         Step *step = judged->fabric->step;
         char source[32];
 
@@ -146,82 +131,10 @@ static int judge_lanes(Judged *judged) {
         return r;
 }
 
-/* ---- cables ---- */
-
-/* Follows the wrong plugs from ID until the ring closes. Returns how many there are, 0 where the way is lost. */
-static unsigned count_plugs(Fabric *fabric, PortId id) {
-        PortId at = id;
-
-        for (unsigned n = 1; n <= RING * CHIPS * PORTS; n++) {
-                const Port *port = fabric_port(fabric, at);
-
-                if (port->heard != HEARD_PORT || !fabric_designed(fabric, port->from, &at))
-                        return 0;
-                if (port_id_equal(at, id))
-                        return n;
-        }
-
-        return 0;
-}
-
-static const char *kind_of_mistake(const Judged *judged) {
-        PortId from = judged->port->from, far = judged->far;
-
-        if (port_id_equal(from, judged->id))
-                return "hears itself: a loopback plug, or a cable bent back";
-        if (from.server == far.server && from.chip == far.chip)
-                return "comes from the right chip, but from its wrong port";
-        if (from.port == judged->id.port)
-                return "is reversed: it comes from a port of its own kind";
-        if (from.port / 2 != judged->id.port / 2)
-                return "comes from another axis and another chip";
-        return "comes from the wrong chip";
-}
-
-static int judge_cable(Judged *judged) {
-        char from[LOCATION_STRING_MAX], other[LOCATION_STRING_MAX], ring[96] = "";
-        Fabric *fabric = judged->fabric;
-        PortId partner = judged->far;
-        Location where;
-        unsigned n;
-        Evidence evidence = {
-                .expected = judged->far_text, .actual = from, .far_end = from, .replaceable = replaceable(judged),
-        };
-
-        where = fabric_location(fabric, judged->port->from);
-        location_format(&where, from);
-        (void) fabric_designed(fabric, judged->port->from, &partner);
-        where = fabric_location(fabric, partner);
-        location_format(&where, other);
-
-        n = count_plugs(fabric, judged->id);
-        if (n == 2)
-                (void) snprintf(ring, sizeof(ring), " (two cables are swapped: this one move puts both right)");
-        else if (n > 2)
-                (void) snprintf(ring, sizeof(ring), " (%u plugs are in each other's place: %u such moves)", n, n - 1);
-
-        return step_finding(fabric->step, judged->verdict, "link-miscabled", &judged->where, &evidence,
-                            "%s: %s instead of %s. Exchange this plug with the one at %s%s", kind_of_mistake(judged),
-                            from, judged->far_text, other, ring);
-}
-
-static int judge_nowhere(Judged *judged) {
-        Evidence evidence = { .expected = judged->far_text, .actual = "nothing", .replaceable = replaceable(judged) };
-        const Port *far = fabric_port(judged->fabric, judged->far);
-
-        /* Explained by a far end that talks nonsense or is down, which is found there. */
-        if (far->error < 0 || (judged->far.server == 0 && far->n_sent == 0 && !far->before.up))
-                return 0;
-
-        return step_finding(judged->fabric->step, judged->verdict, "link-miscabled", &judged->where, &evidence,
-                            "the link is up, but no port of this scan is heard: it should be %s. Follow the cable",
-                            judged->far_text);
-}
-
 /* ---- links that are down ---- */
 
 static int judge_down(Judged *judged) {
-        Evidence evidence = { .far_end = judged->far_text, .replaceable = replaceable(judged) };
+        Evidence evidence = { .far_end = judged->far_text, .replaceable = judged_replaceable(judged) };
         Fabric *fabric = judged->fabric;
         int own, far;
 
@@ -290,7 +203,7 @@ static bool all_lanes_dead(const Judged *judged) {
 
 static int judge_width(Judged *judged) {
         unsigned width = link_port_width(judged->id.port);
-        Evidence evidence = { .far_end = judged->far_text, .replaceable = replaceable(judged) };
+        Evidence evidence = { .far_end = judged->far_text, .replaceable = judged_replaceable(judged) };
 
         return step_finding(judged->fabric->step, judged->verdict, "link-lane", &judged->where, &evidence,
                             "the port trained %u of its %u lanes, and all of them deliver", judged->port->before.width,
@@ -338,6 +251,10 @@ static int judge_port(Judged *judged) {
                 r = judge_up(judged);
 
         return r < 0 || port->error < 0 ? r : judge_counters(judged);
+}
+
+const char *judged_replaceable(const Judged *judged) {
+        return judged->cable[0] ? judged->cable : NULL;
 }
 
 int fabric_judge(Fabric *fabric, PortId id, Verdict *verdict) {

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Judged: one port of the unit under test while it is judged. judge.c asks the others in turn. */
+
+#include "checks/neuronlink/fabric.h"
+
+typedef struct Judged {
+        Fabric *fabric;
+        PortId id, far; /* far: by design */
+        Port *port;
+        Location where;
+        char far_text[LOCATION_STRING_MAX];
+        char cable[LABEL_MAX + 8]; /* as a replaceable unit, "" for a trace of the board */
+        Verdict *verdict;
+} Judged;
+
+/* What a technician replaces for it: the cable, or NULL for the tray. */
+const char *judged_replaceable(const Judged *judged);
+
+/* ---- judge-cable.c ---- */
+
+/* A port that hears a port which is not the designed one. */
+int judge_cable(Judged *judged);
+/* A port that is up and hears nobody of this scan. */
+int judge_nowhere(Judged *judged);
