@@ -74,7 +74,7 @@ LinkPort link_fault_port(const Location *at) {
         return (LinkPort) location_index(at, LOCATION_LINK);
 }
 
-int cable_read_with(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata) {
+static int cable_read_with(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata) {
         const char *text, *wrong;
         size_t offset;
         int r;
@@ -92,7 +92,7 @@ int cable_read_with(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata) {
         return 0;
 }
 
-int cable_validate(const Fault *fault, const char **ret_wrong) {
+static int cable_validate(const Fault *fault, const char **ret_wrong) {
         if (is_board_trace((unsigned) location_index(&fault->at, LOCATION_CHIP), link_fault_port(&fault->at))) {
                 *ret_wrong = "the link between tray partners is a trace of their board, not a cable";
                 return -EINVAL;
@@ -119,11 +119,11 @@ Location link_far_end(const Location *at) {
 }
 
 /* A cable has two ends, and nobody can tell which of them is to blame. */
-void cable_diagnose(const Fault *fault, Diagnosis *diagnosis) {
+static void cable_diagnose(const Fault *fault, Diagnosis *diagnosis) {
         diagnosis->places[diagnosis->n_places++] = link_far_end(&fault->at);
 }
 
-void cable_diagnose_swap(const Fault *fault, Diagnosis *diagnosis) {
+static void cable_diagnose_swap(const Fault *fault, Diagnosis *diagnosis) {
         const Location *with = &((const SwapParameters *) fault->parameters)->with;
 
         cable_diagnose(fault, diagnosis);
@@ -132,7 +132,7 @@ void cable_diagnose_swap(const Fault *fault, Diagnosis *diagnosis) {
 }
 
 /* The other cable has the same plugs: x and y of the same server, z of the same ring. */
-int cable_sample_swap(Sample *sample) {
+static int cable_sample_swap(Sample *sample) {
         Location with = { .n_parts = 0 };
         char text[LOCATION_STRING_MAX];
         bool ring = sample_has_ring(sample);
@@ -151,7 +151,7 @@ static bool same_ultraserver(const char *a, const char *b) {
         return end_a && end_b && end_a - a == end_b - b && strncmp(a, b, (size_t) (end_a - a)) == 0;
 }
 
-int cable_validate_swap(const Fault *fault, const char **ret_wrong) {
+static int cable_validate_swap(const Fault *fault, const char **ret_wrong) {
         const Location *with = &((const SwapParameters *) fault->parameters)->with;
         bool z = link_port_lanes(link_fault_port(&fault->at)) == LINK_LANES_Z;
         Fault other = { .at = *with };
@@ -191,7 +191,7 @@ static Link *swap_partner(Link *link, const Fault *fault) {
         return chip ? chip_part(chip, &model_link, link_fault_port(with)) : NULL;
 }
 
-int cable_swap(Link *link, const Fault *fault) {
+static int cable_swap(Link *link, const Fault *fault) {
         Link *with = swap_partner(link, fault), *far, *with_far;
 
         far = link_designed(link);
@@ -205,6 +205,70 @@ int cable_swap(Link *link, const Fault *fault) {
         return 0;
 }
 
-void cable_swap_back(Link *link, const Fault *fault) {
+static void cable_swap_back(Link *link, const Fault *fault) {
         plugs_exchange(link, swap_partner(link, fault));
+}
+
+/* ---- kinds ---- */
+
+enum { /* indices into cable_kinds[] */
+        CABLE_BROKEN,
+        CABLE_SWAPPED,
+        _CABLE_KIND_MAX,
+};
+
+static const LocationKind at_port[] = { LOCATION_LINK, _LOCATION_KIND_INVALID };
+
+const FaultKind cable_kinds[_CABLE_KIND_MAX + 1] = {
+        [CABLE_BROKEN] = {
+                .name        = "cable-broken",
+                .summary     = "the cable at a port carries nothing, either way",
+                .family      = FAMILY_LINKS,
+                .at          = at_port,
+                .persistence = PERSISTENCE_PERMANENT,
+                .validate    = cable_validate,
+                .is_shared   = true,
+                .codes       = FAULT_CODES("link-down"),
+                .diagnose    = cable_diagnose,
+        },
+        [CABLE_SWAPPED] = {
+                .name             = "cable-swapped",
+                .summary          = "the far ends of two cables are exchanged",
+                .family           = FAMILY_LINKS,
+                .at               = at_port,
+                .persistence      = PERSISTENCE_PERMANENT,
+                .parameters_bytes = sizeof(SwapParameters),
+                .parameters       = (const YamlField[]) {
+                        YAML_CUSTOM("with", SwapParameters, with, cable_read_with, .required = true,
+                                    .summary = "the port of the other cable, as a full location"),
+                        {}
+                },
+                .validate         = cable_validate_swap,
+                .is_shared        = true,
+                .codes            = FAULT_CODES("link-miscabled"),
+                .diagnose         = cable_diagnose_swap,
+                .sample           = cable_sample_swap,
+        },
+        {}
+};
+
+static bool breaks(const Link *link) {
+        for (size_t i = 0; i < link->n_faults; i++)
+                if (link->faults[i]->kind == &cable_kinds[CABLE_BROKEN])
+                        return true;
+
+        return false;
+}
+
+bool cable_is_broken(const Link *link) {
+        return breaks(link) || breaks(link_far(link));
+}
+
+int cable_inject(Link *link, const Fault *fault) {
+        return fault->kind == &cable_kinds[CABLE_SWAPPED] ? cable_swap(link, fault) : 0;
+}
+
+void cable_heal(Link *link, const Fault *fault) {
+        if (fault->kind == &cable_kinds[CABLE_SWAPPED])
+                cable_swap_back(link, fault);
 }

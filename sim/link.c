@@ -40,8 +40,6 @@ enum { /* indices into kinds[] below */
         KIND_LANE_DEAD,
         KIND_LANES_CROSSED,
         KIND_LINK_DOWN,
-        KIND_CABLE_BROKEN,
-        KIND_CABLE_SWAPPED,
         KIND_COUNTER_STUCK,
         _KIND_MAX,
 };
@@ -67,8 +65,7 @@ static bool fault_hits_lane(const Fault *fault, unsigned lane) {
 static bool link_carries(const Link *link, const Link *far, const Execution *execution) {
         return !chip_hangs(far->chip) &&
                !link_suffers(link, KIND_LINK_DOWN, execution) && !link_suffers(far, KIND_LINK_DOWN, execution) &&
-               !link_suffers(link, KIND_CABLE_BROKEN, execution) &&
-               !link_suffers(far, KIND_CABLE_BROKEN, execution);
+               !cable_is_broken(link);
 }
 
 static unsigned link_width(const Link *link, const Execution *execution) {
@@ -408,11 +405,9 @@ static int link_inject(void *state, const Fault *fault) {
                 return -ENOMEM;
         link->faults = more;
 
-        if (fault->kind == &kinds[KIND_CABLE_SWAPPED]) {
-                r = cable_swap(link, fault);
-                if (r < 0)
-                        return r;
-        }
+        r = cable_inject(link, fault);
+        if (r < 0)
+                return r;
 
         link->faults[link->n_faults++] = fault;
         return 0;
@@ -423,8 +418,7 @@ static void link_heal(void *state, const Fault *fault) {
 
         for (size_t i = 0; i < link->n_faults; i++)
                 if (link->faults[i] == fault) {
-                        if (fault->kind == &kinds[KIND_CABLE_SWAPPED])
-                                cable_swap_back(link, fault);
+                        cable_heal(link, fault);
                         link->faults[i] = link->faults[--link->n_faults];
                         return;
                 }
@@ -507,35 +501,6 @@ static const FaultKind kinds[_KIND_MAX + 1] = {
                 .is_shared   = true,
                 .codes       = FAULT_CODES("link-down"),
         },
-        [KIND_CABLE_BROKEN] = {
-                .name        = "cable-broken",
-                .summary     = "the cable at a port carries nothing, either way",
-                .family      = FAMILY_LINKS,
-                .at          = at_port,
-                .persistence = PERSISTENCE_PERMANENT,
-                .validate    = cable_validate,
-                .is_shared   = true,
-                .codes       = FAULT_CODES("link-down"),
-                .diagnose    = cable_diagnose,
-        },
-        [KIND_CABLE_SWAPPED] = {
-                .name             = "cable-swapped",
-                .summary          = "the far ends of two cables are exchanged",
-                .family           = FAMILY_LINKS,
-                .at               = at_port,
-                .persistence      = PERSISTENCE_PERMANENT,
-                .parameters_bytes = sizeof(SwapParameters),
-                .parameters       = (const YamlField[]) {
-                        YAML_CUSTOM("with", SwapParameters, with, cable_read_with, .required = true,
-                                    .summary = "the port of the other cable, as a full location"),
-                        {}
-                },
-                .validate         = cable_validate_swap,
-                .is_shared        = true,
-                .codes            = FAULT_CODES("link-miscabled"),
-                .diagnose         = cable_diagnose_swap,
-                .sample           = cable_sample_swap,
-        },
         [KIND_COUNTER_STUCK] = {
                 .name        = "link-counter-stuck",
                 .summary     = "the counters of a port stand still whatever happens",
@@ -586,7 +551,7 @@ const Model model_link = {
                 { "assay/link/%u/cable", read_cable }, /* %u: the port, x+ … z- */
                 {}
         },
-        .faults     = (const FaultKind *const[]) { kinds, NULL },
+        .faults     = (const FaultKind *const[]) { kinds, cable_kinds, NULL },
         .inject     = link_inject,
         .heal       = link_heal,
         .reset      = link_reset,

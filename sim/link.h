@@ -32,7 +32,7 @@ struct Link {
         uint64_t frames_sent, frames_received, replays, errors;
 };
 
-typedef struct SwapParameters {
+typedef struct SwapParameters { /* of cable-swapped */
         Location with;
 } SwapParameters;
 
@@ -53,14 +53,13 @@ int cable_text(Chip *chip, LinkPort port, char *text, size_t size);
 /* Port of AT at the other end by design; its last part is the port. */
 Location link_far_end(const Location *at);
 
-/* For the kinds that sit on cables. */
-int cable_read_with(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata);
-int cable_validate(const Fault *fault, const char **ret_wrong);
-int cable_validate_swap(const Fault *fault, const char **ret_wrong);
-void cable_diagnose(const Fault *fault, Diagnosis *diagnosis);
-void cable_diagnose_swap(const Fault *fault, Diagnosis *diagnosis);
-int cable_sample_swap(Sample *sample);
+/* ---- faults of cables ---- */
 
-/* -EEXIST where one of the plugs has been moved already or both are of one cable, -ENXIO where there is no such port. */
-int cable_swap(Link *link, const Fault *fault);
-void cable_swap_back(Link *link, const Fault *fault);
+extern const FaultKind cable_kinds[];
+
+/* Whether what ends at LINK carries anything. */
+bool cable_is_broken(const Link *link);
+/* What FAULT does to the plugs, where it is one of cable_kinds; else nothing. -EEXIST where one of the plugs has been moved
+ * already or both are of one cable, -ENXIO where there is no such port. */
+int cable_inject(Link *link, const Fault *fault);
+void cable_heal(Link *link, const Fault *fault);

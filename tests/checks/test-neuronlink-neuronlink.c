@@ -216,7 +216,7 @@ static void test_a_server_where_nobody_answers_cannot_be_judged(void **state) {
 }
 
 static const FaultKind *swap_kind(void) {
-        for (const FaultKind *kind = model_link.faults[0]; kind->name; kind++)
+        for (const FaultKind *kind = cable_kinds; kind->name; kind++)
                 if (strcmp(kind->name, "cable-swapped") == 0)
                         return kind;
 
