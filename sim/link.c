@@ -12,6 +12,7 @@
  * the lanes without a fault of a port share one draw.
  */
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -26,6 +27,9 @@
 #define BITS_MAX        (UINT64_C(1) << 50)
 #define COMMAND_NSEC    1000u
 #define DRAW_FRAME      1000u /* apart from the draws of PRBS */
+#define DRAW_TRANSFER   3000u
+#define ROUNDS_MAX      64u
+#define TRANSFER_MAX    (UINT64_C(1) << 40)
 
 typedef struct RateParameters {
         double rate;
@@ -205,6 +209,80 @@ static int link_receive(void *state, Execution *execution) {
         link->first_frame = (link->first_frame + 1) % LINK_FRAMES_MAX;
         link->n_frames--;
         return answer(execution, STATUS_NRT_SUCCESS);
+}
+
+/* ---------------------------------------------------------------- transfers */
+
+/* How often a bit arrives wrong at LINK, over all of its lanes. */
+static double link_error_ratio(const Link *link, const Execution *execution) {
+        double ratio = GOOD_RATE;
+
+        for (size_t i = 0; i < link->n_faults; i++) {
+                const Fault *fault = link->faults[i];
+
+                if (fault->kind == &kinds[KIND_BIT_ERRORS] && fault_is_active(fault, execution))
+                        ratio += ((const RateParameters *) fault->parameters)->rate /
+                                 (location_kind(&fault->at) == LOCATION_LANE ? link_port_lanes(link->port) : 1);
+        }
+
+        return ratio;
+}
+
+/* Each round sends again what the one before it lost. */
+static int frames_resend(const Link *link, const Execution *execution, uint64_t n_frames, uint64_t *ret_replays) {
+        double lost = -expm1(8 * WIRE_FRAME_MAX * log1p(-link_error_ratio(link, execution)));
+        Location at = link_location(link);
+        uint64_t replays = 0;
+
+        for (unsigned round = 0; round < ROUNDS_MAX; round++) {
+                n_frames = draw_binomial(link->chip, &at, execution->number, DRAW_TRANSFER + round, n_frames, lost);
+                replays += n_frames;
+                if (n_frames == 0) {
+                        *ret_replays = replays;
+                        return 0;
+                }
+        }
+
+        return -EIO;
+}
+
+int link_transfer(Link *link, const Execution *execution, uint64_t bytes, uint64_t *ret_nsec, uint64_t *ret_replays) {
+        uint64_t n_frames = bytes / WIRE_FRAME_MAX + (bytes % WIRE_FRAME_MAX > 0), replays;
+        Link *far = link_far(link);
+        unsigned width;
+        int r;
+
+        width = far && link_carries(link, far, execution) ? link_width(link, execution) : 0;
+        if (width == 0)
+                return -EIO;
+
+        r = frames_resend(link, execution, n_frames, &replays);
+        if (r < 0)
+                return r;
+
+        link_count(far, execution, &far->frames_sent, n_frames);
+        link_count(far, execution, &far->replays, replays);
+        link_count(link, execution, &link->frames_received, n_frames);
+        link_count(link, execution, &link->errors, replays);
+        *ret_nsec = (uint64_t) ceil((double) (bytes + replays * WIRE_FRAME_MAX) * 8 / (width * LINK_LANE_GBPS));
+        *ret_replays = replays;
+        return 0;
+}
+
+static int link_transfer_command(void *state, Execution *execution) {
+        uint64_t bytes = execution->command->transfer.bytes, nsec, replays;
+        Link *link = state;
+
+        if (!link_far(link))
+                return answer(execution, STATUS_NRT_INVALID_HANDLE);
+        if (bytes == 0 || bytes > TRANSFER_MAX)
+                return answer(execution, STATUS_NRT_INVALID);
+        if (link_transfer(link, execution, bytes, &nsec, &replays) < 0)
+                return answer(execution, STATUS_NRT_HW_ERROR);
+
+        *execution->completion = (WireCompletion) { .status = STATUS_NRT_SUCCESS, .device_nsec = nsec, .result = { bytes, replays } };
+        end_together(link, link_far(link), execution);
+        return 0;
 }
 
 /* ---------------------------------------------------------------- PRBS */
@@ -546,6 +624,7 @@ const Model model_link = {
                 [COMMAND_LINK_RECEIVE]  = link_receive,
                 [COMMAND_LINK_PRBS]     = link_prbs,
                 [COMMAND_LINK_LOOPBACK] = link_loopback,
+                [COMMAND_LINK_TRANSFER] = link_transfer_command,
         },
         .attributes = (const Attribute[]) {
                 { "assay/link/%u/cable", read_cable }, /* %u: the port, x+ … z- */

@@ -47,6 +47,12 @@ Link *link_designed(const Link *link);
 /* The port that is there. */
 Link *link_far(const Link *link);
 
+/*
+ * Moves BYTES of payload from the far end, whatever is plugged there, to LINK: 0 with the time it took on the link and how many frames
+ * had to be sent once more, -EIO where nothing arrives. Clocks are the caller's affair.
+ */
+int link_transfer(Link *link, const Execution *execution, uint64_t bytes, uint64_t *ret_nsec, uint64_t *ret_replays);
+
 /* The serial number of the cable at PORT, "" for a board trace; -ENOENT without such a port. */
 int cable_text(Chip *chip, LinkPort port, char *text, size_t size);
 

@@ -98,6 +98,35 @@ static void test_a_receiver_without_credit_takes_no_more_frames(void **state) {
         assert_int_equal(status_of(lone, 1, LINK_X_MINUS).frames_received, 16);
 }
 
+static WireCompletion transfer_to(Lone *lone, unsigned chip, LinkPort port, uint64_t bytes) {
+        return lone_run(lone, "us0-0", chip, (WireCommand) { .type = COMMAND_LINK_TRANSFER, .unit = port, .transfer = { bytes } });
+}
+
+static void test_a_transfer_takes_its_time_on_the_link(void **state) {
+        _cleanup_(lone_freep) Lone *lone = open_with("{at: us0-0/chip3/link-y+/lane7, kind: lane-dead}, "
+                                                     "{at: us0-0/chip5/link-x+, kind: bit-errors, rate: 1e-5}, "
+                                                     "{at: us0-0/chip9/link-x+, kind: link-down}");
+        WireCompletion completion;
+
+        completion = transfer_to(lone, 0, LINK_X_PLUS, 1280000);
+        assert_int_equal(completion.device_nsec, 10000); /* 128 GB/s */
+        assert_int_equal(completion.result[0], 1280000);
+        assert_int_equal(completion.result[1], 0);
+        assert_int_equal(status_of(lone, 0, LINK_X_PLUS).frames_received, 5000);
+        assert_int_equal(transfer_to(lone, 0, LINK_Z_PLUS, 1280000).device_nsec, 20000);
+        assert_int_equal(transfer_to(lone, 3, LINK_Y_PLUS, 1240000).device_nsec, 10000); /* 31 lanes */
+
+        completion = transfer_to(lone, 5, LINK_X_PLUS, 25600000);
+        assert_in_range(completion.result[1], 2088 - 250, 2088 + 250); /* of 100,000 frames 1 − (1 − 1e-5)^2048, and those of those */
+        assert_int_equal(completion.device_nsec, 200000 + 2 * completion.result[1]);
+        assert_int_equal(status_of(lone, 5, LINK_X_PLUS).errors, completion.result[1]);
+        assert_int_equal(status_of(lone, 6, LINK_X_MINUS).replays, completion.result[1]);
+
+        assert_int_equal(transfer_to(lone, 9, LINK_X_PLUS, 1).status, STATUS_NRT_HW_ERROR);
+        assert_int_equal(transfer_to(lone, 0, LINK_X_PLUS, 0).status, STATUS_NRT_INVALID);
+        assert_int_equal(transfer_to(lone, 0, LINK_X_PLUS, UINT64_MAX).status, STATUS_NRT_INVALID);
+}
+
 static void test_commands_that_make_no_sense_are_refused(void **state) {
         _cleanup_(lone_freep) Lone *lone = lone_new(ULTRA, NULL);
         WireCommand prbs = { .type = COMMAND_LINK_PRBS, .out_bytes = 1536, .prbs = { .bits = 1000, .polynomial = PRBS31 } };
@@ -343,6 +372,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_frames_arrive_at_the_port_of_the_design),
                 cmocka_unit_test(test_a_receiver_without_credit_takes_no_more_frames),
+                cmocka_unit_test(test_a_transfer_takes_its_time_on_the_link),
                 cmocka_unit_test(test_commands_that_make_no_sense_are_refused),
                 cmocka_unit_test(test_drawn_lanes_are_distributed_as_lanes_run_bit_by_bit),
                 cmocka_unit_test(test_transitions_are_those_of_the_sequence_over_whole_periods),
