@@ -6,7 +6,7 @@
  * The six NeuronLink ports of a chip: x and y on PCIe-5-like lanes over the server's board and backplane, 32 of them,
  * z over cables to the next server, 16 of them, 32 Gb/s each. One state per port.
  *
- * Cables lead where the torus and the ring say until `cable-swapped` exchanges two far ends; everything that travels
+ * Cables lead where the torus and the ring say until plugs are moved (cable.h); everything that travels
  * (frames, PRBS, loopback at the far end) follows the cable, not the design. What a lane suffers is told at the port
  * that receives it. No bit is generated: error counts are drawn from the binomial distribution of the lane's rate, and
  * the lanes without a fault of a port share one draw.
@@ -105,7 +105,7 @@ static void end_together(const Link *link, const Link *far, const Execution *exe
 
 static int link_status(void *state, Execution *execution) {
         const Link *link = state, *far = link_far(link);
-        WireLinkStatus status = { .present = 1 };
+        WireLinkStatus status = { .present = cable_is_present(link) };
 
         if (!far)
                 return answer(execution, STATUS_NRT_INVALID_HANDLE);
@@ -443,7 +443,11 @@ static int link_loopback(void *state, Execution *execution) {
 /* ---------------------------------------------------------------- attributes and faults */
 
 static int read_cable(void *state, Chip *chip, unsigned index, char *text, size_t size) {
-        return cable_text(chip, (LinkPort) index, text, size);
+        return cable_serial(chip, (LinkPort) index, text, size);
+}
+
+static int read_label(void *state, Chip *chip, unsigned index, char *text, size_t size) {
+        return cable_label(chip, (LinkPort) index, text, size);
 }
 
 static int validate_lane(const Fault *fault, const char **ret_wrong) {
@@ -628,6 +632,7 @@ const Model model_link = {
         },
         .attributes = (const Attribute[]) {
                 { "assay/link/%u/cable", read_cable }, /* %u: the port, x+ … z- */
+                { "assay/link/%u/label", read_label },
                 {}
         },
         .faults     = (const FaultKind *const[]) { kinds, cable_kinds, NULL },
