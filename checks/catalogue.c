@@ -469,6 +469,26 @@ static const CatalogueEntry entries[] = {
           "would use the wrong way or stop.",
           "Exchange or move the plug as the finding says, then scan again. Two cables that are swapped are told at all of "
           "their ends: one exchange puts them right, a second one undoes it." },
+        { "link-cabling", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+          "cables are plugged in wrongly",
+          "What every port hears differs from the torus of the server or the ring between servers. The finding tells the smallest number of "
+          "moves that put it right, in order; each wrong port says which of them concerns it.",
+          "Make the moves in this order, then scan again. If a port still hears the wrong one, compare the labels on both ends of its cable "
+          "with those at the ports." },
+        { "link-unplugged", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+          "nothing is plugged in at a port",
+          "The port finds no plug in its socket. The finding names the port where the cable comes from.",
+          "Plug in the cable from there and scan again. If the port still sees nothing, try another cable, then replace the tray." },
+        { "link-serial", "neuronlink", SEVERITY_WARN, ACTION_INSPECT_STATION,
+          "two cables tell the same serial number",
+          "The two ends of a cable tell different serial numbers, or two cables the same one. The links work, but no record can say which "
+          "cable was tested.",
+          "Compare the numbers with what is printed on the cables and replace the one that tells a wrong number." },
+        { "link-label", "neuronlink", SEVERITY_WARN, ACTION_INSPECT_STATION,
+          "the label on a plug names another port",
+          "The link leads where it should, but on the plug stands another port: a label is wrong, or two whole cables are exchanged. Who "
+          "follows the label the next time plugs it in wrongly.",
+          "Put the right label on the plug, or exchange the cables." },
         { "link-counter", "neuronlink", SEVERITY_FAIL, ACTION_RESET_CHIP,
           "a port's own counters disagree with the traffic",
           "Frames and errors as the port counts them differ from what was sent through it. In service its errors would "

@@ -96,6 +96,12 @@ bool step_includes(const Step *step, const char *server, unsigned chip) {
         return found && found->device && chip < CHIPS && (found->included & (1u << chip));
 }
 
+const char *step_tray(const Step *step, const char *server, unsigned chip) {
+        const StepServer *found = find_server(step, server);
+
+        return found && chip < CHIPS ? found->trays[chip] : "";
+}
+
 const void *step_parameters(const Step *step) {
         return step->settings.parameters;
 }
@@ -212,13 +218,13 @@ format_message(char message[static STREAM_MESSAGE_MAX], const char *format, va_l
 
 /* A chip is replaced with its tray, unless the check knows better. */
 static const char *tray_of(const Step *step, const Location *where, char tray[static 32]) {
-        const StepServer *server = find_server(step, where->server);
         int chip = location_index(where, LOCATION_CHIP);
+        const char *name = chip < 0 ? "" : step_tray(step, where->server, (unsigned) chip);
 
-        if (!server || chip < 0 || chip >= (int) CHIPS || server->trays[chip][0] == '\0')
+        if (name[0] == '\0')
                 return NULL;
 
-        (void) snprintf(tray, 32, "tray %s", server->trays[chip]);
+        (void) snprintf(tray, 32, "tray %s", name);
         return tray;
 }
 

@@ -29,6 +29,8 @@ Device *step_neighbour(Step *step, const char *server);
 /* In a step on a server: whether CHIP was asked for, answers and is not occupied. Links and NICs of others
  * are not driven. */
 bool step_includes(const Step *step, const char *server, unsigned chip);
+/* The tray of CHIP, such as "3"; "" where nobody knows. */
+const char *step_tray(const Step *step, const char *server, unsigned chip);
 
 /* The check's own parameters (see plan.h), with defaults filled in; NULL if it has none. */
 const void *step_parameters(const Step *step);

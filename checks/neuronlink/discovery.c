@@ -52,46 +52,72 @@ static Frame frame_of(Fabric *fabric, PortId id, uint64_t nonce) {
 
 /* ---- labels ---- */
 
-static int read_labels(Fabric *fabric) {
-        static const char *const serial = "info/serial_number";
+#define TEXTS_MAX (CHIPS * (1 + 2 * PORTS))
+
+/* What is to be read of one server, and where it goes. */
+typedef struct Labels {
+        size_t n;
+        const char *paths[TEXTS_MAX];
+        char *texts[TEXTS_MAX];
+        size_t sizes[TEXTS_MAX];
+        uint8_t chips[TEXTS_MAX];
+} Labels;
+
+static void want_label(Labels *labels, unsigned chip, const char *path, char *text, size_t size) {
+        labels->paths[labels->n] = path;
+        labels->texts[labels->n] = text;
+        labels->sizes[labels->n] = size;
+        labels->chips[labels->n++] = (uint8_t) chip;
+}
+
+static void want_labels(Fabric *fabric, unsigned s, Labels *labels) {
         static const char *const cables[PORTS] = {
                 "assay/link/x+/cable", "assay/link/x-/cable", "assay/link/y+/cable",
                 "assay/link/y-/cable", "assay/link/z+/cable", "assay/link/z-/cable",
         };
-        FabricServer *server = &fabric->servers[0];
-        const char *paths[CHIPS * (1 + PORTS)];
-        char *labels[CHIPS * (1 + PORTS)];
-        uint8_t chips[CHIPS * (1 + PORTS)];
-        _cleanup_free_ char (*texts)[ATTRIBUTE_TEXT_MAX] = NULL;
-        int errors[CHIPS * (1 + PORTS)], r;
-        size_t n = 0;
+        static const char *const labels_of[PORTS] = {
+                "assay/link/x+/label", "assay/link/x-/label", "assay/link/y+/label",
+                "assay/link/y-/label", "assay/link/z+/label", "assay/link/z-/label",
+        };
+        FabricServer *server = &fabric->servers[s];
 
         for (unsigned c = 0; c < CHIPS; c++) {
-                if (!fabric_includes(fabric, (PortId) { .chip = (uint8_t) c }))
+                if (!fabric_includes(fabric, (PortId) { .server = (uint8_t) s, .chip = (uint8_t) c }))
                         continue;
-                for (unsigned p = 0; p <= PORTS; p++) {
-                        if (p < PORTS && !server->ports[c][p].driven)
-                                continue;
-                        labels[n] = p == PORTS ? server->serials[c] : server->ports[c][p].cable;
-                        paths[n] = p == PORTS ? serial : cables[p];
-                        chips[n++] = (uint8_t) c;
-                }
-        }
+                for (unsigned p = 0; p < PORTS; p++) {
+                        Port *port = &server->ports[c][p];
 
-        texts = calloc(n > 0 ? n : 1, sizeof(*texts));
+                        if (!port->driven)
+                                continue;
+                        want_label(labels, c, cables[p], port->cable, sizeof(port->cable));
+                        want_label(labels, c, labels_of[p], port->label, sizeof(port->label));
+                }
+                if (s == 0)
+                        want_label(labels, c, "info/serial_number", server->serials[c], sizeof(server->serials[c]));
+        }
+}
+
+static int read_labels(Fabric *fabric, unsigned s) {
+        FabricServer *server = &fabric->servers[s];
+        _cleanup_free_ char (*texts)[ATTRIBUTE_TEXT_MAX] = NULL;
+        int errors[TEXTS_MAX], r;
+        Labels labels = {};
+
+        want_labels(fabric, s, &labels);
+        texts = calloc(labels.n > 0 ? labels.n : 1, sizeof(*texts));
         if (!texts)
                 return -ENOMEM;
-        r = device_attributes_of(server->device, chips, paths, n, texts, errors);
+        r = device_attributes_of(server->device, labels.chips, labels.paths, labels.n, texts, errors);
         if (r < 0)
                 return r;
 
         /* A label that is not there is not told; nothing is judged by it. One that cannot be read is another matter. */
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < labels.n; i++)
                 if (errors[i] >= 0)
-                        (void) snprintf(labels[i], LABEL_MAX, "%.*s", (int) LABEL_MAX - 1, texts[i]);
+                        (void) snprintf(labels.texts[i], labels.sizes[i], "%.*s", (int) labels.sizes[i] - 1, texts[i]);
                 else if (errors[i] != -ENOENT)
                         for (unsigned p = 0; p < PORTS; p++)
-                                server->ports[chips[i]][p].refused = true;
+                                server->ports[labels.chips[i]][p].refused = true;
 
         return 0;
 }
@@ -114,6 +140,7 @@ static int read_status(Fabric *fabric, Exchange *exchange) {
                 port->error = exchange->errors[i];
                 if (port->error >= 0)
                         port->before = exchange->statuses[i];
+                port->empty = port->error >= 0 && !port->before.present;
                 /* Silent, or not there at all, is the chip; everything else it says for itself. */
                 if (port->error != -ETIMEDOUT && port->error != -ENXIO)
                         n_answers[exchange->ends[i].chip]++;
@@ -121,6 +148,26 @@ static int read_status(Fabric *fabric, Exchange *exchange) {
 
         for (size_t i = 0; i < exchange->n; i++)
                 fabric->silent[exchange->ends[i].chip] = n_answers[exchange->ends[i].chip] == 0;
+
+        return 0;
+}
+
+/* Whether anything is plugged in at the others of the ring; asked for only where some plug is wrong. */
+static int read_ring(Fabric *fabric, Exchange *exchange) {
+        for (unsigned s = 1; s < fabric->n_servers; s++) {
+                FabricServer *server = &fabric->servers[s];
+                int r;
+
+                if (!server->device)
+                        continue;
+                exchange->n = fabric_ends(fabric, s, exchange->ends);
+                r = device_link_status(server->device, exchange->ends, exchange->n, exchange->statuses, exchange->errors);
+                if (r < 0)
+                        return r;
+                for (size_t i = 0; i < exchange->n; i++)
+                        server->ports[exchange->ends[i].chip][exchange->ends[i].port].empty =
+                                        exchange->errors[i] >= 0 && !exchange->statuses[i].present;
+        }
 
         return 0;
 }
@@ -276,22 +323,39 @@ static bool is_incomplete(Fabric *fabric, const Exchange *exchange) {
         return false;
 }
 
+static bool is_as_designed(Fabric *fabric) {
+        for (unsigned i = 0; i < fabric->n_servers * CHIPS * PORTS; i++) {
+                PortId id = { (uint8_t) (i / (CHIPS * PORTS)), (uint8_t) (i / PORTS % CHIPS), (uint8_t) (i % PORTS) }, far;
+                const Port *port = fabric_port(fabric, id);
+
+                if (port->driven && fabric_designed(fabric, id, &far) && (port->heard != HEARD_PORT || !port_id_equal(port->from, far)))
+                        return false;
+        }
+
+        return true;
+}
+
 int fabric_discover(Fabric *fabric) {
         _cleanup_free_ Exchange *exchange = NULL;
-        int r;
+        int r = 0;
 
         exchange = malloc(sizeof(*exchange));
         if (!exchange)
                 return -ENOMEM;
 
-        r = read_labels(fabric);
+        for (unsigned s = 0; s < fabric->n_servers && r >= 0; s++)
+                if (fabric->servers[s].device)
+                        r = read_labels(fabric, s);
         if (r >= 0)
                 r = read_status(fabric, exchange);
         if (r >= 0)
                 r = exchange_frames(fabric, exchange, fabric_hash(fabric->seed, 2, 0));
-        if (r < 0 || !is_incomplete(fabric, exchange))
-                return r;
-
-        r = drain(fabric, exchange);
-        return r < 0 ? r : exchange_frames(fabric, exchange, fabric_hash(fabric->seed, 2, 1));
+        if (r >= 0 && is_incomplete(fabric, exchange)) {
+                r = drain(fabric, exchange);
+                if (r >= 0)
+                        r = exchange_frames(fabric, exchange, fabric_hash(fabric->seed, 2, 1));
+        }
+        if (r >= 0 && !is_as_designed(fabric))
+                r = read_ring(fabric, exchange);
+        return r;
 }

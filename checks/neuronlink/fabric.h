@@ -17,10 +17,12 @@
 #include <stdint.h>
 
 #include "checks/device-link.h"
+#include "checks/neuronlink/cabling.h"
 #include "checks/step.h"
 
 #define RING      4u /* servers of an UltraServer */
 #define LABEL_MAX 32u
+#define LABEL_TEXT_MAX 64u /* what is printed on a plug */
 
 #define PASSES_MAX 4u
 
@@ -43,6 +45,14 @@ typedef enum Heard {
         HEARD_PORT,
 } Heard;
 
+typedef enum Frames { /* what is wrong with what arrives, whoever sent it */
+        FRAMES_FINE,
+        FRAMES_STRANGE, /* nobody of this scan sent them */
+        FRAMES_STALE,   /* somebody did, but not in this exchange */
+        FRAMES_ECHO,    /* its own, and another port hears them too: no loopback plug */
+        FRAMES_ENDLESS, /* more than any port can hold, without one being sent */
+} Frames;
+
 typedef struct Port {
         bool driven;
         bool prbs;      /* its lanes were counted */
@@ -54,7 +64,10 @@ typedef struct Port {
         uint64_t n_sent, n_received, n_errors; /* what its own counters should have counted since `before`, at least */
         Heard heard;
         PortId from; /* with HEARD_PORT */
+        Frames frames;
+        bool empty;  /* nothing is plugged in */
         char cable[LABEL_MAX]; /* serial number, "" for a trace of the board */
+        char label[LABEL_TEXT_MAX]; /* by our convention the location of the port it belongs to; "" where none is told */
         unsigned n_passes;     /* of parameters->bits each */
         uint64_t errors[LINK_LANES_MAX];
         uint32_t dead, unlocked, crossed; /* a bit per lane */
@@ -78,6 +91,7 @@ typedef struct Fabric {
         /* Errors of a lane after so many passes: up to `allowed` it passes, from `certain` on no good lane made them. */
         int allowed[PASSES_MAX + 1], certain[PASSES_MAX + 1];
         FabricServer servers[RING];
+        Cabling cabling; /* see wiring.h */
 } Fabric;
 
 uint64_t fabric_hash(uint64_t seed, uint64_t a, uint64_t b);

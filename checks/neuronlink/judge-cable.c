@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What it says of the cables that a port hears the wrong end, or nobody. */
+/* What one port is worth by its cable: whom it hears, and what stands on the plug. */
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "checks/neuronlink/judge.h"
+#include "checks/neuronlink/wiring.h"
 
-/* Follows the wrong plugs from ID until the ring closes. Returns how many there are, 0 where the way is lost. */
-static unsigned count_plugs(Fabric *fabric, PortId id) {
-        PortId at = id;
+#define ADVICE_MAX (MOVE_TEXT_MAX + 64u)
 
-        for (unsigned n = 1; n <= RING * CHIPS * PORTS; n++) {
-                const Port *port = fabric_port(fabric, at);
+/* ---- whom it hears ---- */
 
-                if (port->heard != HEARD_PORT || !fabric_designed(fabric, port->from, &at))
-                        return 0;
-                if (port_id_equal(at, id))
-                        return n;
-        }
-
-        return 0;
+static bool same_chip(PortId a, PortId b) {
+        return a.server == b.server && a.chip == b.chip;
 }
 
 static const char *kind_of_mistake(const Judged *judged) {
-        PortId from = judged->port->from, far = judged->far;
+        PortId from = judged->port->from, far = judged->far, id = judged->id, behind = id;
 
+        id.port = (uint8_t) link_port_opposite((LinkPort) id.port);
+        (void) fabric_designed(judged->fabric, id, &behind);
         if (port_id_equal(from, judged->id))
-                return "hears itself: a loopback plug, or a cable bent back";
-        if (from.server == far.server && from.chip == far.chip)
+                return "hears itself: a loopback plug";
+        if (same_chip(from, judged->id))
+                return "hears another port of its own chip: a cable bent back";
+        if (same_chip(from, far))
                 return "comes from the right chip, but from its wrong port";
+        if (same_chip(from, behind) && from.port / 2 == judged->id.port / 2)
+                return "comes from the chip on the other side: the ring is the wrong way round";
         if (from.port == judged->id.port)
                 return "is reversed: it comes from a port of its own kind";
         if (from.port / 2 != judged->id.port / 2)
@@ -36,42 +37,130 @@ static const char *kind_of_mistake(const Judged *judged) {
         return "comes from the wrong chip";
 }
 
+/* ". Move 2 of 3 puts it right: …" */
+static void advise(const Judged *judged, char text[static ADVICE_MAX]) {
+        char move[MOVE_TEXT_MAX];
+        unsigned number, n;
+
+        n = wiring_move_of(judged->fabric, judged->id, &number, move);
+        if (n == 0)
+                text[0] = '\0';
+        else if (n == 1)
+                (void) snprintf(text, ADVICE_MAX, "%s. One move puts it right: %s",
+                                wiring_ports_of(judged->fabric, judged->id) == 4 ? " (two cables are swapped)" : "", move);
+        else
+                (void) snprintf(text, ADVICE_MAX, ". Move %u of %u puts it right: %s", number, n, move);
+}
+
+/* Whether a port hears what another sends that does not hear it back. */
+static bool is_one_way(const Judged *judged) {
+        const Port *from = fabric_port(judged->fabric, judged->port->from);
+
+        return from->heard != HEARD_PORT || !port_id_equal(from->from, judged->id);
+}
+
 int judge_cable(Judged *judged) {
-        char from[LOCATION_STRING_MAX], other[LOCATION_STRING_MAX], ring[96] = "";
-        Fabric *fabric = judged->fabric;
-        PortId partner = judged->far;
-        Location where;
-        unsigned n;
+        char from[LOCATION_STRING_MAX], advice[ADVICE_MAX];
+        Location where = fabric_location(judged->fabric, judged->port->from);
         Evidence evidence = {
                 .expected = judged->far_text, .actual = from, .far_end = from, .replaceable = judged_replaceable(judged),
         };
 
-        where = fabric_location(fabric, judged->port->from);
         location_format(&where, from);
-        (void) fabric_designed(fabric, judged->port->from, &partner);
-        where = fabric_location(fabric, partner);
-        location_format(&where, other);
-
-        n = count_plugs(fabric, judged->id);
-        if (n == 2)
-                (void) snprintf(ring, sizeof(ring), " (two cables are swapped: this one move puts both right)");
-        else if (n > 2)
-                (void) snprintf(ring, sizeof(ring), " (%u plugs are in each other's place: %u such moves)", n, n - 1);
-
-        return step_finding(fabric->step, judged->verdict, "link-miscabled", &judged->where, &evidence,
-                            "%s: %s instead of %s. Exchange this plug with the one at %s%s", kind_of_mistake(judged),
-                            from, judged->far_text, other, ring);
+        advise(judged, advice);
+        return step_finding(judged->fabric->step, judged->verdict, "link-miscabled", &judged->where, &evidence,
+                            "%s%s: %s instead of %s%s", kind_of_mistake(judged),
+                            is_one_way(judged) ? ", in one direction only" : "", from, judged->far_text, advice);
 }
 
 int judge_nowhere(Judged *judged) {
         Evidence evidence = { .expected = judged->far_text, .actual = "nothing", .replaceable = judged_replaceable(judged) };
         const Port *far = fabric_port(judged->fabric, judged->far);
+        char advice[ADVICE_MAX];
 
         /* Explained by a far end that talks nonsense or is down, which is found there. */
         if (far->error < 0 || (judged->far.server == 0 && far->n_sent == 0 && !far->before.up))
                 return 0;
+        if (far->heard == HEARD_PORT && port_id_equal(far->from, judged->id))
+                return step_finding(judged->fabric->step, judged->verdict, "link-down", &judged->where, &evidence,
+                                    "in one direction only: %s hears this port, and nothing of what it sends arrives here", judged->far_text);
 
+        advise(judged, advice);
         return step_finding(judged->fabric->step, judged->verdict, "link-miscabled", &judged->where, &evidence,
-                            "the link is up, but no port of this scan is heard: it should be %s. Follow the cable",
-                            judged->far_text);
+                            "the link is up, but no port of this scan is heard: it should be %s%s", judged->far_text,
+                            advice[0] ? advice : ". Follow the cable");
+}
+
+int judge_unplugged(Judged *judged) {
+        Evidence evidence = { .expected = judged->far_text, .actual = "nothing is plugged in", .far_end = judged->far_text, .replaceable = "cable" };
+        char advice[ADVICE_MAX];
+
+        advise(judged, advice);
+        judged->port->tested = true;
+        return step_finding(judged->fabric->step, judged->verdict, "link-unplugged", &judged->where, &evidence,
+                            "no plug: the cable from %s belongs here%s", judged->far_text, advice);
+}
+
+/* ---- what stands on the plug ---- */
+
+/* The cable's own other end, where both ends hear each other. */
+static bool other_end(const Judged *judged, PortId *ret) {
+        *ret = judged->port->from;
+        return judged->port->heard == HEARD_PORT && !is_one_way(judged) && !port_id_equal(*ret, judged->id);
+}
+
+static int judge_serial(Judged *judged, PortId other, const char *what) {
+        const Port *port = fabric_port(judged->fabric, other);
+        Location where = fabric_location(judged->fabric, other);
+        char text[LOCATION_STRING_MAX];
+        Evidence evidence = { .expected = port->cable, .actual = judged->port->cable, .far_end = text, .replaceable = judged_replaceable(judged) };
+
+        location_format(&where, text);
+        return step_finding(judged->fabric->step, judged->verdict, "link-serial", &judged->where, &evidence, "%s: cable %s here, cable %s at %s", what,
+                            judged->port->cable, port->cable, text);
+}
+
+/* Of a plug whose other end is not known nothing can be said: it may be any that has the number. */
+static int judge_serials(Judged *judged) {
+        const Fabric *fabric = judged->fabric;
+        PortId far;
+
+        if (!other_end(judged, &far))
+                return 0;
+        if (strcmp(fabric_port(judged->fabric, far)->cable, judged->port->cable) != 0)
+                return judge_serial(judged, far, "the two ends of this cable tell different numbers");
+
+        for (unsigned i = 0; i < fabric->n_servers * CHIPS * PORTS; i++) {
+                PortId id = { (uint8_t) (i / (CHIPS * PORTS)), (uint8_t) (i / PORTS % CHIPS), (uint8_t) (i % PORTS) };
+
+                if (!port_id_equal(id, judged->id) && !port_id_equal(id, far) &&
+                    strcmp(fabric_port(judged->fabric, id)->cable, judged->port->cable) == 0)
+                        return judge_serial(judged, id, "another cable tells the same number");
+        }
+
+        return 0;
+}
+
+static int judge_label(Judged *judged) {
+        char text[LOCATION_STRING_MAX];
+        Evidence evidence = { .expected = text, .actual = judged->port->label, .replaceable = judged_replaceable(judged) };
+
+        location_format(&judged->where, text);
+        if (strcmp(judged->port->label, text) == 0)
+                return 0;
+
+        return step_finding(judged->fabric->step, judged->verdict, "link-label", &judged->where, &evidence,
+                            "the link is right, but the label on the plug says %s", judged->port->label);
+}
+
+int judge_plug(Judged *judged) {
+        const Port *port = judged->port;
+        bool right = port->heard == HEARD_PORT && port_id_equal(port->from, judged->far);
+        int r = 0;
+
+        if (port->cable[0])
+                r = judge_serials(judged);
+        if (r >= 0 && right && port->label[0])
+                r = judge_label(judged);
+        return r;
 }

@@ -9,6 +9,7 @@
 
 #include "checks/neuronlink/ber.h"
 #include "checks/neuronlink/judge.h"
+#include "checks/neuronlink/wiring.h"
 
 /* ---- lanes ---- */
 
@@ -155,8 +156,8 @@ static int judge_down(Judged *judged) {
                 return far;
 
         judged->port->tested = true;
-        if (far <= 0)
-                return 0; /* the far end is to blame, and judged where it stands; this one works as far as it can be seen */
+        if (far <= 0 || wiring_ports_of(fabric, judged->id) > 0)
+                return 0; /* a plug, or the far end is to blame, and judged where it stands; this one works as far as it can be seen */
 
         return step_finding(fabric->step, judged->verdict, "link-down", &judged->where, &evidence,
                             "the link is down, and the ports at both ends hear themselves: it is what lies between "
@@ -243,13 +244,17 @@ static int judge_port(Judged *judged) {
                 return step_finding(judged->fabric->step, judged->verdict, "link-down", &judged->where, NULL,
                                     "the chip says that it has no such port");
 
-        if (!port->prbs && (!port->before.up || port->error < 0))
+        if (port->empty)
+                r = judge_unplugged(judged);
+        else if (!port->prbs && (!port->before.up || port->error < 0))
                 r = judge_down(judged);
         else if (all_lanes_dead(judged))
                 r = judge_down(judged);
         else
                 r = judge_up(judged);
 
+        if (r >= 0)
+                r = judge_plug(judged);
         return r < 0 || port->error < 0 ? r : judge_counters(judged);
 }
 

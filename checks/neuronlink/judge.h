@@ -24,3 +24,7 @@ const char *judged_replaceable(const Judged *judged);
 int judge_cable(Judged *judged);
 /* A port that is up and hears nobody of this scan. */
 int judge_nowhere(Judged *judged);
+/* A port where nothing is plugged in. */
+int judge_unplugged(Judged *judged);
+/* Serial number and label of whatever is plugged in. */
+int judge_plug(Judged *judged);

@@ -17,6 +17,7 @@
 #include "checks/check.h"
 #include "checks/neuronlink/ber.h"
 #include "checks/neuronlink/fabric.h"
+#include "checks/neuronlink/wiring.h"
 
 #define GOOD_LANE   1e-15 /* bit error ratio */
 #define FALSE_ALARM 1e-12 /* chance to fail a good lane: 64 million receivers are swept 15,000 times for one */
@@ -65,8 +66,10 @@ static int judge_chip(Fabric *fabric, unsigned chip, Verdict *verdict, unsigned 
 static int judge_server(Fabric *fabric, Verdict *ret) {
         Verdict worst = VERDICT_PASSED;
         unsigned n_untested = 0;
-        int r = 0;
+        int r;
 
+        wiring_solve(fabric);
+        r = wiring_judge(fabric, &worst);
         for (unsigned c = 0; c < CHIPS && r >= 0; c++) {
                 Verdict verdict = VERDICT_PASSED;
 
@@ -165,8 +168,9 @@ const Check check_neuronlink = {
         .name         = "neuronlink",
         .summary      = "every NeuronLink port: where its cable comes from, and the bit errors of each lane",
         .reads        = "link status, discovery frames, PRBS and loopback of every port; info/serial_number, "
-                        "assay/link/PORT/cable",
+                        "assay/link/PORT/cable and label",
         .codes        = (const char *const[]) { "link-errors", "link-lane", "link-down", "link-miscabled", "link-counter",
+                                                "link-cabling", "link-label", "link-serial", "link-unplugged",
                                                 NULL },
         .skips        = "not-requested: no link has both its ends in the scan; budget: the plan has less device time left than PRBS takes",
         .unit         = LOCATION_SERVER,

@@ -27,7 +27,7 @@
 typedef struct Said {
         char code[32];
         char at[LOCATION_STRING_MAX];
-        char message[512];
+        char message[STREAM_MESSAGE_MAX];
         char actual[LOCATION_STRING_MAX];
 } Said;
 
@@ -206,6 +206,13 @@ bool step_includes(const Step *step, const char *server, unsigned chip) {
         const RehearsalServer *found = server_named((Step *) step, server);
 
         return found && found->included >> chip & 1;
+}
+
+const char *step_tray(const Step *step, const char *server, unsigned chip) {
+        static char text[16];
+
+        (void) snprintf(text, sizeof(text), "%u", torus_tray(chip));
+        return text;
 }
 
 const void *step_parameters(const Step *step) {
