@@ -479,6 +479,11 @@ static const CatalogueEntry entries[] = {
           "nothing is plugged in at a port",
           "The port finds no plug in its socket. The finding names the port where the cable comes from.",
           "Plug in the cable from there and scan again. If the port still sees nothing, try another cable, then replace the tray." },
+        { "link-frames", "neuronlink", SEVERITY_FAIL, ACTION_RESET_CHIP,
+          "a port hands out frames that nobody sent to it",
+          "What the port received is not what any port of the scan sent into a link just then: frames of nobody, of earlier, of the port "
+          "itself, or without end. Programs would take them for answers.",
+          "Reset the chip and scan it again. If the port still makes up frames, replace the tray, then that of the far end." },
         { "link-serial", "neuronlink", SEVERITY_WARN, ACTION_INSPECT_STATION,
           "two cables tell the same serial number",
           "The two ends of a cable tell different serial numbers, or two cables the same one. The links work, but no record can say which "

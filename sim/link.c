@@ -178,6 +178,9 @@ static int link_send(void *state, Execution *execution) {
         if (!far->frames)
                 return -ENOMEM;
 
+        if (frame_faults_send(link, execution) < 0)
+                return -ENOMEM;
+
         link_count(link, execution, &link->frames_sent, 1);
         if (frame_arrives(far, execution)) {
                 frame = &far->frames[(far->first_frame + far->n_frames++) % LINK_FRAMES_MAX];
@@ -194,20 +197,26 @@ static int link_send(void *state, Execution *execution) {
 static int link_receive(void *state, Execution *execution) {
         Link *link = state;
         const Frame *frame;
+        int r;
 
         if (!link_far(link))
                 return answer(execution, STATUS_NRT_INVALID_HANDLE);
-        if (link->n_frames == 0)
+        frame = link->n_frames > 0 ? &link->frames[link->first_frame] : NULL;
+        r = frame_faults_receive(link, execution, &frame);
+        if (r < 0)
+                return r;
+        if (!frame || frame->n_bytes == 0)
                 return answer(execution, STATUS_NRT_QUEUE_EMPTY);
 
-        frame = &link->frames[link->first_frame];
         if (execution->command->out_bytes < frame->n_bytes)
                 return answer(execution, STATUS_NRT_INVALID);
 
         memcpy(execution->out, frame->bytes, frame->n_bytes);
         execution->completion->out_bytes = frame->n_bytes;
-        link->first_frame = (link->first_frame + 1) % LINK_FRAMES_MAX;
-        link->n_frames--;
+        if (link->n_frames > 0) {
+                link->first_frame = (link->first_frame + 1) % LINK_FRAMES_MAX;
+                link->n_frames--;
+        }
         return answer(execution, STATUS_NRT_SUCCESS);
 }
 
@@ -607,6 +616,7 @@ static void link_done(void *state) {
         Link *link = state;
 
         free(link->frames);
+        free(link->frame_memory);
         free(link->faults);
 }
 
@@ -635,7 +645,7 @@ const Model model_link = {
                 { "assay/link/%u/label", read_label },
                 {}
         },
-        .faults     = (const FaultKind *const[]) { kinds, cable_kinds, NULL },
+        .faults     = (const FaultKind *const[]) { kinds, cable_kinds, frame_kinds, NULL },
         .inject     = link_inject,
         .heal       = link_heal,
         .reset      = link_reset,

@@ -10,20 +10,22 @@
 #include "checks/location.h"
 #include "checks/wire.h"
 #include "sim/cable.h"
+#include "sim/frame-faults.h"
 #include "sim/model.h"
 
 #define LINK_FRAMES_MAX 16u /* buffers of a receiving port */
 
-typedef struct Frame {
+struct Frame {
         unsigned n_bytes;
         uint8_t bytes[WIRE_FRAME_MAX];
-} Frame;
+};
 
 struct Link {
         Chip *chip;
         LinkPort port;
         Socket socket;     /* what was done to its plug, see cable.h */
         Frame *frames;     /* LINK_FRAMES_MAX, made when the first arrives */
+        FrameMemory *frame_memory; /* see frame-faults.h */
         unsigned n_frames, first_frame;
         const Fault **faults;
         size_t n_faults;

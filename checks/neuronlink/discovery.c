@@ -202,6 +202,39 @@ int fabric_read_after(Fabric *fabric) {
 
 /* ---- frames ---- */
 
+/* Which port sent FRAME; false for what nobody did. */
+static bool frame_sender(Fabric *fabric, const LinkFrame *received, uint64_t nonce, PortId *ret) {
+        Frame frame, sent;
+
+        if (received->n_bytes != sizeof(frame))
+                return false;
+
+        memcpy(&frame, received->bytes, sizeof(frame));
+        if (frame.chip >= CHIPS || frame.port >= PORTS)
+                return false;
+
+        for (unsigned s = 0; s < fabric->n_servers; s++) {
+                *ret = (PortId) { (uint8_t) s, frame.chip, frame.port };
+                sent = frame_of(fabric, *ret, nonce);
+                if (fabric_port(fabric, *ret)->driven && memcmp(&frame, &sent, sizeof(frame)) == 0)
+                        return true;
+        }
+
+        return false;
+}
+
+/* What nobody sent now: somebody once, or nobody ever. */
+static Frames kind_of_garbage(Fabric *fabric, const LinkFrame *received) {
+        PortId id;
+        Frame frame;
+
+        if (received->n_bytes != sizeof(frame))
+                return FRAMES_STRANGE;
+
+        memcpy(&frame, received->bytes, sizeof(frame));
+        return frame_sender(fabric, received, frame.nonce, &id) ? FRAMES_STALE : FRAMES_STRANGE;
+}
+
 static int send_all(Fabric *fabric, unsigned s, Exchange *exchange, uint64_t nonce) {
         FabricServer *server = &fabric->servers[s];
         int r;
@@ -231,27 +264,6 @@ static int send_all(Fabric *fabric, unsigned s, Exchange *exchange, uint64_t non
         return 0;
 }
 
-/* Which port sent FRAME; false for what nobody did. */
-static bool frame_sender(Fabric *fabric, const LinkFrame *received, uint64_t nonce, PortId *ret) {
-        Frame frame, sent;
-
-        if (received->n_bytes != sizeof(frame))
-                return false;
-
-        memcpy(&frame, received->bytes, sizeof(frame));
-        if (frame.chip >= CHIPS || frame.port >= PORTS)
-                return false;
-
-        for (unsigned s = 0; s < fabric->n_servers; s++) {
-                *ret = (PortId) { (uint8_t) s, frame.chip, frame.port };
-                sent = frame_of(fabric, *ret, nonce);
-                if (fabric_port(fabric, *ret)->driven && memcmp(&frame, &sent, sizeof(frame)) == 0)
-                        return true;
-        }
-
-        return false;
-}
-
 /* One frame from every port of a server. Returns how many there were. */
 static int receive_all(Fabric *fabric, unsigned s, Exchange *exchange, uint64_t nonce) {
         FabricServer *server = &fabric->servers[s];
@@ -276,7 +288,8 @@ static int receive_all(Fabric *fabric, unsigned s, Exchange *exchange, uint64_t 
                 if (frame_sender(fabric, &exchange->frames[i], nonce, &port->from)) {
                         port->heard = HEARD_PORT;
                         port->n_received++;
-                }
+                } else if (port->frames != FRAMES_ENDLESS)
+                        port->frames = kind_of_garbage(fabric, &exchange->frames[i]);
         }
 
         return n;
@@ -285,6 +298,12 @@ static int receive_all(Fabric *fabric, unsigned s, Exchange *exchange, uint64_t 
 static int exchange_frames(Fabric *fabric, Exchange *exchange, uint64_t nonce) {
         int r = 0;
 
+        for (unsigned i = 0; i < fabric->n_servers * CHIPS * PORTS; i++) {
+                Port *port = fabric_port(fabric, (PortId) { (uint8_t) (i / (CHIPS * PORTS)), (uint8_t) (i / PORTS % CHIPS), (uint8_t) (i % PORTS) });
+
+                if (port->frames != FRAMES_ENDLESS)
+                        port->frames = FRAMES_FINE; /* of what lay there before */
+        }
         for (unsigned s = 0; s < fabric->n_servers && r >= 0; s++)
                 if (fabric->servers[s].device)
                         r = send_all(fabric, s, exchange, nonce);
@@ -294,6 +313,14 @@ static int exchange_frames(Fabric *fabric, Exchange *exchange, uint64_t nonce) {
                         r = receive_all(fabric, s, exchange, nonce);
 
         return r;
+}
+
+/* More than any port can hold came out of those that still had a frame. */
+static void mark_endless(FabricServer *server) {
+        for (unsigned c = 0; c < CHIPS; c++)
+                for (unsigned p = 0; p < PORTS; p++)
+                        if (server->ports[c][p].driven && server->ports[c][p].heard != HEARD_NOTHING)
+                                server->ports[c][p].frames = FRAMES_ENDLESS;
 }
 
 /* Takes away what earlier scans may have left. */
@@ -306,6 +333,8 @@ static int drain(Fabric *fabric, Exchange *exchange) {
                                 return r;
                         if (r == 0)
                                 break;
+                        if (i == DRAIN_MAX - 1)
+                                mark_endless(&fabric->servers[s]);
                 }
 
         return 0;
@@ -335,6 +364,21 @@ static bool is_as_designed(Fabric *fabric) {
         return true;
 }
 
+/* A port that hears itself has a loopback plug, unless what it sends arrives elsewhere too. */
+static void find_echoes(Fabric *fabric) {
+        for (unsigned i = 0; i < fabric->n_servers * CHIPS * PORTS; i++) {
+                PortId id = { (uint8_t) (i / (CHIPS * PORTS)), (uint8_t) (i / PORTS % CHIPS), (uint8_t) (i % PORTS) };
+                const Port *port = fabric_port(fabric, id);
+
+                if (port->heard == HEARD_PORT && !port_id_equal(port->from, id)) {
+                        Port *sender = fabric_port(fabric, port->from);
+
+                        if (sender->heard == HEARD_PORT && port_id_equal(sender->from, port->from))
+                                sender->frames = FRAMES_ECHO;
+                }
+        }
+}
+
 int fabric_discover(Fabric *fabric) {
         _cleanup_free_ Exchange *exchange = NULL;
         int r = 0;
@@ -355,7 +399,9 @@ int fabric_discover(Fabric *fabric) {
                 if (r >= 0)
                         r = exchange_frames(fabric, exchange, fabric_hash(fabric->seed, 2, 1));
         }
-        if (r >= 0 && !is_as_designed(fabric))
-                r = read_ring(fabric, exchange);
-        return r;
+        if (r < 0 || is_as_designed(fabric))
+                return r;
+
+        find_echoes(fabric);
+        return read_ring(fabric, exchange);
 }

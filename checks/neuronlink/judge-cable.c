@@ -66,6 +66,8 @@ int judge_cable(Judged *judged) {
                 .expected = judged->far_text, .actual = from, .far_end = from, .replaceable = judged_replaceable(judged),
         };
 
+        if (judged->port->frames != FRAMES_FINE)
+                return 0; /* see judge_frames() */
         location_format(&where, from);
         advise(judged, advice);
         return step_finding(judged->fabric->step, judged->verdict, "link-miscabled", &judged->where, &evidence,
@@ -79,7 +81,7 @@ int judge_nowhere(Judged *judged) {
         char advice[ADVICE_MAX];
 
         /* Explained by a far end that talks nonsense or is down, which is found there. */
-        if (far->error < 0 || (judged->far.server == 0 && far->n_sent == 0 && !far->before.up))
+        if (far->error < 0 || (judged->far.server == 0 && far->n_sent == 0 && !far->before.up) || judged->port->frames != FRAMES_FINE)
                 return 0;
         if (far->heard == HEARD_PORT && port_id_equal(far->from, judged->id))
                 return step_finding(judged->fabric->step, judged->verdict, "link-down", &judged->where, &evidence,
@@ -153,12 +155,27 @@ static int judge_label(Judged *judged) {
                             "the link is right, but the label on the plug says %s", judged->port->label);
 }
 
+static int judge_frames(Judged *judged) {
+        static const char *const words[] = {
+                [FRAMES_STRANGE] = "hands out frames that no port of this scan sent",
+                [FRAMES_STALE]   = "hands out frames of an earlier exchange in place of those that are sent now",
+                [FRAMES_ECHO]    = "hands out its own frames, which also arrive elsewhere: no loopback plug does that",
+                [FRAMES_ENDLESS] = "hands out frames without end, while nothing is sent",
+        };
+        Evidence evidence = { .expected = judged->far_text, .far_end = judged->far_text };
+
+        return step_finding(judged->fabric->step, judged->verdict, "link-frames", &judged->where, &evidence, "the port %s: who is at its other end "
+                            "cannot be told", words[judged->port->frames]);
+}
+
 int judge_plug(Judged *judged) {
         const Port *port = judged->port;
         bool right = port->heard == HEARD_PORT && port_id_equal(port->from, judged->far);
         int r = 0;
 
-        if (port->cable[0])
+        if (port->frames != FRAMES_FINE)
+                r = judge_frames(judged);
+        if (r >= 0 && port->cable[0])
                 r = judge_serials(judged);
         if (r >= 0 && right && port->label[0])
                 r = judge_label(judged);

@@ -170,7 +170,7 @@ const Check check_neuronlink = {
         .reads        = "link status, discovery frames, PRBS and loopback of every port; info/serial_number, "
                         "assay/link/PORT/cable and label",
         .codes        = (const char *const[]) { "link-errors", "link-lane", "link-down", "link-miscabled", "link-counter",
-                                                "link-cabling", "link-label", "link-serial", "link-unplugged",
+                                                "link-cabling", "link-frames", "link-label", "link-serial", "link-unplugged",
                                                 NULL },
         .skips        = "not-requested: no link has both its ends in the scan; budget: the plan has less device time left than PRBS takes",
         .unit         = LOCATION_SERVER,
