@@ -379,6 +379,15 @@ static void find_echoes(Fabric *fabric) {
         }
 }
 
+/* Steps on all servers have one seed, and what was sent in one of them must not count in the next. */
+static uint64_t draw_nonce(const Fabric *fabric, uint64_t attempt) {
+        uint64_t nonce = fabric_hash(fabric->seed, 2, attempt);
+
+        for (const char *name = fabric->servers[0].name; *name; name++)
+                nonce = fabric_hash(nonce, 2, (uint8_t) *name);
+        return nonce;
+}
+
 int fabric_discover(Fabric *fabric) {
         _cleanup_free_ Exchange *exchange = NULL;
         int r = 0;
@@ -393,11 +402,11 @@ int fabric_discover(Fabric *fabric) {
         if (r >= 0)
                 r = read_status(fabric, exchange);
         if (r >= 0)
-                r = exchange_frames(fabric, exchange, fabric_hash(fabric->seed, 2, 0));
+                r = exchange_frames(fabric, exchange, draw_nonce(fabric, 0));
         if (r >= 0 && is_incomplete(fabric, exchange)) {
                 r = drain(fabric, exchange);
                 if (r >= 0)
-                        r = exchange_frames(fabric, exchange, fabric_hash(fabric->seed, 2, 1));
+                        r = exchange_frames(fabric, exchange, draw_nonce(fabric, 1));
         }
         if (r < 0 || is_as_designed(fabric))
                 return r;
