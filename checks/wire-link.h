@@ -26,9 +26,9 @@ typedef struct WireLinkStatus { /* the result of COMMAND_LINK_STATUS, in the win
         uint16_t lane_gbps; /* of each: LINK_LANE_GBPS, or 16, 8, 5 where it trained slower; 0 while down */
         uint8_t present;    /* 1: something is plugged in here (always, for a trace of the board) */
         uint8_t reserved[3];
-        /* The port's own counters, modulo 2^64: frames, those that it had to send once more, what it received wrong (bits of PRBS,
-         * frames whose check failed), how often it trained again after it had been up. A write to assay/link/PORT/errors
-         * or …/replays or …/retrains clears that one. */
+        /* The port's own counters, modulo 2^64, of some revisions modulo 2^32: frames, those that it had to send once more, what it
+         * received wrong (bits of PRBS, frames whose check failed), how often it trained again after it had been up. A write to
+         * assay/link/PORT/errors or …/replays or …/retrains clears that one. */
         uint64_t frames_sent, frames_received, replays, errors, retrains;
 } WireLinkStatus;
 
@@ -49,18 +49,27 @@ typedef enum WirePrbs {
  * prbs_seed(seed, l) = splitmix64(seed ^ l) in its low bits (1 where these are zero), but for the lanes of the mask `quiet`, which
  * send an idle line (all zeros). This end has a checker per lane, which knows the polynomial and nothing of the seed:
  *
- *   acquire  At bit p it takes k bits (the degree) as state and predicts the next LINK_LOCK_BITS. All right: it is in lock, from
- *            bit p on. All wrong: in lock, inverted. Else again at p + 1. Idle lines, at either level, are no pattern.
- *   compare  In lock it runs on its own, so that each wrong bit counts once, in blocks of LINK_BLOCK_BITS from p + k on. A block with
- *            LINK_LOSS_ERRORS wrong bits and more counts as any other and ends the lock: then it acquires anew (a resync).
+ *   acquire  At bit p it takes k bits (the degree) as state and predicts each of the next LINK_LOCK_BITS from the k bits that arrived before
+ *            it. All right: it is in lock, from bit p on. All wrong: in lock, inverted. Else again at p + 1. Idle lines, at either level,
+ *            are no pattern: a state of zeros, once uninverted, is none.
+ *   compare  In lock it runs on its own from that state, so that each wrong bit counts once, in blocks of LINK_BLOCK_BITS from p + k on.
+ *            A block with LINK_LOSS_ERRORS wrong bits and more counts as any other and ends the lock: then it acquires anew from
+ *            the bit behind it (a resync). The last block may be shorter.
  *
  * `offset` moves the sampling point of all lanes of this end away from the middle of the eye, late where positive: closer to its edge
- * more bits are wrong, by the jitter of the lane, so that few bits tell what a lane that is right does in many.
+ * more bits are wrong, by the jitter of the lane, so that few bits tell what a lane that is right does in many. The eye of a sound lane is
+ * 32 parts wide on each side, and 4.03 parts are a sigma of its jitter: in the middle one bit in 1e15 is wrong. Of an idle line nothing
+ * is, and beyond one wrong bit in ten there is no clock: the lane never locks.
+ *
+ * Receivers take up skew: lanes of a port that are up to LINK_DESKEW_BITS apart are in order (5 ns at 32 Gb/s, what PCI Express 5.0 has
+ * its receivers bear); further apart, no frame arrives, and PRBS shows how late a lane is.
  */
 #define LINK_LOCK_BITS   128u
 #define LINK_BLOCK_BITS  256u
 #define LINK_LOSS_ERRORS 96u
 #define LINK_OFFSET_MAX  31 /* of 64 parts of a unit interval */
+#define LINK_DESKEW_BITS 160
+#define LINK_TRANSITIONS_MAX 255u
 
 typedef struct WireLinkPrbs {
         uint64_t bits;
@@ -72,14 +81,16 @@ typedef struct WireLinkPrbs {
 } WireLinkPrbs;
 
 typedef struct WireLane {
-        uint64_t bits;           /* compared: those asked for but for what passed without a lock */
+        uint64_t bits;           /* in lock: those asked for, but for what passed without one */
         uint64_t errors;         /* among them */
         uint64_t errored_blocks; /* with at least one */
-        uint64_t transitions;    /* of the received line over all bits: 0 when idle at either level */
+        uint64_t transitions;    /* of the received line over all bits, by a counter that stops at LINK_TRANSITIONS_MAX: 0 when idle at
+                                  * either level */
         uint32_t resyncs;        /* how often lock was lost and found again */
-        int32_t slipped;         /* bits by which the pattern was late at the end, against the first lock: of clocks that slip */
-        uint32_t state;          /* of the generator, uninverted, at bit 0 of what arrived, worked back from the first lock: whose lane this
-                                  * is, and how late; of an idle line its level: 0, or all ones */
+        int32_t slipped;         /* bits by which the pattern was later at the last lock than at the first: of clocks that slip. What is
+                                  * nearer within a period: a pattern has no other phase */
+        uint32_t state;          /* of the generator, uninverted, before the bit that arrived first, worked back from the first lock: whose
+                                  * lane this is, and how late; without a lock the level of an idle line, 0 or all ones */
         uint8_t locked;          /* lock was found at least once; else bits, errors and what hangs on them are 0 */
         uint8_t inverted;
         uint8_t reserved[2];

@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Link: one port of a chip. link.c plays it, cable.c knows what is plugged in. */
+/*
+ * Link: one port of a chip.
+ *
+ *     link.c           what a port is asked: status, frames, transfers, PRBS, loopback
+ *     link-path.c      the way of a lane through two ports, and what acts on it where
+ *     link-faults.c    the kinds of fault
+ *     link-counters.c  what a port counts
+ *     cable.c          what is plugged in
+ *     line.h           a lane on its way
+ */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +29,15 @@ struct Frame {
         uint8_t bytes[WIRE_FRAME_MAX];
 };
 
+typedef enum LinkCounter {
+        LINK_FRAMES_SENT,
+        LINK_FRAMES_RECEIVED,
+        LINK_REPLAYS,
+        LINK_ERRORS,
+        LINK_RETRAINS,
+        _LINK_COUNTER_MAX,
+} LinkCounter;
+
 struct Link {
         Chip *chip;
         LinkPort port;
@@ -29,7 +47,7 @@ struct Link {
         unsigned n_frames, first_frame;
         const Fault **faults;
         size_t n_faults;
-        uint64_t frames_sent, frames_received, replays, errors;
+        uint64_t counted[_LINK_COUNTER_MAX]; /* see link_counter() */
 };
 
 extern const Model model_link;
@@ -43,6 +61,13 @@ LinkPort link_fault_port(const Location *at);
  * had to be sent once more, -EIO where nothing arrives. Clocks are the caller's affair.
  */
 int link_transfer(Link *link, const Execution *execution, uint64_t bytes, uint64_t *ret_nsec, uint64_t *ret_replays);
+
+void link_count(Link *link, LinkCounter counter, uint64_t n);
+uint64_t link_counter(const Link *link, LinkCounter counter);
+void link_counter_clear(Link *link, LinkCounter counter);
+/* A fault that has the link train again counts from when it is injected to when it is healed. */
+void link_counters_inject(Link *link, const Fault *fault);
+void link_counters_heal(Link *link, const Fault *fault);
 
 /* Port of AT at the other end by design; its last part is the port. */
 Location link_far_end(const Location *at);
