@@ -110,7 +110,9 @@ static const Rule rules[_LOCATION_KIND_MAX] = {
         [LOCATION_LANE]           = { "lane", BELOW(LOCATION_LINK), FORM_NUMBER, 32,
                                       "expected lane0 to lane31", LEAF },
         [LOCATION_NIC]            = { "nic", BELOW(LOCATION_CHIP), FORM_NUMBER, 16,
-                                      "expected nic0 to nic15", LEAF },
+                                      "expected nic0 to nic15", "expected pathN below an adapter" },
+        [LOCATION_PATH]           = { "path", BELOW(LOCATION_NIC), FORM_NUMBER, 16,
+                                      "expected path0 to path15", LEAF },
 };
 
 static const char *const port_names[_LINK_PORT_MAX] = {

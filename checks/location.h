@@ -20,7 +20,7 @@
  *     SERVER/chipN/coreN/sparse/rowN/slotN                      the tag of the element in PE row N, PE column (slot) N
  *     SERVER/chipN/coreN/sparse/slotN                           the tags of that column in all rows
  *     SERVER/chipN/link-{x,y,z}{+,-}/laneN                      a NeuronLink port and one of its lanes
- *     SERVER/chipN/nicN                                         the EFA adapter beside the chip
+ *     SERVER/chipN/nicN/pathN                                   the EFA adapter beside the chip, and one of its paths through the fabric
  *
  * Every prefix names the whole part. The ranges here are those of the grammar (the largest part any model has);
  * whoever knows a geometry checks against it. Numbers are decimal without leading zeros.
@@ -65,6 +65,7 @@ typedef enum LocationKind {
         LOCATION_LINK, /* index is a LinkPort */
         LOCATION_LANE,
         LOCATION_NIC,
+        LOCATION_PATH, /* as flows from and to its adapter use it */
         _LOCATION_KIND_MAX,
         _LOCATION_KIND_INVALID = -EINVAL,
 } LocationKind;

@@ -34,6 +34,7 @@ static const char *component_type(LocationKind kind) {
         case LOCATION_DQ:
         case LOCATION_LINK:
         case LOCATION_LANE:
+        case LOCATION_PATH:
                 return "BUS";
         case LOCATION_SUBARRAY:
         case LOCATION_ROW:

@@ -61,6 +61,7 @@ static void test_every_kind_of_part_survives_parsing_and_formatting(void **state
                 { "us0-1/chip3/link-x+", LOCATION_LINK },
                 { "us0-1/chip3/link-z-/lane31", LOCATION_LANE },
                 { "us0-1/chip3/nic15", LOCATION_NIC },
+                { "us0-1/chip3/nic3/path15", LOCATION_PATH },
                 { "trn-0", LOCATION_SERVER },
                 { "a234567890123456789012345678901/chip1", LOCATION_CHIP },
         };
@@ -115,7 +116,10 @@ static void test_what_the_grammar_does_not_have_is_refused_where_it_stands(void 
                 { "us0-1/chip3/link-x++", 12, "link-x+" },
                 { "us0-1/chip3/link-x+/lane32", 20, "lane0 to lane31" },
                 { "us0-1/chip3/nic16", 12, "nic0 to nic15" },
-                { "us0-1/chip3/nic1/lane0", 17, "nothing" },
+                { "us0-1/chip3/nic1/lane0", 17, "pathN" },
+                { "us0-1/chip3/nic1/path16", 17, "path0 to path15" },
+                { "us0-1/chip3/nic1/path0/lane0", 23, "nothing" },
+                { "us0-1/chip3/path0", 12, "nicN" },
                 { "us0-1/chip3/hbm0/ch0/pc0/sid0/bg0/ba0/row0/col0/bit0/bit0", 53, "nothing" },
         };
 
