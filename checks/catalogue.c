@@ -520,6 +520,42 @@ static const CatalogueEntry entries[] = {
           "packets arrive at the wrong adapter, or twice",
           "A packet arrived that was sent to another adapter, belongs to no flow, or had arrived before.",
           "Take the adapter out of service and replace it. If several adapters show it, look at the fabric first." },
+        { "efa-flood", "efa", SEVERITY_FAIL, ACTION_REPLACE_NIC,
+          "an adapter sends packets that nobody asked it for",
+          "Packets of no flow of this scan arrived that name this adapter as their sender. They take buffers and bandwidth from "
+          "whoever gets them.",
+          "See that nothing runs on the chip and scan again. If the packets still come, replace the adapter." },
+        { "efa-path", "efa", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+          "one path of an adapter loses, changes or delays packets",
+          "Packets pinned to each path in turn show that one path of this adapter is bad. Its other paths are not, and the same path "
+          "of other adapters is not.",
+          "Reseat the cable of the adapter and look at the port of the first switch of that path. If it stays, replace the cable, then the "
+          "adapter." },
+        { "efa-fabric", "efa", SEVERITY_FAIL, ACTION_INSPECT_STATION,
+          "one path of the fabric loses, changes or delays packets of many adapters",
+          "The same path is bad for so many adapters of the server that they cannot all be broken: it is a switch of that path, or the "
+          "links to it.",
+          "Have the switches of that path looked at, and scan again. Replace nothing in the server." },
+        { "efa-retransmission", "efa", SEVERITY_WARN, ACTION_RESEAT_CABLE,
+          "packets are lost on the way and sent again",
+          "More packets from or to this adapter were late and sent again than a sound fabric loses, on all of its paths. Nothing is "
+          "lost in the end, but work waits for it.",
+          "Reseat the cable of the adapter and scan again. If it stays, replace the cable, then the adapter." },
+        { "efa-slow", "efa", SEVERITY_FAIL, ACTION_REPLACE_NIC,
+          "an adapter is slow",
+          "Long messages from or to this adapter reach less bandwidth than a sound adapter, or packets on all of its paths take longer "
+          "than a sound fabric, though none was sent again. Every collective runs at the pace of the slowest adapter.",
+          "See what host-link says of the adapter's PCIe link. If that is right, look at the speed of the switch port and reseat the cable, "
+          "then replace the adapter." },
+        { "efa-not-ready", "efa", SEVERITY_FAIL, ACTION_RELOAD_DRIVER,
+          "an adapter has no buffers for what it receives",
+          "Senders were told that the receiver was not ready. The device does not try again: such packets are gone.",
+          "Reload the EFA driver and scan again. If it stays, replace the adapter." },
+        { "efa-single-path", "efa", SEVERITY_WARN, ACTION_RELOAD_DRIVER,
+          "an adapter uses one path of many",
+          "What should be sprayed over all paths of the fabric arrived on one, or in the order in which it was sent, which sprayed packets "
+          "do not do. One bad switch would cut this adapter off, and its traffic jams where others' flows around.",
+          "Reload the EFA driver and scan again. If it stays, look at the configuration of the switch port, then replace the adapter." },
         { "efa-counter", "efa", SEVERITY_FAIL, ACTION_RELOAD_DRIVER,
           "the adapter's counters disagree with the traffic",
           "The hardware counters did not move by what was sent and received. In service its errors would go unseen.",

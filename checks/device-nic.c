@@ -48,11 +48,12 @@ int device_nic_send(Device *device, const uint8_t *chips, size_t n, const WireNi
         return 0;
 }
 
-/* Nothing of an arrival is used to index before it has been copied and looked at here. */
+/* Nothing of an arrival is used to index before it has been copied and looked at here; and no packet arrives before it was sent. */
 static int check_arrivals(const WireArrival *arrivals, size_t n, size_t n_payloads) {
         for (size_t i = 0; i < n; i++)
-                if (arrivals[i].chip >= CHIPS || arrivals[i].payload > n_payloads ||
-                    arrivals[i].bytes > NIC_PAYLOAD_MAX || !memchr(arrivals[i].server, 0, sizeof(arrivals[i].server)))
+                if (arrivals[i].chip >= CHIPS || arrivals[i].payload > n_payloads || arrivals[i].path >= NIC_PATHS ||
+                    arrivals[i].bytes > NIC_PAYLOAD_MAX || arrivals[i].arrived_nsec < arrivals[i].sent_nsec ||
+                    !memchr(arrivals[i].server, 0, sizeof(arrivals[i].server)))
                         return -EPROTO;
 
         return 0;

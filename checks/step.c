@@ -84,6 +84,10 @@ static const StepServer *find_server(const Step *step, const char *name) {
         return NULL;
 }
 
+const char *step_server(const Step *step, size_t index) {
+        return index < step->settings.n_servers ? step->settings.servers[index].name : NULL;
+}
+
 Device *step_neighbour(Step *step, const char *server) {
         const StepServer *found = find_server(step, server);
 

@@ -23,6 +23,8 @@ Device *step_device(Step *step);
 unsigned step_chip(const Step *step);
 /* The unit as a location; copy it and append parts. */
 const Location *step_unit(const Step *step);
+/* The names of the servers of the scan, the unit's own first, then the others in the order of the scan, round; NULL past the end. */
+const char *step_server(const Step *step, size_t index);
 /* The device of another server of the same scan (the ring of an UltraServer); NULL where it is not part of
  * it: then nothing of it may be driven. */
 Device *step_neighbour(Step *step, const char *server);

@@ -117,24 +117,37 @@ typedef struct WireLinkTransfer { /* the far end sends so many bytes of payload 
 /* ---------------------------------------------------------------- NIC */
 
 /*
- * An EFA adapter sends `packets` packets of one flow to the NIC of (server, chip): packet s of 0 … packets−1 has
- * `bytes` bytes of payload, byte i of it = byte i % 8 of splitmix64(splitmix64(seed ^ flow << 32 ^ s) + i / 8), and the
- * CRC32C of it. Reliable, unordered: packets may arrive in any order, each once. Completion result[0] = packets the
- * device says were delivered, result[1] = EFA completion status (0 ok, 13 unresponsive remote, 15 unreachable).
+ * An EFA adapter sends `packets` packets of one flow to the adapter of (server, chip), which may be itself: packet s of
+ * 0 … packets−1 has `bytes` bytes of payload, byte i of it = byte i % 8 of splitmix64(splitmix64(seed ^ flow << 32 ^ s) + i / 8), and
+ * the CRC32C of it. SRD: reliable, at most once, unordered, no segmentation; a message is one packet.
+ *
+ * Between any two adapters the fabric has NIC_PATHS paths. A sprayed flow takes them all in turn, packet s path (h + s) % NIC_PATHS,
+ * h being a hash of seed and flow; a pinned one keeps to the path it names, also with what is sent again. An adapter's packets to itself
+ * are turned round in it and see no path: they arrive with path 0. What is lost on the way is sent again, if need be several times, until
+ * it arrives, late: retrans_pkts, retrans_bytes and retrans_timeout_events move at the sender, and nobody else sees anything but time.
+ * Where the receiver has no buffer posted (RNR) a packet is gone: the device does not try again.
+ *
+ * Completion: result[0] = packets the device says were delivered, result[1] = EFA completion status: 0 ok, 10 receiver not ready,
+ * 13 unresponsive remote, 15 unreachable. device_nsec: how long the adapter was busy sending. Counters: hw_counters/NAME, the names of the
+ * public driver; those of RDMA stand still here, as there are no such commands.
  */
+#define NIC_PATHS        16u
+#define NIC_PATH_SPRAYED UINT32_MAX
+#define NIC_GBPS         200u
+
 typedef struct WireNicSend {
         char server[WIRE_SERVER_MAX];
         uint32_t chip;
         uint32_t flow;
         uint32_t packets; /* 1 … 65536 */
-        uint32_t bytes;   /* 1 … 8192 */
+        uint32_t bytes;   /* 1 … 8192, the MTU */
         uint64_t seed;
-        uint32_t path;    /* hash that picks one of the fabric's paths */
+        uint32_t path;    /* NIC_PATH_SPRAYED, or 0 … NIC_PATHS−1: pinned */
         uint32_t reserved;
 } WireNicSend;
 
 /* What has arrived here since the last time: out: WireArrival[]; result[0] = how many there are in all,
- * result[1] = how many of them were written; the others stay. */
+ * result[1] = how many of them were written; the others stay. Flows one after another, each in the order of arrival. */
 typedef struct WireNicReceive {
         uint32_t arrivals_max;
         uint32_t payload_every; /* 0: none; n: every n-th arrival's payload is written too */
@@ -142,18 +155,39 @@ typedef struct WireNicReceive {
         uint32_t payload_max;    /* payloads */
 } WireNicReceive;
 
+/*
+ * Both times are hardware time stamps on one clock: the adapters' PTP clocks, which are disciplined to the same grandmaster, within a
+ * server and between servers. Only differences mean something. `sent`: the last byte left the sender's adapter, of a packet that was
+ * sent more than once for the first time; so arrived − sent is the latency of the fabric, and the spacing of `sent` the bandwidth.
+ */
 typedef struct WireArrival {
         uint32_t flow;
         uint32_t sequence;
         uint32_t bytes;
         uint32_t crc32c;  /* computed over the payload that arrived */
-        uint32_t path;
+        uint32_t path;    /* on which it came at last */
         uint16_t chip;    /* sender's */
         uint16_t payload; /* 1 + its index at payload_offset, 0: not written */
         char server[WIRE_SERVER_MAX];
-        uint64_t device_nsec; /* when, on the receiver's clock */
+        uint64_t sent_nsec, arrived_nsec;
 } WireArrival;
+
+/* ---------------------------------------------------------------- host PCIe */
+
+/*
+ * The chip, or the adapter beside it, moves `bytes` from or to memory of the host over its own PCIe link and checks them: result[0] =
+ * bytes moved; the time is what it took. What the links are stands in attributes, by the names of Linux: device/ the chip's, efa/device/
+ * the adapter's, each {current,max}_link_{width,speed} and aer_dev_correctable.
+ */
+typedef struct WireHostTransfer {
+        uint64_t bytes;  /* 1 … 2^30 */
+        uint8_t adapter; /* 0: the chip's link, 1: the adapter's */
+        uint8_t to_host; /* 0: from the host, 1: to it */
+        uint8_t reserved[6];
+} WireHostTransfer;
 
 static_assert(sizeof(WireLinkPrbs) == 24, "wire");
 static_assert(sizeof(WireLane) == 48, "wire");
-static_assert(sizeof(WireArrival) == 64, "wire");
+static_assert(sizeof(WireNicSend) == 64, "wire");
+static_assert(sizeof(WireArrival) == 72, "wire");
+static_assert(sizeof(WireHostTransfer) == 16, "wire");

@@ -85,6 +85,37 @@ static int run_command(const Reach *reach, uint64_t batch, const WireCommand *co
         return 0;
 }
 
+static bool is_batch(const void *packet, size_t n) {
+        const WireBatch *header = packet;
+
+        return n >= sizeof(*header) && header->magic == WIRE_MAGIC && header->n > 0 && header->n <= WIRE_BATCH_MAX &&
+               n == sizeof(*header) + header->n * sizeof(WireCommand);
+}
+
+static bool is_own(const UltraServer *own, const char *server) {
+        for (unsigned i = 0; i < own->n_servers; i++)
+                if (strncmp(own->servers[i].name, server, WIRE_SERVER_MAX) == 0)
+                        return true;
+
+        return false;
+}
+
+bool batch_leaves(const Reach *reach, const void *packet, size_t n) {
+        const WireBatch *header = packet;
+        const WireCommand *commands = (const WireCommand *) (header + 1);
+        const UltraServer *own = reach->server->ultraserver;
+
+        for (uint32_t i = 0; is_batch(packet, n) && i < header->n; i++) {
+                const char *server = commands[i].nic_send.server;
+
+                if (commands[i].type == COMMAND_NIC_SEND && !is_own(own, server) && memchr(server, 0, WIRE_SERVER_MAX) &&
+                    hall_server(own->hall, server))
+                        return true;
+        }
+
+        return false;
+}
+
 ssize_t batch_run(const Reach *reach, const void *packet, size_t n, uint8_t answer[static BATCH_ANSWER_MAX]) {
         const WireBatch *header = packet;
         const WireCommand *commands = (const WireCommand *) (header + 1);
@@ -93,8 +124,7 @@ ssize_t batch_run(const Reach *reach, const void *packet, size_t n, uint8_t answ
         Garble garble = GARBLE_NONE, one = GARBLE_NONE;
         uint64_t batch;
 
-        if (n < sizeof(*header) || header->magic != WIRE_MAGIC || header->n == 0 || header->n > WIRE_BATCH_MAX ||
-            n != sizeof(*header) + header->n * sizeof(*commands))
+        if (!is_batch(packet, n))
                 return -EPROTO;
 
         batch = ++reach->server->ultraserver->n_batches;

@@ -9,6 +9,7 @@
  * the status that says so.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -26,6 +27,9 @@ typedef struct Reach {
         uint8_t *window;
         size_t window_bytes;
 } Reach;
+
+/* Whether a command of the packet reaches into another UltraServer: then its caller must have the whole hall to himself, see port.c. */
+bool batch_leaves(const Reach *reach, const void *packet, size_t n);
 
 /*
  * Runs the N bytes of PACKET and writes what goes back to ANSWER. Returns its length; 0 where no answer ever comes; or

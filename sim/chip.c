@@ -138,11 +138,13 @@ Chip *chip_neighbour(Chip *chip, LinkPort port) {
 
 Chip *chip_find(Chip *chip, const char *server, unsigned index) {
         UltraServer *ultraserver = chip->server->ultraserver;
+        Server *other;
 
         for (unsigned i = 0; i < ultraserver->n_servers; i++)
                 if (strncmp(ultraserver->servers[i].name, server, LOCATION_SERVER_NAME_MAX) == 0)
                         return server_chip(&ultraserver->servers[i], index);
-        return NULL;
+        other = hall_server(ultraserver->hall, server);
+        return other ? server_chip(other, index) : NULL;
 }
 
 /* ---- commands ---- */

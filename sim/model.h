@@ -97,6 +97,7 @@ struct FaultKind {
 
 typedef struct NoiseRates { /* events per chip and hour of device time, see sim/noise.h */
         double soft_errors, corrected;
+        double retransmissions; /* of packets, as a share */
 } NoiseRates;
 
 typedef struct TensorSettings { /* of the tensor engines; zero unless a scenario says otherwise */
@@ -161,7 +162,8 @@ void chip_advance(Chip *chip, uint64_t nsec); /* moves the clock to at least nse
 /* State of another part of the same chip, or of another chip of the UltraServer; NULL if there is none. */
 void *chip_part(Chip *chip, const Model *model, unsigned index);
 Chip *chip_neighbour(Chip *chip, LinkPort port);                 /* by the torus and ring as designed; NULL: no such port */
-Chip *chip_find(Chip *chip, const char *server, unsigned index); /* any chip of the simulation that this thread owns */
+/* Any chip of the hall. Of another UltraServer only one that the command on its way names: see port.c. */
+Chip *chip_find(Chip *chip, const char *server, unsigned index);
 
 /* Whether FAULT acts in this command: persistence, probability and triggers in one place. */
 bool fault_is_active(const Fault *fault, const Execution *execution);

@@ -5,6 +5,7 @@
 static const YamlField rates[] = {
         YAML_NUMBER("soft-errors", NoiseRates, soft_errors, 0, NOISE_RATE_MAX),
         YAML_NUMBER("corrected", NoiseRates, corrected, 0, NOISE_RATE_MAX),
+        YAML_NUMBER("retransmissions", NoiseRates, retransmissions, 0, 0.01),
         {},
 };
 
@@ -20,6 +21,8 @@ int noise_read(Yaml *yaml, yaml_node_t *node, Hall *hall) {
         if (r < 0)
                 return r;
         if (on)
-                hall->noise = (NoiseRates) { .soft_errors = NOISE_SOFT_ERRORS, .corrected = NOISE_CORRECTED };
+                hall->noise = (NoiseRates) {
+                        .soft_errors = NOISE_SOFT_ERRORS, .corrected = NOISE_CORRECTED, .retransmissions = NOISE_RESENT,
+                };
         return 0;
 }

@@ -105,6 +105,33 @@ static void thread_drop(Thread *thread, Connection *connection) {
         connection_free(thread->port, connection);
 }
 
+static void hold_still(Port *port, int (*operation)(pthread_mutex_t *mutex)) {
+        for (unsigned i = 0; i < port->n_threads; i++)
+                (void) operation(&port->threads[i].still_mutex);
+}
+
+/*
+ * Adapters send to each other across the whole hall, which other threads own the rest of. A batch that does so waits until no other one
+ * runs: all take the mutexes in the same order, so nobody waits for one who waits for him; and what a batch needs is known before it
+ * begins, so none is taken while another is held out of order. What it leads to depends on no thread: draws are hashes of the
+ * sender's commands, clocks only move to the later of two times, and what arrives is queued in the order in which the
+ * workers sent it.
+ */
+static ssize_t thread_run(Thread *thread, const Reach *reach, size_t n) {
+        bool leaves = batch_leaves(reach, thread->packet, n);
+
+        if (leaves)
+                hold_still(thread->port, pthread_mutex_lock);
+        else
+                (void) pthread_mutex_lock(&thread->still_mutex);
+        n = (size_t) batch_run(reach, thread->packet, n, thread->answer);
+        if (leaves)
+                hold_still(thread->port, pthread_mutex_unlock);
+        else
+                (void) pthread_mutex_unlock(&thread->still_mutex);
+        return (ssize_t) n;
+}
+
 /* One packet. Returns false where the connection is over. */
 static bool thread_serve(Thread *thread, Connection *connection) {
         ssize_t n;
@@ -115,9 +142,7 @@ static bool thread_serve(Thread *thread, Connection *connection) {
         if (n == 0 || (size_t) n > BATCH_PACKET_MAX)
                 return false;
 
-        (void) pthread_mutex_lock(&thread->still_mutex);
-        n = batch_run(&connection->reach, thread->packet, (size_t) n, thread->answer);
-        (void) pthread_mutex_unlock(&thread->still_mutex);
+        n = thread_run(thread, &connection->reach, (size_t) n);
         if (n <= 0)
                 return n == 0;
         /* Who asks without reading the answers has no room for them: that is its end, not ours. */
@@ -179,11 +204,6 @@ static int welcome(Port *port, Connection *connection, const WireHello *hello) {
         if (watch(thread->epoll_fd, connection->fd, connection) < 0)
                 thread_drop(thread, connection);
         return 0;
-}
-
-static void hold_still(Port *port, int (*operation)(pthread_mutex_t *mutex)) {
-        for (unsigned i = 0; i < port->n_threads; i++)
-                (void) operation(&port->threads[i].still_mutex);
 }
 
 /* The first packet says what a connection is for. Returns false where it is over. */

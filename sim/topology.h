@@ -53,6 +53,7 @@ struct Hall {
         bool write_wins; /* see chip_write_wins() */
         unsigned hbm_part; /* index of hbm_parts (sim/hbm-part.h); 0 unless a scenario says otherwise */
         NoiseRates noise;
+        const Fault *planes[NIC_PATHS]; /* what is wrong with a path of the whole fabric (sim/nic-faults.c); NULL: nothing */
         size_t n_ultraservers;
         uint64_t n_injected; /* faults so far: the last id given */
         UltraServer *ultraservers;

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One run of the check: efa.c drives the adapters, findings.c says what is wrong with them. */
+/*
+ * One run of the check: efa.c drives the adapters, rounds.c says who sends what to whom, paths.c looks for what is wrong on one path only,
+ * counters.c reads and judges what adapters count, findings.c says what is wrong with them.
+ *
+ * A step judges the adapters of its own server. Those of other servers of the scan take part as partners; what is wrong with them
+ * their own server's step says, which drives the same pairs.
+ */
 
 #include <stdint.h>
 
@@ -11,6 +17,9 @@
 typedef struct EfaParameters {
         uint64_t packets; /* of one byte, per flow */
         uint64_t large;   /* of each other size, per flow */
+        uint64_t peers;   /* of one byte, per flow between servers; 0: none */
+        double latency;   /* microseconds, one way: what a sound fabric stays below */
+        double bandwidth; /* Gb/s of long messages that a sound adapter reaches */
 } EfaParameters;
 
 typedef enum NicCounter {
@@ -18,6 +27,7 @@ typedef enum NicCounter {
         COUNTER_TX_BYTES,
         COUNTER_RX_PKTS,
         COUNTER_RX_BYTES,
+        COUNTER_RETRANS_PKTS,
         _NIC_COUNTER_MAX,
 } NicCounter;
 
@@ -26,32 +36,92 @@ typedef struct Counters {
         uint16_t missing; /* bit per counter: not there, or no number */
 } Counters;
 
+/* Of each path a ledger of its own: what pinned flows said, and of sprayed ones what their order says of the path of a packet. */
+typedef struct PathLedgers {
+        Ledger ledgers[NIC_PATHS];
+} PathLedgers;
+
+/* Of one adapter, all rounds added up. */
+typedef struct Sum {
+        uint64_t n_sent, n_sent_bytes, n_received, n_received_bytes, n_foreign;
+        uint32_t arrivals[NIC_PATHS]; /* of sprayed flows */
+        uint64_t worst_nsec;
+        double gbps;                  /* of its slowest flow of long messages; 0: none was measured */
+} Sum;
+
 typedef struct Round {
         Step *step;
         const EfaParameters *parameters;
-        Device *device;
-        const char *server;
-        uint16_t asked;   /* chips in the scan */
-        uint16_t silent;  /* of them: the chip does not answer */
-        uint16_t mute;    /* its adapter takes no command: to blame without further ado */
-        uint16_t garbled; /* its adapter says what none may say */
-        uint16_t strange; /* packets of nobody arrived there, or without end */
+        Hosts hosts;
+        AdapterSet asked;    /* in the scan */
+        AdapterSet silent;   /* of them: the chip does not answer */
+        AdapterSet mute;     /* the adapter takes no command: to blame without further ado */
+        AdapterSet garbled;  /* it says what none may say */
+        AdapterSet strange;  /* packets of nobody arrived there, or without end */
+        AdapterSet flooding; /* it sends what nobody asked for */
+        AdapterSet drowned;  /* it gets so much of that that its own flows cannot be judged */
+        AdapterSet single;   /* it sprays over one path only */
+        AdapterSet blamed[_WRONG_MAX];    /* of all servers, by the ledger */
+        AdapterSet explained[_WRONG_MAX]; /* by single paths of the adapter */
         Verdict verdicts[CHIPS];
+        Verdict fabric; /* what is nobody's adapter */
         Counters before[CHIPS], after[CHIPS];
-        uint64_t n_sent[CHIPS], n_sent_bytes[CHIPS], n_received[CHIPS], n_received_bytes[CHIPS];
-        uint32_t reorder;
-        uint64_t n_sampled;
+        Sum sums[ADAPTERS_MAX];
+        uint64_t reorder[REORDER_BUCKETS], latency[LATENCY_BUCKETS], n_sampled;
+        uint32_t reorder_max;
         Ledger ledger;
-        Flow corrupt[CHIPS]; /* by sender: the first flow with a corrupt packet */
-        Flow denied[CHIPS];  /* by sender: a flow that arrived although the sender says it did not; else no packets */
+        PathLedgers *paths;  /* NULL: there was no need to look */
+        Flow corrupt[ADAPTERS_MAX]; /* by sender: the first flow with a corrupt packet */
+        Flow denied[ADAPTERS_MAX];  /* by sender: a flow that arrived although the sender says it did not; else no packets */
 } Round;
 
 extern const char *const efa_counter_paths[_NIC_COUNTER_MAX];
 
-uint16_t round_answering(const Round *round);
+/* Those that take part and answer. */
+AdapterSet round_answering(const Round *round);
+/* Those of them that are the own server's. */
+AdapterSet round_own(const Round *round);
+/* What an adapter alone is to blame for: it answers nonsense, or takes no command. */
+void round_note_error(Round *round, unsigned adapter, int error);
+Location round_adapter(const Round *round, unsigned adapter);
 
-/* Adapters that answer nothing or nonsense, and arrivals that nobody sent. */
+/* ---- rounds.c ---- */
+
+/* What earlier scans may have left behind. */
+int round_drain(Round *round);
+/* Everyone's flows: to two others of the server, to itself, to and from other servers. */
+int round_send_ring(Round *round);
+/* More traffic where two ends are equally suspect. */
+int round_tell_apart(Round *round);
+/* Everyone's flows once more, pinned to each path. */
+int round_send_paths(Round *round);
+
+/* ---- paths.c ---- */
+
+/* Whether something went wrong that a single path can do. */
+bool round_suspects_paths(const Round *round);
+/* How many late packets among N are more than a sound fabric makes: expected of all adapters of a fleet less than once in a hundred sweeps. */
+uint64_t late_limit(uint64_t n);
+/* As ledger_blame(), without those whose late packets chance explains. */
+AdapterSet round_blame(const Ledger *ledger, Wrong wrong, AdapterSet known, AdapterSet *ret_suspects);
+/* How many adapters of a sound server would be called so, on average. */
+double late_false_alarms(const Round *round);
+/* Adds what TRAFFIC says of each path. */
+int round_add_paths(Round *round, const Traffic *traffic, AdapterSet deaf);
+/* Paths of the fabric, and of single adapters. What the fabric explains is taken out of the ledger, and what pinned flows said goes in. */
+int round_find_paths(Round *round);
+
+/* ---- counters.c ---- */
+
+/* Of all chips of the own server that answer; those that do not turn out here. */
+int round_read_counters(Round *round, Counters *counters);
+int round_judge_counters(Round *round, unsigned chip);
+/* By how much a counter moved; -EPROTO where it ran backwards. */
+int counter_moved(uint64_t before, uint64_t after, uint64_t *ret);
+
+/* ---- findings.c ---- */
+
+/* Adapters that answer nothing or nonsense, that send or get what nobody sent, that use one path. */
 int round_find_plain(Round *round);
 /* Everything the ledger says, at those it is to be blamed on. */
 int round_find_wrong(Round *round);
-int round_judge_counters(Round *round, unsigned chip);

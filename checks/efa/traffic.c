@@ -4,171 +4,120 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/param.h>
 
-#include "checks/efa/crc32c.h"
-
-#define ARRIVALS_MAX  512u /* taken at a time: 32 KiB of the window */
+#define FLOOD_MAX     (UINT64_C(1) << 18) /* arrivals read beyond what can be expected, to get at what lies behind them */
+#define ARRIVALS_MAX  512u /* taken at a time: 36 KiB of the window */
 #define PAYLOADS_MAX  2u   /* whole payloads beside them */
 #define PAYLOAD_EVERY 61u  /* no multiple of the paths there are */
 
-const uint16_t traffic_sizes[TRAFFIC_SIZES] = { 1, 4095, 4096, 4097, 8192 };
-
-void traffic_init(Traffic *traffic, Device *device, const char *server, uint64_t seed, uint32_t base) {
-        *traffic = (Traffic) { .device = device, .server = server, .seed = seed, .base = base };
+void traffic_init(Traffic *traffic, const Hosts *hosts, uint64_t seed, uint32_t base, uint64_t latency_max_nsec) {
+        *traffic = (Traffic) { .hosts = hosts, .seed = seed, .base = base, .latency_max_nsec = latency_max_nsec };
 }
 
 void traffic_done(Traffic *traffic) {
         free(traffic->seen);
+        free(traffic->incidents);
         traffic->seen = NULL;
+        traffic->incidents = NULL;
+        traffic->n_incidents = 0;
 }
 
-int traffic_add(Traffic *traffic, unsigned from, unsigned to, uint32_t packets, uint32_t bytes) {
+int traffic_add(Traffic *traffic, unsigned from, unsigned to, uint32_t path, uint32_t packets, uint32_t bytes) {
         if (traffic->n_flows == FLOWS_MAX)
                 return -E2BIG;
 
         traffic->flows[traffic->n_flows++] = (Flow) {
-                .from = (uint8_t) from, .to = (uint8_t) to, .packets = packets, .bytes = bytes,
+                .from = (uint8_t) from, .to = (uint8_t) to, .path = path, .packets = packets, .bytes = bytes, .turn = TURN_UNKNOWN,
         };
         return 0;
 }
 
-static int send_flows(Traffic *traffic) {
-        NicCompletion completions[FLOWS_MAX];
-        WireNicSend sends[FLOWS_MAX];
+/* What is to be sent by the adapters of one server, as lists. */
+typedef struct Sending {
+        size_t n;
+        uint16_t flows[FLOWS_MAX];
         uint8_t chips[FLOWS_MAX];
-        int errors[FLOWS_MAX], r;
+        WireNicSend sends[FLOWS_MAX];
+        NicCompletion completions[FLOWS_MAX];
+        int errors[FLOWS_MAX];
+} Sending;
 
+static void list_flows(const Traffic *traffic, size_t host, Sending *sending) {
+        sending->n = 0;
         for (size_t f = 0; f < traffic->n_flows; f++) {
                 const Flow *flow = &traffic->flows[f];
 
-                chips[f] = flow->from;
-                sends[f] = (WireNicSend) {
-                        .chip = flow->to, .flow = traffic->base + (uint32_t) f, .packets = flow->packets,
-                        .bytes = flow->bytes, .seed = traffic->seed, .path = (uint32_t) f,
+                if (flow->from / CHIPS != host)
+                        continue;
+                sending->flows[sending->n] = (uint16_t) f;
+                sending->chips[sending->n] = flow->from % CHIPS;
+                sending->sends[sending->n] = (WireNicSend) {
+                        .chip = flow->to % CHIPS, .flow = traffic->base + (uint32_t) f, .packets = flow->packets, .bytes = flow->bytes,
+                        .seed = traffic->seed, .path = flow->path,
                 };
-                memcpy(sends[f].server, traffic->server, strnlen(traffic->server, WIRE_SERVER_MAX - 1));
+                memcpy(sending->sends[sending->n++].server, traffic->hosts->hosts[flow->to / CHIPS].name, WIRE_SERVER_MAX);
         }
+}
 
-        r = device_nic_send(traffic->device, chips, traffic->n_flows, sends, completions, errors);
+static int send_flows(Traffic *traffic, size_t host, Sending *sending) {
+        int r;
+
+        list_flows(traffic, host, sending);
+        if (sending->n == 0)
+                return 0;
+        r = device_nic_send(traffic->hosts->hosts[host].device, sending->chips, sending->n, sending->sends, sending->completions,
+                            sending->errors);
         if (r < 0)
                 return r;
 
-        for (size_t f = 0; f < traffic->n_flows; f++) {
-                Flow *flow = &traffic->flows[f];
+        for (size_t i = 0; i < sending->n; i++) {
+                Flow *flow = &traffic->flows[sending->flows[i]];
+                Tally *tally = &traffic->tallies[flow->from];
 
-                flow->completion = completions[f];
-                flow->error = errors[f];
+                flow->completion = sending->completions[i];
+                flow->error = sending->errors[i];
                 if (flow->error < 0)
                         continue;
-                traffic->n_sent[flow->from] += flow->packets;
-                traffic->n_sent_bytes[flow->from] += (uint64_t) flow->packets * flow->bytes;
-                traffic->n_expected[flow->to] += flow->packets;
+                tally->n_sent += flow->packets;
+                tally->n_sent_bytes += (uint64_t) flow->packets * flow->bytes;
+                traffic->tallies[flow->to].n_expected += flow->packets;
         }
 
         return 0;
 }
 
-static Flow *flow_of(Traffic *traffic, const WireArrival *arrival) {
-        uint32_t f = arrival->flow - traffic->base;
-        Flow *flow = f < traffic->n_flows ? &traffic->flows[f] : NULL;
-
-        if (!flow || arrival->chip != flow->from || arrival->sequence >= flow->packets ||
-            strncmp(arrival->server, traffic->server, sizeof(arrival->server)) != 0)
-                return NULL;
-
-        return flow;
-}
-
-static void note_corrupt(Flow *flow, const WireArrival *arrival, uint32_t expected, uint32_t actual) {
-        if (flow->n_corrupt++ > 0)
-                return;
-
-        flow->corrupt_sequence = arrival->sequence;
-        flow->corrupt_expected = expected;
-        flow->corrupt_actual = actual;
-}
-
-static void account_content(Traffic *traffic, Flow *flow, const WireArrival *arrival, const uint8_t *payload) {
-        uint8_t scratch[NIC_PAYLOAD_MAX + 8];
-        uint32_t expected;
-
-        expected = expected_crc(traffic->seed, arrival->flow, arrival->sequence, flow->bytes, scratch);
-        if (arrival->bytes != flow->bytes || arrival->crc32c != expected) {
-                note_corrupt(flow, arrival, expected, arrival->crc32c);
-                return;
-        }
-        if (!payload)
-                return;
-
-        /* The adapter's own checksum is not trusted with everything. */
-        traffic->n_sampled++;
-        if (memcmp(payload, scratch, flow->bytes) != 0)
-                note_corrupt(flow, arrival, expected, crc32c(payload, flow->bytes));
-}
-
-static void account(Traffic *traffic, unsigned chip, const WireArrival *arrival, const uint8_t *payload) {
-        Flow *flow = flow_of(traffic, arrival);
-        uint64_t *word, bit;
-
-        traffic->n_received[chip]++;
-        traffic->n_received_bytes[chip] += arrival->bytes;
-        if (!flow) {
-                traffic->n_strange[chip]++;
-                return;
-        }
-
-        word = &traffic->seen[flow->seen + arrival->sequence / 64];
-        bit = UINT64_C(1) << arrival->sequence % 64;
-        if (*word & bit)
-                flow->n_again++;
-        else if (flow->to != chip)
-                flow->n_astray++;
-        else
-                flow->n_here++;
-        *word |= bit;
-
-        if (arrival->sequence >= flow->highest)
-                flow->highest = arrival->sequence + 1;
-        else
-                flow->reorder = MAX(flow->reorder, flow->highest - 1 - arrival->sequence);
-
-        account_content(traffic, flow, arrival, payload);
-}
-
-static int receive_at(Traffic *traffic, unsigned chip, WireArrival *arrivals, uint8_t *payloads) {
-        uint64_t bound = 4 * traffic->n_expected[chip] + 4 * ARRIVALS_MAX, left = 1;
+static int receive_at(Traffic *traffic, unsigned adapter, WireArrival *arrivals, uint8_t *payloads) {
+        Device *device = traffic->hosts->hosts[adapter / CHIPS].device;
+        Tally *tally = &traffic->tallies[adapter];
+        uint64_t bound = 4 * tally->n_expected + FLOOD_MAX, left = 1;
 
         while (left > 0) {
-                int n = device_nic_receive(traffic->device, chip, arrivals, ARRIVALS_MAX, PAYLOAD_EVERY, payloads,
-                                           PAYLOADS_MAX, &left);
+                int n = device_nic_receive(device, adapter % CHIPS, arrivals, ARRIVALS_MAX, PAYLOAD_EVERY, payloads, PAYLOADS_MAX,
+                                           &left);
 
                 /* What one adapter says is its own affair; what breaks the port is not. */
-                if (n < 0 && n != -ENOSPC && device_failure(traffic->device) == 0) {
-                        traffic->errors[chip] = n;
+                if (n < 0 && n != -ENOSPC && device_failure(device) == 0) {
+                        tally->error = n;
                         return 0;
                 }
                 if (n < 0)
                         return n;
 
                 for (int i = 0; i < n; i++)
-                        account(traffic, chip, &arrivals[i],
-                                arrivals[i].payload > 0 ?
-                                                payloads + (size_t) (arrivals[i].payload - 1) * NIC_PAYLOAD_MAX : NULL);
+                        traffic_account(traffic, adapter, &arrivals[i],
+                                        arrivals[i].payload > 0 ? payloads + (size_t) (arrivals[i].payload - 1) * NIC_PAYLOAD_MAX :
+                                                                  NULL);
 
-                traffic->flooded[chip] = traffic->n_received[chip] > bound || (n == 0 && left > 0);
-                if (traffic->flooded[chip])
+                tally->flooded = tally->n_received > bound || (n == 0 && left > 0);
+                if (tally->flooded)
                         return 0;
         }
 
         return 0;
 }
 
-int traffic_run(Traffic *traffic, uint16_t receivers) {
-        _cleanup_free_ WireArrival *arrivals = NULL;
-        _cleanup_free_ uint8_t *payloads = NULL;
+static int make_room(Traffic *traffic) {
         size_t n_words = 0;
-        int r;
 
         for (size_t f = 0; f < traffic->n_flows; f++) {
                 traffic->flows[f].seen = (uint32_t) n_words;
@@ -176,17 +125,30 @@ int traffic_run(Traffic *traffic, uint16_t receivers) {
         }
         traffic_done(traffic);
         traffic->seen = calloc(n_words > 0 ? n_words : 1, sizeof(*traffic->seen));
-        arrivals = malloc(ARRIVALS_MAX * sizeof(*arrivals));
-        payloads = malloc((size_t) PAYLOADS_MAX * NIC_PAYLOAD_MAX);
-        if (!traffic->seen || !arrivals || !payloads)
+        return traffic->seen ? 0 : -ENOMEM;
+}
+
+int traffic_run(Traffic *traffic, AdapterSet receivers) {
+        _cleanup_free_ WireArrival *arrivals = malloc(ARRIVALS_MAX * sizeof(*arrivals));
+        _cleanup_free_ uint8_t *payloads = malloc((size_t) PAYLOADS_MAX * NIC_PAYLOAD_MAX);
+        _cleanup_free_ Sending *sending = malloc(sizeof(*sending));
+        int r;
+
+        r = make_room(traffic);
+        if (r < 0 || !arrivals || !payloads || !sending)
                 return -ENOMEM;
 
-        r = send_flows(traffic);
-        for (unsigned c = 0; c < CHIPS && r >= 0; c++)
-                if (receivers >> c & 1)
-                        r = receive_at(traffic, c, arrivals, payloads);
+        for (size_t h = 0; h < traffic->hosts->n && r >= 0; h++)
+                r = send_flows(traffic, h, sending);
+        for (unsigned a = 0; a < traffic->hosts->n * CHIPS && r >= 0; a++)
+                if (receivers >> a & 1)
+                        r = receive_at(traffic, a, arrivals, payloads);
 
         return r;
+}
+
+bool traffic_has_seen(const Traffic *traffic, const Flow *flow, uint32_t sequence) {
+        return traffic->seen[flow->seen + sequence / 64] >> sequence % 64 & 1;
 }
 
 uint32_t flow_lost(const Flow *flow) {

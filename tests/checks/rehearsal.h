@@ -196,6 +196,10 @@ const Location *step_unit(const Step *step) {
         return &step->unit;
 }
 
+const char *step_server(const Step *step, size_t index) {
+        return index < step->n_servers ? step->servers[(step->own + index) % step->n_servers].server->name : NULL;
+}
+
 Device *step_neighbour(Step *step, const char *server) {
         RehearsalServer *found = server_named(step, server);
 

@@ -35,7 +35,7 @@ static void test_packets_come_out_of_order_and_that_is_measured(void **state) {
         _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "efa", "trn-0");
 
         expect_pass(step);
-        assert_true(step->reorder > 0 && step->reorder < 16);
+        assert_true(step->reorder > 0 && step->reorder < 240);
 }
 
 static void test_any_set_of_two_or_more_chips_can_be_judged(void **state) {
@@ -63,6 +63,7 @@ static void test_one_adapter_alone_is_skipped(void **state) {
 typedef struct FaultCase {
         const char *fault;
         const char *findings[3][2];
+        bool warns;
 } FaultCase;
 
 static const FaultCase fault_cases[] = {
@@ -76,6 +77,32 @@ static const FaultCase fault_cases[] = {
         { "{at: trn-0/chip4/nic4, kind: packet-duplicate, rate: 0.1}", { { "efa-misdelivery", "trn-0/chip4/nic4" } } },
         { "{at: trn-0/chip7/nic7, kind: unresponsive}", { { "efa-unresponsive", "trn-0/chip7/nic7" } } },
         { "{at: trn-0/chip7/nic7, kind: nic-counter-stuck}", { { "efa-counter", "trn-0/chip7/nic7" } } },
+        /* What is on one path only is found there. */
+        { "{at: trn-0/chip9/nic9/path5, kind: packet-loss, rate: 0.5}", { { "efa-path", "trn-0/chip9/nic9/path5" } } },
+        { "{at: trn-0/chip9/nic9/path15, kind: packet-loss, rate: 1, direction: send}", { { "efa-path", "trn-0/chip9/nic9/path15" } } },
+        { "{at: trn-0/chip9/nic9/path0, kind: packet-corruption, rate: 0.1, direction: receive}", { { "efa-path", "trn-0/chip9/nic9/path0" } } },
+        { "{at: trn-0/chip9/nic9/path7, kind: packet-duplicate, rate: 0.1}", { { "efa-path", "trn-0/chip9/nic9/path7" } } },
+        { "{at: trn-0/chip9/nic9/path7, kind: packet-misdelivery, rate: 0.3}", { { "efa-path", "trn-0/chip9/nic9/path7" } } },
+        { "{at: trn-0/chip0/nic0/path3, kind: path-drops, rate: 0.3}", { { "efa-path", "trn-0/chip0/nic0/path3" } } },
+        { "{at: trn-0/chip0/nic0/path3, kind: path-delay, nsec: 20000}", { { "efa-path", "trn-0/chip0/nic0/path3" } } },
+        { "{at: trn-0/chip4/nic4/path1, kind: packet-loss, rate: 0.5}, {at: trn-0/chip4/nic4/path9, kind: path-drops, rate: 0.5}",
+          { { "efa-path", "trn-0/chip4/nic4/path1" }, { "efa-path", "trn-0/chip4/nic4/path9" } } },
+        { "{at: trn-0/chip4/nic4/path6, kind: fabric-path-drops, rate: 0.2}", { { "efa-fabric", "trn-0" } } },
+        /* The fabric's path hides no adapter. */
+        { "{at: trn-0/chip4/nic4/path6, kind: fabric-path-drops, rate: 0.4}, {at: trn-0/chip8/nic8, kind: path-drops, rate: 0.2}",
+          { { "efa-fabric", "trn-0" }, { "efa-retransmission", "trn-0/chip8/nic8" } } },
+        { "{at: trn-0/chip1/nic1, kind: path-drops, rate: 0.1}", { { "efa-retransmission", "trn-0/chip1/nic1" } }, .warns = true },
+        { "{at: trn-0/chip1/nic1, kind: path-drops, rate: 0.02, direction: receive}", { { "efa-retransmission", "trn-0/chip1/nic1" } }, .warns = true },
+        { "{at: trn-0/chip1/nic1, kind: path-delay, nsec: 9000000}", { { "efa-slow", "trn-0/chip1/nic1" } } },
+        { "{at: trn-0/chip11/nic11, kind: nic-slow, share: 0.8}", { { "efa-slow", "trn-0/chip11/nic11" } } },
+        { "{at: trn-0/chip11/nic11, kind: nic-slow, share: 0.01}", { { "efa-slow", "trn-0/chip11/nic11" } } },
+        { "{at: trn-0/chip6/nic6, kind: receiver-not-ready, rate: 0.05}", { { "efa-not-ready", "trn-0/chip6/nic6" } } },
+        { "{at: trn-0/chip6/nic6, kind: single-path, path: 3}", { { "efa-single-path", "trn-0/chip6/nic6" } }, .warns = true },
+        { "{at: trn-0/chip6/nic6, kind: packet-flood, packets: 3}", { { "efa-flood", "trn-0/chip6/nic6" } } },
+        { "{at: trn-0/chip6/nic6, kind: packet-flood, packets: 65536}", { { "efa-flood", "trn-0/chip6/nic6" } } },
+        { "{at: trn-0/chip7/nic7, kind: nic-counter-runs-back}", { { "efa-counter", "trn-0/chip7/nic7" } } },
+        { "{at: trn-0/chip7/nic7, kind: nic-counter-wraps}, {at: trn-0/chip8/nic8, kind: nic-counter-stuck}",
+          { { "efa-counter", "trn-0/chip8/nic8" } } },
         { "{at: trn-0/chip2/nic2, kind: packet-loss, rate: 0.2}, {at: trn-0/chip3/nic3, kind: packet-corruption, rate: 0.2}",
           { { "efa-loss", "trn-0/chip2/nic2" }, { "efa-corruption", "trn-0/chip3/nic3" } } },
         { "{at: trn-0/chip2/nic2, kind: packet-loss, rate: 0.2}, {at: trn-0/chip3/nic3, kind: packet-loss, rate: 0.2}",
@@ -104,7 +131,7 @@ static void test_each_fault_is_found_at_its_adapter_and_nowhere_else(void **stat
                         rehearsal_print(step);
                         fail_msg("%s: too many findings", one->fault);
                 }
-                assert_int_equal(verdict, VERDICT_FAILED);
+                assert_int_equal(verdict, one->warns ? VERDICT_WARNED : VERDICT_FAILED);
         }
 }
 

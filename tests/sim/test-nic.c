@@ -22,7 +22,8 @@ static Lone *open_with(const char *fault) {
 static WireCompletion send_flow(Lone *lone, unsigned from, unsigned to, uint32_t flow, uint32_t packets, uint32_t bytes) {
         return lone_run(lone, "trn-0", from, (WireCommand) {
                 .type = COMMAND_NIC_SEND,
-                .nic_send = { .server = "trn-0", .chip = to, .flow = flow, .packets = packets, .bytes = bytes, .seed = 77 },
+                .nic_send = { .server = "trn-0", .chip = to, .flow = flow, .packets = packets, .bytes = bytes, .seed = 77,
+                              .path = NIC_PATH_SPRAYED },
         });
 }
 

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What goes wrong on one path only is the path's: of one adapter, or, where too many adapters have it on the same path to be all broken,
+ * of the fabric. Blame is laid for each path by its own ledger.
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <sys/param.h>
+
+#include "checks/efa/efa.h"
+
+#define SOUND_RESENT   1e-6     /* of packets: a sound fabric loses and sends again. At a bit error ratio of 1e-12 it would be one in 15 million */
+#define FLEET          400000.0 /* adapters */
+#define FLEET_ALARMS   0.01     /* in a sweep of them */
+#define PATHS_FEW      3u       /* with more bad paths it is the adapter */
+#define PATH_COUNT_MIN 4u       /* wrong packets on a path: by chance alone all of four are on one path once in 4096 times */
+#define PLANE_SHARE    4u       /* a path with more than one in so many adapters to blame is the fabric's */
+#define PLANE_MIN      3u
+
+static const char *const path_words[_WRONG_PACKET_MAX] = {
+        [WRONG_LOSS]       = "never arrived",
+        [WRONG_CORRUPTION] = "arrived changed",
+        [WRONG_DELIVERY]   = "arrived at the wrong adapter, or twice",
+        [WRONG_LATE]       = "arrived too late",
+};
+
+/* P(X >= k) for a Poisson variable of this mean, which is far below k. */
+static double tail(double mean, uint64_t k) {
+        double term = exp(-mean), sum = 0;
+
+        for (uint64_t i = 1; i <= k + 60; i++) {
+                term *= mean / (double) i;
+                if (i >= k)
+                        sum += term;
+        }
+
+        return sum;
+}
+
+uint64_t late_limit(uint64_t n) {
+        uint64_t k = 1;
+
+        while (FLEET * tail((double) n * SOUND_RESENT, k) > FLEET_ALARMS)
+                k++;
+        return k;
+}
+
+double late_false_alarms(const Round *round) {
+        double sum = 0;
+
+        for (unsigned c = 0; c < CHIPS; c++) {
+                uint64_t n = round->sums[c].n_sent + round->sums[c].n_received;
+
+                if (n > 0)
+                        sum += tail((double) n * SOUND_RESENT, late_limit(n));
+        }
+
+        return sum;
+}
+
+bool round_suspects_paths(const Round *round) {
+        if (round->ledger.n_wrong[WRONG_LOSS] + round->ledger.n_wrong[WRONG_CORRUPTION] + round->ledger.n_wrong[WRONG_DELIVERY] > 0)
+                return true;
+        for (unsigned c = 0; c < CHIPS && round->ledger.n_wrong[WRONG_LATE] > 0; c++) {
+                Pair sum = ledger_sum(&round->ledger, c);
+
+                if (sum.n_wrong[WRONG_LATE] >= late_limit(sum.n_packets))
+                        return true;
+        }
+
+        return round->paths;
+}
+
+/* ---- what each path saw ---- */
+
+static void add_packet(Round *round, const Flow *flow, Wrong what, uint32_t sequence) {
+        Ledger *ledger = &round->paths->ledgers[((uint32_t) flow->turn + sequence) % NIC_PATHS];
+
+        ledger->pairs[flow->from][flow->to].n_wrong[what]++;
+        ledger->n_wrong[what]++;
+}
+
+/* The packets of a sprayed flow took the paths in turn, which those that arrived show. */
+static void add_sprayed(Round *round, const Traffic *traffic, const Flow *flow) {
+        for (uint32_t s = 0; s < MIN(flow->packets, NIC_PATHS); s++)
+                round->paths->ledgers[((uint32_t) flow->turn + s) % NIC_PATHS].pairs[flow->from][flow->to].n_packets +=
+                                (flow->packets - s + NIC_PATHS - 1) / NIC_PATHS;
+        for (uint32_t s = 0; s < flow->packets && flow_lost(flow) > 0; s++)
+                if (!traffic_has_seen(traffic, flow, s))
+                        add_packet(round, flow, WRONG_LOSS, s);
+}
+
+int round_add_paths(Round *round, const Traffic *traffic, AdapterSet deaf) {
+        if (!round->paths)
+                round->paths = calloc(1, sizeof(*round->paths));
+        if (!round->paths)
+                return -ENOMEM;
+
+        for (size_t f = 0; f < traffic->n_flows; f++) {
+                const Flow *flow = &traffic->flows[f];
+
+                if (flow->error < 0 || deaf >> flow->to & 1 || flow->completion.status != EFA_OK)
+                        continue;
+                if (flow->path != NIC_PATH_SPRAYED) {
+                        ledger_add(&round->paths->ledgers[flow->path], flow, 0);
+                        round->ledger.pairs[flow->from][flow->to].n_packets += flow->packets;
+                } else if (flow->turn >= 0 && flow->from != flow->to)
+                        add_sprayed(round, traffic, flow);
+        }
+        for (size_t i = 0; i < traffic->n_incidents; i++) {
+                const Flow *flow = &traffic->flows[traffic->incidents[i].flow];
+
+                if (flow->path == NIC_PATH_SPRAYED && flow->turn >= 0 && flow->from != flow->to && !(deaf >> flow->to & 1))
+                        add_packet(round, flow, (Wrong) traffic->incidents[i].what, traffic->incidents[i].sequence);
+        }
+
+        return 0;
+}
+
+/* ---- whose paths ---- */
+
+typedef struct PathBlame {
+        AdapterSet blamed[NIC_PATHS];
+        uint16_t planes; /* bit per path of the fabric */
+} PathBlame;
+
+/* Late packets that chance explains are nobody's. */
+static AdapterSet drop_chance(const Ledger *ledger, Wrong wrong, AdapterSet blamed) {
+        for (unsigned a = 0; a < ADAPTERS_MAX && wrong == WRONG_LATE; a++) {
+                Pair sum;
+
+                if (!(blamed >> a & 1))
+                        continue;
+                sum = ledger_sum(ledger, a);
+                if (sum.n_wrong[wrong] < late_limit(sum.n_packets))
+                        blamed &= ~(UINT64_C(1) << a);
+        }
+
+        return blamed;
+}
+
+AdapterSet round_blame(const Ledger *ledger, Wrong wrong, AdapterSet known, AdapterSet *ret_suspects) {
+        return drop_chance(ledger, wrong, ledger_blame(ledger, wrong, known, ret_suspects));
+}
+
+static void blame_paths(const Round *round, Wrong wrong, AdapterSet known, PathBlame *ret) {
+        unsigned n_own = (unsigned) __builtin_popcountll(round_own(round));
+
+        *ret = (PathBlame) {};
+        for (unsigned p = 0; p < NIC_PATHS; p++) {
+                AdapterSet suspects;
+                unsigned n;
+
+                ret->blamed[p] = round_blame(&round->paths->ledgers[p], wrong, known, &suspects);
+                /* Of two that cannot be told apart one is to blame. */
+                n = (unsigned) (2 * __builtin_popcountll(ret->blamed[p] & ~suspects) + __builtin_popcountll(ret->blamed[p] & suspects)) / 2;
+                if (n >= MAX(PLANE_MIN, n_own / PLANE_SHARE))
+                        ret->planes |= (uint16_t) (1u << p);
+        }
+        if ((unsigned) __builtin_popcount(ret->planes) > PATHS_FEW)
+                ret->planes = 0; /* it is not the path that they have in common */
+}
+
+static int find_plane(Round *round, Wrong wrong, unsigned path) {
+        const Ledger *ledger = &round->paths->ledgers[path];
+        unsigned n_adapters = 0;
+        uint64_t n_packets = 0;
+        char address[16];
+
+        for (unsigned a = 0; a < ADAPTERS_MAX; a++) {
+                Pair sum = ledger_sum(ledger, a);
+
+                n_adapters += sum.n_wrong[wrong] > 0;
+                n_packets += sum.n_packets;
+        }
+        (void) snprintf(address, sizeof(address), "path%u", path);
+        return step_finding(round->step, &round->fabric, "efa-fabric", NULL,
+                            &(Evidence) { .address = address, .has_count = true, .count = (double) ledger->n_wrong[wrong] },
+                            "path %u of the fabric, not an adapter: %" PRIu64 " of %" PRIu64 " packets over it %s, and %u adapters share that",
+                            path, ledger->n_wrong[wrong], n_packets / 2, path_words[wrong], n_adapters);
+}
+
+/* The few bad paths of an adapter; 0 where it is not a matter of paths. */
+static uint16_t paths_of(const Round *round, const PathBlame *blame, Wrong wrong, unsigned adapter) {
+        uint16_t paths = 0;
+
+        for (unsigned p = 0; p < NIC_PATHS; p++) {
+                if (!(blame->blamed[p] >> adapter & 1) || blame->planes >> p & 1)
+                        continue;
+                if (ledger_sum(&round->paths->ledgers[p], adapter).n_wrong[wrong] < PATH_COUNT_MIN)
+                        return 0;
+                paths |= (uint16_t) (1u << p);
+        }
+
+        return (unsigned) __builtin_popcount(paths) <= PATHS_FEW ? paths : 0;
+}
+
+static int find_path(Round *round, Wrong wrong, unsigned chip, unsigned path) {
+        Pair sum = ledger_sum(&round->paths->ledgers[path], chip);
+        Location where = round_adapter(round, chip);
+
+        (void) location_append(&where, LOCATION_PATH, path);
+        return step_finding(round->step, &round->verdicts[chip], "efa-path", &where,
+                            &(Evidence) { .has_count = true, .count = sum.n_wrong[wrong] },
+                            "%" PRIu32 " of %" PRIu64 " packets of this adapter over path %u %s; on its other paths that is not so",
+                            sum.n_wrong[wrong], sum.n_packets, path, path_words[wrong]);
+}
+
+/* Adds what was seen of the paths that are not the fabric's, so that all that is left is adapters. */
+static void settle(Round *round, Wrong wrong, uint16_t planes) {
+        Ledger *ledger = &round->ledger;
+
+        for (unsigned from = 0; from < ADAPTERS_MAX; from++)
+                for (unsigned to = 0; to < ADAPTERS_MAX; to++) {
+                        Pair *pair = &ledger->pairs[from][to];
+                        uint32_t before = pair->n_wrong[wrong], sum = 0;
+
+                        for (unsigned p = 0; p < NIC_PATHS; p++)
+                                if (!(planes >> p & 1))
+                                        sum += round->paths->ledgers[p].pairs[from][to].n_wrong[wrong];
+                        /* The ledger has what sprayed flows said, which the paths' have too, as far as the path is known. */
+                        pair->n_wrong[wrong] = planes ? sum : MAX(before, sum);
+                        ledger->n_wrong[wrong] += pair->n_wrong[wrong];
+                        ledger->n_wrong[wrong] -= before;
+                }
+}
+
+static int find_of(Round *round, Wrong wrong) {
+        AdapterSet known = round->mute | round->garbled | round->silent, suspects, blamed;
+        PathBlame blame;
+        int r = 0;
+
+        blame_paths(round, wrong, known, &blame);
+        for (unsigned p = 0; p < NIC_PATHS && r >= 0; p++)
+                if (blame.planes >> p & 1)
+                        r = find_plane(round, wrong, p);
+        settle(round, wrong, blame.planes);
+        blamed = round_blame(&round->ledger, wrong, known, &suspects);
+        for (unsigned c = 0; c < CHIPS; c++) {
+                uint16_t paths = round_own(round) & blamed >> c & 1 ? paths_of(round, &blame, wrong, c) : 0;
+
+                if (paths)
+                        round->explained[wrong] |= UINT64_C(1) << c;
+                for (unsigned p = 0; p < NIC_PATHS && r >= 0; p++)
+                        if (paths >> p & 1)
+                                r = find_path(round, wrong, c, p);
+        }
+
+        return r;
+}
+
+int round_find_paths(Round *round) {
+        int r = 0;
+
+        for (unsigned w = 0; w < _WRONG_PACKET_MAX && r >= 0 && round->paths; w++)
+                r = find_of(round, (Wrong) w);
+        return r;
+}

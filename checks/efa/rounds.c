@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Who sends what to whom. */
+
+#include <errno.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "checks/efa/efa.h"
+
+#define SECOND_PEER   5u /* in the ring of those that take part */
+#define DRAIN_MAX     256u
+#define MORE_PACKETS  2048u /* of one byte, per flow, to tell suspects apart */
+#define MORE_LARGE    32u
+#define MORE_PARTNERS 3u
+#define PINNED        256u /* packets of each flow on one path: 1024 touch each path of an adapter, what loses 1 % of them is missed once in 30,000 */
+#define LOOPED        8u
+#define LONGEST       NIC_PAYLOAD_MAX
+#define ORDER_PACKETS 32u /* two for each path: a flow of fewer may come in order */
+
+/*
+ * On both sides of what changes with the length of a message: work requests carry up to 32 bytes inline, a PCIe transaction 256, a page
+ * has 4096, and 8192 is the longest there is. One byte, the shortest, goes to everyone in numbers. The two partners of an adapter
+ * share the others; each is sent and received by every adapter.
+ */
+static const uint16_t boundaries[] = { 31, 32, 33, 255, 256, 257, 4095, 4096, 4097, LONGEST - 1 };
+
+/* ---- running one ---- */
+
+static void take_flow(Round *round, const Flow *flow) {
+        double gbps = flow_gbps(flow);
+
+        round_note_error(round, flow->from, flow->error);
+        if (flow->error < 0)
+                return;
+        if (flow_is_denied(flow))
+                round->denied[flow->from] = *flow;
+        if (flow->n_corrupt > 0 && round->corrupt[flow->from].n_corrupt == 0)
+                round->corrupt[flow->from] = *flow;
+        if (flow->path == NIC_PATH_SPRAYED && flow->from != flow->to && flow->n_here >= ORDER_PACKETS &&
+            (flow->n_reordered == 0 || __builtin_popcount(flow->paths) == 1))
+                round->single |= UINT64_C(1) << flow->from;
+
+        for (unsigned way = 0; way < 2; way++) {
+                Sum *sum = &round->sums[way == 0 ? flow->from : flow->to];
+
+                sum->worst_nsec = MAX(sum->worst_nsec, flow->worst_nsec);
+                if (gbps > 0 && (sum->gbps == 0 || gbps < sum->gbps))
+                        sum->gbps = gbps;
+        }
+        /* Faster than the wire, or without any time at all: that is no adapter's clock. */
+        if (gbps > 1.1 * NIC_GBPS)
+                round->garbled |= UINT64_C(1) << flow->from;
+}
+
+/* Foreign packets are their sender's affair, unless one receiver alone has them of several. */
+static void take_strangers(Round *round, const Traffic *traffic, unsigned adapter) {
+        AdapterSet strangers = traffic->tallies[adapter].strangers;
+
+        for (unsigned a = 0; a < ADAPTERS_MAX; a++) {
+                unsigned n_receivers = 0;
+
+                if (!(strangers >> a & 1))
+                        continue;
+                for (unsigned b = 0; b < ADAPTERS_MAX; b++)
+                        n_receivers += traffic->tallies[b].strangers >> a & 1;
+                if ((unsigned) __builtin_popcountll(strangers) > n_receivers)
+                        round->strange |= UINT64_C(1) << adapter;
+                else
+                        round->flooding |= UINT64_C(1) << a;
+        }
+}
+
+static void take_tally(Round *round, const Traffic *traffic, unsigned adapter) {
+        const Tally *tally = &traffic->tallies[adapter];
+        Sum *sum = &round->sums[adapter];
+
+        round_note_error(round, adapter, tally->error);
+        take_strangers(round, traffic, adapter);
+        if (tally->flooded && tally->strangers)
+                round->drowned |= UINT64_C(1) << adapter;
+        else if (tally->n_strange > 0 || tally->flooded)
+                round->strange |= UINT64_C(1) << adapter;
+        sum->n_sent += tally->n_sent;
+        sum->n_sent_bytes += tally->n_sent_bytes;
+        sum->n_received += tally->n_received;
+        sum->n_received_bytes += tally->n_received_bytes;
+        sum->n_foreign += tally->n_foreign;
+        for (unsigned p = 0; p < NIC_PATHS; p++)
+                sum->arrivals[p] += tally->arrivals[p];
+}
+
+static void take(Round *round, const Traffic *traffic) {
+        for (size_t f = 0; f < traffic->n_flows; f++)
+                take_flow(round, &traffic->flows[f]);
+        for (unsigned a = 0; a < round->hosts.n * CHIPS; a++)
+                take_tally(round, traffic, a);
+        for (unsigned i = 0; i < REORDER_BUCKETS; i++)
+                round->reorder[i] += traffic->reorder[i];
+        for (unsigned i = 0; i < LATENCY_BUCKETS; i++)
+                round->latency[i] += traffic->latency[i];
+        round->reorder_max = MAX(round->reorder_max, traffic->reorder_max);
+        round->n_sampled += traffic->n_sampled;
+}
+
+static Traffic *begin(const Round *round, unsigned number) {
+        Traffic *traffic = malloc(sizeof(*traffic));
+
+        /* Flow numbers of this scan, apart from those of the last one. */
+        if (traffic)
+                traffic_init(traffic, &round->hosts, step_seed(round->step) + number,
+                             (uint32_t) (step_seed(round->step) * UINT64_C(0x9e3779b97f4a7c15) >> 32) + number * FLOWS_MAX,
+                             (uint64_t) (round->parameters->latency * 1000));
+        return traffic;
+}
+
+static void traffic_freep(Traffic **traffic) {
+        if (*traffic)
+                traffic_done(*traffic);
+        free(*traffic);
+}
+
+#define _cleanup_traffic_ _cleanup_(traffic_freep)
+
+static int run(Round *round, Traffic *traffic) {
+        AdapterSet deaf;
+        int r;
+
+        r = traffic_run(traffic, round_answering(round) & ~round->drowned);
+        if (r < 0)
+                return r;
+
+        take(round, traffic);
+        deaf = round->mute | round->garbled | round->drowned;
+        for (size_t f = 0; f < traffic->n_flows; f++) {
+                const Flow *flow = &traffic->flows[f];
+
+                if (!(deaf >> flow->to & 1) && flow->path == NIC_PATH_SPRAYED)
+                        ledger_add(&round->ledger, flow, round->parameters->bandwidth);
+        }
+
+        return round_suspects_paths(round) ? round_add_paths(round, traffic, deaf) : 0;
+}
+
+/* ---- drain ---- */
+
+static int drain_chip(Round *round, unsigned adapter, uint64_t waiting, WireArrival *arrivals, size_t arrivals_max) {
+        Device *device = round->hosts.hosts[adapter / CHIPS].device;
+
+        for (unsigned k = 0; waiting > 0 && k < DRAIN_MAX; k++) {
+                int r = device_nic_receive(device, adapter % CHIPS, arrivals, arrivals_max, 0, NULL, 0, &waiting);
+
+                if (r < 0 && device_failure(device) < 0)
+                        return r;
+                round_note_error(round, adapter, r);
+                if (r <= 0)
+                        break;
+        }
+
+        return 0;
+}
+
+static int drain_host(Round *round, size_t host, WireArrival *arrivals, size_t arrivals_max) {
+        uint64_t waiting[CHIPS];
+        uint8_t chips[CHIPS];
+        int errors[CHIPS], r;
+        size_t n = 0;
+
+        for (unsigned c = 0; c < CHIPS; c++)
+                if (round_answering(round) >> (host * CHIPS + c) & 1)
+                        chips[n++] = (uint8_t) c;
+        if (n == 0)
+                return 0;
+
+        r = device_nic_waiting(round->hosts.hosts[host].device, chips, n, waiting, errors);
+        for (size_t i = 0; i < n && r >= 0; i++) {
+                unsigned adapter = (unsigned) host * CHIPS + chips[i];
+
+                round_note_error(round, adapter, errors[i]);
+                if (errors[i] >= 0)
+                        r = drain_chip(round, adapter, waiting[i], arrivals, arrivals_max);
+        }
+
+        return r;
+}
+
+int round_drain(Round *round) {
+        _cleanup_free_ WireArrival *arrivals = malloc(512 * sizeof(*arrivals));
+        int r = arrivals ? 0 : -ENOMEM;
+
+        for (size_t h = 0; h < round->hosts.n && r >= 0; h++)
+                r = drain_host(round, h, arrivals, 512);
+        return r;
+}
+
+/* ---- everyone's flows ---- */
+
+/* HALF: of the sizes between; -1: all of them. */
+static int add_flows(const Round *round, Traffic *traffic, unsigned from, unsigned to, int half) {
+        uint32_t large = (uint32_t) round->parameters->large;
+        int r;
+
+        r = traffic_add(traffic, from, to, NIC_PATH_SPRAYED, (uint32_t) round->parameters->packets, 1);
+        for (size_t s = 0; s < ELEMENTS(boundaries) && r >= 0; s++)
+                if (half < 0 || (int) (s % 2) == half)
+                        r = traffic_add(traffic, from, to, NIC_PATH_SPRAYED, large, boundaries[s]);
+        return r < 0 ? r : traffic_add(traffic, from, to, NIC_PATH_SPRAYED, large, LONGEST);
+}
+
+static unsigned list_own(const Round *round, unsigned *chips) {
+        unsigned n = 0;
+
+        for (unsigned c = 0; c < CHIPS; c++)
+                if (round_own(round) >> c & 1)
+                        chips[n++] = c;
+        return n;
+}
+
+/* The partners of member I of a ring of N: the next, and one further on. */
+static unsigned second_of(unsigned i, unsigned n) {
+        return (i + (n > SECOND_PEER + 1 ? SECOND_PEER : 2)) % n;
+}
+
+static int plan_ring(const Round *round, Traffic *traffic) {
+        unsigned chips[CHIPS], n = list_own(round, chips);
+        int r = 0;
+
+        for (unsigned i = 0; i < n && r >= 0; i++) {
+                r = add_flows(round, traffic, chips[i], chips[(i + 1) % n], n > 2 ? 0 : -1);
+                if (r >= 0 && n > 2)
+                        r = add_flows(round, traffic, chips[i], chips[second_of(i, n)], 1);
+                if (r >= 0)
+                        r = traffic_add(traffic, chips[i], chips[i], NIC_PATH_SPRAYED, LOOPED, boundaries[4]);
+        }
+
+        return r;
+}
+
+/* Between servers each adapter has two partners as well, both ways. */
+static int plan_peers(const Round *round, Traffic *traffic) {
+        uint32_t packets = (uint32_t) round->parameters->peers;
+        AdapterSet answering = round_answering(round);
+        int r = 0;
+
+        for (unsigned h = 1; h < round->hosts.n; h++)
+                for (unsigned c = 0; c < CHIPS; c++)
+                        for (unsigned k = 0; k < 2 && r >= 0; k++) {
+                                unsigned far = h * CHIPS + (c + k * SECOND_PEER) % CHIPS;
+
+                                if (!(answering >> c & answering >> far & 1))
+                                        continue;
+                                r = traffic_add(traffic, c, far, NIC_PATH_SPRAYED, packets, 1);
+                                if (r >= 0)
+                                        r = traffic_add(traffic, far, c, NIC_PATH_SPRAYED, packets, 1);
+                        }
+
+        return r;
+}
+
+int round_send_ring(Round *round) {
+        _cleanup_traffic_ Traffic *traffic = begin(round, 0);
+        int r;
+
+        if (!traffic)
+                return -ENOMEM;
+        r = plan_ring(round, traffic);
+        if (r >= 0)
+                r = plan_peers(round, traffic);
+        return r < 0 ? r : run(round, traffic);
+}
+
+/* ---- when something is wrong ---- */
+
+/* Suspects, of whatever server, talk to others of the own one that are beyond suspicion, both ways. */
+static void plan_suspects(Traffic *traffic, AdapterSet suspects, AdapterSet sound) {
+        for (unsigned a = 0; a < ADAPTERS_MAX; a++) {
+                unsigned n_partners = 0;
+
+                for (unsigned k = 1; k < CHIPS && n_partners < MORE_PARTNERS && suspects >> a & 1; k++) {
+                        unsigned partner = (a + k) % CHIPS;
+
+                        if (!(sound >> partner & 1))
+                                continue;
+                        n_partners++;
+                        (void) traffic_add(traffic, a, partner, NIC_PATH_SPRAYED, MORE_PACKETS, 1);
+                        (void) traffic_add(traffic, partner, a, NIC_PATH_SPRAYED, MORE_PACKETS, 1);
+                        (void) traffic_add(traffic, a, partner, NIC_PATH_SPRAYED, MORE_LARGE, LONGEST);
+                        (void) traffic_add(traffic, partner, a, NIC_PATH_SPRAYED, MORE_LARGE, LONGEST);
+                }
+        }
+}
+
+int round_tell_apart(Round *round) {
+        AdapterSet known = round->mute | round->garbled | round->silent, all = 0, blamed = 0;
+        _cleanup_traffic_ Traffic *traffic = NULL;
+
+        for (unsigned w = 0; w < _WRONG_MAX; w++) {
+                AdapterSet suspects;
+
+                blamed |= ledger_blame(&round->ledger, (Wrong) w, known, &suspects);
+                all |= suspects;
+        }
+        if (!all)
+                return 0;
+
+        traffic = begin(round, 1);
+        if (!traffic)
+                return -ENOMEM;
+        plan_suspects(traffic, all, round_own(round) & ~(blamed | known));
+        return run(round, traffic);
+}
+
+int round_send_paths(Round *round) {
+        unsigned chips[CHIPS], n = list_own(round, chips);
+        _cleanup_traffic_ Traffic *traffic = begin(round, 2);
+        int r = 0;
+
+        if (!traffic)
+                return -ENOMEM;
+        for (unsigned p = 0; p < NIC_PATHS; p++)
+                for (unsigned i = 0; i < n && r >= 0; i++) {
+                        r = traffic_add(traffic, chips[i], chips[(i + 1) % n], p, PINNED, 1);
+                        if (r >= 0 && n > 2)
+                                r = traffic_add(traffic, chips[i], chips[second_of(i, n)], p, PINNED, 1);
+                }
+        return r < 0 ? r : run(round, traffic);
+}

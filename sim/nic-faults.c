@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What can be wrong with an adapter, with one of its paths through the fabric, and with a path of the fabric itself. */
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "sim/chip.h"
+#include "sim/nic.h"
+
+#define SAMPLE_RATE_MIN  0.01    /* of the packets */
+#define SAMPLE_DROPS_MIN 0.05
+#define LATENCY_SOUND    15000u  /* nsec: what the check takes for sound, see checks/efa/parameters.c */
+#define LATENCY_LEAST    6500u   /* of the fabric */
+#define SHARE_SOUND      0.88    /* what leaves 160 Gb/s with the smallest of long messages */
+#define PATH_SAMPLE      0.25    /* of the packets of one path, so that few hundreds show it */
+#define TRIES_MAX        40u
+
+typedef struct PacketParameters {
+        double rate;
+        int direction;
+} PacketParameters;
+
+typedef struct DelayParameters {
+        uint64_t nsec;
+        int direction;
+} DelayParameters;
+
+typedef struct ShareParameters {
+        double share;
+} ShareParameters;
+
+typedef struct FloodParameters {
+        uint64_t packets;
+} FloodParameters;
+
+typedef struct PathParameters {
+        uint64_t path;
+} PathParameters;
+
+enum { /* indices into nic_kinds[]; the first of them do to packets what their Oddity says */
+        KIND_DELAY = _ODD_MAX - 1,
+        KIND_SLOW,
+        KIND_UNRESPONSIVE,
+        KIND_SINGLE_PATH,
+        KIND_FLOOD,
+        KIND_COUNTER_STUCK,
+        KIND_COUNTER_RUNS_BACK,
+        KIND_COUNTER_WRAPS,
+        KIND_PLANE,
+        _KIND_MAX,
+};
+
+static const Fault *nic_suffers(const Nic *nic, unsigned kind, const Execution *execution) {
+        for (size_t i = 0; i < nic->n_faults; i++)
+                if (nic->faults[i]->kind == &nic_kinds[kind] && fault_is_active(nic->faults[i], execution))
+                        return nic->faults[i];
+
+        return NULL;
+}
+
+bool nic_is_mute(const Nic *nic, const Execution *execution) {
+        return nic_suffers(nic, KIND_UNRESPONSIVE, execution);
+}
+
+bool nic_counters_stuck(const Nic *nic, const Execution *execution) {
+        return nic_suffers(nic, KIND_COUNTER_STUCK, execution);
+}
+
+bool nic_counters_run_back(const Nic *nic, const Execution *execution) {
+        return nic_suffers(nic, KIND_COUNTER_RUNS_BACK, execution);
+}
+
+bool nic_counters_wrap(const Nic *nic) {
+        for (size_t i = 0; i < nic->n_faults; i++)
+                if (nic->faults[i]->kind == &nic_kinds[KIND_COUNTER_WRAPS])
+                        return true;
+
+        return false;
+}
+
+bool nic_has_single_path(const Nic *nic, const Execution *execution, uint32_t *ret) {
+        const Fault *fault = nic_suffers(nic, KIND_SINGLE_PATH, execution);
+
+        if (fault)
+                *ret = (uint32_t) ((const PathParameters *) fault->parameters)->path;
+        return fault;
+}
+
+double nic_share(const Nic *nic, const Execution *execution) {
+        const Fault *fault = nic_suffers(nic, KIND_SLOW, execution);
+
+        return fault ? ((const ShareParameters *) fault->parameters)->share : 1;
+}
+
+uint32_t nic_flood(const Nic *nic, const Execution *execution) {
+        const Fault *fault = nic_suffers(nic, KIND_FLOOD, execution);
+
+        return fault ? (uint32_t) ((const FloodParameters *) fault->parameters)->packets : 0;
+}
+
+/* ---- packets ---- */
+
+/* The packets of a run that a fault can meet: all, or those of one path. */
+typedef struct Stretch {
+        uint32_t first, step, n;
+} Stretch;
+
+static Stretch stretch_of(const Run *run, int path) {
+        unsigned first;
+
+        if (path < 0)
+                return (Stretch) { 0, 1, run->packets };
+        if (run->path < NIC_PATHS)
+                return (Stretch) { 0, 1, (unsigned) path == run->path ? run->packets : 0 };
+
+        first = ((unsigned) path + NIC_PATHS - run_path(run, 0)) % NIC_PATHS;
+        return (Stretch) { first, NIC_PATHS, run->packets > first ? (run->packets - first + NIC_PATHS - 1) / NIC_PATHS : 0 };
+}
+
+/*
+ * Sent again until it comes through. A fault of one path does not meet it there a second time, unless the flow is pinned to the path;
+ * one of all paths does, with the same chance each time.
+ */
+static int note_dropped(Run *run, uint32_t sequence, int path, double rate, uint64_t draw) {
+        uint16_t tries = 1, again = (uint16_t) run_path(run, sequence);
+        Late *more;
+        int r;
+
+        r = run_note(run, sequence, ODD_DROPPED);
+        if (r <= 0)
+                return r;
+        if (path < 0 || run->path < NIC_PATHS) {
+                double chance = (double) (payload_hash(draw) >> 11) * 0x1p-53;
+
+                /* P(tries > k) = rate^k */
+                tries = (uint16_t) fmin(1 + floor(log(chance > 0 ? chance : 0x1p-54) / log(rate)), TRIES_MAX);
+        } else
+                again = (uint16_t) ((again + 1 + draw % (NIC_PATHS - 1)) % NIC_PATHS);
+
+        more = reallocarray(run->late, run->n_late + 1, sizeof(*more));
+        if (!more)
+                return -ENOMEM;
+        run->late = more;
+        run->late[run->n_late++] = (Late) { .sequence = sequence, .tries = tries, .path = again };
+        return 0;
+}
+
+static int choose_packets(Run *run, const Nic *nic, const Execution *execution, const Location *at, uint64_t draw, int path, double rate,
+                          Oddity what) {
+        Stretch stretch = stretch_of(run, path);
+        uint64_t n = draw_binomial(nic->chip, at, execution->number, draw, stretch.n, rate);
+
+        for (uint64_t p = 0; p < n; p++) {
+                uint64_t x = draw_u64(nic->chip, at, execution->number, draw + 1 + p);
+                uint32_t sequence = stretch.first + stretch.step * (uint32_t) (x % stretch.n);
+                int r;
+
+                r = what == ODD_DROPPED ? note_dropped(run, sequence, path, rate, x >> 20) : run_note(run, sequence, what);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}
+
+static bool goes(int direction, NicDirection way) {
+        return direction == NIC_BOTH || direction == (int) way;
+}
+
+int nic_suffer(const Nic *nic, NicDirection direction, const Execution *execution, Run *run, uint64_t extra_nsec[static NIC_PATHS]) {
+        for (size_t i = 0; i < nic->n_faults; i++) {
+                const Fault *fault = nic->faults[i];
+                int r = 0, path = location_index(&fault->at, LOCATION_PATH);
+                size_t kind = (size_t) (fault->kind - nic_kinds);
+
+                if (kind < KIND_DELAY) {
+                        const PacketParameters *packet = fault->parameters;
+                        /* The number counts the commands of the sender; its place makes draws of a receiver's fault differ. */
+                        uint64_t draw = ((uint64_t) i << 32 | (uint64_t) direction << 24) ^ (uint64_t) chip_index(run->from) << 40 ^
+                                        payload_hash(run->flow) << 48;
+
+                        if (goes(packet->direction, direction) && fault_is_active(fault, execution))
+                                r = choose_packets(run, nic, execution, &fault->at, draw, path, packet->rate, (Oddity) (kind + 1));
+                } else if (kind == KIND_DELAY) {
+                        const DelayParameters *delay = fault->parameters;
+
+                        for (unsigned p = 0; p < NIC_PATHS && goes(delay->direction, direction); p++)
+                                if ((path < 0 || path == (int) p) && fault_is_active(fault, execution))
+                                        extra_nsec[p] += delay->nsec;
+                }
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}
+
+int fabric_suffer(const Nic *from, const Execution *execution, Run *run) {
+        const Hall *hall = from->chip->server->ultraserver->hall;
+        double noise = hall->noise.retransmissions;
+        Location at;
+
+        for (unsigned p = 0; p < NIC_PATHS; p++) {
+                const Fault *fault = hall->planes[p];
+                int r = 0;
+
+                if (fault)
+                        r = choose_packets(run, from, execution, &fault->at, (uint64_t) chip_index(from->chip) << 40, (int) p,
+                                           ((const PacketParameters *) fault->parameters)->rate, ODD_DROPPED);
+                if (r < 0)
+                        return r;
+        }
+        if (!(noise > 0))
+                return 0;
+        chip_location(from->chip, &at);
+        return choose_packets(run, from, execution, &at, UINT64_C(0xfab) << 40, -1, noise, ODD_DROPPED);
+}
+
+/* ---- the kinds ---- */
+
+static const LocationKind at_nic[] = { LOCATION_NIC, _LOCATION_KIND_INVALID };
+static const LocationKind at_path[] = { LOCATION_PATH, _LOCATION_KIND_INVALID };
+static const LocationKind at_nic_or_path[] = { LOCATION_NIC, LOCATION_PATH, _LOCATION_KIND_INVALID };
+static const char *const directions[] = { "both", "send", "receive", NULL };
+
+static const YamlField packet_parameters[] = {
+        YAML_NUMBER("rate", PacketParameters, rate, 1e-9, 1, .required = true, .summary = "of the packets"),
+        YAML_WORD("direction", PacketParameters, direction, directions, .summary = "both, send or receive"),
+        {}
+};
+
+static const YamlField refused_parameters[] = {
+        YAML_NUMBER("rate", PacketParameters, rate, 1e-9, 1, .required = true, .summary = "of the packets that it gets"),
+        {}
+};
+
+static const YamlField drops_parameters[] = {
+        YAML_NUMBER("rate", PacketParameters, rate, 1e-9, 0.5, .required = true, .summary = "of the packets, each time they are sent"),
+        YAML_WORD("direction", PacketParameters, direction, directions, .summary = "both, send or receive"),
+        {}
+};
+
+static const YamlField plane_parameters[] = {
+        YAML_NUMBER("rate", PacketParameters, rate, 1e-9, 0.5, .required = true, .summary = "of the packets on this path, of all adapters"),
+        {}
+};
+
+static const YamlField delay_parameters[] = {
+        YAML_UNSIGNED("nsec", DelayParameters, nsec, 1, NIC_DELAY_MAX, .required = true, .summary = "by which packets are late"),
+        YAML_WORD("direction", DelayParameters, direction, directions, .summary = "both, send or receive"),
+        {}
+};
+
+static const YamlField share_parameters[] = {
+        YAML_NUMBER("share", ShareParameters, share, 0.01, 0.999, .required = true, .summary = "of 200 Gb/s"),
+        {}
+};
+
+static const YamlField path_parameters[] = {
+        YAML_UNSIGNED("path", PathParameters, path, 0, NIC_PATHS - 1, .summary = "the one it takes"),
+        {}
+};
+
+static const YamlField flood_parameters[] = {
+        YAML_UNSIGNED("packets", FloodParameters, packets, 1, NIC_PACKETS_MAX, .required = true,
+                      .summary = "with each flow that it sends, to the same receiver"),
+        {}
+};
+
+/* The adapter beside chip N is nicN. */
+static int validate_nic(const Fault *fault, const char **ret_wrong) {
+        if (location_index(&fault->at, LOCATION_NIC) != location_index(&fault->at, LOCATION_CHIP)) {
+                *ret_wrong = "the adapter has the number of its chip";
+                return -EINVAL;
+        }
+
+        return 0;
+}
+
+/* A scan sends thousands of packets through an adapter and some hundred over a path: what happens to few of them is not there for it. */
+static int sample_packets(Sample *sample) {
+        bool path = location_kind(sample_at(sample)) == LOCATION_PATH;
+
+        sample_key(sample, "rate", "%.3g", sample_between(sample, path ? PATH_SAMPLE : SAMPLE_RATE_MIN, 1));
+        return 0;
+}
+
+static int sample_drops(Sample *sample) {
+        bool path = location_kind(sample_at(sample)) == LOCATION_PATH;
+
+        sample_key(sample, "rate", "%.3g", sample_between(sample, path ? PATH_SAMPLE : SAMPLE_DROPS_MIN, 0.5));
+        return 0;
+}
+
+static int sample_refused(Sample *sample) {
+        sample_key(sample, "rate", "%.3g", sample_between(sample, SAMPLE_RATE_MIN, 1));
+        return 0;
+}
+
+static const char *undetectable_delay(const Fault *fault) {
+        const DelayParameters *delay = fault->parameters;
+
+        return delay->nsec <= LATENCY_SOUND - LATENCY_LEAST ? "a sound path may take as long: up to 15 microseconds" : NULL;
+}
+
+static const char *undetectable_share(const Fault *fault) {
+        const ShareParameters *share = fault->parameters;
+
+        return share->share >= SHARE_SOUND ? "a sound adapter may be as slow: 160 Gb/s of long messages" : NULL;
+}
+
+static const char *undetectable_wrap(const Fault *fault) {
+        return "counters of 32 bits wrap on sound adapters";
+}
+
+/* What is wrong on one path is told as the path's. */
+static void diagnose_path(const Fault *fault, Diagnosis *diagnosis) {
+        static const char *const codes[] = { "efa-path", NULL };
+
+        if (location_kind(&fault->at) == LOCATION_PATH)
+                diagnosis->codes = codes;
+}
+
+/* It is nobody's adapter. */
+static void diagnose_plane(const Fault *fault, Diagnosis *diagnosis) {
+        (void) location_truncate(&diagnosis->places[0], LOCATION_SERVER);
+}
+
+#define NIC_KIND(word, text, where, code)                                                                    \
+        .name = word, .summary = text, .family = FAMILY_LINKS, .at = where, .validate = validate_nic, .is_shared = true,             \
+        .codes = FAULT_CODES(code)
+
+#define NIC_COMES_AND_GOES                                                                                   \
+        .persistence = PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT, .triggers = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY
+
+#define NIC_PARAMETERS(type, table) .parameters_bytes = sizeof(type), .parameters = table
+
+#define PACKET_KIND(word, code, text)                                                                        \
+        { NIC_KIND(word, text, at_nic_or_path, code), NIC_COMES_AND_GOES, NIC_PARAMETERS(PacketParameters, packet_parameters),        \
+          .diagnose = diagnose_path, .sample = sample_packets }
+
+const FaultKind nic_kinds[_KIND_MAX + 1] = {
+        [ODD_LOST - 1]    = PACKET_KIND("packet-loss", "efa-loss", "packets never arrive"),
+        [ODD_CORRUPT - 1] = PACKET_KIND("packet-corruption", "efa-corruption", "packets arrive with a wrong bit"),
+        [ODD_TWICE - 1]   = PACKET_KIND("packet-duplicate", "efa-misdelivery", "packets arrive twice"),
+        [ODD_ASTRAY - 1]  = PACKET_KIND("packet-misdelivery", "efa-misdelivery", "packets arrive at another adapter"),
+        [ODD_DROPPED - 1] = { NIC_KIND("path-drops", "packets are lost on the way and sent again until they arrive", at_nic_or_path,
+                                   "efa-retransmission"),
+                          NIC_COMES_AND_GOES, NIC_PARAMETERS(PacketParameters, drops_parameters), .diagnose = diagnose_path,
+                          .sample = sample_drops },
+        [ODD_REFUSED - 1] = { NIC_KIND("receiver-not-ready", "it has no buffer posted for packets that come, and they are gone", at_nic,
+                                   "efa-not-ready"),
+                          NIC_COMES_AND_GOES, NIC_PARAMETERS(PacketParameters, refused_parameters), .sample = sample_refused },
+        [KIND_DELAY] = { NIC_KIND("path-delay", "packets take longer", at_nic_or_path, "efa-slow"), NIC_COMES_AND_GOES,
+                         NIC_PARAMETERS(DelayParameters, delay_parameters), .diagnose = diagnose_path,
+                         .undetectable = undetectable_delay },
+        [KIND_SLOW] = { NIC_KIND("nic-slow", "the adapter reaches only a share of its bandwidth, both ways", at_nic, "efa-slow"),
+                        NIC_COMES_AND_GOES, NIC_PARAMETERS(ShareParameters, share_parameters), .undetectable = undetectable_share },
+        [KIND_UNRESPONSIVE] = { NIC_KIND("unresponsive", "the adapter neither sends nor receives", at_nic, "efa-unresponsive"),
+                                NIC_COMES_AND_GOES },
+        [KIND_SINGLE_PATH] = { NIC_KIND("single-path", "what should be sprayed over all paths takes one", at_nic, "efa-single-path"),
+                               NIC_COMES_AND_GOES, NIC_PARAMETERS(PathParameters, path_parameters) },
+        [KIND_FLOOD] = { NIC_KIND("packet-flood", "the adapter sends packets that nobody asked it for", at_nic, "efa-flood"),
+                         NIC_COMES_AND_GOES, NIC_PARAMETERS(FloodParameters, flood_parameters) },
+        [KIND_COUNTER_STUCK] = { NIC_KIND("nic-counter-stuck", "the counters of the adapter stand still whatever happens", at_nic,
+                                          "efa-counter"),
+                                 .persistence = PERSISTENCE_PERMANENT },
+        [KIND_COUNTER_RUNS_BACK] = { NIC_KIND("nic-counter-runs-back", "the counters of the adapter count downwards", at_nic,
+                                              "efa-counter"),
+                                     .persistence = PERSISTENCE_PERMANENT },
+        [KIND_COUNTER_WRAPS] = { NIC_KIND("nic-counter-wraps", "its counters are 32 bits wide and about to wrap: nothing is wrong", at_nic,
+                                          "efa-counter"),
+                                 .persistence = PERSISTENCE_PERMANENT, .undetectable = undetectable_wrap },
+        [KIND_PLANE] = { NIC_KIND("fabric-path-drops", "one path of the fabric loses packets of every adapter of the hall, which are sent "
+                                  "again until they arrive", at_path, "efa-fabric"),
+                         .persistence = PERSISTENCE_PERMANENT, NIC_PARAMETERS(PacketParameters, plane_parameters),
+                         .diagnose = diagnose_plane, .sample = sample_drops },
+        {}
+};
+
+static const Fault **plane_of(const Nic *nic, const Fault *fault) {
+        return &nic->chip->server->ultraserver->hall->planes[location_index(&fault->at, LOCATION_PATH)];
+}
+
+int nic_inject(void *state, const Fault *fault) {
+        Nic *nic = state;
+        const Fault **more;
+
+        if (fault->kind == &nic_kinds[KIND_PLANE]) {
+                if (*plane_of(nic, fault))
+                        return -EEXIST;
+                *plane_of(nic, fault) = fault;
+                return 0;
+        }
+
+        more = reallocarray(nic->faults, nic->n_faults + 1, sizeof(*more));
+        if (!more)
+                return -ENOMEM;
+
+        nic->faults = more;
+        nic->faults[nic->n_faults++] = fault;
+        if (fault->kind == &nic_kinds[KIND_COUNTER_RUNS_BACK] || fault->kind == &nic_kinds[KIND_COUNTER_WRAPS])
+                nic_counters_age(nic, fault->kind == &nic_kinds[KIND_COUNTER_WRAPS]);
+        return 0;
+}
+
+void nic_heal(void *state, const Fault *fault) {
+        Nic *nic = state;
+
+        if (fault->kind == &nic_kinds[KIND_PLANE]) {
+                *plane_of(nic, fault) = NULL;
+                return;
+        }
+        for (size_t i = 0; i < nic->n_faults; i++)
+                if (nic->faults[i] == fault) {
+                        nic->faults[i] = nic->faults[--nic->n_faults];
+                        return;
+                }
+}
