@@ -35,8 +35,18 @@ static ObservedUnit *unit_named(const Observation *observation, const char *name
         return location_parse(name, &at, NULL, NULL) < 0 ? NULL : observation_find(observation, &at);
 }
 
+/* A step says of each of its own parts what it is worth. A part of another server it judges by the finding alone, as records do. */
+static void judge_elsewhere(ObservedUnit *unit, const char *step_unit, Severity severity) {
+        Verdict verdict = VERDICT_PASSED;
+        Location at;
+
+        verdict_raise(&verdict, severity);
+        if (location_parse(step_unit, &at, NULL, NULL) >= 0 && strcmp(at.server, unit->at.server) != 0)
+                fold_step(&unit->fold, verdict, true);
+}
+
 /* A finding belongs to the chip it lies in, else to the server. */
-static int add_finding(Observation *observation, const Finding *finding) {
+static int add_finding(Observation *observation, const char *step_unit, const Finding *finding) {
         const CatalogueEntry *entry = catalogue_find(finding->code);
         Location at = finding->where;
         ObservedFinding *findings;
@@ -46,6 +56,7 @@ static int add_finding(Observation *observation, const Finding *finding) {
         unit = observation_find(observation, &at);
         if (!unit || !entry)
                 return -EPROTO;
+        judge_elsewhere(unit, step_unit, finding->severity);
         for (size_t i = 0; i < unit->n_findings; i++)
                 if (unit->findings[i].code == entry->code && location_equal(&unit->findings[i].at, &finding->where))
                         return 0;
@@ -124,7 +135,7 @@ static int on_event(const Event *event, void *userdata) {
         case EVENT_HARDWARE:
                 return add_unit(observation, &event->hardware.where);
         case EVENT_FINDING:
-                return add_finding(observation, &event->finding);
+                return add_finding(observation, event->unit, &event->finding);
         case EVENT_MEASUREMENT:
                 return add_alarms(observation, &event->measurement);
         case EVENT_PART_DONE:
