@@ -5,13 +5,15 @@
 #include <string.h>
 #include <sys/param.h>
 
+#define REPLAYS_MAX 64u /* of one frame, on average: beyond it nothing would arrive */
+
 /* How one call makes its commands and reads what comes back; index counts the caller's arrays. */
 typedef struct LinkCall {
         const WireCommand *commands; /* of one kind: type and parameters, one for all ends or, with each, one per end */
         bool each;
         const LinkFrame *frames; /* what goes in */
         size_t out_bytes;        /* room per end */
-        int (*read)(const uint8_t *out, size_t n_bytes, const WireCommand *command, size_t index, void *ret);
+        int (*read)(const uint8_t *out, const WireCompletion *completion, const WireCommand *command, size_t index, void *ret);
         void *ret;
 } LinkCall;
 
@@ -44,8 +46,8 @@ static int run_batch(Device *device, const LinkEnd *ends, size_t first, size_t n
         uint8_t *slots;
         int r;
 
-        slots = device_window_take(device, n * slot_bytes);
-        if (!slots && n * slot_bytes > 0)
+        slots = slot_bytes > 0 ? device_window_take(device, n * slot_bytes) : NULL;
+        if (!slots && slot_bytes > 0)
                 return -ENOSPC;
 
         for (size_t i = 0; i < n; i++) {
@@ -54,7 +56,8 @@ static int run_batch(Device *device, const LinkEnd *ends, size_t first, size_t n
                 *command = call->commands[call->each ? first + i : 0];
                 command->chip = ends[first + i].chip;
                 command->unit = ends[first + i].port;
-                command->in_offset = command->out_offset = device_window_offset(device, slots + i * slot_bytes);
+                if (slots)
+                        command->in_offset = command->out_offset = device_window_offset(device, slots + i * slot_bytes);
                 command->out_bytes = (uint32_t) call->out_bytes;
                 if (call->frames) {
                         command->in_bytes = call->frames[first + i].n_bytes;
@@ -71,8 +74,7 @@ static int run_batch(Device *device, const LinkEnd *ends, size_t first, size_t n
 
                 *error = end_error(completions[i].status);
                 if (*error >= 0 && call->read)
-                        *error = call->read(slots + i * slot_bytes, completions[i].out_bytes, &commands[i], first + i,
-                                            call->ret);
+                        *error = call->read(slots + i * slot_bytes, &completions[i], &commands[i], first + i, call->ret);
         }
 
         return 0;
@@ -85,7 +87,7 @@ static int run_call(Device *device, const LinkEnd *ends, size_t n, const LinkCal
 
         slot_bytes = (slot_bytes + WIRE_ALIGNMENT - 1) & ~(size_t) (WIRE_ALIGNMENT - 1);
         device_window_reset(device);
-        batch = MIN(device_window_free(device) / slot_bytes, WIRE_BATCH_MAX);
+        batch = slot_bytes == 0 ? WIRE_BATCH_MAX : MIN(device_window_free(device) / slot_bytes, WIRE_BATCH_MAX);
         if (batch == 0)
                 return -ENOSPC;
 
@@ -97,14 +99,25 @@ static int run_call(Device *device, const LinkEnd *ends, size_t n, const LinkCal
         return r;
 }
 
-static int read_status(const uint8_t *out, size_t n_bytes, const WireCommand *command, size_t index, void *ret) {
+static bool speed_is_known(const WireLinkStatus *status) {
+        static const uint16_t speeds[] = { LINK_LANE_GBPS, 16, 8, 5 };
+
+        for (size_t i = 0; i < ELEMENTS(speeds) && status->up; i++)
+                if (status->lane_gbps == speeds[i])
+                        return true;
+
+        return !status->up && status->lane_gbps == 0;
+}
+
+static int read_status(const uint8_t *out, const WireCompletion *completion, const WireCommand *command, size_t index, void *ret) {
         WireLinkStatus *status = (WireLinkStatus *) ret + index;
 
-        if (n_bytes != sizeof(*status))
+        if (completion->out_bytes != sizeof(*status))
                 return -EPROTO;
 
         memcpy(status, out, sizeof(*status));
-        return status->up > 1 || status->present > 1 || status->width > link_port_width(command->unit) ? -EPROTO : 0;
+        return status->up > 1 || status->present > 1 || status->width > link_port_width(command->unit) ||
+               (status->width > 0) != status->up || !speed_is_known(status) ? -EPROTO : 0;
 }
 
 int device_link_status(Device *device, const LinkEnd *ends, size_t n, WireLinkStatus *ret, int *ret_errors) {
@@ -125,13 +138,14 @@ int device_link_send(Device *device, const LinkEnd *ends, size_t n, const LinkFr
         return run_call(device, ends, n, &(LinkCall) { .commands = &command, .frames = frames }, ret_errors);
 }
 
-static int read_frame(const uint8_t *out, size_t n_bytes, const WireCommand *command, size_t index, void *ret) {
+static int read_frame(const uint8_t *out, const WireCompletion *completion, const WireCommand *command, size_t index, void *ret) {
         LinkFrame *frame = (LinkFrame *) ret + index;
+        uint32_t n_bytes = completion->out_bytes;
 
         if (n_bytes == 0 || n_bytes > WIRE_FRAME_MAX)
                 return -EPROTO;
 
-        frame->n_bytes = (uint32_t) n_bytes;
+        frame->n_bytes = n_bytes;
         memcpy(frame->bytes, out, n_bytes);
         return 0;
 }
@@ -144,22 +158,31 @@ int device_link_receive(Device *device, const LinkEnd *ends, size_t n, LinkFrame
         }, ret_errors);
 }
 
-static int read_lanes(const uint8_t *out, size_t n_bytes, const WireCommand *command, size_t index, void *ret) {
+static bool lane_is_possible(const WireLane *lane, const WireLinkPrbs *prbs) {
+        /* Each lock begins and ends a block anywhere. */
+        uint64_t blocks_max = lane->bits / LINK_BLOCK_BITS + 2 * (UINT64_C(1) + lane->resyncs);
+
+        if (lane->locked > 1 || lane->inverted > 1 || lane->bits > prbs->bits || lane->transitions > LINK_TRANSITIONS_MAX)
+                return false;
+        if (!lane->locked)
+                return lane->bits == 0 && lane->errors == 0 && lane->errored_blocks == 0 && lane->resyncs == 0 && lane->slipped == 0;
+
+        return lane->errors <= lane->bits && lane->errored_blocks <= lane->errors && lane->errored_blocks <= blocks_max &&
+               (lane->errors + LINK_BLOCK_BITS - 1) / LINK_BLOCK_BITS <= lane->errored_blocks;
+}
+
+static int read_lanes(const uint8_t *out, const WireCompletion *completion, const WireCommand *command, size_t index, void *ret) {
         LinkLanes *lanes = (LinkLanes *) ret + index;
 
         lanes->n = link_port_width(command->unit);
-        if (n_bytes != lanes->n * sizeof(WireLane))
+        if (completion->out_bytes != lanes->n * sizeof(WireLane))
                 return -EPROTO;
 
-        memcpy(lanes->lanes, out, n_bytes);
-        for (unsigned l = 0; l < lanes->n; l++) {
-                const WireLane *lane = &lanes->lanes[l];
-
-                /* PRBS and loopback begin with the same struct. */
-                if (lane->bits > command->prbs.bits || lane->errors > lane->bits || lane->transitions > lane->bits ||
-                    lane->locked > 1 || lane->inverted > 1)
+        memcpy(lanes->lanes, out, completion->out_bytes);
+        /* PRBS and loopback begin with the same struct. */
+        for (unsigned l = 0; l < lanes->n; l++)
+                if (!lane_is_possible(&lanes->lanes[l], &command->prbs))
                         return -EPROTO;
-        }
 
         return 0;
 }
@@ -199,4 +222,21 @@ int device_link_loopback(Device *device, const LinkEnd *ends, size_t n, WireLoop
                 };
 
         return run_prbs(device, ends, n, commands, ret, ret_errors);
+}
+
+static int read_transfer(const uint8_t *out, const WireCompletion *completion, const WireCommand *command, size_t index, void *ret) {
+        uint64_t n_frames = command->transfer.bytes / WIRE_FRAME_MAX + 1;
+
+        if (completion->out_bytes != 0 || completion->result[0] != command->transfer.bytes || completion->device_nsec == 0 ||
+            completion->result[1] / REPLAYS_MAX > n_frames)
+                return -EPROTO;
+
+        ((LinkTransfer *) ret)[index] = (LinkTransfer) { completion->device_nsec, completion->result[1] };
+        return 0;
+}
+
+int device_link_transfer(Device *device, const LinkEnd *ends, size_t n, uint64_t bytes, LinkTransfer *ret, int *ret_errors) {
+        WireCommand command = { .type = COMMAND_LINK_TRANSFER, .transfer.bytes = bytes };
+
+        return run_call(device, ends, n, &(LinkCall) { .commands = &command, .read = read_transfer, .ret = ret }, ret_errors);
 }

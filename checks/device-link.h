@@ -32,6 +32,11 @@ typedef struct LinkLanes {
         WireLane lanes[LINK_LANES_MAX];
 } LinkLanes;
 
+typedef struct LinkTransfer {
+        uint64_t nsec;    /* what it took */
+        uint64_t replays; /* frames that were sent once more */
+} LinkTransfer;
+
 unsigned link_port_width(unsigned port); /* lanes it is built with */
 
 int device_link_status(Device *device, const LinkEnd *ends, size_t n, WireLinkStatus *ret, int *ret_errors);
@@ -43,3 +48,6 @@ int device_link_prbs(Device *device, const LinkEnd *ends, size_t n, const WireLi
                      int *ret_errors);
 int device_link_loopback(Device *device, const LinkEnd *ends, size_t n, WireLoopback stage, const WireLinkPrbs *prbs,
                          LinkLanes *ret, int *ret_errors);
+
+/* Each end receives BYTES of payload from its far end. Fewer that arrive are -EPROTO: then it would not have been done. */
+int device_link_transfer(Device *device, const LinkEnd *ends, size_t n, uint64_t bytes, LinkTransfer *ret, int *ret_errors);

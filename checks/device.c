@@ -112,7 +112,7 @@ static size_t command_engine(const WireCommand *command) {
                 engine = CORES + MIN(command->unit, STACKS - 1);
         else if (command->type >= COMMAND_LOAD_STATIONARY && command->type <= COMMAND_RNG_STATE)
                 engine = MIN(command->unit, CORES - 1);
-        else if (command->type >= COMMAND_LINK_STATUS && command->type <= COMMAND_LINK_LOOPBACK)
+        else if (command->type >= COMMAND_LINK_STATUS && command->type <= COMMAND_LINK_TRANSFER)
                 engine = CORES + STACKS + MIN(command->unit, PORTS - 1);
         else if (command->type == COMMAND_NIC_SEND || command->type == COMMAND_NIC_RECEIVE)
                 engine = ENGINES - 2;
