@@ -457,12 +457,45 @@ static const CatalogueEntry entries[] = {
           "lanes of the link are sound.",
           "Reseat the cable and scan again. If the lane stays away, replace the cable, then the trays at its ends one "
           "by one. A link without a cable is a trace of the board: replace the tray." },
+        { "link-clock", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+          "the clock of a lane slips",
+          "The receiver loses its place in the pattern and finds it again some bits further on: it does not hold the clock of what it "
+          "receives. In service every slip makes the link start anew.",
+          "Reseat the cable and scan again. If it slips on, replace the cable, then the trays at its ends one by one. Where the finding "
+          "names the PMA of a port, replace that tray." },
+        { "link-crosstalk", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+          "another lane disturbs a lane of a link",
+          "The lane makes bit errors, and none while one other lane of the link is quiet: what that one sends couples into it. The "
+          "finding names both.",
+          "Reseat the cable: a bent contact or a shield without ground does this. If it stays, replace the cable, then the trays at its "
+          "ends one by one. A link without a cable is a trace of the board: replace the tray." },
+        { "link-margin", "neuronlink", SEVERITY_WARN, ACTION_MONITOR,
+          "a lane of a link is close to failing",
+          "The lane delivers its bits now. Sampled away from the middle of its eye it makes errors far sooner than a good lane: its eye "
+          "closes, and it will fail before others do, warmth first.",
+          "Nothing at once. Reseat or replace the cable when the server is next out of service, and look at the temperature in the "
+          "finding; scan again warm." },
         { "link-down", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "a link is down",
           "The port has no link to its neighbour although both were asked to bring it up. The finding says whether the "
           "port hears itself: if it does, and the far one too, it is what lies between them.",
           "If the finding names a tray, replace that tray. Else see that the cable is there and reseat both ends. If the "
           "link stays down, replace the cable, then the trays at its ends one by one." },
+        { "link-degraded", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+          "a link is narrower or slower than built",
+          "The link is up with fewer lanes or at a lower speed than it is built for, although all lanes deliver when they are tested: "
+          "training gave up on the rest.",
+          "Reset the chips at both ends and scan again. If it trains no better, reseat the cable, then replace it, then the trays at its "
+          "ends one by one." },
+        { "link-bandwidth", "neuronlink", SEVERITY_FAIL, ACTION_RESET_CHIP,
+          "payload goes through a link too slowly",
+          "The lanes are sound and trained as built, and what they could carry does not arrive: frames are held back or sent again "
+          "without need. Collectives wait for the slowest link.",
+          "Reset the chips at both ends and scan again. If it stays slow, replace the tray of the port, then that of its far end." },
+        { "link-flap", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+          "a link goes down and comes up again",
+          "The port trained again while it was tested, without having been asked to. In service every such moment stops the job.",
+          "Reseat the cable at both ends and scan again. If it comes again, replace the cable, then the trays at its ends one by one." },
         { "link-miscabled", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "a cable ends at the wrong port",
           "A frame sent into the link arrived at another port than the topology says. Both ports work; collectives "

@@ -229,7 +229,7 @@ const FaultKind link_kinds[_LINK_FAULT_KIND_MAX + 1] = {
                 FIELDS(FIELD_SITE, NUMBER("per-second", per_second, 0.1, 1000, "of device time"),
                        YAML_WORD("drift", LinkFault, drift, drifts, .summary = "late repeats bits, early loses them")),
                 .validate = validate_signal, .undetectable = slips_are_rare, .is_shared = true,
-                .codes = FAULT_CODES("link-errors"), .sample = sample_slips,
+                .codes = FAULT_CODES("link-clock"), .sample = sample_slips,
         },
         [LINK_CROSSTALK] = {
                 .name = "crosstalk", .summary = "bits arrive wrong where another lane toggles",
@@ -237,7 +237,7 @@ const FaultKind link_kinds[_LINK_FAULT_KIND_MAX + 1] = {
                 FIELDS(FIELD_SITE, COUNT("from", from, 0, LINK_LANES_MAX - 1, "the other lane"),
                        NUMBER("rate", rate, 1e-14, 0.01, "of the bits at which it toggles")),
                 .validate = validate_crosstalk, .undetectable = rate_is_in_order, .is_shared = true,
-                .codes = FAULT_CODES("link-errors"),
+                .codes = FAULT_CODES("link-crosstalk", "link-errors"),
         },
         [LINK_EYE_CLOSED] = {
                 .name = "eye-closed", .summary = "the eye of a lane is narrow, the more so the hotter it is",
@@ -245,7 +245,7 @@ const FaultKind link_kinds[_LINK_FAULT_KIND_MAX + 1] = {
                 FIELDS(FIELD_SITE, YAML_NUMBER("closing", LinkFault, closing, 0, 28, .summary = "64ths of a unit interval on each side"),
                        YAML_NUMBER("per-degree", LinkFault, per_degree, 0, 2, .summary = "more for each °C above 50")),
                 .validate = validate_signal, .undetectable = eye_is_wide, .is_shared = true,
-                .codes = FAULT_CODES("link-errors", "link-lane"),
+                .codes = FAULT_CODES("link-errors", "link-lane", "link-margin"),
         },
         [LINK_LANE_DEAD] = {
                 .name = "lane-dead", .summary = "nothing arrives on a lane: an idle line",
@@ -268,25 +268,25 @@ const FaultKind link_kinds[_LINK_FAULT_KIND_MAX + 1] = {
                 .name = "link-narrowed", .summary = "a link trains with fewer lanes than it has, all of which are sound",
                 .family = FAMILY_LINKS, .at = at_port, .persistence = PERSISTENCE_PERMANENT,
                 FIELDS(COUNT("width", width, 1, LINK_LANES_MAX - 1, "lanes")),
-                .validate = validate_width, .is_shared = true, .codes = FAULT_CODES("link-down"),
+                .validate = validate_width, .is_shared = true, .codes = FAULT_CODES("link-degraded"),
         },
         [LINK_SLOWED] = {
                 .name = "link-slowed", .summary = "a link trains slower than it can",
                 .family = FAMILY_LINKS, .at = at_port, .persistence = PERSISTENCE_PERMANENT,
                 FIELDS(COUNT("gbps", gbps, 5, 16, "of each lane: 16, 8 or 5")),
-                .validate = validate_gbps, .is_shared = true, .codes = FAULT_CODES("link-down"), .sample = sample_gbps,
+                .validate = validate_gbps, .is_shared = true, .codes = FAULT_CODES("link-degraded"), .sample = sample_gbps,
         },
         [LINK_THROTTLED] = {
                 .name = "link-throttled", .summary = "a port receives slower than its link would carry",
                 .family = FAMILY_LINKS, .at = at_port, .persistence = COMES_AND_GOES, .triggers = TRIGGERS,
                 FIELDS(NUMBER("share", share, 0.01, 1, "of the bandwidth that is left")),
-                .undetectable = share_is_in_order, .is_shared = true, .codes = FAULT_CODES("link-down"),
+                .undetectable = share_is_in_order, .is_shared = true, .codes = FAULT_CODES("link-bandwidth"),
         },
         [LINK_FLAPS] = {
                 .name = "link-flaps", .summary = "a link goes down again and again, for the millisecond that training takes",
                 .family = FAMILY_LINKS, .at = at_port, .persistence = PERSISTENCE_PERMANENT,
                 FIELDS(NUMBER("every", every, 0.5, 3600, "seconds of device time")),
-                .undetectable = flaps_are_rare, .is_shared = true, .codes = FAULT_CODES("link-down"), .sample = sample_flaps,
+                .undetectable = flaps_are_rare, .is_shared = true, .codes = FAULT_CODES("link-flap"), .sample = sample_flaps,
         },
         [LINK_COUNTER_STUCK] = {
                 .name = "link-counter-stuck", .summary = "the counters of a port stand still whatever happens",

@@ -4,23 +4,62 @@
 /*
  * Ber: what a count of bit errors proves. A lane of bit error ratio b makes Poisson(N b) errors in N bits. Below, NB is
  * N × b for the ratio that is to be excluded.
+ *
+ * What is counted are blocks with errors (WireLane.errored_blocks), not bits: one disturbance spoils many bits side by side, and bits of
+ * one burst are no independent witnesses. Where errors are rare and alone, both are the same.
  */
 
-/* How sure it is that the ratio is below b when ERRORS were seen: 1 - P(at most ERRORS errors at b). */
-double ber_confidence(double nb, unsigned errors);
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How sure it is that the ratio is below b when ERRORS were seen: 1 - P(at most ERRORS errors at b). To about 1e-12 of the smaller of
+ * it and the rest to 1, for any NB up to 1e12. */
+double ber_confidence(double nb, uint64_t errors);
 
 /* The smallest N × b at which ERRORS errors still prove the ratio with CONFIDENCE. */
-double ber_required(double confidence, unsigned errors);
-
-/* The most errors that still prove it, or -1 where even none would not: too few bits. At most BER_ERRORS_MAX. */
-#define BER_ERRORS_MAX 1000000
-int ber_allowed(double nb, double confidence);
+double ber_required(double confidence, uint64_t errors);
 
 /* The fewest errors that a lane of which NB are expected makes with less than this CHANCE. */
+#define BER_ERRORS_MAX 1000000u
 unsigned ber_certain(double nb, double chance);
 
 /*
- * At most how likely the sequential test calls a lane bad of which NB errors are expected in each pass: it fails with
- * certain[n] errors after n passes, or with more than allowed[N_PASSES] after the last. Both from 1, not negative.
+ * A sequential test: the count is looked at several times. At each look a lane passes with few enough, fails with so many that no good
+ * lane makes them, and else is counted on; at the last one what might be one burst counts in full. The first look is short, for what is
+ * grossly wrong; at the second a lane without errors passes. At how many a lane passes later is worked out so that a lane at the limit
+ * passes at any of the looks with at most 1 - confidence: the sooner a look the more of that it may use.
  */
-double ber_false_alarm(double nb, const int allowed[], const int certain[], unsigned n_passes);
+#define BER_LOOKS_MAX   5u
+#define BER_BURST_BLOCKS 4u /* what one disturbance spoils at most: 768 bits side by side, 24 ns, wherever they begin */
+
+typedef enum BerOutcome {
+        BER_UNDECIDED,
+        BER_PASSES,
+        BER_FAILS,
+} BerOutcome;
+
+typedef struct BerLooks {
+        unsigned n;
+        double limit;                   /* the ratio to exclude */
+        uint64_t bits[BER_LOOKS_MAX];   /* compared by then, from the first bit on */
+        int passes[BER_LOOKS_MAX];      /* at most so many; -1: not at this look */
+        unsigned fails[BER_LOOKS_MAX];  /* at least so many */
+        double missed;                  /* how likely a lane at the limit passes */
+        double false_alarm;             /* at most how likely a lane of the GOOD ratio fails */
+} BerLooks;
+
+/* Plans looks for lanes that are compared for BITS until most of them pass. -ERANGE: so few do not exclude LIMIT, or (more than
+ * BER_NB_MAX errors are expected at it) fewer would do. */
+#define BER_NB_MAX 16.0
+int ber_plan(BerLooks *ret, uint64_t bits, double limit, double confidence, double good, double false_alarm);
+
+/*
+ * What a lane is worth after look LOOK of which BITS bits were really compared and that had between LEAST and MOST disturbances by
+ * then: it fails by the least and passes by the most there may have been.
+ */
+BerOutcome ber_judge(const BerLooks *looks, unsigned look, uint64_t bits, uint64_t least, uint64_t most);
+
+/* Whether ERRORS lie closer together than chance puts them: BLOCKS blocks of 256 bits have some. */
+bool ber_is_bursty(uint64_t bits, uint64_t errors, uint64_t blocks);
+/* The fewest disturbances that make these. */
+uint64_t ber_least(uint64_t bits, uint64_t errors, uint64_t blocks);

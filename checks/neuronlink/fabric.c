@@ -46,6 +46,10 @@ void fabric_init(Fabric *fabric, Step *step, const NeuronlinkParameters *paramet
         fabric->seed = fabric_hash(step_seed(step), 1, 0);
         name_servers(fabric);
 
+        for (unsigned c = 0; c < CHIPS; c++)
+                for (unsigned p = 0; p < PORTS; p++)
+                        fabric->servers[0].ports[c][p].lanes = fabric->lanes[c][p];
+
         for (unsigned s = 0; s < fabric->n_servers; s++)
                 for (unsigned c = 0; c < CHIPS; c++)
                         for (unsigned p = 0; p < PORTS; p++) {

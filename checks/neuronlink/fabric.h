@@ -17,27 +17,25 @@
 #include <stdint.h>
 
 #include "checks/device-link.h"
+#include "checks/neuronlink/ber.h"
 #include "checks/neuronlink/cabling.h"
+#include "checks/neuronlink/lanes.h"
 #include "checks/step.h"
 
 #define RING      4u /* servers of an UltraServer */
 #define LABEL_MAX 32u
 #define LABEL_TEXT_MAX 64u /* what is printed on a plug */
 
-#define PASSES_MAX 4u
+#define GOOD_LANE   1e-15 /* bit error ratio */
+#define FALSE_ALARM 1e-12 /* chance to fail a good lane: 64 million receivers are swept 15,000 times for one */
 
 typedef struct NeuronlinkParameters {
         uint64_t bits;     /* per lane */
         double ber;        /* the bit error ratio to exclude … */
         double confidence; /* … and how surely */
+        double margin;     /* a lane that would make more in the middle of its eye, told from its edges, is close to failing; 1: not asked */
         int polynomial;    /* WirePrbs */
 } NeuronlinkParameters;
-
-typedef struct PortId {
-        uint8_t server; /* of Fabric.servers */
-        uint8_t chip;
-        uint8_t port;
-} PortId;
 
 typedef enum Heard {
         HEARD_NOTHING,
@@ -53,6 +51,15 @@ typedef enum Frames { /* what is wrong with what arrives, whoever sent it */
         FRAMES_ENDLESS, /* more than any port can hold, without one being sent */
 } Frames;
 
+/* What the loopbacks of both ends of a link say, see ladder.c. A bit per lane that does not come back as it should. */
+typedef struct Ladder {
+        bool climbed;
+        bool refused[2]; /* this end, the far end */
+        bool far_up;
+        double bits;
+        uint32_t bad[2][_LOOPBACK_MAX];
+} Ladder;
+
 typedef struct Port {
         bool driven;
         bool prbs;      /* its lanes were counted */
@@ -61,18 +68,17 @@ typedef struct Port {
         bool refused;   /* it did not do something it was asked for, though it is up: nothing is proven */
         int error;      /* of asking for its status, see device-link.h */
         WireLinkStatus before, after;
-        uint64_t n_sent, n_received, n_errors; /* what its own counters should have counted since `before`, at least */
+        uint64_t n_sent, n_received, n_errors, n_replays; /* what its own counters should have counted since `before`, at least */
         Heard heard;
         PortId from; /* with HEARD_PORT */
         Frames frames;
         bool empty;  /* nothing is plugged in */
         char cable[LABEL_MAX]; /* serial number, "" for a trace of the board */
         char label[LABEL_TEXT_MAX]; /* by our convention the location of the port it belongs to; "" where none is told */
-        unsigned n_passes;     /* of parameters->bits each */
-        uint64_t errors[LINK_LANES_MAX];
-        uint32_t dead, unlocked, crossed; /* a bit per lane */
-        uint8_t source[LINK_LANES_MAX];   /* of a crossed lane: whose stream it carries, LINK_LANES_MAX for nobody's */
-        bool skewed[LINK_LANES_MAX];
+        Lane *lanes; /* LINK_LANES_MAX; of server 0 only */
+        Ladder ladder;
+        int transfer_error;    /* of moving payload … */
+        LinkTransfer transfer; /* … nsec 0 where it was not asked to */
 } Port;
 
 typedef struct FabricServer {
@@ -82,17 +88,19 @@ typedef struct FabricServer {
         Port ports[CHIPS][PORTS];
 } FabricServer;
 
-typedef struct Fabric {
+struct Fabric {
         Step *step;
         const NeuronlinkParameters *parameters;
         uint64_t seed;
         unsigned n_servers; /* RING, or 1 without a ring */
         bool silent[CHIPS]; /* of server 0 */
-        /* Errors of a lane after so many passes: up to `allowed` it passes, from `certain` on no good lane made them. */
-        int allowed[PASSES_MAX + 1], certain[PASSES_MAX + 1];
+        BerLooks looks;
+        uint64_t begin_nsec; /* of device time */
+        Verdict verdicts[RING][CHIPS];
         FabricServer servers[RING];
+        Lane lanes[CHIPS][PORTS][LINK_LANES_MAX];
         Cabling cabling; /* see wiring.h */
-} Fabric;
+};
 
 uint64_t fabric_hash(uint64_t seed, uint64_t a, uint64_t b);
 
@@ -115,11 +123,21 @@ int fabric_discover(Fabric *fabric);
 /* The ports' own view again, when all is done. */
 int fabric_read_after(Fabric *fabric);
 
-/* PRBS on every port of server 0 whose far end may be driven; again where that did not decide. */
+/* Device seconds that the plan still has for this step. */
+double fabric_budget_sec(const Fabric *fabric);
+/* Whether PRBS may drive both ends of what is plugged into port ID of server 0. */
+bool fabric_may_drive(Fabric *fabric, PortId id);
+/* PRBS on every such port; again where that did not decide. */
 int fabric_count_errors(Fabric *fabric);
 
-/* Near-end loopback of one port: 1 it hears itself on all lanes, 0 it does not, -ETIMEDOUT its chip does not answer. */
-int fabric_hears_itself(Fabric *fabric, PortId id);
+/* Lanes that pass and are close to failing, see margin.c. */
+int fabric_look_at_edges(Fabric *fabric);
+/* Whose errors go away while another lane is quiet. */
+int fabric_find_crosstalk(Fabric *fabric);
+/* Payload through every link. */
+int fabric_move_payload(Fabric *fabric);
+/* The loopbacks of both ends of every port that is down or has a lane that fails. */
+int fabric_climb(Fabric *fabric);
 
-/* Writes what is wrong with a port of server 0 and raises *verdict by it; tells in port->tested whether it was judged. */
-int fabric_judge(Fabric *fabric, PortId id, Verdict *verdict);
+/* Writes what is wrong with a port of server 0 and raises the verdict of the chip to blame; tells in port->tested whether it was judged. */
+int fabric_judge(Fabric *fabric, PortId id);

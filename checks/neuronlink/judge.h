@@ -8,12 +8,19 @@
 typedef struct Judged {
         Fabric *fabric;
         PortId id, far; /* far: by design */
+        PortId sender;  /* who really sends here, as far as is known */
         Port *port;
         Location where;
         char far_text[LOCATION_STRING_MAX];
         char cable[LABEL_MAX + 8]; /* as a replaceable unit, "" for a trace of the board */
+        char temperature[40];      /* of the chip where it matters: ", at 45 degrees Celsius" */
         Verdict *verdict;
 } Judged;
+
+/* Whether it went down and came up again during the scan. */
+static inline bool judged_retrained(const Judged *judged) {
+        return judged->port->after.retrains > judged->port->before.retrains; /* going back is for judge_counters() */
+}
 
 /* What a technician replaces for it: the cable, or NULL for the tray. */
 const char *judged_replaceable(const Judged *judged);
@@ -28,3 +35,18 @@ int judge_nowhere(Judged *judged);
 int judge_unplugged(Judged *judged);
 /* Serial number and label of whatever is plugged in. */
 int judge_plug(Judged *judged);
+
+/* ---- judge-lanes.c ---- */
+
+bool judged_lanes_fail(const Judged *judged);
+unsigned judged_idle_lanes(const Judged *judged);
+int judge_lanes(Judged *judged);
+
+/* ---- judge-counters.c ---- */
+
+/* One finding per port: a port that does not count does not count anything. */
+int judge_counters(Judged *judged);
+
+/* ---- traffic.c ---- */
+
+int judge_traffic(Judged *judged);

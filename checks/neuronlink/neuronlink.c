@@ -19,67 +19,81 @@
 #include "checks/neuronlink/fabric.h"
 #include "checks/neuronlink/wiring.h"
 
-#define GOOD_LANE   1e-15 /* bit error ratio */
-#define FALSE_ALARM 1e-12 /* chance to fail a good lane: 64 million receivers are swept 15,000 times for one */
-#define NB_MAX 100000.0 /* bits × ratio: more proves no more and costs time */
+/* What was done of a chip, for the plan to hold against what it promises. */
+typedef struct Tested {
+        unsigned ports, lanes, untested;
+        bool refused;
+} Tested;
 
-static int judge_chip(Fabric *fabric, unsigned chip, Verdict *verdict, unsigned *ret_untested) {
-        Location where = *step_unit(fabric->step);
-        unsigned n_ports = 0, n_lanes = 0, n_untested = 0;
-        bool refused = false;
-        int r;
-
-        (void) location_append(&where, LOCATION_CHIP, chip);
+static int judge_chip(Fabric *fabric, unsigned chip, Tested *ret) {
         for (unsigned p = 0; p < PORTS; p++) {
                 PortId id = { 0, (uint8_t) chip, (uint8_t) p }, far;
                 const Port *port = fabric_port(fabric, id);
+                int r;
 
                 if (!fabric_designed(fabric, id, &far))
                         continue;
-                r = fabric_judge(fabric, id, verdict);
+                r = fabric_judge(fabric, id);
                 if (r < 0)
                         return r;
-                n_ports += port->tested;
-                n_lanes += port->prbs && port->tested ? link_port_width(p) : 0;
-                n_untested += !port->tested;
+                ret->ports += port->tested;
+                ret->lanes += port->prbs && port->tested ? link_port_width(p) : 0;
+                ret->untested += !port->tested;
                 if (port->driven && port->error == -ETIMEDOUT)
                         fabric->silent[chip] = true;
-                refused = refused || (port->driven && port->refused);
+                ret->refused = ret->refused || (port->driven && port->refused);
         }
 
-        *ret_untested += n_untested;
-        r = step_note(fabric->step, "neuronlink_ports_tested", n_ports, "{port}", &where);
-        if (r >= 0)
-                r = step_note(fabric->step, "neuronlink_ports_untested", n_untested, "{port}", &where);
-        if (r >= 0)
-                r = step_note(fabric->step, "neuronlink_lanes_tested", n_lanes, "{lane}", &where);
-        if (r >= 0) /* how many good lanes of so many this test would fail, on average */
-                r = step_note(fabric->step, "neuronlink_false_alarms",
-                              n_lanes * ber_false_alarm((double) fabric->parameters->bits * GOOD_LANE, fabric->allowed, fabric->certain,
-                                                        PASSES_MAX), "1", &where);
-        /* What a silent chip is worth is for the step that asks it alone; here it could not be judged. */
-        refused = refused || fabric->silent[chip];
-        return r < 0 ? r : step_part_done(fabric->step, &where, refused && *verdict == VERDICT_PASSED ? VERDICT_ERROR :
-                                                                                                        *verdict);
+        return 0;
 }
 
+static int tell_chip(Fabric *fabric, unsigned chip, const Tested *tested) {
+        Location where = fabric_location(fabric, (PortId) { .chip = (uint8_t) chip });
+        Verdict verdict = fabric->verdicts[0][chip];
+        const struct {
+                const char *name, *unit;
+                double value;
+        } notes[] = {
+                { "neuronlink_ports_tested", "{port}", tested->ports },
+                { "neuronlink_ports_untested", "{port}", tested->untested },
+                { "neuronlink_lanes_tested", "{lane}", tested->lanes },
+                /* how many good lanes of so many this test would fail, on average */
+                { "neuronlink_false_alarms", "1", tested->lanes * fabric->looks.false_alarm },
+        };
+
+        (void) location_truncate(&where, LOCATION_CHIP);
+        for (size_t i = 0; i < ELEMENTS(notes); i++) {
+                int r;
+
+                r = step_note(fabric->step, notes[i].name, notes[i].value, notes[i].unit, &where);
+                if (r < 0)
+                        return r;
+        }
+
+        /* What a silent chip is worth is for the step that asks it alone; here it could not be judged. */
+        if ((tested->refused || fabric->silent[chip]) && verdict == VERDICT_PASSED)
+                verdict = VERDICT_ERROR;
+        return step_part_done(fabric->step, &where, verdict);
+}
+
+/* All ports first: what fails at one may be the fault of another chip. */
 static int judge_server(Fabric *fabric, Verdict *ret) {
         Verdict worst = VERDICT_PASSED;
+        Tested tested[CHIPS] = {};
         unsigned n_untested = 0;
         int r;
 
         wiring_solve(fabric);
         r = wiring_judge(fabric, &worst);
         for (unsigned c = 0; c < CHIPS && r >= 0; c++) {
-                Verdict verdict = VERDICT_PASSED;
-
-                if (!fabric_includes(fabric, (PortId) { .chip = (uint8_t) c }))
-                        continue;
-                r = judge_chip(fabric, c, &verdict, &n_untested);
-                if (verdict == VERDICT_FAILED || (verdict == VERDICT_WARNED && worst == VERDICT_PASSED))
-                        worst = verdict;
+                if (fabric_includes(fabric, (PortId) { .chip = (uint8_t) c }))
+                        r = judge_chip(fabric, c, &tested[c]);
+                n_untested += tested[c].untested;
                 step_progress(fabric->step, 50 + 50 * (c + 1) / CHIPS);
         }
+        for (unsigned c = 0; c < CHIPS && r >= 0; c++)
+                if (fabric_includes(fabric, (PortId) { .chip = (uint8_t) c }))
+                        r = tell_chip(fabric, c, &tested[c]);
         if (r >= 0)
                 r = step_note(fabric->step, "neuronlink_ports_untested", n_untested, "{port}", NULL);
         if (r >= 0)
@@ -87,6 +101,10 @@ static int judge_server(Fabric *fabric, Verdict *ret) {
         if (r < 0)
                 return r;
 
+        for (unsigned s = 0; s < fabric->n_servers; s++)
+                for (unsigned c = 0; c < CHIPS; c++)
+                        if (fabric->verdicts[s][c] == VERDICT_FAILED || worst == VERDICT_PASSED)
+                                worst = fabric->verdicts[s][c];
         *ret = worst;
         return 0;
 }
@@ -95,21 +113,11 @@ static int judge_server(Fabric *fabric, Verdict *ret) {
 
 static int set_limits(Fabric *fabric) {
         const NeuronlinkParameters *parameters = fabric->parameters;
-        double nb = (double) parameters->bits * parameters->ber;
 
-        if (nb > NB_MAX)
-                return step_error(fabric->step, -EINVAL, "%g errors are expected at the limit: fewer bits will do", nb);
-
-        for (unsigned n = 1; n <= PASSES_MAX; n++) {
-                fabric->allowed[n] = ber_allowed(n * nb, parameters->confidence);
-                fabric->certain[n] = (int) ber_certain(n * (double) parameters->bits * GOOD_LANE, FALSE_ALARM);
-                if (fabric->certain[n] <= fabric->allowed[n])
-                        fabric->certain[n] = fabric->allowed[n] + 1;
-        }
-        if (fabric->allowed[1] < 0)
-                return step_error(fabric->step, -EINVAL, "%" PRIu64 " bits cannot exclude %g with %g %% confidence, %.3g do",
+        if (ber_plan(&fabric->looks, parameters->bits, parameters->ber, parameters->confidence, GOOD_LANE, FALSE_ALARM) < 0)
+                return step_error(fabric->step, -EINVAL, "%" PRIu64 " bits do not fit %g with %g %% confidence: %.3g to %.3g do",
                                   parameters->bits, parameters->ber, parameters->confidence * 100,
-                                  ber_required(parameters->confidence, 0) / parameters->ber);
+                                  ber_required(parameters->confidence, 0) / parameters->ber, BER_NB_MAX / parameters->ber);
 
         return 0;
 }
@@ -138,6 +146,7 @@ static int neuronlink_run(Step *step, Verdict *ret) {
                 return -ENOMEM;
 
         fabric_init(fabric, step, parameters);
+        fabric->begin_nsec = device_nsec(step_device(step));
         r = set_limits(fabric);
         if (r < 0)
                 return r;
@@ -157,6 +166,15 @@ static int neuronlink_run(Step *step, Verdict *ret) {
         if (r < 0)
                 return r;
         step_progress(step, 50);
+        r = fabric_look_at_edges(fabric);
+        if (r >= 0)
+                r = fabric_move_payload(fabric);
+        if (r >= 0)
+                r = fabric_find_crosstalk(fabric);
+        if (r >= 0)
+                r = fabric_climb(fabric);
+        if (r < 0)
+                return r;
         r = fabric_read_after(fabric);
         if (r < 0)
                 return r;
@@ -169,7 +187,8 @@ const Check check_neuronlink = {
         .summary      = "every NeuronLink port: where its cable comes from, and the bit errors of each lane",
         .reads        = "link status, discovery frames, PRBS and loopback of every port; info/serial_number, "
                         "assay/link/PORT/cable and label",
-        .codes        = (const char *const[]) { "link-errors", "link-lane", "link-down", "link-miscabled", "link-counter",
+        .codes        = (const char *const[]) { "link-errors", "link-lane", "link-clock", "link-crosstalk", "link-margin", "link-bandwidth",
+                                                "link-down", "link-degraded", "link-flap", "link-miscabled", "link-counter",
                                                 "link-cabling", "link-frames", "link-label", "link-serial", "link-unplugged",
                                                 NULL },
         .skips        = "not-requested: no link has both its ends in the scan; budget: the plan has less device time left than PRBS takes",

@@ -2,6 +2,9 @@
 
 #include "checks/neuronlink/prbs.h"
 
+#include <limits.h>
+#include <stdlib.h>
+
 /* Bit i of taps: the bit sent i + 1 bits ago takes part in the next one. x^31 + x^28 + 1 has taps 31 and 28. */
 static const struct {
         unsigned degree;
@@ -90,35 +93,36 @@ uint32_t prbs_seed(WirePrbs polynomial, uint64_t seed, unsigned lane) {
         return x == 0 ? 1 : (uint32_t) x;
 }
 
-/* Looks for STATE in the stream that begins PRBS_SKEW_MAX bits before START; the distance from there, or -1. */
-static int distance_to(WirePrbs polynomial, uint32_t start, uint32_t state) {
-        for (int i = 0; i <= 2 * PRBS_SKEW_MAX; i++) {
-                if (start == state)
-                        return i;
-                (void) prbs_next(polynomial, &start);
-        }
-
-        return -1;
+/* Lanes by the lowest bits of where they start: of a state that is none of them, this says so at once. */
+static void mark_starts(const uint32_t *starts, unsigned n_lanes, uint64_t ret[static 64]) {
+        for (unsigned l = 0; l < n_lanes; l++)
+                ret[starts[l] >> 6 & 63] |= UINT64_C(1) << (starts[l] & 63);
 }
 
-int prbs_whose(WirePrbs polynomial, uint64_t seed, unsigned n_lanes, uint32_t state, int *ret_skew) {
-        uint64_t period = mask_of(polynomial);
+int prbs_whose(WirePrbs polynomial, uint64_t seed, unsigned n_lanes, unsigned own, uint32_t state, int *ret_skew) {
+        uint64_t period = mask_of(polynomial), marks[64] = {};
+        uint32_t starts[LINK_LANES_MAX];
+        int whose = -1, best = INT_MAX;
 
         for (unsigned l = 0; l < n_lanes; l++)
-                if (prbs_seed(polynomial, seed, l) == state) {
-                        *ret_skew = 0;
-                        return (int) l;
-                }
+                starts[l] = prbs_seed(polynomial, seed, l);
+        mark_starts(starts, n_lanes, marks);
 
-        for (unsigned l = 0; l < n_lanes; l++) {
-                uint32_t early = prbs_jump(polynomial, prbs_seed(polynomial, seed, l), period - PRBS_SKEW_MAX % period);
-                int distance = distance_to(polynomial, early, state);
+        /* What shows a lane's start some bits after the first is late by so many. */
+        state = prbs_jump(polynomial, state & mask_of(polynomial), period - PRBS_SKEW_MAX % period);
+        for (int late = -PRBS_SKEW_MAX; late <= PRBS_SKEW_MAX; late++, (void) prbs_next(polynomial, &state)) {
+                if (!(marks[state >> 6 & 63] >> (state & 63) & 1))
+                        continue;
+                for (unsigned l = 0; l < n_lanes; l++) {
+                        int rank = late == 0 ? 0 : abs(late) + (l == own ? 0 : PRBS_SKEW_MAX);
 
-                if (distance >= 0) {
-                        *ret_skew = PRBS_SKEW_MAX - distance; /* seen at the first bit: what is ahead is late */
-                        return (int) l;
+                        if (starts[l] != state || rank >= best)
+                                continue;
+                        best = rank;
+                        whose = (int) l;
+                        *ret_skew = late;
                 }
         }
 
-        return -1;
+        return whose;
 }

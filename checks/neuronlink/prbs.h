@@ -23,8 +23,9 @@ uint32_t prbs_jump(WirePrbs polynomial, uint32_t state, uint64_t bits);
 uint32_t prbs_seed(WirePrbs polynomial, uint64_t seed, unsigned lane);
 
 /*
- * Whose stream shows STATE: one of N_LANES lanes of SEED, at most SKEW_MAX bits early or late. Returns the lane and how
- * many bits it is late, or -1.
+ * Whose stream shows STATE: one of N_LANES lanes of SEED, at most SKEW_MAX bits early or late. One that is neither comes first, then
+ * lane OWN, then the nearest. Returns the lane and how many bits it is late, or -1. Lanes of a short polynomial send one sequence at
+ * distances below SKEW_MAX: there only lanes that are crossed and not skewed can be told from lane OWN.
  */
 #define PRBS_SKEW_MAX 65536
-int prbs_whose(WirePrbs polynomial, uint64_t seed, unsigned n_lanes, uint32_t state, int *ret_skew);
+int prbs_whose(WirePrbs polynomial, uint64_t seed, unsigned n_lanes, unsigned own, uint32_t state, int *ret_skew);

@@ -52,6 +52,8 @@ struct Step {
         /* What a device makes of the answer to one command, if it lies. */
         void (*tamper)(Step *step, const WireCommand *command, WireCompletion *completion);
         unsigned n_tampered;
+        /* What it makes of the bytes that go with it, on server SERVER of its UltraServer. */
+        void (*rewrite)(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion);
         size_t n_said;
         Said said[REHEARSAL_FINDINGS];
         Verdict parts[CHIPS]; /* _VERDICT_INVALID: nothing was said of it */
@@ -86,6 +88,9 @@ static int line_execute(void *userdata, const WireCommand *commands, size_t n, W
                 return -EPROTO;
 
         memcpy(completions, answer + sizeof(header), n * sizeof(*completions));
+        for (size_t i = 0; line->step->rewrite && i < n; i++)
+                line->step->rewrite(line->step, line->reach.server->index, &commands[i], line->reach.window + commands[i].out_offset,
+                                    &completions[i]);
         for (size_t i = 0; line->step->tamper && i < n; i++)
                 line->step->tamper(line->step, &commands[i], &completions[i]);
         return 0;

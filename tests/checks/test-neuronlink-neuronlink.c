@@ -40,13 +40,14 @@ static void test_clocks_of_all_chips_move_by_one_pass_of_prbs(void **state) {
         _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "neuronlink", "trn-0");
         NeuronlinkParameters *parameters = step->parameters;
 
-        parameters->bits = 4700000; /* without an error in a good lane, so without a second pass */
+        parameters->bits = 4800000; /* without an error in a good lane, so without a third look */
         parameters->ber = 1e-6;
+        parameters->margin = 1;
         expect_pass(step);
         for (unsigned c = 0; c < CHIPS; c++) {
                 uint64_t nsec = chip_nsec(server_chip(step->servers[0].server, c));
 
-                assert_in_range(nsec, 4700000 / 32, 4700000 / 32 + 300000);
+                assert_in_range(nsec, 4800000 / 32, 4800000 / 32 + 900000); /* beside it 64 MiB of payload: 0.52 ms */
         }
 }
 
@@ -103,7 +104,7 @@ static const FaultCase fault_cases[] = {
         { "{at: us0-1/chip3/link-x+/lane7, kind: bit-errors, rate: 1e-9}", { { "link-errors", "us0-1/chip3/link-x+/lane7" } } },
         { "{at: us0-1/chip3/link-x+, kind: bit-errors, rate: 1e-9}", { { "link-errors", "us0-1/chip3/link-x+" } } },
         { "{at: us0-1/chip3/link-x+, kind: bit-errors, rate: 0.01}", { { "link-errors", "us0-1/chip3/link-x+" } } },
-        { "{at: us0-1/chip3/link-z-/lane15, kind: lane-dead}", { { "link-lane", "us0-1/chip3/link-z-/lane15" } }, "is dead" },
+        { "{at: us0-1/chip3/link-z-/lane15, kind: lane-dead}", { { "link-lane", "us0-1/chip3/link-z-/lane15" } }, "lane 15: dead" },
         { "{at: us0-1/chip3/link-y+/lane2, kind: lanes-crossed, with: 30}",
           { { "link-lane", "us0-1/chip3/link-y+/lane2" }, { "link-lane", "us0-1/chip3/link-y+/lane30" } } },
         { "{at: us0-1/chip3/link-y-, kind: link-down}", { { "link-down", "us0-1/chip3/link-y-" } }, "the port is broken" },
@@ -214,7 +215,7 @@ static void test_long_runs_do_not_fail_good_lanes(void **state) {
                 _cleanup_rehearsal_ Step *step = rehearsal_new(text, "neuronlink", "trn-0");
                 NeuronlinkParameters *parameters = step->parameters;
 
-                parameters->bits = 20000000000000;
+                parameters->bits = 15000000000000;
                 parameters->ber = 1e-12;
                 step->budget_sec = 100000;
                 expect_pass(step);

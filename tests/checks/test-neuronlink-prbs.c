@@ -98,16 +98,28 @@ static void test_a_state_tells_lane_and_skew(void **state) {
                         uint32_t seen = prbs_jump(PRBS31, prbs_seed(PRBS31, 5, lane), (uint64_t) ((int64_t) period - skews[i]));
                         int skew = 12345;
 
-                        assert_int_equal(prbs_whose(PRBS31, 5, 32, seen, &skew), (int) lane);
+                        assert_int_equal(prbs_whose(PRBS31, 5, 32, (lane + 5 * (unsigned) (i % 2)) % 32, seen, &skew), (int) lane);
                         assert_int_equal(skew, skews[i]);
+                }
+}
+
+/* Where all lanes send one short sequence, a lane that is late is not taken for another. */
+static void test_a_late_lane_of_a_short_sequence_stays_itself(void **state) {
+        for (unsigned lane = 0; lane < 32; lane++)
+                for (int late = 1; late < 20; late++) {
+                        uint32_t seen = prbs_jump(PRBS15, prbs_seed(PRBS15, 9, lane), (uint64_t) (32767 - late));
+                        int skew = 12345, whose = prbs_whose(PRBS15, 9, 32, lane, seen, &skew);
+
+                        assert_true(whose == (int) lane ? skew == late : skew == 0);
+                        assert_true(whose == (int) lane || prbs_seed(PRBS15, 9, (unsigned) whose) == seen);
                 }
 }
 
 static void test_a_state_of_nobody_is_told(void **state) {
         int skew;
 
-        assert_int_equal(prbs_whose(PRBS31, 5, 16, 0, &skew), -1);
-        assert_int_equal(prbs_whose(PRBS31, 5, 16, prbs_seed(PRBS31, 6000, 3), &skew), -1);
+        assert_int_equal(prbs_whose(PRBS31, 5, 16, 7, 0, &skew), -1);
+        assert_int_equal(prbs_whose(PRBS31, 5, 16, 7, prbs_seed(PRBS31, 6000, 3), &skew), -1);
 }
 
 static void test_lanes_start_differently_and_never_at_zero(void **state) {
@@ -132,6 +144,7 @@ int main(void) {
                 cmocka_unit_test(test_a_jump_ends_where_single_steps_do),
                 cmocka_unit_test(test_the_period_of_prbs31_is_prime_to_nothing_smaller),
                 cmocka_unit_test(test_a_state_tells_lane_and_skew),
+                cmocka_unit_test(test_a_late_lane_of_a_short_sequence_stays_itself),
                 cmocka_unit_test(test_a_state_of_nobody_is_told),
                 cmocka_unit_test(test_lanes_start_differently_and_never_at_zero),
         };

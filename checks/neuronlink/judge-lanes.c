@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What it says of lanes that fail. The same ailment of half the lanes and more is not so many single lanes: it is the link. Where the
+ * ladder leads to the far end's transmitter, the finding stands at the far end.
+ */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "checks/neuronlink/judge.h"
+
+typedef enum Ailment { /* the first ones are LaneFault */
+        AILMENT_CLOCK = _LANE_FAULT_MAX,
+        AILMENT_CROSSTALK,
+        AILMENT_ERRORS,
+        AILMENT_MARGIN,
+        _AILMENT_MAX,
+} Ailment;
+
+static const struct {
+        const char *code, *text; /* NULL: written for the lane */
+} ailments[_AILMENT_MAX] = {
+        [LANE_LOW]          = { "link-lane", "dead: an idle line that stands at 0" },
+        [LANE_HIGH]         = { "link-lane", "dead: an idle line that stands at 1" },
+        [LANE_UNLOCKED]     = { "link-lane", "changes, but never locks to its pattern" },
+        [LANE_LATE]         = { "link-lane", "locks only long after its pattern has begun" },
+        [LANE_INVERTED]     = { "link-lane", "inverted: every bit arrives as its opposite" },
+        [LANE_CROSSED]      = { "link-lane", NULL },
+        [LANE_FOREIGN]      = { "link-lane", "carries a stream that no lane of the far end sent" },
+        [LANE_SKEWED]       = { "link-lane", NULL },
+        [AILMENT_CLOCK]     = { "link-clock", NULL },
+        [AILMENT_CROSSTALK] = { "link-crosstalk", NULL },
+        [AILMENT_ERRORS]    = { "link-errors", NULL },
+        [AILMENT_MARGIN]    = { "link-margin", NULL },
+};
+
+static const struct {
+        bool at_far, is_line;
+        const char *text;
+} segments[_SEGMENT_MAX] = {
+        [SEGMENT_UNKNOWN] = { false, true, "" },
+        [SEGMENT_FAR_PCS] = { true, false, "; this transmitter's PCS: its near-end PCS loopback fails as well, and the receiver is sound" },
+        [SEGMENT_FAR_PMA] = { true, false, "; this transmitter's PMA: its loopback behind the PCS is sound, behind the PMA not, and the "
+                                           "receiver is sound" },
+        [SEGMENT_LINE]    = { false, true, "; the line: both ends hear themselves, what goes over it and back fails" },
+        [SEGMENT_OWN_PMA] = { false, false, "; this receiver's PMA: its loopback behind the PCS is sound, behind the PMA not" },
+        [SEGMENT_OWN_PCS] = { false, false, "; this receiver's PCS: its near-end PCS loopback fails as well" },
+};
+
+static Ailment ailment_of(const Lane *lane) {
+        if (lane->fault != LANE_SOUND)
+                return (Ailment) lane->fault;
+        if (lane->slipped != 0)
+                return AILMENT_CLOCK;
+        if (lane->outcome != BER_FAILS)
+                return lane->margin > 0 ? AILMENT_MARGIN : (Ailment) LANE_SOUND;
+
+        return lane->crosstalk ? AILMENT_CROSSTALK : AILMENT_ERRORS;
+}
+
+unsigned judged_idle_lanes(const Judged *judged) {
+        unsigned n = 0;
+
+        for (unsigned l = 0; judged->port->prbs && l < link_port_width(judged->id.port); l++)
+                n += judged->port->lanes[l].fault == LANE_LOW || judged->port->lanes[l].fault == LANE_HIGH;
+
+        return n;
+}
+
+bool judged_lanes_fail(const Judged *judged) {
+        for (unsigned l = 0; l < link_port_width(judged->id.port); l++)
+                if (ailment_of(&judged->port->lanes[l]) != (Ailment) LANE_SOUND &&
+                    ailment_of(&judged->port->lanes[l]) != AILMENT_MARGIN)
+                        return true;
+
+        return false;
+}
+
+/* ---- one finding ---- */
+
+/* Lanes with the same ailment, told as one: all of `mask`, whose counts are added. */
+typedef struct Group {
+        Ailment ailment;
+        uint32_t mask;
+        unsigned n;
+        Lane sum;
+        Segment segment; /* of all of them, else unknown */
+} Group;
+
+static Group group_of(const Judged *judged, Ailment ailment, uint32_t mask) {
+        Group group = { .ailment = ailment, .mask = mask };
+
+        for (unsigned l = 0; l < link_port_width(judged->id.port); l++) {
+                const Lane *lane = &judged->port->lanes[l];
+
+                if (!(mask >> l & 1))
+                        continue;
+                if (group.n++ == 0) {
+                        group.sum = *lane;
+                        group.segment = (Segment) lane->segment;
+                        continue;
+                }
+                group.sum.bits += lane->bits;
+                group.sum.errors += lane->errors;
+                group.sum.blocks += lane->blocks;
+                group.sum.resyncs += lane->resyncs;
+                group.sum.limit = MIN(group.sum.limit, lane->limit);
+                if (group.segment != (Segment) lane->segment)
+                        group.segment = SEGMENT_UNKNOWN;
+        }
+
+        return group;
+}
+
+static double ratio(const Lane *lane) {
+        return lane->bits > 0 ? (double) lane->errors / (double) lane->bits : 0;
+}
+
+static void describe_errors(const Judged *judged, const Lane *lane, char *text, size_t size) {
+        const NeuronlinkParameters *parameters = judged->fabric->parameters;
+        int n;
+
+        n = snprintf(text, size, "error ratio %.2g, the limit is %g with %g %% confidence", ratio(lane), parameters->ber,
+                     parameters->confidence * 100);
+        if (n > 0 && (size_t) n < size && ber_is_bursty(lane->bits, lane->errors, lane->blocks))
+                (void) snprintf(text + n, size - (size_t) n, ", in bursts: %" PRIu64 " wrong bits in %" PRIu64 " blocks of %u",
+                                lane->errors, lane->blocks, LINK_BLOCK_BITS);
+}
+
+static void describe(const Judged *judged, const Group *group, char *text, size_t size) {
+        const Lane *lane = &group->sum;
+
+        if (ailments[group->ailment].text)
+                (void) snprintf(text, size, "%s", ailments[group->ailment].text);
+        else if (group->ailment == (Ailment) LANE_CROSSED)
+                (void) snprintf(text, size, "carries the stream of lane %u", lane->source);
+        else if (group->ailment == (Ailment) LANE_SKEWED)
+                (void) snprintf(text, size, "%d bits %s against the other lanes, and a receiver takes %d", lane->skew < 0 ? -lane->skew : lane->skew,
+                                lane->skew < 0 ? "early" : "late", LINK_DESKEW_BITS);
+        else if (group->ailment == AILMENT_CLOCK)
+                (void) snprintf(text, size, "its clock slips: out of lock %" PRIu64 " times, %" PRId64 " bits %s in %.3g", lane->resyncs,
+                                lane->slipped < 0 ? -lane->slipped : lane->slipped, lane->slipped < 0 ? "lost" : "repeated",
+                                (double) lane->bits);
+        else if (group->ailment == AILMENT_CROSSTALK)
+                (void) snprintf(text, size, "error ratio %.2g, and none while lane %u is quiet: its pulses couple into this lane",
+                                ratio(lane), lane->aggressor);
+        else if (group->ailment == AILMENT_MARGIN)
+                (void) snprintf(text, size, "delivers now and is close to failing: by its edges it makes an error ratio of %.1g in the middle of its eye, a good lane %g%s",
+                                lane->margin, GOOD_LANE, judged->temperature);
+        else
+                describe_errors(judged, lane, text, size);
+}
+
+/* How sure it is that the ratio is beyond the limit: the chance that a lane at the limit has fewer blocks with errors. */
+static double excess_confidence(const Judged *judged, const Group *group) {
+        double nb = (double) group->sum.bits / group->n * judged->fabric->parameters->ber;
+        uint64_t each = group->sum.blocks / group->n;
+
+        return each == 0 ? 0 : 1 - ber_confidence(nb, each - 1);
+}
+
+static int measure_errors(const Judged *judged, const Group *group, const Location *where, Evidence *evidence, char *expected,
+                          char *actual, size_t size) {
+        const Lane *sum = &group->sum;
+
+        (void) snprintf(expected, size, "at most %" PRIu64 " blocks with errors a lane", sum->limit);
+        (void) snprintf(actual, size, "%" PRIu64 " errors in %.3g bits", sum->errors, (double) sum->bits);
+        evidence->expected = expected;
+        evidence->actual = actual;
+        evidence->has_count = evidence->has_confidence = true;
+        evidence->count = (double) sum->errors;
+        evidence->confidence = excess_confidence(judged, group);
+        return step_measure(judged->fabric->step, "neuronlink_lane_errors", (double) sum->blocks / group->n, "{error}",
+                            LIMIT_LESS_THAN_OR_EQUAL, (double) sum->limit, where);
+}
+
+/* Whether the other way of the link has the same lanes fail, "" where that is not known or the place explains it. */
+static const char *other_way(const Judged *judged, const Group *group) {
+        const Port *far = fabric_port(judged->fabric, judged->sender);
+
+        if (group->segment != SEGMENT_LINE || judged->sender.server != 0 || !far->prbs)
+                return "";
+        for (unsigned l = 0; l < link_port_width(judged->id.port); l++)
+                if (group->mask >> l & 1 && ailment_of(&far->lanes[l]) != (Ailment) LANE_SOUND)
+                        return ", both ways";
+
+        return ", this way only";
+}
+
+static int say(Judged *judged, const Group *group) {
+        char what[32], text[256], expected[64], actual[64], own_text[LOCATION_STRING_MAX];
+        bool at_far = segments[group->segment].at_far, whole = group->n > 1;
+        PortId blamed = at_far ? judged->sender : judged->id;
+        Location where = at_far ? fabric_location(judged->fabric, blamed) : judged->where;
+        Evidence evidence = {
+                .far_end = at_far ? own_text : judged->far_text,
+                .replaceable = segments[group->segment].is_line ? judged_replaceable(judged) : NULL,
+        };
+        int r = 0;
+
+        location_format(&judged->where, own_text);
+        if (whole)
+                (void) snprintf(what, sizeof(what), "%u of %u lanes", group->n, link_port_width(judged->id.port));
+        else {
+                unsigned l = (unsigned) __builtin_ctz(group->mask);
+
+                (void) location_append(&where, LOCATION_LANE, l);
+                (void) snprintf(what, sizeof(what), "lane %u", l);
+        }
+        describe(judged, group, text, sizeof(text));
+        if (group->ailment == AILMENT_CROSSTALK || group->ailment == AILMENT_ERRORS)
+                r = measure_errors(judged, group, &where, &evidence, expected, actual, sizeof(expected));
+        if (r < 0)
+                return r;
+
+        return step_finding(judged->fabric->step, &judged->fabric->verdicts[blamed.server][blamed.chip], ailments[group->ailment].code,
+                            &where, &evidence, "%s: %s%s%s; %s %s", what, text, segments[group->segment].text, other_way(judged, group),
+                            at_far ? "seen at" : "from", at_far ? own_text : judged->far_text);
+}
+
+int judge_lanes(Judged *judged) {
+        unsigned width = link_port_width(judged->id.port);
+        uint32_t masks[_AILMENT_MAX] = {};
+
+        for (unsigned l = 0; l < width; l++)
+                masks[ailment_of(&judged->port->lanes[l])] |= UINT32_C(1) << l;
+
+        for (unsigned a = LANE_SOUND + 1; a < _AILMENT_MAX; a++) {
+                bool whole = (unsigned) __builtin_popcount(masks[a]) >= width / 2;
+
+                /* While the link trains nothing arrives on any lane: that is told as such. */
+                if (whole && judged_retrained(judged) && (a == AILMENT_CLOCK || a == AILMENT_ERRORS))
+                        continue;
+                for (uint32_t left = masks[a]; left != 0; left = whole ? 0 : left & (left - 1)) {
+                        Group group = group_of(judged, (Ailment) a, whole ? left : left & -left);
+                        int r;
+
+                        r = say(judged, &group);
+                        if (r < 0)
+                                return r;
+                }
+        }
+
+        return 0;
+}

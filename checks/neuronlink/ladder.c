@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The loopback ladder, where something fails: a lane on its way from the far port F to this one, R, passes F's PCS and PMA, the line, R's
+ * PMA and PCS. Each end is looped back at each of four stages, and the first stage that fails brackets the place:
+ *
+ *     R near PCS   R's PCS                            F near PCS   F's PCS
+ *     R near PMA   R's PMA                            F near PMA   F's PMA
+ *     R far PMA    the line, where all four above are sound
+ *     R far PCS    what lies behind F's PMA
+ *
+ * A transmitter and a receiver of one end are in a loop together; which of them it is tells the way that fails: into R it is R's receiver
+ * or F's transmitter. Driver, cable and the input of the receiver are in no near loop and cannot be told apart.
+ *
+ * What fails rarely takes as many bits to see again: bits for TRACES errors, as far as half of the time that is left goes.
+ */
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/param.h>
+
+#include "checks/neuronlink/fabric.h"
+
+#define LADDER_RUN  16u /* numbers of runs, from here on */
+#define BITS_LEAST  1e6
+#define BITS_MOST   1e11 /* more and good lanes begin to make errors */
+#define TRACES      10.0 /* none of so many: 5 in 100,000 */
+#define TRACES_LEAST 5.0 /* … 7 in 1000 */
+
+static bool fails(const Lane *lane) {
+        return !lane_is_sound(lane) || lane->outcome == BER_FAILS;
+}
+
+static bool wants_ladder(const Port *port, unsigned n_lanes) {
+        if (!port->driven || port->error == -ETIMEDOUT || port->error == -ENXIO || port->error == -EPROTO)
+                return false;
+        if (!port->prbs)
+                return !port->before.up || port->error < 0;
+
+        for (unsigned l = 0; l < n_lanes; l++)
+                if (fails(&port->lanes[l]))
+                        return true;
+
+        return false;
+}
+
+/* The port that sends to ID, as far as is known. */
+static PortId sender_of(Fabric *fabric, PortId id) {
+        const Port *port = fabric_port(fabric, id);
+        PortId far = id;
+
+        if (port->heard == HEARD_PORT)
+                return port->from;
+
+        (void) fabric_designed(fabric, id, &far);
+        return far;
+}
+
+/* The rarest of the failing lanes decides. */
+static double bits_for(const Port *port, unsigned n_lanes, double most) {
+        double bits = BITS_LEAST;
+
+        for (unsigned l = 0; l < n_lanes; l++) {
+                const Lane *lane = &port->lanes[l];
+
+                if (lane_is_sound(lane) && lane->outcome == BER_FAILS)
+                        bits = fmax(bits, TRACES * (double) lane->bits / (double) lane->blocks);
+        }
+
+        return fmin(bits, fmax(most, BITS_LEAST));
+}
+
+/* Own ends first, then the far ends, server by server. Returns how many of the first there are. */
+static size_t gather(Fabric *fabric, Run *run, unsigned number, PortId *owners) {
+        size_t n_own;
+
+        run->n = 0;
+        for (unsigned c = 0; c < CHIPS; c++)
+                for (unsigned p = 0; p < PORTS; p++) {
+                        PortId id = { 0, (uint8_t) c, (uint8_t) p };
+
+                        if (!fabric_port(fabric, id)->ladder.climbed)
+                                continue;
+                        owners[run->n] = id;
+                        run_add(fabric, run, id, number, (uint64_t) fabric_port(fabric, id)->ladder.bits);
+                }
+
+        n_own = run->n;
+        for (unsigned s = 0; s < fabric->n_servers; s++)
+                for (size_t i = 0; i < n_own; i++) {
+                        PortId far = sender_of(fabric, owners[i]);
+
+                        if (far.server != s || !fabric_includes(fabric, far))
+                                continue;
+                        owners[run->n] = owners[i];
+                        run_add(fabric, run, far, number, run->prbs[i].bits);
+                }
+
+        return n_own;
+}
+
+static uint32_t bad_lanes(const Run *run, size_t i) {
+        Lane lanes[LINK_LANES_MAX];
+        uint32_t bad = 0;
+
+        lanes_classify(run->lanes[i].lanes, run->lanes[i].n, &run->prbs[i], lanes);
+        for (unsigned l = 0; l < run->lanes[i].n; l++)
+                if (!lane_is_sound(&lanes[l]) || lanes[l].blocks > 0)
+                        bad |= UINT32_C(1) << l;
+
+        return bad;
+}
+
+static int climb_stage(Fabric *fabric, Run *run, PortId *owners, WireLoopback stage) {
+        size_t n_own;
+        int r;
+
+        n_own = gather(fabric, run, LADDER_RUN + (unsigned) stage, owners);
+        r = run_all(fabric, run, (int) stage);
+        if (r < 0)
+                return r;
+
+        for (size_t i = 0; i < run->n; i++) {
+                Ladder *ladder = &fabric_port(fabric, owners[i])->ladder;
+                unsigned end = i < n_own ? 0 : 1;
+
+                if (run->errors[i] == -ETIMEDOUT && end == 0)
+                        fabric_port(fabric, owners[i])->error = -ETIMEDOUT;
+                if (stage == LOOPBACK_NEAR_PCS || stage == LOOPBACK_NEAR_PMA) /* what is looped back far off needs the other end, too */
+                        ladder->refused[end] = run->errors[i] < 0 || (stage == LOOPBACK_NEAR_PMA && ladder->refused[end]);
+                if (run->errors[i] >= 0)
+                        ladder->bad[end][stage] = bad_lanes(run, i);
+        }
+
+        return 0;
+}
+
+/* Whether the far ends on other servers are up; those of this one are known. */
+static int ask_far_ends(Fabric *fabric, Run *run, PortId *owners) {
+        size_t n_own = gather(fabric, run, 0, owners);
+
+        for (size_t i = n_own; i < run->n; i++) {
+                LinkEnd end = { run->ids[i].chip, run->ids[i].port };
+                WireLinkStatus status = {};
+                int error = 0, r;
+
+                r = device_link_status(fabric->servers[run->ids[i].server].device, &end, 1, &status, &error);
+                if (r < 0)
+                        return r;
+                fabric_port(fabric, owners[i])->ladder.far_up = error >= 0 && status.up;
+        }
+
+        return 0;
+}
+
+static Segment segment_of(const Ladder *ladder, unsigned l) {
+        static const struct {
+                uint8_t end, stage, segment;
+        } steps[] = {
+                { 0, LOOPBACK_NEAR_PCS, SEGMENT_OWN_PCS }, { 0, LOOPBACK_NEAR_PMA, SEGMENT_OWN_PMA },
+                { 1, LOOPBACK_NEAR_PCS, SEGMENT_FAR_PCS }, { 1, LOOPBACK_NEAR_PMA, SEGMENT_FAR_PMA },
+                { 0, LOOPBACK_FAR_PMA, SEGMENT_LINE },     { 0, LOOPBACK_FAR_PCS, SEGMENT_FAR_PCS },
+        };
+
+        if (ladder->refused[0] || ladder->refused[1])
+                return SEGMENT_UNKNOWN;
+        for (size_t i = 0; i < ELEMENTS(steps); i++)
+                if (ladder->bad[steps[i].end][steps[i].stage] >> l & 1)
+                        return (Segment) steps[i].segment;
+
+        return SEGMENT_UNKNOWN;
+}
+
+static void bracket(Port *port, unsigned n_lanes) {
+        for (unsigned l = 0; l < n_lanes; l++) {
+                Lane *lane = &port->lanes[l];
+                double traces = lane->bits > 0 ? port->ladder.bits * (double) lane->blocks / (double) lane->bits : 0;
+
+                /* Of what is too rare to come back in every loop, the first loop in which it does says nothing. */
+                if (fails(lane) && (!lane_is_sound(lane) || traces >= TRACES_LEAST))
+                        lane->segment = (uint8_t) segment_of(&port->ladder, l);
+        }
+}
+
+int fabric_climb(Fabric *fabric) {
+        double most = fmin(fabric_budget_sec(fabric) / 2 / _LOOPBACK_MAX * LINK_LANE_GBPS * 1e9, BITS_MOST);
+        _cleanup_free_ PortId *owners = NULL;
+        _cleanup_free_ Run *run = NULL;
+        unsigned n = 0;
+        int r;
+
+        for (unsigned c = 0; c < CHIPS; c++)
+                for (unsigned p = 0; p < PORTS; p++) {
+                        Port *port = &fabric->servers[0].ports[c][p];
+
+                        port->ladder.climbed = wants_ladder(port, link_port_width(p));
+                        port->ladder.refused[0] = port->ladder.refused[1] = true;
+                        port->ladder.bits = bits_for(port, link_port_width(p), most);
+                        n += port->ladder.climbed;
+                }
+        if (n == 0)
+                return 0;
+
+        run = malloc(sizeof(*run));
+        owners = malloc(RUN_MAX * sizeof(*owners));
+        if (!run || !owners)
+                return -ENOMEM;
+
+        r = ask_far_ends(fabric, run, owners);
+        for (unsigned stage = 0; stage < _LOOPBACK_MAX && r >= 0; stage++)
+                r = climb_stage(fabric, run, owners, (WireLoopback) stage);
+        if (r < 0)
+                return r;
+
+        for (unsigned c = 0; c < CHIPS; c++)
+                for (unsigned p = 0; p < PORTS; p++)
+                        if (fabric->servers[0].ports[c][p].ladder.climbed)
+                                bracket(&fabric->servers[0].ports[c][p], link_port_width(p));
+
+        return 0;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Counting errors: the sequential test of ber.h over all ports at a time. A port whose lanes are all decided drops out; while one is
+ * not, the others are counted on with it, which costs nothing and makes what is told of them more exact.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/param.h>
+
+#include "checks/neuronlink/fabric.h"
+
+/* More than a look is made for, so that a lock found some bits late does not keep it from passing. */
+#define SPARE_BITS 8192u
+
+double fabric_budget_sec(const Fabric *fabric) {
+        uint64_t nsec = device_nsec(fabric->servers[0].device) - fabric->begin_nsec;
+
+        return step_budget_sec(fabric->step) - (double) nsec * 1e-9;
+}
+
+/* The fault that shows first stays; errors add up. */
+static void add_lane(Lane *sum, const Lane *lane) {
+        if (sum->fault == LANE_SOUND) {
+                sum->fault = lane->fault;
+                sum->source = lane->source;
+                sum->skew = lane->skew;
+        }
+        sum->bits += lane->bits;
+        sum->errors += lane->errors;
+        sum->blocks += lane->blocks;
+        sum->least += lane->least;
+        sum->resyncs += lane->resyncs;
+        sum->slipped += lane->slipped;
+}
+
+static void look_at_port(const Fabric *fabric, Port *port, const LinkLanes *wires, const WireLinkPrbs *prbs, unsigned look) {
+        Lane lanes[LINK_LANES_MAX];
+
+        port->prbs = true;
+        port->undecided = false;
+        lanes_classify(wires->lanes, wires->n, prbs, lanes);
+        for (unsigned l = 0; l < wires->n; l++) {
+                Lane *lane = &port->lanes[l];
+
+                add_lane(lane, &lanes[l]);
+                if (lane->outcome == BER_UNDECIDED) {
+                        lane->outcome = (uint8_t) ber_judge(&fabric->looks, look, lane->bits, lane->least, lane->blocks);
+                        lane->limit = lane->least >= fabric->looks.fails[look] ? fabric->looks.fails[look] - 1 :
+                                                                                 (uint64_t) MAX(fabric->looks.passes[look], 0);
+                }
+                port->undecided |= lane->outcome == BER_UNDECIDED && lane_is_sound(lane);
+        }
+}
+
+static int run_look(Fabric *fabric, Run *run, unsigned look) {
+        int r;
+
+        r = run_all(fabric, run, RUN_PRBS);
+        if (r < 0)
+                return r;
+
+        for (size_t i = 0; i < run->n; i++) {
+                Port *port = fabric_port(fabric, run->ids[i]);
+
+                if (run->errors[i] < 0) {
+                        port->error = run->errors[i];
+                        port->refused = port->refused || port->error != -ETIMEDOUT;
+                } else
+                        look_at_port(fabric, port, &run->lanes[i], &run->prbs[i], look);
+        }
+
+        return 0;
+}
+
+static bool whole_server_included(const Fabric *fabric) {
+        for (unsigned c = 0; c < CHIPS; c++)
+                if (!fabric_includes(fabric, (PortId) { .chip = (uint8_t) c }))
+                        return false;
+
+        return true;
+}
+
+/* PRBS drives both ends of the cable, so the far one must be known to be in the scan. */
+bool fabric_may_drive(Fabric *fabric, PortId id) {
+        const Port *port = fabric_port(fabric, id);
+
+        if (!port->driven || port->error < 0)
+                return false;
+        if (port->heard == HEARD_PORT)
+                return fabric_includes(fabric, port->from);
+
+        /* Such cables do not leave the server. */
+        return port->before.up && link_port_width(id.port) == LINK_LANES_XY && whole_server_included(fabric);
+}
+
+static void choose(Fabric *fabric, Run *run, unsigned look, uint64_t bits) {
+        run->n = 0;
+        for (unsigned c = 0; c < CHIPS; c++)
+                for (unsigned p = 0; p < PORTS; p++) {
+                        PortId id = { 0, (uint8_t) c, (uint8_t) p };
+
+                        if (fabric_may_drive(fabric, id) && (look == 0 || fabric_port(fabric, id)->undecided))
+                                run_add(fabric, run, id, look, bits);
+                }
+}
+
+int fabric_count_errors(Fabric *fabric) {
+        const BerLooks *looks = &fabric->looks;
+        _cleanup_free_ Run *run = NULL;
+
+        run = malloc(sizeof(*run));
+        if (!run)
+                return -ENOMEM;
+
+        for (unsigned look = 0; look < looks->n; look++) {
+                uint64_t bits = looks->bits[look] - (look > 0 ? looks->bits[look - 1] : 0) + SPARE_BITS;
+                int r;
+
+                choose(fabric, run, look, bits);
+                if (run->n == 0 || fabric_budget_sec(fabric) < (double) bits / (LINK_LANE_GBPS * 1e9))
+                        break;
+                r = run_look(fabric, run, look);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Lanes that pass and are about to fail. First all lanes are screened a little off the middle, on both sides: where a good lane makes
+ * an error in 36 such runs, one of a ratio of 1e-12 makes 8. Those that show more than good ones do are sampled further out, and what
+ * they do in the middle is worked out from there.
+ */
+
+#include "checks/neuronlink/margin.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "checks/neuronlink/fabric.h"
+
+#define MARGIN_RUN    32u /* numbers of runs, from here on */
+#define SCREEN_OFFSET 6
+#define SCREEN_BITS   UINT64_C(1000000000) /* 31 ms */
+#define SCREEN_ERRORS 3u                   /* good ones: 4 in a million; looking again costs little */
+#define POINT_BITS    UINT64_C(100000000)
+#define EYE_HALF      ((LINK_OFFSET_MAX + 1) * 1.0)
+
+static const int8_t point_offsets[] = { 10, 12, 14 };
+
+double margin_q(double z) {
+        return 0.5 * erfc(z / M_SQRT2);
+}
+
+double margin_q_inverse(double q) {
+        double low = -40, high = 40;
+
+        for (unsigned i = 0; i < 80; i++) {
+                double middle = (low + high) / 2;
+
+                if (margin_q(middle) > q)
+                        low = middle;
+                else
+                        high = middle;
+        }
+
+        return (low + high) / 2;
+}
+
+double margin_open_eye(double middle, int offset) {
+        double sigma = EYE_HALF / margin_q_inverse(middle);
+
+        return (margin_q((EYE_HALF - offset) / sigma) + margin_q((EYE_HALF + offset) / sigma)) / 2;
+}
+
+double margin_extrapolate(const MarginPoint *points, size_t n) {
+        double sum = 0, x = 0, y = 0, xx = 0, xy = 0, slope;
+
+        for (size_t i = 0; i < n; i++) {
+                double ratio = (double) points[i].errors / (double) points[i].bits, z, weight;
+
+                if (points[i].errors == 0 || !(ratio <= 0.25))
+                        continue;
+
+                /* z moves by about 1 / (z sqrt errors) where the count moves by its standard deviation. */
+                z = margin_q_inverse(2 * ratio);
+                weight = (double) points[i].errors * fmax(z * z, 1);
+                sum += weight;
+                x += weight * points[i].offset;
+                y += weight * z;
+                xx += weight * points[i].offset * points[i].offset;
+                xy += weight * points[i].offset * z;
+        }
+
+        if (!(sum * xx - x * x > 1e-9 * sum * xx))
+                return -1;
+        slope = (sum * xy - x * y) / (sum * xx - x * x);
+        if (!(slope < 0))
+                return -1;
+
+        return margin_q((y - slope * x) / sum) / 2;
+}
+
+/* ---- screening ---- */
+
+static bool lane_may_be_marginal(const Lane *lane) {
+        return lane_is_sound(lane) && lane->outcome != BER_FAILS;
+}
+
+static void add_sides(const Fabric *fabric, Run *run, PortId id, unsigned number, uint64_t bits, int offset) {
+        for (unsigned side = 0; side < 2; side++) {
+                run_add(fabric, run, id, number + side, bits);
+                run->prbs[run->n - 1].offset = (int8_t) (side == 0 ? offset : -offset);
+        }
+}
+
+typedef struct Points { /* of one port, by side and offset; the first is of the screening */
+        MarginPoint points[LINK_LANES_MAX][2][1 + ELEMENTS(point_offsets)];
+} Points;
+
+/* A lane that does not answer as it did in the middle has no point. */
+static void take_points(const Run *run, size_t i, unsigned index, Points *ret) {
+        Lane lanes[LINK_LANES_MAX];
+        int offset = run->prbs[i].offset;
+
+        lanes_classify(run->lanes[i].lanes, run->lanes[i].n, &run->prbs[i], lanes);
+        for (unsigned l = 0; l < run->lanes[i].n; l++)
+                ret->points[l][offset < 0][index] = (MarginPoint) { abs(offset), lanes[l].bits, lanes[l].errors };
+}
+
+static uint32_t suspects_of(const Run *run, size_t i, const Port *port) {
+        uint32_t suspects = 0;
+
+        for (unsigned l = 0; l < run->lanes[i].n; l++)
+                if (run->lanes[i].lanes[l].errors >= SCREEN_ERRORS && lane_may_be_marginal(&port->lanes[l]))
+                        suspects |= UINT32_C(1) << l;
+
+        return suspects;
+}
+
+/* Worse than MARGIN in the middle, and further out than any good lane would be. */
+static void judge_margin(const Fabric *fabric, Lane *lane, MarginPoint points[2][1 + ELEMENTS(point_offsets)]) {
+        double middle = 0;
+        bool certain = false;
+
+        for (unsigned side = 0; side < 2; side++) {
+                const MarginPoint *point = &points[side][1];
+                double good = (double) point->bits * margin_open_eye(GOOD_LANE, point->offset);
+                double ratio = margin_extrapolate(points[side], 1 + ELEMENTS(point_offsets));
+
+                middle += fmax(ratio, 0);
+                certain |= ratio >= 0 && point->errors > 0 && ber_confidence(good, point->errors - 1) < FALSE_ALARM / 2;
+        }
+        if (certain && middle >= fabric->parameters->margin)
+                lane->margin = middle;
+}
+
+static int examine(Fabric *fabric, Run *run, PortId id, uint32_t suspects, Points *points) {
+        for (unsigned k = 0; k < ELEMENTS(point_offsets); k++) {
+                int r;
+
+                run->n = 0;
+                add_sides(fabric, run, id, MARGIN_RUN + 2 * (k + 1), POINT_BITS, point_offsets[k]);
+                r = run_all(fabric, run, RUN_PRBS);
+                if (r < 0)
+                        return r;
+                for (size_t i = 0; i < run->n; i++) {
+                        if (run->errors[i] < 0) {
+                                fabric_port(fabric, id)->refused = true;
+                                return 0;
+                        }
+                        take_points(run, i, k + 1, points);
+                }
+        }
+
+        for (unsigned l = 0; l < link_port_width(id.port); l++)
+                if (suspects >> l & 1)
+                        judge_margin(fabric, &fabric_port(fabric, id)->lanes[l], points->points[l]);
+        return 0;
+}
+
+static int screen(Fabric *fabric, Run *run) {
+        run->n = 0;
+        for (unsigned c = 0; c < CHIPS; c++)
+                for (unsigned p = 0; p < PORTS; p++) {
+                        PortId id = { 0, (uint8_t) c, (uint8_t) p };
+                        bool any = false;
+
+                        for (unsigned l = 0; l < link_port_width(p); l++)
+                                any |= lane_may_be_marginal(&fabric_port(fabric, id)->lanes[l]);
+                        if (fabric_port(fabric, id)->prbs && any && fabric_may_drive(fabric, id))
+                                add_sides(fabric, run, id, MARGIN_RUN, SCREEN_BITS, SCREEN_OFFSET);
+                }
+
+        return run_all(fabric, run, RUN_PRBS);
+}
+
+int fabric_look_at_edges(Fabric *fabric) {
+        double sec = 2 * (double) SCREEN_BITS / (LINK_LANE_GBPS * 1e9);
+        _cleanup_free_ Run *run = NULL, *more = NULL;
+        _cleanup_free_ Points *points = NULL;
+        int r;
+
+        if (!(fabric->parameters->margin < 1) || fabric_budget_sec(fabric) < 2 * sec)
+                return 0;
+
+        run = malloc(sizeof(*run));
+        if (!run)
+                return -ENOMEM;
+        r = screen(fabric, run);
+
+        for (size_t i = 0; i + 1 < run->n && r >= 0; i += 2) {
+                Port *port = fabric_port(fabric, run->ids[i]);
+                uint32_t suspects;
+
+                if (run->errors[i] < 0 || run->errors[i + 1] < 0) {
+                        port->refused = true;
+                        continue;
+                }
+                suspects = suspects_of(run, i, port) | suspects_of(run, i + 1, port);
+                if (suspects == 0)
+                        continue;
+                if (!more)
+                        more = malloc(sizeof(*more));
+                if (!points)
+                        points = malloc(sizeof(*points));
+                if (!more || !points)
+                        return -ENOMEM;
+                take_points(run, i, 0, points);
+                take_points(run, i + 1, 0, points);
+                r = examine(fabric, more, run->ids[i], suspects, points);
+        }
+
+        return r;
+}
