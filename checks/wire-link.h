@@ -87,8 +87,8 @@ typedef struct WireLane {
         uint64_t transitions;    /* of the received line over all bits, by a counter that stops at LINK_TRANSITIONS_MAX: 0 when idle at
                                   * either level */
         uint32_t resyncs;        /* how often lock was lost and found again */
-        int32_t slipped;         /* bits by which the pattern was later at the last lock than at the first: of clocks that slip. What is
-                                  * nearer within a period: a pattern has no other phase */
+        int32_t slipped;         /* bits by which the pattern was later at the last lock than at the first, from lock to lock by the nearer
+                                  * way round its period: of clocks that slip */
         uint32_t state;          /* of the generator, uninverted, before the bit that arrived first, worked back from the first lock: whose
                                   * lane this is, and how late; without a lock the level of an idle line, 0 or all ones */
         uint8_t locked;          /* lock was found at least once; else bits, errors and what hangs on them are 0 */
