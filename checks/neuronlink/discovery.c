@@ -122,6 +122,17 @@ static int read_labels(Fabric *fabric, unsigned s) {
         return 0;
 }
 
+static void hash_cables(Fabric *fabric) {
+        for (unsigned i = 0; i < ELEMENTS(fabric->cable_keys); i++) {
+                PortId id = { (uint8_t) (i / (CHIPS * PORTS)), (uint8_t) (i / PORTS % CHIPS), (uint8_t) (i % PORTS) };
+                uint64_t key = 0;
+
+                for (const char *at = fabric_port(fabric, id)->cable; *at; at++)
+                        key = fabric_hash(key, 1, (uint8_t) *at) | 1;
+                fabric->cable_keys[i] = (uint32_t) key;
+        }
+}
+
 /* ---- status ---- */
 
 static int read_status(Fabric *fabric, Exchange *exchange) {
@@ -399,6 +410,7 @@ int fabric_discover(Fabric *fabric) {
         for (unsigned s = 0; s < fabric->n_servers && r >= 0; s++)
                 if (fabric->servers[s].device)
                         r = read_labels(fabric, s);
+        hash_cables(fabric);
         if (r >= 0)
                 r = read_status(fabric, exchange);
         if (r >= 0)

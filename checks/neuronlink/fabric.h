@@ -99,6 +99,7 @@ struct Fabric {
         Verdict verdicts[RING][CHIPS];
         FabricServer servers[RING];
         Lane lanes[CHIPS][PORTS][LINK_LANES_MAX];
+        uint32_t cable_keys[RING * CHIPS * PORTS]; /* hashes of Port.cable, side by side, where duplicates are looked for; 0: "" */
         Cabling cabling; /* see wiring.h */
 };
 

@@ -124,7 +124,8 @@ static int judge_serial(Judged *judged, PortId other, const char *what) {
 
 /* Of a plug whose other end is not known nothing can be said: it may be any that has the number. */
 static int judge_serials(Judged *judged) {
-        const Fabric *fabric = judged->fabric;
+        const uint32_t *keys = judged->fabric->cable_keys;
+        uint32_t key = keys[judged->id.chip * PORTS + judged->id.port]; /* of server 0 */
         PortId far;
 
         if (!other_end(judged, &far))
@@ -132,10 +133,10 @@ static int judge_serials(Judged *judged) {
         if (strcmp(fabric_port(judged->fabric, far)->cable, judged->port->cable) != 0)
                 return judge_serial(judged, far, "the two ends of this cable tell different numbers");
 
-        for (unsigned i = 0; i < fabric->n_servers * CHIPS * PORTS; i++) {
+        for (unsigned i = 0; i < RING * CHIPS * PORTS; i++) {
                 PortId id = { (uint8_t) (i / (CHIPS * PORTS)), (uint8_t) (i / PORTS % CHIPS), (uint8_t) (i % PORTS) };
 
-                if (!port_id_equal(id, judged->id) && !port_id_equal(id, far) &&
+                if (keys[i] == key && !port_id_equal(id, judged->id) && !port_id_equal(id, far) &&
                     strcmp(fabric_port(judged->fabric, id)->cable, judged->port->cable) == 0)
                         return judge_serial(judged, id, "another cable tells the same number");
         }
