@@ -518,10 +518,10 @@ static const CatalogueEntry entries[] = {
           "itself, or without end. Programs would take them for answers.",
           "Reset the chip and scan it again. If the port still makes up frames, replace the tray, then that of the far end." },
         { "link-serial", "neuronlink", SEVERITY_WARN, ACTION_INSPECT_STATION,
-          "two cables tell the same serial number",
-          "The two ends of a cable tell different serial numbers, or two cables the same one. The links work, but no record can say which "
-          "cable was tested.",
-          "Compare the numbers with what is printed on the cables and replace the one that tells a wrong number." },
+          "a cable tells a serial number that it should not have here",
+          "The two ends of a cable tell different serial numbers, or two cables the same one; or the cable is another than the topology file "
+          "wants at this port. The links work, but no record can say which cable was tested.",
+          "Compare the numbers with what is printed on the cables and with the topology file. Replace a cable that tells a wrong number." },
         { "link-label", "neuronlink", SEVERITY_WARN, ACTION_INSPECT_STATION,
           "the label on a plug names another port",
           "The link leads where it should, but on the plug stands another port: a label is wrong, or two whole cables are exchanged. Who "

@@ -122,6 +122,7 @@ static void describe_step(Child *child, const PlanStep *planned, const Check *ch
                 .name = planned->name,
                 .n_servers = n,
                 .servers = unit->servers,
+                .topology = unit->scan->request->topology,
                 .parameters = planned->parameters,
                 .seed = step_seed_of(unit->scan->request, planned->name),
                 .budget_sec = budget_left(unit),

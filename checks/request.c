@@ -13,7 +13,7 @@
 #include "checks/request-rotations.h"
 
 typedef struct Header {
-        const char *device, *plan_file;
+        const char *device, *plan_file, *topology;
         double plan_bytes, seed, deadline_scale, budget_sec, first_sequence;
         int64_t exact_seed;
         json_t *done, *rotations;
@@ -38,6 +38,7 @@ typedef struct Key {
 static const Key keys[] = {
         { "device",         KEY_TEXT,  offsetof(Header, device),         true,  0, 0 },
         { "plan_file",      KEY_TEXT,  offsetof(Header, plan_file),      true,  0, 0 },
+        { "topology",       KEY_TEXT,  offsetof(Header, topology),       false, 0, 0 },
         { "plan_bytes",     KEY_WHOLE, offsetof(Header, plan_bytes),     true,  1, PLAN_BYTES_MAX },
         { "seed",           KEY_WHOLE, offsetof(Header, seed),           true,  0, (double) REQUEST_SEED_MAX },
         { "deadline_scale", KEY_REAL,  offsetof(Header, deadline_scale), false, REQUEST_SCALE_MIN,
@@ -152,6 +153,39 @@ static int copy_done(const json_t *list, Request *request) {
         return 0;
 }
 
+int request_set_topology(Request *request, const Topology *topology, const char *name, char **ret_error) {
+        const char *servers[TARGET_SERVERS_MAX];
+        _cleanup_free_ char *text = NULL;
+        TopologyRing ring;
+
+        for (size_t i = 0; i < request->target.n_servers; i++) {
+                bool beside = false;
+
+                servers[i] = request->target.servers[i].name;
+                if (topology_ring(topology, servers[i], &ring) < 0)
+                        return refuse(ret_error, "%s: no ring and no server is called %s", name, servers[i]);
+                for (size_t s = 0; s < ring.n; s++)
+                        beside = beside || strcmp(ring.servers[s], servers[0]) == 0;
+                if (!beside)
+                        return refuse(ret_error, "%s: %s and %s are not in one ring", name, servers[0], servers[i]);
+        }
+
+        /* Each server is asked for it at each of its ports: the rest of a hall only costs time. */
+        text = topology_text(topology, servers, request->target.n_servers);
+        return text ? topology_parse(name, text, strlen(text), &request->topology, ret_error) : -ENOMEM;
+}
+
+static int apply_topology(const Header *header, Request *request, char **ret_error) {
+        _cleanup_(topology_freep) Topology *topology = NULL;
+        int r;
+
+        if (!header->topology)
+                return 0;
+
+        r = topology_parse("topology", header->topology, strlen(header->topology), &topology, ret_error);
+        return r < 0 ? r : request_set_topology(request, topology, "topology", ret_error);
+}
+
 static int apply(const Header *header, const char *plan, Request *request, char **ret_error) {
         const char *wrong;
         int r;
@@ -161,6 +195,10 @@ static int apply(const Header *header, const char *plan, Request *request, char 
                 return refuse(ret_error, "request: device: %s", wrong);
 
         r = plan_parse(header->plan_file, plan, (size_t) header->plan_bytes, &request->plan, ret_error);
+        if (r < 0)
+                return r;
+
+        r = apply_topology(header, request, ret_error);
         if (r < 0)
                 return r;
 
@@ -255,6 +293,7 @@ void request_done(Request *request) {
         free(request->done);
         free(request->only);
         plan_freep(&request->plan);
+        topology_freep(&request->topology);
         *request = (Request) {};
 }
 

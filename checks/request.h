@@ -14,6 +14,7 @@
 #include "checks/plan.h"
 #include "checks/regions.h"
 #include "checks/target.h"
+#include "checks/topology.h"
 
 #define REQUEST_HEADER_MAX  (1u << 20) /* bytes, with the newline */
 #define REQUEST_DONE_MAX    8192       /* step ids */
@@ -34,6 +35,7 @@ typedef struct RequestRotation {
 typedef struct Request {
         Target target;
         Plan *plan;
+        Topology *topology; /* of its servers; NULL: they are named by their place */
         char command_line[REQUEST_COMMAND_MAX]; /* for the stream */
         uint64_t seed;
         double deadline_scale; /* of every deadline in wall time */
@@ -55,6 +57,10 @@ typedef struct Request {
  */
 int request_read(int fd, Request *ret, char **ret_error);
 void request_done(Request *request);
+
+/* Takes from TOPOLOGY, called NAME in messages, what concerns the servers of the request. -EINVAL with *ret_error where it does not name them,
+ * or where they are not of one ring. */
+int request_set_topology(Request *request, const Topology *topology, const char *name, char **ret_error);
 
 /* What is known of STEP_ID's regions on the chip SERIAL; NULL: nothing. */
 const Rotation *request_rotation(const Request *request, const char *step_id, const char *serial);

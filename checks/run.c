@@ -15,7 +15,7 @@
 #include "checks/describe.h"
 #include "checks/worker.h"
 
-static const char *arg_device, *arg_plan, *arg_steps;
+static const char *arg_device, *arg_plan, *arg_steps, *arg_topology;
 static double arg_scale = 1, arg_budget;
 static uint64_t arg_seed, arg_position;
 static bool arg_has_seed, arg_describe, arg_json;
@@ -32,6 +32,7 @@ static int usage(FILE *file) {
               "  --steps NAME,…             only these steps of the plan\n"
               "  --budget SEC               device time of one unit, less than the plan's\n"
               "  --position N               the region that a test in regions begins with; by default the first\n"
+              "  --topology FILE            which servers are a ring, and which cable belongs where; by default names tell\n"
               "  --deadline-scale X         multiplies every deadline in wall time\n"
               "  --describe [--json]        says what each check reads, finds, disturbs and takes\n"
               "  --help, --version\n"
@@ -82,7 +83,7 @@ static int parse_seed(const char *text) {
 }
 
 static int parse_options(int argc, char **argv, int *ret_status) {
-        enum { DEVICE = 256, PLAN, SEED, SCALE, STEPS, BUDGET, POSITION, DESCRIBE, JSON, VERSION, HELP };
+        enum { DEVICE = 256, PLAN, SEED, SCALE, STEPS, BUDGET, POSITION, TOPOLOGY, DESCRIBE, JSON, VERSION, HELP };
         static const struct option options[] = {
                 { "device",         required_argument, NULL, DEVICE   },
                 { "plan",           required_argument, NULL, PLAN     },
@@ -91,6 +92,7 @@ static int parse_options(int argc, char **argv, int *ret_status) {
                 { "steps",          required_argument, NULL, STEPS    },
                 { "budget",         required_argument, NULL, BUDGET   },
                 { "position",       required_argument, NULL, POSITION },
+                { "topology",       required_argument, NULL, TOPOLOGY },
                 { "describe",       no_argument,       NULL, DESCRIBE },
                 { "json",           no_argument,       NULL, JSON     },
                 { "version",        no_argument,       NULL, VERSION  },
@@ -126,6 +128,9 @@ static int parse_options(int argc, char **argv, int *ret_status) {
                         if (parse_position(optarg) < 0)
                                 r = complain("--position", "expected the number of a region");
                         break;
+                case TOPOLOGY:
+                        arg_topology = optarg;
+                        break;
                 case DESCRIBE:
                         arg_describe = true;
                         break;
@@ -158,6 +163,19 @@ static int find_plan(Request *request) {
 
         r = is_file ? plan_load(arg_plan, &request->plan, &error)
                     : plan_find(plan_folders(), arg_plan, &request->plan, &error);
+        if (r < 0)
+                fprintf(stderr, "assay-run: %s\n", error ? error : strerror(-r));
+        return r;
+}
+
+static int read_topology(Request *request) {
+        _cleanup_(topology_freep) Topology *topology = NULL;
+        _cleanup_free_ char *error = NULL;
+        int r;
+
+        r = topology_load(arg_topology, &topology, &error);
+        if (r >= 0)
+                r = request_set_topology(request, topology, arg_topology, &error);
         if (r < 0)
                 fprintf(stderr, "assay-run: %s\n", error ? error : strerror(-r));
         return r;
@@ -209,6 +227,8 @@ static int request_from_options(int argc, char **argv, Request *request) {
                 return complain(arg_device, wrong);
 
         r = find_plan(request);
+        if (r >= 0 && arg_topology)
+                r = read_topology(request);
         if (r >= 0 && arg_steps)
                 r = choose_steps(request);
         if (r >= 0)

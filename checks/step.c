@@ -106,6 +106,10 @@ const char *step_tray(const Step *step, const char *server, unsigned chip) {
         return found && chip < CHIPS ? found->trays[chip] : "";
 }
 
+const Topology *step_topology(const Step *step) {
+        return step->settings.topology;
+}
+
 const void *step_parameters(const Step *step) {
         return step->settings.parameters;
 }

@@ -14,6 +14,7 @@
 #include "checks/check.h"
 #include "checks/device.h"
 #include "checks/stream.h"
+#include "checks/topology.h"
 
 /* ---- what is under test ---- */
 
@@ -33,6 +34,9 @@ Device *step_neighbour(Step *step, const char *server);
 bool step_includes(const Step *step, const char *server, unsigned chip);
 /* The tray of CHIP, such as "3"; "" where nobody knows. */
 const char *step_tray(const Step *step, const char *server, unsigned chip);
+
+/* What the operator says of the wiring; NULL: servers are named by their place (topology.h). */
+const Topology *step_topology(const Step *step);
 
 /* The check's own parameters (see plan.h), with defaults filled in; NULL if it has none. */
 const void *step_parameters(const Step *step);
@@ -103,6 +107,7 @@ typedef struct StepSettings {
         const char *name;           /* of the step in the plan */
         size_t n_servers;
         const StepServer *servers;  /* the unit's own first; borrowed, as all pointers here */
+        const Topology *topology;   /* may be NULL */
         const void *parameters;
         uint64_t seed;
         double budget_sec;

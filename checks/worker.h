@@ -13,6 +13,7 @@
  *
  *     {"device": "sim:/run/assay/sim#us0-1",   what to scan, as --device takes it; required
  *      "plan_file": "preflight.yaml",          how messages call the plan; required
+ *      "topology": "topology: …",              the text of a topology file (topology.h); default: servers are named by their place
  *      "plan_bytes": 812,                      how many bytes of plan follow; required, 1 … PLAN_BYTES_MAX
  *      "seed": 7,                              required, 0 … 2^63 − 1
  *      "deadline_scale": 1.0,                  of every deadline in wall time; 0.001 … 1000, default 1

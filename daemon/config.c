@@ -190,6 +190,7 @@ static const YamlField config_fields[] = {
         YAML_CUSTOM("store", Config, store, read_path),
         YAML_CUSTOM("evidence", Config, evidence, read_path),
         YAML_CUSTOM("plans", Config, plans, read_path),
+        YAML_CUSTOM("topology", Config, topology_file, read_path),
         YAML_CUSTOM("run_socket", Config, run_socket, read_path),
         YAML_STRUCT("limits", Config, limits, limit_fields),
         YAML_CUSTOM("targets", Config, targets, read_targets, .required = true),
@@ -254,12 +255,39 @@ int config_parse(const char *name, const char *text, size_t n, Config **ret, cha
         return config_finish(&yaml, r, ret, ret_error);
 }
 
+static int load_topology(Yaml *yaml, Config *config, char **ret_error) {
+        TopologyRing ring;
+        int r;
+
+        r = topology_load(config->topology_file, &config->topology, ret_error);
+        if (r < 0)
+                return r;
+
+        for (size_t i = 0; i < config->n_servers; i++)
+                if (topology_ring(config->topology, config->servers[i].name, &ring) < 0) {
+                        r = yaml_refuse(yaml, yaml_get(yaml, yaml_root(yaml), "topology"), 0, "%s has no server %s, which is in `targets`",
+                                        config->topology_file, config->servers[i].name);
+                        *ret_error = strdup(yaml->error);
+                        return r;
+                }
+
+        return 0;
+}
+
 int config_load(const char *path, Config **ret, char **ret_error) {
+        _cleanup_(config_freep) Config *config = NULL;
         _cleanup_yaml_ Yaml yaml = {};
         int r;
 
         r = yaml_load(&yaml, path);
-        return config_finish(&yaml, r, ret, ret_error);
+        r = config_finish(&yaml, r, &config, ret_error);
+        if (r >= 0 && config->topology_file)
+                r = load_topology(&yaml, config, ret_error);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(config);
+        return 0;
 }
 
 Config *config_free(Config *config) {
@@ -278,6 +306,8 @@ Config *config_free(Config *config) {
         free(config->store);
         free(config->evidence);
         free(config->plans);
+        free(config->topology_file);
+        topology_freep(&config->topology);
         free(config->run_socket);
         free(config);
         return NULL;

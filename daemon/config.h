@@ -13,6 +13,7 @@
  *     store: /var/lib/assay/records.db
  *     evidence: /var/lib/assay/evidence
  *     plans: /etc/assay/plans:/usr/share/assay/plans
+ *     topology: /etc/assay/topology.yaml      # see topology.h; without it names tell which servers are a ring
  *     limits: {scans: 64, scans_per_uid: 16, workers: 2}
  *     targets:
  *       - device: sim:/run/assay/us0.sock
@@ -24,6 +25,7 @@
 
 #include "checks/cleanup.h"
 #include "checks/location.h"
+#include "checks/topology.h"
 
 #define CONFIG_SERVERS_MAX 1024 /* in all targets */
 
@@ -56,6 +58,8 @@ typedef struct Config {
         char *store;
         char *evidence;
         char *plans;
+        char *topology_file;
+        Topology *topology; /* read by config_load(); NULL: servers are named by their place */
         char *run_socket; /* of socket-activated workers */
         ConfigLimits limits;
         size_t n_targets;
@@ -67,6 +71,7 @@ typedef struct Config {
 /* Return 0, or a negative errno with *ret_error set to a malloc'd "FILE:LINE:COLUMN: …", which the caller
  * frees. */
 int config_parse(const char *name, const char *text, size_t n, Config **ret, char **ret_error);
+/* Reads the topology file as well, which must name each server of the targets. */
 int config_load(const char *path, Config **ret, char **ret_error);
 Config *config_free(Config *config);
 DEFINE_CLEANUP(Config *, config_free);

@@ -61,17 +61,28 @@ static char *describe_device(const Job *job) {
         return text;
 }
 
+/* What the topology file says of the job's servers; NULL: there is no file, or no memory. */
+static char *describe_topology(const Job *job) {
+        const Topology *topology = job->scan->manager->config->topology;
+        const char *names[JOB_SERVERS_MAX];
+
+        for (size_t i = 0; i < job->n_servers; i++)
+                names[i] = job->servers[i].target->config->name;
+        return topology ? topology_text(topology, names, job->n_servers) : NULL;
+}
+
 /* One line of JSON and the bytes of the plan. */
 static int make_header(const Job *job, char **ret, size_t *ret_n) {
-        _cleanup_free_ char *device = describe_device(job), *line = NULL;
+        _cleanup_free_ char *device = describe_device(job), *topology = describe_topology(job), *line = NULL;
         const Scan *scan = job->scan;
         json_t *done = json_array(), *rotations = tally_rotations(job->tally, clock_usec(CLOCK_REALTIME)), *header;
         char *whole;
         size_t n;
 
         tally_done_steps(job->tally, name_done, done);
-        header = json_pack("{s:s?, s:s+, s:I, s:I, s:f, s:f, s:I, s:o, s:o}",
+        header = json_pack("{s:s?, s:s*, s:s+, s:I, s:I, s:f, s:f, s:I, s:o, s:o}",
                            "device", device,
+                           "topology", topology,
                            "plan_file", scan->plan->name, ".yaml",
                            "plan_bytes", (json_int_t) scan->plan->n_text,
                            "seed", (json_int_t) job->seed,
@@ -82,7 +93,7 @@ static int make_header(const Job *job, char **ret, size_t *ret_n) {
                            "done", done);
         line = header ? json_dumps(header, JSON_COMPACT) : NULL;
         json_decref(header);
-        if (!line || !device)
+        if (!line || !device || (scan->manager->config->topology && !topology))
                 return -ENOMEM;
 
         n = strlen(line);

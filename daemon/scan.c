@@ -37,10 +37,39 @@ static bool plan_tests_ring(const Plan *plan) {
         return false;
 }
 
+/* How many targets the ring of FIRST has. */
+static size_t count_ring(const Scan *scan, const Target *first) {
+        const Topology *topology = scan->manager->config->topology;
+        TopologyRing ring;
+        size_t n = 0;
+
+        if (!topology)
+                return targets_count_ultraserver(&scan->manager->targets, first);
+        if (topology_ring(topology, first->config->name, &ring) < 0)
+                return 1;
+        for (size_t s = 0; s < ring.n; s++)
+                n += targets_find(&scan->manager->targets, ring.servers[s]) != NULL;
+        return n;
+}
+
+static bool same_ring(const Scan *scan, const Target *a, const Target *b) {
+        const Topology *topology = scan->manager->config->topology;
+        TopologyRing ring;
+
+        if (!topology)
+                return strcmp(a->ultraserver, b->ultraserver) == 0;
+        if (topology_ring(topology, a->config->name, &ring) < 0)
+                return false;
+        for (size_t s = 0; s < ring.n; s++)
+                if (strcmp(ring.servers[s], b->config->name) == 0)
+                        return true;
+        return false;
+}
+
 /* How many of SELECTED, from the first on, one worker does: all servers of its UltraServer, or one. */
 static size_t group_size(const Scan *scan, const Selected *selected, size_t n) {
         const Target *first = selected[0].target;
-        size_t n_whole = targets_count_ultraserver(&scan->manager->targets, first);
+        size_t n_whole = count_ring(scan, first);
 
         if (scan->options.one_job)
                 return n;
@@ -49,7 +78,7 @@ static size_t group_size(const Scan *scan, const Selected *selected, size_t n) {
 
         for (size_t i = 0; i < n_whole; i++)
                 if (selected[i].chips != TARGET_CHIPS_ALL ||
-                    strcmp(selected[i].target->ultraserver, first->ultraserver) != 0 ||
+                    !same_ring(scan, first, selected[i].target) ||
                     strcmp(selected[i].target->config->device, first->config->device) != 0)
                         return 1;
 

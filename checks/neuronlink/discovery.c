@@ -420,7 +420,8 @@ int fabric_discover(Fabric *fabric) {
                 if (r >= 0)
                         r = exchange_frames(fabric, exchange, draw_nonce(fabric, 1));
         }
-        if (r < 0 || is_as_designed(fabric))
+        fabric->as_designed = r >= 0 && is_as_designed(fabric);
+        if (r < 0 || fabric->as_designed)
                 return r;
 
         find_echoes(fabric);

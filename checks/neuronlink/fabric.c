@@ -15,29 +15,39 @@ uint64_t fabric_hash(uint64_t seed, uint64_t a, uint64_t b) {
         return x ^ x >> 32;
 }
 
-/* Servers of a ring are called us<U>-<S>, S = 0 … 3. Returns S, or -1 for a server without z links. */
-static int ring_index(const char *server) {
-        const char *dash = strrchr(server, '-');
-
-        if (strncmp(server, "us", 2) != 0 || !dash || dash[1] < '0' || dash[1] >= (char) ('0' + RING) || dash[2])
-                return -1;
-
-        return dash[1] - '0';
-}
+static_assert(RING == TOPOLOGY_RING, "a ring is a ring");
 
 static void name_servers(Fabric *fabric) {
         const char *own = step_unit(fabric->step)->server;
-        int index = ring_index(own);
+        TopologyRing ring = { .n = 1 };
 
-        fabric->n_servers = index < 0 ? 1 : RING;
+        /* The request was refused where the topology does not name its servers. */
+        if (topology_ring(step_topology(fabric->step), own, &ring) < 0)
+                (void) snprintf(ring.servers[0], sizeof(ring.servers[0]), "%s", own);
+        fabric->n_servers = (unsigned) ring.n;
         for (unsigned s = 0; s < fabric->n_servers; s++) {
                 FabricServer *server = &fabric->servers[s];
 
-                (void) snprintf(server->name, sizeof(server->name), "%s", own);
-                if (s > 0)
-                        strrchr(server->name, '-')[1] = (char) ('0' + ((unsigned) index + s) % RING);
+                memcpy(server->name, ring.servers[s], sizeof(server->name));
                 server->device = s == 0 ? step_device(fabric->step) : step_neighbour(fabric->step, server->name);
         }
+}
+
+/* What should be plugged in, as far as the operator says. */
+static void name_cables(Fabric *fabric) {
+        const Topology *topology = step_topology(fabric->step);
+
+        for (size_t i = 0; topology && i < topology->n_cables; i++)
+                for (unsigned end = 0; end < 2; end++) {
+                        const TopologyCable *cable = &topology->cables[i];
+                        int chip = location_index(&cable->ends[end], LOCATION_CHIP), port = location_index(&cable->ends[end], LOCATION_LINK);
+
+                        for (unsigned s = 0; s < fabric->n_servers; s++)
+                                if (strcmp(fabric->servers[s].name, cable->ends[end].server) == 0) {
+                                        fabric->servers[s].ports[chip][port].wanted_cable = cable->serial;
+                                        fabric->servers[s].ports[chip][port].wanted_label = cable->labels[end];
+                                }
+                }
 }
 
 void fabric_init(Fabric *fabric, Step *step, const NeuronlinkParameters *parameters) {
@@ -45,6 +55,7 @@ void fabric_init(Fabric *fabric, Step *step, const NeuronlinkParameters *paramet
         fabric->parameters = parameters;
         fabric->seed = fabric_hash(step_seed(step), 1, 0);
         name_servers(fabric);
+        name_cables(fabric);
 
         for (unsigned c = 0; c < CHIPS; c++)
                 for (unsigned p = 0; p < PORTS; p++)

@@ -74,7 +74,8 @@ typedef struct Port {
         Frames frames;
         bool empty;  /* nothing is plugged in */
         char cable[LABEL_MAX]; /* serial number, "" for a trace of the board */
-        char label[LABEL_TEXT_MAX]; /* by our convention the location of the port it belongs to; "" where none is told */
+        char label[LABEL_TEXT_MAX]; /* "" where none is told */
+        const char *wanted_cable, *wanted_label; /* of the topology file; NULL or "": it says nothing, and a label is that of the port's location */
         Lane *lanes; /* LINK_LANES_MAX; of server 0 only */
         Ladder ladder;
         int transfer_error;    /* of moving payload … */
@@ -94,6 +95,7 @@ struct Fabric {
         uint64_t seed;
         unsigned n_servers; /* RING, or 1 without a ring */
         bool silent[CHIPS]; /* of server 0 */
+        bool as_designed;   /* every port that may be driven hears the one it should */
         BerLooks looks;
         uint64_t begin_nsec; /* of device time */
         Verdict verdicts[RING][CHIPS];

@@ -144,16 +144,30 @@ static int judge_serials(Judged *judged) {
         return 0;
 }
 
+/* Two whole cables in each other's place make the right torus all the same. */
+static int judge_intended(Judged *judged) {
+        const Port *port = judged->port;
+        Evidence evidence = { .expected = port->wanted_cable, .actual = port->cable, .replaceable = judged_replaceable(judged) };
+
+        if (!port->wanted_cable || port->wanted_cable[0] == '\0' || strcmp(port->wanted_cable, port->cable) == 0)
+                return 0;
+
+        return step_finding(judged->fabric->step, judged->verdict, "link-serial", &judged->where, &evidence,
+                            "the link is right, but its cable is %s and not %s, which the topology file wants here", port->cable,
+                            port->wanted_cable);
+}
+
 static int judge_label(Judged *judged) {
         char text[LOCATION_STRING_MAX];
-        Evidence evidence = { .expected = text, .actual = judged->port->label, .replaceable = judged_replaceable(judged) };
+        const char *wanted = judged->port->wanted_label && judged->port->wanted_label[0] ? judged->port->wanted_label : text;
+        Evidence evidence = { .expected = wanted, .actual = judged->port->label, .replaceable = judged_replaceable(judged) };
 
         location_format(&judged->where, text);
-        if (strcmp(judged->port->label, text) == 0)
+        if (strcmp(judged->port->label, wanted) == 0)
                 return 0;
 
         return step_finding(judged->fabric->step, judged->verdict, "link-label", &judged->where, &evidence,
-                            "the link is right, but the label on the plug says %s", judged->port->label);
+                            "the link is right, but the label on the plug says %s and not %s", judged->port->label, wanted);
 }
 
 static int judge_frames(Judged *judged) {
@@ -178,6 +192,8 @@ int judge_plug(Judged *judged) {
                 r = judge_frames(judged);
         if (r >= 0 && port->cable[0])
                 r = judge_serials(judged);
+        if (r >= 0 && right && port->cable[0])
+                r = judge_intended(judged);
         if (r >= 0 && right && port->label[0])
                 r = judge_label(judged);
         return r;

@@ -37,11 +37,17 @@ static const Port *port_at(const Fabric *fabric, PortId id) {
 
 /* ---- what sits where ---- */
 
-/* The port whose location stands on the label. */
+/* The port that the topology file gives this label, else the one whose location stands on it. */
 static uint16_t home_of(const Fabric *fabric, const char *label) {
         Location where;
         PortId id = {};
 
+        for (uint16_t i = 0; label[0] && i < fabric->n_servers * PORTS_OF_SERVER; i++) {
+                const Port *port = port_at(fabric, id_of(fabric, i));
+
+                if (port->wanted_label && strcmp(port->wanted_label, label) == 0)
+                        return i;
+        }
         if (label[0] == '\0' || location_parse(label, &where, NULL, NULL) < 0 || location_kind(&where) != LOCATION_LINK)
                 return CABLING_NOWHERE;
 
@@ -79,6 +85,11 @@ static CablingPort read_port(const Fabric *fabric, PortId id) {
 
 void wiring_solve(Fabric *fabric) {
         Cabling *cabling = &fabric->cabling;
+
+        memset(cabling->group, 0xff, sizeof(cabling->group)); /* CABLING_NOWHERE */
+        memset(cabling->mended, 0xff, sizeof(cabling->mended));
+        if (fabric->as_designed)
+                return;
 
         cabling->n = fabric->n_servers * PORTS_OF_SERVER;
         for (uint16_t i = 0; i < cabling->n; i++)

@@ -38,7 +38,7 @@ holds "a parameter that is a mapping tells its own" \
         jq -e '[.. | objects | select(.name? == "hammer") | .parameters[] | select(.name == "activations")][0].default == 12000' json
 holds "in words too" grep -q '^          activations: unsigned 1 … 14999, default 12000' words
 
-sed -n '/^```$/,/^```$/{/^```$/d;p}' "$manual" >cells.yaml
+sed -n '/^plan: cells/,/^```$/{/^```$/d;p}' "$manual" >cells.yaml
 holds "the manual shows a plan" grep -q '^plan: cells' cells.yaml
 holds "which is one: what is missing is the device" ends 69 "$run" --device sim:nowhere#trn-0 --plan ./cells.yaml
 sed 's/w0);/w1);/' cells.yaml >wrong.yaml

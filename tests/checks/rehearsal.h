@@ -47,6 +47,7 @@ struct Step {
         void *parameters;
         uint64_t seed;
         double budget_sec;
+        Topology *topology; /* the test's; NULL: names tell */
         unsigned fail_at, n_batches; /* the n-th batch fails with `failure` */
         int failure;
         /* What a device makes of the answer to one command, if it lies. */
@@ -222,6 +223,10 @@ const char *step_tray(const Step *step, const char *server, unsigned chip) {
 
         (void) snprintf(text, sizeof(text), "%u", torus_tray(chip));
         return text;
+}
+
+const Topology *step_topology(const Step *step) {
+        return step->topology;
 }
 
 const void *step_parameters(const Step *step) {

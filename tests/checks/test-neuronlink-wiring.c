@@ -507,6 +507,55 @@ static void test_each_fault_is_found_at_its_port_and_nowhere_else(void **state) 
         }
 }
 
+/* ---- what the operator says ---- */
+
+static Topology *topology_of(const char *text) {
+        Topology *topology = NULL;
+        char *error = NULL;
+
+        if (topology_parse("t", text, strlen(text), &topology, &error) < 0)
+                fail_msg("%s", error);
+        return topology;
+}
+
+static void test_a_ring_is_what_the_topology_file_says(void **state) {
+        _cleanup_(topology_freep) Topology *right = topology_of("topology: t\nrings: [[us0-0, us0-1, us0-2, us0-3]]\n");
+        _cleanup_(topology_freep) Topology *other = topology_of("topology: t\nrings: [[us0-0, us0-1, us0-3, us0-2]]\n");
+        _cleanup_(topology_freep) Topology *alone = topology_of("topology: t\nservers: [us0-1]\n");
+        _cleanup_rehearsal_ Step *step = rehearsal_new(ULTRA, "neuronlink", "us0-1");
+
+        step->topology = right;
+        scan(step, VERDICT_PASSED);
+        assert_true(step->ports_tested[3] == 6);
+        step->topology = alone;
+        scan(step, VERDICT_PASSED);
+        assert_true(step->ports_tested[3] == 4);
+        step->topology = other; /* z+ of us0-1 goes to us0-2, and should go to us0-3 */
+        scan(step, VERDICT_FAILED);
+        assert_int_equal(count_said(step, "link-miscabled"), CHIPS);
+        assert_non_null(cabling_of(step));
+}
+
+static void test_another_cable_than_intended_is_told(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(ULTRA, "neuronlink", "us0-1");
+        Chip *chip = server_chip(step->servers[1].server, 5);
+        char serial[64], text[1024];
+
+        assert_int_equal(cable_serial(chip, LINK_Y_PLUS, serial, sizeof(serial)), 0);
+        for (unsigned wrong = 0; wrong < 3; wrong++) {
+                (void) snprintf(text, sizeof(text), "topology: t\nrings: [[us0-0, us0-1, us0-2, us0-3]]\ncables:\n"
+                                "  - {from: us0-1/chip5/link-y+, to: us0-1/chip9/link-y-, serial: %s, labels: [%s, us0-1/chip9/link-y-]}\n",
+                                wrong == 1 ? "NLC1" : serial, wrong == 2 ? "A17" : "us0-1/chip5/link-y+");
+                _cleanup_(topology_freep) Topology *topology = topology_of(text);
+
+                step->topology = topology;
+                scan(step, wrong ? VERDICT_WARNED : VERDICT_PASSED);
+                assert_int_equal(step->n_said, wrong == 0 ? 0 : wrong == 1 ? 2 : 1);
+                assert_int_equal(count_said(step, "link-serial"), wrong == 1 ? 2 : 0);
+                assert_int_equal(count_said(step, "link-label"), wrong == 2);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_every_swap_of_two_cables_is_named_and_undone),
@@ -514,6 +563,8 @@ int main(void) {
                 cmocka_unit_test(test_any_order_of_up_to_eight_plugs_is_put_right),
                 cmocka_unit_test(test_any_mess_is_put_right),
                 cmocka_unit_test(test_each_fault_is_found_at_its_port_and_nowhere_else),
+                cmocka_unit_test(test_a_ring_is_what_the_topology_file_says),
+                cmocka_unit_test(test_another_cable_than_intended_is_told),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -195,8 +195,43 @@ static void test_the_digest_is_that_of_the_text(void **state) {
         assert_string_equal(digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
+static void test_a_topology_must_name_the_servers_together(void **state) {
+        static const char *const cases[][2] = {
+                { "topology: t\\nrings: [[us0-1, a, b, c]]\\n", NULL },
+                { "topology: t\\nservers: [us0-1]\\ncables: []\\n", NULL },
+                { "topology: t\\nservers: [us0-2]\\n", "topology: no ring and no server is called us0-1" },
+                { "topology: t\\nrings: [[us0-1]]\\n", "topology:2:9: a ring of 1 servers" },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                _cleanup_(request_done) Request request = {};
+                _cleanup_free_ char *error = NULL;
+                char members[512];
+
+                (void) snprintf(members, sizeof(members), DEVICE ",\"seed\":1,\"topology\":\"%s\"", cases[i][0]);
+                assert_int_equal(read_line(members, &request, &error), cases[i][1] ? -EINVAL : 0);
+                assert_int_equal(!request.topology, cases[i][1] != NULL);
+                if (cases[i][1] && !strstr(error, cases[i][1]))
+                        fail_msg("%s", error);
+        }
+}
+
+static void test_servers_of_two_rings_are_no_target(void **state) {
+        static const char text[] = "topology: t\nrings: [[a, b, c, d], [e, f, g, h]]\n";
+        _cleanup_(topology_freep) Topology *topology = NULL;
+        _cleanup_(request_done) Request request = { .target = { .n_servers = 2, .servers = { { .name = "a" }, { .name = "e" } } } };
+        _cleanup_free_ char *error = NULL;
+
+        assert_int_equal(topology_parse("t", text, strlen(text), &topology, &error), 0);
+        assert_int_equal(request_set_topology(&request, topology, "t", &error), -EINVAL);
+        assert_string_equal(error, "t: a and e are not in one ring");
+        assert_null(request.topology);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_topology_must_name_the_servers_together),
+                cmocka_unit_test(test_servers_of_two_rings_are_no_target),
                 cmocka_unit_test(test_a_request_is_read_whole),
                 cmocka_unit_test(test_a_budget_only_ever_shrinks),
                 cmocka_unit_test(test_every_key_is_checked),

@@ -13,6 +13,7 @@
 
 #include "checks/plan.h"
 #include "checks/stream.h"
+#include "checks/topology.h"
 
 #define TARGETS_MAX 64
 
@@ -81,6 +82,19 @@ static void read_request(Request *request) {
         }
 }
 
+/* Whoever relies on the topology wants to know of itself, and of no others. */
+static void want_topology(const Request *request) {
+        const char *text = json_string_value(json_object_get(request->header, "topology"));
+        Topology *topology;
+        TopologyRing ring;
+        char *error;
+
+        if (!text || topology_parse("topology", text, strlen(text), &topology, &error) < 0 || topology->n_rings != 1 ||
+            topology_ring(topology, request->chips[0].server, &ring) < 0)
+                exit(9);
+        topology_free(topology);
+}
+
 static bool is_done(const Request *request, const char *id) {
         const json_t *done = json_object_get(request->header, "done");
         size_t i;
@@ -141,6 +155,9 @@ static void step(Request *request, size_t chip, size_t index, Verdict verdict) {
 }
 
 static void misbehave(Request *request) {
+        if (strcmp(request->behaviour, "with-topology") == 0)
+                want_topology(request);
+
         static char noise[4096];
 
         if (strcmp(request->behaviour, "garbage") == 0)

@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/config.h"
 
@@ -56,6 +58,7 @@ static const Refusal refusals[] = {
         { HEAD TARGETS "limits: {speed: 1}\n",                      "4:10:", "speed"             },
         { HEAD TARGETS "store: ''\n",                               "4:8:",  "path"              },
         { HEAD TARGETS "key: [a]\n",                                "4:6:",  "path"              },
+        { HEAD TARGETS "topology: {}\n",                            "4:11:", "path"              },
 };
 
 static void test_what_is_wrong_is_refused_with_its_position(void **state) {
@@ -110,6 +113,50 @@ static void test_a_whole_file_is_read(void **state) {
         assert_string_equal(config->servers[2].model, "Trn3");
 }
 
+static void write_file(const char *path, const char *text) {
+        FILE *file = fopen(path, "we");
+
+        assert_non_null(file);
+        assert_true(fputs(text, file) >= 0);
+        assert_int_equal(fclose(file), 0);
+}
+
+static void test_a_topology_file_must_be_one_and_name_all_servers(void **state) {
+        static const char *const cases[][2] = {
+                { "topology: t\nservers: [us0-0]\n", NULL },
+                { "topology: t\nrings: [[us0-0, a, b, c]]\n", NULL },
+                { "topology: t\nrings: [[a, b, c]]\n", "topology.yaml:2:9: a ring of 3 servers" },
+                { "topology: t\nservers: [us0-1]\n", "assayd.yaml:4:11: " },
+        };
+        char folder[] = "/tmp/assay-config-XXXXXX", path[64], topology[64], text[512];
+
+        assert_non_null(mkdtemp(folder));
+        (void) snprintf(path, sizeof(path), "%s/assayd.yaml", folder);
+        (void) snprintf(topology, sizeof(topology), "%s/topology.yaml", folder);
+        (void) snprintf(text, sizeof(text), HEAD TARGETS "topology: %s\n", topology);
+        write_file(path, text);
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                _cleanup_(config_freep) Config *config = NULL;
+                _cleanup_free_ char *error = NULL;
+
+                write_file(topology, cases[i][0]);
+                assert_int_equal(config_load(path, &config, &error) < 0, cases[i][1] != NULL);
+                assert_int_equal(!config, cases[i][1] != NULL);
+                if (cases[i][1] && !strstr(error, cases[i][1]))
+                        fail_msg("%s", error);
+                if (config)
+                        assert_non_null(config->topology);
+        }
+        (void) unlink(topology);
+        _cleanup_(config_freep) Config *config = NULL;
+        _cleanup_free_ char *error = NULL;
+
+        assert_int_equal(config_load(path, &config, &error), -ENOENT);
+        assert_non_null(strstr(error, topology));
+        (void) unlink(path);
+        (void) rmdir(folder);
+}
+
 static void test_what_is_left_out_has_a_default(void **state) {
         _cleanup_(config_freep) Config *config = NULL;
         _cleanup_free_ char *error = NULL;
@@ -144,6 +191,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_what_is_wrong_is_refused_with_its_position),
                 cmocka_unit_test(test_a_whole_file_is_read),
+                cmocka_unit_test(test_a_topology_file_must_be_one_and_name_all_servers),
                 cmocka_unit_test(test_what_is_left_out_has_a_default),
                 cmocka_unit_test(test_more_servers_than_there_may_be_are_refused),
         };

@@ -93,6 +93,25 @@ static void test_a_worker_gets_the_verdict_it_deserves(void **state) {
         }
 }
 
+static void test_a_worker_is_told_the_topology_of_its_servers(void **state) {
+        static const char text[] = "topology: t\nrings: [[a, b, c, d]]\nservers: [e]\n";
+
+        for (unsigned with = 0; with < 2; with++) {
+                char *error = NULL;
+                Trial trial;
+                Scan *scan;
+
+                assert_int_equal(trial_new("[{device: 'sim:with-topology', servers: [b, e]}]", LIMITS, &trial), 0);
+                if (with)
+                        assert_int_equal(topology_parse("t", text, strlen(text), &((Config *) trial.manager->config)->topology, &error), 0);
+                scan = trial_scan(&trial, 1000, "b");
+                assert_non_null(scan);
+                assert_true(trial_wait(&trial, scan, 60));
+                assert_int_equal(scan->result, with ? RESULT_PASSED : RESULT_INCONCLUSIVE);
+                trial_done(&trial);
+        }
+}
+
 static void test_a_flood_costs_neither_memory_nor_the_next_scan(void **state) {
         Trial trial;
         uint64_t before, after;
@@ -202,6 +221,7 @@ static void test_the_digest_in_the_record_is_that_of_the_evidence(void **state) 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_worker_gets_the_verdict_it_deserves),
+                cmocka_unit_test(test_a_worker_is_told_the_topology_of_its_servers),
                 cmocka_unit_test(test_a_flood_costs_neither_memory_nor_the_next_scan),
                 cmocka_unit_test(test_a_worker_that_cannot_be_started_is_inconclusive_for_want_of_it),
                 cmocka_unit_test(test_a_cancelled_scan_is_signed_with_what_was_not_tested),
