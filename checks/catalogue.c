@@ -569,7 +569,7 @@ static const CatalogueEntry entries[] = {
           "The same path is bad for so many adapters of the server that they cannot all be broken: it is a switch of that path, or the "
           "links to it.",
           "Have the switches of that path looked at, and scan again. Replace nothing in the server." },
-        { "efa-retransmission", "efa", SEVERITY_WARN, ACTION_RESEAT_CABLE,
+        { "efa-retransmission", "efa", SEVERITY_WARN, ACTION_MONITOR,
           "packets are lost on the way and sent again",
           "More packets from or to this adapter were late and sent again than a sound fabric loses, on all of its paths. Nothing is "
           "lost in the end, but work waits for it.",
