@@ -13,7 +13,6 @@
 
 #include "checks/neuronlink/fabric.h"
 
-#define CROSSTALK_RUN 64u /* numbers of runs, from here on */
 #define VICTIMS_MAX   4u  /* of a port: more are no matter of neighbours */
 #define ROUNDS        7u  /* all quiet, five halvings of 32, the one that is left */
 #define TRACES        10.0
@@ -131,7 +130,7 @@ int fabric_find_crosstalk(Fabric *fabric) {
                 for (unsigned round = 0; round < ROUNDS; round++) {
                         int r;
 
-                        r = run_round(fabric, run, found, n_hunts, round, CROSSTALK_RUN + n * ROUNDS + round);
+                        r = run_round(fabric, run, found, n_hunts, round, RUN_CROSSTALK + n * ROUNDS + round);
                         if (r < 0)
                                 return r;
                 }

@@ -29,11 +29,14 @@
 #define GOOD_LANE   1e-15 /* bit error ratio */
 #define FALSE_ALARM 1e-12 /* chance to fail a good lane: 64 million receivers are swept 15,000 times for one */
 
+#define PARTS_MAX   256u
+
 typedef struct NeuronlinkParameters {
         uint64_t bits;     /* per lane */
         double ber;        /* the bit error ratio to exclude … */
         double confidence; /* … and how surely */
         double margin;     /* a lane that would make more in the middle of its eye, told from its edges, is close to failing; 1: not asked */
+        uint64_t parts;    /* commands that a look is cut into, 1 … PARTS_MAX */
         int polynomial;    /* WirePrbs */
 } NeuronlinkParameters;
 
@@ -53,11 +56,12 @@ typedef enum Frames { /* what is wrong with what arrives, whoever sent it */
 
 /* What the loopbacks of both ends of a link say, see ladder.c. A bit per lane that does not come back as it should. */
 typedef struct Ladder {
-        bool climbed;
-        bool refused[2]; /* this end, the far end */
+        bool climbed, again; /* at all; once more */
+        unsigned n_agree;    /* times in a row that it showed what all times together have */
+        bool refused[2];     /* this end, the far end */
         bool far_up;
         double bits;
-        uint32_t bad[2][_LOOPBACK_MAX];
+        uint32_t bad[2][_LOOPBACK_MAX], now[2][_LOOPBACK_MAX]; /* ever, and this time */
 } Ladder;
 
 typedef struct Port {

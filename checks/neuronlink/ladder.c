@@ -2,15 +2,16 @@
 
 /*
  * The loopback ladder, where something fails: a lane on its way from the far port F to this one, R, passes F's PCS and PMA, the line, R's
- * PMA and PCS. Each end is looped back at each of four stages, and the first stage that fails brackets the place:
+ * PMA and PCS. Each end is looped back at each of four stages. The near ones tell the ends apart from what lies between:
  *
  *     R near PCS   R's PCS                            F near PCS   F's PCS
- *     R near PMA   R's PMA                            F near PMA   F's PMA
- *     R far PMA    the line, where all four above are sound
- *     R far PCS    what lies behind F's PMA
+ *     R near PMA   R's PMA as well                    F near PMA   F's PMA as well
  *
- * A transmitter and a receiver of one end are in a loop together; which of them it is tells the way that fails: into R it is R's receiver
- * or F's transmitter. Driver, cable and the input of the receiver are in no near loop and cannot be told apart.
+ * The far ones go over the line and back, turned round between the other end's PMA and PCS or behind its PCS, and must agree. A transmitter
+ * and a receiver of one end are in a loop together; which of them it is tells the way that fails: into R it is R's receiver or F's
+ * transmitter. Driver, cable and the input of the receiver are in no near loop and cannot be told apart.
+ *
+ * It is climbed until two turns show the same; what comes and goes shows in the loops that it is in, and in no other, turn by turn.
  *
  * What fails rarely takes as many bits to see again: bits for TRACES errors, as far as half of the time that is left goes.
  */
@@ -22,10 +23,11 @@
 
 #include "checks/neuronlink/fabric.h"
 
-#define LADDER_RUN  16u /* numbers of runs, from here on */
 #define BITS_LEAST  1e6
 #define BITS_MOST   1e11 /* more and good lanes begin to make errors */
-#define TRACES      10.0 /* none of so many: 5 in 100,000 */
+#define AGREE        2u   /* turns in a row that show the same */
+#define TURNS_MAX    10u
+#define TRACES       10.0 /* none of so many: 5 in 100,000 */
 #define TRACES_LEAST 5.0 /* … 7 in 1000 */
 
 static bool fails(const Lane *lane) {
@@ -80,7 +82,7 @@ static size_t gather(Fabric *fabric, Run *run, unsigned number, PortId *owners) 
                 for (unsigned p = 0; p < PORTS; p++) {
                         PortId id = { 0, (uint8_t) c, (uint8_t) p };
 
-                        if (!fabric_port(fabric, id)->ladder.climbed)
+                        if (!fabric_port(fabric, id)->ladder.again)
                                 continue;
                         owners[run->n] = id;
                         run_add(fabric, run, id, number, (uint64_t) fabric_port(fabric, id)->ladder.bits);
@@ -112,11 +114,11 @@ static uint32_t bad_lanes(const Run *run, size_t i) {
         return bad;
 }
 
-static int climb_stage(Fabric *fabric, Run *run, PortId *owners, WireLoopback stage) {
+static int climb_stage(Fabric *fabric, Run *run, PortId *owners, unsigned turn, WireLoopback stage) {
         size_t n_own;
         int r;
 
-        n_own = gather(fabric, run, LADDER_RUN + (unsigned) stage, owners);
+        n_own = gather(fabric, run, RUN_LADDER + turn * _LOOPBACK_MAX + (unsigned) stage, owners);
         r = run_all(fabric, run, (int) stage);
         if (r < 0)
                 return r;
@@ -130,7 +132,7 @@ static int climb_stage(Fabric *fabric, Run *run, PortId *owners, WireLoopback st
                 if (stage == LOOPBACK_NEAR_PCS || stage == LOOPBACK_NEAR_PMA) /* what is looped back far off needs the other end, too */
                         ladder->refused[end] = run->errors[i] < 0 || (stage == LOOPBACK_NEAR_PMA && ladder->refused[end]);
                 if (run->errors[i] >= 0)
-                        ladder->bad[end][stage] = bad_lanes(run, i);
+                        ladder->now[end][stage] = bad_lanes(run, i);
         }
 
         return 0;
@@ -154,20 +156,28 @@ static int ask_far_ends(Fabric *fabric, Run *run, PortId *owners) {
         return 0;
 }
 
-static Segment segment_of(const Ladder *ladder, unsigned l) {
-        static const struct {
-                uint8_t end, stage, segment;
-        } steps[] = {
-                { 0, LOOPBACK_NEAR_PCS, SEGMENT_OWN_PCS }, { 0, LOOPBACK_NEAR_PMA, SEGMENT_OWN_PMA },
-                { 1, LOOPBACK_NEAR_PCS, SEGMENT_FAR_PCS }, { 1, LOOPBACK_NEAR_PMA, SEGMENT_FAR_PMA },
-                { 0, LOOPBACK_FAR_PMA, SEGMENT_LINE },     { 0, LOOPBACK_FAR_PCS, SEGMENT_FAR_PCS },
-        };
+#define OWN(stage) (1u << (stage))
+#define FAR(stage) (1u << (_LOOPBACK_MAX + (stage)))
+#define FAR_STAGES (FAR(LOOPBACK_FAR_PMA) | FAR(LOOPBACK_FAR_PCS))
 
-        if (ladder->refused[0] || ladder->refused[1])
-                return SEGMENT_UNKNOWN;
-        for (size_t i = 0; i < ELEMENTS(steps); i++)
-                if (ladder->bad[steps[i].end][steps[i].stage] >> l & 1)
-                        return (Segment) steps[i].segment;
+/* The loops that each place is in, as far as lanes on their way to this end pass it: all of them fail, and no other. What is broken twice has
+ * another pattern and no place. */
+static Segment segment_of(const Ladder *ladder, unsigned l) {
+        static const unsigned loops[_SEGMENT_MAX] = {
+                [SEGMENT_FAR_PCS] = OWN(LOOPBACK_FAR_PCS) | FAR(LOOPBACK_NEAR_PCS) | FAR(LOOPBACK_NEAR_PMA) | FAR_STAGES,
+                [SEGMENT_FAR_PMA] = OWN(LOOPBACK_FAR_PMA) | OWN(LOOPBACK_FAR_PCS) | FAR(LOOPBACK_NEAR_PMA) | FAR_STAGES,
+                [SEGMENT_LINE]    = OWN(LOOPBACK_FAR_PMA) | OWN(LOOPBACK_FAR_PCS) | FAR_STAGES,
+                [SEGMENT_OWN_PMA] = OWN(LOOPBACK_NEAR_PMA) | OWN(LOOPBACK_FAR_PMA) | OWN(LOOPBACK_FAR_PCS) | FAR_STAGES,
+                [SEGMENT_OWN_PCS] = OWN(LOOPBACK_NEAR_PCS) | OWN(LOOPBACK_NEAR_PMA) | OWN(LOOPBACK_FAR_PMA) | OWN(LOOPBACK_FAR_PCS) |
+                                    FAR(LOOPBACK_FAR_PCS),
+        };
+        unsigned bad = 0;
+
+        for (unsigned stage = 0; stage < _LOOPBACK_MAX; stage++)
+                bad |= (ladder->bad[0][stage] >> l & 1) * OWN(stage) | (ladder->bad[1][stage] >> l & 1) * FAR(stage);
+        for (unsigned segment = SEGMENT_UNKNOWN + 1; segment < _SEGMENT_MAX; segment++)
+                if (bad == loops[segment] && !ladder->refused[0] && !ladder->refused[1])
+                        return (Segment) segment;
 
         return SEGMENT_UNKNOWN;
 }
@@ -183,23 +193,65 @@ static void bracket(Port *port, unsigned n_lanes) {
         }
 }
 
-int fabric_climb(Fabric *fabric) {
-        double most = fmin(fabric_budget_sec(fabric) / 2 / _LOOPBACK_MAX * LINK_LANE_GBPS * 1e9, BITS_MOST);
-        _cleanup_free_ PortId *owners = NULL;
-        _cleanup_free_ Run *run = NULL;
-        unsigned n = 0;
-        int r;
+/* Adds what this turn showed. What comes and goes shows more each time; what is broken for good shows the same. */
+static void end_turn(Ladder *ladder) {
+        bool agrees = true;
 
+        for (unsigned end = 0; end < 2; end++)
+                for (unsigned stage = 0; stage < _LOOPBACK_MAX; stage++) {
+                        ladder->bad[end][stage] |= ladder->now[end][stage];
+                        agrees = agrees && ladder->now[end][stage] == ladder->bad[end][stage];
+                }
+        ladder->n_agree = agrees ? ladder->n_agree + 1 : 0;
+        ladder->again = ladder->n_agree < AGREE;
+}
+
+static int climb(Fabric *fabric, Run *run, PortId *owners, unsigned turn) {
+        for (unsigned stage = 0; stage < _LOOPBACK_MAX; stage++) {
+                int r;
+
+                r = climb_stage(fabric, run, owners, turn, (WireLoopback) stage);
+                if (r < 0)
+                        return r;
+        }
+
+        for (unsigned c = 0; c < CHIPS; c++)
+                for (unsigned p = 0; p < PORTS; p++)
+                        if (fabric->servers[0].ports[c][p].ladder.again)
+                                end_turn(&fabric->servers[0].ports[c][p].ladder);
+
+        return 0;
+}
+
+/* Returns how many ports want it, and of these the bits of the rarest. */
+static unsigned set_up(Fabric *fabric, double *ret_bits) {
+        double most = fmin(fabric_budget_sec(fabric) / 2 / AGREE / _LOOPBACK_MAX * LINK_LANE_GBPS * 1e9, BITS_MOST);
+        unsigned n = 0;
+
+        *ret_bits = BITS_LEAST;
         for (unsigned c = 0; c < CHIPS; c++)
                 for (unsigned p = 0; p < PORTS; p++) {
                         Port *port = &fabric->servers[0].ports[c][p];
 
-                        port->ladder.climbed = wants_ladder(port, link_port_width(p));
-                        port->ladder.refused[0] = port->ladder.refused[1] = true;
-                        port->ladder.bits = bits_for(port, link_port_width(p), most);
-                        n += port->ladder.climbed;
+                        if (!wants_ladder(port, link_port_width(p)))
+                                continue;
+                        port->ladder = (Ladder) {
+                                .climbed = true, .again = true, .refused = { true, true }, .bits = bits_for(port, link_port_width(p), most),
+                        };
+                        *ret_bits = fmax(*ret_bits, port->ladder.bits);
+                        n++;
                 }
-        if (n == 0)
+
+        return n;
+}
+
+int fabric_climb(Fabric *fabric) {
+        _cleanup_free_ PortId *owners = NULL;
+        _cleanup_free_ Run *run = NULL;
+        double bits;
+        int r;
+
+        if (set_up(fabric, &bits) == 0)
                 return 0;
 
         run = malloc(sizeof(*run));
@@ -208,8 +260,9 @@ int fabric_climb(Fabric *fabric) {
                 return -ENOMEM;
 
         r = ask_far_ends(fabric, run, owners);
-        for (unsigned stage = 0; stage < _LOOPBACK_MAX && r >= 0; stage++)
-                r = climb_stage(fabric, run, owners, (WireLoopback) stage);
+        for (unsigned turn = 0; turn < TURNS_MAX && r >= 0; turn++)
+                if (turn < AGREE || fabric_budget_sec(fabric) > 2 * _LOOPBACK_MAX * bits / (LINK_LANE_GBPS * 1e9))
+                        r = climb(fabric, run, owners, turn);
         if (r < 0)
                 return r;
 

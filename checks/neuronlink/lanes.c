@@ -77,6 +77,20 @@ void lanes_classify(const WireLane *wires, unsigned n, const WireLinkPrbs *prbs,
                 deskew(ret, n);
 }
 
+void lane_add(Lane *sum, const Lane *lane) {
+        if (sum->fault == LANE_SOUND) {
+                sum->fault = lane->fault;
+                sum->source = lane->source;
+                sum->skew = lane->skew;
+        }
+        sum->bits += lane->bits;
+        sum->errors += lane->errors;
+        sum->blocks += lane->blocks;
+        sum->least += lane->least;
+        sum->resyncs += lane->resyncs;
+        sum->slipped += lane->slipped;
+}
+
 /* ---- runs ---- */
 
 void run_add(const Fabric *fabric, Run *run, PortId id, unsigned number, uint64_t bits) {

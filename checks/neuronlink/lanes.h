@@ -67,6 +67,9 @@ static inline bool lane_is_sound(const Lane *lane) {
 /* What one PRBS says of N lanes; SEED and polynomial as in PRBS. Skew is told against the middle one of those that carry their own. */
 void lanes_classify(const WireLane *wires, unsigned n, const WireLinkPrbs *prbs, Lane *ret);
 
+/* One more run of the same lane: the fault that shows first stays; errors add up. */
+void lane_add(Lane *sum, const Lane *lane);
+
 /* ---- runs ---- */
 
 #define RUN_MAX (2u * CHIPS * PORTS)
@@ -79,7 +82,10 @@ typedef struct Run {
         int errors[RUN_MAX];
 } Run;
 
-/* Adds port ID with BITS bits and a seed of its own, other than in any run of another NUMBER. */
+/* Adds port ID with BITS bits and a seed of its own, other than in any run of another NUMBER: looks have those below RUN_LADDER. */
+#define RUN_LADDER    0x10000u
+#define RUN_MARGIN    0x20000u
+#define RUN_CROSSTALK 0x30000u
 void run_add(const Fabric *fabric, Run *run, PortId id, unsigned number, uint64_t bits);
 /* PRBS from the far ends, or, with STAGE in range, loopback. */
 #define RUN_PRBS (-1)

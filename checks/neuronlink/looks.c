@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Counting errors: the sequential test of ber.h over all ports at a time. A port whose lanes are all decided drops out; while one is
+ * Counting errors: the sequential test of ber.h over all ports at a time, each look but the first in several commands, for what comes and
+ * goes from one to the next. A port whose lanes are all decided drops out; while one is
  * not, the others are counted on with it, which costs nothing and makes what is told of them more exact.
  */
 
@@ -20,31 +21,12 @@ double fabric_budget_sec(const Fabric *fabric) {
         return step_budget_sec(fabric->step) - (double) nsec * 1e-9;
 }
 
-/* The fault that shows first stays; errors add up. */
-static void add_lane(Lane *sum, const Lane *lane) {
-        if (sum->fault == LANE_SOUND) {
-                sum->fault = lane->fault;
-                sum->source = lane->source;
-                sum->skew = lane->skew;
-        }
-        sum->bits += lane->bits;
-        sum->errors += lane->errors;
-        sum->blocks += lane->blocks;
-        sum->least += lane->least;
-        sum->resyncs += lane->resyncs;
-        sum->slipped += lane->slipped;
-}
-
-static void look_at_port(const Fabric *fabric, Port *port, const LinkLanes *wires, const WireLinkPrbs *prbs, unsigned look) {
-        Lane lanes[LINK_LANES_MAX];
-
+static void judge_look(const Fabric *fabric, Port *port, unsigned n_lanes, unsigned look) {
         port->prbs = true;
         port->undecided = false;
-        lanes_classify(wires->lanes, wires->n, prbs, lanes);
-        for (unsigned l = 0; l < wires->n; l++) {
+        for (unsigned l = 0; l < n_lanes; l++) {
                 Lane *lane = &port->lanes[l];
 
-                add_lane(lane, &lanes[l]);
                 if (lane->outcome == BER_UNDECIDED) {
                         lane->outcome = (uint8_t) ber_judge(&fabric->looks, look, lane->bits, lane->least, lane->blocks);
                         lane->limit = lane->least >= fabric->looks.fails[look] ? fabric->looks.fails[look] - 1 :
@@ -54,7 +36,9 @@ static void look_at_port(const Fabric *fabric, Port *port, const LinkLanes *wire
         }
 }
 
-static int run_look(Fabric *fabric, Run *run, unsigned look) {
+/* One of the commands that a look is cut into; the last one is followed by the judgement. */
+static int run_part(Fabric *fabric, Run *run, unsigned look, bool last) {
+        Lane lanes[LINK_LANES_MAX];
         int r;
 
         r = run_all(fabric, run, RUN_PRBS);
@@ -67,8 +51,13 @@ static int run_look(Fabric *fabric, Run *run, unsigned look) {
                 if (run->errors[i] < 0) {
                         port->error = run->errors[i];
                         port->refused = port->refused || port->error != -ETIMEDOUT;
-                } else
-                        look_at_port(fabric, port, &run->lanes[i], &run->prbs[i], look);
+                        continue;
+                }
+                lanes_classify(run->lanes[i].lanes, run->lanes[i].n, &run->prbs[i], lanes);
+                for (unsigned l = 0; l < run->lanes[i].n; l++)
+                        lane_add(&port->lanes[l], &lanes[l]);
+                if (last)
+                        judge_look(fabric, port, run->lanes[i].n, look);
         }
 
         return 0;
@@ -95,36 +84,45 @@ bool fabric_may_drive(Fabric *fabric, PortId id) {
         return port->before.up && link_port_width(id.port) == LINK_LANES_XY && whole_server_included(fabric);
 }
 
-static void choose(Fabric *fabric, Run *run, unsigned look, uint64_t bits) {
+static void choose(Fabric *fabric, Run *run, unsigned look, unsigned part, uint64_t bits) {
         run->n = 0;
         for (unsigned c = 0; c < CHIPS; c++)
                 for (unsigned p = 0; p < PORTS; p++) {
                         PortId id = { 0, (uint8_t) c, (uint8_t) p };
 
                         if (fabric_may_drive(fabric, id) && (look == 0 || fabric_port(fabric, id)->undecided))
-                                run_add(fabric, run, id, look, bits);
+                                run_add(fabric, run, id, look * PARTS_MAX + part, bits);
                 }
 }
 
-int fabric_count_errors(Fabric *fabric) {
-        const BerLooks *looks = &fabric->looks;
-        _cleanup_free_ Run *run = NULL;
+/* Returns 1 where there was nothing to count, or no time to. */
+static int run_look(Fabric *fabric, Run *run, unsigned look) {
+        uint64_t bits = fabric->looks.bits[look] - (look > 0 ? fabric->looks.bits[look - 1] : 0);
+        unsigned n_parts = look > 0 ? (unsigned) fabric->parameters->parts : 1;
 
-        run = malloc(sizeof(*run));
-        if (!run)
-                return -ENOMEM;
-
-        for (unsigned look = 0; look < looks->n; look++) {
-                uint64_t bits = looks->bits[look] - (look > 0 ? looks->bits[look - 1] : 0) + SPARE_BITS;
+        for (unsigned part = 0; part < n_parts; part++) {
                 int r;
 
-                choose(fabric, run, look, bits);
-                if (run->n == 0 || fabric_budget_sec(fabric) < (double) bits / (LINK_LANE_GBPS * 1e9))
-                        break;
-                r = run_look(fabric, run, look);
+                choose(fabric, run, look, part, bits / n_parts + SPARE_BITS);
+                if (run->n == 0 || (part == 0 && fabric_budget_sec(fabric) < (double) bits / (LINK_LANE_GBPS * 1e9)))
+                        return 1;
+                r = run_part(fabric, run, look, part + 1 == n_parts);
                 if (r < 0)
                         return r;
         }
 
         return 0;
+}
+
+int fabric_count_errors(Fabric *fabric) {
+        _cleanup_free_ Run *run = NULL;
+        int r = 0;
+
+        run = malloc(sizeof(*run));
+        if (!run)
+                return -ENOMEM;
+        for (unsigned look = 0; look < fabric->looks.n && r == 0; look++)
+                r = run_look(fabric, run, look);
+
+        return r < 0 ? r : 0;
 }

@@ -14,7 +14,6 @@
 
 #include "checks/neuronlink/fabric.h"
 
-#define MARGIN_RUN    32u /* numbers of runs, from here on */
 #define SCREEN_OFFSET 6
 #define SCREEN_BITS   UINT64_C(1000000000) /* 31 ms */
 #define SCREEN_ERRORS 3u                   /* good ones: 4 in a million; looking again costs little */
@@ -42,10 +41,10 @@ double margin_q_inverse(double q) {
         return (low + high) / 2;
 }
 
-double margin_open_eye(double middle, int offset) {
-        double sigma = EYE_HALF / margin_q_inverse(middle);
+double margin_ratio(double good, double middle, int offset) {
+        double sigma = EYE_HALF / margin_q_inverse(good), half = margin_q_inverse(middle) * sigma;
 
-        return (margin_q((EYE_HALF - offset) / sigma) + margin_q((EYE_HALF + offset) / sigma)) / 2;
+        return (margin_q((half - offset) / sigma) + margin_q((half + offset) / sigma)) / 2;
 }
 
 double margin_extrapolate(const MarginPoint *points, size_t n) {
@@ -93,7 +92,6 @@ typedef struct Points { /* of one port, by side and offset; the first is of the 
         MarginPoint points[LINK_LANES_MAX][2][1 + ELEMENTS(point_offsets)];
 } Points;
 
-/* A lane that does not answer as it did in the middle has no point. */
 static void take_points(const Run *run, size_t i, unsigned index, Points *ret) {
         Lane lanes[LINK_LANES_MAX];
         int offset = run->prbs[i].offset;
@@ -103,31 +101,56 @@ static void take_points(const Run *run, size_t i, unsigned index, Points *ret) {
                 ret->points[l][offset < 0][index] = (MarginPoint) { abs(offset), lanes[l].bits, lanes[l].errors };
 }
 
-static uint32_t suspects_of(const Run *run, size_t i, const Port *port) {
+/* What comes and goes may show here first: a lane that is sound has no reason not to be so near the middle. */
+static uint32_t suspects_of(const Run *run, size_t i, Port *port) {
+        Lane lanes[LINK_LANES_MAX];
         uint32_t suspects = 0;
 
-        for (unsigned l = 0; l < run->lanes[i].n; l++)
-                if (run->lanes[i].lanes[l].errors >= SCREEN_ERRORS && lane_may_be_marginal(&port->lanes[l]))
+        lanes_classify(run->lanes[i].lanes, run->lanes[i].n, &run->prbs[i], lanes);
+        for (unsigned l = 0; l < run->lanes[i].n; l++) {
+                if (!lane_may_be_marginal(&port->lanes[l]))
+                        continue;
+                if (!lane_is_sound(&lanes[l]))
+                        lane_add(&port->lanes[l], &lanes[l]);
+                else if (lanes[l].errors >= SCREEN_ERRORS)
                         suspects |= UINT32_C(1) << l;
+        }
 
         return suspects;
 }
 
-/* Worse than MARGIN in the middle, and further out than any good lane would be. */
+/* Errors that not even a lane with a ratio of MIDDLE in its middle makes there. */
+static bool is_beyond(const MarginPoint *point, double middle) {
+        double expected = (double) point->bits * margin_ratio(GOOD_LANE, middle, point->offset);
+
+        return point->errors > 0 && ber_confidence(expected, point->errors - 1) < FALSE_ALARM / 8;
+}
+
+/* Worse than MARGIN in the middle by its edges, and further out than any good lane would be; or, where edges do not explain it, so wrong near the
+ * middle as no lane within MARGIN is: then it was right before, and is not always. */
 static void judge_margin(const Fabric *fabric, Lane *lane, MarginPoint points[2][1 + ELEMENTS(point_offsets)]) {
         double middle = 0;
         bool certain = false;
 
         for (unsigned side = 0; side < 2; side++) {
-                const MarginPoint *point = &points[side][1];
-                double good = (double) point->bits * margin_open_eye(GOOD_LANE, point->offset);
                 double ratio = margin_extrapolate(points[side], 1 + ELEMENTS(point_offsets));
 
                 middle += fmax(ratio, 0);
-                certain |= ratio >= 0 && point->errors > 0 && ber_confidence(good, point->errors - 1) < FALSE_ALARM / 2;
+                certain |= ratio >= 0 && is_beyond(&points[side][1], GOOD_LANE);
         }
-        if (certain && middle >= fabric->parameters->margin)
+        if (certain && middle >= fabric->parameters->margin) {
                 lane->margin = middle;
+                return;
+        }
+
+        for (unsigned side = 0; side < 2; side++)
+                if (is_beyond(&points[side][0], fabric->parameters->margin)) {
+                        lane->outcome = BER_FAILS;
+                        lane->bits += points[side][0].bits;
+                        lane->errors += points[side][0].errors;
+                        lane->blocks += points[side][0].errors;
+                        lane->limit = SCREEN_ERRORS;
+                }
 }
 
 static int examine(Fabric *fabric, Run *run, PortId id, uint32_t suspects, Points *points) {
@@ -135,7 +158,7 @@ static int examine(Fabric *fabric, Run *run, PortId id, uint32_t suspects, Point
                 int r;
 
                 run->n = 0;
-                add_sides(fabric, run, id, MARGIN_RUN + 2 * (k + 1), POINT_BITS, point_offsets[k]);
+                add_sides(fabric, run, id, RUN_MARGIN + 2 * (k + 1), POINT_BITS, point_offsets[k]);
                 r = run_all(fabric, run, RUN_PRBS);
                 if (r < 0)
                         return r;
@@ -164,7 +187,7 @@ static int screen(Fabric *fabric, Run *run) {
                         for (unsigned l = 0; l < link_port_width(p); l++)
                                 any |= lane_may_be_marginal(&fabric_port(fabric, id)->lanes[l]);
                         if (fabric_port(fabric, id)->prbs && any && fabric_may_drive(fabric, id))
-                                add_sides(fabric, run, id, MARGIN_RUN, SCREEN_BITS, SCREEN_OFFSET);
+                                add_sides(fabric, run, id, RUN_MARGIN, SCREEN_BITS, SCREEN_OFFSET);
                 }
 
         return run_all(fabric, run, RUN_PRBS);

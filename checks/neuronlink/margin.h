@@ -26,8 +26,9 @@ typedef struct MarginPoint {
 double margin_q(double z);
 double margin_q_inverse(double q); /* 0 < q < 1 */
 
-/* How often a lane with a ratio of MIDDLE in the middle of an eye that nothing closes is wrong at OFFSET: what jitter alone makes. */
-double margin_open_eye(double middle, int offset);
+/* How often a lane is wrong at OFFSET that jitters as one with a ratio of GOOD does in an eye that nothing closes, while its own is closed so
+ * far that it is wrong as often as MIDDLE in its middle. */
+double margin_ratio(double good, double middle, int offset);
 
 /* The ratio that one edge makes in the middle, by points with 1 ≤ errors, 4 × errors ≤ bits, of which there must be two with different
  * offsets: else, or where the line does not fall, -1. */

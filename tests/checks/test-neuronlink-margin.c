@@ -30,12 +30,14 @@ static void test_q_is_the_tail_of_the_normal_distribution(void **state) {
 }
 
 static void test_an_open_eye_is_as_good_as_said_in_its_middle(void **state) {
-        assert_true(fabs(margin_open_eye(1e-15, 0) / 1e-15 - 1) < 1e-9);
+        assert_true(fabs(margin_ratio(1e-15, 1e-15, 0) / 1e-15 - 1) < 1e-9);
         for (int offset = 1; offset <= LINK_OFFSET_MAX; offset++) {
-                assert_true(margin_open_eye(1e-15, offset) > margin_open_eye(1e-15, offset - 1));
-                assert_true(margin_open_eye(1e-15, offset) == margin_open_eye(1e-15, -offset));
+                assert_true(margin_ratio(1e-15, 1e-15, offset) > margin_ratio(1e-15, 1e-15, offset - 1));
+                assert_true(margin_ratio(1e-15, 1e-15, offset) == margin_ratio(1e-15, 1e-15, -offset));
         }
-        assert_true(margin_open_eye(1e-15, LINK_OFFSET_MAX) < 0.25);
+        assert_true(margin_ratio(1e-15, 1e-15, LINK_OFFSET_MAX) < 0.25);
+        assert_true(fabs(margin_ratio(1e-15, 1e-12, 0) / 1e-12 - 1) < 1e-9);
+        assert_true(margin_ratio(1e-15, 1e-12, 6) > 100 * margin_ratio(1e-15, 1e-15, 6));
 }
 
 /* An eye by itself: edge and jitter of any size, told again from exact ratios. */
