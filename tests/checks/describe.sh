@@ -43,6 +43,12 @@ holds "the manual shows a plan" grep -q '^plan: cells' cells.yaml
 holds "which is one: what is missing is the device" ends 69 "$run" --device sim:nowhere#trn-0 --plan ./cells.yaml
 sed 's/w0);/w1);/' cells.yaml >wrong.yaml
 holds "where it is changed to nonsense it is refused" ends 64 "$run" --device sim:nowhere#trn-0 --plan ./wrong.yaml
+sed -n '/^topology: row 7/,/^```$/{/^```$/d;p}' "$manual" >row.yaml
+holds "and a topology, of its servers" ends 69 "$run" --device sim:nowhere#us0-0,us0-3 --plan ./cells.yaml --topology row.yaml
+holds "but of no others" ends 64 "$run" --device sim:nowhere#us1-0 --plan ./cells.yaml --topology row.yaml
+holds "and not of two rings" ends 64 "$run" --device sim:nowhere#us0-0,trn-4 --plan ./cells.yaml --topology row.yaml
+sed 's/chip9/chip13/' row.yaml >wrong.yaml
+holds "which is refused where it is no torus" ends 64 "$run" --device sim:nowhere#us0-0 --plan ./cells.yaml --topology wrong.yaml
 
 # Those of memory are told by phases.
 missing() {
