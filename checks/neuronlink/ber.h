@@ -44,7 +44,7 @@ typedef struct BerLooks {
         uint64_t bits[BER_LOOKS_MAX];   /* compared by then, from the first bit on */
         int passes[BER_LOOKS_MAX];      /* at most so many; -1: not at this look */
         unsigned fails[BER_LOOKS_MAX];  /* at least so many */
-        double missed;                  /* how likely a lane at the limit passes */
+        double missed;                  /* at most how likely a lane at the limit passes */
         double false_alarm;             /* at most how likely a lane of the GOOD ratio fails */
 } BerLooks;
 
