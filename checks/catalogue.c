@@ -533,6 +533,26 @@ static const CatalogueEntry entries[] = {
           "go unseen.",
           "Reset the chip and scan it again. If the counters stay wrong, replace the tray." },
 
+        /* ---- collective ---- */
+        { "collective-data", "collective", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "collectives give wrong data",
+          "What came out of a collective differs from what goes in at all ranks makes of it. The finding sits at the chip whose DMA "
+          "engines spoil what they add or pass on, or at the port where blocks arrive changed or from the wrong place.",
+          "Take the chip out of service: jobs across chips get wrong results. If the finding names a port, reseat its cable as it says "
+          "and scan again; else, or if it stays, replace the tray." },
+        { "collective-hang", "collective", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+          "collectives stop here",
+          "A collective did not come to its end. All ranks wait; this is the chip or the port that none of them waits behind: its "
+          "block was there or was sent, and it did not go on.",
+          "If the finding names a port, reseat both ends of its cable, or replace the tray where it is a trace of the board. If it "
+          "names a chip, reset the chip and scan again; if collectives still stop there, replace the tray." },
+        { "collective-slow", "collective", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+          "collectives wait for this",
+          "Blocks take longer through this port, or this chip longer over its steps, than they may. Every rank of a ring waits for the "
+          "slowest, so that whole jobs run at its speed.",
+          "If the finding names a port, see what neuronlink says of it, reseat the cable at both ends and scan again. If it names a "
+          "chip, reset the chip and scan again. If it stays slow, replace the tray." },
+
         /* ---- efa ---- */
         { "efa-loss", "efa", SEVERITY_FAIL, ACTION_REPLACE_NIC,
           "packets are lost",

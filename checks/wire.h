@@ -28,6 +28,7 @@
 #include <assert.h>
 #include <stdint.h>
 
+#include "checks/wire-collective.h"
 #include "checks/wire-link.h"
 
 #define WIRE_MAGIC       0x79617373u /* "ssay" */
@@ -81,6 +82,7 @@ typedef enum WireStatus {
         STATUS_NRT_UNSUPPORTED       = 10, /* a format or mode the core does not have */
         STATUS_NRT_QUEUE_EMPTY       = 15, /* nothing received */
         STATUS_NRT_COMPLETED_NUM_ERR = 1003,
+        STATUS_NRT_HW_ERR_COLLECTIVES = 1200, /* a collective did not come to its end */
         STATUS_NRT_HBM_UE            = 1201, /* read through ECC, which could not correct something; the results are there, as with the next */
         STATUS_NRT_NC_UE             = 1202, /* the same in an SRAM */
         STATUS_NRT_REPAIRABLE_HBM_UE = 1205,
@@ -120,6 +122,9 @@ typedef enum WireCommandType {
         /* NIC; unit: 0 */
         COMMAND_NIC_SEND,
         COMMAND_NIC_RECEIVE,
+        /* collectives; unit: 0, on the engine of management */
+        COMMAND_COLLECTIVE_POST,
+        COMMAND_COLLECTIVE_WAIT,
         _COMMAND_MAX,
 } WireCommandType;
 
@@ -464,6 +469,8 @@ typedef struct WireCommand {
                 WireLinkTransfer transfer;
                 WireNicSend nic_send;
                 WireNicReceive nic_receive;
+                WireCollectivePost collective_post;
+                WireCollectiveWait collective_wait;
                 uint8_t bytes[96];
         };
 } WireCommand;

@@ -22,7 +22,7 @@ static const char *const state_words[_SCAN_STATE_MAX] = {
 
 /* Checks that drive the links between the servers of an UltraServer: for these its servers share one worker.
  */
-static const char *const ring_checks[] = { "neuronlink", "efa" };
+static const char *const ring_checks[] = { "neuronlink", "collective", "efa" };
 
 const char *scan_state_to_string(ScanState state) {
         return state >= 0 && state < _SCAN_STATE_MAX ? state_words[state] : NULL;

@@ -61,7 +61,7 @@ bool chip_hangs(const Chip *chip) {
 
 /* The families a garble can be limited to, by their first and last command. */
 static const char *const command_words[] = {
-        "any", "attribute", "reset", "hbm", "tensor", "rounding", "link", "nic", NULL,
+        "any", "attribute", "reset", "hbm", "tensor", "rounding", "link", "nic", "collective", NULL,
 };
 
 static const struct {
@@ -75,6 +75,7 @@ static const struct {
         { COMMAND_CONVERT, COMMAND_RNG_STATE },
         { COMMAND_LINK_STATUS, COMMAND_LINK_LOOPBACK },
         { COMMAND_NIC_SEND, COMMAND_NIC_RECEIVE },
+        { COMMAND_COLLECTIVE_POST, COMMAND_COLLECTIVE_WAIT },
 };
 
 Garble answer_garbles(Chip *chip, const WireCommand *command) {

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Collectives of the chips of one server, or of all that are in the ring of an UltraServer. collective.c runs them, rings.c
+ * says which way they go, golden.c what goes in and must come out, data.c, hang.c and speed.c say who is to blame.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "checks/cleanup.h"
+#include "checks/device-collective.h"
+#include "checks/step.h"
+
+#define RING_SERVERS 4u /* of an UltraServer */
+#define RANKS_MAX   COLLECTIVE_RANKS_MAX
+#define RINGS_MAX   COLLECTIVE_RINGS_MAX
+#define NOBODY      UINT8_MAX
+
+typedef struct CollectiveParameters {
+        int operations;   /* CollectiveChoice */
+        int sizes;        /* the same */
+        uint64_t bytes;   /* of the large vector */
+        uint64_t rounds;  /* of everything that compares data */
+        double bandwidth; /* the least share of what a link is built for */
+} CollectiveParameters;
+
+typedef enum CollectiveChoice {
+        CHOICE_FEW,
+        CHOICE_ALL,
+        _CHOICE_MAX,
+} CollectiveChoice;
+
+typedef struct Member {
+        uint8_t server; /* of Ensemble.servers */
+        uint8_t chip;
+} Member;
+
+typedef struct Chair {
+        Verdict verdict;
+        bool silent;
+
+        uint64_t n_bytes; /* compared */
+        uint16_t found[3]; /* by Trouble: a bit for each port, and CHAIR_CHIP, that has been told already */
+} Chair;
+
+#define CHAIR_CHIP PORTS
+
+typedef struct Ensemble {
+        Step *step;
+        const CollectiveParameters *parameters;
+        unsigned n_servers; /* RING_SERVERS, or 1 without a ring */
+        unsigned first;     /* index of server 0 in the ring */
+        struct {
+                char name[LOCATION_SERVER_NAME_MAX];
+                Device *device;
+                Chair chairs[CHIPS];
+        } servers[RING_SERVERS];
+        uint64_t n_groups; /* so far */
+        unsigned n_troubles; /* told, again or not */
+        Verdict verdict;     /* of the server itself */
+} Ensemble;
+
+/* One collective. */
+typedef struct Recital {
+        Ensemble *ensemble;
+        WireCollectivePost post; /* without group and rank */
+        uint64_t seed;
+        bool paired; /* ranks 2i and 2i + 1 are a group of their own, all with ranks 0 and 1 */
+        unsigned n;  /* members, rank by rank */
+        Member members[RANKS_MAX];
+        CollectiveRank ranks[RANKS_MAX];
+        uint8_t (*from)[RINGS_MAX]; /* [n]: whose blocks come in on each ring, by design; NOBODY */
+        uint8_t *inputs, *outputs;  /* of `stride` bytes each */
+        size_t stride;
+        uint64_t part_bytes[RINGS_MAX][RANKS_MAX]; /* what a ring carries of each shard, or, of send-receive, of the vector */
+        uint64_t nsec; /* of the slowest */
+} Recital;
+
+typedef enum Trouble {
+        TROUBLE_DATA,
+        TROUBLE_HANG,
+        TROUBLE_SLOW,
+} Trouble;
+
+/* ---- rings.c ---- */
+
+/* Chips of the server under test on the rings of its torus, or of all servers on those of the UltraServer. */
+void recital_lay_rings(Recital *recital);
+/* Every chip with each of its neighbours in the scan, those on the next servers too; or ALL chips of all servers. */
+void recital_lay_neighbours(Recital *recital, bool all);
+/* Pairs of neighbours along PORT. */
+void recital_lay_pairs(Recital *recital, unsigned port);
+/* The far end by design; false: not in this scan. */
+bool ensemble_neighbour(const Ensemble *ensemble, Member member, unsigned port, Member *ret);
+bool ensemble_has(const Ensemble *ensemble, Member member);
+
+/* ---- golden.c: nothing of it is shared with the simulator ---- */
+
+uint32_t part_begin(uint32_t n, unsigned parts, unsigned k);
+unsigned format_bytes(unsigned format);
+const char *collective_word(unsigned operation);
+const char *format_word(unsigned format);
+/* Elements that go in at RANK, and that come out. */
+uint32_t recital_input_elements(const Recital *recital, unsigned rank);
+uint32_t recital_output_elements(const Recital *recital, unsigned rank);
+/* The whole vector of RANK, of which all-gather sends a shard: depends on the run's seed, the member and nothing else. */
+void recital_vector(const Recital *recital, unsigned rank, uint8_t *ret);
+/* What must come out at RANK. VECTORS: those of all ranks, stride apart. */
+void recital_expected(const Recital *recital, unsigned rank, const uint8_t *vectors, uint8_t *ret);
+
+/* ---- recital.c ---- */
+
+typedef struct Recipe {
+        WireCollective operation;
+        WireElement format;
+        uint32_t elements, repeat;
+} Recipe;
+
+/* Begins a run, to be laid out and then played; released with recital_free(). */
+int recital_new(Ensemble *ensemble, const Recipe *recipe, unsigned n_ranks, Recital **ret);
+/* Posts, waits. Returns 0 with what became of each rank in it; statuses are in the ranks. */
+int recital_play(Recital *recital);
+Recital *recital_free(Recital *recital);
+DEFINE_CLEANUP(Recital *, recital_free);
+
+/* ---- ensemble.c ---- */
+
+/* Knows the servers of the ring. */
+void ensemble_init(Ensemble *ensemble, Step *step);
+Chair *ensemble_chair(Ensemble *ensemble, Member member);
+/* Finds TROUBLE at PORT of MEMBER, or, for CHAIR_CHIP, at its chip, or, for NOBODY, at the server; once. */
+int ensemble_find(Ensemble *ensemble, Trouble trouble, Member member, unsigned port, const Evidence *evidence,
+                  const char *format, ...) __attribute__((format(printf, 6, 7)));
+Location ensemble_location(const Ensemble *ensemble, Member member, unsigned port);
+char *ensemble_name(const Ensemble *ensemble, Member member, unsigned port, char buffer[static LOCATION_STRING_MAX]);
+
+/* ---- judges. 0, or a negative errno where nothing could be said. ---- */
+
+/* After a run: 1 where all ranks came to their end, so that data and times can be judged. */
+int recital_judge_hang(Recital *recital);
+int recital_judge_speed(Recital *recital);
+/* Bytes that come in at RANK over RING in so many steps. */
+uint64_t recital_bytes(const Recital *recital, unsigned rank, unsigned ring, unsigned steps);
+/* What a port is built for. */
+double link_bytes_per_nsec(unsigned port);
+
+/* Which blocks arrived wrong, of many runs. */
+typedef struct Wrongs {
+        uint32_t edges[RING_SERVERS][CHIPS][PORTS]; /* that came in at this port */
+        uint32_t sums[RING_SERVERS][CHIPS];         /* of two ranks, added here */
+        uint32_t differ[RING_SERVERS][CHIPS], ones[RING_SERVERS][CHIPS]; /* bits of those that are wrong, and those of them that are set */
+        uint32_t n_edges, n_sums, n_misrouted, n_unplaced;
+} Wrongs;
+
+/* Compares all outputs; adds to WRONGS. */
+int recital_compare(Recital *recital, Wrongs *wrongs);
+/* Runs more where something was wrong, and says who it is. */
+int ensemble_judge_data(Ensemble *ensemble, Wrongs *wrongs);

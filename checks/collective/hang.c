@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Who holds up a collective. Every rank says of every ring how many steps it has begun, how many blocks its semaphore has counted,
+ * how many steps are done and what went through its ports. A rank that waits for a block that its neighbour has not even begun to
+ * send is a victim; whoever waits for nobody is to blame, and where a block was sent and never came it is the link.
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "checks/collective/collective.h"
+#include "checks/device-link.h"
+
+#define LOOPBACK_BITS 1000000u
+
+/* Bytes of what comes in at RANK in STEP of RING. */
+static uint64_t block_bytes(const Recital *recital, unsigned rank, unsigned ring, unsigned step) {
+        const WireCollectiveRing *way = &recital->ranks[rank].rings[ring];
+        const WireCollectivePost *post = &recital->post;
+        unsigned n = post->ranks, position = way->position + 2 * n, count = 1;
+        uint64_t bytes = 0;
+
+        if (post->operation == COLLECTIVE_SEND_RECEIVE)
+                return recital->part_bytes[ring][0];
+        if (post->operation == COLLECTIVE_ALL_TO_ALL)
+                count = n - 1 - step; /* for this position and those behind it */
+        else if (post->operation == COLLECTIVE_REDUCE_SCATTER || (post->operation == COLLECTIVE_ALL_REDUCE && step < n - 1))
+                position -= 2 + step;
+        else
+                position -= 1 + (post->operation == COLLECTIVE_ALL_REDUCE ? step - (n - 1) : step);
+
+        for (unsigned i = 0; i < count; i++)
+                bytes += recital->part_bytes[ring][way->order[(position + i) % n]];
+        return bytes;
+}
+
+uint64_t recital_bytes(const Recital *recital, unsigned rank, unsigned ring, unsigned steps) {
+        uint64_t bytes = 0;
+
+        for (unsigned s = 0; s < steps; s++)
+                bytes += block_bytes(recital, rank, ring, s);
+        return bytes;
+}
+
+/* ---- links ---- */
+
+/* What a port says for itself: nothing is plugged in, its transceiver does not hear what it sends, or neither. */
+typedef enum Plea {
+        PLEA_NONE,
+        PLEA_EMPTY,
+        PLEA_DEAF,
+        _PLEA_MAX,
+} Plea;
+
+static const char *const pleas[_PLEA_MAX] = {
+        [PLEA_NONE] = "", [PLEA_EMPTY] = "; nothing is plugged in here", [PLEA_DEAF] = "; this transceiver does not hear itself",
+};
+
+static int hear_port(Ensemble *ensemble, Member member, unsigned port, Plea *ret) {
+        WireLinkPrbs prbs = { .bits = LOOPBACK_BITS, .seed = step_seed(ensemble->step), .polynomial = PRBS31 };
+        Device *device = ensemble->servers[member.server].device;
+        LinkEnd end = { member.chip, (uint8_t) port };
+        WireLinkStatus status = {};
+        LinkLanes lanes = {};
+        int error, r;
+
+        *ret = PLEA_NONE;
+        r = device_link_status(device, &end, 1, &status, &error);
+        if (r < 0)
+                return r;
+        if (error >= 0 && !status.present)
+                *ret = PLEA_EMPTY;
+        if (error < 0 || !status.present)
+                return 0;
+
+        r = device_link_loopback(device, &end, 1, LOOPBACK_NEAR_PMA, &prbs, &lanes, &error);
+        if (r < 0)
+                return r;
+        for (unsigned l = 0; l < lanes.n; l++)
+                if (error < 0 || !lanes.lanes[l].locked || lanes.lanes[l].errors > 0)
+                        *ret = PLEA_DEAF;
+        return 0;
+}
+
+/* A block that went out at its far end never came in at PORT of MEMBER: it is the end that is empty or deaf, else this one. */
+static int blame_link(Recital *recital, Member member, unsigned port, const WireCollectiveProgress *own, const WireCollectiveProgress *theirs) {
+        unsigned there = (unsigned) link_port_opposite((LinkPort) port);
+        char far_text[LOCATION_STRING_MAX], near_text[LOCATION_STRING_MAX];
+        Ensemble *ensemble = recital->ensemble;
+        Plea near, beyond;
+        Member far;
+        int r;
+
+        if (!ensemble_neighbour(ensemble, member, port, &far))
+                return -EINVAL;
+        if (ensemble_chair(ensemble, far)->found[TROUBLE_DATA] >> there & 1)
+                return 0; /* it is plugged to another port, which has been told */
+
+        r = hear_port(ensemble, member, port, &near);
+        if (r >= 0)
+                r = hear_port(ensemble, far, there, &beyond);
+        if (r < 0)
+                return r;
+
+        ensemble_name(ensemble, far, there, far_text);
+        ensemble_name(ensemble, member, port, near_text);
+        if (near == PLEA_NONE && beyond != PLEA_NONE)
+                return ensemble_find(ensemble, TROUBLE_HANG, far, there, &(Evidence) { .far_end = near_text },
+                                     "%s stops here: step %u of %u was sent and never came to %s%s",
+                                     collective_word(recital->post.operation), own->done + 1, own->steps, near_text, pleas[beyond]);
+        return ensemble_find(ensemble, TROUBLE_HANG, member, port, &(Evidence) { .far_end = far_text },
+                             "%s stops here: step %u of %u never came in, %" PRIu64 " bytes did; %s sent %" PRIu64 "%s",
+                             collective_word(recital->post.operation), own->done + 1, own->steps, own->received, far_text, theirs->sent,
+                             pleas[near]);
+}
+
+/* ---- ranks ---- */
+
+static int blame_rank(Recital *recital, unsigned rank, unsigned ring, const char *why) {
+        const WireCollectiveProgress *own = &recital->ranks[rank].status.progress[ring];
+
+        return ensemble_find(recital->ensemble, TROUBLE_HANG, recital->members[rank], CHAIR_CHIP, NULL,
+                             "%s stops at this chip, step %u of %u of ring %u: %s", collective_word(recital->post.operation),
+                             own->done + 1, own->steps, ring, why);
+}
+
+/* Which ring of its neighbour FROM the ring of a rank hangs on. */
+static unsigned ring_there(const Recital *recital, unsigned ring) {
+        return recital->post.operation == COLLECTIVE_SEND_RECEIVE ? ring ^ 1u : ring;
+}
+
+/* Returns 0 for a victim, 1 where somebody was blamed. */
+static int judge_ring(Recital *recital, unsigned rank, unsigned ring) {
+        const CollectiveRank *own = &recital->ranks[rank];
+        const WireCollectiveProgress *progress = &own->status.progress[ring], *theirs;
+        unsigned from = recital->from[rank][ring];
+        uint64_t before, with;
+        int r;
+
+        if (progress->done == progress->steps || (from == NOBODY && own->rings[ring].send_port == COLLECTIVE_NO_PORT))
+                return 0;
+        if (progress->begun == progress->done)
+                r = blame_rank(recital, rank, ring, "it has done all steps before and does not begin this one");
+        else if (progress->arrived > progress->done)
+                r = blame_rank(recital, rank, ring, "its block is there, and it does not go on");
+        else {
+                before = recital_bytes(recital, rank, ring, progress->done);
+                with = recital_bytes(recital, rank, ring, progress->done + 1);
+                if (with > before && progress->received >= with)
+                        r = blame_rank(recital, rank, ring, "its block is there, but the semaphore that says so was not counted up");
+                else if (recital->ranks[from].error < 0 && recital->ranks[from].error != -ETIME)
+                        return 0;
+                else {
+                        theirs = &recital->ranks[from].status.progress[ring_there(recital, ring)];
+                        if (theirs->begun <= progress->done)
+                                return 0;
+                        r = blame_link(recital, recital->members[rank], own->rings[ring].receive_port, progress, theirs);
+                }
+        }
+        return r < 0 ? r : 1;
+}
+
+/* Ranks that took no part, or say nonsense. */
+static int judge_absent(Recital *recital, unsigned rank) {
+        Chair *chair = &recital->ensemble->servers[recital->members[rank].server].chairs[recital->members[rank].chip];
+        int error = recital->ranks[rank].error;
+
+        if (error == -ETIMEDOUT) {
+                chair->silent = true; /* for the step that asks it alone */
+                return 1;
+        }
+        if (error != -EPROTO && error != -EREMOTEIO)
+                return 0;
+        error = ensemble_find(recital->ensemble, TROUBLE_HANG, recital->members[rank], CHAIR_CHIP, NULL,
+                              error == -EPROTO ? "what it says of its part in %s is impossible" : "it takes no part in %s",
+                              collective_word(recital->post.operation));
+        return error < 0 ? error : 1;
+}
+
+static bool is_done(const CollectiveRank *rank) {
+        for (unsigned c = 0; c < rank->post.rings; c++)
+                if (rank->status.progress[c].done < rank->status.progress[c].steps)
+                        return false;
+        return true;
+}
+
+int recital_judge_hang(Recital *recital) {
+        unsigned n_absent = 0, n_stuck = 0, n_blamed = 0;
+        int r;
+
+        for (unsigned i = 0; i < recital->n; i++) {
+                r = judge_absent(recital, i);
+                if (r < 0)
+                        return r;
+                n_absent += r > 0;
+        }
+        for (unsigned i = 0; i < recital->n; i++) {
+                if (recital->ranks[i].error != -ETIME || is_done(&recital->ranks[i]))
+                        continue;
+                n_stuck++;
+                for (unsigned c = 0; c < recital->post.rings; c++) {
+                        r = judge_ring(recital, i, c);
+                        if (r < 0)
+                                return r;
+                        n_blamed += r > 0;
+                }
+        }
+        if (n_stuck > 0 && n_absent == 0 && n_blamed == 0) {
+                r = ensemble_find(recital->ensemble, TROUBLE_HANG, (Member) {}, NOBODY, NULL,
+                                  "%s stops, and what %u chips say of it contradicts itself: each says it waits for another",
+                                  collective_word(recital->post.operation), n_stuck);
+                if (r < 0)
+                        return r;
+        }
+        return n_absent == 0 && n_stuck == 0;
+}

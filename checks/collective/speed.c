@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Who is slow. All ranks of a ring end at about the same time, so the whole tells nothing; but every rank says how long its blocks
+ * took to come in once they were on their way, and how long it worked on them itself.
+ */
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "checks/collective/collective.h"
+#include "checks/device-link.h"
+
+#define WORK_SLACK 1.5 /* a CC-core is clocked by the chip's own crystal: half as long again is no spread */
+
+double link_bytes_per_nsec(unsigned port) {
+        return link_port_width(port) * (double) LINK_LANE_GBPS / 8;
+}
+
+static int judge_link(Recital *recital, unsigned rank, unsigned ring, uint64_t bytes) {
+        const WireCollectiveProgress *progress = &recital->ranks[rank].status.progress[ring];
+        unsigned port = recital->ranks[rank].rings[ring].receive_port;
+        double hops = (double) progress->steps * COLLECTIVE_HOP_NSEC, built, rate, limit = recital->ensemble->parameters->bandwidth;
+        char far_text[LOCATION_STRING_MAX];
+        Member far;
+
+        if (port >= PORTS || bytes == 0)
+                return 0;
+        if (progress->received != bytes)
+                return ensemble_find(recital->ensemble, TROUBLE_DATA, recital->members[rank], port, NULL,
+                                     "%s: this port counts %" PRIu64 " bytes that came in, and %" PRIu64 " did", collective_word(recital->post.operation),
+                                     progress->received, bytes);
+
+        built = link_bytes_per_nsec(port);
+        if ((double) progress->transfer_nsec <= hops + (double) bytes / (built * limit))
+                return 0;
+        rate = (double) bytes / ((double) progress->transfer_nsec - hops);
+        if (!ensemble_neighbour(recital->ensemble, recital->members[rank], port, &far))
+                return -EINVAL;
+        return ensemble_find(recital->ensemble, TROUBLE_SLOW, recital->members[rank], port,
+                             &(Evidence) { .far_end = ensemble_name(recital->ensemble, far, (unsigned) link_port_opposite((LinkPort) port),
+                                                                    far_text) },
+                             "%s: blocks come in at %.1f GB/s, it is built for %.0f and %.0f is the least; all ranks wait for it",
+                             collective_word(recital->post.operation), rate, built, built * limit);
+}
+
+static int judge_rank(Recital *recital, unsigned rank, unsigned ring, uint64_t bytes) {
+        const WireCollectiveProgress *progress = &recital->ranks[rank].status.progress[ring];
+        double wanted = (double) progress->steps * COLLECTIVE_STEP_NSEC +
+                        (double) bytes / COLLECTIVE_BYTES_PER_NSEC;
+
+        if ((double) progress->work_nsec <= wanted * WORK_SLACK)
+                return 0;
+        return ensemble_find(recital->ensemble, TROUBLE_SLOW, recital->members[rank], CHAIR_CHIP, NULL,
+                             "%s: its CC-cores take %.0f ns for a step, %.0f is right; all ranks wait for it",
+                             collective_word(recital->post.operation), (double) progress->work_nsec / progress->steps,
+                             wanted / progress->steps);
+}
+
+int recital_judge_speed(Recital *recital) {
+        unsigned before = recital->ensemble->n_troubles;
+        uint64_t longest = 0, said;
+        int r = 0;
+
+        for (unsigned i = 0; i < recital->n && r >= 0; i++)
+                for (unsigned c = 0; c < recital->post.rings && r >= 0; c++) {
+                        const WireCollectiveProgress *progress = &recital->ranks[i].status.progress[c];
+
+                        uint64_t bytes = recital_bytes(recital, i, c, progress->steps);
+
+                        r = judge_link(recital, i, c, bytes);
+                        if (r >= 0)
+                                r = judge_rank(recital, i, c, bytes);
+                        said = progress->wait_nsec + progress->transfer_nsec + progress->work_nsec;
+                        longest = said > longest ? said : longest;
+                }
+        /* Times that do not add up to the whole name nobody. */
+        if (r < 0 || recital->ensemble->n_troubles > before || recital->nsec <= 2 * longest + COLLECTIVE_HOP_NSEC)
+                return r;
+        return ensemble_find(recital->ensemble, TROUBLE_SLOW, (Member) {}, NOBODY, NULL,
+                             "%s took %" PRIu64 " ns, and no rank says where more than %" PRIu64 " of them went", collective_word(recital->post.operation),
+                             recital->nsec, longest);
+}

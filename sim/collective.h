@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Collective: the CC-cores of a chip and what they do in a collective. collective.c takes commands and faults, collective-run.c
+ * runs the ranks of one group against each other, collective-blocks.c says which bytes a step moves and adds them.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "checks/wire.h"
+#include "sim/model.h"
+
+/* What is wrong with a chip in this very collective: faults that act when it is posted; NULL, or not. */
+typedef struct CollectiveAilments {
+        const Fault *adder, *corrupt, *stall, *lost, *slow;
+        const Fault *queues[PORTS];
+} CollectiveAilments;
+
+typedef struct Segment {
+        unsigned vector;
+        uint32_t first, n; /* elements */
+} Segment;
+
+typedef struct Collective {
+        Chip *chip;
+        const Fault **faults;
+        size_t n_faults;
+        bool posted, ran;
+        WireCollectivePost post;
+        WireCollectiveRing rings[COLLECTIVE_RINGS_MAX];
+        CollectiveAilments ailments;
+        uint64_t number; /* of the command that posted it: for draws */
+        uint64_t posted_nsec;
+        Segment (*parts)[COLLECTIVE_RANKS_MAX]; /* by ring and position: its part of the shard that is at home there */
+        uint8_t *vectors; /* n_vectors of them: what is held now */
+        unsigned n_vectors;
+        WireCollectiveStatus status;
+} Collective;
+
+typedef struct StuckParameters {
+        uint64_t bit, value;
+} StuckParameters;
+
+typedef struct CorruptParameters {
+        double rate;
+} CorruptParameters;
+
+typedef struct StepParameters {
+        uint64_t step;
+} StepParameters;
+
+typedef struct SlowParameters {
+        double factor;
+} SlowParameters;
+
+typedef struct QueueParameters {
+        uint64_t bytes;
+} QueueParameters;
+
+extern const Model model_collective;
+
+/* ---- collective-run.c ---- */
+
+/* Runs all that is posted under the number of OWN. Returns 0 or -ENOMEM. */
+int collective_run(Collective *own, const Execution *execution);
+
+/* ---- collective-blocks.c ---- */
+
+unsigned element_bytes(unsigned format);
+unsigned collective_steps(const Collective *collective);
+/* What RING sends in STEP, or, not SENDING, takes in. Returns how many segments, at most COLLECTIVE_RANKS_MAX. */
+unsigned collective_block(const Collective *collective, unsigned ring, unsigned step, bool sending, Segment *ret);
+/* Takes the block that FROM sends in STEP of FROM_RING in as that of RING of TO; FLIP: 0, or 1 + a bit of it that arrives wrong. */
+void collective_take(const Collective *from, unsigned from_ring, Collective *to, unsigned ring, unsigned step, uint64_t flip);
+/* Bytes of the input that a post needs, and of its output. */
+uint32_t collective_input_bytes(const WireCollectivePost *post);
+uint32_t collective_output_bytes(const WireCollectivePost *post);
+/* Makes room, and takes the input. -ENOMEM. */
+int collective_load(Collective *collective, const uint8_t *in);
+void collective_store(const Collective *collective, uint8_t *out);
