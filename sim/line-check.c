@@ -205,9 +205,23 @@ static uint64_t count_transitions(Reader reader, uint64_t bits) {
         return transitions;
 }
 
-/* No run of a maximal sequence is longer than its degree, so that many bits have as many transitions and more. */
-static bool has_all_transitions(const LineRun *run) {
-        return run->bits >= (LINK_TRANSITIONS_MAX + 1) * line_prbs_degree(run->polynomial);
+/*
+ * Where nothing happens for long the pattern is found at once, and as no run of a maximal sequence is longer than its degree the line has
+ * toggled often enough by then.
+ */
+static bool begins_sound(const LineRun *run, uint64_t first) {
+        uint64_t enough = (LINK_TRANSITIONS_MAX + 1) * line_prbs_degree(run->polynomial);
+
+        return run->bits >= enough && first >= enough;
+}
+
+static void begin_sound(const Line *line, const LineRun *run, WireLane *ret) {
+        uint32_t state = line_prbs_seed(run->polynomial, run->seed, line->source);
+
+        *ret = (WireLane) {
+                .transitions = LINK_TRANSITIONS_MAX, .locked = 1, .inverted = line->inverted,
+                .state = line->late == 0 ? state : line_prbs_jump(run->polynomial, state, -line->late),
+        };
 }
 
 static void check_idle(const Line *line, WireLane *ret) {
@@ -231,10 +245,15 @@ static void check(const Line *line, const LineRun *run, uint64_t bits, const Lin
         Checker checker = {
                 .run = run, .bits = bits, .reader = reader, .degree = line_prbs_degree(run->polynomial), .lane = ret,
                 .expected = pattern_begin(run->polynomial, line_prbs_seed(run->polynomial, run->seed, line->source)),
+                .block = line_prbs_degree(run->polynomial), .late = line->late, .first_late = line->late,
         };
 
-        *ret = (WireLane) {};
-        ret->transitions = count_transitions(reader, run->bits);
+        if (begins_sound(run, reader.next)) {
+                begin_sound(line, run, ret);
+                checker.reader.at = checker.degree + LINK_LOCK_BITS;
+                compare(&checker);
+        } else
+                *ret = (WireLane) { .transitions = count_transitions(reader, run->bits) };
         if (line->rate > LINE_RATE_MAX)
                 return;
 
@@ -271,21 +290,12 @@ int line_check(const Line *line, const LineRun *run, uint64_t first, Dice *dice,
 }
 
 void line_check_sound(const Line *line, const LineRun *run, WireLane *ret) {
-        uint32_t state;
         Dice dice = {};
 
-        if (!line->carries) {
-                check_idle(line, ret);
-                return;
-        }
-        if (run->bits < line_prbs_degree(run->polynomial) + LINK_LOCK_BITS || !has_all_transitions(run)) {
+        if (!line->carries || !begins_sound(run, UINT64_MAX)) {
                 line_check_events(line, run, NULL, 0, UINT64_MAX, &dice, ret);
                 return;
         }
-
-        state = line_prbs_seed(run->polynomial, run->seed, line->source);
-        *ret = (WireLane) {
-                .bits = run->bits, .transitions = LINK_TRANSITIONS_MAX, .locked = 1, .inverted = line->inverted,
-                .state = line->late == 0 ? state : line_prbs_jump(run->polynomial, state, -line->late),
-        };
+        begin_sound(line, run, ret);
+        ret->bits = run->bits;
 }

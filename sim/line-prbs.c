@@ -39,34 +39,36 @@ unsigned line_prbs_next_bit(WirePrbs polynomial, uint32_t state) {
         return (unsigned) __builtin_parity(state & polynomials[polynomial].taps);
 }
 
-/* x^n = the sum of x^(n - tap), so x^k = the sum of x^(k - tap): the taps, mirrored. */
-static uint32_t reduction_of(WirePrbs polynomial) {
-        uint32_t reduction = 0;
+/* x^n = the sum of x^(n - tap): what is at degree k and above moves down by the taps, until nothing is. */
+static uint64_t reduce(WirePrbs polynomial, uint64_t value) {
+        unsigned degree = polynomials[polynomial].degree;
+        uint64_t mask = line_prbs_period(polynomial);
 
-        for (unsigned tap = 1; tap <= polynomials[polynomial].degree; tap++)
-                if (polynomials[polynomial].taps >> (tap - 1) & 1)
-                        reduction |= UINT32_C(1) << (polynomials[polynomial].degree - tap);
+        while (value > mask) {
+                uint64_t high = value >> degree;
 
-        return reduction;
+                value &= mask;
+                for (uint32_t taps = polynomials[polynomial].taps; taps > 0; taps &= taps - 1)
+                        value ^= high << (degree - 1 - (unsigned) __builtin_ctz(taps));
+        }
+        return value;
 }
 
-/* x^POWER modulo the polynomial: from the highest bit of POWER down, squared, and times x. */
-static uint32_t power_of_x(unsigned degree, uint32_t reduction, uint32_t power) {
-        uint64_t mask = (UINT64_C(1) << degree) - 1, value = 1;
+/* The square of a sum is the sum of the squares: a zero between each two bits. */
+static uint64_t square(uint64_t value) {
+        value = (value | value << 16) & 0x0000ffff0000ffff;
+        value = (value | value << 8) & 0x00ff00ff00ff00ff;
+        value = (value | value << 4) & 0x0f0f0f0f0f0f0f0f;
+        value = (value | value << 2) & 0x3333333333333333;
+        return (value | value << 1) & 0x5555555555555555;
+}
 
-        for (unsigned bit = 32; bit-- > 0;) {
-                uint64_t square = 0;
+/* x^POWER: from its highest bit down, squared, and times x. */
+static uint32_t power_of_x(WirePrbs polynomial, uint32_t power) {
+        uint64_t value = 1;
 
-                for (uint64_t rest = value; rest > 0; rest &= rest - 1)
-                        square |= UINT64_C(1) << 2 * __builtin_ctzll(rest);
-                if (power >> bit & 1)
-                        square <<= 1;
-                for (unsigned i = 63; i >= degree; i--)
-                        if (square >> i & 1)
-                                square ^= UINT64_C(1) << i ^ (uint64_t) reduction << (i - degree);
-                value = square & mask;
-        }
-
+        for (unsigned bit = power > 0 ? 32 - (unsigned) __builtin_clz(power) : 0; bit-- > 0;)
+                value = reduce(polynomial, square(value) << (power >> bit & 1));
         return (uint32_t) value;
 }
 
@@ -76,7 +78,7 @@ uint32_t line_prbs_jump(WirePrbs polynomial, uint32_t state, int64_t bits) {
 
         if (left < 0)
                 left += period;
-        power = power_of_x(polynomials[polynomial].degree, reduction_of(polynomial), (uint32_t) left);
+        power = power_of_x(polynomial, (uint32_t) left);
 
         for (; power > 0; power >>= 1) {
                 if (power & 1)
