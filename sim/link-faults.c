@@ -8,7 +8,7 @@
 #include "sim/link.h"
 
 #define SEEN_RATE    1e-12 /* of blocks with wrong bits: a lane may have as many */
-#define SEEN_CLOSING 3.0   /* 64ths of a unit interval, at LINK_WARM + 8 °C: the eye of a sound lane may be as narrow */
+#define SEEN_CLOSING 4.0   /* 64ths of a unit interval, at LINK_WARM + 8 °C: Q(28 / 4.03) = 1.8e-12 */
 #define SEEN_SHARE   0.95
 #define SCAN_SEC     2.5   /* the shortest of link tests */
 
@@ -107,6 +107,10 @@ static const char *rate_is_in_order(const Fault *fault) {
         return fault_parameters(fault)->rate < SEEN_RATE ? "a lane may have up to 1e-12" : NULL;
 }
 
+static const char *crosstalk_is_in_order(const Fault *fault) {
+        return fault_parameters(fault)->rate / 2 < SEEN_RATE ? "a lane may have up to 1e-12, and the other one toggles at every other bit" : NULL;
+}
+
 static const char *skew_is_taken_up(const Fault *fault) {
         return fault_parameters(fault)->bits <= LINK_DESKEW_BITS ? "the receiver's deskew buffer takes it up" : NULL;
 }
@@ -114,7 +118,7 @@ static const char *skew_is_taken_up(const Fault *fault) {
 static const char *eye_is_wide(const Fault *fault) {
         const LinkFault *parameters = fault_parameters(fault);
 
-        return parameters->closing + 8 * parameters->per_degree < SEEN_CLOSING ? "the eye of a sound lane may be as narrow" : NULL;
+        return parameters->closing + 8 * parameters->per_degree < SEEN_CLOSING ? "so wide an eye is wrong less than once in 1e12 bits" : NULL;
 }
 
 static const char *slips_are_rare(const Fault *fault) {
@@ -141,6 +145,22 @@ static void diagnose_crossed(const Fault *fault, Diagnosis *diagnosis) {
         *other = fault->at; /* both lanes carry the other's pattern */
         (void) location_truncate(other, LOCATION_LINK);
         (void) location_append(other, LOCATION_LANE, (unsigned) fault_parameters(fault)->with);
+}
+
+/*
+ * No frame arrives where lanes are too far apart. Who sits at the other end of a z cable is known from frames alone, so that PRBS, which
+ * would tell the lane, is not for the scan to send: the port is all that can be told.
+ */
+static void diagnose_skewed(const Fault *fault, Diagnosis *diagnosis) {
+        static const char *const codes[] = { "link-lane", "link-down", NULL };
+        Location *port = &diagnosis->places[diagnosis->n_places];
+
+        if (link_port_lanes(link_fault_port(&fault->at)) != LINK_LANES_Z)
+                return;
+        *port = fault->at;
+        (void) location_truncate(port, LOCATION_LINK);
+        diagnosis->n_places++;
+        diagnosis->codes = codes;
 }
 
 static int sample_gbps(Sample *sample) {
@@ -201,6 +221,7 @@ const FaultKind link_kinds[_LINK_FAULT_KIND_MAX + 1] = {
                 .family = FAMILY_LINKS, .at = at_lane, .persistence = PERSISTENCE_PERMANENT,
                 FIELDS(FIELD_SITE, COUNT("bits", bits, 1, 65536, "how much; the receiver's buffer takes up the first 160")),
                 .validate = validate_lane, .undetectable = skew_is_taken_up, .is_shared = true, .codes = FAULT_CODES("link-lane"),
+                .diagnose = diagnose_skewed,
         },
         [LINK_LANE_INVERTED] = {
                 .name = "lane-inverted", .summary = "the two wires of a lane are exchanged",
@@ -236,7 +257,7 @@ const FaultKind link_kinds[_LINK_FAULT_KIND_MAX + 1] = {
                 .family = FAMILY_LINKS, .at = at_lane, .persistence = COMES_AND_GOES, .triggers = TRIGGERS,
                 FIELDS(FIELD_SITE, COUNT("from", from, 0, LINK_LANES_MAX - 1, "the other lane"),
                        NUMBER("rate", rate, 1e-14, 0.01, "of the bits at which it toggles")),
-                .validate = validate_crosstalk, .undetectable = rate_is_in_order, .is_shared = true,
+                .validate = validate_crosstalk, .undetectable = crosstalk_is_in_order, .is_shared = true,
                 .codes = FAULT_CODES("link-crosstalk", "link-errors"),
         },
         [LINK_EYE_CLOSED] = {
