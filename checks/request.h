@@ -58,8 +58,8 @@ typedef struct Request {
 int request_read(int fd, Request *ret, char **ret_error);
 void request_done(Request *request);
 
-/* Takes from TOPOLOGY, called NAME in messages, what concerns the servers of the request. -EINVAL with *ret_error where it does not name them,
- * or where they are not of one ring. */
+/* Takes from TOPOLOGY, called NAME in messages, what concerns the servers of the request. -EINVAL with *ret_error where it does not
+ * name them, or where they are not of one ring. */
 int request_set_topology(Request *request, const Topology *topology, const char *name, char **ret_error);
 
 /* What is known of STEP_ID's regions on the chip SERIAL; NULL: nothing. */

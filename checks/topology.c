@@ -222,8 +222,8 @@ static int read_cable(Yaml *yaml, yaml_node_t *item, size_t index, void *userdat
 
         partner = partner_of(topology, &cable->ends[0]);
         if (!location_equal(&partner, &cable->ends[1]))
-                return yaml_refuse(yaml, yaml_get(yaml, item, "to"), 0, "not a torus: %s leads to %s", location_format(&cable->ends[0], from),
-                                   location_format(&partner, wanted));
+                return yaml_refuse(yaml, yaml_get(yaml, item, "to"), 0, "not a torus: %s leads to %s",
+                                   location_format(&cable->ends[0], from), location_format(&partner, wanted));
         return 0;
 }
 
@@ -389,7 +389,8 @@ static void write_cables(const Topology *topology, const char *const *servers, s
 
                 if (topology_ring(topology, cable->ends[0].server, &ring) < 0 || !ring_has(&ring, servers, n))
                         continue;
-                fprintf(file, "%s  - {from: \"%s\", to: \"%s\"", before, location_format(&cable->ends[0], from), location_format(&cable->ends[1], to));
+                fprintf(file, "%s  - {from: \"%s\", to: \"%s\"", before, location_format(&cable->ends[0], from),
+                        location_format(&cable->ends[1], to));
                 if (cable->serial[0])
                         fprintf(file, ", serial: \"%s\"", cable->serial);
                 if (cable->labels[0][0])

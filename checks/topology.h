@@ -14,9 +14,9 @@
  *     cables:                   # optional, and so is all of a cable but its ends
  *       - {from: us0-0/chip5/link-y+, to: us0-0/chip9/link-y-, serial: NLC0A1B2C3D4E5F, labels: [A17, B17]}
  *
- * Refused with FILE:LINE:COLUMN: rings of other sizes, servers and ports and serials named twice, cables of servers that the file does not name,
- * cables that the 4×4 torus of a server or its ring does not have. Without a file servers are named by their place: us<U>-<S> is
- * number S, 0 to 3, of a ring, and any other name stands alone.
+ * Refused with FILE:LINE:COLUMN: rings of other sizes; servers, ports and serials named twice; cables of servers that the file does
+ * not name, and cables that the 4×4 torus of a server or its ring does not have. Without a file servers are named by their place:
+ * us<U>-<S> is number S, 0 to 3, of a ring, and any other name stands alone.
  */
 
 #include <stddef.h>

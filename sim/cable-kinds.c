@@ -182,9 +182,9 @@ static int validate_other(const Fault *fault, const char **ret_wrong) {
         bool z = link_port_lanes(link_fault_port(&fault->at)) == LINK_LANES_Z;
         Location far = link_far_end(&fault->at);
         Fault at_other = { .at = *other };
+        bool plugs = fault->kind == &cable_kinds[CABLE_MOVED] || fault->kind == &cable_kinds[CABLE_LABEL];
 
-        if (location_equal(&fault->at, other) || (fault->kind != &cable_kinds[CABLE_MOVED] && fault->kind != &cable_kinds[CABLE_LABEL] &&
-                                                 location_equal(&far, other)))
+        if (location_equal(&fault->at, other) || (!plugs && location_equal(&far, other)))
                 *ret_wrong = "both are the same cable, expected another one";
         else if (z != (link_port_lanes(link_fault_port(other)) == LINK_LANES_Z))
                 *ret_wrong = "the plugs of z cables do not fit the backplane";
@@ -233,7 +233,8 @@ static int sample_other(Sample *sample, const char *key) {
 
         memcpy(other.server, sample_at(sample)->server, sizeof(other.server));
         (void) location_append(&other, LOCATION_CHIP, (unsigned) sample_below(sample, CHIPS));
-        (void) location_append(&other, LOCATION_LINK, (unsigned) (ring ? LINK_Z_PLUS + sample_below(sample, 2) : sample_below(sample, LINK_Z_PLUS)));
+        (void) location_append(&other, LOCATION_LINK, ring ? LINK_Z_PLUS + (unsigned) sample_below(sample, 2) :
+                                                             (unsigned) sample_below(sample, LINK_Z_PLUS));
         sample_key(sample, key, "%s", location_format(&other, text));
         return 0;
 }
@@ -291,7 +292,8 @@ const FaultKind cable_kinds[_CABLE_KIND_MAX + 1] = {
                 .at               = at_port,
                 .persistence      = PERSISTENCE_PERMANENT,
                 .parameters_bytes = sizeof(OtherParameters),
-                .parameters       = OTHER("to", "where it sits, as a full location; the plug that belongs there hangs loose, unless it is moved too"),
+                .parameters       = OTHER("to", "where it sits, as a full location; the plug that belongs there hangs loose, "
+                                                "unless it is moved too"),
                 .validate         = validate_other,
                 .is_shared        = true,
                 .codes            = FAULT_CODES("link-miscabled", "link-unplugged"),

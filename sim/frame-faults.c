@@ -123,7 +123,8 @@ const FaultKind frame_kinds[] = {
                 .parameters_bytes = sizeof(FrameParameters),
                 .parameters       = (const YamlField[]) {
                         YAML_WORD("mode", FrameParameters, mode, mode_words, .required = true,
-                                  .summary = "strange: with a byte changed; stale: the one before; echo: its own; endless: made up, without end"),
+                                  .summary = "strange: with a byte changed; stale: the one before; echo: its own; endless: made up, "
+                                             "without end"),
                         {}
                 },
                 .is_shared        = true,

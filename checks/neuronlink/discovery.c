@@ -124,7 +124,7 @@ static int read_labels(Fabric *fabric, unsigned s) {
 
 static void hash_cables(Fabric *fabric) {
         for (unsigned i = 0; i < ELEMENTS(fabric->cable_keys); i++) {
-                PortId id = { (uint8_t) (i / (CHIPS * PORTS)), (uint8_t) (i / PORTS % CHIPS), (uint8_t) (i % PORTS) };
+                PortId id = port_id_at(i);
                 uint64_t key = 0;
 
                 for (const char *at = fabric_port(fabric, id)->cable; *at; at++)
@@ -310,7 +310,7 @@ static int exchange_frames(Fabric *fabric, Exchange *exchange, uint64_t nonce) {
         int r = 0;
 
         for (unsigned i = 0; i < fabric->n_servers * CHIPS * PORTS; i++) {
-                Port *port = fabric_port(fabric, (PortId) { (uint8_t) (i / (CHIPS * PORTS)), (uint8_t) (i / PORTS % CHIPS), (uint8_t) (i % PORTS) });
+                Port *port = fabric_port(fabric, port_id_at(i));
 
                 if (port->frames != FRAMES_ENDLESS)
                         port->frames = FRAMES_FINE; /* of what lay there before */
@@ -365,10 +365,11 @@ static bool is_incomplete(Fabric *fabric, const Exchange *exchange) {
 
 static bool is_as_designed(Fabric *fabric) {
         for (unsigned i = 0; i < fabric->n_servers * CHIPS * PORTS; i++) {
-                PortId id = { (uint8_t) (i / (CHIPS * PORTS)), (uint8_t) (i / PORTS % CHIPS), (uint8_t) (i % PORTS) }, far;
+                PortId id = port_id_at(i), far;
                 const Port *port = fabric_port(fabric, id);
 
-                if (port->driven && fabric_designed(fabric, id, &far) && (port->heard != HEARD_PORT || !port_id_equal(port->from, far)))
+                if (port->driven && fabric_designed(fabric, id, &far) &&
+                    (port->heard != HEARD_PORT || !port_id_equal(port->from, far)))
                         return false;
         }
 
@@ -378,7 +379,7 @@ static bool is_as_designed(Fabric *fabric) {
 /* A port that hears itself has a loopback plug, unless what it sends arrives elsewhere too. */
 static void find_echoes(Fabric *fabric) {
         for (unsigned i = 0; i < fabric->n_servers * CHIPS * PORTS; i++) {
-                PortId id = { (uint8_t) (i / (CHIPS * PORTS)), (uint8_t) (i / PORTS % CHIPS), (uint8_t) (i % PORTS) };
+                PortId id = port_id_at(i);
                 const Port *port = fabric_port(fabric, id);
 
                 if (port->heard == HEARD_PORT && !port_id_equal(port->from, id)) {

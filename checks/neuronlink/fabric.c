@@ -74,6 +74,10 @@ void fabric_init(Fabric *fabric, Step *step, const NeuronlinkParameters *paramet
                         }
 }
 
+PortId port_id_at(unsigned number) {
+        return (PortId) { (uint8_t) (number / (CHIPS * PORTS)), (uint8_t) (number / PORTS % CHIPS), (uint8_t) (number % PORTS) };
+}
+
 Port *fabric_port(Fabric *fabric, PortId id) {
         return &fabric->servers[id.server].ports[id.chip][id.port];
 }

@@ -114,6 +114,8 @@ uint64_t fabric_hash(uint64_t seed, uint64_t a, uint64_t b);
 /* Knows the servers of the ring and which ports may be driven. */
 void fabric_init(Fabric *fabric, Step *step, const NeuronlinkParameters *parameters);
 
+/* The ports of a ring in one row: 0 … RING × CHIPS × PORTS - 1, server 0 first. */
+PortId port_id_at(unsigned number);
 Port *fabric_port(Fabric *fabric, PortId id);
 /* The far end by design: the torus within the server, the ring between servers. False: a single server has no such port. */
 bool fabric_designed(const Fabric *fabric, PortId id, PortId *ret);

@@ -85,7 +85,8 @@ int judge_nowhere(Judged *judged) {
                 return 0;
         if (far->heard == HEARD_PORT && port_id_equal(far->from, judged->id))
                 return step_finding(judged->fabric->step, judged->verdict, "link-down", &judged->where, &evidence,
-                                    "in one direction only: %s hears this port, and nothing of what it sends arrives here", judged->far_text);
+                                    "in one direction only: %s hears this port, and nothing of what it sends arrives here",
+                                    judged->far_text);
 
         advise(judged, advice);
         return step_finding(judged->fabric->step, judged->verdict, "link-miscabled", &judged->where, &evidence,
@@ -94,7 +95,9 @@ int judge_nowhere(Judged *judged) {
 }
 
 int judge_unplugged(Judged *judged) {
-        Evidence evidence = { .expected = judged->far_text, .actual = "nothing is plugged in", .far_end = judged->far_text, .replaceable = "cable" };
+        Evidence evidence = {
+                .expected = judged->far_text, .actual = "nothing is plugged in", .far_end = judged->far_text, .replaceable = "cable",
+        };
         char advice[ADVICE_MAX];
 
         advise(judged, advice);
@@ -115,11 +118,13 @@ static int judge_serial(Judged *judged, PortId other, const char *what) {
         const Port *port = fabric_port(judged->fabric, other);
         Location where = fabric_location(judged->fabric, other);
         char text[LOCATION_STRING_MAX];
-        Evidence evidence = { .expected = port->cable, .actual = judged->port->cable, .far_end = text, .replaceable = judged_replaceable(judged) };
+        Evidence evidence = {
+                .expected = port->cable, .actual = judged->port->cable, .far_end = text, .replaceable = judged_replaceable(judged),
+        };
 
         location_format(&where, text);
-        return step_finding(judged->fabric->step, judged->verdict, "link-serial", &judged->where, &evidence, "%s: cable %s here, cable %s at %s", what,
-                            judged->port->cable, port->cable, text);
+        return step_finding(judged->fabric->step, judged->verdict, "link-serial", &judged->where, &evidence,
+                            "%s: cable %s here, cable %s at %s", what, judged->port->cable, port->cable, text);
 }
 
 /* Of a plug whose other end is not known nothing can be said: it may be any that has the number. */
@@ -134,7 +139,7 @@ static int judge_serials(Judged *judged) {
                 return judge_serial(judged, far, "the two ends of this cable tell different numbers");
 
         for (unsigned i = 0; i < RING * CHIPS * PORTS; i++) {
-                PortId id = { (uint8_t) (i / (CHIPS * PORTS)), (uint8_t) (i / PORTS % CHIPS), (uint8_t) (i % PORTS) };
+                PortId id = port_id_at(i);
 
                 if (keys[i] == key && !port_id_equal(id, judged->id) && !port_id_equal(id, far) &&
                     strcmp(fabric_port(judged->fabric, id)->cable, judged->port->cable) == 0)
@@ -179,8 +184,8 @@ static int judge_frames(Judged *judged) {
         };
         Evidence evidence = { .expected = judged->far_text, .far_end = judged->far_text };
 
-        return step_finding(judged->fabric->step, judged->verdict, "link-frames", &judged->where, &evidence, "the port %s: who is at its other end "
-                            "cannot be told", words[judged->port->frames]);
+        return step_finding(judged->fabric->step, judged->verdict, "link-frames", &judged->where, &evidence,
+                            "the port %s: who is at its other end cannot be told", words[judged->port->frames]);
 }
 
 int judge_plug(Judged *judged) {

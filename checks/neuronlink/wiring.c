@@ -64,14 +64,15 @@ static uint16_t home_of(const Fabric *fabric, const char *label) {
 static CablingPort read_port(const Fabric *fabric, PortId id) {
         const Port *port = port_at(fabric, id);
         CablingPort read = { .designed = CABLING_NOWHERE, .home = home_of(fabric, port->label) };
+        const char *tray;
         PortId far;
 
         if (!port->driven || !fabric_designed(fabric, id, &far))
                 return read;
 
+        tray = step_tray(fabric->step, fabric->servers[id.server].name, id.chip);
         read.designed = number_of(fabric, far);
-        read.place = (uint16_t) (rank_of(fabric, id.server) * CHIPS);
-        read.place = (uint16_t) (read.place + strtoul(step_tray(fabric->step, fabric->servers[id.server].name, id.chip), NULL, 10) % CHIPS);
+        read.place = (uint16_t) (rank_of(fabric, id.server) * CHIPS + strtoul(tray, NULL, 10) % CHIPS);
         if (port->empty)
                 read.plug = CABLING_EMPTY;
         else if (port->heard == HEARD_PORT && port_id_equal(port->from, id))
@@ -145,12 +146,14 @@ static void format_move(const Fabric *fabric, size_t index, char text[static MOV
                 (void) snprintf(text, MOVE_TEXT_MAX, "swap the cables in %s and %s", a, b);
                 return;
         case CABLING_PLUG:
-                (void) snprintf(text, MOVE_TEXT_MAX, "move the plug from %s to %s%s", a, b, loop_b ? ", and put the loopback plug there away" : "");
+                (void) snprintf(text, MOVE_TEXT_MAX, "move the plug from %s to %s%s", a, b,
+                                loop_b ? ", and put the loopback plug there away" : "");
                 return;
         case CABLING_CONNECT:
                 if (move->was_a == CABLING_UNKNOWN || move->was_b == CABLING_UNKNOWN)
-                        (void) snprintf(text, MOVE_TEXT_MAX, "put the other end of the cable in %s into %s%s", move->was_a == CABLING_UNKNOWN ? a : b,
-                                        move->was_a == CABLING_UNKNOWN ? b : a, loop_a || loop_b ? ", in place of the loopback plug" : "");
+                        (void) snprintf(text, MOVE_TEXT_MAX, "put the other end of the cable in %s into %s%s",
+                                        move->was_a == CABLING_UNKNOWN ? a : b, move->was_a == CABLING_UNKNOWN ? b : a,
+                                        loop_a || loop_b ? ", in place of the loopback plug" : "");
                 else
                         (void) snprintf(text, MOVE_TEXT_MAX, "connect %s and %s with a cable%s", a, b,
                                         loop_a || loop_b ? ", in place of loopback plugs" : "");
