@@ -138,6 +138,97 @@ static void test_each_fault_is_found_in_its_place_and_nowhere_else(void **state)
         }
 }
 
+static const FaultCase ring_cases[] = {
+        { "{at: us0-2/chip6, kind: collective-stall, step: 29}", { { "collective-hang", "us0-2/chip6" } } },
+        { "{at: us0-1/chip9, kind: collective-stall, step: 125}", { { "collective-hang", "us0-1/chip9" } } },
+        { "{at: us0-3/chip0, kind: semaphore-lost, step: 77}", { { "collective-hang", "us0-3/chip0" } } },
+        { "{at: us0-0/chip5/link-z+, kind: link-stall, bytes: 3000}", { { "collective-hang", "us0-0/chip5/link-z+" } } },
+        { "{at: us0-2/chip5/link-z+, kind: link-throttled, share: 0.5}", { { "collective-slow", "us0-2/chip5/link-z+" } } },
+        { "{at: us0-0/chip11/link-z-, kind: link-down}", { { "collective-hang", "us0-0/chip11/link-z-" } } },
+};
+
+static void test_the_first_server_finds_what_stops_its_ultraserver(void **state) {
+        for (size_t i = 0; i < ELEMENTS(ring_cases); i++)
+                expect_findings(ULTRA, "us0-0", &ring_cases[i], true);
+}
+
+/* ---- what no chip may say ---- */
+
+#define LIAR 6u
+
+static unsigned lie; /* which of them is told */
+
+static void tell_a_lie(Step *step, const WireCommand *command, WireCompletion *completion) {
+        Device *device = step->servers[step->own].device;
+        uint8_t *piece;
+        WireCollectiveStatus *status;
+
+        if (command->type != COMMAND_COLLECTIVE_WAIT || command->chip != LIAR)
+                return;
+
+        piece = device_window_take(device, 64);
+        status = (WireCollectiveStatus *) (piece - device_window_offset(device, piece) + command->out_offset);
+        step->n_tampered++;
+        switch (lie) {
+        case 0: status->progress[1].steps = 100000; break;
+        case 1: status->progress[1].done = status->progress[1].steps + 1; break;
+        case 2: status->progress[0].done = 0; break; /* and yet a success */
+        case 3: status->progress[2].begun = 0; break;
+        case 4: status->progress[3].arrived = 0; break;
+        case 5: status->rings = 0; break;
+        case 6: status->nsec = UINT64_MAX; break;
+        case 7: status->progress[0].work_nsec = UINT64_MAX; break;
+        case 8: status->progress[0].received--; break;
+        case 9: status->progress[0].received = UINT64_MAX; break;
+        case 10: status->nsec = 900000000; break; /* which nobody's times add up to */
+        case 11: completion->out_bytes--; break;
+        case 12: completion->out_bytes = 0; break;
+        case 13: completion->status = STATUS_NRT_FAILURE; break;
+        case 14: completion->status = STATUS_NRT_HW_ERR_COLLECTIVES; break; /* with an output */
+        case 15: /* nothing is missing, and it is not done */
+                completion->status = STATUS_NRT_HW_ERR_COLLECTIVES;
+                completion->out_bytes = sizeof(*status);
+                status->nsec = 1000000000;
+                break;
+        case 16: /* all wait for each other */
+                completion->status = STATUS_NRT_HW_ERR_COLLECTIVES;
+                completion->out_bytes = sizeof(*status);
+                for (unsigned c = 0; c < status->rings; c++) {
+                        status->progress[c].done = status->progress[c].arrived = status->progress[c].steps - 1;
+                        status->progress[c].received = 0;
+                }
+                break;
+        default: fail();
+        }
+}
+
+static void test_no_lie_becomes_a_pass(void **state) {
+        for (lie = 0; lie <= 16; lie++) {
+                _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "collective", "trn-0");
+                Verdict verdict = _VERDICT_INVALID;
+                int r;
+
+                few(step);
+                step->tamper = tell_a_lie;
+                r = rehearsal_run(step, &verdict);
+                if (r < 0 || verdict != VERDICT_FAILED || step->n_tampered == 0 || step->n_said > 4) {
+                        rehearsal_print(step);
+                        fail_msg("lie %u: %d, %s, %zu findings", lie, r, verdict_to_string(verdict), step->n_said);
+                }
+        }
+}
+
+static void test_a_silent_chip_is_left_to_its_own_step(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE "faults: [{at: trn-0/chip6, kind: hang}]\n", "collective", "trn-0");
+        Verdict verdict = _VERDICT_INVALID;
+
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        rehearsal_print(step);
+        assert_int_equal(verdict, VERDICT_PASSED);
+        for (unsigned c = 0; c < CHIPS; c++)
+                assert_int_equal(step->parts[c], c == 6 ? VERDICT_ERROR : VERDICT_PASSED);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_healthy_chips_pass_again_and_again),
@@ -145,6 +236,9 @@ int main(void) {
                 cmocka_unit_test(test_any_set_of_neighbours_can_be_judged),
                 cmocka_unit_test(test_chips_that_are_no_neighbours_are_skipped),
                 cmocka_unit_test(test_each_fault_is_found_in_its_place_and_nowhere_else),
+                cmocka_unit_test(test_the_first_server_finds_what_stops_its_ultraserver),
+                cmocka_unit_test(test_no_lie_becomes_a_pass),
+                cmocka_unit_test(test_a_silent_chip_is_left_to_its_own_step),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
