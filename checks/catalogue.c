@@ -444,6 +444,19 @@ static const CatalogueEntry entries[] = {
           "One of the M:N modes is refused or selects wrongly all over the array while the other modes are right.",
           "Take the chip out of service and replace its tray." },
 
+        /* ---- host-link ---- */
+        { "host-link", "host-link", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+          "a PCIe link to the host is narrower or slower than built",
+          "The link of the chip, or of the adapter beside it, trained with fewer lanes or at a lower speed than it is built for, or "
+          "looks right and moves data too slowly. Loading, checkpoints and whatever passes the host wait for it.",
+          "Reseat the cable between the tray and the CPU tray at both ends and reboot the server. If it stays, replace the cable, then the "
+          "tray; at an adapter, the adapter." },
+        { "host-link-errors", "host-link", SEVERITY_WARN, ACTION_MONITOR,
+          "a PCIe link to the host corrects too many errors",
+          "The link counted more corrected errors while it was tested than its error rate allows. Nothing is lost yet; such links fail "
+          "or train slower next.",
+          "Reseat the cable between the tray and the CPU tray at both ends and scan again. If the errors stay, replace the cable." },
+
         /* ---- neuronlink ---- */
         { "link-errors", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "bit errors beyond the limit",

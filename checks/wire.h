@@ -125,6 +125,8 @@ typedef enum WireCommandType {
         /* collectives; unit: 0, on the engine of management */
         COMMAND_COLLECTIVE_POST,
         COMMAND_COLLECTIVE_WAIT,
+        /* host PCIe; unit: 0 */
+        COMMAND_HOST_TRANSFER,  /* result[0] = bytes that were moved */
         _COMMAND_MAX,
 } WireCommandType;
 
@@ -471,6 +473,7 @@ typedef struct WireCommand {
                 WireNicReceive nic_receive;
                 WireCollectivePost collective_post;
                 WireCollectiveWait collective_wait;
+                WireHostTransfer host_transfer;
                 uint8_t bytes[96];
         };
 } WireCommand;
