@@ -66,7 +66,7 @@ static double bits_for(const Port *port, unsigned n_lanes, double most) {
         for (unsigned l = 0; l < n_lanes; l++) {
                 const Lane *lane = &port->lanes[l];
 
-                if (lane_is_sound(lane) && lane->outcome == BER_FAILS)
+                if (fails(lane) && lane->blocks > 0)
                         bits = fmax(bits, TRACES * (double) lane->bits / (double) lane->blocks);
         }
 
@@ -188,7 +188,7 @@ static void bracket(Port *port, unsigned n_lanes) {
                 double traces = lane->bits > 0 ? port->ladder.bits * (double) lane->blocks / (double) lane->bits : 0;
 
                 /* Of what is too rare to come back in every loop, the first loop in which it does says nothing. */
-                if (fails(lane) && (!lane_is_sound(lane) || traces >= TRACES_LEAST))
+                if (fails(lane) && (lane->blocks == 0 || traces >= TRACES_LEAST))
                         lane->segment = (uint8_t) segment_of(&port->ladder, l);
         }
 }
