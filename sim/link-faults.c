@@ -263,8 +263,8 @@ const FaultKind link_kinds[_LINK_FAULT_KIND_MAX + 1] = {
         [LINK_EYE_CLOSED] = {
                 .name = "eye-closed", .summary = "the eye of a lane is narrow, the more so the hotter it is",
                 .family = FAMILY_LINKS, .at = at_port_or_lane, .persistence = COMES_AND_GOES, .triggers = TRIGGERS,
-                FIELDS(FIELD_SITE, YAML_NUMBER("closing", LinkFault, closing, 0, 28, .summary = "64ths of a unit interval on each side"),
-                       YAML_NUMBER("per-degree", LinkFault, per_degree, 0, 2, .summary = "more for each °C above 50")),
+                FIELDS(FIELD_SITE, YAML_NUMBER("closing", LinkFault, closing, 0, 16, .summary = "64ths of a unit interval on each side"),
+                       YAML_NUMBER("per-degree", LinkFault, per_degree, 0, 0.4, .summary = "more for each °C above 50")),
                 .validate = validate_signal, .undetectable = eye_is_wide, .is_shared = true,
                 .codes = FAULT_CODES("link-errors", "link-lane", "link-margin"),
         },
