@@ -47,6 +47,38 @@ static int judge_chip(Fabric *fabric, unsigned chip, Tested *ret) {
         return 0;
 }
 
+/* Why a port was not tested, as the name of a measurement that stands at it. */
+static const char *untested_why(Fabric *fabric, PortId id) {
+        const Port *port = fabric_port(fabric, id);
+
+        if (!port->driven)
+                return "neuronlink_untested_out_of_scan"; /* a chip at one of its ends, or in service: it is not to be disturbed */
+        if (fabric->silent[id.chip] || port->error == -ETIMEDOUT)
+                return "neuronlink_untested_silent";
+        if (port->refused || port->error < 0)
+                return "neuronlink_untested_refused";
+        if (port->undecided)
+                return "neuronlink_untested_undecided"; /* the plan had no time to count on */
+
+        return "neuronlink_untested_other_end"; /* what is plugged in is not known to be in the scan */
+}
+
+static int tell_untested(Fabric *fabric, unsigned chip) {
+        for (unsigned p = 0; p < PORTS; p++) {
+                PortId id = { 0, (uint8_t) chip, (uint8_t) p }, far;
+                Location where = fabric_location(fabric, id);
+                int r;
+
+                if (!fabric_designed(fabric, id, &far) || fabric_port(fabric, id)->tested)
+                        continue;
+                r = step_note(fabric->step, untested_why(fabric, id), 1, "{port}", &where);
+                if (r < 0)
+                        return r;
+        }
+
+        return 0;
+}
+
 static int tell_chip(Fabric *fabric, unsigned chip, const Tested *tested) {
         Location where = fabric_location(fabric, (PortId) { .chip = (uint8_t) chip });
         Verdict verdict = fabric->verdicts[0][chip];
@@ -66,6 +98,13 @@ static int tell_chip(Fabric *fabric, unsigned chip, const Tested *tested) {
                 int r;
 
                 r = step_note(fabric->step, notes[i].name, notes[i].value, notes[i].unit, &where);
+                if (r < 0)
+                        return r;
+        }
+        if (tested->untested > 0) {
+                int r;
+
+                r = tell_untested(fabric, chip);
                 if (r < 0)
                         return r;
         }

@@ -60,6 +60,8 @@ struct Step {
         Verdict parts[CHIPS]; /* _VERDICT_INVALID: nothing was said of it */
         unsigned n_measurements;
         double ports_tested[CHIPS], lanes_tested[CHIPS];
+        unsigned n_untested;           /* ports that were named as not tested */
+        char untested[CHIPS * PORTS][96]; /* "WHY PORT" */
         double reorder;
         Reason skip;
         char message[512];
@@ -160,7 +162,7 @@ DEFINE_CLEANUP(Step *, rehearsal_free);
 #define _cleanup_rehearsal_ _cleanup_(rehearsal_freep)
 
 static int rehearsal_run(Step *step, Verdict *ret) {
-        step->n_said = step->n_batches = step->n_measurements = step->n_tampered = 0;
+        step->n_said = step->n_batches = step->n_measurements = step->n_tampered = step->n_untested = 0;
         step->reorder = -1;
         for (unsigned c = 0; c < CHIPS; c++)
                 step->parts[c] = _VERDICT_INVALID;
@@ -170,6 +172,14 @@ static int rehearsal_run(Step *step, Verdict *ret) {
 static __attribute__((unused)) bool rehearsal_said(const Step *step, const char *code, const char *at) {
         for (size_t i = 0; i < step->n_said; i++)
                 if (strcmp(step->said[i].code, code) == 0 && strcmp(step->said[i].at, at) == 0)
+                        return true;
+
+        return false;
+}
+
+static __attribute__((unused)) bool rehearsal_untested(const Step *step, const char *why_and_port) {
+        for (unsigned i = 0; i < step->n_untested; i++)
+                if (strcmp(step->untested[i], why_and_port) == 0)
                         return true;
 
         return false;
@@ -264,6 +274,12 @@ int step_measure(Step *step, const char *name, double value, const char *unit, L
         step->n_measurements++;
         if (strcmp(name, "neuronlink_ports_tested") == 0)
                 step->ports_tested[chip] = value;
+        if (strncmp(name, "neuronlink_untested_", strlen("neuronlink_untested_")) == 0 && step->n_untested < CHIPS * PORTS) {
+                char at[LOCATION_STRING_MAX];
+
+                (void) snprintf(step->untested[step->n_untested++], sizeof(step->untested[0]), "%s %s", name + strlen("neuronlink_untested_"),
+                                location_format(where, at));
+        }
         if (strcmp(name, "neuronlink_lanes_tested") == 0)
                 step->lanes_tested[chip] = value;
         if (strcmp(name, "efa_reorder_distance_max") == 0)

@@ -69,6 +69,8 @@ static void test_links_to_servers_outside_the_scan_are_not_driven(void **state) 
         for (unsigned c = 0; c < CHIPS; c++)
                 assert_true(step->ports_tested[c] == 5);
         assert_int_equal(device_nsec(step->servers[1].device), 0);
+        assert_int_equal(step->n_untested, CHIPS);
+        assert_true(rehearsal_untested(step, "out_of_scan us0-2/chip9/link-z-"));
 }
 
 static void test_links_to_occupied_chips_are_not_driven(void **state) {
@@ -82,6 +84,9 @@ static void test_links_to_occupied_chips_are_not_driven(void **state) {
 
                 assert_true(c == 5 || step->ports_tested[c] == (beside ? 3 : 4));
         }
+        assert_int_equal(step->n_untested, 4);
+        assert_true(rehearsal_untested(step, "out_of_scan trn-0/chip4/link-x+"));
+        assert_true(rehearsal_untested(step, "out_of_scan trn-0/chip9/link-y-"));
 }
 
 static void test_without_a_link_in_the_scan_the_step_is_skipped(void **state) {
@@ -252,6 +257,8 @@ static void test_without_budget_for_more_an_undecided_lane_is_not_tested(void **
         for (unsigned i = 0; i < 40; i++) { /* 0.93 errors a pass: none, too few, or enough */
                 assert_int_equal(rehearsal_run(step, &verdict), 0);
                 n_untested += verdict == VERDICT_PASSED && step->lanes_tested[3] < 128;
+                assert_true(step->lanes_tested[3] == 128 || verdict == VERDICT_FAILED ||
+                            rehearsal_untested(step, "undecided trn-0/chip3/link-y+"));
         }
         assert_in_range(n_untested, 10, 38);
 }
