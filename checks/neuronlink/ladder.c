@@ -59,6 +59,11 @@ static PortId sender_of(Fabric *fabric, PortId id) {
         return far;
 }
 
+/* What may be waited for: slips where the clock does, else blocks with errors. */
+static double traces_of(const Lane *lane) {
+        return (double) (lane->slipped != 0 ? lane->resyncs : lane->blocks);
+}
+
 /* The rarest of the failing lanes decides. */
 static double bits_for(const Port *port, unsigned n_lanes, double most) {
         double bits = BITS_LEAST;
@@ -66,8 +71,8 @@ static double bits_for(const Port *port, unsigned n_lanes, double most) {
         for (unsigned l = 0; l < n_lanes; l++) {
                 const Lane *lane = &port->lanes[l];
 
-                if (fails(lane) && lane->blocks > 0)
-                        bits = fmax(bits, TRACES * (double) lane->bits / (double) lane->blocks);
+                if (lane->fault == LANE_SOUND && fails(lane) && traces_of(lane) > 0)
+                        bits = fmax(bits, TRACES * (double) lane->bits / traces_of(lane));
         }
 
         return fmin(bits, fmax(most, BITS_LEAST));
@@ -185,10 +190,10 @@ static Segment segment_of(const Ladder *ladder, unsigned l) {
 static void bracket(Port *port, unsigned n_lanes) {
         for (unsigned l = 0; l < n_lanes; l++) {
                 Lane *lane = &port->lanes[l];
-                double traces = lane->bits > 0 ? port->ladder.bits * (double) lane->blocks / (double) lane->bits : 0;
+                double traces = lane->bits > 0 ? port->ladder.bits * traces_of(lane) / (double) lane->bits : 0;
 
                 /* Of what is too rare to come back in every loop, the first loop in which it does says nothing. */
-                if (fails(lane) && (lane->blocks == 0 || traces >= TRACES_LEAST))
+                if (fails(lane) && (lane->fault != LANE_SOUND || traces >= TRACES_LEAST))
                         lane->segment = (uint8_t) segment_of(&port->ladder, l);
         }
 }

@@ -71,17 +71,22 @@ static bool whole_server_included(const Fabric *fabric) {
         return true;
 }
 
-/* PRBS drives both ends of the cable, so the far one must be known to be in the scan. */
+/* PRBS drives both ends of the cable, so the far one must be known to be in the scan: one end has heard the other, or such cables do not
+ * leave the server. */
 bool fabric_may_drive(Fabric *fabric, PortId id) {
-        const Port *port = fabric_port(fabric, id);
+        const Port *port = fabric_port(fabric, id), *far;
+        PortId designed;
 
         if (!port->driven || port->error < 0)
                 return false;
         if (port->heard == HEARD_PORT)
                 return fabric_includes(fabric, port->from);
+        if (!port->before.up || !fabric_designed(fabric, id, &designed))
+                return false;
 
-        /* Such cables do not leave the server. */
-        return port->before.up && link_port_width(id.port) == LINK_LANES_XY && whole_server_included(fabric);
+        far = fabric_port(fabric, designed);
+        return (far->heard == HEARD_PORT && port_id_equal(far->from, id)) ||
+               (link_port_width(id.port) == LINK_LANES_XY && whole_server_included(fabric));
 }
 
 static void choose(Fabric *fabric, Run *run, unsigned look, unsigned part, uint64_t bits) {

@@ -17,7 +17,7 @@
 #define TRANSFER_BYTES (UINT64_C(64) << 20) /* half a millisecond at full speed: starting up is no part of it */
 /* Of what the lanes carry: 128/130 is their code, 256 of 280 bytes of a frame are payload; together 0.90, which some ports leave out of
  * the time and some do not. */
-#define SHARE_LEAST 0.88
+#define SHARE_LEAST 0.9
 #define SHARE_MOST  1.01 /* no port is faster than its lanes */
 
 int fabric_move_payload(Fabric *fabric) {
