@@ -31,6 +31,8 @@
 
 #define PARTS_MAX   256u
 
+#define MARGIN_FALSE_ALARM (FALSE_ALARM / 2) /* of margin.c: either side, as close to failing or as failing, an eighth each */
+
 typedef struct NeuronlinkParameters {
         uint64_t bits;     /* per lane */
         double ber;        /* the bit error ratio to exclude … */

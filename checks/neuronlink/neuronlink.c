@@ -90,7 +90,7 @@ static int tell_chip(Fabric *fabric, unsigned chip, const Tested *tested) {
                 { "neuronlink_ports_untested", "{port}", tested->untested },
                 { "neuronlink_lanes_tested", "{lane}", tested->lanes },
                 /* how many good lanes of so many this test would fail, on average */
-                { "neuronlink_false_alarms", "1", tested->lanes * fabric->looks.false_alarm },
+                { "neuronlink_false_alarms", "1", tested->lanes * (fabric->looks.false_alarm + (fabric->parameters->margin < 1 ? MARGIN_FALSE_ALARM : 0)) },
         };
 
         (void) location_truncate(&where, LOCATION_CHIP);

@@ -449,12 +449,50 @@ static void test_gross_faults_need_no_long_look(void **state) {
         }
 }
 
+/* ---- lies without a plan ---- */
+
+static uint64_t noise;
+static unsigned lie_every;
+
+static void lie_at_random(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
+        if (server != 1 || command->chip != 6 || command->type < COMMAND_LINK_STATUS || command->type > COMMAND_LINK_TRANSFER)
+                return;
+        for (uint32_t i = 0; i < completion->out_bytes; i++) {
+                noise = noise * UINT64_C(6364136223846793005) + 1442695040888963407;
+                if (noise >> 33 & 1 && (noise >> 40) % lie_every == 0)
+                        out[i] ^= (uint8_t) (noise >> 56);
+        }
+        if ((noise >> 24) % lie_every == 0)
+                completion->result[0] ^= noise;
+}
+
+/* A chip whose ports say anything at all: the check ends, soon, no other chip has to answer for it, and it does not pass. */
+static void test_ports_that_say_anything_end_and_do_not_pass(void **state) {
+        script = (struct Script) { AT(0) };
+        for (lie_every = 1; lie_every < 100; lie_every *= 3)
+                for (unsigned seed = 0; seed < 6; seed++) {
+                        Verdict verdict = _VERDICT_INVALID;
+                        _cleanup_rehearsal_ Step *step = rehearsal_new(ULTRA, "neuronlink", "us0-1");
+
+                        step->rewrite = lie_at_random;
+                        noise = seed * 7919 + lie_every;
+                        assert_int_equal(rehearsal_run(step, &verdict), 0);
+                        assert_true(step->n_batches < 1000);
+                        for (unsigned c = 0; c < CHIPS; c++) {
+                                if ((step->parts[c] == VERDICT_PASSED) != (c != 6))
+                                        rehearsal_print(step);
+                                assert_int_equal(step->parts[c] == VERDICT_PASSED, c != 6);
+                        }
+                }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_each_ailment_has_its_verdict),
                 cmocka_unit_test(test_payload_that_is_short_is_no_pass),
                 cmocka_unit_test(test_the_ladder_names_the_piece_that_is_broken),
                 cmocka_unit_test(test_gross_faults_need_no_long_look),
+                cmocka_unit_test(test_ports_that_say_anything_end_and_do_not_pass),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
