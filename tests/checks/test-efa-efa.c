@@ -12,6 +12,8 @@
 
 #define SINGLE "scenario: test\nseed: 21\ntopology: {servers: 1}\n"
 
+#define POD    "scenario: test\nseed: 21\ntopology: {ultraservers: 1}\n"
+
 static void expect_pass(Step *step) {
         Verdict verdict = _VERDICT_INVALID;
 
@@ -225,6 +227,86 @@ static void test_a_command_refused_before_the_traffic_counts_too(void **state) {
         expect_only_chip6(step, "efa-unresponsive");
 }
 
+/* Of a ring the servers before and behind take part; what is wrong with them is not this server's. */
+static void test_servers_of_the_scan_talk_to_each_other(void **state) {
+        static const char *const elsewhere[] = { "", "{at: us0-2/chip3/nic3, kind: packet-loss, rate: 0.4}",
+                                                 "{at: us0-0/chip8/nic8, kind: unresponsive}",
+                                                 "{at: us0-2/chip3/nic3, kind: packet-corruption, rate: 0.2}" };
+        Verdict verdict = _VERDICT_INVALID;
+        char text[512];
+
+        for (size_t i = 0; i < ELEMENTS(elsewhere); i++) {
+                (void) snprintf(text, sizeof(text), POD "faults: [%s]\n", elsewhere[i]);
+                _cleanup_rehearsal_ Step *step = rehearsal_new(text, "efa", "us0-1");
+
+                expect_pass(step);
+        }
+        (void) snprintf(text, sizeof(text), POD "faults: [%s]\n", "{at: us0-1/chip3/nic3, kind: packet-loss, rate: 0.1}");
+        _cleanup_rehearsal_ Step *step = rehearsal_new(text, "efa", "us0-1");
+
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        assert_true(verdict == VERDICT_FAILED && step->n_said == 1 && rehearsal_said(step, "efa-loss", "us0-1/chip3/nic3"));
+}
+
+/* What chip 6's adapter makes of what arrived there. */
+static void (*spoil_arrival)(WireArrival *arrival);
+
+static void spoil_arrivals(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
+        WireArrival *arrivals = (WireArrival *) out;
+
+        for (uint64_t i = 0; command->type == COMMAND_NIC_RECEIVE && command->chip == 6 && i < completion->result[1]; i++) {
+                spoil_arrival(&arrivals[i]);
+                step->n_tampered++;
+        }
+}
+
+static void from_nowhere(WireArrival *arrival) {
+        (void) snprintf(arrival->server, sizeof(arrival->server), "trn-77");
+}
+
+static void of_no_flow(WireArrival *arrival) {
+        arrival->flow += 1000000;
+}
+
+static void without_end(WireArrival *arrival) {
+        memset(arrival->server, 'x', sizeof(arrival->server));
+}
+
+static void on_no_path(WireArrival *arrival) {
+        arrival->path = NIC_PATHS;
+}
+
+static void before_it_was_sent(WireArrival *arrival) {
+        arrival->arrived_nsec = arrival->sent_nsec - 1;
+}
+
+static void of_no_chip(WireArrival *arrival) {
+        arrival->chip = CHIPS;
+}
+
+static void test_arrivals_that_cannot_be_are_named(void **state) {
+        static const struct {
+                void (*spoil)(WireArrival *arrival);
+                const char *code;
+        } lies[] = {
+                { from_nowhere, "efa-misdelivery" }, { of_no_flow, "efa-misdelivery" }, { without_end, "efa-counter" },
+                { on_no_path, "efa-counter" },       { before_it_was_sent, "efa-counter" }, { of_no_chip, "efa-counter" },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(lies); i++) {
+                _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "efa", "trn-0");
+                Verdict verdict = _VERDICT_INVALID;
+
+                spoil_arrival = lies[i].spoil;
+                step->rewrite = spoil_arrivals;
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                rehearsal_print(step);
+                assert_true(step->n_tampered > 0);
+                assert_int_equal(verdict, VERDICT_FAILED);
+                assert_true(rehearsal_said(step, lies[i].code, "trn-0/chip6/nic6"));
+        }
+}
+
 static void test_no_failing_batch_becomes_a_pass(void **state) {
         static const int errors[] = { -EIO, -ENODEV, -EPROTO, -ETIMEDOUT };
 
@@ -255,6 +337,8 @@ int main(void) {
                 cmocka_unit_test(test_an_adapter_that_garbles_its_answers_costs_only_its_chip),
                 cmocka_unit_test(test_an_adapter_that_denies_what_it_delivered_is_a_liar),
                 cmocka_unit_test(test_a_command_refused_before_the_traffic_counts_too),
+                cmocka_unit_test(test_servers_of_the_scan_talk_to_each_other),
+                cmocka_unit_test(test_arrivals_that_cannot_be_are_named),
                 cmocka_unit_test(test_no_failing_batch_becomes_a_pass),
         };
 

@@ -104,6 +104,87 @@ static void test_each_packet_arrives_once_and_not_in_order(void **state) {
         }
 }
 
+/* The order of arrival by its definition: every packet takes the path after the last one's, each path delays by a constant, and what
+ * was dropped comes later by whole timers. The constants are those that the arrivals show. */
+static void test_arrivals_are_the_merge_of_sixteen_paths(void **state) {
+        static const char *const faults[] = { "", "{at: trn-0/chip9/nic9/path3, kind: path-drops, rate: 0.5}",
+                                              "{at: trn-0/chip2/nic2/path11, kind: path-delay, nsec: 123456}",
+                                              "{at: trn-0/chip2/nic2, kind: path-drops, rate: 0.3}" };
+        static const uint32_t sizes[] = { 1, 100, 8192 };
+
+        for (size_t k = 0; k < ELEMENTS(faults) * ELEMENTS(sizes); k++) {
+                _cleanup_(lone_freep) Lone *lone = open_with(faults[k / ELEMENTS(sizes)]);
+                uint32_t bytes = sizes[k % ELEMENTS(sizes)], gap = 20 + bytes * 8 / 200;
+                uint64_t latency[NIC_PATHS] = {}, last = 0, n_late = 0;
+
+                assert_int_equal(send_flow(lone, 2, 9, 4, 300, bytes).result[0], 300);
+                assert_int_equal(receive(lone, 9, ARRIVALS, 0, 0), 300);
+                for (uint32_t i = 0; i < 300; i++) {
+                        const WireArrival *arrival = &arrivals_of(lone)[i];
+                        uint64_t took = arrival->arrived_nsec - arrival->sent_nsec;
+
+                        assert_true(arrival->arrived_nsec >= last);
+                        last = arrival->arrived_nsec;
+                        assert_int_equal(arrival->sent_nsec - arrivals_of(lone)[0].sent_nsec,
+                                         (uint64_t) gap * (arrival->sequence - (uint64_t) arrivals_of(lone)[0].sequence));
+                        if (latency[arrival->path] == 0 || took < latency[arrival->path])
+                                latency[arrival->path] = took;
+                }
+                for (uint32_t i = 0; i < 300; i++) {
+                        const WireArrival *arrival = &arrivals_of(lone)[i];
+                        uint64_t took = arrival->arrived_nsec - arrival->sent_nsec - latency[arrival->path];
+
+                        assert_int_equal(took % 100000, 0);
+                        n_late += took > 0;
+                }
+                assert_int_equal(n_late > 0, k / ELEMENTS(sizes) % 2);
+                assert_int_equal(counter_of(lone, 2, "retrans_pkts") >= n_late, 1);
+                assert_int_equal(counter_of(lone, 2, "retrans_timeout_events"), counter_of(lone, 2, "retrans_pkts"));
+        }
+}
+
+static void test_a_pinned_flow_keeps_to_its_path(void **state) {
+        _cleanup_(lone_freep) Lone *lone = open_with("{at: trn-0/chip1/nic1/path5, kind: path-drops, rate: 0.5}");
+
+        for (uint32_t p = 0; p < NIC_PATHS; p++) {
+                unsigned n_late = 0;
+
+                assert_int_equal(lone_run(lone, "trn-0", 0, (WireCommand) {
+                        .type = COMMAND_NIC_SEND,
+                        .nic_send = { .server = "trn-0", .chip = 1, .flow = p, .packets = 50, .bytes = 1, .path = p },
+                }).result[0], 50);
+                assert_int_equal(receive(lone, 1, ARRIVALS, 0, 0), 50);
+                for (unsigned i = 0; i < 50; i++) {
+                        assert_int_equal(arrivals_of(lone)[i].path, p);
+                        n_late += arrivals_of(lone)[i].arrived_nsec - arrivals_of(lone)[i].sent_nsec > 100000;
+                }
+                assert_int_equal(n_late > 0, p == 5);
+        }
+}
+
+static void test_another_server_is_reached(void **state) {
+        _cleanup_(lone_freep) Lone *lone = lone_new("scenario: test\nseed: 5\ntopology: {servers: 3}\n", NULL);
+        WireCommand send = { .type = COMMAND_NIC_SEND, .nic_send = { .server = "trn-2", .chip = 4, .packets = 30, .bytes = 1,
+                                                                     .path = NIC_PATH_SPRAYED } };
+        WireCommand receive_there = { .type = COMMAND_NIC_RECEIVE, .out_bytes = 30 * sizeof(WireArrival), .nic_receive = { .arrivals_max = 30 } };
+
+        assert_int_equal(lone_run(lone, "trn-0", 7, send).result[0], 30);
+        assert_int_equal(lone_run(lone, "trn-2", 4, receive_there).result[1], 30);
+        assert_string_equal(arrivals_of(lone)[0].server, "trn-0");
+        assert_int_equal(arrivals_of(lone)[0].chip, 7);
+}
+
+static void test_a_receiver_without_buffers_is_told(void **state) {
+        _cleanup_(lone_freep) Lone *lone = open_with("{at: trn-0/chip1/nic1, kind: receiver-not-ready, rate: 0.2}");
+        WireCompletion completion = send_flow(lone, 0, 1, 1, 500, 1);
+
+        assert_int_equal(completion.result[1], 10);
+        assert_in_range(completion.result[0], 350, 450);
+        assert_int_equal(receive(lone, 1, ARRIVALS, 0, 0), completion.result[0]);
+        assert_int_equal(counter_of(lone, 1, "rx_drops"), 500 - completion.result[0]);
+        assert_int_equal(counter_of(lone, 0, "retrans_pkts"), 0);
+}
+
 static void test_payloads_and_checksums_are_those_of_the_definition(void **state) {
         static const uint32_t sizes[] = { 1, 8, 4095, 4096, 4097, 8192 };
         _cleanup_(lone_freep) Lone *lone = lone_new(SINGLE, NULL);
@@ -206,6 +287,7 @@ static void test_areas_and_numbers_out_of_range_are_refused(void **state) {
                 { .type = COMMAND_NIC_SEND, .nic_send = { .server = "trn-0", .packets = 65537, .bytes = 1 } },
                 { .type = COMMAND_NIC_SEND, .nic_send = { .server = "trn-0", .packets = 1, .bytes = 0 } },
                 { .type = COMMAND_NIC_SEND, .nic_send = { .server = "trn-0", .packets = 1, .bytes = 8193 } },
+                { .type = COMMAND_NIC_SEND, .nic_send = { .server = "trn-0", .packets = 1, .bytes = 1, .path = 16 } },
                 { .type = COMMAND_NIC_RECEIVE, .out_bytes = 63, .nic_receive = { .arrivals_max = 1 } },
                 { .type = COMMAND_NIC_RECEIVE, .out_bytes = 64 + 8192, .out_offset = LONE_OUT,
                   .nic_receive = { .arrivals_max = 1, .payload_every = 1, .payload_max = 1, .payload_offset = LONE_OUT } },
@@ -222,6 +304,10 @@ static void test_areas_and_numbers_out_of_range_are_refused(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_each_packet_arrives_once_and_not_in_order),
+                cmocka_unit_test(test_arrivals_are_the_merge_of_sixteen_paths),
+                cmocka_unit_test(test_a_pinned_flow_keeps_to_its_path),
+                cmocka_unit_test(test_another_server_is_reached),
+                cmocka_unit_test(test_a_receiver_without_buffers_is_told),
                 cmocka_unit_test(test_payloads_and_checksums_are_those_of_the_definition),
                 cmocka_unit_test(test_what_does_not_fit_waits_for_the_next_time),
                 cmocka_unit_test(test_counters_move_by_what_happened),

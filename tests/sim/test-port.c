@@ -520,6 +520,62 @@ static void answers_do_not_depend_on_how_connections_interleave(void **state) {
                                 assert_string_equal(alone[server][chip][path], together[server][chip][path]);
 }
 
+/* Each of two threads sends into what the other one owns, and takes what came from there. */
+typedef struct Crosser {
+        const char *own, *far;
+        uint64_t n_delivered, n_arrived;
+        bool wrong;
+} Crosser;
+
+#define CROSSINGS 200u
+
+static void *cross(void *userdata) {
+        Crosser *crosser = userdata;
+        Client client = client_open(crosser->own, WIRE_CHIP_ALL);
+        WireCommand send = { .type = COMMAND_NIC_SEND, .chip = 3, .nic_send = { .chip = 4, .packets = 20, .bytes = 8,
+                                                                                .path = NIC_PATH_SPRAYED } };
+        WireCommand receive = { .type = COMMAND_NIC_RECEIVE, .chip = 4, .out_bytes = 64 * sizeof(WireArrival),
+                                .nic_receive = { .arrivals_max = 64 } };
+
+        memcpy(send.nic_send.server, crosser->far, strlen(crosser->far));
+        for (uint32_t i = 0; i < CROSSINGS; i++) {
+                WireCommand batch[2] = { send, receive };
+                WireCompletion completions[2] = {};
+
+                batch[0].nic_send.flow = i;
+                client_send(&client, batch, 2);
+                crosser->wrong |= client_receive(&client, completions) != 2 || completions[0].result[1] != 0;
+                crosser->n_delivered += completions[0].result[0];
+                crosser->n_arrived += completions[1].result[1];
+        }
+        client_close(&client);
+        return NULL;
+}
+
+/* Also what the sanitizer of threads is for: -Db_sanitize=thread. */
+static void adapters_reach_what_other_threads_own(void **state) {
+        Crosser crossers[2] = { { .own = "us0-1", .far = "us1-0" }, { .own = "us1-0", .far = "us0-1" } };
+        uint64_t n_left = 0;
+        pthread_t thread;
+
+        assert_int_equal(pthread_create(&thread, NULL, cross, &crossers[1]), 0);
+        (void) cross(&crossers[0]);
+        (void) pthread_join(thread, NULL);
+        for (unsigned i = 0; i < 2; i++) {
+                Client client = client_open(crossers[i].own, WIRE_CHIP_ALL);
+                WireCommand waiting = { .type = COMMAND_NIC_RECEIVE, .chip = 4 };
+                WireCompletion completion;
+
+                assert_false(crossers[i].wrong);
+                assert_int_equal(crossers[i].n_delivered, CROSSINGS * 20);
+                assert_int_equal(ask(&client, &waiting, &completion), STATUS_NRT_SUCCESS);
+                n_left = completion.result[0];
+                assert_int_equal(crossers[i].n_arrived + n_left, CROSSINGS * 20);
+                client_close(&client);
+        }
+        assert_alive();
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(attributes_answer_over_the_port),
@@ -538,6 +594,7 @@ int main(void) {
                 cmocka_unit_test(faults_list_what_is_broken),
                 cmocka_unit_test(bad_control_requests_are_refused),
                 cmocka_unit_test(answers_do_not_depend_on_how_connections_interleave),
+                cmocka_unit_test(adapters_reach_what_other_threads_own),
         };
 
         return cmocka_run_group_tests(tests, setup, teardown);
