@@ -168,5 +168,5 @@ int verb_scan(int argc, char **argv) {
         progress_clear();
         if (r < 0)
                 return complain_bus(&error, r, "lost the scan");
-        return verdicts_print(bus, watch.path);
+        return verdicts_print(bus, watch.path, false);
 }

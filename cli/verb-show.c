@@ -36,7 +36,7 @@ int verb_show(int argc, char **argv) {
 
         if (strcmp(state, ASSAY_STATE_FINISHED) == 0) {
                 pager_open();
-                return verdicts_print(bus, path);
+                return verdicts_print(bus, path, true);
         }
 
         (void) parse_u64(argv[0], &id);

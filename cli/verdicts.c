@@ -11,6 +11,7 @@
 #include "checks/catalogue.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
+#include "cli/collectives.h"
 #include "cli/coverage.h"
 #include "cli/pager.h"
 #include "cli/table.h"
@@ -294,7 +295,7 @@ static json_t *records_json(const Verdicts *verdicts) {
         return list;
 }
 
-static int print(const Verdicts *verdicts, const char *path) {
+static int print(const Verdicts *verdicts, const char *path, bool detailed) {
         static const TableColumn columns[] = {
                 { "PART",    "part",    false, false },
                 { "VERDICT", "verdict", false, false },
@@ -325,7 +326,10 @@ static int print(const Verdicts *verdicts, const char *path) {
                 return r;
 
         print_summary(verdicts);
-        return 0;
+        for (size_t i = 0; detailed && r >= 0 && i < verdicts->n; i++)
+                if (is_health(verdicts->views[i]))
+                        r = collectives_print(verdicts->views[i]->statement, verdicts->views[i]->where);
+        return r;
 }
 
 static int read_indices(sd_bus *bus, const char *path, uint64_t **ret, size_t *ret_n) {
@@ -350,7 +354,7 @@ static int read_indices(sd_bus *bus, const char *path, uint64_t **ret, size_t *r
         return 0;
 }
 
-int verdicts_print(sd_bus *bus, const char *scan_path) {
+int verdicts_print(sd_bus *bus, const char *scan_path, bool detailed) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_(verdicts_freep) Verdicts *verdicts = calloc(1, sizeof(*verdicts));
         _cleanup_free_ uint64_t *indices = NULL;
@@ -375,7 +379,7 @@ int verdicts_print(sd_bus *bus, const char *scan_path) {
         if (r != 0)
                 return r;
 
-        r = options.quiet && !options.json ? 0 : print(verdicts, scan_path);
+        r = options.quiet && !options.json ? 0 : print(verdicts, scan_path, detailed);
         if (sd_bus_get_property_string(bus, ASSAY_BUS_NAME, scan_path, ASSAY_SCAN_INTERFACE, "Message", NULL, &message) >= 0 && *message)
                 (void) complain(0, "%s", message);
         if (r < 0)

@@ -3,7 +3,8 @@
 
 /* The verdict table of a finished scan, read from its signed records. */
 
+#include <stdbool.h>
 #include <systemd/sd-bus.h>
 
-/* Prints it (or JSON) and returns the exit status of the scan; complains itself. */
-int verdicts_print(sd_bus *bus, const char *scan_path);
+/* Prints it (or JSON) and returns the exit status of the scan; complains itself. DETAILED: with the tables of its collectives. */
+int verdicts_print(sd_bus *bus, const char *scan_path, bool detailed);

@@ -12,6 +12,7 @@ stage_bus
 stage_sim sim sim/scenarios/rounding-sr-off.yaml
 mkdir "$stage/plans"
 printf 'plan: quick\nsummary: rounding alone\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n    parameters: {every_format: false}\ncoverage:\n  rounding_conversions_compared: 1000\n' >"$stage/plans/quick.yaml"
+printf 'plan: together\nsummary: collectives alone\nstage: PREFLIGHT\nsteps:\n  - check: collective\n    parameters: {operations: few}\n' >"$stage/plans/together.yaml"
 export ASSAY_PLANS=$stage/plans
 stage_daemon trn-0
 
@@ -92,4 +93,13 @@ sleep 0.3
 jq -es 'length == 21 and all(.specversion == "1.0" and (.data.payload | @base64d | fromjson | .predicateType) == .type) and
         (map(.sequence) == (map(.sequence) | sort)) and (map(.id) | unique | length) == 21' "$stage/events" >/dev/null ||
         bad "watch --json did not give one CloudEvent per record"
+expect 0 "chips work together" assayctl --json scan trn-0 --plan together
+id=$(jq .scan "$out")
+expect 0 "show has the columns of nccom-test" assayctl show "$id"
+grep -Eq '^ *size\(B\) +count\(elems\) +type +time:avg\(us\) +algbw\(GB/s\) +busbw\(GB/s\)' "$out" || bad "no such table"
+grep -Eq '^all_reduce from trn-0/chip0, 16 ranks' "$out" || bad "no all-reduce"
+# By nccom-test's definitions, from what is printed: 2 (r - 1) / r of algbw, which is size / time, in 2^30 bytes.
+awk '/^all_reduce/ { on = 1 } /^sendrecv/ { on = 0 } on && $1 ~ /^[0-9]+$/ { n++; a = $1 / ($4 * 1e-6) / 2 ^ 30; b = a * 2 * 15 / 16; sum += $6
+        if (($1 > 1e6 && ((a - $5) ^ 2 > 1e-6 * a * a || (b - $6) ^ 2 > 1e-6 * b * b)) || $1 != $2 * ($3 == "fp32" ? 4 : $3 == "bf16" ? 2 : 1)) exit 1 }
+     on && /^Avg bus bandwidth/ { split($4, g, "GB"); exit n != 25 || (sum / n - g[1]) ^ 2 > 1e-6 }' "$out" || bad "the figures do not go together"
 done_expecting
