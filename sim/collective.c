@@ -63,7 +63,8 @@ static bool post_is_valid(const WireCollectivePost *post, uint32_t in_bytes) {
                post->ranks <= COLLECTIVE_RANKS_MAX && post->rank < post->ranks && post->rings >= 1 &&
                post->rings <= COLLECTIVE_RINGS_MAX && post->elements >= 1 && post->repeat >= 1 &&
                post->repeat <= COLLECTIVE_REPEAT_MAX && post->elements <= COLLECTIVE_BYTES_MAX &&
-               post->elements * element_bytes(post->format) <= COLLECTIVE_BYTES_MAX / (post->operation == COLLECTIVE_ALL_TO_ALL ? post->ranks : 1u) &&
+               post->elements * element_bytes(post->format) <=
+                               COLLECTIVE_BYTES_MAX / (post->operation == COLLECTIVE_ALL_TO_ALL ? post->ranks : 1u) &&
                in_bytes == post->rings * sizeof(WireCollectiveRing) + collective_input_bytes(post);
 }
 
@@ -183,7 +184,9 @@ static const LocationKind at_chip[] = { LOCATION_CHIP, _LOCATION_KIND_INVALID };
 static const LocationKind at_port[] = { LOCATION_LINK, _LOCATION_KIND_INVALID };
 
 static const char *step_is_never_reached(const Fault *fault) {
-        return ((const StepParameters *) fault->parameters)->step >= SERVER_STEPS ? "no collective of one server has so many steps" : NULL;
+        const StepParameters *parameters = fault->parameters;
+
+        return parameters->step >= SERVER_STEPS ? "no collective of one server has so many steps" : NULL;
 }
 
 static const char *is_hardly_slow(const Fault *fault) {
@@ -195,7 +198,9 @@ static const char *is_too_rare(const Fault *fault) {
 }
 
 static const char *is_never_full(const Fault *fault) {
-        return ((const QueueParameters *) fault->parameters)->bytes >= PREFLIGHT_BYTES ? "no collective of a plan moves so much over a link" : NULL;
+        const QueueParameters *parameters = fault->parameters;
+
+        return parameters->bytes >= PREFLIGHT_BYTES ? "no collective of a plan moves so much over a link" : NULL;
 }
 
 /* A single server has no z links: refused at injection, as for kinds of links. */

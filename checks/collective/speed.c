@@ -28,8 +28,8 @@ static int judge_link(Recital *recital, unsigned rank, unsigned ring, uint64_t b
                 return 0;
         if (progress->received != bytes)
                 return ensemble_find(recital->ensemble, TROUBLE_DATA, recital->members[rank], port, NULL,
-                                     "%s: this port counts %" PRIu64 " bytes that came in, and %" PRIu64 " did", collective_word(recital->post.operation),
-                                     progress->received, bytes);
+                                     "%s: this port counts %" PRIu64 " bytes that came in, and %" PRIu64 " did",
+                                     collective_word(recital->post.operation), progress->received, bytes);
 
         built = link_bytes_per_nsec(port);
         if ((double) progress->transfer_nsec <= hops + (double) bytes / (built * limit))
@@ -78,6 +78,7 @@ int recital_judge_speed(Recital *recital) {
         if (r < 0 || recital->ensemble->n_troubles > before || recital->nsec <= 2 * longest + COLLECTIVE_HOP_NSEC)
                 return r;
         return ensemble_find(recital->ensemble, TROUBLE_SLOW, (Member) {}, NOBODY, NULL,
-                             "%s took %" PRIu64 " ns, and no rank says where more than %" PRIu64 " of them went", collective_word(recital->post.operation),
+                             "%s took %" PRIu64 " ns, and no rank says where more than %" PRIu64 " of them went",
+                             collective_word(recital->post.operation),
                              recital->nsec, longest);
 }
