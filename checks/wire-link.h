@@ -110,7 +110,11 @@ typedef struct WireLinkLoopback { /* out: WireLane[], as for PRBS; this end send
         uint8_t reserved[7];
 } WireLinkLoopback;
 
-typedef struct WireLinkTransfer { /* the far end sends so many bytes of payload to this end, as a collective would */
+/*
+ * The far end sends so many bytes of payload to this end, as a collective would, in frames of WIRE_FRAME_MAX: width × lane_gbps, and once
+ * more what arrives wrong. HW_ERROR: the link is down, or too much of it arrives wrong.
+ */
+typedef struct WireLinkTransfer {
         uint64_t bytes; /* at most 2^40 */
 } WireLinkTransfer;
 

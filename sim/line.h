@@ -72,7 +72,7 @@ void line_send(Line *lines, unsigned n, uint32_t quiet);
 
 /* Nothing of what came before is left: idle at that level. */
 void line_silence(Line *line, bool high);
-/* Silently too many are a mistake of who injects faults: see link_inject(). */
+/* At most LINE_TROUBLES_MAX: link_inject() sees to that. */
 void line_add_trouble(Line *line, LineTrouble trouble);
 /* One more reason for a bit to be wrong. */
 void line_add_rate(Line *line, double rate);
@@ -82,7 +82,7 @@ double line_error_ratio(const Line *line);
 /* What is wrong in the eye: OFFSET 64ths of a unit interval from its middle, closed by CLOSING 64ths on each side. */
 double line_eye_rate(double closing, int offset);
 
-/* Sound lines that carry a pattern, all of one rate of errors, none of which comes within the bits of RUN. */
+/* A line without troubles, none of whose bits is wrong within RUN, in which nothing is silent. */
 void line_check_sound(const Line *line, const LineRun *run, WireLane *ret);
 
 /* FIRST: the first bit that is wrong by line->rate, if within the bits; of DICE the rest is drawn. 0, or -ENOMEM. */

@@ -177,6 +177,11 @@ static int sample_bursts(Sample *sample) {
         return 0;
 }
 
+static int sample_eye(Sample *sample) {
+        sample_key(sample, "closing", "%.2f", sample_between(sample, SEEN_CLOSING, 16));
+        return 0;
+}
+
 static int sample_flaps(Sample *sample) {
         sample_key(sample, "every", "%.2f", sample_between(sample, 0.5, 2));
         return 0;
@@ -266,7 +271,7 @@ const FaultKind link_kinds[_LINK_FAULT_KIND_MAX + 1] = {
                 FIELDS(FIELD_SITE, YAML_NUMBER("closing", LinkFault, closing, 0, 16, .summary = "64ths of a unit interval on each side"),
                        YAML_NUMBER("per-degree", LinkFault, per_degree, 0, 0.4, .summary = "more for each °C above 50")),
                 .validate = validate_signal, .undetectable = eye_is_wide, .is_shared = true,
-                .codes = FAULT_CODES("link-errors", "link-lane", "link-margin"),
+                .codes = FAULT_CODES("link-errors", "link-lane", "link-margin"), .sample = sample_eye,
         },
         [LINK_LANE_DEAD] = {
                 .name = "lane-dead", .summary = "nothing arrives on a lane: an idle line",
