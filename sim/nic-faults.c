@@ -12,7 +12,8 @@
 #define SAMPLE_RATE_MIN  0.01    /* of the packets */
 #define SAMPLE_DROPS_MIN 0.05
 #define LATENCY_SOUND    15000u  /* nsec: what the check takes for sound, see checks/efa/parameters.c */
-#define LATENCY_LEAST    6500u   /* of the fabric */
+#define LATENCY_MOST     8000u   /* of a path within a server: see nic-run.c */
+#define SAMPLE_DELAY_MIN 9000.0  /* beyond what the fastest path has left */
 #define SHARE_SOUND      0.88    /* what leaves 160 Gb/s with the smallest of long messages */
 #define PATH_SAMPLE      0.25    /* of the packets of one path, so that few hundreds show it */
 #define TRIES_MAX        40u
@@ -294,6 +295,11 @@ static int sample_drops(Sample *sample) {
         return 0;
 }
 
+static int sample_delay(Sample *sample) {
+        sample_key(sample, "nsec", "%.0f", sample_between(sample, SAMPLE_DELAY_MIN, NIC_DELAY_MAX));
+        return 0;
+}
+
 static int sample_refused(Sample *sample) {
         sample_key(sample, "rate", "%.3g", sample_between(sample, SAMPLE_RATE_MIN, 1));
         return 0;
@@ -302,7 +308,7 @@ static int sample_refused(Sample *sample) {
 static const char *undetectable_delay(const Fault *fault) {
         const DelayParameters *delay = fault->parameters;
 
-        return delay->nsec <= LATENCY_SOUND - LATENCY_LEAST ? "a sound path may take as long: up to 15 microseconds" : NULL;
+        return delay->nsec <= LATENCY_SOUND - LATENCY_MOST ? "a sound path may take as long: up to 15 microseconds" : NULL;
 }
 
 static const char *undetectable_share(const Fault *fault) {
@@ -355,7 +361,7 @@ const FaultKind nic_kinds[_KIND_MAX + 1] = {
                           NIC_COMES_AND_GOES, NIC_PARAMETERS(PacketParameters, refused_parameters), .sample = sample_refused },
         [KIND_DELAY] = { NIC_KIND("path-delay", "packets take longer", at_nic_or_path, "efa-slow"), NIC_COMES_AND_GOES,
                          NIC_PARAMETERS(DelayParameters, delay_parameters), .diagnose = diagnose_path,
-                         .undetectable = undetectable_delay },
+                         .undetectable = undetectable_delay, .sample = sample_delay },
         [KIND_SLOW] = { NIC_KIND("nic-slow", "the adapter reaches only a share of its bandwidth, both ways", at_nic, "efa-slow"),
                         NIC_COMES_AND_GOES, NIC_PARAMETERS(ShareParameters, share_parameters), .undetectable = undetectable_share },
         [KIND_UNRESPONSIVE] = { NIC_KIND("unresponsive", "the adapter neither sends nor receives", at_nic, "efa-unresponsive"),
