@@ -203,6 +203,22 @@ static const char *is_never_full(const Fault *fault) {
         return parameters->bytes >= PREFLIGHT_BYTES ? "no collective of a plan moves so much over a link" : NULL;
 }
 
+/* What nobody could see is not drawn. */
+static int sample_step(Sample *sample) {
+        sample_key(sample, "step", "%" PRIu64, sample_below(sample, SERVER_STEPS));
+        return 0;
+}
+
+static int sample_rate(Sample *sample) {
+        sample_key(sample, "rate", "%.3g", sample_between(sample, CORRUPT_RATE_MIN, 1));
+        return 0;
+}
+
+static int sample_bytes(Sample *sample) {
+        sample_key(sample, "bytes", "%" PRIu64, sample_below(sample, PREFLIGHT_BYTES));
+        return 0;
+}
+
 /* A single server has no z links: refused at injection, as for kinds of links. */
 static int inject(void *state, const Fault *fault) {
         Collective *collective = state;
@@ -230,12 +246,13 @@ static void heal(void *state, const Fault *fault) {
                 }
 }
 
-#define AT_CHIP(word, text, type, table, hidden, code)                                                        \
+#define AT_CHIP(word, text, type, table, hidden, draw, code)                                                       \
         {                                                                                                     \
                 .name = word, .summary = text, .family = FAMILY_LINKS, .at = at_chip,                         \
                 .persistence = PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT,                              \
                 .triggers = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY, .parameters_bytes = sizeof(type),         \
                 .parameters = table, .undetectable = hidden, .is_shared = true, .codes = FAULT_CODES(code),   \
+                .sample = draw,                                                                               \
         }
 
 static const YamlField stuck_parameters[] = {
@@ -266,15 +283,15 @@ static const YamlField queue_parameters[] = {
 
 static const FaultKind kinds[_KIND_MAX + 1] = {
         [KIND_STUCK_BIT] = AT_CHIP("reduce-stuck-bit", "a bit of the adder of the accumulating DMA engines is stuck",
-                                   StuckParameters, stuck_parameters, NULL, "collective-data"),
+                                   StuckParameters, stuck_parameters, NULL, NULL, "collective-data"),
         [KIND_CORRUPT] = AT_CHIP("dma-corrupt", "blocks that the chip sends in collectives have a wrong bit, with right checks",
-                                 CorruptParameters, corrupt_parameters, is_too_rare, "collective-data"),
+                                 CorruptParameters, corrupt_parameters, is_too_rare, sample_rate, "collective-data"),
         [KIND_STALL] = AT_CHIP("collective-stall", "the CC-cores stop before a step", StepParameters, step_parameters,
-                               step_is_never_reached, "collective-hang"),
+                               step_is_never_reached, sample_step, "collective-hang"),
         [KIND_LOST] = AT_CHIP("semaphore-lost", "an increment of the semaphores of arriving blocks is lost", StepParameters,
-                              step_parameters, step_is_never_reached, "collective-hang"),
+                              step_parameters, step_is_never_reached, sample_step, "collective-hang"),
         [KIND_SLOW] = AT_CHIP("chip-slow", "the CC-cores take longer for each step", SlowParameters, slow_parameters,
-                              is_hardly_slow, "collective-slow"),
+                              is_hardly_slow, NULL, "collective-slow"),
         [KIND_QUEUE] = {
                 .name             = "link-stall",
                 .summary          = "after so many bytes of a collective its blocks are no longer taken in at a port; frames and PRBS go on",
@@ -285,6 +302,7 @@ static const FaultKind kinds[_KIND_MAX + 1] = {
                 .parameters_bytes = sizeof(QueueParameters),
                 .parameters       = queue_parameters,
                 .undetectable     = is_never_full,
+                .sample           = sample_bytes,
                 .is_shared        = true,
                 .codes            = FAULT_CODES("collective-hang"),
         },
