@@ -66,6 +66,13 @@ typedef struct Ladder {
         uint32_t bad[2][_LOOPBACK_MAX], now[2][_LOOPBACK_MAX]; /* ever, and this time */
 } Ladder;
 
+/* What came of moving payload to a port, see traffic.c. */
+typedef struct Payload {
+        unsigned n_moved, n_blocked, n_slow; /* moves that arrived, that did not, and that did too slowly */
+        double slowest, fastest;             /* GB/s */
+        uint64_t replays;
+} Payload;
+
 typedef struct Port {
         bool driven;
         bool prbs;      /* its lanes were counted */
@@ -84,8 +91,7 @@ typedef struct Port {
         const char *wanted_cable, *wanted_label; /* of the topology file; NULL or "": it says nothing, and a label is that of the port's location */
         Lane *lanes; /* LINK_LANES_MAX; of server 0 only */
         Ladder ladder;
-        int transfer_error;    /* of moving payload … */
-        LinkTransfer transfer; /* … nsec 0 where it was not asked to */
+        Payload payload;
 } Port;
 
 typedef struct FabricServer {

@@ -207,8 +207,18 @@ static void transfer_slow(WireCompletion *completion) {
 }
 
 static void transfer_replays(WireCompletion *completion) {
-        completion->result[1] = script.replays = 5000;
+        completion->result[1] = 500;
+        script.replays += 500;
         completion->device_nsec += completion->device_nsec / 40;
+}
+
+static void transfer_slow_once(WireCompletion *completion) {
+        completion->device_nsec *= script.n_runs++ == 6 ? 2 : 1;
+}
+
+static void transfer_fails_twice(WireCompletion *completion) {
+        if (script.n_runs++ % 10 < 2)
+                *completion = (WireCompletion) { .status = STATUS_NRT_HW_ERROR, .device_nsec = 1000 };
 }
 
 static void transfer_fails(WireCompletion *completion) {
@@ -280,7 +290,7 @@ static Step *scripted(void) {
 
         step->rewrite = rewrite;
         memset(script.counted, 0, sizeof(script.counted));
-        script.n_runs = 0;
+        script.n_runs = script.replays = 0;
         return step;
 }
 
@@ -329,6 +339,8 @@ static const struct {
         { "flap", { AT(0), .status = status_flap }, "link-flap", true, VERDICT_FAILED, "1 times" },
         { "slow payload", { AT(0), .transfer = transfer_slow }, "link-bandwidth", true, VERDICT_FAILED, "89.6 GB/s" },
         { "replays for nothing", { AT(0), .transfer = transfer_replays }, "link-bandwidth", true, VERDICT_FAILED, "5000 frames" },
+        { "slow payload once", { AT(0), .transfer = transfer_slow_once }, "link-bandwidth", true, VERDICT_FAILED, "in 1 moves of 10" },
+        { "no payload twice", { AT(0), .transfer = transfer_fails_twice }, "link-down", true, VERDICT_FAILED, "in 2 moves of payload of 10" },
         { "no payload", { AT(0), .transfer = transfer_fails }, "link-bandwidth", true, VERDICT_FAILED, "no payload" },
         { "too fast", { AT(0), .transfer = transfer_at_once }, "link-counter", true, VERDICT_FAILED, "figures are wrong" },
         { "counter blind", { AT(0), .site = LINE, .hurt = hurt_1e4, .blind = true }, "link-counter", true, VERDICT_FAILED, "stands still" },

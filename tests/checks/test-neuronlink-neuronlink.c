@@ -47,7 +47,7 @@ static void test_clocks_of_all_chips_move_by_one_pass_of_prbs(void **state) {
         for (unsigned c = 0; c < CHIPS; c++) {
                 uint64_t nsec = chip_nsec(server_chip(step->servers[0].server, c));
 
-                assert_in_range(nsec, 4800000 / 32, 4800000 / 32 + 900000); /* beside it 64 MiB of payload: 0.52 ms */
+                assert_in_range(nsec, 4800000 / 32, 4800000 / 32 + 900000); /* beside it 80 MiB of payload: 0.66 ms */
         }
 }
 
@@ -159,6 +159,25 @@ static void test_each_fault_is_found_at_its_port_and_nowhere_else(void **state) 
                 assert_true(!one->says || strstr(step->said[0].message, one->says));
                 assert_int_equal(verdict, n > 0 ? VERDICT_FAILED : VERDICT_PASSED);
         }
+}
+
+static void test_payload_that_is_slow_at_half_of_the_times_is_found(void **state) {
+        char text[2048] = SINGLE "faults:\n";
+        Verdict verdict = _VERDICT_INVALID;
+
+        for (unsigned c = 0; c < CHIPS; c++)
+                (void) snprintf(text + strlen(text), sizeof(text) - strlen(text),
+                                "  - {at: trn-0/chip%u/link-x+, kind: link-throttled, share: 0.8, persistence: intermittent, probability: 0.5}\n", c);
+        _cleanup_rehearsal_ Step *step = rehearsal_new(text, "neuronlink", "trn-0");
+
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        for (unsigned c = 0; c < CHIPS; c++) {
+                char at[LOCATION_STRING_MAX];
+
+                (void) snprintf(at, sizeof(at), "trn-0/chip%u/link-x+", c);
+                assert_true(rehearsal_said(step, "link-bandwidth", at));
+        }
+        assert_int_equal(step->n_said, CHIPS);
 }
 
 static void test_a_chip_that_hangs_costs_only_itself(void **state) {
@@ -304,6 +323,7 @@ int main(void) {
                 cmocka_unit_test(test_links_to_occupied_chips_are_not_driven),
                 cmocka_unit_test(test_without_a_link_in_the_scan_the_step_is_skipped),
                 cmocka_unit_test(test_each_fault_is_found_at_its_port_and_nowhere_else),
+                cmocka_unit_test(test_payload_that_is_slow_at_half_of_the_times_is_found),
                 cmocka_unit_test(test_a_chip_that_hangs_costs_only_itself),
                 cmocka_unit_test(test_a_chip_that_garbles_its_answers_costs_only_itself),
                 cmocka_unit_test(test_a_server_where_nobody_answers_cannot_be_judged),
