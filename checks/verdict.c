@@ -216,6 +216,15 @@ Result result_worst(Result a, Result b) {
         return ranks[a] >= ranks[b] ? a : b;
 }
 
+Result result_of_severity(Severity severity) {
+        static const Result says[_SEVERITY_MAX] = {
+                [SEVERITY_INFO] = RESULT_PASSED, [SEVERITY_WARN] = RESULT_WARNED, [SEVERITY_FAIL] = RESULT_FAILED,
+        };
+
+        assert(severity >= 0 && severity < _SEVERITY_MAX);
+        return says[severity];
+}
+
 int result_to_status(Result result, bool strict) {
         switch (result) {
         case RESULT_PASSED:

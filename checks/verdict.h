@@ -152,4 +152,6 @@ Result fold_result(const Fold *fold);
 
 /* Folds chips into a server and servers into a scan: FAILED over INCONCLUSIVE over WARNED over PASSED. */
 Result result_worst(Result a, Result b);
+/* The best that can be said of what has a finding of SEVERITY. */
+Result result_of_severity(Severity severity);
 int result_to_status(Result result, bool strict);

@@ -94,15 +94,18 @@ static bool told_before(const View *view, size_t i) {
         return false;
 }
 
-static int add_rows(Table *table, const Verdicts *verdicts, const View *view) {
+static int add_findings(Table *table, const View *view) {
         const char *result = result_to_string(view->result);
         char what[128];
         int r;
 
         for (size_t i = 0; i < view->n_findings; i++) {
                 const ViewFinding *f = &view->findings[i];
-                const char *shown = strncmp(f->where, view->where, strlen(view->where)) == 0 && f->where[strlen(view->where)] == '/' ?
-                                f->where + strlen(view->where) + 1 : f->where;
+                size_t n = strlen(view->where);
+                const char *shown = strncmp(f->where, view->where, n) != 0 ? f->where :
+                                    f->where[n] == '/'                     ? f->where + n + 1 :
+                                    f->where[n] == '\0'                    ? "-" :
+                                                                             f->where;
 
                 if (told_before(view, i))
                         continue;
@@ -112,6 +115,16 @@ static int add_rows(Table *table, const Verdicts *verdicts, const View *view) {
                 if (r < 0)
                         return r;
         }
+        return 0;
+}
+
+static int add_rows(Table *table, const Verdicts *verdicts, const View *view) {
+        const char *result = result_to_string(view->result);
+        int r;
+
+        r = add_findings(table, view);
+        if (r < 0)
+                return r;
 
         /* Not passed and nothing found: then what was not done is what there is to say. */
         if (view->n_findings == 0 && view->result != RESULT_PASSED)
@@ -317,6 +330,9 @@ static int print(const Verdicts *verdicts, const char *path, bool detailed) {
         }
 
         r = table_new(columns, &table);
+        for (size_t i = 0; r >= 0 && i < verdicts->n; i++) /* servers first: what concerns several chips is told once, there */
+                if (!is_health(verdicts->views[i]))
+                        r = add_findings(table, verdicts->views[i]);
         for (size_t i = 0; r >= 0 && i < verdicts->n; i++)
                 if (is_health(verdicts->views[i]))
                         r = add_rows(table, verdicts, verdicts->views[i]);

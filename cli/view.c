@@ -95,9 +95,22 @@ static int read_left_out(View *view, json_t *step) {
         return 0;
 }
 
+static int add_findings(View *view, const char *step, json_t *diagnoses) {
+        json_t *diagnosis;
+        size_t i;
+        int r;
+
+        json_array_foreach(diagnoses, i, diagnosis) {
+                r = add_finding(view, step, diagnosis);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
 static int read_steps(View *view, json_t *steps) {
-        json_t *step, *diagnosis;
-        size_t i, k;
+        json_t *step;
+        size_t i;
         int r;
 
         json_array_foreach(steps, i, step) {
@@ -107,11 +120,9 @@ static int read_steps(View *view, json_t *steps) {
                 r = read_left_out(view, step);
                 if (r < 0)
                         return r;
-                json_array_foreach(json_object_get(step, "diagnoses"), k, diagnosis) {
-                        r = add_finding(view, text(step, "name"), diagnosis);
-                        if (r < 0)
-                                return r;
-                }
+                r = add_findings(view, text(step, "name"), json_object_get(step, "diagnoses"));
+                if (r < 0)
+                        return r;
         }
 
         return 0;
@@ -191,6 +202,8 @@ int view_new(const char *payload, size_t n, View **ret) {
         view->coverage = json_object_get(predicate, "coverage");
 
         r = read_steps(view, json_object_get(predicate, "steps"));
+        if (r >= 0)
+                r = add_findings(view, "", json_object_get(predicate, "diagnoses")); /* of a server */
         if (r < 0)
                 return r;
         r = read_untested(view, json_object_get(predicate, "untestedTests"), json_object_get(predicate, "steps"));

@@ -14,7 +14,7 @@
 #include "checks/verdict.h"
 
 typedef struct ViewFinding {
-        const char *step;
+        const char *step;        /* "" in what is told of a server */
         const char *code;
         const char *where;       /* full location */
         const char *message;

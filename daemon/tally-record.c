@@ -136,12 +136,13 @@ void tally_subject(const Tally *tally, size_t index, RecordSubject *ret) {
 
 /* A server is as bad as its worst chip; where something failed that lies in none of them, it failed; and a
  * scan of some chips cannot clear it. */
-static Result judge_server(const Tally *tally, const TallyServer *server, const RecordHealth *chips,
-                           size_t n_chips) {
-        Result result = n_chips < TARGET_CHIPS ? RESULT_INCONCLUSIVE : RESULT_PASSED;
+static Result judge_server(const Tally *tally, const TallyServer *server, const RecordScan *scan) {
+        Result result = scan->n_chips < TARGET_CHIPS ? RESULT_INCONCLUSIVE : RESULT_PASSED;
 
-        for (size_t c = 0; c < n_chips; c++)
-                result = result_worst(result, chips[c].result);
+        for (size_t c = 0; c < scan->n_chips; c++)
+                result = result_worst(result, scan->chips[c].result);
+        for (size_t i = 0; i < scan->n_diagnoses; i++)
+                result = result_worst(result, result_of_severity(scan->diagnoses[i].severity));
 
         for (size_t i = 0; i < tally->plan->n_steps; i++)
                 if (server->self.steps[i].found == VERDICT_FAILED ||
@@ -195,6 +196,19 @@ static int record_chip(const Tally *tally, const TallyServer *server, const Tall
         return record_regions(unit, run, tally->plan->n_steps, steps);
 }
 
+/* What was found of the server itself, of all steps together. The texts stay the tally's. */
+static int record_server(const Tally *tally, const TallyUnit *self, RecordScan *scan) {
+        RecordDiagnosis *diagnoses = calloc(self->n_findings + 1, sizeof(*diagnoses));
+
+        if (!diagnoses)
+                return -ENOMEM;
+        scan->diagnoses = diagnoses;
+        for (size_t i = 0; i < tally->plan->n_steps; i++)
+                for (size_t k = 0; k < self->steps[i].n_findings && scan->n_diagnoses < self->n_findings; k++)
+                        diagnoses[scan->n_diagnoses++] = self->steps[i].findings[k];
+        return 0;
+}
+
 int tally_record(const Tally *tally, size_t index, const RecordRun *run, RecordScan *ret) {
         const TallyServer *server = &tally->servers[index];
         RecordScan scan = { .run = *run };
@@ -211,12 +225,14 @@ int tally_record(const Tally *tally, size_t index, const RecordRun *run, RecordS
                 if (server->chips[c].wanted)
                         r = record_chip(tally, server, &server->chips[c], &scan.server, run,
                                         &chips[scan.n_chips++]);
+        if (r >= 0)
+                r = record_server(tally, &server->self, &scan);
         if (r < 0) {
                 tally_record_done(&scan);
                 return r;
         }
 
-        scan.result = judge_server(tally, server, chips, scan.n_chips);
+        scan.result = judge_server(tally, server, &scan);
         *ret = scan;
         return 0;
 }
@@ -238,5 +254,6 @@ void tally_record_done(RecordScan *scan) {
                 free((RecordPromise *) scan->chips[c].promises);
         }
         free((RecordHealth *) scan->chips);
+        free((RecordDiagnosis *) scan->diagnoses);
         *scan = (RecordScan) {};
 }

@@ -119,6 +119,13 @@ static const char *wrong_with_regions(const RecordRegions *regions, Verdict verd
         return NULL;
 }
 
+static bool are_diagnoses(const RecordDiagnosis *diagnoses, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (!is_code(diagnoses[i].code) || diagnoses[i].severity < 0 || diagnoses[i].severity >= _SEVERITY_MAX)
+                        return false;
+        return true;
+}
+
 static const char *wrong_with_step(const RecordStep *step) {
         Verdict evidence;
 
@@ -131,11 +138,8 @@ static const char *wrong_with_step(const RecordStep *step) {
                     step->measurements[i].limit_type < 0 ||
                     step->measurements[i].limit_type >= _LIMIT_TYPE_MAX)
                         return "a measurement has no name or an unknown limit";
-        for (size_t i = 0; i < step->n_diagnoses; i++)
-                if (!is_code(step->diagnoses[i].code) || step->diagnoses[i].severity < 0 ||
-                    step->diagnoses[i].severity >= _SEVERITY_MAX)
-                        return "a diagnosis has no code or an unknown severity";
-
+        if (!are_diagnoses(step->diagnoses, step->n_diagnoses))
+                return "a diagnosis has no code or an unknown severity";
         if (step->regions && wrong_with_regions(step->regions, step->verdict))
                 return wrong_with_regions(step->regions, step->verdict);
 
@@ -195,6 +199,11 @@ const char *facts_wrong_with_scan(const RecordScan *scan) {
         }
         if (result_worst(scan->result, worst) != scan->result)
                 return "the server's result is better than that of a chip";
+        if (!are_diagnoses(scan->diagnoses, scan->n_diagnoses))
+                return "a diagnosis has no code or an unknown severity";
+        for (size_t i = 0; i < scan->n_diagnoses; i++)
+                if (result_worst(scan->result, result_of_severity(scan->diagnoses[i].severity)) != scan->result)
+                        return "the server's result is better than its own diagnoses";
         return NULL;
 }
 

@@ -167,6 +167,17 @@ static void print_diagnosis(Printer *printer, const RecordDiagnosis *diagnosis) 
         printer_close(printer, '}');
 }
 
+void print_diagnoses(Printer *printer, const RecordDiagnosis *diagnoses, size_t n) {
+        if (n == 0)
+                return;
+
+        printer_key(printer, "diagnoses");
+        printer_open(printer, '[');
+        for (size_t i = 0; i < n; i++)
+                print_diagnosis(printer, &diagnoses[i]);
+        printer_close(printer, ']');
+}
+
 static void print_regions(Printer *printer, const RecordRegions *regions) {
         printer_key(printer, "regions");
         printer_open(printer, '{');
@@ -208,13 +219,7 @@ static void print_step(Printer *printer, const RecordStep *step, size_t i, const
         if (step->regions)
                 print_regions(printer, step->regions);
         print_measurements(printer, step, unit);
-        if (step->n_diagnoses > 0) {
-                printer_key(printer, "diagnoses");
-                printer_open(printer, '[');
-                for (size_t k = 0; k < step->n_diagnoses; k++)
-                        print_diagnosis(printer, &step->diagnoses[k]);
-                printer_close(printer, ']');
-        }
+        print_diagnoses(printer, step->diagnoses, step->n_diagnoses);
         printer_close(printer, '}');
 }
 

@@ -216,6 +216,21 @@ static bool judge_health(const json_t *predicate, Judgement *judgement) {
 
 /* ---- a server ---- */
 
+/* What lies in none of the chips. */
+static Result judge_diagnoses(const json_t *diagnoses) {
+        Result worst = RESULT_PASSED;
+
+        for (size_t i = 0; i < json_array_size(diagnoses); i++) {
+                const json_t *diagnosis = json_array_get(diagnoses, i);
+
+                if (says(diagnosis, "type", "FAIL"))
+                        worst = result_worst(worst, RESULT_FAILED);
+                else if (says(diagnosis, "type", "UNKNOWN"))
+                        worst = result_worst(worst, RESULT_WARNED);
+        }
+        return worst;
+}
+
 static bool judge_summary(const json_t *predicate, Judgement *judgement) {
         const json_t *components = json_object_get(predicate, "components");
         Result worst = json_array_size(components) > 0 ? RESULT_PASSED : RESULT_INCONCLUSIVE;
@@ -228,8 +243,9 @@ static bool judge_summary(const json_t *predicate, Judgement *judgement) {
 
                 worst = result_worst(worst, result_from_string(text_of(annotations, "result")));
         }
+        worst = result_worst(worst, judge_diagnoses(json_object_get(predicate, "diagnoses")));
         if (result_worst(result, worst) != result)
-                return wrong(judgement, "the result is called %s, its chips come to %s",
+                return wrong(judgement, "the result is called %s, its chips and diagnoses come to %s",
                              text_of(predicate, "result"), result_to_string(worst));
         return true;
 }

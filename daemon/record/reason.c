@@ -79,6 +79,14 @@ static const json_t *find_step(const json_t *steps, Verdict verdict) {
         return NULL;
 }
 
+static void print_more(Printer *printer, size_t n) {
+        if (n == 0)
+                return;
+        printer_text(printer, " and ");
+        print_count(printer, n);
+        printer_text(printer, " more");
+}
+
 static void print_diagnosis(Printer *printer, const json_t *predicate, const char *type, Verdict verdict,
                             const char *subject) {
         const json_t *steps = json_object_get(predicate, "steps"), *step = NULL, *diagnosis;
@@ -101,11 +109,7 @@ static void print_diagnosis(Printer *printer, const json_t *predicate, const cha
                 printer_text(printer, " at ");
                 print_text(printer, where);
         }
-        if (n > 1) {
-                printer_text(printer, " and ");
-                print_count(printer, n - 1);
-                printer_text(printer, " more");
-        }
+        print_more(printer, n - 1);
 }
 
 /* "hbm (budget), efa (occupied)" */
@@ -270,13 +274,18 @@ static void print_chips(Printer *printer, const json_t *components, Result resul
 }
 
 static void print_summary_reason(Printer *printer, const json_t *predicate, const char *subject) {
-        const json_t *components = json_object_get(predicate, "components");
+        const json_t *components = json_object_get(predicate, "components"), *diagnoses = json_object_get(predicate, "diagnoses");
 
         printer_text(printer, ": ");
         print_count(printer, json_array_size(components));
         printer_text(printer, " chips");
         for (Result result = 0; result < _RESULT_MAX; result++)
                 print_chips(printer, components, result, subject);
+        if (json_array_size(diagnoses) > 0) {
+                printer_text(printer, "; ");
+                print_text(printer, text_of(json_array_get(diagnoses, 0), "verdict"));
+                print_more(printer, json_array_size(diagnoses) - 1);
+        }
 }
 
 void reason_print(Printer *printer, const json_t *predicate, const char *predicate_type, const char *uri) {

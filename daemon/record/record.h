@@ -144,12 +144,14 @@ typedef struct RecordScan { /* one server at its end: a health record per chip a
         Result result;
         size_t n_chips;
         const RecordHealth *chips;
+        size_t n_diagnoses;
+        const RecordDiagnosis *diagnoses; /* of the server, that lie in none of its chips */
 } RecordScan;
 
 /*
  * What is signed agrees with itself: names, digests and reasons are there, a step is not called better than its
  * measurements and diagnoses, a chip's result is the fold of its steps and promises, a server's is no better than that of
- * a chip. -EINVAL and, where wanted, a sentence (malloc'd) where it does not. record_log_scan() refuses the same.
+ * a chip and than its own diagnoses. -EINVAL and, where wanted, a sentence (malloc'd) where it does not. record_log_scan() refuses the same.
  */
 int record_scan_check(const RecordScan *scan, char **ret_why);
 

@@ -287,6 +287,7 @@ static const Shape shape_health = {
 
 static const Shape shape_summary = {
         FIELDS(LOGGED_FIELDS, RESULT_FIELDS,
+               { "diagnoses", FIELD_OBJECTS, .optional = true, .of = &shape_diagnosis },
                { "components", FIELD_OBJECTS, .max = LIST_MAX, .of = &shape_chip }),
 };
 

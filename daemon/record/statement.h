@@ -66,5 +66,6 @@ int parse_time(const char *text, uint64_t *ret_usec);
 
 /* Parts of predicates. */
 void print_time(Printer *printer, const char *key, uint64_t usec);
+void print_diagnoses(Printer *printer, const RecordDiagnosis *diagnoses, size_t n); /* health.c: the list, where there are any */
 void print_health(Printer *printer, const RecordHealth *health); /* health.c: from `status` to `coverage` */
 const char *health_status(const RecordHealth *health);           /* COMPLETE, ERROR, SKIP */

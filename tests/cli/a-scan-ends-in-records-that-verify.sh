@@ -13,6 +13,7 @@ stage_sim sim sim/scenarios/rounding-sr-off.yaml
 mkdir "$stage/plans"
 printf 'plan: quick\nsummary: rounding alone\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n    parameters: {every_format: false}\ncoverage:\n  rounding_conversions_compared: 1000\n' >"$stage/plans/quick.yaml"
 printf 'plan: together\nsummary: collectives alone\nstage: PREFLIGHT\nsteps:\n  - check: collective\n    parameters: {operations: few}\n' >"$stage/plans/together.yaml"
+printf 'plan: wires\nsummary: links alone\nstage: PREFLIGHT\nsteps:\n  - check: neuronlink\n' >"$stage/plans/wires.yaml"
 export ASSAY_PLANS=$stage/plans
 stage_daemon trn-0
 
@@ -102,4 +103,11 @@ grep -Eq '^all_reduce from trn-0/chip0, 16 ranks' "$out" || bad "no all-reduce"
 awk '/^all_reduce/ { on = 1 } /^sendrecv/ { on = 0 } on && $1 ~ /^[0-9]+$/ { n++; a = $1 / ($4 * 1e-6) / 2 ^ 30; b = a * 2 * 15 / 16; sum += $6
         if (($1 > 1e6 && ((a - $5) ^ 2 > 1e-6 * a * a || (b - $6) ^ 2 > 1e-6 * b * b)) || $1 != $2 * ($3 == "fp32" ? 4 : $3 == "bf16" ? 2 : 1)) exit 1 }
      on && /^Avg bus bandwidth/ { split($4, g, "GB"); exit n != 25 || (sum / n - g[1]) ^ 2 > 1e-6 }' "$out" || bad "the figures do not go together"
+
+# What is wrong between chips is the server's: its record and the table say it once, and a hook hears of it.
+"$stage_build/sim/assay-sim" inject --socket "$stage/sim.socket" '{at: trn-0/chip2/link-y+, kind: cable-swapped, with: trn-0/chip8/link-x+}' >/dev/null
+expect 1 "two cables in each other's place" assayctl scan trn-0 --plan wires
+grep -Eq '^trn-0 +FAILED +link-cabling +reseat cables +- +1 move puts the cables right: swap ' "$out" || bad "the server's row is missing"
+expect 1 "the roll-up fails with its reason" assayctl gate trn-0 --plan wires
+has "; link-cabling"
 done_expecting

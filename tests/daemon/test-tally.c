@@ -27,6 +27,7 @@ typedef struct Fixture {
         Targets targets;
         Plan *plan;
         Tally *tally;
+        size_t n_of_server; /* diagnoses of the server itself in its record, when last judged */
 } Fixture;
 
 static Fixture fixture;
@@ -122,6 +123,7 @@ static Result judge(unsigned chip, Verdict *ret_verdict, Reason *ret_reason, Res
                         *ret_reason = scan.chips[i].steps[1].reason;
                 }
         *ret_server = scan.result;
+        fixture.n_of_server = scan.n_diagnoses;
         tally_record_done(&scan);
         return result;
 }
@@ -206,6 +208,7 @@ static void test_a_failure_that_lies_in_no_chip_fails_the_server(void **state) {
         assert_int_equal(end("us0-0", "neuronlink", VERDICT_FAILED, REASON_NONE), 0);
         expect(0, RESULT_PASSED, VERDICT_PASSED, REASON_NONE);
         assert_int_equal(server_result(), RESULT_FAILED);
+        assert_int_equal(fixture.n_of_server, 1); /* and its record says why */
         release();
 }
 

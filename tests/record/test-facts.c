@@ -120,6 +120,12 @@ static void test_results_are_what_they_fold_to(void **state) {
         assert_wrong("server's result");
         server.scan.n_chips = 0;
         server.scan.result = RESULT_INCONCLUSIVE;
+        server.scan.n_diagnoses = 1;
+        server.scan.diagnoses = &server.diagnosis;
+        server.diagnosis.severity = SEVERITY_FAIL;
+        assert_wrong("its own diagnoses");
+        server.scan.n_chips = 0;
+        server.scan.result = RESULT_INCONCLUSIVE;
         assert_int_equal(record_scan_check(&server.scan, NULL), 0);
 }
 
@@ -263,6 +269,8 @@ static void draw_server(void) {
                 server.promise.reached = draw_number();
         chip->result = (Result) draw(_RESULT_MAX);
         server.scan.result = (Result) draw(_RESULT_MAX);
+        server.scan.n_diagnoses = draw(2);
+        server.scan.diagnoses = &server.diagnosis;
         chip->subject.serial = draw(2) ? chip->subject.serial : draw_text();
         chip->subject.product = draw(2) ? "Trainium2" : draw_text();
         chip->subject.firmware = draw_text();

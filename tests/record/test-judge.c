@@ -123,12 +123,20 @@ static void test_what_agrees_with_itself_is_taken_and_told_in_one_line(void **st
 
 static void test_a_server_is_no_better_than_its_worst_chip(void **state) {
         static const Case refused[] = {
-                { "called PASSED, its chips come to FAILED", { P "result", "\"PASSED\"" } },
-                { "called WARNED, its chips come to FAILED", { P "result", "\"WARNED\"" } },
-                { "called PASSED, its chips come to INCONCLUSIVE", { P "result", "\"PASSED\"", P "components", "[]" } },
+                { "called PASSED, its chips and diagnoses come to FAILED", { P "result", "\"PASSED\"" } },
+                { "called WARNED, its chips and diagnoses come to FAILED", { P "result", "\"WARNED\"" } },
+                { "called PASSED, its chips and diagnoses come to INCONCLUSIVE", { P "result", "\"PASSED\"", P "components", "[]" } },
+                { "called PASSED, its chips and diagnoses come to FAILED",
+                  { P "components.3.annotations.result", "\"PASSED\"", P "result", "\"PASSED\"",
+                    P "diagnoses", "[{\"verdict\":\"link-cabling\",\"type\":\"FAIL\"}]" } },
+                { "called PASSED, its chips and diagnoses come to WARNED",
+                  { P "components.3.annotations.result", "\"PASSED\"", P "result", "\"PASSED\"",
+                    P "diagnoses", "[{\"verdict\":\"link-cabling\",\"type\":\"UNKNOWN\"}]" } },
                 { "status ERROR with result FAILED", { P "status", "\"ERROR\"" } },
         };
         static const Case good[] = {
+                { "us0-2: 16 chips, 15 PASSED, 1 FAILED (chip3); link-cabling and 1 more",
+                  { P "diagnoses", "[{\"verdict\":\"link-cabling\",\"type\":\"FAIL\"},{\"verdict\":\"efa-fabric\",\"type\":\"FAIL\"}]" } },
                 { "us0-2: 16 chips, 15 PASSED, 1 FAILED (chip3)", { NULL } },
                 { "us0-2: 16 chips, 11 PASSED, 5 FAILED (chip0, chip1, chip2, chip3, ...)",
                   { P "components.0.annotations.result", "\"FAILED\"", P "components.1.annotations.result", "\"FAILED\"",

@@ -82,6 +82,8 @@ static void test_run_starts_and_roll_ups_have_a_shape_too(void **state) {
                 { "predicate.result", NULL },
                 { "predicate.status", NULL },
                 { "predicate.previous", NULL },
+                { "predicate.diagnoses", "{}" },
+                { "predicate.diagnoses", "[{\"verdict\":\"link-cabling\"}]" },
         };
         RecordVerified verified;
 
