@@ -122,8 +122,9 @@ typedef struct WireLinkTransfer {
 
 /*
  * An EFA adapter sends `packets` packets of one flow to the adapter of (server, chip), which may be itself: packet s of
- * 0 … packets−1 has `bytes` bytes of payload, byte i of it = byte i % 8 of splitmix64(splitmix64(seed ^ flow << 32 ^ s) + i / 8), and
- * the CRC32C of it. SRD: reliable, at most once, unordered, no segmentation; a message is one packet.
+ * 0 … packets−1 has `bytes` bytes of payload and the CRC32C of it. Byte i is byte i % 8 of the word x ^ x >> 32, where
+ * x = splitmix64(seed ^ flow << 32 ^ s) + i / 8 × 0x9e3779b97f4a7c15: no word of a packet is there twice, and making it costs no more
+ * than the CRC of it. SRD: reliable, at most once, unordered, no segmentation; a message is one packet.
  *
  * Between any two adapters the fabric has NIC_PATHS paths. A sprayed flow takes them all in turn, packet s path (h + s) % NIC_PATHS,
  * h being a hash of seed and flow; a pinned one keeps to the path it names, also with what is sent again. An adapter's packets to itself

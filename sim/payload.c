@@ -4,15 +4,13 @@
 
 #include "sim/payload.h"
 
-uint64_t payload_hash(uint64_t x) {
-        x += UINT64_C(0x9e3779b97f4a7c15);
-        x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-        x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-        return x ^ x >> 31;
-}
+#define STEP UINT64_C(0x9e3779b97f4a7c15)
 
-uint64_t payload_base(uint64_t seed, uint32_t flow, uint32_t sequence) {
-        return payload_hash(seed ^ (uint64_t) flow << 32 ^ sequence);
+/* Word I of the payload. */
+static uint64_t payload_word(uint64_t base, uint32_t i) {
+        uint64_t x = base + i * STEP;
+
+        return x ^ x >> 32;
 }
 
 /* Castagnoli, reflected: 0x82f63b78. One table entry per byte value, eight bytes at a time where the CPU can. */
@@ -39,7 +37,7 @@ static uint32_t payload_crc_plain(uint64_t base, uint32_t n_bytes) {
         uint32_t crc = UINT32_MAX;
 
         for (uint32_t i = 0; i < n_bytes; i += 8)
-                crc = crc_bytes(crc, payload_hash(base + i / 8), n_bytes - i < 8 ? n_bytes - i : 8);
+                crc = crc_bytes(crc, payload_word(base, i / 8), n_bytes - i < 8 ? n_bytes - i : 8);
 
         return ~crc;
 }
@@ -50,9 +48,9 @@ __attribute__((target("sse4.2"))) static uint32_t payload_crc_sse(uint64_t base,
         uint32_t whole = n_bytes / 8;
 
         for (uint32_t i = 0; i < whole; i++)
-                crc = __builtin_ia32_crc32di(crc, payload_hash(base + i));
+                crc = __builtin_ia32_crc32di(crc, payload_word(base, i));
 
-        return ~crc_bytes((uint32_t) crc, payload_hash(base + whole), n_bytes % 8);
+        return ~crc_bytes((uint32_t) crc, payload_word(base, whole), n_bytes % 8);
 }
 #endif
 
@@ -66,7 +64,7 @@ uint32_t payload_crc(uint64_t base, uint32_t n_bytes) {
 
 void payload_write(uint64_t base, uint32_t n_bytes, uint8_t *bytes) {
         for (uint32_t i = 0; i < n_bytes; i += 8) {
-                uint64_t word = payload_hash(base + i / 8);
+                uint64_t word = payload_word(base, i / 8);
 
                 memcpy(bytes + i, &word, n_bytes - i < 8 ? n_bytes - i : 8);
         }

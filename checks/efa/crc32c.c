@@ -70,39 +70,60 @@ uint32_t crc32c(const void *bytes, size_t n) {
         return crc32c_plain(bytes, n);
 }
 
-static uint64_t next_word(uint64_t *counter) {
-        uint64_t z = *counter + UINT64_C(0x9e3779b97f4a7c15);
+/* ---- payloads ---- */
 
-        *counter += 1; /* of i / 8, not of the generator */
+#define WORD_STEP UINT64_C(0x9e3779b97f4a7c15)
+
+static uint64_t first_of(uint64_t seed, uint32_t flow, uint32_t sequence) {
+        uint64_t z = (seed ^ ((uint64_t) flow << 32 ^ sequence)) + WORD_STEP;
+
         z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
         z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
         return z ^ (z >> 31);
 }
 
-/* Whole words: up to 7 bytes beyond N_BYTES are written too. */
-static void fill_words(uint64_t seed, uint32_t flow, uint32_t sequence, uint32_t n_bytes, uint8_t *ret) {
-        uint64_t key = seed ^ ((uint64_t) flow << 32 ^ sequence), counter;
-
-        counter = next_word(&key);
-        for (uint32_t i = 0; i < n_bytes; i += 8) {
-                uint64_t word = next_word(&counter);
-
-                memcpy(ret + i, &word, sizeof(word));
-        }
+static uint64_t word_of(uint64_t x) {
+        return x ^ x >> 32;
 }
 
 void expected_payload(uint64_t seed, uint32_t flow, uint32_t sequence, uint32_t n_bytes, uint8_t *ret) {
-        uint8_t tail[8];
-        uint32_t whole = n_bytes & ~UINT32_C(7);
-        uint64_t key = seed ^ ((uint64_t) flow << 32 ^ sequence), counter;
+        uint64_t x = first_of(seed, flow, sequence), word;
+        uint32_t i = 0;
 
-        fill_words(seed, flow, sequence, whole, ret);
-        counter = next_word(&key) + whole / 8;
-        memcpy(tail, &(uint64_t) { next_word(&counter) }, sizeof(tail));
-        memcpy(ret + whole, tail, n_bytes - whole);
+        for (; i + sizeof(word) <= n_bytes; i += sizeof(word), x += WORD_STEP) {
+                word = word_of(x);
+                memcpy(ret + i, &word, sizeof(word));
+        }
+        word = word_of(x);
+        memcpy(ret + i, &word, n_bytes - i);
 }
 
-uint32_t expected_crc(uint64_t seed, uint32_t flow, uint32_t sequence, uint32_t n_bytes, uint8_t *scratch) {
-        fill_words(seed, flow, sequence, n_bytes, scratch);
-        return crc32c(scratch, n_bytes);
+#ifdef __x86_64__
+/* The bytes are never written anywhere. */
+__attribute__((target("sse4.2"))) static uint32_t expected_crc_instruction(uint64_t x, uint32_t n_bytes) {
+        uint64_t crc = ~UINT32_C(0), word;
+
+        for (; n_bytes >= 8; n_bytes -= 8, x += WORD_STEP)
+                crc = __builtin_ia32_crc32di(crc, word_of(x));
+        word = word_of(x);
+        for (; n_bytes > 0; n_bytes--, word >>= 8)
+                crc = __builtin_ia32_crc32qi((uint32_t) crc, (uint8_t) word);
+
+        return ~(uint32_t) crc;
+}
+#endif
+
+uint32_t expected_crc_plain(uint64_t seed, uint32_t flow, uint32_t sequence, uint32_t n_bytes) {
+        uint8_t payload[EXPECTED_MAX];
+
+        expected_payload(seed, flow, sequence, n_bytes, payload);
+        return crc32c_plain(payload, n_bytes);
+}
+
+uint32_t expected_crc(uint64_t seed, uint32_t flow, uint32_t sequence, uint32_t n_bytes) {
+#ifdef __x86_64__
+        if (__builtin_cpu_supports("sse4.2"))
+                return expected_crc_instruction(first_of(seed, flow, sequence), n_bytes);
+#endif
+        return expected_crc_plain(seed, flow, sequence, n_bytes);
 }

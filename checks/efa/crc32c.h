@@ -10,6 +10,9 @@ uint32_t crc32c(const void *bytes, size_t n);
 /* The same without the processor's own instruction. */
 uint32_t crc32c_plain(const void *bytes, size_t n);
 
+#define EXPECTED_MAX 8192u /* bytes of a payload */
+
 void expected_payload(uint64_t seed, uint32_t flow, uint32_t sequence, uint32_t n_bytes, uint8_t *ret);
-/* Its CRC. SCRATCH has room for N_BYTES and 7 more. */
-uint32_t expected_crc(uint64_t seed, uint32_t flow, uint32_t sequence, uint32_t n_bytes, uint8_t *scratch);
+/* Its CRC, and the same without the processor's own instruction. */
+uint32_t expected_crc(uint64_t seed, uint32_t flow, uint32_t sequence, uint32_t n_bytes);
+uint32_t expected_crc_plain(uint64_t seed, uint32_t flow, uint32_t sequence, uint32_t n_bytes);

@@ -75,8 +75,11 @@ static uint64_t splitmix64(uint64_t x) {
 }
 
 static void payload_of(uint32_t flow, uint32_t sequence, uint32_t n, uint8_t *ret) {
-        for (uint32_t i = 0; i < n; i++)
-                ret[i] = (uint8_t) (splitmix64(splitmix64(77 ^ (uint64_t) flow << 32 ^ sequence) + i / 8) >> 8 * (i % 8));
+        for (uint32_t i = 0; i < n; i++) {
+                uint64_t x = splitmix64(77 ^ (uint64_t) flow << 32 ^ sequence) + i / 8 * 0x9e3779b97f4a7c15u;
+
+                ret[i] = (uint8_t) ((x ^ x >> 32) >> 8 * (i % 8));
+        }
 }
 
 static void test_each_packet_arrives_once_and_not_in_order(void **state) {
