@@ -2,8 +2,11 @@
 
 #include "checks/device-nic.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
+
+#include "checks/cleanup.h"
 
 static int adapter_error(uint32_t status) {
         switch (status) {
@@ -49,57 +52,117 @@ int device_nic_send(Device *device, const uint8_t *chips, size_t n, const WireNi
 }
 
 /* Nothing of an arrival is used to index before it has been copied and looked at here; and no packet arrives before it was sent. */
+static bool ends(const char server[static WIRE_SERVER_MAX]) {
+        return server[WIRE_SERVER_MAX - 1] == '\0' || memchr(server, 0, WIRE_SERVER_MAX);
+}
+
 static int check_arrivals(const WireArrival *arrivals, size_t n, size_t n_payloads) {
         for (size_t i = 0; i < n; i++)
                 if (arrivals[i].chip >= CHIPS || arrivals[i].payload > n_payloads || arrivals[i].path >= NIC_PATHS ||
                     arrivals[i].bytes > NIC_PAYLOAD_MAX || arrivals[i].arrived_nsec < arrivals[i].sent_nsec ||
-                    !memchr(arrivals[i].server, 0, sizeof(arrivals[i].server)))
+                    !ends(arrivals[i].server))
                         return -EPROTO;
 
         return 0;
 }
 
-int device_nic_receive(Device *device, unsigned chip, WireArrival *ret, size_t arrivals_max, unsigned payload_every,
-                       uint8_t *payloads, size_t payloads_max, uint64_t *ret_left) {
-        size_t n_arrivals = arrivals_max * sizeof(WireArrival), n_payloads = payloads_max * NIC_PAYLOAD_MAX;
-        WireCommand command = { .type = COMMAND_NIC_RECEIVE, .chip = (uint8_t) chip };
-        WireCompletion completion = {};
-        uint8_t *out;
+typedef struct Shelf { /* what is in the window, and copies of one adapter's of it */
+        const NicRoom *room;
+        size_t n_arrivals, n_payloads; /* bytes of each adapter */
+        WireArrival *arrivals;
+        uint8_t *payloads;
+} Shelf;
+
+static WireCommand receive_command(Device *device, const Shelf *shelf, unsigned chip, const uint8_t *out) {
+        uint32_t offset = device_window_offset(device, out);
+
+        return (WireCommand) {
+                .type = COMMAND_NIC_RECEIVE, .chip = (uint8_t) chip, .out_offset = offset,
+                .out_bytes = (uint32_t) (shelf->n_arrivals + shelf->n_payloads),
+                .nic_receive = {
+                        .arrivals_max = (uint32_t) shelf->room->arrivals_max,
+                        .payload_every = shelf->room->payload_every,
+                        .payload_offset = offset + (uint32_t) shelf->n_arrivals,
+                        .payload_max = (uint32_t) shelf->room->payloads_max,
+                },
+        };
+}
+
+static NicBox open_box(const Shelf *shelf, const uint8_t *out, const WireCompletion *completion) {
+        NicBox box = { .arrivals = shelf->arrivals, .payloads = shelf->payloads };
+        uint64_t n = completion->result[1];
+
+        box.error = adapter_error(completion->status);
+        if (box.error >= 0 && (n > shelf->room->arrivals_max || n > completion->result[0] || completion->out_bytes < n * sizeof(WireArrival)))
+                box.error = -EPROTO;
+        if (box.error < 0)
+                return box;
+
+        memcpy(shelf->arrivals, out, n * sizeof(WireArrival));
+        box.error = check_arrivals(shelf->arrivals, n, shelf->room->payloads_max);
+        if (box.error < 0)
+                return box;
+        for (size_t i = 0; i < n; i++)
+                if (shelf->arrivals[i].payload > 0) {
+                        size_t at = (size_t) (shelf->arrivals[i].payload - 1) * NIC_PAYLOAD_MAX;
+
+                        memcpy(shelf->payloads + at, out + shelf->n_arrivals + at, shelf->arrivals[i].bytes);
+                }
+        box.n = n;
+        box.left = completion->result[0] - n;
+        return box;
+}
+
+static int receive_batch(Device *device, const Shelf *shelf, const uint8_t *chips, size_t n, NicTake take, void *userdata) {
+        size_t stride = shelf->n_arrivals + shelf->n_payloads;
+        const uint8_t *out = device_window_take(device, n * stride);
+        WireCompletion completions[CHIPS];
+        WireCommand commands[CHIPS];
         int r;
 
-        if (arrivals_max > WIRE_WINDOW_MAX / sizeof(WireArrival) || payloads_max > WIRE_WINDOW_MAX / NIC_PAYLOAD_MAX)
-                return -EINVAL;
-
-        device_window_reset(device);
-        out = device_window_take(device, n_arrivals + n_payloads);
         if (!out)
                 return -ENOSPC;
 
-        command.out_offset = device_window_offset(device, out);
-        command.out_bytes = (uint32_t) (n_arrivals + n_payloads);
-        command.nic_receive = (WireNicReceive) {
-                .arrivals_max = (uint32_t) arrivals_max,
-                .payload_every = payload_every,
-                .payload_offset = command.out_offset + (uint32_t) n_arrivals,
-                .payload_max = (uint32_t) payloads_max,
-        };
-
-        r = device_execute(device, &command, 1, &completion);
-        device_window_reset(device);
-        if (r == -EREMOTEIO)
-                return adapter_error(completion.status);
-        if (r < 0)
+        for (size_t i = 0; i < n; i++)
+                commands[i] = receive_command(device, shelf, chips[i], out + i * stride);
+        r = device_execute(device, commands, n, completions);
+        if (r < 0 && r != -EREMOTEIO)
                 return r;
-        if (completion.result[1] > arrivals_max || completion.result[1] > completion.result[0] ||
-            completion.out_bytes < completion.result[1] * sizeof(WireArrival))
-                return -EPROTO;
 
-        memcpy(ret, out, completion.result[1] * sizeof(WireArrival));
-        if (payloads_max > 0)
-                memcpy(payloads, out + n_arrivals, n_payloads);
-        *ret_left = completion.result[0] - completion.result[1];
-        r = check_arrivals(ret, completion.result[1], payloads_max);
-        return r < 0 ? r : (int) completion.result[1];
+        for (size_t i = 0; i < n; i++) {
+                NicBox box = open_box(shelf, out + i * stride, &completions[i]);
+
+                take(userdata, chips[i], &box);
+        }
+
+        return 0;
+}
+
+int device_nic_receive(Device *device, const uint8_t *chips, size_t n, const NicRoom *room, NicTake take, void *userdata) {
+        size_t n_arrivals = (room->arrivals_max * sizeof(WireArrival) + WIRE_ALIGNMENT - 1) / WIRE_ALIGNMENT * WIRE_ALIGNMENT;
+        size_t n_payloads = room->payloads_max * NIC_PAYLOAD_MAX, fit;
+        _cleanup_free_ uint8_t *copies = NULL;
+        int r = 0;
+
+        if (room->arrivals_max == 0 || room->arrivals_max > WIRE_WINDOW_MAX / sizeof(WireArrival) ||
+            room->payloads_max > WIRE_WINDOW_MAX / NIC_PAYLOAD_MAX)
+                return -EINVAL;
+        copies = malloc(n_arrivals + n_payloads);
+        if (!copies)
+                return -ENOMEM;
+
+        device_window_reset(device);
+        fit = MIN(device_window_free(device) / (n_arrivals + n_payloads), (size_t) CHIPS);
+        if (fit == 0)
+                return -ENOSPC;
+        for (size_t first = 0; first < n && r >= 0; first += fit) {
+                Shelf shelf = { room, n_arrivals, n_payloads, (WireArrival *) copies, copies + n_arrivals };
+
+                r = receive_batch(device, &shelf, chips + first, MIN(n - first, fit), take, userdata);
+                device_window_reset(device);
+        }
+
+        return r;
 }
 
 int device_nic_waiting(Device *device, const uint8_t *chips, size_t n, uint64_t *ret, int *ret_errors) {

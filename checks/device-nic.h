@@ -19,13 +19,27 @@ typedef struct NicCompletion {
 int device_nic_send(Device *device, const uint8_t *chips, size_t n, const WireNicSend *sends, NicCompletion *ret,
                     int *ret_errors);
 
-/*
- * Takes what has arrived at the adapter of CHIP, at most ARRIVALS_MAX, and the payload of the first PAYLOADS_MAX
- * multiples of PAYLOAD_EVERY (NIC_PAYLOAD_MAX bytes apart). Returns how many arrivals were taken, with *ret_left those that
- * still wait there, or an error; -EREMOTEIO and -ETIMEDOUT are the adapter's own.
- */
-int device_nic_receive(Device *device, unsigned chip, WireArrival *ret, size_t arrivals_max, unsigned payload_every,
-                       uint8_t *payloads, size_t payloads_max, uint64_t *ret_left);
+/* What of one adapter is taken at a time. */
+typedef struct NicRoom {
+        size_t arrivals_max;
+        unsigned payload_every; /* 0: none */
+        size_t payloads_max;    /* the payload of the first multiples of that */
+} NicRoom;
+
+/* What was taken: copies, which hold until the next ones come. */
+typedef struct NicBox {
+        int error; /* the adapter's own, and nothing was taken */
+        size_t n;
+        const WireArrival *arrivals;
+        const uint8_t *payloads; /* NIC_PAYLOAD_MAX bytes apart */
+        uint64_t left;           /* that still wait there */
+} NicBox;
+
+typedef void (*NicTake)(void *userdata, unsigned chip, const NicBox *box);
+
+/* Takes what has arrived at the adapters of CHIPS, as many at a time as the window has room for, and hands it to TAKE, one adapter after
+ * the other. */
+int device_nic_receive(Device *device, const uint8_t *chips, size_t n, const NicRoom *room, NicTake take, void *userdata);
 
 /* How many packets wait at each adapter, without taking one. */
 int device_nic_waiting(Device *device, const uint8_t *chips, size_t n, uint64_t *ret, int *ret_errors);

@@ -10,10 +10,17 @@
 #include "checks/efa/traffic.h"
 
 /* The adapter that the arrival says it is from; -1: none that takes part. */
-static int sender_of(const Traffic *traffic, const WireArrival *arrival) {
+static int sender_of(Traffic *traffic, const WireArrival *arrival) {
+        /* Most come from where the last one came from. */
+        if (traffic->sender && memcmp(arrival->server, traffic->sender_name, sizeof(arrival->server)) == 0)
+                return (int) ((size_t) (traffic->sender - traffic->hosts->hosts) * CHIPS + arrival->chip);
+
         for (size_t h = 0; h < traffic->hosts->n; h++)
-                if (strncmp(arrival->server, traffic->hosts->hosts[h].name, sizeof(arrival->server)) == 0)
+                if (strncmp(arrival->server, traffic->hosts->hosts[h].name, sizeof(arrival->server)) == 0) {
+                        traffic->sender = &traffic->hosts->hosts[h];
+                        memcpy(traffic->sender_name, arrival->server, sizeof(traffic->sender_name));
                         return (int) (h * CHIPS + arrival->chip);
+                }
 
         return -1;
 }

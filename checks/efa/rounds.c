@@ -9,7 +9,8 @@
 #include "checks/efa/efa.h"
 
 #define SECOND_PEER   5u /* in the ring of those that take part */
-#define DRAIN_MAX     256u
+#define DRAIN_MAX     256u /* times */
+#define DRAIN_ARRIVALS 512u
 #define MORE_PACKETS  2048u /* of one byte, per flow, to tell suspects apart */
 #define MORE_LARGE    32u
 #define MORE_PARTNERS 3u
@@ -150,52 +151,62 @@ static int run(Round *round, Traffic *traffic) {
 
 /* ---- drain ---- */
 
-static int drain_chip(Round *round, unsigned adapter, uint64_t waiting, WireArrival *arrivals, size_t arrivals_max) {
-        Device *device = round->hosts.hosts[adapter / CHIPS].device;
+typedef struct Drain {
+        Round *round;
+        size_t host;
+        size_t n;
+        uint8_t chips[CHIPS]; /* that have something left */
+} Drain;
 
-        for (unsigned k = 0; waiting > 0 && k < DRAIN_MAX; k++) {
-                int r = device_nic_receive(device, adapter % CHIPS, arrivals, arrivals_max, 0, NULL, 0, &waiting);
+static void drain_box(void *userdata, unsigned chip, const NicBox *box) {
+        Drain *drain = userdata;
 
-                if (r < 0 && device_failure(device) < 0)
-                        return r;
-                round_note_error(round, adapter, r);
-                if (r <= 0)
-                        break;
-        }
-
-        return 0;
+        round_note_error(drain->round, (unsigned) drain->host * CHIPS + chip, box->error);
+        if (box->error >= 0 && box->n > 0 && box->left > 0)
+                drain->chips[drain->n++] = (uint8_t) chip;
 }
 
-static int drain_host(Round *round, size_t host, WireArrival *arrivals, size_t arrivals_max) {
+static int find_waiting(Drain *drain) {
+        Round *round = drain->round;
         uint64_t waiting[CHIPS];
         uint8_t chips[CHIPS];
         int errors[CHIPS], r;
         size_t n = 0;
 
         for (unsigned c = 0; c < CHIPS; c++)
-                if (round_answering(round) >> (host * CHIPS + c) & 1)
+                if (round_answering(round) >> (drain->host * CHIPS + c) & 1)
                         chips[n++] = (uint8_t) c;
         if (n == 0)
                 return 0;
 
-        r = device_nic_waiting(round->hosts.hosts[host].device, chips, n, waiting, errors);
+        r = device_nic_waiting(round->hosts.hosts[drain->host].device, chips, n, waiting, errors);
         for (size_t i = 0; i < n && r >= 0; i++) {
-                unsigned adapter = (unsigned) host * CHIPS + chips[i];
-
-                round_note_error(round, adapter, errors[i]);
-                if (errors[i] >= 0)
-                        r = drain_chip(round, adapter, waiting[i], arrivals, arrivals_max);
+                round_note_error(round, (unsigned) drain->host * CHIPS + chips[i], errors[i]);
+                if (errors[i] >= 0 && waiting[i] > 0)
+                        drain->chips[drain->n++] = chips[i];
         }
 
         return r;
 }
 
 int round_drain(Round *round) {
-        _cleanup_free_ WireArrival *arrivals = malloc(512 * sizeof(*arrivals));
-        int r = arrivals ? 0 : -ENOMEM;
+        static const NicRoom room = { .arrivals_max = DRAIN_ARRIVALS };
+        int r = 0;
 
-        for (size_t h = 0; h < round->hosts.n && r >= 0; h++)
-                r = drain_host(round, h, arrivals, 512);
+        for (size_t h = 0; h < round->hosts.n && r >= 0; h++) {
+                Drain drain = { .round = round, .host = h };
+
+                r = find_waiting(&drain);
+                for (unsigned k = 0; drain.n > 0 && k < DRAIN_MAX && r >= 0; k++) {
+                        uint8_t chips[CHIPS];
+                        size_t n = drain.n;
+
+                        memcpy(chips, drain.chips, n);
+                        drain.n = 0;
+                        r = device_nic_receive(round->hosts.hosts[h].device, chips, n, &room, drain_box, &drain);
+                }
+        }
+
         return r;
 }
 

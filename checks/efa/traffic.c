@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define FLOOD_MAX     (UINT64_C(1) << 18) /* arrivals read beyond what can be expected, to get at what lies behind them */
-#define ARRIVALS_MAX  512u /* taken at a time: 36 KiB of the window */
+#define ARRIVALS_MAX  768u /* of one adapter taken at a time, 54 KiB of the window: all that `preflight` sends it */
 #define PAYLOADS_MAX  2u   /* whole payloads beside them */
 #define PAYLOAD_EVERY 61u  /* no multiple of the paths there are */
 
@@ -86,34 +86,54 @@ static int send_flows(Traffic *traffic, size_t host, Sending *sending) {
         return 0;
 }
 
-static int receive_at(Traffic *traffic, unsigned adapter, WireArrival *arrivals, uint8_t *payloads) {
-        Device *device = traffic->hosts->hosts[adapter / CHIPS].device;
-        Tally *tally = &traffic->tallies[adapter];
-        uint64_t bound = 4 * tally->n_expected + FLOOD_MAX, left = 1;
+/* Of one server: who still has something to be taken. */
+typedef struct Taking {
+        Traffic *traffic;
+        size_t host;
+        size_t n;
+        uint8_t chips[CHIPS];
+} Taking;
 
-        while (left > 0) {
-                int n = device_nic_receive(device, adapter % CHIPS, arrivals, ARRIVALS_MAX, PAYLOAD_EVERY, payloads, PAYLOADS_MAX,
-                                           &left);
+/* What one adapter says is its own affair. */
+static void take_box(void *userdata, unsigned chip, const NicBox *box) {
+        Taking *taking = userdata;
+        unsigned adapter = (unsigned) taking->host * CHIPS + chip;
+        Tally *tally = &taking->traffic->tallies[adapter];
 
-                /* What one adapter says is its own affair; what breaks the port is not. */
-                if (n < 0 && n != -ENOSPC && device_failure(device) == 0) {
-                        tally->error = n;
-                        return 0;
-                }
-                if (n < 0)
-                        return n;
+        if (box->error < 0) {
+                tally->error = box->error;
+                return;
+        }
+        for (size_t i = 0; i < box->n; i++) {
+                const WireArrival *arrival = &box->arrivals[i];
 
-                for (int i = 0; i < n; i++)
-                        traffic_account(traffic, adapter, &arrivals[i],
-                                        arrivals[i].payload > 0 ? payloads + (size_t) (arrivals[i].payload - 1) * NIC_PAYLOAD_MAX :
-                                                                  NULL);
+                traffic_account(taking->traffic, adapter, arrival,
+                                arrival->payload > 0 ? box->payloads + (size_t) (arrival->payload - 1) * NIC_PAYLOAD_MAX : NULL);
+        }
+        tally->flooded = tally->n_received > 4 * tally->n_expected + FLOOD_MAX || (box->n == 0 && box->left > 0);
+        if (box->left > 0 && !tally->flooded)
+                taking->chips[taking->n++] = (uint8_t) chip;
+}
 
-                tally->flooded = tally->n_received > bound || (n == 0 && left > 0);
-                if (tally->flooded)
-                        return 0;
+static int receive_at(Traffic *traffic, size_t host, AdapterSet receivers) {
+        static const NicRoom room = { .arrivals_max = ARRIVALS_MAX, .payload_every = PAYLOAD_EVERY, .payloads_max = PAYLOADS_MAX };
+        Taking taking = { .traffic = traffic, .host = host };
+        int r = 0;
+
+        for (unsigned c = 0; c < CHIPS; c++)
+                if (receivers >> (host * CHIPS + c) & 1)
+                        taking.chips[taking.n++] = (uint8_t) c;
+
+        while (taking.n > 0 && r >= 0) {
+                uint8_t chips[CHIPS];
+                size_t n = taking.n;
+
+                memcpy(chips, taking.chips, n);
+                taking.n = 0;
+                r = device_nic_receive(traffic->hosts->hosts[host].device, chips, n, &room, take_box, &taking);
         }
 
-        return 0;
+        return r;
 }
 
 static int make_room(Traffic *traffic) {
@@ -129,20 +149,17 @@ static int make_room(Traffic *traffic) {
 }
 
 int traffic_run(Traffic *traffic, AdapterSet receivers) {
-        _cleanup_free_ WireArrival *arrivals = malloc(ARRIVALS_MAX * sizeof(*arrivals));
-        _cleanup_free_ uint8_t *payloads = malloc((size_t) PAYLOADS_MAX * NIC_PAYLOAD_MAX);
         _cleanup_free_ Sending *sending = malloc(sizeof(*sending));
         int r;
 
         r = make_room(traffic);
-        if (r < 0 || !arrivals || !payloads || !sending)
+        if (r < 0 || !sending)
                 return -ENOMEM;
 
         for (size_t h = 0; h < traffic->hosts->n && r >= 0; h++)
                 r = send_flows(traffic, h, sending);
-        for (unsigned a = 0; a < traffic->hosts->n * CHIPS && r >= 0; a++)
-                if (receivers >> a & 1)
-                        r = receive_at(traffic, a, arrivals, payloads);
+        for (size_t h = 0; h < traffic->hosts->n && r >= 0; h++)
+                r = receive_at(traffic, h, receivers);
 
         return r;
 }

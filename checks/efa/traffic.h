@@ -95,6 +95,8 @@ typedef struct Tally {
 
 typedef struct Traffic {
         const Hosts *hosts;
+        const Host *sender;       /* of the last arrival, with the name that it gave */
+        char sender_name[WIRE_SERVER_MAX];
         uint64_t seed;
         uint32_t base;            /* number of flow 0 */
         uint64_t latency_max_nsec;
