@@ -22,7 +22,7 @@
 /*
  * On both sides of what changes with the length of a message: work requests carry up to 32 bytes inline, a PCIe transaction 256, a page
  * has 4096, and 8192 is the longest there is. One byte, the shortest, goes to everyone in numbers. The two partners of an adapter
- * share the others; each is sent and received by every adapter.
+ * share the others, long ones for both; each is sent and received by every adapter.
  */
 static const uint16_t boundaries[] = { 31, 32, 33, 255, 256, 257, 4095, 4096, 4097, LONGEST - 1 };
 
@@ -221,7 +221,7 @@ static int add_flows(const Round *round, Traffic *traffic, unsigned from, unsign
         for (size_t s = 0; s < ELEMENTS(boundaries) && r >= 0; s++)
                 if (half < 0 || (int) (s % 2) == half)
                         r = traffic_add(traffic, from, to, NIC_PATH_SPRAYED, large, boundaries[s]);
-        return r < 0 ? r : traffic_add(traffic, from, to, NIC_PATH_SPRAYED, large, LONGEST);
+        return r < 0 || half > 0 ? r : traffic_add(traffic, from, to, NIC_PATH_SPRAYED, large, LONGEST);
 }
 
 static unsigned list_own(const Round *round, unsigned *chips) {
