@@ -12,12 +12,16 @@
 #include "checks/wire.h"
 
 #define MODELS_MAX      64u
-#define ATTRIBUTE_SLOTS 8192u /* a power of two, several times what all models have */
+#define MODEL_SLOTS     256u  /* powers of two, several times what there is */
+#define ATTRIBUTE_SLOTS 8192u
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const Model *command_models[_COMMAND_MAX];
-static const Model *models[MODELS_MAX];
-static size_t first_slots[MODELS_MAX], n_models, n_slots;
+static struct {
+        const Model *model;
+        size_t first_slot;
+} models[MODEL_SLOTS];
+static size_t n_slots;
 static DispatchAttribute attributes[ATTRIBUTE_SLOTS];
 
 unsigned part_count(LocationKind kind) {
@@ -83,14 +87,23 @@ static void add_attribute(const Model *model, const Attribute *attribute) {
         }
 }
 
+/* Where MODEL is, or would be, in models: by its address. */
+static size_t model_place(const Model *model) {
+        size_t i = (uintptr_t) model / sizeof(*model) % MODEL_SLOTS;
+
+        while (models[i].model && models[i].model != model)
+                i = (i + 1) % MODEL_SLOTS;
+        return i;
+}
+
 static void build(void) {
         const Model *model;
 
         for (size_t i = 0; (model = model_at(i)); i++) {
                 assert(i < MODELS_MAX);
                 assert(part_count(model->part) > 0);
-                models[n_models++] = model;
-                first_slots[i] = n_slots;
+                models[model_place(model)].model = model;
+                models[model_place(model)].first_slot = n_slots;
                 n_slots += part_count(model->part);
                 for (unsigned type = 0; type < _COMMAND_MAX; type++)
                         if (model->commands[type])
@@ -106,12 +119,12 @@ size_t dispatch_slots(void) {
 }
 
 size_t dispatch_slot(const Model *model) {
+        size_t i;
+
         (void) pthread_once(&once, build);
-        for (size_t i = 0; i < n_models; i++)
-                if (models[i] == model)
-                        return first_slots[i];
-        assert(!"a model that is not in the list");
-        return 0;
+        i = model_place(model);
+        assert(models[i].model == model);
+        return models[i].first_slot;
 }
 
 const Model *dispatch_command(unsigned type) {
