@@ -139,9 +139,12 @@ static int judge_serials(Judged *judged) {
                 return judge_serial(judged, far, "the two ends of this cable tell different numbers");
 
         for (unsigned i = 0; i < RING * CHIPS * PORTS; i++) {
-                PortId id = port_id_at(i);
+                PortId id;
 
-                if (keys[i] == key && !port_id_equal(id, judged->id) && !port_id_equal(id, far) &&
+                if (keys[i] != key)
+                        continue;
+                id = port_id_at(i);
+                if (!port_id_equal(id, judged->id) && !port_id_equal(id, far) &&
                     strcmp(fabric_port(judged->fabric, id)->cable, judged->port->cable) == 0)
                         return judge_serial(judged, id, "another cable tells the same number");
         }
