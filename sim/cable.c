@@ -17,9 +17,10 @@ unsigned link_port_lanes(LinkPort port) {
 }
 
 Location link_location(const Link *link) {
+        const char *server = chip_server_name(link->chip);
         Location at = {};
 
-        (void) snprintf(at.server, sizeof(at.server), "%s", chip_server_name(link->chip));
+        memcpy(at.server, server, strnlen(server, sizeof(at.server) - 1));
         (void) location_append(&at, LOCATION_CHIP, chip_index(link->chip));
         (void) location_append(&at, LOCATION_LINK, link->port);
         return at;
@@ -28,8 +29,11 @@ Location link_location(const Link *link) {
 Link *link_designed(const Link *link) {
         Chip *neighbour;
 
+        if (link->designed)
+                return link->designed;
+
         neighbour = chip_neighbour(link->chip, link->port);
-        return neighbour ? chip_part(neighbour, &model_link, link_port_opposite(link->port)) : NULL;
+        return ((Link *) link)->designed = neighbour ? chip_part(neighbour, &model_link, link_port_opposite(link->port)) : NULL;
 }
 
 bool cable_is_trace(unsigned chip, LinkPort port) {

@@ -4,6 +4,8 @@
 
 #include <assert.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
 
 /*
  * The eye is 64 parts wide where nothing closes it; its edges jitter by a normal distribution whose sigma makes one bit in 1e15 wrong in
@@ -57,8 +59,24 @@ static double beyond(double sigmas) {
         return 0.5 * erfc(sigmas / sqrt(2));
 }
 
-double line_eye_rate(double closing, int offset) {
+static double eye_rate(double closing, int offset) {
         double half = EYE_HALF - closing;
 
         return (beyond((half - offset) / SIGMA) + beyond((half + offset) / SIGMA)) / 2;
+}
+
+static pthread_once_t open_once = PTHREAD_ONCE_INIT;
+static double open_rates[LINK_OFFSET_MAX + 1]; /* of an eye that nothing closes: most, and most often */
+
+static void work_out_open(void) {
+        for (int offset = 0; offset <= LINK_OFFSET_MAX; offset++)
+                open_rates[offset] = eye_rate(0, offset);
+}
+
+double line_eye_rate(double closing, int offset) {
+        if (closing != 0 || abs(offset) > LINK_OFFSET_MAX)
+                return eye_rate(closing, offset);
+
+        (void) pthread_once(&open_once, work_out_open);
+        return open_rates[abs(offset)];
 }

@@ -219,6 +219,12 @@ void link_path(Link *link, WireLoopback way, const Execution *execution, uint32_
         }
 }
 
+bool link_path_is_sound(const Link *link) {
+        const Link *far = link_far(link);
+
+        return link->n_faults == 0 && far->n_faults == 0 && !cable_is_broken(link) && !chip_hangs(link->chip) && !chip_hangs(far->chip);
+}
+
 unsigned link_path_width(const LinkPath *path) {
         unsigned width = 0;
 

@@ -24,6 +24,9 @@ typedef struct LinkPath {
 /* What arrives at LINK by WAY when lanes of QUIET are idle, and samples are taken OFFSET 64ths of a unit interval late. */
 void link_path(Link *link, WireLoopback way, const Execution *execution, uint32_t quiet, int offset, LinkPath *ret);
 
+/* Whether nothing acts on what LINK and its far end send each other. */
+bool link_path_is_sound(const Link *link);
+
 /* How many lanes it trains with, 0 where it is down. */
 unsigned link_path_width(const LinkPath *path);
 /* How likely a frame of so many BYTES arrives wrong; 1 where lanes are skewed beyond what is taken up. */

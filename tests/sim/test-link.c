@@ -164,6 +164,27 @@ static void test_good_lanes_make_an_error_in_1e15_bits(void **state) {
 
 /* ---- faults ---- */
 
+/* Counters that wrap are nothing to lanes, and yet a fault: the model walks the whole way, which it leaves out where nothing acts. */
+static void test_the_short_way_of_sound_links_shows_what_the_long_one_does(void **state) {
+        _cleanup_(lone_freep) Lone *sound = lone_new(ULTRA, NULL);
+        _cleanup_(lone_freep) Lone *walked = open_with("{at: us0-0/chip3/link-y+, kind: link-counter-wraps}");
+        unsigned n_with_errors = 0;
+
+        for (unsigned i = 0; i < 60; i++) {
+                WireLinkPrbs prbs = { .bits = 1000000000, .seed = i, .polynomial = PRBS31, .offset = (int8_t) (i % 3 == 0 ? -6 : 6) };
+                const WireLane *lanes = prbs_with(sound, 3, LINK_Y_PLUS, prbs);
+                bool any = false;
+
+                assert_memory_equal(lanes, prbs_with(walked, 3, LINK_Y_PLUS, prbs), LINK_LANES_XY * sizeof(*lanes));
+                for (unsigned l = 0; l < LINK_LANES_XY; l++)
+                        any |= lanes[l].errors > 0;
+                n_with_errors += any;
+        }
+        assert_in_range(n_with_errors, 10, 50);
+        assert_true(status_of(sound, 3, LINK_Y_PLUS).errors == status_of(walked, 3, LINK_Y_PLUS).errors);
+        assert_int_equal(status_of(sound, 3, LINK_Z_PLUS).width, LINK_LANES_Z);
+}
+
 static void test_a_dead_lane_shows_no_errors_and_no_transitions(void **state) {
         _cleanup_(lone_freep) Lone *lone = open_with("{at: us0-0/chip3/link-y+/lane7, kind: lane-dead}");
         const WireLane *lanes = prbs_at(lone, 3, LINK_Y_PLUS, PRBS31, 1, 1000000);
@@ -446,6 +467,7 @@ int main(void) {
                 cmocka_unit_test(test_a_transfer_takes_its_time_on_the_link),
                 cmocka_unit_test(test_commands_that_make_no_sense_are_refused),
                 cmocka_unit_test(test_good_lanes_make_an_error_in_1e15_bits),
+                cmocka_unit_test(test_the_short_way_of_sound_links_shows_what_the_long_one_does),
                 cmocka_unit_test(test_a_dead_lane_shows_no_errors_and_no_transitions),
                 cmocka_unit_test(test_crossed_lanes_show_each_others_streams),
                 cmocka_unit_test(test_each_kind_shows_in_its_lane_alone),
