@@ -147,22 +147,6 @@ static void diagnose_crossed(const Fault *fault, Diagnosis *diagnosis) {
         (void) location_append(other, LOCATION_LANE, (unsigned) fault_parameters(fault)->with);
 }
 
-/*
- * No frame arrives where lanes are too far apart. Who sits at the other end of a z cable is known from frames alone, so that PRBS, which
- * would tell the lane, is not for the scan to send: the port is all that can be told.
- */
-static void diagnose_skewed(const Fault *fault, Diagnosis *diagnosis) {
-        static const char *const codes[] = { "link-lane", "link-down", NULL };
-        Location *port = &diagnosis->places[diagnosis->n_places];
-
-        if (link_port_lanes(link_fault_port(&fault->at)) != LINK_LANES_Z)
-                return;
-        *port = fault->at;
-        (void) location_truncate(port, LOCATION_LINK);
-        diagnosis->n_places++;
-        diagnosis->codes = codes;
-}
-
 static int sample_gbps(Sample *sample) {
         static const uint8_t speeds[] = { 5, 8, 16 };
 
@@ -226,7 +210,6 @@ const FaultKind link_kinds[_LINK_FAULT_KIND_MAX + 1] = {
                 .family = FAMILY_LINKS, .at = at_lane, .persistence = PERSISTENCE_PERMANENT,
                 FIELDS(FIELD_SITE, COUNT("bits", bits, 1, 65536, "how much; the receiver's buffer takes up the first 160")),
                 .validate = validate_lane, .undetectable = skew_is_taken_up, .is_shared = true, .codes = FAULT_CODES("link-lane"),
-                .diagnose = diagnose_skewed,
         },
         [LINK_LANE_INVERTED] = {
                 .name = "lane-inverted", .summary = "the two wires of a lane are exchanged",
