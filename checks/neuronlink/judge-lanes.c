@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What it says of lanes that fail. The same ailment of half the lanes and more is not so many single lanes: it is the link. Where the
+ * What it says of lanes that fail. The same ailment of more than LANES_TOLD lanes is not so many single lanes: it is the link. Where the
  * ladder leads to the far end's transmitter, the finding stands at the far end.
  */
 
@@ -11,6 +11,8 @@
 #include <sys/param.h>
 
 #include "checks/neuronlink/judge.h"
+
+#define LANES_TOLD 7u /* each on its own: one less than half of a z link */
 
 typedef enum Ailment { /* the first ones are LaneFault */
         AILMENT_CLOCK = _LANE_FAULT_MAX,
@@ -190,8 +192,23 @@ static const char *other_way(const Judged *judged, const Group *group) {
         return ", this way only";
 }
 
+/* "12 of 32 lanes (0-7, 9, 11-13)". */
+static void name_lanes(const Group *group, unsigned width, char *text, size_t size) {
+        int n = snprintf(text, size, "%u of %u lanes", group->n, width);
+
+        for (unsigned l = 0, end; group->n < width && l < width && n > 0 && (size_t) n + 12 < size; l = end + 1) {
+                for (end = l; end < width && group->mask >> end & 1; end++)
+                        ;
+                if (end == l)
+                        continue;
+                n += snprintf(text + n, size - (size_t) n, end > l + 1 ? "%s%u-%u" : "%s%u", text[n - 1] == 's' ? " (" : ", ", l, end - 1);
+        }
+        if (n > 0 && (size_t) n + 1 < size && group->n < width)
+                (void) snprintf(text + n, size - (size_t) n, ")");
+}
+
 static int say(Judged *judged, const Group *group) {
-        char what[32], text[256], expected[64], actual[64], own_text[LOCATION_STRING_MAX];
+        char what[128], text[256], expected[64], actual[64], own_text[LOCATION_STRING_MAX];
         bool at_far = segments[group->segment].at_far, whole = group->n > 1;
         PortId blamed = at_far ? judged->sender : judged->id;
         Location where = at_far ? fabric_location(judged->fabric, blamed) : judged->where;
@@ -203,7 +220,7 @@ static int say(Judged *judged, const Group *group) {
 
         location_format(&judged->where, own_text);
         if (whole)
-                (void) snprintf(what, sizeof(what), "%u of %u lanes", group->n, link_port_width(judged->id.port));
+                name_lanes(group, link_port_width(judged->id.port), what, sizeof(what));
         else {
                 unsigned l = (unsigned) __builtin_ctz(group->mask);
 
@@ -229,10 +246,11 @@ int judge_lanes(Judged *judged) {
                 masks[ailment_of(&judged->port->lanes[l])] |= UINT32_C(1) << l;
 
         for (unsigned a = LANE_SOUND + 1; a < _AILMENT_MAX; a++) {
-                bool whole = (unsigned) __builtin_popcount(masks[a]) >= width / 2;
+                unsigned n = (unsigned) __builtin_popcount(masks[a]);
+                bool whole = n > LANES_TOLD;
 
                 /* While the link trains nothing arrives on any lane: that is told as such. */
-                if (whole && judged_retrained(judged) && (a == AILMENT_CLOCK || a == AILMENT_ERRORS))
+                if (n >= width / 2 && judged_retrained(judged) && (a == AILMENT_CLOCK || a == AILMENT_ERRORS))
                         continue;
                 for (uint32_t left = masks[a]; left != 0; left = whole ? 0 : left & (left - 1)) {
                         Group group = group_of(judged, (Ailment) a, whole ? left : left & -left);

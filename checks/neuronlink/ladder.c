@@ -59,9 +59,9 @@ static PortId sender_of(Fabric *fabric, PortId id) {
         return far;
 }
 
-/* What may be waited for: slips where the clock does, else blocks with errors. */
+/* What may be waited for: slips where the clock does, else disturbances, of which one spoils several blocks. */
 static double traces_of(const Lane *lane) {
-        return (double) (lane->slipped != 0 ? lane->resyncs : lane->blocks);
+        return (double) (lane->slipped != 0 ? lane->resyncs : lane->least);
 }
 
 /* The rarest of the failing lanes decides. */

@@ -147,6 +147,12 @@ static void hurt_in_bursts(WireLane *lane, const WireLinkPrbs *prbs, unsigned l)
         make_errors(lane, 60 * bursts, 2 * bursts);
 }
 
+static void hurt_in_long_bursts(WireLane *lane, const WireLinkPrbs *prbs, unsigned l) {
+        uint64_t bursts = prbs->bits / 2000000000;
+
+        make_errors(lane, 400 * bursts, 4 * bursts);
+}
+
 /* One discharge, in the longest run: a good lane's affair. */
 static void hurt_by_one_burst(WireLane *lane, const WireLinkPrbs *prbs, unsigned l) {
         if (prbs->bits > 10000000000 && script.n_runs++ == 0)
@@ -315,6 +321,8 @@ static const struct {
         { "1e-4", { AT(1), .site = LINE, .hurt = hurt_1e4 }, "link-errors", false, VERDICT_FAILED, "lane 9: error ratio 0.0001" },
         { "1e-4, all lanes", { .at = { 1, 6, 2 }, .lanes = UINT32_MAX, .site = LINE, .hurt = hurt_1e4 }, "link-errors", true, VERDICT_FAILED,
           "32 of 32 lanes" },
+        { "1e-4, twelve lanes", { .at = { 1, 6, 2 }, .lanes = 0x3aff, .site = LINE, .hurt = hurt_1e4 }, "link-errors", true, VERDICT_FAILED,
+          "12 of 32 lanes (0-7, 9, 11-13)" },
         { "bursts", { AT(0), .site = LINE, .hurt = hurt_in_bursts }, "link-errors", false, VERDICT_FAILED, "in bursts" },
         { "one burst", { AT(3), .site = LINE, .hurt = hurt_by_one_burst }, NULL, false, VERDICT_PASSED, NULL },
         { "low", { AT(2), .site = LINE, .hurt = hurt_low }, "link-lane", false, VERDICT_FAILED, "stands at 0" },
@@ -461,6 +469,26 @@ static void test_gross_faults_need_no_long_look(void **state) {
         }
 }
 
+static void count_loops(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
+        if (command->type == COMMAND_LINK_LOOPBACK)
+                bits_asked[command->chip][command->unit] = command->loopback.prbs.bits;
+        rewrite(step, server, command, out, completion);
+}
+
+/* A burst spoils several blocks at a time and comes once: a loop is as long as ten of them take. */
+static void test_loops_wait_for_bursts_and_not_for_their_blocks(void **state) {
+        Verdict verdict = _VERDICT_INVALID;
+
+        script = (struct Script) { AT(LINK_Y_PLUS), .site = LINE, .hurt = hurt_in_long_bursts };
+        _cleanup_rehearsal_ Step *step = scripted();
+
+        step->rewrite = count_loops;
+        memset(bits_asked, 0, sizeof(bits_asked));
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        assert_true(rehearsal_said(step, "link-errors", "us0-1/chip6/link-y+/lane9"));
+        assert_in_range(bits_asked[6][LINK_Y_PLUS], 18000000000, 30000000000);
+}
+
 /* ---- lies without a plan ---- */
 
 static uint64_t noise;
@@ -503,6 +531,7 @@ int main(void) {
                 cmocka_unit_test(test_each_ailment_has_its_verdict),
                 cmocka_unit_test(test_payload_that_is_short_is_no_pass),
                 cmocka_unit_test(test_the_ladder_names_the_piece_that_is_broken),
+                cmocka_unit_test(test_loops_wait_for_bursts_and_not_for_their_blocks),
                 cmocka_unit_test(test_gross_faults_need_no_long_look),
                 cmocka_unit_test(test_ports_that_say_anything_end_and_do_not_pass),
         };
