@@ -131,6 +131,8 @@ static int report(Round *round, Verdict *ret) {
                         r = step_part_done(round->step, &where, judge_chip(round, c));
         }
         if (r >= 0)
+                r = round_tell_untested(round);
+        if (r >= 0)
                 r = note_server(round);
         if (r < 0)
                 return r;
@@ -178,6 +180,10 @@ static void add_host(Round *round, const char *name, Device *device) {
         round->asked |= chips << (round->hosts.n++ * CHIPS);
 }
 
+bool round_is_partner(const Round *round, size_t server) {
+        return server == 1 || !step_server(round->step, server + 1);
+}
+
 /* The own server, and of the scan the one before it and the one behind: so every server meets others of its rack and of another one, and
  * the traffic grows with the servers and not with their pairs. */
 static void find_hosts(Round *round) {
@@ -188,7 +194,7 @@ static void find_hosts(Round *round) {
         add_host(round, step_server(round->step, 0), step_device(round->step));
         n_hosts = round->hosts.n;
         for (size_t i = 1; i < n && n_hosts > 0 && round->parameters->peers > 0; i++)
-                if (i == 1 || i == n - 1)
+                if (round_is_partner(round, i))
                         add_host(round, step_server(round->step, i), step_neighbour(round->step, step_server(round->step, i)));
 }
 

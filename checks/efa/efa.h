@@ -3,7 +3,7 @@
 
 /*
  * One run of the check: efa.c drives the adapters, rounds.c says who sends what to whom, paths.c looks for what is wrong on one path only,
- * counters.c reads and judges what adapters count, findings.c says what is wrong with them.
+ * counters.c reads and judges what adapters count, findings.c says what is wrong with them, untested.c who was left out.
  *
  * A step judges the adapters of its own server. Those of other servers of the scan take part as partners; what is wrong with them
  * their own server's step says, which drives the same pairs.
@@ -18,6 +18,7 @@ typedef struct EfaParameters {
         uint64_t packets; /* of one byte, per flow */
         uint64_t large;   /* of each other size, per flow */
         uint64_t peers;   /* of one byte, per flow between servers; 0: none */
+        uint64_t peers_large; /* of the longest message, the same way; 0: none */
         double latency;   /* microseconds, one way: what a sound fabric stays below */
         double bandwidth; /* Gb/s of long messages that a sound adapter reaches */
 } EfaParameters;
@@ -84,6 +85,16 @@ AdapterSet round_own(const Round *round);
 /* What an adapter alone is to blame for: it answers nonsense, or takes no command. */
 void round_note_error(Round *round, unsigned adapter, int error);
 Location round_adapter(const Round *round, unsigned adapter);
+
+/* ---- efa.c ---- */
+
+/* Whether that server of the scan, by its place in it, and the own one send each other packets. */
+bool round_is_partner(const Round *round, size_t server);
+
+/* ---- untested.c ---- */
+
+/* Adapters and servers that were left out, by name. */
+int round_tell_untested(const Round *round);
 
 /* ---- rounds.c ---- */
 

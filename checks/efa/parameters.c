@@ -16,6 +16,8 @@ const YamlField parameters_efa[] = {
                       .summary = "of each other size, per flow. Bandwidth is the time between two of them"),
         YAML_UNSIGNED("peers", EfaParameters, peers, 0, 65536,
                       .summary = "of one byte, per flow to and from other servers of the scan; 0: none"),
+        YAML_UNSIGNED("peers_large", EfaParameters, peers_large, 0, 65536,
+                      .summary = "of 8192 bytes, the same way, where there are peers; 0: none. One alone has no bandwidth"),
         YAML_NUMBER("latency", EfaParameters, latency, 8, 90, .summary = "microseconds, one way, that a sound fabric stays below"),
         YAML_NUMBER("bandwidth", EfaParameters, bandwidth, 1, 175, .summary = "Gb/s of long messages that a sound adapter reaches"),
         {}

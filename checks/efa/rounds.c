@@ -253,9 +253,16 @@ static int plan_ring(const Round *round, Traffic *traffic) {
         return r;
 }
 
+static int add_peers(const Round *round, Traffic *traffic, unsigned from, unsigned to) {
+        uint32_t large = (uint32_t) round->parameters->peers_large;
+        int r;
+
+        r = traffic_add(traffic, from, to, NIC_PATH_SPRAYED, (uint32_t) round->parameters->peers, 1);
+        return r < 0 || large == 0 ? r : traffic_add(traffic, from, to, NIC_PATH_SPRAYED, large, LONGEST);
+}
+
 /* Between servers each adapter has two partners as well, both ways. */
 static int plan_peers(const Round *round, Traffic *traffic) {
-        uint32_t packets = (uint32_t) round->parameters->peers;
         AdapterSet answering = round_answering(round);
         int r = 0;
 
@@ -266,9 +273,9 @@ static int plan_peers(const Round *round, Traffic *traffic) {
 
                                 if (!(answering >> c & answering >> far & 1))
                                         continue;
-                                r = traffic_add(traffic, c, far, NIC_PATH_SPRAYED, packets, 1);
+                                r = add_peers(round, traffic, c, far);
                                 if (r >= 0)
-                                        r = traffic_add(traffic, far, c, NIC_PATH_SPRAYED, packets, 1);
+                                        r = add_peers(round, traffic, far, c);
                         }
 
         return r;

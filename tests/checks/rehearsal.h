@@ -60,8 +60,8 @@ struct Step {
         Verdict parts[CHIPS]; /* _VERDICT_INVALID: nothing was said of it */
         unsigned n_measurements;
         double ports_tested[CHIPS], lanes_tested[CHIPS];
-        unsigned n_untested;           /* ports that were named as not tested */
-        char untested[CHIPS * PORTS][96]; /* "WHY PORT" */
+        unsigned n_untested;           /* ports and adapters that were named as not tested */
+        char untested[CHIPS * PORTS][96]; /* "WHY WHERE" */
         double reorder;
         Reason skip;
         char message[512];
@@ -274,11 +274,11 @@ int step_measure(Step *step, const char *name, double value, const char *unit, L
         step->n_measurements++;
         if (strcmp(name, "neuronlink_ports_tested") == 0)
                 step->ports_tested[chip] = value;
-        if (strncmp(name, "neuronlink_untested_", strlen("neuronlink_untested_")) == 0 && step->n_untested < CHIPS * PORTS) {
+        if (strstr(name, "_untested_") && step->n_untested < CHIPS * PORTS) {
                 char at[LOCATION_STRING_MAX];
 
-                (void) snprintf(step->untested[step->n_untested++], sizeof(step->untested[0]), "%s %s", name + strlen("neuronlink_untested_"),
-                                location_format(where, at));
+                (void) snprintf(step->untested[step->n_untested++], sizeof(step->untested[0]), "%s %s",
+                                strstr(name, "_untested_") + strlen("_untested_"), location_format(where ? where : &step->unit, at));
         }
         if (strcmp(name, "neuronlink_lanes_tested") == 0)
                 step->lanes_tested[chip] = value;

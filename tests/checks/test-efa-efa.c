@@ -248,6 +248,67 @@ static void test_servers_of_the_scan_talk_to_each_other(void **state) {
         assert_true(verdict == VERDICT_FAILED && step->n_said == 1 && rehearsal_said(step, "efa-loss", "us0-1/chip3/nic3"));
 }
 
+static void test_what_is_left_out_is_said_by_name(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(POD "faults: [{at: us0-1/chip6, kind: hang}]\n", "efa", "us0-1");
+
+        step->servers[1].included = 0xfff7; /* chip3 in service */
+        step->servers[2].included = 0xefff;
+        step->servers[0].included = 0;
+        expect_pass(step);
+        assert_int_equal(step->n_untested, 4);
+        assert_true(rehearsal_untested(step, "out_of_scan us0-1/chip3/nic3"));
+        assert_true(rehearsal_untested(step, "silent us0-1/chip6/nic6"));
+        assert_true(rehearsal_untested(step, "out_of_scan us0-2/chip12/nic12"));
+        assert_true(rehearsal_untested(step, "out_of_scan us0-0"));
+
+        step->servers[0].included = step->servers[1].included = step->servers[2].included = 0xffff;
+        expect_pass(step);
+        assert_int_equal(step->n_untested, 1);
+}
+
+static void test_a_server_alone_says_that_nothing_is_known_of_others(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "efa", "trn-0");
+
+        expect_pass(step);
+        assert_int_equal(step->n_untested, 1);
+        assert_true(rehearsal_untested(step, "other_servers trn-0"));
+        ((EfaParameters *) step->parameters)->peers = 0; /* nobody asked */
+        expect_pass(step);
+        assert_int_equal(step->n_untested, 0);
+}
+
+/* Chip 6 gets from other servers at half the speed. */
+static void slow_from_elsewhere(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
+        WireArrival *arrivals = (WireArrival *) out;
+
+        for (uint64_t i = 0; server == 1 && command->type == COMMAND_NIC_RECEIVE && command->chip == 6 && i < completion->result[1]; i++)
+                if (strcmp(arrivals[i].server, "us0-1") != 0 && arrivals[i].bytes == 8192) {
+                        arrivals[i].sent_nsec -= (16 - arrivals[i].sequence) * 347;
+                        step->n_tampered++;
+                }
+}
+
+static void test_bandwidth_between_servers_is_measured_where_it_is_asked_for(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(POD, "efa", "us0-1");
+        EfaParameters *parameters = step->parameters;
+        Verdict verdict = _VERDICT_INVALID;
+
+        step->rewrite = slow_from_elsewhere;
+        expect_pass(step);
+        assert_int_equal(step->n_tampered, 0);
+
+        parameters->peers_large = 16;
+        parameters->latency = 90; /* what took long to be sent is not late */
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        rehearsal_print(step);
+        assert_true(step->n_tampered > 0);
+        assert_true(verdict == VERDICT_FAILED && step->n_said == 1 && rehearsal_said(step, "efa-slow", "us0-1/chip6/nic6"));
+
+        step->rewrite = NULL;
+        parameters->latency = 15;
+        expect_pass(step);
+}
+
 /* What chip 6's adapter makes of what arrived there. */
 static void (*spoil_arrival)(WireArrival *arrival);
 
@@ -338,6 +399,9 @@ int main(void) {
                 cmocka_unit_test(test_an_adapter_that_denies_what_it_delivered_is_a_liar),
                 cmocka_unit_test(test_a_command_refused_before_the_traffic_counts_too),
                 cmocka_unit_test(test_servers_of_the_scan_talk_to_each_other),
+                cmocka_unit_test(test_what_is_left_out_is_said_by_name),
+                cmocka_unit_test(test_a_server_alone_says_that_nothing_is_known_of_others),
+                cmocka_unit_test(test_bandwidth_between_servers_is_measured_where_it_is_asked_for),
                 cmocka_unit_test(test_arrivals_that_cannot_be_are_named),
                 cmocka_unit_test(test_no_failing_batch_becomes_a_pass),
         };
