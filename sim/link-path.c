@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
@@ -250,6 +251,41 @@ double link_path_frame_loss(const LinkPath *path, uint64_t bytes) {
                 return 1;
         return -expm1(-ratio * 8 * (double) bytes / width);
 }
+
+/* ---- frames ---- */
+
+static LinkCarriage carriage_of(const LinkPath *path) {
+        unsigned width = link_path_width(path);
+
+        return (LinkCarriage) { width, width * path->gbps * path->share, link_path_frame_loss(path, WIRE_FRAME_MAX) };
+}
+
+static pthread_once_t sound_once = PTHREAD_ONCE_INIT;
+static LinkCarriage sound_carriages[LINK_LANES_MAX + 1]; /* by lanes, of links that nothing acts on: most, and most often */
+
+static void work_out_sound(void) {
+        for (unsigned n = 1; n <= LINK_LANES_MAX; n++) {
+                LinkPath path = { .n = n, .gbps = LINK_LANE_GBPS, .width_max = n, .share = 1, .has_line = true };
+
+                line_send(path.lines, n, 0);
+                sample_lines(&path, 0);
+                sound_carriages[n] = carriage_of(&path);
+        }
+}
+
+LinkCarriage link_carriage(Link *link, const Execution *execution) {
+        LinkPath path;
+
+        if (link_path_is_sound(link)) {
+                (void) pthread_once(&sound_once, work_out_sound);
+                return sound_carriages[link_port_lanes(link->port)];
+        }
+
+        link_path(link, LINK_WAY_REAL, execution, 0, 0, &path);
+        return carriage_of(&path);
+}
+
+/* ---- flaps ---- */
 
 static size_t add_silences(const LinkFault *fault, const LinkPath *path, uint64_t start, uint64_t bits, LineEvent *events) {
         double every = fault->every * 1e9, end = (double) start + (double) bits / path->gbps;

@@ -188,15 +188,14 @@ static int frames_resend(Dice *dice, uint64_t n_frames, double loss, uint64_t *r
 
 int link_transfer(Link *link, const Execution *execution, uint64_t bytes, uint64_t *ret_nsec, uint64_t *ret_replays) {
         uint64_t n_frames = bytes / WIRE_FRAME_MAX + (bytes % WIRE_FRAME_MAX > 0), replays;
+        LinkCarriage carriage = link_carriage(link, execution);
         Dice dice = dice_for(link, execution, DRAW_TRANSFER);
         Link *far = link_far(link);
-        LinkPath path;
         int r;
 
-        link_path(link, LINK_WAY_REAL, execution, 0, 0, &path);
-        if (link_path_width(&path) == 0)
+        if (carriage.width == 0)
                 return -EIO;
-        r = frames_resend(&dice, n_frames, link_path_frame_loss(&path, WIRE_FRAME_MAX), &replays);
+        r = frames_resend(&dice, n_frames, carriage.loss, &replays);
         if (r < 0)
                 return r;
 
@@ -204,8 +203,7 @@ int link_transfer(Link *link, const Execution *execution, uint64_t bytes, uint64
         link_count(far, LINK_REPLAYS, replays);
         link_count(link, LINK_FRAMES_RECEIVED, n_frames);
         link_count(link, LINK_ERRORS, replays);
-        *ret_nsec = (uint64_t) ceil((double) (bytes + replays * WIRE_FRAME_MAX) * 8 /
-                                    (link_path_width(&path) * path.gbps * path.share));
+        *ret_nsec = (uint64_t) ceil((double) (bytes + replays * WIRE_FRAME_MAX) * 8 / carriage.gbps);
         *ret_replays = replays;
         return 0;
 }
