@@ -62,7 +62,7 @@ unsigned collective_block(const Collective *collective, unsigned ring, unsigned 
         const WireCollectivePost *post = &collective->post;
         const WireCollectiveRing *way = &collective->rings[ring];
         unsigned n = post->ranks, from; /* the position whose step this is: that of the sender */
-        const Segment *parts = collective->parts[ring];
+        const Segment *parts = collective->parts[ring]; /* by shard: what is at home at the position of that rank */
 
         if (post->operation == COLLECTIVE_SEND_RECEIVE) {
                 *ret = part_of(post, sending ? 0 : 1, 0, post->elements, ring);
@@ -74,7 +74,7 @@ unsigned collective_block(const Collective *collective, unsigned ring, unsigned 
                 unsigned vector = way->order[wrap(from + n - step, n)];
 
                 for (unsigned i = 0; i + step + 1 < n; i++) {
-                        ret[i] = parts[wrap(from + 1 + i, n)];
+                        ret[i] = parts[way->order[wrap(from + 1 + i, n)]];
                         ret[i].vector = vector;
                 }
                 return n - 1 - step;
@@ -83,14 +83,13 @@ unsigned collective_block(const Collective *collective, unsigned ring, unsigned 
                 from = wrap(from + n - 1, n);
         else if (post->operation == COLLECTIVE_ALL_REDUCE)
                 step -= n - 1;
-        *ret = parts[wrap(from + n - step, n)];
+        *ret = parts[way->order[wrap(from + n - step, n)]];
         return 1;
 }
 
 /* ---- adding ---- */
 
-static float adder(const Collective *collective, float a, float b) {
-        const Fault *stuck = collective->ailments.adder;
+static float adder(const Fault *stuck, float a, float b) {
         float sum = a + b;
         uint32_t bits;
 
@@ -122,26 +121,38 @@ static uint16_t bf16_from_float(float value) {
 }
 
 static void add_elements(const Collective *to, uint8_t *own, const uint8_t *in, size_t n) {
-        for (size_t i = 0; i < n; i++)
-                if (to->post.format == ELEMENT_FP32) {
+        const Fault *stuck = to->ailments.adder;
+
+        switch ((WireElement) to->post.format) {
+        case ELEMENT_FP32:
+                for (size_t i = 0; i < n; i++) {
                         float a, b;
 
                         memcpy(&a, in + 4 * i, sizeof(a));
                         memcpy(&b, own + 4 * i, sizeof(b));
-                        a = adder(to, a, b);
+                        a = adder(stuck, a, b);
                         memcpy(own + 4 * i, &a, sizeof(a));
-                } else if (to->post.format == ELEMENT_BF16) {
+                }
+                break;
+        case ELEMENT_BF16:
+                for (size_t i = 0; i < n; i++) {
                         uint16_t a, b;
 
                         memcpy(&a, in + 2 * i, sizeof(a));
                         memcpy(&b, own + 2 * i, sizeof(b));
-                        a = bf16_from_float(adder(to, bf16_to_float(a), bf16_to_float(b)));
+                        a = bf16_from_float(adder(stuck, bf16_to_float(a), bf16_to_float(b)));
                         memcpy(own + 2 * i, &a, sizeof(a));
-                } else {
-                        float sum = adder(to, in[i], own[i]);
+                }
+                break;
+        case ELEMENT_UINT8:
+                for (size_t i = 0; i < n; i++) {
+                        float sum = adder(stuck, in[i], own[i]);
 
                         own[i] = sum >= 255 ? 255 : sum > 0 ? (uint8_t) sum : 0;
                 }
+        case _ELEMENT_MAX:
+                break;
+        }
 }
 
 static void take_elements(const Collective *to, bool adds, uint8_t *own, const uint8_t *in, size_t n) {
@@ -151,31 +162,28 @@ static void take_elements(const Collective *to, bool adds, uint8_t *own, const u
                 memcpy(own, in, n * element_bytes(to->post.format));
 }
 
-void collective_take(const Collective *from, unsigned from_ring, Collective *to, unsigned ring, unsigned step, uint64_t flip) {
-        Segment sent[COLLECTIVE_RANKS_MAX], taken[COLLECTIVE_RANKS_MAX];
-        unsigned n_sent = collective_block(from, from_ring, step, true, sent);
-        unsigned n_taken = collective_block(to, ring, step, false, taken);
-        size_t bytes = element_bytes(to->post.format), vector = to->post.elements * bytes;
+/* BIT of them arrives wrong. */
+static void take_flipped(const Collective *to, bool adds, uint8_t *own, const uint8_t *in, size_t n, size_t bit) {
+        size_t bytes = element_bytes(to->post.format), wrong = bit / 8 / bytes;
+        uint8_t element[4] = {};
+
+        memcpy(element, in + wrong * bytes, bytes);
+        element[bit / 8 % bytes] ^= (uint8_t) (1u << bit % 8);
+        take_elements(to, adds, own, in, wrong);
+        take_elements(to, adds, own + wrong * bytes, element, 1);
+        take_elements(to, adds, own + (wrong + 1) * bytes, in + (wrong + 1) * bytes, n - wrong - 1);
+}
+
+void collective_take(const Collective *from, const Segment *sent, Collective *to, const Segment *taken, unsigned step, uint64_t flip) {
+        size_t bytes = element_bytes(to->post.format), n = sent->n < taken->n ? sent->n : taken->n;
+        const uint8_t *source = from->vectors + ((size_t) sent->vector * from->post.elements + sent->first) * bytes;
+        uint8_t *target = to->vectors + ((size_t) taken->vector * to->post.elements + taken->first) * bytes;
         bool adds = step_adds(&to->post, step);
 
-        /* What a wrong neighbour sends may be of another size: no more is written than there is, nor than is wanted. */
-        for (unsigned i = 0; i < n_sent && i < n_taken; i++) {
-                const uint8_t *source = from->vectors + sent[i].vector * vector + sent[i].first * bytes;
-                uint8_t *target = to->vectors + taken[i].vector * vector + taken[i].first * bytes;
-                size_t n = sent[i].n < taken[i].n ? sent[i].n : taken[i].n;
-                size_t bit = n > 0 ? flip % (n * bytes * 8) : 0, wrong = bit / 8 / bytes;
-                uint8_t element[4] = {};
-
-                if (flip == 0 || n == 0 || i != (flip >> 32) % n_sent) {
-                        take_elements(to, adds, target, source, n);
-                        continue;
-                }
-                memcpy(element, source + wrong * bytes, bytes);
-                element[bit / 8 % bytes] ^= (uint8_t) (1u << bit % 8);
-                take_elements(to, adds, target, source, wrong);
-                take_elements(to, adds, target + wrong * bytes, element, 1);
-                take_elements(to, adds, target + (wrong + 1) * bytes, source + (wrong + 1) * bytes, n - wrong - 1);
-        }
+        if (flip == 0 || n == 0)
+                take_elements(to, adds, target, source, n);
+        else
+                take_flipped(to, adds, target, source, n, flip % (n * bytes * 8));
 }
 
 /* ---- in and out ---- */
@@ -200,31 +208,19 @@ static unsigned n_vectors(const WireCollectivePost *post) {
         return post->operation == COLLECTIVE_ALL_TO_ALL ? post->ranks : post->operation == COLLECTIVE_SEND_RECEIVE ? 2 : 1;
 }
 
-static int find_parts(Collective *collective) {
-        const WireCollectivePost *post = &collective->post;
+void collective_cut(const WireCollectivePost *post, Segment (*ret)[COLLECTIVE_RANKS_MAX]) {
+        for (unsigned k = 0; k < post->ranks && post->operation != COLLECTIVE_SEND_RECEIVE; k++) {
+                uint32_t first = shard_first(post->elements, post->ranks, k), n = shard_size(post->elements, post->ranks, k);
 
-        collective->parts = malloc(post->rings * sizeof(*collective->parts));
-        if (!collective->parts)
-                return -ENOMEM;
-
-        for (unsigned c = 0; c < post->rings; c++)
-                for (unsigned p = 0; p < post->ranks && post->operation != COLLECTIVE_SEND_RECEIVE; p++) {
-                        unsigned k = collective->rings[c].order[p];
-
-                        collective->parts[c][p] = part_of(post, 0, shard_first(post->elements, post->ranks, k),
-                                                          shard_size(post->elements, post->ranks, k), c);
-                }
-        return 0;
+                for (unsigned c = 0; c < post->rings; c++)
+                        ret[c][k] = part_of(post, 0, first, n, c);
+        }
 }
 
 int collective_load(Collective *collective, const uint8_t *in) {
         const WireCollectivePost *post = &collective->post;
         size_t bytes = element_bytes(post->format), first = 0;
-        int r;
 
-        r = find_parts(collective);
-        if (r < 0)
-                return r;
         collective->vectors = calloc(n_vectors(post), post->elements * bytes);
         if (!collective->vectors)
                 return -ENOMEM;

@@ -22,22 +22,32 @@
 /* One ring of one rank. */
 typedef struct Way {
         Collective *owner;
-        WireCollectiveProgress *progress;
+        WireCollectiveProgress progress;
         unsigned ring;
         uint32_t next, previous; /* indices of ways, or NOWHERE */
         double nsec_per_byte;    /* of what comes in */
         uint64_t stall_bytes;    /* where that stops */
-        uint64_t bytes;          /* of the block sent last, and */
+        uint64_t element_bytes;  /* on the wire */
+        Segment taken;           /* what came in last, if it is one segment */
+        unsigned n_sent;         /* segments of the block sent last, */
+        Segment sent;            /* the first of them, */
+        uint64_t bytes;          /* of all, and */
         uint64_t flip;           /* what is wrong with it: see collective_take() */
         uint64_t began_nsec, ready_nsec;
         uint64_t free_nsec;      /* when what comes in no longer waits for what came before */
         bool counts_wrong;       /* an increment of its semaphore has been lost */
 } Way;
 
+typedef struct Parts {
+        Segment segments[COLLECTIVE_RINGS_MAX][COLLECTIVE_RANKS_MAX];
+} Parts;
+
 typedef struct Group {
         Collective *members[MEMBERS_MAX];
         unsigned n_members;
-        Way *ways; /* COLLECTIVE_RINGS_MAX of each member */
+        Way *ways; /* ring by ring, of each member */
+        bool mixed; /* some end on another ring than they began: cables at wrong ports, or send-receive */
+        Parts *parts; /* of the first member of each shape */
 } Group;
 
 static void find_members(Group *group, Collective *own) {
@@ -49,20 +59,55 @@ static void find_members(Group *group, Collective *own) {
                         Collective *one = chip ? chip_part_peek(chip, &model_collective, 0) : NULL;
 
                         if (one && one->posted && !one->ran && one->post.group == own->post.group &&
-                            one->post.format == own->post.format && one->post.operation == own->post.operation)
+                            one->post.format == own->post.format && one->post.operation == own->post.operation) {
+                                one->seat = group->n_members;
                                 group->members[group->n_members++] = one;
+                        }
                 }
 }
 
-/* Of what goes out. */
-static uint64_t block_bytes(const Way *way, unsigned step) {
+static bool has_same_shape(const Collective *a, const Collective *b) {
+        return a->post.elements == b->post.elements && a->post.ranks == b->post.ranks && a->post.rings == b->post.rings;
+}
+
+/* Members of one shape, as all of one caller's are, share what is cut. */
+static int cut_parts(Group *group) {
+        Parts *parts = group->parts = malloc(group->n_members * sizeof(*parts));
+
+        if (!parts)
+                return -ENOMEM;
+
+        for (unsigned m = 0; m < group->n_members; m++) {
+                Collective *member = group->members[m];
+
+                if (m > 0 && has_same_shape(member, group->members[m - 1])) {
+                        member->parts = group->members[m - 1]->parts;
+                        continue;
+                }
+                collective_cut(&member->post, parts[m].segments);
+                member->parts = parts[m].segments;
+        }
+        return 0;
+}
+
+/*
+ * Of what WAY sends; keeps where that is, if it is one segment: that of all-to-all is found again by who takes it in. After the first
+ * step it is what was taken in in the one before.
+ */
+static uint64_t block_bytes(Way *way, unsigned step) {
         Segment segments[COLLECTIVE_RANKS_MAX];
-        unsigned n = collective_block(way->owner, way->ring, step, true, segments);
         uint64_t elements = 0;
 
-        for (unsigned i = 0; i < n; i++)
+        if (step > 0 && way->n_sent == 1) {
+                way->sent = way->taken;
+                return way->sent.n * way->element_bytes;
+        }
+
+        way->n_sent = collective_block(way->owner, way->ring, step, true, segments);
+        way->sent = segments[0];
+        for (unsigned i = 0; i < way->n_sent; i++)
                 elements += segments[i].n;
-        return elements * element_bytes(way->owner->post.format) * way->owner->post.repeat;
+        return elements * way->element_bytes;
 }
 
 /* Of all steps, to within a block. */
@@ -72,15 +117,18 @@ static uint64_t all_bytes(const Way *way) {
 
         if (post->operation == COLLECTIVE_SEND_RECEIVE)
                 return vector;
-        return vector * way->progress->steps / (post->operation == COLLECTIVE_ALL_TO_ALL ? 2 : post->ranks) + 1;
+        return vector * way->progress.steps / (post->operation == COLLECTIVE_ALL_TO_ALL ? 2 : post->ranks) + 1;
 }
 
 /* The way of the group that takes in at PORT of CHIP. */
 static uint32_t way_at(const Group *group, const Chip *chip, LinkPort port) {
-        for (unsigned m = 0; m < group->n_members; m++)
-                for (unsigned c = 0; c < group->members[m]->post.rings && group->members[m]->chip == chip; c++)
-                        if (group->members[m]->rings[c].receive_port == port)
-                                return m * COLLECTIVE_RINGS_MAX + c;
+        const Collective *one = chip_part_peek(chip, &model_collective, 0);
+
+        if (!one || one->seat >= group->n_members || group->members[one->seat] != one)
+                return NOWHERE;
+        for (unsigned c = 0; c < one->post.rings; c++)
+                if (one->rings[c].receive_port == port)
+                        return c * group->n_members + one->seat;
         return NOWHERE;
 }
 
@@ -107,6 +155,7 @@ static void lay_way(Group *group, uint32_t index, const Execution *execution) {
         next->nsec_per_byte = bytes > 0 ? (double) nsec / (double) bytes : 0;
         next->stall_bytes = queue ? ((const QueueParameters *) queue->parameters)->bytes : UINT64_MAX;
         next->previous = index;
+        group->mixed |= next->ring != way->ring;
 }
 
 static uint64_t draw(const Way *way, unsigned step, unsigned what) {
@@ -131,19 +180,19 @@ static void send_block(Group *group, Way *way, unsigned step) {
 
         next = &group->ways[way->next];
         other = &next->owner->ailments;
-        room = next->stall_bytes - next->progress->received;
-        way->progress->sent += bytes < room ? bytes : room;
-        next->progress->received += bytes < room ? bytes : room;
-        if (bytes > room || step >= next->progress->steps)
+        room = next->stall_bytes - next->progress.received;
+        way->progress.sent += bytes < room ? bytes : room;
+        next->progress.received += bytes < room ? bytes : room;
+        if (bytes > room || step >= next->progress.steps)
                 return;
         if (other->lost && !next->counts_wrong && ((const StepParameters *) other->lost->parameters)->step == step)
                 next->counts_wrong = true;
         else
-                next->progress->arrived++;
+                next->progress.arrived++;
 }
 
 static bool begin_step(Group *group, Way *way) {
-        WireCollectiveProgress *progress = way->progress;
+        WireCollectiveProgress *progress = &way->progress;
         const Fault *stall = way->owner->ailments.stall;
 
         if (progress->begun > progress->done || progress->done >= progress->steps ||
@@ -155,9 +204,23 @@ static bool begin_step(Group *group, Way *way) {
         return true;
 }
 
+static void take_block(const Way *previous, Way *way, unsigned step) {
+        Segment sent[COLLECTIVE_RANKS_MAX], taken[COLLECTIVE_RANKS_MAX];
+        unsigned n_sent = 1, n_taken = collective_block(way->owner, way->ring, step, false, taken);
+
+        sent[0] = previous->sent;
+        if (previous->n_sent > 1)
+                n_sent = collective_block(previous->owner, previous->ring, step, true, sent);
+        way->taken = taken[0];
+        /* What a wrong neighbour sends may be of another size: no more is written than there is, nor than is wanted. */
+        for (unsigned i = 0; i < n_sent && i < n_taken; i++)
+                collective_take(previous->owner, &sent[i], way->owner, &taken[i], step,
+                                previous->flip != 0 && i == (previous->flip >> 32) % n_sent ? previous->flip : 0);
+}
+
 static bool end_step(Group *group, Way *way) {
         const Fault *slow = way->owner->ailments.slow;
-        WireCollectiveProgress *progress = way->progress;
+        WireCollectiveProgress *progress = &way->progress;
         uint64_t work, transfer, here;
         const Way *previous;
 
@@ -169,7 +232,7 @@ static bool end_step(Group *group, Way *way) {
         work = COLLECTIVE_STEP_NSEC + previous->bytes / COLLECTIVE_BYTES_PER_NSEC;
         if (slow)
                 work = (uint64_t) ((double) work * ((const SlowParameters *) slow->parameters)->factor);
-        collective_take(previous->owner, previous->ring, way->owner, way->ring, progress->done, previous->flip);
+        take_block(previous, way, progress->done);
 
         here = (previous->began_nsec > way->free_nsec ? previous->began_nsec : way->free_nsec) + transfer;
         way->free_nsec = here - HOP_NSEC;
@@ -186,26 +249,21 @@ static bool end_step(Group *group, Way *way) {
 static bool skip_step(Way *way) {
         const WireCollectiveRing *ring = &way->owner->rings[way->ring];
 
-        if (ring->receive_port < PORTS || way->progress->begun == way->progress->done)
+        if (ring->receive_port < PORTS || way->progress.begun == way->progress.done)
                 return false;
-        way->progress->arrived = ++way->progress->done;
+        way->progress.arrived = ++way->progress.done;
         return true;
 }
 
-static void run_steps(Group *group) {
+static void run_steps(Group *group, uint32_t first, uint32_t n) {
         bool moved = true;
 
         while (moved) {
                 moved = false;
-                for (unsigned m = 0; m < group->n_members; m++)
-                        for (unsigned c = 0; c < group->members[m]->post.rings; c++)
-                                moved = begin_step(group, &group->ways[m * COLLECTIVE_RINGS_MAX + c]) || moved;
-                for (unsigned m = 0; m < group->n_members; m++)
-                        for (unsigned c = 0; c < group->members[m]->post.rings; c++) {
-                                Way *way = &group->ways[m * COLLECTIVE_RINGS_MAX + c];
-
-                                moved = skip_step(way) || end_step(group, way) || moved;
-                        }
+                for (uint32_t i = first; i < first + n; i++)
+                        moved = begin_step(group, &group->ways[i]) || moved;
+                for (uint32_t i = first; i < first + n; i++)
+                        moved = skip_step(&group->ways[i]) || end_step(group, &group->ways[i]) || moved;
         }
 }
 
@@ -219,10 +277,11 @@ static void finish(Group *group) {
                 Collective *member = group->members[m];
 
                 for (unsigned c = 0; c < member->post.rings; c++) {
-                        uint64_t ready = group->ways[m * COLLECTIVE_RINGS_MAX + c].ready_nsec;
+                        const Way *way = &group->ways[c * group->n_members + m];
 
-                        if (ready > member->status.nsec)
-                                member->status.nsec = ready;
+                        member->status.progress[c] = way->progress;
+                        if (way->ready_nsec > member->status.nsec)
+                                member->status.nsec = way->ready_nsec;
                 }
                 end = member->status.nsec > end ? member->status.nsec : end;
                 member->ran = true;
@@ -231,28 +290,41 @@ static void finish(Group *group) {
                 chip_advance(group->members[m]->chip, start + end);
 }
 
+static void group_done(Group *group) {
+        for (unsigned m = 0; m < group->n_members; m++)
+                group->members[m]->parts = NULL;
+        free(group->ways);
+        free(group->parts);
+}
+
 int collective_run(Collective *own, const Execution *execution) {
-        _cleanup_free_ Way *ways = NULL;
-        Group group = {};
+        _cleanup_(group_done) Group group = {};
+        uint32_t n;
 
         find_members(&group, own);
-        group.ways = ways = calloc((size_t) group.n_members * COLLECTIVE_RINGS_MAX, sizeof(*ways));
-        if (!ways)
+        n = group.n_members * COLLECTIVE_RINGS_MAX;
+        group.ways = malloc(n * sizeof(Way));
+        if (!group.ways || cut_parts(&group) < 0)
                 return -ENOMEM;
 
         for (unsigned m = 0; m < group.n_members; m++)
-                for (unsigned c = 0; c < group.members[m]->post.rings; c++) {
+                for (unsigned c = 0; c < COLLECTIVE_RINGS_MAX; c++) {
                         Collective *member = group.members[m];
-                        Way *way = &ways[m * COLLECTIVE_RINGS_MAX + c];
+                        Way *way = &group.ways[c * group.n_members + m];
 
-                        *way = (Way) { .owner = member, .progress = &member->status.progress[c], .ring = c, .next = NOWHERE,
-                                       .previous = NOWHERE, .stall_bytes = UINT64_MAX };
-                        way->progress->steps = collective_steps(member);
+                        *way = (Way) { .owner = member, .ring = c, .next = NOWHERE, .previous = NOWHERE, .stall_bytes = UINT64_MAX,
+                                       .element_bytes = (uint64_t) element_bytes(member->post.format) * member->post.repeat };
+                        if (c < member->post.rings)
+                                way->progress.steps = collective_steps(member);
                 }
-        for (uint32_t i = 0; i < group.n_members * COLLECTIVE_RINGS_MAX; i++)
-                if (ways[i].owner)
+        for (uint32_t i = 0; i < n; i++)
+                if (group.ways[i].progress.steps > 0)
                         lay_way(&group, i, execution);
-        run_steps(&group);
+        /* Rings have nothing to do with each other, unless they run into each other; and one alone stays in the cache. */
+        for (uint32_t i = 0; i < n && !group.mixed; i += group.n_members)
+                run_steps(&group, i, group.n_members);
+        if (group.mixed)
+                run_steps(&group, 0, n);
         finish(&group);
         return 0;
 }

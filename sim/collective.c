@@ -97,9 +97,7 @@ static void fall_ill(Collective *collective, const Execution *execution) {
 
 static void drop(Collective *collective) {
         free(collective->vectors);
-        free(collective->parts);
         collective->vectors = NULL;
-        collective->parts = NULL;
         collective->posted = collective->ran = false;
         collective->status = (WireCollectiveStatus) {};
 }

@@ -25,18 +25,20 @@ typedef struct Segment {
 } Segment;
 
 typedef struct Collective {
+        /* What every step needs, side by side. */
+        WireCollectivePost post;
+        const Segment (*parts)[COLLECTIVE_RANKS_MAX]; /* by ring and shard; of the group, while it runs */
+        uint8_t *vectors; /* n_vectors of them: what is held now */
+        CollectiveAilments ailments;
+        WireCollectiveRing rings[COLLECTIVE_RINGS_MAX];
+
         Chip *chip;
         const Fault **faults;
         size_t n_faults;
         bool posted, ran;
-        WireCollectivePost post;
-        WireCollectiveRing rings[COLLECTIVE_RINGS_MAX];
-        CollectiveAilments ailments;
+        unsigned seat;   /* among the members of the group that runs */
         uint64_t number; /* of the command that posted it: for draws */
         uint64_t posted_nsec;
-        Segment (*parts)[COLLECTIVE_RANKS_MAX]; /* by ring and position: its part of the shard that is at home there */
-        uint8_t *vectors; /* n_vectors of them: what is held now */
-        unsigned n_vectors;
         WireCollectiveStatus status;
 } Collective;
 
@@ -73,8 +75,10 @@ unsigned element_bytes(unsigned format);
 unsigned collective_steps(const Collective *collective);
 /* What RING sends in STEP, or, not SENDING, takes in. Returns how many segments, at most COLLECTIVE_RANKS_MAX. */
 unsigned collective_block(const Collective *collective, unsigned ring, unsigned step, bool sending, Segment *ret);
-/* Takes the block that FROM sends in STEP of FROM_RING in as that of RING of TO; FLIP: 0, or 1 + a bit of it that arrives wrong. */
-void collective_take(const Collective *from, unsigned from_ring, Collective *to, unsigned ring, unsigned step, uint64_t flip);
+/* Which elements of each shard go over each ring. */
+void collective_cut(const WireCollectivePost *post, Segment (*ret)[COLLECTIVE_RANKS_MAX]);
+/* Takes SENT of FROM in as TAKEN of TO in STEP; FLIP: 0, or 1 + a bit of it that arrives wrong. */
+void collective_take(const Collective *from, const Segment *sent, Collective *to, const Segment *taken, unsigned step, uint64_t flip);
 /* Bytes of the input that a post needs, and of its output. */
 uint32_t collective_input_bytes(const WireCollectivePost *post);
 uint32_t collective_output_bytes(const WireCollectivePost *post);
