@@ -37,7 +37,7 @@
 #define COLLECTIVE_RANKS_MAX      64u
 #define COLLECTIVE_RINGS_MAX      6u
 #define COLLECTIVE_BYTES_MAX      (1u << 20) /* of a vector, of all-to-all of all ranks' */
-#define COLLECTIVE_REPEAT_MAX     (1u << 20)
+#define COLLECTIVE_REPEAT_MAX     (1u << 24)
 #define COLLECTIVE_NO_PORT        0xffu
 #define COLLECTIVE_STEP_NSEC      500u
 #define COLLECTIVE_BYTES_PER_NSEC 1000u /* adding and passing on, all rings side by side */

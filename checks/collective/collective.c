@@ -20,8 +20,10 @@
 
 #include "checks/check.h"
 
-#define SMALL_ELEMENTS     1024u
-#define NEIGHBOUR_ELEMENTS 64u /* of each port */
+#define FIRST_ELEMENTS     1024u
+#define ROUND_ELEMENTS     (CHIPS * 4u) /* of a round: what counts is how often a chip is asked */
+#define ULTRA_ELEMENTS     (RANKS_MAX * RINGS_MAX)
+#define NEIGHBOUR_ELEMENTS 16u /* of each port */
 #define GIB                (double) (UINT64_C(1) << 30)
 #define SECONDS_AT_WORST   2.0 /* what a hang may cost of the plan's budget */
 
@@ -63,8 +65,8 @@ static int measure(const Recital *recital) {
         return step_note(step, name, (double) bytes / ((double) recital->nsec * 1e-9) / GIB * bus_factor(recital), "GiBy/s", &where);
 }
 
-/* 1 where it came to its end at all ranks. ROUND 0 tells its time, later ones would say the same. */
-static int play(Ensemble *ensemble, const Recipe *recipe, unsigned n_ranks, uint64_t round, Wrongs *wrongs) {
+/* 1 where it came to its end at all ranks. */
+static int play(Ensemble *ensemble, const Recipe *recipe, unsigned n_ranks, Wrongs *wrongs) {
         _cleanup_(recital_freep) Recital *recital = NULL;
         int r;
 
@@ -76,6 +78,8 @@ static int play(Ensemble *ensemble, const Recipe *recipe, unsigned n_ranks, uint
                 recital_lay_rings(recital);
         else
                 recital_lay_neighbours(recital, n_ranks == RANKS_MAX);
+        if (recipe->round > 0)
+                recital_keep_ring(recital, recipe->round % recital->post.rings);
 
         r = recital_play(recital);
         if (r < 0)
@@ -88,7 +92,7 @@ static int play(Ensemble *ensemble, const Recipe *recipe, unsigned n_ranks, uint
         if (r <= 0)
                 return r;
         r = recital_judge_speed(recital);
-        if (r >= 0 && round == 0)
+        if (r >= 0 && recipe->round == 0)
                 r = measure(recital);
         return r < 0 ? r : 1;
 }
@@ -114,7 +118,7 @@ static int play_sizes(Ensemble *ensemble, WireCollective operation, unsigned n_r
 
         for (unsigned f = 0; f < _ELEMENT_MAX && r > 0; f++)
                 for (unsigned i = 0; i < n && r > 0; i++)
-                        r = play(ensemble, &(Recipe) { operation, (WireElement) f, sizes[i], 1 }, n_ranks, 0, wrongs);
+                        r = play(ensemble, &(Recipe) { operation, (WireElement) f, sizes[i], 1, 0 }, n_ranks, wrongs);
         return r;
 }
 
@@ -124,13 +128,16 @@ static int play_rings(Ensemble *ensemble, unsigned n_ranks, Wrongs *wrongs) {
         unsigned last = all ? COLLECTIVE_ALL_TO_ALL : COLLECTIVE_ALL_REDUCE;
         int r = 1;
 
-        /* The large one first: what hangs after many bytes hangs here. */
         for (unsigned o = COLLECTIVE_ALL_REDUCE; o <= last && r > 0; o++) {
-                Recipe recipe = { (WireCollective) o, ELEMENT_FP32, SMALL_ELEMENTS, 1 };
+                Recipe recipe = { (WireCollective) o, ELEMENT_FP32, n_ranks > CHIPS ? ULTRA_ELEMENTS : FIRST_ELEMENTS, 1, 0 };
 
                 recipe.repeat = repeat_for(ensemble, &recipe);
-                for (uint64_t i = 0; i < (n_ranks > CHIPS ? 1 : ensemble->parameters->rounds) && r > 0; i++)
-                        r = play(ensemble, &recipe, n_ranks, i, wrongs);
+                r = play(ensemble, &recipe, n_ranks, wrongs);
+                /* What comes and goes is seen by asking often. Over a link goes as much each time: what hangs after many bytes hangs here. */
+                recipe.elements = ROUND_ELEMENTS;
+                recipe.repeat = repeat_for(ensemble, &recipe) / LINK_Z_PLUS;
+                for (recipe.round = 1; n_ranks == CHIPS && recipe.round < ensemble->parameters->rounds && r > 0; recipe.round++)
+                        r = play(ensemble, &recipe, n_ranks, wrongs);
                 if (r > 0 && sizes)
                         r = play_sizes(ensemble, (WireCollective) o, n_ranks, wrongs);
         }
@@ -146,7 +153,7 @@ static unsigned n_included(const Ensemble *ensemble, unsigned s) {
 }
 
 static int play_all(Ensemble *ensemble, Wrongs *wrongs, unsigned *ret_untested) {
-        Recipe neighbours = { COLLECTIVE_SEND_RECEIVE, ELEMENT_FP32, NEIGHBOUR_ELEMENTS, 1 };
+        Recipe neighbours = { COLLECTIVE_SEND_RECEIVE, ELEMENT_FP32, NEIGHBOUR_ELEMENTS, 1, 0 };
         bool ultra = ensemble->n_servers > 1 && ensemble->first == 0, whole = true;
         int ended, r = 0;
 
@@ -154,7 +161,7 @@ static int play_all(Ensemble *ensemble, Wrongs *wrongs, unsigned *ret_untested) 
                 ultra = ultra && has_all(ensemble, s);
         neighbours.elements *= ensemble->n_servers > 1 ? PORTS : LINK_Z_PLUS;
         neighbours.repeat = repeat_for(ensemble, &neighbours) / RANKS_MAX + 1; /* about what a link carries in the others */
-        ended = play(ensemble, &neighbours, ultra ? RANKS_MAX : CHIPS, 0, wrongs);
+        ended = play(ensemble, &neighbours, ultra ? RANKS_MAX : CHIPS, wrongs);
         step_progress(ensemble->step, 20);
         if (ended < 0)
                 return ended;

@@ -22,7 +22,7 @@ typedef struct CollectiveParameters {
         int operations;   /* CollectiveChoice */
         int sizes;        /* the same */
         uint64_t bytes;   /* of the large vector */
-        uint64_t rounds;  /* of everything that compares data */
+        uint64_t rounds;  /* of each over one server */
         double bandwidth; /* the least share of what a link is built for */
 } CollectiveParameters;
 
@@ -88,6 +88,8 @@ typedef enum Trouble {
 
 /* Chips of the server under test on the rings of its torus, or of all servers on those of the UltraServer. */
 void recital_lay_rings(Recital *recital);
+/* Of these only RING. */
+void recital_keep_ring(Recital *recital, unsigned ring);
 /* Every chip with each of its neighbours in the scan, those on the next servers too; or ALL chips of all servers. */
 void recital_lay_neighbours(Recital *recital, bool all);
 /* Pairs of neighbours along PORT. */
@@ -116,6 +118,7 @@ typedef struct Recipe {
         WireCollective operation;
         WireElement format;
         uint32_t elements, repeat;
+        uint64_t round; /* 0 is large and tells its time; later ones go over one ring each */
 } Recipe;
 
 /* Begins a run, to be laid out and then played; released with recital_free(). */

@@ -145,9 +145,13 @@ static void sum_part(const Recital *recital, const uint8_t *vectors, unsigned ri
         for (unsigned j = 0; j < n; j++)
                 terms[j] = vectors + (base + order[(q + 1 + j) % n]) * recital->stride;
         for (uint32_t i = first; i < end; i++) {
-                float sum = load(recital, terms[0], i);
+                float sum = load(recital, terms[0], i), term;
 
-                for (unsigned j = 1; j < n; j++) {
+                for (unsigned j = 1; j < n && recital->post.format == ELEMENT_FP32; j++) {
+                        memcpy(&term, terms[j] + (size_t) 4 * i, sizeof(term));
+                        sum += term;
+                }
+                for (unsigned j = 1; j < n && recital->post.format != ELEMENT_FP32; j++) {
                         sum += load(recital, terms[j], i);
                         if (recital->post.format == ELEMENT_BF16)
                                 sum = bf16_to_number(bf16_of(sum));

@@ -9,39 +9,56 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "checks/collective/collective.h"
 #include "checks/device-link.h"
 
 #define LOOPBACK_BITS 1000000u
 
-/* Bytes of what comes in at RANK in STEP of RING. */
-static uint64_t block_bytes(const Recital *recital, unsigned rank, unsigned ring, unsigned step) {
-        const WireCollectiveRing *way = &recital->ranks[rank].rings[ring];
-        const WireCollectivePost *post = &recital->post;
-        unsigned n = post->ranks, position = way->position + 2 * n, count = 1;
+/* Bytes of the shards at home at COUNT positions of RING, POSITION and those before it. */
+static uint64_t shards_back(const Recital *recital, const WireCollectiveRing *way, unsigned ring, unsigned position, unsigned count) {
+        const uint64_t *parts = recital->part_bytes[ring];
+        unsigned n = recital->post.ranks;
         uint64_t bytes = 0;
 
-        if (post->operation == COLLECTIVE_SEND_RECEIVE)
-                return recital->part_bytes[ring][0];
-        if (post->operation == COLLECTIVE_ALL_TO_ALL)
-                count = n - 1 - step; /* for this position and those behind it */
-        else if (post->operation == COLLECTIVE_REDUCE_SCATTER || (post->operation == COLLECTIVE_ALL_REDUCE && step < n - 1))
-                position -= 2 + step;
-        else
-                position -= 1 + (post->operation == COLLECTIVE_ALL_REDUCE ? step - (n - 1) : step);
+        for (; count > 0; count--) {
+                position = position < n ? position : position - n;
+                bytes += parts[way->order[position]];
+                position += n - 1;
+        }
+        return bytes;
+}
 
-        for (unsigned i = 0; i < count; i++)
-                bytes += recital->part_bytes[ring][way->order[(position + i) % n]];
+/* Steps of all-to-all take in ever less: what goes to this position and those behind it. */
+static uint64_t sheaves(const Recital *recital, const WireCollectiveRing *way, unsigned ring, unsigned steps) {
+        unsigned n = recital->post.ranks;
+        uint64_t bytes = 0;
+
+        for (unsigned s = 0; s < steps && s < n - 1; s++)
+                bytes += shards_back(recital, way, ring, way->position + n - 2 - s, n - 1 - s);
         return bytes;
 }
 
 uint64_t recital_bytes(const Recital *recital, unsigned rank, unsigned ring, unsigned steps) {
-        uint64_t bytes = 0;
+        const WireCollectiveRing *way = &recital->ranks[rank].rings[ring];
+        unsigned n = recital->post.ranks, before = way->position + n - 1, adding = MIN(steps, n - 1);
 
-        for (unsigned s = 0; s < steps; s++)
-                bytes += block_bytes(recital, rank, ring, s);
-        return bytes;
+        switch ((WireCollective) recital->post.operation) {
+        case COLLECTIVE_SEND_RECEIVE:
+                return steps * recital->part_bytes[ring][0];
+        case COLLECTIVE_ALL_TO_ALL:
+                return sheaves(recital, way, ring, steps);
+        case COLLECTIVE_ALL_GATHER:
+                return shards_back(recital, way, ring, before, steps);
+        case COLLECTIVE_REDUCE_SCATTER:
+                return shards_back(recital, way, ring, before - 1, steps);
+        case COLLECTIVE_ALL_REDUCE:
+                return shards_back(recital, way, ring, before - 1, adding) + shards_back(recital, way, ring, before, steps - adding);
+        case _COLLECTIVE_MAX:
+                break;
+        }
+        return 0;
 }
 
 /* ---- links ---- */

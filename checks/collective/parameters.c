@@ -17,7 +17,7 @@ const YamlField parameters_collective[] = {
         YAML_WORD("sizes", CollectiveParameters, sizes, choices,
                   .summary = "few: one size in one format; all: around every boundary, in three"),
         YAML_UNSIGNED("bytes", CollectiveParameters, bytes, 1 << 20, UINT64_C(1) << 32, .summary = "of the large vector, for bandwidth"),
-        YAML_UNSIGNED("rounds", CollectiveParameters, rounds, 1, 1000, .summary = "of everything that compares data"),
+        YAML_UNSIGNED("rounds", CollectiveParameters, rounds, 1, 1000, .summary = "of each over one server: a large vector over all rings, then small ones over one"),
         YAML_NUMBER("bandwidth", CollectiveParameters, bandwidth, 0.1, 0.99, .summary = "the least share of what a link is built for"),
         {}
 };

@@ -96,6 +96,14 @@ void recital_lay_rings(Recital *recital) {
                 lay_walk(recital, walks[w], w);
 }
 
+void recital_keep_ring(Recital *recital, unsigned ring) {
+        recital->post.rings = 1;
+        for (unsigned r = 0; r < recital->n; r++) {
+                recital->ranks[r].rings[0] = recital->ranks[r].rings[ring];
+                recital->from[r][0] = recital->from[r][ring];
+        }
+}
+
 void recital_lay_neighbours(Recital *recital, bool all) {
         const Ensemble *ensemble = recital->ensemble;
 
