@@ -52,6 +52,20 @@ static const struct {
         [SEGMENT_OWN_PCS] = { false, false, "; this receiver's PCS: its near-end PCS loopback fails as well" },
 };
 
+/* Of eyes that are close to failing: what was looped back, see margin.c. */
+static const char *const margin_texts[_SEGMENT_MAX] = {
+        [SEGMENT_FAR_PMA] = "; this transmitter's PMA: its near-end PMA loopback is as close to failing, and the receiver's is not",
+        [SEGMENT_LINE]    = "; the line: the near-end PMA loopbacks of both ends are not close to failing",
+        [SEGMENT_OWN_PMA] = "; this receiver's PMA: its near-end PMA loopback is as close to failing",
+};
+
+static const char *place_text(Ailment ailment, Segment segment) {
+        if (ailment != AILMENT_MARGIN)
+                return segments[segment].text;
+
+        return margin_texts[segment] ? margin_texts[segment] : "";
+}
+
 static Ailment ailment_of(const Lane *lane) {
         if (lane->fault != LANE_SOUND)
                 return (Ailment) lane->fault;
@@ -234,7 +248,7 @@ static int say(Judged *judged, const Group *group) {
                 return r;
 
         return step_finding(judged->fabric->step, &judged->fabric->verdicts[blamed.server][blamed.chip], ailments[group->ailment].code,
-                            &where, &evidence, "%s: %s%s%s; %s %s", what, text, segments[group->segment].text, other_way(judged, group),
+                            &where, &evidence, "%s: %s%s%s; %s %s", what, text, place_text(group->ailment, group->segment), other_way(judged, group),
                             at_far ? "seen at" : "from", at_far ? own_text : judged->far_text);
 }
 

@@ -4,6 +4,9 @@
  * Lanes that pass and are about to fail. First all lanes are screened a little off the middle, on both sides: where a good lane makes
  * an error in 36 such runs, one of a ratio of 1e-12 makes 8. Those that show more than good ones do are sampled further out, and what
  * they do in the middle is worked out from there.
+ *
+ * Where an eye is closed is bracketed by the near-end PMA loopbacks of both ends, off the middle as well: an end that shows it there has
+ * it in its own PMA, and where neither does it is the line. Far loops are turned round by a receiver that samples in the middle.
  */
 
 #include "checks/neuronlink/margin.h"
@@ -18,6 +21,8 @@
 #define SCREEN_BITS   UINT64_C(1000000000) /* 31 ms */
 #define SCREEN_ERRORS 3u                   /* good ones: 4 in a million; looking again costs little */
 #define POINT_BITS    UINT64_C(100000000)
+#define PLACE_TURNS   4u
+#define PLACE_ERRORS  8u                   /* in all turns, both sides: of good lanes 1 in 1e10, of those with a ratio of 1e-12 nearly all */
 #define EYE_HALF      ((LINK_OFFSET_MAX + 1) * 1.0)
 
 static const int8_t point_offsets[] = { 10, 12, 14 };
@@ -193,6 +198,84 @@ static int screen(Fabric *fabric, Run *run) {
         return run_all(fabric, run, RUN_PRBS);
 }
 
+/* ---- places ---- */
+
+typedef struct Places { /* of all ports: errors at both ends, own first */
+        bool refused[CHIPS][PORTS];
+        uint64_t errors[CHIPS][PORTS][2][LINK_LANES_MAX];
+} Places;
+
+static bool any_is_marginal(const Port *port, unsigned n_lanes) {
+        for (unsigned l = 0; l < n_lanes; l++)
+                if (port->lanes[l].margin > 0)
+                        return true;
+
+        return false;
+}
+
+/* Adds one turn of loops at an end of all links that have a marginal lane: 0 own, 1 far. */
+static int add_loops(Fabric *fabric, Run *run, unsigned turn, unsigned end, Places *places) {
+        PortId owners[RUN_MAX];
+        int r;
+
+        run->n = 0;
+        for (unsigned c = 0; c < CHIPS; c++)
+                for (unsigned p = 0; p < PORTS; p++) {
+                        PortId id = { 0, (uint8_t) c, (uint8_t) p }, far = id;
+                        const Port *port = fabric_port(fabric, id);
+
+                        if (!any_is_marginal(port, link_port_width(p)))
+                                continue;
+                        (void) fabric_designed(fabric, id, &far);
+                        owners[run->n] = owners[run->n + 1] = id;
+                        add_sides(fabric, run, end == 0 ? id : port->heard == HEARD_PORT ? port->from : far,
+                                  RUN_MARGIN + 64 + 4 * turn + 2 * end, SCREEN_BITS, SCREEN_OFFSET);
+                }
+
+        r = run_all(fabric, run, LOOPBACK_NEAR_PMA);
+        for (size_t i = 0; i < run->n && r >= 0; i++) {
+                places->refused[owners[i].chip][owners[i].port] |= run->errors[i] < 0;
+                for (unsigned l = 0; run->errors[i] >= 0 && l < run->lanes[i].n; l++)
+                        places->errors[owners[i].chip][owners[i].port][end][l] += run->lanes[i].lanes[l].errors;
+        }
+
+        return r;
+}
+
+static void place_lanes(Port *port, unsigned n_lanes, uint64_t errors[2][LINK_LANES_MAX]) {
+        for (unsigned l = 0; l < n_lanes; l++) {
+                bool own = errors[0][l] >= PLACE_ERRORS, far = errors[1][l] >= PLACE_ERRORS;
+
+                if (port->lanes[l].margin > 0)
+                        port->lanes[l].segment = own && far ? SEGMENT_UNKNOWN : own ? SEGMENT_OWN_PMA : far ? SEGMENT_FAR_PMA : SEGMENT_LINE;
+        }
+}
+
+static int find_places(Fabric *fabric, Run *run) {
+        double sec = 4 * PLACE_TURNS * (double) SCREEN_BITS / (LINK_LANE_GBPS * 1e9);
+        _cleanup_free_ Places *places = NULL;
+
+        if (fabric_budget_sec(fabric) < 2 * sec)
+                return 0;
+
+        places = calloc(1, sizeof(*places));
+        if (!places)
+                return -ENOMEM;
+        for (unsigned i = 0; i < 2 * PLACE_TURNS; i++) {
+                int r;
+
+                r = add_loops(fabric, run, i / 2, i % 2, places);
+                if (r < 0)
+                        return r;
+        }
+
+        for (unsigned c = 0; c < CHIPS; c++)
+                for (unsigned p = 0; p < PORTS; p++)
+                        if (!places->refused[c][p])
+                                place_lanes(&fabric->servers[0].ports[c][p], link_port_width(p), places->errors[c][p]);
+        return 0;
+}
+
 int fabric_look_at_edges(Fabric *fabric) {
         double sec = 2 * (double) SCREEN_BITS / (LINK_LANE_GBPS * 1e9);
         _cleanup_free_ Run *run = NULL, *more = NULL;
@@ -229,5 +312,5 @@ int fabric_look_at_edges(Fabric *fabric) {
                 r = examine(fabric, more, run->ids[i], suspects, points);
         }
 
-        return r;
+        return r < 0 || !more ? r : find_places(fabric, more);
 }

@@ -439,6 +439,27 @@ static void test_the_ladder_names_the_piece_that_is_broken(void **state) {
                         }
 }
 
+/* The same of an eye that is close to failing, as far as signals go. */
+static void test_loops_off_the_middle_name_the_piece_that_closes_the_eye(void **state) {
+        for (unsigned port = 0; port < PORTS; port++)
+                for (unsigned site = TRANSMITTER_PMA; site <= RECEIVER_PMA; site++) {
+                        char at[LOCATION_STRING_MAX + 8];
+                        Verdict verdict = _VERDICT_INVALID;
+
+                        script = (struct Script) { AT(port), .site = (Site) site, .hurt = hurt_eye, .closing = 4 };
+                        port_text(site == TRANSMITTER_PMA ? far_of(script.at) : script.at, at);
+                        (void) strcat(at, "/lane9");
+                        _cleanup_rehearsal_ Step *step = scripted();
+
+                        assert_int_equal(rehearsal_run(step, &verdict), 0);
+                        assert_int_equal(step->n_said, 1);
+                        assert_string_equal(step->said[0].code, "link-margin");
+                        assert_string_equal(step->said[0].at, at);
+                        assert_non_null(strstr(step->said[0].message, stages[site]));
+                        assert_int_equal(verdict, VERDICT_WARNED);
+                }
+}
+
 /* How many bits a port was asked to compare by PRBS without offset. */
 static uint64_t bits_asked[CHIPS][PORTS];
 
@@ -531,6 +552,7 @@ int main(void) {
                 cmocka_unit_test(test_each_ailment_has_its_verdict),
                 cmocka_unit_test(test_payload_that_is_short_is_no_pass),
                 cmocka_unit_test(test_the_ladder_names_the_piece_that_is_broken),
+                cmocka_unit_test(test_loops_off_the_middle_name_the_piece_that_closes_the_eye),
                 cmocka_unit_test(test_loops_wait_for_bursts_and_not_for_their_blocks),
                 cmocka_unit_test(test_gross_faults_need_no_long_look),
                 cmocka_unit_test(test_ports_that_say_anything_end_and_do_not_pass),
