@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/param.h>
 
 #include "checks/check.h"
 
@@ -160,7 +161,8 @@ static int play_all(Ensemble *ensemble, Wrongs *wrongs, unsigned *ret_untested) 
         for (unsigned s = 0; s < ensemble->n_servers; s++)
                 ultra = ultra && has_all(ensemble, s);
         neighbours.elements *= ensemble->n_servers > 1 ? PORTS : LINK_Z_PLUS;
-        neighbours.repeat = repeat_for(ensemble, &neighbours) / RANKS_MAX + 1; /* about what a link carries in the others */
+        /* As much as a link carries in the others, so that what hangs after many bytes hangs here too. */
+        neighbours.repeat = MIN(2 * repeat_for(ensemble, &neighbours), COLLECTIVE_REPEAT_MAX);
         ended = play(ensemble, &neighbours, ultra ? RANKS_MAX : CHIPS, wrongs);
         step_progress(ensemble->step, 20);
         if (ended < 0)
