@@ -550,9 +550,14 @@ static const CatalogueEntry entries[] = {
         { "collective-data", "collective", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "collectives give wrong data",
           "What came out of a collective differs from what goes in at all ranks makes of it. The finding sits at the chip whose DMA "
-          "engines spoil what they add or pass on, or at the port where blocks arrive changed or from the wrong place.",
-          "Take the chip out of service: jobs across chips get wrong results. If the finding names a port, reseat its cable as it says "
-          "and scan again; else, or if it stays, replace the tray." },
+          "engines spoil what they add or pass on, or at the port where blocks arrive changed.",
+          "Take the chip out of service: jobs across chips get wrong results. Reset it and scan it again; if data is wrong again, replace "
+          "the tray. If the finding names a port, also the tray at its far end may be the one." },
+        { "collective-cable", "collective", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+          "collectives get data from the wrong port",
+          "What came in at a port is, block for block, what another port than the one that should be at the other end of its cable had "
+          "sent: the cable ends at the wrong port. The message names the sender.",
+          "Make the moves that neuronlink tells (link-cabling), in their order, and scan again." },
         { "collective-hang", "collective", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "collectives stop here",
           "A collective did not come to its end. All ranks wait; this is the chip or the port that none of them waits behind: its "

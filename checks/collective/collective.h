@@ -37,12 +37,20 @@ typedef struct Member {
         uint8_t chip;
 } Member;
 
+typedef enum Trouble {
+        TROUBLE_DATA,
+        TROUBLE_CABLE, /* data of another port than should be at the other end */
+        TROUBLE_HANG,
+        TROUBLE_SLOW,
+        _TROUBLE_MAX,
+} Trouble;
+
 typedef struct Chair {
         Verdict verdict;
         bool silent;
 
         uint64_t n_bytes; /* compared */
-        uint16_t found[3]; /* by Trouble: a bit for each port, and CHAIR_CHIP, that has been told already */
+        uint16_t found[_TROUBLE_MAX]; /* by Trouble: a bit for each port, and CHAIR_CHIP, that has been told already */
 } Chair;
 
 #define CHAIR_CHIP PORTS
@@ -77,12 +85,6 @@ typedef struct Recital {
         uint64_t part_bytes[RINGS_MAX][RANKS_MAX]; /* what a ring carries of each shard, or, of send-receive, of the vector */
         uint64_t nsec; /* of the slowest */
 } Recital;
-
-typedef enum Trouble {
-        TROUBLE_DATA,
-        TROUBLE_HANG,
-        TROUBLE_SLOW,
-} Trouble;
 
 /* ---- rings.c ---- */
 
@@ -133,6 +135,8 @@ DEFINE_CLEANUP(Recital *, recital_free);
 /* Knows the servers of the ring. */
 void ensemble_init(Ensemble *ensemble, Step *step);
 Chair *ensemble_chair(Ensemble *ensemble, Member member);
+/* What to replace where the link at PORT is to blame: the cable, or NULL, the tray, where it is a trace of its board. */
+const char *ensemble_cable(Member member, unsigned port);
 /* Finds TROUBLE at PORT of MEMBER, or, for CHAIR_CHIP, at its chip, or, for NOBODY, at the server; once. */
 int ensemble_find(Ensemble *ensemble, Trouble trouble, Member member, unsigned port, const Evidence *evidence,
                   const char *format, ...) __attribute__((format(printf, 6, 7)));

@@ -88,7 +88,7 @@ static int compare_neighbours(Recital *recital, Wrongs *wrongs, unsigned rank, c
                 }
                 wrongs->n_misrouted++;
                 ensemble_name(recital->ensemble, recital->members[sender], port, text);
-                r = ensemble_find(recital->ensemble, TROUBLE_DATA, recital->members[rank], c, &(Evidence) { .actual = text },
+                r = ensemble_find(recital->ensemble, TROUBLE_CABLE, recital->members[rank], c, &(Evidence) { .actual = text, .replaceable = "cable" },
                                   "what comes in here is what %s sent: the cable ends at the wrong port", text);
         }
         return r;

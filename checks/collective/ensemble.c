@@ -6,25 +6,36 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const codes[] = {
-        [TROUBLE_DATA] = "collective-data", [TROUBLE_HANG] = "collective-hang", [TROUBLE_SLOW] = "collective-slow",
+static const char *const codes[_TROUBLE_MAX] = {
+        [TROUBLE_DATA] = "collective-data", [TROUBLE_CABLE] = "collective-cable",
+        [TROUBLE_HANG] = "collective-hang", [TROUBLE_SLOW] = "collective-slow",
 };
 
-void ensemble_init(Ensemble *ensemble, Step *step) {
-        const char *own = step_unit(step)->server, *dash = strrchr(own, '-');
-        /* Servers of a ring are called us<U>-<S>, S = 0 … 3. */
-        bool ring = strncmp(own, "us", 2) == 0 && dash && dash[1] >= '0' && dash[1] < (char) ('0' + RING_SERVERS) && !dash[2];
+/* Every server counts from the same one, whatever the ring is called: the first by name. */
+static unsigned place_in_ring(const TopologyRing *ring) {
+        size_t first = 0;
 
+        for (size_t s = 1; s < ring->n; s++)
+                if (strcmp(ring->servers[s], ring->servers[first]) < 0)
+                        first = s;
+        return (unsigned) ((ring->n - first) % ring->n);
+}
+
+void ensemble_init(Ensemble *ensemble, Step *step) {
+        const char *own = step_unit(step)->server;
+        TopologyRing ring = { .n = 1 };
+
+        /* The request was refused where the topology does not name its servers. */
+        if (topology_ring(step_topology(step), own, &ring) < 0)
+                (void) snprintf(ring.servers[0], sizeof(ring.servers[0]), "%s", own);
         ensemble->step = step;
         ensemble->parameters = step_parameters(step);
-        ensemble->n_servers = ring ? RING_SERVERS : 1;
-        ensemble->first = ring ? (unsigned) (dash[1] - '0') : 0;
+        ensemble->n_servers = (unsigned) ring.n;
+        ensemble->first = place_in_ring(&ring);
         for (unsigned s = 0; s < ensemble->n_servers; s++) {
                 char *name = ensemble->servers[s].name;
 
-                (void) snprintf(name, LOCATION_SERVER_NAME_MAX, "%s", own);
-                if (s > 0)
-                        strrchr(name, '-')[1] = (char) ('0' + (ensemble->first + s) % RING_SERVERS);
+                memcpy(name, ring.servers[s], LOCATION_SERVER_NAME_MAX);
                 ensemble->servers[s].device = s == 0 ? step_device(step) : step_neighbour(step, name);
         }
 }
@@ -48,6 +59,11 @@ char *ensemble_name(const Ensemble *ensemble, Member member, unsigned port, char
         Location where = ensemble_location(ensemble, member, port);
 
         return location_format(&where, buffer);
+}
+
+const char *ensemble_cable(Member member, unsigned port) {
+        /* Tray partners sit side by side, columns 3-0 and 1-2 of a row: a trace of their board, no cable. */
+        return port == (member.chip % 2 == 1 ? LINK_X_PLUS : LINK_X_MINUS) ? NULL : "cable";
 }
 
 int ensemble_find(Ensemble *ensemble, Trouble trouble, Member member, unsigned port, const Evidence *evidence,

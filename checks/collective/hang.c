@@ -112,7 +112,7 @@ static int blame_link(Recital *recital, Member member, unsigned port, const Wire
 
         if (!ensemble_neighbour(ensemble, member, port, &far))
                 return -EINVAL;
-        if (ensemble_chair(ensemble, far)->found[TROUBLE_DATA] >> there & 1)
+        if (ensemble_chair(ensemble, far)->found[TROUBLE_CABLE] >> there & 1)
                 return 0; /* it is plugged to another port, which has been told */
 
         r = hear_port(ensemble, member, port, &near);
@@ -124,10 +124,12 @@ static int blame_link(Recital *recital, Member member, unsigned port, const Wire
         ensemble_name(ensemble, far, there, far_text);
         ensemble_name(ensemble, member, port, near_text);
         if (near == PLEA_NONE && beyond != PLEA_NONE)
-                return ensemble_find(ensemble, TROUBLE_HANG, far, there, &(Evidence) { .far_end = near_text },
+                return ensemble_find(ensemble, TROUBLE_HANG, far, there,
+                                     &(Evidence) { .far_end = near_text, .replaceable = beyond == PLEA_DEAF ? NULL : ensemble_cable(far, there) },
                                      "%s stops here: step %u of %u was sent and never came to %s%s",
                                      collective_word(recital->post.operation), own->done + 1, own->steps, near_text, pleas[beyond]);
-        return ensemble_find(ensemble, TROUBLE_HANG, member, port, &(Evidence) { .far_end = far_text },
+        return ensemble_find(ensemble, TROUBLE_HANG, member, port,
+                             &(Evidence) { .far_end = far_text, .replaceable = near == PLEA_DEAF ? NULL : ensemble_cable(member, port) },
                              "%s stops here: step %u of %u never came in, %" PRIu64 " bytes did; %s sent %" PRIu64 "%s",
                              collective_word(recital->post.operation), own->done + 1, own->steps, own->received, far_text, theirs->sent,
                              pleas[near]);

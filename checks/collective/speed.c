@@ -39,7 +39,8 @@ static int judge_link(Recital *recital, unsigned rank, unsigned ring, uint64_t b
                 return -EINVAL;
         return ensemble_find(recital->ensemble, TROUBLE_SLOW, recital->members[rank], port,
                              &(Evidence) { .far_end = ensemble_name(recital->ensemble, far, (unsigned) link_port_opposite((LinkPort) port),
-                                                                    far_text) },
+                                                                    far_text),
+                                           .replaceable = ensemble_cable(recital->members[rank], port) },
                              "%s: blocks come in at %.1f GB/s, it is built for %.0f and %.0f is the least; all ranks wait for it",
                              collective_word(recital->post.operation), rate, built, built * limit);
 }
