@@ -150,6 +150,7 @@ static void add_elements(const Collective *to, uint8_t *own, const uint8_t *in, 
 
                         own[i] = sum >= 255 ? 255 : sum > 0 ? (uint8_t) sum : 0;
                 }
+                break;
         case _ELEMENT_MAX:
                 break;
         }

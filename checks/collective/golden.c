@@ -206,6 +206,7 @@ void recital_expected(const Recital *recital, unsigned rank, const uint8_t *vect
                         if (from != NOBODY)
                                 memcpy(ret + begin * bytes, vectors + from * recital->stride + there * bytes, (end - begin) * bytes);
                 }
+                break;
         case _COLLECTIVE_MAX:
                 break;
         }
