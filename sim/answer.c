@@ -20,9 +20,11 @@ typedef struct GarbleFault {
         uint64_t done;
 } GarbleFault;
 
+enum { KIND_HANG, KIND_GARBLE, KIND_MISSING, _KIND_MAX };
+
 typedef struct Answer {
         Chip *chip;
-        const Fault *hang, *garble, *missing;
+        const Fault *faults[_KIND_MAX];
 } Answer;
 
 static Answer *answer_of(const Chip *chip) {
@@ -42,11 +44,9 @@ static bool is_attribute(const WireCommand *command) {
 
 bool answer_hangs(Chip *chip, const WireCommand *command) {
         const Answer *answer = answer_of(chip);
-        const HangFault *hang = answer && answer->hang ? answer->hang->parameters : NULL;
+        const Fault *fault = answer ? answer->faults[KIND_HANG] : NULL;
 
-        if (!hang || (hang->attributes && is_attribute(command)))
-                return false;
-        if (!acts(answer->hang, chip))
+        if (!fault || (((const HangFault *) fault->parameters)->attributes && is_attribute(command)) || !acts(fault, chip))
                 return false;
         /* Also what is never answered has been asked: triggers and draws go on. */
         chip->n_commands++;
@@ -56,7 +56,7 @@ bool answer_hangs(Chip *chip, const WireCommand *command) {
 bool chip_hangs(const Chip *chip) {
         const Answer *answer = answer_of(chip);
 
-        return answer && acts(answer->hang, answer->chip);
+        return answer && acts(answer->faults[KIND_HANG], answer->chip);
 }
 
 /* The families a garble can be limited to, by their first and last command. */
@@ -80,12 +80,13 @@ static const struct {
 
 Garble answer_garbles(Chip *chip, const WireCommand *command) {
         const Answer *answer = answer_of(chip);
-        GarbleFault *garble = answer && answer->garble ? answer->garble->parameters : NULL;
+        const Fault *fault = answer ? answer->faults[KIND_GARBLE] : NULL;
+        GarbleFault *garble = fault ? fault->parameters : NULL;
 
         if (!garble || command->type < command_ranges[garble->command].first ||
             command->type > command_ranges[garble->command].last)
                 return GARBLE_NONE;
-        if ((garble->count > 0 && garble->done >= garble->count) || !acts(answer->garble, chip))
+        if ((garble->count > 0 && garble->done >= garble->count) || !acts(fault, chip))
                 return GARBLE_NONE;
         garble->done++;
         return (Garble) garble->mode;
@@ -94,7 +95,7 @@ Garble answer_garbles(Chip *chip, const WireCommand *command) {
 bool answer_missing(Chip *chip) {
         const Answer *answer = answer_of(chip);
 
-        return answer && acts(answer->missing, chip);
+        return answer && acts(answer->faults[KIND_MISSING], chip);
 }
 
 bool answer_refuses(Chip *chip, Execution *execution) {
@@ -133,46 +134,32 @@ static const YamlField garble_fields[] = {
         {},
 };
 
-static const FaultKind faults[] = {
-        {
+static const FaultKind kinds[_KIND_MAX + 1] = {
+        [KIND_HANG] = {
                 .name = "hang", .summary = "takes commands and never answers", .family = FAMILY_TELEMETRY, .at = at_chip,
                 .persistence = PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT,
                 .triggers = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY,
                 .parameters_bytes = sizeof(HangFault), .parameters = hang_fields,
                 .is_shared = true, .codes = FAULT_CODES("device-hang"),
         },
-        {
+        [KIND_GARBLE] = {
                 .name = "garble", .summary = "answers against the agreement of the port", .family = FAMILY_TELEMETRY, .at = at_chip,
                 .persistence = PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT | PERSISTENCE_TRANSIENT,
                 .triggers = TRIGGER_TEMPERATURE | TRIGGER_ACTIVITY,
                 .parameters_bytes = sizeof(GarbleFault), .parameters = garble_fields,
                 .is_shared = true, .codes = FAULT_CODES("device-garbled"),
         },
-        {
+        [KIND_MISSING] = {
                 .name = "device-missing", .summary = "its driver did not find it", .family = FAMILY_TELEMETRY, .at = at_chip,
                 .persistence = PERSISTENCE_PERMANENT, .is_shared = true, .codes = FAULT_CODES("identity-missing"),
         },
         {},
 };
 
-/* The fault of a kind: three kinds, one place each. */
-static const Fault **place(Answer *answer, const Fault *fault) {
-        if (fault->kind == &faults[0])
-                return &answer->hang;
-        return fault->kind == &faults[1] ? &answer->garble : &answer->missing;
-}
+static const Fault **place(void *state, const Fault *fault) {
+        Answer *answer = state;
 
-static int inject(void *state, const Fault *fault) {
-        const Fault **at = place(state, fault);
-
-        if (*at)
-                return -EEXIST;
-        *at = fault;
-        return 0;
-}
-
-static void heal(void *state, const Fault *fault) {
-        *place(state, fault) = NULL;
+        return &answer->faults[fault->kind - kinds];
 }
 
 const Model model_answer = {
@@ -180,7 +167,6 @@ const Model model_answer = {
         .part       = LOCATION_CHIP,
         .state_size = sizeof(Answer),
         .init       = answer_init,
-        .faults     = (const FaultKind *const[]) { faults, NULL },
-        .inject     = inject,
-        .heal       = heal,
+        .faults     = (const FaultKind *const[]) { kinds, NULL },
+        .place      = place,
 };

@@ -342,6 +342,25 @@ static void *part_of(Chip *chip, const Model *model, const Fault *fault) {
         return index < 0 ? NULL : chip_part(chip, model, (unsigned) index);
 }
 
+static int put(const Model *model, void *state, const Fault *fault) {
+        const Fault **place;
+
+        if (!model->place)
+                return model->inject(state, fault);
+        place = model->place(state, fault);
+        if (*place)
+                return -EEXIST;
+        *place = fault;
+        return 0;
+}
+
+static void take_out(const Model *model, void *state, const Fault *fault) {
+        if (model->place)
+                *model->place(state, fault) = NULL;
+        else
+                model->heal(state, fault);
+}
+
 int chip_inject(Chip *chip, Fault *fault) {
         const Model *model = fault_model(fault->kind, &fault->at);
         Hall *hall = chip->server->ultraserver->hall;
@@ -359,7 +378,7 @@ int chip_inject(Chip *chip, Fault *fault) {
         chip->faults = faults;
 
         fault->id = hall->n_injected + 1;
-        r = model->inject(state, fault);
+        r = put(model, state, fault);
         if (r < 0)
                 return r;
         hall->n_injected++;
@@ -374,7 +393,7 @@ void chip_heal(Chip *chip, size_t index) {
         assert(index < chip->n_faults);
         fault = chip->faults[index];
         model = fault_model(fault->kind, &fault->at);
-        model->heal(part_of(chip, model, fault), fault);
+        take_out(model, part_of(chip, model, fault), fault);
         memmove(&chip->faults[index], &chip->faults[index + 1], (--chip->n_faults - index) * sizeof(*chip->faults));
         (void) fault_free(fault);
 }

@@ -37,11 +37,20 @@ typedef struct PositionFault {
         uint64_t routing_id;
 } PositionFault;
 
+enum { KIND_DUPLICATE, KIND_FIRMWARE, KIND_POSITION, KIND_SERIAL, _KIND_MAX };
+
 typedef struct Identity {
-        const Fault *duplicate, *firmware, *position, *serial;
+        const Fault *faults[_KIND_MAX];
 } Identity;
 
 enum { DRAW_SERIAL = 0x5e71a1, DRAW_POD };
+
+/* Of the chip's fault of a kind; NULL without one. */
+static const void *parameters_of(const Chip *chip, unsigned kind) {
+        const Identity *identity = chip_part_peek(chip, &model_identity, 0);
+
+        return identity && identity->faults[kind] ? identity->faults[kind]->parameters : NULL;
+}
 
 static uint64_t own_serial(const Chip *chip) {
         Location at;
@@ -52,11 +61,10 @@ static uint64_t own_serial(const Chip *chip) {
 }
 
 static uint64_t serial_of(Chip *chip) {
-        const Identity *identity = chip_part_peek(chip, &model_identity, 0);
+        const DuplicateFault *duplicate = parameters_of(chip, KIND_DUPLICATE);
 
-        if (identity && identity->duplicate) {
-                const DuplicateFault *fault = identity->duplicate->parameters;
-                Chip *other = server_chip(chip->server, (unsigned) fault->of);
+        if (duplicate) {
+                Chip *other = server_chip(chip->server, (unsigned) duplicate->of);
 
                 return own_serial(other ? other : chip);
         }
@@ -64,11 +72,9 @@ static uint64_t serial_of(Chip *chip) {
 }
 
 static const char *firmware_of(const Chip *chip) {
-        const Identity *identity = chip_part_peek(chip, &model_identity, 0);
+        const FirmwareFault *firmware = parameters_of(chip, KIND_FIRMWARE);
 
-        if (identity && identity->firmware)
-                return ((const FirmwareFault *) identity->firmware->parameters)->version;
-        return FIRMWARE;
+        return firmware ? firmware->version : FIRMWARE;
 }
 
 static uint64_t place_serial(const Chip *chip, const char *name, unsigned draw) {
@@ -78,10 +84,10 @@ static uint64_t place_serial(const Chip *chip, const char *name, unsigned draw) 
         return draw_u64(chip, &at, 0, draw) >> 16;
 }
 
-static unsigned routing_id(const Identity *identity, const Chip *chip) {
-        if (identity->position)
-                return (unsigned) ((const PositionFault *) identity->position->parameters)->routing_id;
-        return torus_routing_id(chip->index);
+static unsigned routing_id(const Chip *chip) {
+        const PositionFault *position = parameters_of(chip, KIND_POSITION);
+
+        return position ? (unsigned) position->routing_id : torus_routing_id(chip->index);
 }
 
 /* ---- sysfs ---- */
@@ -157,13 +163,13 @@ static int read_api_version(void *state, Chip *chip, unsigned index, char *text,
 }
 
 static int read_routing_id(void *state, Chip *chip, unsigned index, char *text, size_t size) {
-        return print(text, size, "%u", routing_id(state, chip));
+        return print(text, size, "%u", routing_id(chip));
 }
 
 static int read_mailbox_serial(void *state, Chip *chip, unsigned index, char *text, size_t size) {
         const Identity *identity = state;
 
-        return print(text, size, "0x%016" PRIx64, identity->serial ? ~serial_of(chip) : serial_of(chip));
+        return print(text, size, "0x%016" PRIx64, identity->faults[KIND_SERIAL] ? ~serial_of(chip) : serial_of(chip));
 }
 
 static int read_ring_serial(Chip *chip, LinkPort port, char *text, size_t size) {
@@ -328,9 +334,7 @@ static const YamlField position_fields[] = {
         {},
 };
 
-enum { KIND_DUPLICATE, KIND_FIRMWARE, KIND_POSITION, KIND_SERIAL };
-
-static const FaultKind faults[] = {
+static const FaultKind kinds[_KIND_MAX + 1] = {
         [KIND_DUPLICATE] = {
                 .name = "serial-duplicate", .summary = "carries the serial number of another chip", .family = FAMILY_TELEMETRY,
                 .at = at_chip, .persistence = PERSISTENCE_PERMANENT, .parameters_bytes = sizeof(DuplicateFault),
@@ -356,23 +360,10 @@ static const FaultKind faults[] = {
         {},
 };
 
-static const Fault **place(Identity *identity, const Fault *fault) {
-        const Fault **places[] = { &identity->duplicate, &identity->firmware, &identity->position, &identity->serial };
+static const Fault **place(void *state, const Fault *fault) {
+        Identity *identity = state;
 
-        return places[fault->kind - faults];
-}
-
-static int inject(void *state, const Fault *fault) {
-        const Fault **at = place(state, fault);
-
-        if (*at)
-                return -EEXIST;
-        *at = fault;
-        return 0;
-}
-
-static void heal(void *state, const Fault *fault) {
-        *place(state, fault) = NULL;
+        return &identity->faults[fault->kind - kinds];
 }
 
 const Model model_identity = {
@@ -380,7 +371,6 @@ const Model model_identity = {
         .part       = LOCATION_CHIP,
         .state_size = sizeof(Identity),
         .attributes = attributes,
-        .faults     = (const FaultKind *const[]) { faults, NULL },
-        .inject     = inject,
-        .heal       = heal,
+        .faults     = (const FaultKind *const[]) { kinds, NULL },
+        .place      = place,
 };

@@ -137,6 +137,8 @@ struct Model {
         int (*commands[_COMMAND_MAX])(void *state, Execution *execution);
         const Attribute *attributes; /* ends with {} */
         const FaultKind *const *faults; /* tables that end with {}, then NULL; models may share one */
+        /* Where FAULT is kept, by models with a place for one fault each; they have neither of the two below. */
+        const Fault **(*place)(void *state, const Fault *fault);
         int (*inject)(void *state, const Fault *fault); /* 0, -ENOMEM, -EEXIST (two on one spot that cannot both be) */
         void (*heal)(void *state, const Fault *fault);
         void (*reset)(void *state); /* core or chip reset; NULL: nothing to do */
