@@ -3,10 +3,10 @@
 /* What can be wrong with an adapter, with one of its paths through the fabric, and with a path of the fabric itself. */
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "sim/chip.h"
+#include "sim/dice.h"
 #include "sim/nic.h"
 
 #define SAMPLE_RATE_MIN  0.01    /* of the packets */
@@ -124,7 +124,7 @@ static Stretch stretch_of(const Run *run, int path) {
  * Sent again until it comes through. A fault of one path does not meet it there a second time, unless the flow is pinned to the path;
  * one of all paths does, with the same chance each time.
  */
-static int note_dropped(Run *run, uint32_t sequence, int path, double rate, uint64_t draw) {
+static int note_dropped(Run *run, uint32_t sequence, int path, double rate, Dice *dice) {
         uint16_t tries = 1, again = (uint16_t) run_path(run, sequence);
         Late *more;
         int r;
@@ -133,12 +133,11 @@ static int note_dropped(Run *run, uint32_t sequence, int path, double rate, uint
         if (r <= 0)
                 return r;
         if (path < 0 || run->path < NIC_PATHS) {
-                double chance = (double) (payload_hash(draw) >> 11) * 0x1p-53;
+                uint64_t in_vain = dice_gap(dice, 1 - rate);
 
-                /* P(tries > k) = rate^k */
-                tries = (uint16_t) fmin(1 + floor(log(chance > 0 ? chance : 0x1p-54) / log(rate)), TRIES_MAX);
+                tries = (uint16_t) (1 + (in_vain < TRIES_MAX ? in_vain : TRIES_MAX));
         } else
-                again = (uint16_t) ((again + 1 + draw % (NIC_PATHS - 1)) % NIC_PATHS);
+                again = (uint16_t) ((again + 1 + dice_below(dice, NIC_PATHS - 1)) % NIC_PATHS);
 
         more = reallocarray(run->late, run->n_late + 1, sizeof(*more));
         if (!more)
@@ -148,17 +147,18 @@ static int note_dropped(Run *run, uint32_t sequence, int path, double rate, uint
         return 0;
 }
 
+/* Each packet is hit or not for itself: drawn are the gaps between those that are. */
 static int choose_packets(Run *run, const Nic *nic, const Execution *execution, const Location *at, uint64_t draw, int path, double rate,
                           Oddity what) {
         Stretch stretch = stretch_of(run, path);
-        uint64_t n = draw_binomial(nic->chip, at, execution->number, draw, stretch.n, rate);
+        Dice dice = { stretch.n > 0 ? draw_u64(nic->chip, at, execution->number, draw) : 0 };
+        uint64_t gap;
 
-        for (uint64_t p = 0; p < n; p++) {
-                uint64_t x = draw_u64(nic->chip, at, execution->number, draw + 1 + p);
-                uint32_t sequence = stretch.first + stretch.step * (uint32_t) (x % stretch.n);
+        for (uint64_t left = stretch.n; (gap = dice_gap(&dice, rate)) < left; left -= gap + 1) {
+                uint32_t sequence = stretch.first + stretch.step * (uint32_t) (stretch.n - left + gap);
                 int r;
 
-                r = what == ODD_DROPPED ? note_dropped(run, sequence, path, rate, x >> 20) : run_note(run, sequence, what);
+                r = what == ODD_DROPPED ? note_dropped(run, sequence, path, rate, &dice) : run_note(run, sequence, what);
                 if (r < 0)
                         return r;
         }
@@ -178,9 +178,8 @@ int nic_suffer(const Nic *nic, NicDirection direction, const Execution *executio
 
                 if (kind < KIND_DELAY) {
                         const PacketParameters *packet = fault->parameters;
-                        /* The number counts the commands of the sender; its place makes draws of a receiver's fault differ. */
-                        uint64_t draw = ((uint64_t) i << 32 | (uint64_t) direction << 24) ^ (uint64_t) chip_index(run->from) << 40 ^
-                                        payload_hash(run->flow) << 48;
+                        /* The number counts the commands of the sender: who that is, and the flow, make draws of a receiver's fault differ. */
+                        uint64_t draw = dice_mix(dice_mix(fault->id << 2 | direction) ^ (uint64_t) run->flow << 8 ^ chip_index(run->from));
 
                         if (goes(packet->direction, direction) && fault_is_active(fault, execution))
                                 r = choose_packets(run, nic, execution, &fault->at, draw, path, packet->rate, (Oddity) (kind + 1));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -236,6 +237,34 @@ static void test_counters_move_by_what_happened(void **state) {
         assert_int_equal(counter_of(lone, 1, "rx_bytes"), 100 * delivered);
 }
 
+static void assert_near(double value, double mean, double sigma) {
+        assert_true(value >= mean - 5 * sigma && value <= mean + 5 * sigma);
+}
+
+/* Of n packets each is hit with the rate p by itself: n × p, give or take the root of n × p × (1 − p). What is dropped is sent again until
+ * it arrives, k times with p^k (1 − p): in all n × p / (1 − p) times, with the variance n × p / (1 − p)². */
+static void test_a_rate_is_the_share_of_packets_that_is_hit(void **state) {
+        static const double rates[] = { 0.001, 0.1, 0.5, 0.9, 1 };
+        const double n = 65536;
+        char fault[128];
+
+        for (size_t i = 0; i < ELEMENTS(rates); i++) {
+                double p = rates[i];
+
+                (void) snprintf(fault, sizeof(fault), "{at: trn-0/chip1/nic1, kind: packet-loss, rate: %g}", p);
+                _cleanup_(lone_freep) Lone *lossy = open_with(fault);
+
+                assert_near(n - (double) send_flow(lossy, 0, 1, 1, 65536, 1).result[0], n * p, sqrt(n * p * (1 - p)));
+                if (p > 0.5)
+                        continue;
+                (void) snprintf(fault, sizeof(fault), "{at: trn-0/chip1/nic1, kind: path-drops, rate: %g}", p);
+                _cleanup_(lone_freep) Lone *dropping = open_with(fault);
+
+                assert_int_equal(send_flow(dropping, 0, 1, 1, 65536, 1).result[0], 65536);
+                assert_near((double) counter_of(dropping, 0, "retrans_pkts"), n * p / (1 - p), sqrt(n * p) / (1 - p));
+        }
+}
+
 static void test_a_corrupt_packet_has_the_checksum_of_what_arrived(void **state) {
         _cleanup_(lone_freep) Lone *lone = open_with("{at: trn-0/chip1/nic1, kind: packet-corruption, rate: 1}");
 
@@ -314,6 +343,7 @@ int main(void) {
                 cmocka_unit_test(test_payloads_and_checksums_are_those_of_the_definition),
                 cmocka_unit_test(test_what_does_not_fit_waits_for_the_next_time),
                 cmocka_unit_test(test_counters_move_by_what_happened),
+                cmocka_unit_test(test_a_rate_is_the_share_of_packets_that_is_hit),
                 cmocka_unit_test(test_a_corrupt_packet_has_the_checksum_of_what_arrived),
                 cmocka_unit_test(test_a_packet_astray_arrives_somewhere_else_once),
                 cmocka_unit_test(test_unresponsive_and_absent_remotes_are_told),
