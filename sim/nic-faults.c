@@ -53,9 +53,17 @@ enum { /* indices into nic_kinds[]; the first of them do to packets what their O
         _KIND_MAX,
 };
 
+/* The command is the sender's; what is wrong with the receiver depends on how hot its own chip is. */
+static bool acts(const Nic *nic, const Fault *fault, const Execution *execution) {
+        Execution there = *execution;
+
+        there.chip = nic->chip;
+        return fault_is_active(fault, &there);
+}
+
 static const Fault *nic_suffers(const Nic *nic, unsigned kind, const Execution *execution) {
         for (size_t i = 0; i < nic->n_faults; i++)
-                if (nic->faults[i]->kind == &nic_kinds[kind] && fault_is_active(nic->faults[i], execution))
+                if (nic->faults[i]->kind == &nic_kinds[kind] && acts(nic, nic->faults[i], execution))
                         return nic->faults[i];
 
         return NULL;
@@ -181,13 +189,13 @@ int nic_suffer(const Nic *nic, NicDirection direction, const Execution *executio
                         /* The number counts the commands of the sender: who that is, and the flow, make draws of a receiver's fault differ. */
                         uint64_t draw = dice_mix(dice_mix(fault->id << 2 | direction) ^ (uint64_t) run->flow << 8 ^ chip_index(run->from));
 
-                        if (goes(packet->direction, direction) && fault_is_active(fault, execution))
+                        if (goes(packet->direction, direction) && acts(nic, fault, execution))
                                 r = choose_packets(run, nic, execution, &fault->at, draw, path, packet->rate, (Oddity) (kind + 1));
                 } else if (kind == KIND_DELAY) {
                         const DelayParameters *delay = fault->parameters;
 
                         for (unsigned p = 0; p < NIC_PATHS && goes(delay->direction, direction); p++)
-                                if ((path < 0 || path == (int) p) && fault_is_active(fault, execution))
+                                if ((path < 0 || path == (int) p) && acts(nic, fault, execution))
                                         extra_nsec[p] += delay->nsec;
                 }
                 if (r < 0)

@@ -265,6 +265,24 @@ static void test_a_rate_is_the_share_of_packets_that_is_hit(void **state) {
         }
 }
 
+/* A chip that is hot has its adapter fail, whoever sends to it. */
+static void test_an_adapter_is_as_hot_as_its_own_chip(void **state) {
+        _cleanup_(lone_freep) Lone *sound = lone_new(SINGLE, NULL);
+        double here = chip_temperature(lone_chip(sound, "trn-0", 1)), there = chip_temperature(lone_chip(sound, "trn-0", 0));
+        unsigned receiver = here > there ? 1 : 0;
+        char fault[128];
+
+        for (unsigned hot = 0; hot < 2; hot++) {
+                unsigned to = hot ? receiver : 1 - receiver;
+
+                (void) snprintf(fault, sizeof(fault), "{at: trn-0/chip%u/nic%u, kind: packet-loss, rate: 1, above: %.6f}", to, to,
+                                (here + there) / 2);
+                _cleanup_(lone_freep) Lone *lone = open_with(fault);
+
+                assert_int_equal(send_flow(lone, 1 - to, to, 1, 100, 1).result[0], hot ? 0 : 100);
+        }
+}
+
 static void test_a_corrupt_packet_has_the_checksum_of_what_arrived(void **state) {
         _cleanup_(lone_freep) Lone *lone = open_with("{at: trn-0/chip1/nic1, kind: packet-corruption, rate: 1}");
 
@@ -344,6 +362,7 @@ int main(void) {
                 cmocka_unit_test(test_what_does_not_fit_waits_for_the_next_time),
                 cmocka_unit_test(test_counters_move_by_what_happened),
                 cmocka_unit_test(test_a_rate_is_the_share_of_packets_that_is_hit),
+                cmocka_unit_test(test_an_adapter_is_as_hot_as_its_own_chip),
                 cmocka_unit_test(test_a_corrupt_packet_has_the_checksum_of_what_arrived),
                 cmocka_unit_test(test_a_packet_astray_arrives_somewhere_else_once),
                 cmocka_unit_test(test_unresponsive_and_absent_remotes_are_told),
