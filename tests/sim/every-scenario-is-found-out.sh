@@ -32,7 +32,7 @@ scan() { # DEVICE PLAN STREAM
         local status=0
         # A hang is told by its deadline, two seconds times the scale; a healthy chip needs milliseconds.
         # One seed: where a scan plants its probes must not decide whether a build is green.
-        timeout 120 "$build/checks/assay-run" --device "$1" --plan "$2" --seed "${ASSAY_MATRIX_SEED:-1}" --deadline-scale "${ASSAY_MATRIX_SCALE:-0.25}" \
+        timeout 600 "$build/checks/assay-run" --device "$1" --plan "$2" --seed "${ASSAY_MATRIX_SEED:-1}" --deadline-scale "${ASSAY_MATRIX_SCALE:-0.25}" \
                 >"$3" 2>"$stage/err" || status=$?
         case $status in 0 | 1 | 2) ;; *) echo "assay-run ended with $status"; cat "$stage/err"; return 1;; esac
 }
