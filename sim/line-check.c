@@ -90,7 +90,8 @@ static bool acquire(Checker *checker) {
         while (reader->at < checker->bits) {
                 unsigned bit;
 
-                if (reader->silent > reader->at + 4 * window) { /* idle: the last of it is enough */
+                /* Idle for as long as a state: no lock that began before is due any more, and the last of it is enough. */
+                if (reader->silent > reader->at + 4 * window && n >= checker->degree && state == (reader->line->inverted ? mask : 0)) {
                         (void) reader_count(reader, MIN(reader->silent - 2 * window, checker->bits));
                         begin = reader->at;
                         n = right = wrong = 0;

@@ -68,6 +68,8 @@ static size_t draw_events(Events which, uint64_t bits, LineEvent *ret) {
                 ret[i] = (LineEvent) { .at = at };
                 if (kind == SLIPS)
                         ret[i].slip = draw() % 8 == 0 ? (int) (draw() % 9) - 4 : draw() % 2 ? 1 : -1;
+                if (kind == SILENCES && draw() % 4 == 0) /* just as a lock is due */
+                        ret[i].at = (LINK_LOCK_BITS + draw() % 40) % bits;
                 if (kind == SILENCES)
                         ret[i].silent = 1 + draw() % (draw() % 2 ? 40 : 4000);
                 if (kind == BURSTS) /* every other bit of so many, and more */
