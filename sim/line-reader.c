@@ -7,7 +7,8 @@
 
 #include "sim/line-prbs.h"
 
-#define SINGLE_MAX 64.0 /* wrong bits of a stretch, up to which each of them is drawn */
+#define SINGLE_MAX 64.0  /* wrong bits of a stretch, up to which each of them is drawn, … */
+#define BLOCKS_MAX 1024u /* … and blocks: what many of them come to is normal */
 
 Pattern pattern_begin(WirePrbs polynomial, uint32_t start) {
         return (Pattern) { .polynomial = polynomial, .start = start, .state = start };
@@ -50,12 +51,19 @@ static void look_for_break(Reader *reader) {
                 }
 }
 
-/* Noise from FIRST on: that bit, or where it is AT a draw from there. */
+/* Of 2^k - 1 bits of a maximal sequence 2^(k - 1) are not what the one before is. */
+static double toggling(WirePrbs polynomial) {
+        double period = (double) line_prbs_period(polynomial);
+
+        return (period + 1) / 2 / period;
+}
+
+/* FIRST: the first bit that is wrong. */
 static void add_noise(Reader *reader, const LineRun *run, double rate, uint64_t first, const LineTrouble *crosstalk) {
         Noise *noise = &reader->noises[reader->n_noises++];
 
         *noise = (Noise) { .rate = rate, .next = first, .crosstalk = crosstalk };
-        reader->rate += crosstalk ? rate / 2 : rate;
+        reader->rate += crosstalk ? rate * toggling(run->polynomial) : rate;
         if (crosstalk)
                 noise->other = pattern_begin(run->polynomial, line_prbs_seed(run->polynomial, run->seed, crosstalk->from));
 }
@@ -169,10 +177,10 @@ static uint64_t count_many(Reader *reader, uint64_t n_blocks, uint64_t *ret_erro
 }
 
 uint64_t reader_count_blocks(Reader *reader, uint64_t end, uint64_t *ret_errored) {
-        uint64_t begin = reader->at, last = UINT64_MAX, errors = 0, errored = 0;
+        uint64_t begin = reader->at, n_blocks = (end - begin) / LINK_BLOCK_BITS, last = UINT64_MAX, errors = 0, errored = 0;
 
-        if (reader->rate * (double) (end - begin) > SINGLE_MAX) {
-                errors = count_many(reader, (end - begin) / LINK_BLOCK_BITS, ret_errored);
+        if (n_blocks > BLOCKS_MAX && reader->rate * (double) (end - begin) > SINGLE_MAX) {
+                errors = count_many(reader, n_blocks, ret_errored);
                 reader_pass(reader, end);
                 return errors;
         }

@@ -329,6 +329,94 @@ static void test_a_lane_near_its_limit_takes_time_to_lock(void **state) {
         assert_true(fabs(sum / runs / expected - 1) < 5 / sqrt(runs));
 }
 
+/* ---- against the formulas, where nobody can run so many bits ---- */
+
+/* VALUES are of the normal distribution of that mean and variance: nowhere further apart than Kolmogorov allows, both tails as full as they
+ * should be, and mean and variance within 5 standard errors. */
+static void assert_normal(const double *values, double mean, double variance, const char *what, const char *figure) {
+        const double tail = 0.5 * erfc(2 / sqrt(2)) * RUNS, allowed = sqrt(-log(KS_ALPHA / 2) / 2 / RUNS);
+        double sorted[RUNS], apart = 0, own_mean, own_variance;
+        unsigned low = 0, high = 0;
+
+        memcpy(sorted, values, sizeof(sorted));
+        qsort(sorted, RUNS, sizeof(*sorted), by_value);
+        for (unsigned i = 0; i < RUNS; i++) {
+                double z = (sorted[i] - mean) / sqrt(variance), below = 0.5 * erfc(-z / sqrt(2));
+
+                apart = fmax(apart, fmax(fabs(below - (double) i / RUNS), fabs(below - (double) (i + 1) / RUNS)));
+                low += z < -2;
+                high += z > 2;
+        }
+        moments(values, &own_mean, &own_variance);
+        if (apart > allowed || fabs(low - tail) > 5 * sqrt(tail) || fabs(high - tail) > 5 * sqrt(tail) ||
+            fabs(own_mean - mean) > 5 * sqrt(variance / RUNS) || fabs(own_variance / variance - 1) > 5 * sqrt(2.0 / RUNS))
+                fail_msg("%s, %s: %g apart (%g allowed), %u and %u in the tails (%g), mean %.9g for %.9g, variance %g for %g", what, figure,
+                         apart, allowed, low, high, tail, own_mean, mean, own_variance, variance);
+}
+
+static void test_large_counts_are_binomial(void **state) {
+        static const struct {
+                const char *what;
+                WirePrbs polynomial;
+                double bits;
+                Plain plain;
+                double rate; /* what a bit is wrong with by the formulas */
+        } cases[] = {
+                { "some hundred", PRBS31, 0x1p40, { .rate = 0x1p-31 }, 0x1p-31 },
+                { "thousands", PRBS31, 0x1p47, { .rate = 0x1p-31 }, 0x1p-31 },
+                { "beyond 2^32", PRBS23, 0x1p50, { .rate = 0x1p-10 }, 0x1p-10 },
+                { "nearly all blocks", PRBS15, 0x1p44, { .rate = 0.02 }, 0.02 },
+                /* A period has 127 bits, at 64 of which it toggles. */
+                { "crosstalk", PRBS7, 0x1p44, { .trouble = { LINE_CROSSTALK, .rate = 0x1p-12, .from = 9 } }, 0x1p-12 * 64 / 127 },
+        };
+        static double errors[RUNS], blocks[RUNS], rests[RUNS];
+
+        for (size_t c = 0; c < ELEMENTS(cases); c++) {
+                double p = cases[c].rate, n = cases[c].bits, n_blocks = n / LINK_BLOCK_BITS, m = LINK_BLOCK_BITS * p;
+                double spoiled = -expm1(LINK_BLOCK_BITS * log1p(-p)), sound = 1 - spoiled;
+
+                for (unsigned i = 0; i < RUNS; i++) {
+                        LineRun run = { .polynomial = cases[c].polynomial, .seed = i, .bits = (uint64_t) n };
+                        WireLane lane;
+
+                        run_drawn(&run, &cases[c].plain, dice_mix(c * RUNS + i), &lane);
+                        assert_int_equal(lane.resyncs, 0);
+                        errors[i] = (double) lane.errors;
+                        blocks[i] = (double) lane.errored_blocks;
+                        rests[i] = (double) (lane.errors - lane.errored_blocks);
+                }
+                assert_normal(errors, n * p, n * p * (1 - p), cases[c].what, "errors");
+                assert_normal(blocks, n_blocks * spoiled, n_blocks * spoiled * sound, cases[c].what, "errored blocks");
+                /* Of one block: those beyond the first vary by what both vary by, less twice what they have in common, m × sound. */
+                if (n_blocks * (m - spoiled) > 50)
+                        assert_normal(rests, n_blocks * (m - spoiled), n_blocks * (m * (1 - p) + spoiled * sound - 2 * m * sound),
+                                      cases[c].what, "errors beyond the first of a block");
+        }
+}
+
+/* Three errors are expected in 1e13 bits: none as often as Poisson says, and so many more. */
+static void test_small_counts_are_poisson(void **state) {
+        const unsigned runs = 20000;
+        double term = exp(-3), square = 0;
+        unsigned counted[12] = {};
+
+        for (unsigned i = 0; i < runs; i++) {
+                LineRun run = { .polynomial = PRBS31, .seed = i, .bits = UINT64_C(10000000000000) };
+                Plain plain = { .rate = 3e-13 };
+                WireLane lane;
+
+                run_drawn(&run, &plain, dice_mix(i), &lane);
+                assert_true(lane.errored_blocks == lane.errors && lane.bits == run.bits);
+                counted[lane.errors < 11 ? lane.errors : 11]++;
+        }
+        for (unsigned k = 0; k < 11; k++) {
+                square += (counted[k] - runs * term) * (counted[k] - runs * term) / (runs * term);
+                term *= 3.0 / (k + 1);
+        }
+        assert_true(counted[11] > 0 && counted[11] < 20); /* 5.8 of 20,000 */
+        assert_true(square < 52);                         /* of 11: 1e-6 */
+}
+
 /* Beyond so many events the rest is taken to go as what was drawn. */
 static void test_troubles_without_end_are_bounded(void **state) {
         LineRun run = { .polynomial = PRBS31, .seed = 1, .bits = UINT64_C(1) << 50 };
@@ -346,6 +434,8 @@ int main(void) {
                 cmocka_unit_test(test_sound_and_idle_lines_are_what_they_are),
                 cmocka_unit_test(test_drawn_lanes_are_distributed_as_lanes_run_bit_by_bit),
                 cmocka_unit_test(test_a_lane_near_its_limit_takes_time_to_lock),
+                cmocka_unit_test(test_large_counts_are_binomial),
+                cmocka_unit_test(test_small_counts_are_poisson),
                 cmocka_unit_test(test_troubles_without_end_are_bounded),
         };
 
