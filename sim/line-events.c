@@ -16,31 +16,30 @@ typedef struct Drawing {
         LineEvent *events; /* LINE_EVENTS_MAX more than the port's */
 } Drawing;
 
-/* One burst: how long it lasts, and which of its bits are wrong. Returns the bit behind it. */
+/* One burst: how long it lasts, and which of its bits are wrong, up to END events. Returns the bit behind what is drawn of it. */
 static uint64_t draw_burst(Drawing *drawing, const LineTrouble *trouble, uint64_t at, size_t end) {
         uint64_t behind = at + 1 + dice_gap(drawing->dice, 1 / trouble->length), wrong = at;
 
-        for (;;) {
+        while (drawing->n < end) {
                 uint64_t gap = dice_gap(drawing->dice, trouble->density);
 
-                if (gap >= behind - wrong || drawing->n == end)
+                if (gap >= behind - wrong)
                         return behind;
                 wrong += gap;
                 drawing->events[drawing->n++] = (LineEvent) { .at = wrong++ };
         }
+        return wrong;
 }
 
 /* Up to END events of TROUBLE. Returns how many bits that covers. */
 static uint64_t draw_trouble(Drawing *drawing, const LineTrouble *trouble, size_t end) {
         uint64_t at = 0;
 
-        for (;;) {
+        while (drawing->n < end) {
                 uint64_t gap = dice_gap(drawing->dice, trouble->rate);
 
                 if (gap >= drawing->bits - at)
                         return drawing->bits;
-                if (drawing->n == end)
-                        return at;
                 at += gap;
                 if (trouble->kind == LINE_BURSTS)
                         at = draw_burst(drawing, trouble, at, end);
@@ -49,6 +48,7 @@ static uint64_t draw_trouble(Drawing *drawing, const LineTrouble *trouble, size_
                 if (at >= drawing->bits)
                         return drawing->bits;
         }
+        return at;
 }
 
 static int by_bit(const void *a, const void *b) {
