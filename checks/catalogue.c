@@ -627,6 +627,12 @@ static const CatalogueEntry entries[] = {
           "What should be sprayed over all paths of the fabric arrived on one, or in the order in which it was sent, which sprayed packets "
           "do not do. One bad switch would cut this adapter off, and its traffic jams where others' flows around.",
           "Reload the EFA driver and scan again. If it stays, look at the configuration of the switch port, then replace the adapter." },
+        { "efa-clock", "efa", SEVERITY_FAIL, ACTION_RELOAD_DRIVER,
+          "an adapter's clock is wrong",
+          "By its time stamps packets arrived before they were sent, or were sent faster or slower than its chip says it took. How fast "
+          "the adapter is, and how late packets are, cannot be told.",
+          "See that the adapter's clock follows the grandmaster (PTP) like the others', reload the EFA driver and scan again. If it stays, "
+          "replace the adapter." },
         { "efa-counter", "efa", SEVERITY_FAIL, ACTION_RELOAD_DRIVER,
           "the adapter's counters disagree with the traffic",
           "The hardware counters did not move by what was sent and received. In service its errors would go unseen.",

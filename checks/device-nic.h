@@ -14,6 +14,7 @@
 typedef struct NicCompletion {
         uint64_t delivered;
         uint64_t status; /* EFA: 0 ok, 10 receiver not ready, 13 unresponsive remote, 15 unreachable */
+        uint64_t busy_nsec; /* by its chip's clock */
 } NicCompletion;
 
 int device_nic_send(Device *device, const uint8_t *chips, size_t n, const WireNicSend *sends, NicCompletion *ret,

@@ -133,8 +133,8 @@ typedef struct WireLinkTransfer {
  * Where the receiver has no buffer posted (RNR) a packet is gone: the device does not try again.
  *
  * Completion: result[0] = packets the device says were delivered, result[1] = EFA completion status: 0 ok, 10 receiver not ready,
- * 13 unresponsive remote, 15 unreachable. device_nsec: how long the adapter was busy sending. Counters: hw_counters/NAME, the names of the
- * public driver; those of RDMA stand still here, as there are no such commands.
+ * 13 unresponsive remote, 15 unreachable. device_nsec: how long the adapter was busy sending, by the clock of its chip and not its own; the
+ * packets leave at equal distances. Counters: hw_counters/NAME, the names of the public driver; those of RDMA stand still here, as there are no such commands.
  */
 #define NIC_PATHS        16u
 #define NIC_PATH_SPRAYED UINT32_MAX
@@ -162,7 +162,7 @@ typedef struct WireNicReceive {
 
 /*
  * Both times are hardware time stamps on one clock: the adapters' PTP clocks, which are disciplined to the same grandmaster, within a
- * server and between servers. Only differences mean something. `sent`: the last byte left the sender's adapter, of a packet that was
+ * server and between servers: `sent` of the sender's, `arrived` of the receiver's. Only differences mean something. `sent`: the last byte left the sender's adapter, of a packet that was
  * sent more than once for the first time; so arrived − sent is the latency of the fabric, and the spacing of `sent` the bandwidth.
  */
 typedef struct WireArrival {

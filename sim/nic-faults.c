@@ -17,6 +17,9 @@
 #define SHARE_SOUND      0.88    /* what leaves 160 Gb/s with the smallest of long messages */
 #define PATH_SAMPLE      0.25    /* of the packets of one path, so that few hundreds show it */
 #define TRIES_MAX        40u
+#define SAMPLE_CLOCK_MIN 9000.0  /* beyond what the slowest path takes */
+#define LATENCY_LEAST    6500u   /* of a path */
+#define PACE_SOUND       1.1     /* either way: what the check takes for the same */
 
 typedef struct PacketParameters {
         double rate;
@@ -40,6 +43,15 @@ typedef struct PathParameters {
         uint64_t path;
 } PathParameters;
 
+typedef struct ClockParameters {
+        uint64_t nsec;
+        int way;
+} ClockParameters;
+
+typedef struct PaceParameters {
+        double pace;
+} PaceParameters;
+
 enum { /* indices into nic_kinds[]; the first of them do to packets what their Oddity says */
         KIND_DELAY = _ODD_MAX - 1,
         KIND_SLOW,
@@ -50,8 +62,15 @@ enum { /* indices into nic_kinds[]; the first of them do to packets what their O
         KIND_COUNTER_RUNS_BACK,
         KIND_COUNTER_WRAPS,
         KIND_PLANE,
+        KIND_CLOCK_OFF,
+        KIND_CLOCK_PACE,
         _KIND_MAX,
 };
+
+typedef enum ClockWay {
+        CLOCK_AHEAD,
+        CLOCK_BEHIND,
+} ClockWay;
 
 /* The command is the sender's; what is wrong with the receiver depends on how hot its own chip is. */
 static bool acts(const Nic *nic, const Fault *fault, const Execution *execution) {
@@ -107,6 +126,16 @@ uint32_t nic_flood(const Nic *nic, const Execution *execution) {
         const Fault *fault = nic_suffers(nic, KIND_FLOOD, execution);
 
         return fault ? (uint32_t) ((const FloodParameters *) fault->parameters)->packets : 0;
+}
+
+NicClock nic_clock(const Nic *nic, const Execution *execution) {
+        const Fault *off = nic_suffers(nic, KIND_CLOCK_OFF, execution), *pace = nic_suffers(nic, KIND_CLOCK_PACE, execution);
+        const ClockParameters *parameters = off ? off->parameters : NULL;
+        NicClock clock = { .pace = pace ? ((const PaceParameters *) pace->parameters)->pace : 1 };
+
+        if (parameters)
+                clock.ahead_nsec = parameters->way == CLOCK_AHEAD ? (int64_t) parameters->nsec : -(int64_t) parameters->nsec;
+        return clock;
 }
 
 /* ---- packets ---- */
@@ -277,6 +306,19 @@ static const YamlField flood_parameters[] = {
         {}
 };
 
+static const char *const clock_ways[] = { [CLOCK_AHEAD] = "ahead", [CLOCK_BEHIND] = "behind", NULL };
+
+static const YamlField clock_parameters[] = {
+        YAML_UNSIGNED("nsec", ClockParameters, nsec, 1, NIC_DELAY_MAX, .required = true, .summary = "by which it is off"),
+        YAML_WORD("way", ClockParameters, way, clock_ways, .summary = "ahead or behind"),
+        {}
+};
+
+static const YamlField pace_parameters[] = {
+        YAML_NUMBER("pace", PaceParameters, pace, 0.01, 100, .required = true, .summary = "seconds that it shows in one"),
+        {}
+};
+
 /* The adapter beside chip N is nicN. */
 static int validate_nic(const Fault *fault, const char **ret_wrong) {
         if (location_index(&fault->at, LOCATION_NIC) != location_index(&fault->at, LOCATION_CHIP)) {
@@ -322,6 +364,23 @@ static const char *undetectable_share(const Fault *fault) {
         const ShareParameters *share = fault->parameters;
 
         return share->share >= SHARE_SOUND ? "a sound adapter may be as slow: 160 Gb/s of long messages" : NULL;
+}
+
+static int sample_clock(Sample *sample) {
+        sample_key(sample, "nsec", "%.0f", sample_between(sample, SAMPLE_CLOCK_MIN, NIC_DELAY_MAX));
+        return 0;
+}
+
+static const char *undetectable_clock(const Fault *fault) {
+        const ClockParameters *clock = fault->parameters;
+
+        return clock->nsec <= LATENCY_LEAST ? "times stay such as a sound fabric makes" : NULL;
+}
+
+static const char *undetectable_pace(const Fault *fault) {
+        double pace = ((const PaceParameters *) fault->parameters)->pace;
+
+        return pace <= PACE_SOUND && pace >= 1 / PACE_SOUND ? "bandwidth and latency are told a tenth wrong at most" : NULL;
 }
 
 static const char *undetectable_wrap(const Fault *fault) {
@@ -390,6 +449,14 @@ const FaultKind nic_kinds[_KIND_MAX + 1] = {
                                   "again until they arrive", at_path, "efa-fabric"),
                          .persistence = PERSISTENCE_PERMANENT, NIC_PARAMETERS(PacketParameters, plane_parameters),
                          .diagnose = diagnose_plane, .sample = sample_drops },
+        [KIND_CLOCK_OFF] = { NIC_KIND("nic-clock-off", "the clock of the adapter shows another time than those of all others", at_nic,
+                                      "efa-clock"),
+                             .persistence = PERSISTENCE_PERMANENT, NIC_PARAMETERS(ClockParameters, clock_parameters),
+                             .undetectable = undetectable_clock, .sample = sample_clock },
+        [KIND_CLOCK_PACE] = { NIC_KIND("nic-clock-pace", "the clock of the adapter runs at another pace during a flow, so that it makes it "
+                                       "look faster or slower than it is", at_nic, "efa-clock"),
+                              .persistence = PERSISTENCE_PERMANENT, NIC_PARAMETERS(PaceParameters, pace_parameters),
+                              .undetectable = undetectable_pace },
         {}
 };
 

@@ -7,6 +7,7 @@
 
 #define RUNS_MAX        4096u /* of one receiver: its buffers */
 #define PAYLOAD_STRIDE  8192u
+#define CLOCK_BEGAN     UINT64_C(86400000000000) /* what clocks show at device time 0: none is so far off that it would show less */
 #define IMPAIRED_SHARE  8u    /* of the packets of a flow, one in so many sent again: the connection is called impaired */
 
 static int answer(Execution *execution, WireStatus status) {
@@ -199,8 +200,21 @@ static int nic_send(void *state, Execution *execution) {
 
 /* ---------------------------------------------------------------- receiving */
 
+static uint64_t stamp(const NicClock *clock, const Run *run, uint64_t nsec) {
+        uint64_t since = nsec - run->start_nsec;
+
+        if (clock->pace != 1)
+                since = (uint64_t) ((double) since * clock->pace);
+        return CLOCK_BEGAN + (uint64_t) clock->ahead_nsec + run->start_nsec + since;
+}
+
+/* Clocks of the two ends. */
+typedef struct Clocks {
+        NicClock sender, receiver;
+} Clocks;
+
 /* The payload goes into AREA where that is wanted, NULL else. */
-static void arrival_fill(const Run *run, const Arrived *arrived, WireArrival *arrival, uint8_t *area) {
+static void arrival_fill(const Run *run, const Arrived *arrived, const Clocks *clocks, WireArrival *arrival, uint8_t *area) {
         uint64_t base = payload_base(run->seed, run->flow, run->first + arrived->sequence);
         uint8_t scratch[PAYLOAD_MAX];
 
@@ -209,8 +223,8 @@ static void arrival_fill(const Run *run, const Arrived *arrived, WireArrival *ar
         arrival->bytes = run->bytes;
         arrival->path = arrived->path;
         arrival->chip = (uint16_t) chip_index(run->from);
-        arrival->sent_nsec = arrived->sent_nsec;
-        arrival->arrived_nsec = arrived->arrived_nsec;
+        arrival->sent_nsec = stamp(&clocks->sender, run, arrived->sent_nsec);
+        arrival->arrived_nsec = stamp(&clocks->receiver, run, arrived->arrived_nsec);
 
         if (arrived->what == ODD_CORRUPT) {
                 arrival->crc32c = payload_corrupt(base, run->bytes, payload_hash(base), scratch);
@@ -259,6 +273,7 @@ static int nic_receive(void *state, Execution *execution) {
 
         execution->completion->result[0] = nic->waiting;
         while (nic->runs && n < receive->arrivals_max) {
+                Clocks clocks = { nic_clock(chip_part(nic->runs->from, &model_nic, 0), execution), nic_clock(nic, execution) };
                 WireArrival arrival = {};
                 uint8_t *area = NULL;
                 Arrived arrived;
@@ -274,7 +289,7 @@ static int nic_receive(void *state, Execution *execution) {
                                 arrival.payload = (uint16_t) ++n_payloads;
                         }
                         arrived = run_next(nic->runs);
-                        arrival_fill(nic->runs, &arrived, &arrival, area);
+                        arrival_fill(nic->runs, &arrived, &clocks, &arrival, area);
                         memcpy(execution->out + (size_t) n++ * sizeof(arrival), &arrival, sizeof(arrival));
                 }
                 if (nic->runs->left == 0)

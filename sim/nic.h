@@ -76,6 +76,12 @@ struct Run {
         bool again;     /* the packet at the cursor has been taken once */
 };
 
+/* What an adapter's clock shows is when a flow began, so much ahead, and what has passed since then at its pace. */
+typedef struct NicClock {
+        int64_t ahead_nsec;
+        double pace;
+} NicClock;
+
 /* One arrival, without its content. */
 typedef struct Arrived {
         uint32_t sequence;
@@ -160,6 +166,7 @@ bool nic_counters_wrap(const Nic *nic);
 bool nic_has_single_path(const Nic *nic, const Execution *execution, uint32_t *ret);
 /* The share of its bandwidth that it reaches. */
 double nic_share(const Nic *nic, const Execution *execution);
+NicClock nic_clock(const Nic *nic, const Execution *execution);
 /* Packets that it sends beside those of a flow, to whom it sends that. */
 uint32_t nic_flood(const Nic *nic, const Execution *execution);
 /* Lets the faults of NIC, as one end of the flow, choose their packets, and adds to what paths take longer. */

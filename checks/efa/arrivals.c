@@ -9,6 +9,8 @@
 #include "checks/efa/crc32c.h"
 #include "checks/efa/traffic.h"
 
+#define CLOCKS_AGREE 1.1 /* of two clocks that measure one time */
+
 /* The adapter that the arrival says it is from; -1: none that takes part. */
 static int sender_of(Traffic *traffic, const WireArrival *arrival) {
         /* Most come from where the last one came from. */
@@ -91,10 +93,13 @@ static void account_order(Traffic *traffic, Flow *flow, uint32_t sequence) {
         traffic->reorder_max = MAX(traffic->reorder_max, distance);
 }
 
-/* device-nic.c has seen that it did not arrive before it was sent. */
-static void account_time(Traffic *traffic, Flow *flow, const WireArrival *arrival) {
-        uint64_t latency = arrival->arrived_nsec - arrival->sent_nsec;
+/* How long it was on its way; 0: it arrived before it was sent, by two clocks one of which is wrong. */
+static uint64_t latency_of(const WireArrival *arrival) {
+        return arrival->arrived_nsec > arrival->sent_nsec ? arrival->arrived_nsec - arrival->sent_nsec : 0;
+}
 
+static void account_time(Traffic *traffic, Flow *flow, const WireArrival *arrival, uint64_t latency) {
+        flow->n_early += latency == 0;
         traffic->latency[MIN(latency / LATENCY_BUCKET, LATENCY_BUCKETS - 1)]++;
         if (latency > traffic->latency_max_nsec) {
                 flow->n_late++;
@@ -112,13 +117,13 @@ static void account_time(Traffic *traffic, Flow *flow, const WireArrival *arriva
 }
 
 /* Late packets may have come another way than they went first. */
-static void account_path(Traffic *traffic, Flow *flow, Tally *tally, const WireArrival *arrival) {
+static void account_path(Traffic *traffic, Flow *flow, Tally *tally, const WireArrival *arrival, uint64_t latency) {
         int8_t turn = (int8_t) ((arrival->path - arrival->sequence) % NIC_PATHS);
 
         flow->paths |= (uint16_t) (1u << arrival->path);
         traffic->tallies[flow->from].arrivals[arrival->path]++;
         tally->arrivals[arrival->path]++;
-        if (arrival->arrived_nsec - arrival->sent_nsec > traffic->latency_max_nsec)
+        if (latency > traffic->latency_max_nsec)
                 return;
         if (flow->turn == TURN_UNKNOWN)
                 flow->turn = turn;
@@ -152,6 +157,8 @@ void traffic_account(Traffic *traffic, unsigned adapter, const WireArrival *arri
                 flow->n_again++;
                 note(traffic, flow, WRONG_DELIVERY, arrival->sequence);
         } else {
+                uint64_t latency = latency_of(arrival);
+
                 if (flow->to == adapter)
                         flow->n_here++;
                 else {
@@ -159,9 +166,9 @@ void traffic_account(Traffic *traffic, unsigned adapter, const WireArrival *arri
                         note(traffic, flow, WRONG_DELIVERY, arrival->sequence);
                 }
                 account_order(traffic, flow, arrival->sequence);
-                account_time(traffic, flow, arrival);
+                account_time(traffic, flow, arrival, latency);
                 if (flow->from != flow->to)
-                        account_path(traffic, flow, tally, arrival);
+                        account_path(traffic, flow, tally, arrival, latency);
         }
         traffic->seen[flow->seen + arrival->sequence / 64] |= UINT64_C(1) << arrival->sequence % 64;
 
@@ -177,4 +184,12 @@ double flow_gbps(const Flow *flow) {
         if (flow->high_nsec <= flow->low_nsec)
                 return INFINITY;
         return (double) (flow->high - flow->low) * flow->bytes * 8 / (double) nsec;
+}
+
+uint32_t flow_mistimed(const Flow *flow) {
+        double gbps = flow_gbps(flow), busy = (double) flow->bytes * 8 * flow->packets / (double) flow->completion.busy_nsec;
+
+        if (gbps > 0 && !(gbps <= CLOCKS_AGREE * busy && busy <= CLOCKS_AGREE * gbps))
+                return flow->packets;
+        return flow->n_early;
 }

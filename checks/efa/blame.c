@@ -31,6 +31,7 @@ void ledger_add(Ledger *ledger, const Flow *flow, double slow_gbps) {
                 pair->n_wrong[WRONG_DELIVERY] += flow->n_astray + flow->n_again;
                 pair->n_wrong[WRONG_LATE] += flow->n_late;
                 pair->n_wrong[WRONG_SLOW] += gbps > 0 && gbps < slow_gbps ? flow->packets : 0;
+                pair->n_wrong[WRONG_CLOCK] += flow_mistimed(flow);
         }
         for (unsigned w = 0; w < _WRONG_MAX; w++)
                 ledger->n_wrong[w] += pair->n_wrong[w] - before.n_wrong[w];

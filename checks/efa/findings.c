@@ -17,6 +17,7 @@ static const WrongWords wrongs[_WRONG_MAX] = {
         [WRONG_SILENCE]    = { "efa-unresponsive", "found no response" },
         [WRONG_NOT_READY]  = { "efa-not-ready", "met no buffer of the receiver" },
         [WRONG_SLOW]       = { "efa-slow", "were sent too slowly" },
+        [WRONG_CLOCK]      = { "efa-clock", "arrived before they were sent, or were sent at another pace than their chip says" },
 };
 static const WrongWords slow_paths = { "efa-slow", "arrived too late, and were not sent again" };
 
@@ -126,7 +127,7 @@ static bool was_resent(const Round *round, unsigned adapter) {
 }
 
 static const char *of_itself(const Round *round, unsigned chip, Wrong wrong) {
-        if (wrong == WRONG_SLOW || round->ledger.pairs[chip][chip].n_packets == 0)
+        if (wrong == WRONG_SLOW || wrong == WRONG_CLOCK || round->ledger.pairs[chip][chip].n_packets == 0)
                 return "";
         return round->ledger.pairs[chip][chip].n_wrong[wrong] > 0 ? ". To itself too: it is the adapter, not cable or switch" :
                                                                    ". To itself all is well";
@@ -172,8 +173,12 @@ static int find_wrong(Round *round, unsigned chip, Wrong wrong, bool suspect) {
 
 int round_find_wrong(Round *round) {
         AdapterSet known = round->mute | round->garbled | round->silent, suspects;
+        AdapterSet clocks = round_blame(&round->ledger, WRONG_CLOCK, known, &suspects);
         int r = 0;
 
+        /* What a clock says that is wrong is neither late nor slow. */
+        round->explained[WRONG_LATE] |= clocks;
+        round->explained[WRONG_SLOW] |= clocks;
         for (unsigned w = 0; w < _WRONG_MAX && r >= 0; w++) {
                 round->blamed[w] = round_blame(&round->ledger, (Wrong) w, known | round->explained[w], &suspects);
                 for (unsigned c = 0; c < CHIPS && r >= 0; c++)

@@ -53,6 +53,7 @@ typedef struct Flow {
         uint32_t n_again;  /* arrived once more */
         uint32_t n_corrupt;
         uint32_t n_late;   /* beyond the limit of latency */
+        uint32_t n_early;  /* before they were sent */
         uint32_t highest;  /* sequence so far, plus one */
         uint32_t n_reordered;
         uint16_t paths;    /* bit per path that a packet came on */
@@ -73,6 +74,7 @@ typedef enum Wrong {
         WRONG_SILENCE = _WRONG_PACKET_MAX, /* the sender's adapter says that the remote does not respond */
         WRONG_NOT_READY, /* or that it had no buffer */
         WRONG_SLOW,      /* flows of long messages below the bandwidth of an adapter */
+        WRONG_CLOCK,     /* times that cannot be */
         _WRONG_MAX,
 } Wrong;
 
@@ -127,8 +129,14 @@ uint32_t flow_lost(const Flow *flow);
 /* All packets of FLOW arrived, and its sender's adapter says otherwise. */
 bool flow_is_denied(const Flow *flow);
 
-/* How fast FLOW was sent, in Gb/s; 0 where that cannot be told of it, infinite where its times stand still. */
+/* How fast FLOW was sent, in Gb/s, by the sender's clock; 0 where that cannot be told of it, infinite where its times stand still. */
 double flow_gbps(const Flow *flow);
+
+/*
+ * Packets of FLOW whose times cannot be: those that arrived before they were sent; and all of them, where the distance of its packets
+ * is not the time that the sender's chip says it took to send them. A clock that lies makes no slow adapter fast.
+ */
+uint32_t flow_mistimed(const Flow *flow);
 
 /* Whether packet SEQUENCE of FLOW has arrived, anywhere. */
 bool traffic_has_seen(const Traffic *traffic, const Flow *flow, uint32_t sequence);

@@ -98,6 +98,15 @@ static const FaultCase fault_cases[] = {
         { "{at: trn-0/chip1/nic1, kind: path-delay, nsec: 9000000}", { { "efa-slow", "trn-0/chip1/nic1" } } },
         { "{at: trn-0/chip11/nic11, kind: nic-slow, share: 0.8}", { { "efa-slow", "trn-0/chip11/nic11" } } },
         { "{at: trn-0/chip11/nic11, kind: nic-slow, share: 0.01}", { { "efa-slow", "trn-0/chip11/nic11" } } },
+        { "{at: trn-0/chip3/nic3, kind: nic-clock-off, nsec: 20000}", { { "efa-clock", "trn-0/chip3/nic3" } } },
+        { "{at: trn-0/chip3/nic3, kind: nic-clock-off, nsec: 9000, way: behind}", { { "efa-clock", "trn-0/chip3/nic3" } } },
+        { "{at: trn-0/chip3/nic3, kind: nic-clock-off, nsec: 10000000, way: behind}, {at: trn-0/chip4/nic4, kind: nic-clock-off, nsec: 10000000}",
+          { { "efa-clock", "trn-0/chip3/nic3" }, { "efa-clock", "trn-0/chip4/nic4" } } },
+        { "{at: trn-0/chip3/nic3, kind: nic-clock-pace, pace: 0.9}", { { "efa-clock", "trn-0/chip3/nic3" } } },
+        { "{at: trn-0/chip3/nic3, kind: nic-clock-pace, pace: 100}", { { "efa-clock", "trn-0/chip3/nic3" } } },
+        /* No clock makes a slow adapter fast. */
+        { "{at: trn-0/chip3/nic3, kind: nic-slow, share: 0.5}, {at: trn-0/chip3/nic3, kind: nic-clock-pace, pace: 0.5}",
+          { { "efa-clock", "trn-0/chip3/nic3" } } },
         { "{at: trn-0/chip6/nic6, kind: receiver-not-ready, rate: 0.05}", { { "efa-not-ready", "trn-0/chip6/nic6" } } },
         { "{at: trn-0/chip6/nic6, kind: single-path, path: 3}", { { "efa-single-path", "trn-0/chip6/nic6" } }, .warns = true },
         { "{at: trn-0/chip6/nic6, kind: packet-flood, packets: 3}", { { "efa-flood", "trn-0/chip6/nic6" } } },
@@ -277,10 +286,13 @@ static void test_a_server_alone_says_that_nothing_is_known_of_others(void **stat
         assert_int_equal(step->n_untested, 0);
 }
 
-/* Chip 6 gets from other servers at half the speed. */
+/* Chip 6 gets from other servers at half the speed, as its clock and the chips that send to it say. */
 static void slow_from_elsewhere(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
         WireArrival *arrivals = (WireArrival *) out;
 
+        if (server != 1 && command->type == COMMAND_NIC_SEND && command->nic_send.chip == 6 && command->nic_send.bytes == 8192 &&
+            strcmp(command->nic_send.server, "us0-1") == 0)
+                completion->device_nsec += command->nic_send.packets * UINT64_C(347);
         for (uint64_t i = 0; server == 1 && command->type == COMMAND_NIC_RECEIVE && command->chip == 6 && i < completion->result[1]; i++)
                 if (strcmp(arrivals[i].server, "us0-1") != 0 && arrivals[i].bytes == 8192) {
                         arrivals[i].sent_nsec -= (16 - arrivals[i].sequence) * 347;
@@ -341,6 +353,10 @@ static void before_it_was_sent(WireArrival *arrival) {
         arrival->arrived_nsec = arrival->sent_nsec - 1;
 }
 
+static void sent_at_once(WireArrival *arrival) {
+        arrival->sent_nsec = 0;
+}
+
 static void of_no_chip(WireArrival *arrival) {
         arrival->chip = CHIPS;
 }
@@ -351,7 +367,8 @@ static void test_arrivals_that_cannot_be_are_named(void **state) {
                 const char *code;
         } lies[] = {
                 { from_nowhere, "efa-misdelivery" }, { of_no_flow, "efa-misdelivery" }, { without_end, "efa-counter" },
-                { on_no_path, "efa-counter" },       { before_it_was_sent, "efa-counter" }, { of_no_chip, "efa-counter" },
+                { on_no_path, "efa-counter" },       { before_it_was_sent, "efa-clock" }, { of_no_chip, "efa-counter" },
+                { sent_at_once, "efa-clock" },
         };
 
         for (size_t i = 0; i < ELEMENTS(lies); i++) {
@@ -365,6 +382,8 @@ static void test_arrivals_that_cannot_be_are_named(void **state) {
                 assert_true(step->n_tampered > 0);
                 assert_int_equal(verdict, VERDICT_FAILED);
                 assert_true(rehearsal_said(step, lies[i].code, "trn-0/chip6/nic6"));
+                for (size_t k = 0; k < step->n_said; k++)
+                        assert_string_equal(step->said[k].at, "trn-0/chip6/nic6");
         }
 }
 
