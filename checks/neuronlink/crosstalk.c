@@ -2,7 +2,9 @@
 
 /*
  * Whose errors come from a neighbour. A lane that makes errors is listened to with all others of its port quiet: where it makes none, one
- * of them is the aggressor, and halving what is quiet finds it. All ports at a time, their bad lanes one after another.
+ * of them may be the aggressor, and halving what is quiet leads to one. That one is then quiet alone and loud alone, TURNS times: errors
+ * that come and go by themselves were absent by chance, and come again while it is quiet. All ports at a time, their bad lanes one after
+ * another.
  *
  * Each run takes bits for TRACES errors; where the plan has no time for so many, the lane is left as one that makes errors.
  */
@@ -10,56 +12,63 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/param.h>
 
 #include "checks/neuronlink/fabric.h"
 
 #define VICTIMS_MAX   4u  /* of a port: more are no matter of neighbours */
-#define ROUNDS        7u  /* all quiet, five halvings of 32, the one that is left */
+#define HALVINGS      5u  /* of 31 */
+#define TURNS         4u
+#define ROUNDS        (1 + HALVINGS + 2 * TURNS)
 #define TRACES        10.0
 
 typedef struct Hunt {
         PortId id;
         unsigned victim;
-        uint32_t candidates, quiet;
+        uint32_t others, candidates, quiet;
+        unsigned n_turns; /* runs with one candidate */
         uint64_t bits;
+        bool loud; /* errors came while the candidate alone was loud */
         bool over;
 } Hunt;
 
-static bool is_victim(const Lane *lane) {
-        return lane_is_sound(lane) && lane->outcome == BER_FAILS && !ber_is_bursty(lane->bits, lane->errors, lane->blocks);
+/* Lanes of a port whose errors want an explanation; 0 where they are too many. */
+static uint32_t victims_of(const Port *port, unsigned n_lanes) {
+        uint32_t victims = 0;
+
+        for (unsigned l = 0; l < n_lanes; l++) {
+                const Lane *lane = &port->lanes[l];
+
+                if (lane->outcome == BER_FAILS && lane_is_sound(lane) && !ber_is_bursty(lane->bits, lane->errors, lane->blocks))
+                        victims |= UINT32_C(1) << l;
+        }
+
+        return (unsigned) __builtin_popcount(victims) <= VICTIMS_MAX ? victims : 0;
 }
 
-/* The N-th lane of a port whose errors want an explanation; false where there is none, or too many. */
-static bool nth_victim(const Port *port, unsigned n_lanes, unsigned n, unsigned *ret) {
-        unsigned n_victims = 0;
-
-        for (unsigned l = 0; l < n_lanes; l++)
-                if (is_victim(&port->lanes[l]) && n_victims++ == n)
-                        *ret = l;
-
-        return n_victims > n && n_victims <= VICTIMS_MAX;
-}
-
-static size_t begin(Fabric *fabric, unsigned n, Hunt *hunts) {
-        double most = fabric_budget_sec(fabric) / 2 / ROUNDS / (VICTIMS_MAX - n) * LINK_LANE_GBPS * 1e9;
+/* Takes one victim of each port. What takes more than MOST bits is left out. */
+static size_t begin(Fabric *fabric, uint32_t *victims, double most, Hunt *hunts) {
         size_t n_hunts = 0;
 
-        for (unsigned c = 0; c < CHIPS; c++)
-                for (unsigned p = 0; p < PORTS; p++) {
-                        PortId id = { 0, (uint8_t) c, (uint8_t) p };
-                        const Port *port = fabric_port(fabric, id);
-                        double bits;
-                        unsigned l = 0;
+        for (unsigned i = 0; i < CHIPS * PORTS; i++) {
+                PortId id = port_id_at(i);
+                unsigned l, n_lanes = link_port_width(id.port);
+                const Lane *lane;
+                double bits;
 
-                        if (!fabric_may_drive(fabric, id) || !nth_victim(port, link_port_width(p), n, &l))
-                                continue;
-                        bits = fmax(1e6, TRACES * (double) port->lanes[l].bits / (double) port->lanes[l].errors);
-                        if (bits > most)
-                                continue;
-                        hunts[n_hunts] = (Hunt) { .id = id, .victim = l, .bits = (uint64_t) bits };
-                        hunts[n_hunts].candidates = (uint32_t) ((UINT64_C(1) << link_port_width(p)) - 1) & ~(UINT32_C(1) << l);
-                        n_hunts++;
-                }
+                if (victims[i] == 0)
+                        continue;
+                l = (unsigned) __builtin_ctz(victims[i]);
+                victims[i] &= victims[i] - 1;
+                lane = &fabric_port(fabric, id)->lanes[l];
+                bits = fmax(1e6, TRACES * (double) lane->bits / (double) lane->errors);
+                if (bits > most)
+                        continue;
+                hunts[n_hunts] = (Hunt) { .id = id, .victim = l, .bits = (uint64_t) bits };
+                hunts[n_hunts].others = (uint32_t) ((UINT64_C(1) << n_lanes) - 1) & ~(UINT32_C(1) << l);
+                hunts[n_hunts].candidates = hunts[n_hunts].others;
+                n_hunts++;
+        }
 
         return n_hunts;
 }
@@ -76,18 +85,51 @@ static uint32_t lower_half(uint32_t mask) {
         return half;
 }
 
-/* One run for all; the first is with all candidates quiet, the last with the one that is left. */
+static bool is_single(const Hunt *hunt) {
+        return __builtin_popcount(hunt->candidates) == 1;
+}
+
+static uint32_t quiet_next(const Hunt *hunt, bool first) {
+        if (first)
+                return hunt->candidates;
+        if (!is_single(hunt))
+                return lower_half(hunt->candidates);
+
+        return hunt->n_turns % 2 == 0 ? hunt->candidates : hunt->others & ~hunt->candidates;
+}
+
+/* What a run says: whether the victim was WRONG in it. */
+static void conclude(Fabric *fabric, Hunt *hunt, bool wrong) {
+        Lane *victim = &fabric_port(fabric, hunt->id)->lanes[hunt->victim];
+
+        if (wrong && (hunt->candidates & ~hunt->quiet) == 0) {
+                hunt->over = true; /* not of a neighbour, or not of one alone */
+                return;
+        }
+        if (!is_single(hunt)) {
+                if (hunt->quiet != hunt->candidates)
+                        hunt->candidates = wrong ? hunt->candidates & ~hunt->quiet : hunt->quiet;
+                return;
+        }
+
+        hunt->loud |= wrong;
+        hunt->over = ++hunt->n_turns == 2 * TURNS;
+        if (hunt->over && hunt->loud) {
+                victim->crosstalk = true;
+                victim->aggressor = (uint8_t) __builtin_ctz(hunt->candidates);
+        }
+}
+
+/* One run for all. */
 static int run_round(Fabric *fabric, Run *run, Hunt *hunts, size_t n_hunts, unsigned round, unsigned number) {
-        Hunt *running[RUN_MAX];
+        Hunt *running[CHIPS * PORTS];
         int r;
 
         run->n = 0;
         for (size_t i = 0; i < n_hunts; i++) {
-                bool single = __builtin_popcount(hunts[i].candidates) == 1;
-
                 if (hunts[i].over)
                         continue;
-                hunts[i].quiet = round == 0 || single ? hunts[i].candidates : lower_half(hunts[i].candidates);
+                hunts[i].quiet = quiet_next(&hunts[i], round == 0);
                 running[run->n] = &hunts[i];
                 run_add(fabric, run, hunts[i].id, number, hunts[i].bits);
                 run->prbs[run->n - 1].quiet = hunts[i].quiet;
@@ -95,42 +137,44 @@ static int run_round(Fabric *fabric, Run *run, Hunt *hunts, size_t n_hunts, unsi
 
         r = run_all(fabric, run, RUN_PRBS);
         for (size_t i = 0; i < run->n && r >= 0; i++) {
-                Hunt *hunt = running[i];
-                const WireLane *lane = &run->lanes[i].lanes[hunt->victim];
-                bool wrong = run->errors[i] < 0 || !lane->locked || lane->errors > 0;
+                const WireLane *lane = &run->lanes[i].lanes[running[i]->victim];
 
-                if (run->errors[i] < 0 || (wrong && hunt->quiet == hunt->candidates)) {
-                        hunt->over = true; /* not of a neighbour, or not of one alone */
-                } else if (hunt->quiet != hunt->candidates)
-                        hunt->candidates = wrong ? hunt->candidates & ~hunt->quiet : hunt->quiet;
-                else if (__builtin_popcount(hunt->candidates) == 1) {
-                        Lane *victim = &fabric_port(fabric, hunt->id)->lanes[hunt->victim];
-
-                        victim->crosstalk = hunt->over = true;
-                        victim->aggressor = (uint8_t) __builtin_ctz(hunt->candidates);
-                }
+                if (run->errors[i] < 0)
+                        running[i]->over = true;
+                else
+                        conclude(fabric, running[i], !lane->locked || lane->errors > 0);
         }
 
         return r;
 }
 
 int fabric_find_crosstalk(Fabric *fabric) {
+        uint32_t victims[CHIPS * PORTS];
         _cleanup_free_ Run *run = NULL;
+        unsigned n_most = 0;
 
-        for (unsigned n = 0; n < VICTIMS_MAX; n++) {
-                Hunt found[CHIPS * PORTS];
-                size_t n_hunts = begin(fabric, n, found);
+        for (unsigned i = 0; i < CHIPS * PORTS; i++) {
+                PortId id = port_id_at(i);
 
-                if (n_hunts == 0)
-                        continue;
-                if (!run)
-                        run = malloc(sizeof(*run));
-                if (!run)
-                        return -ENOMEM;
-                for (unsigned round = 0; round < ROUNDS; round++) {
+                victims[i] = fabric_may_drive(fabric, id) ? victims_of(fabric_port(fabric, id), link_port_width(id.port)) : 0;
+                n_most = MAX(n_most, (unsigned) __builtin_popcount(victims[i]));
+        }
+        if (n_most == 0)
+                return 0;
+
+        run = malloc(sizeof(*run));
+        if (!run)
+                return -ENOMEM;
+
+        for (unsigned n = 0; n < n_most; n++) {
+                double most = fabric_budget_sec(fabric) / 2 / ROUNDS / (n_most - n) * LINK_LANE_GBPS * 1e9;
+                Hunt hunts[CHIPS * PORTS];
+                size_t n_hunts = begin(fabric, victims, most, hunts);
+
+                for (unsigned round = 0; round < ROUNDS && n_hunts > 0; round++) {
                         int r;
 
-                        r = run_round(fabric, run, found, n_hunts, round, RUN_CROSSTALK + n * ROUNDS + round);
+                        r = run_round(fabric, run, hunts, n_hunts, round, RUN_CROSSTALK + n * ROUNDS + round);
                         if (r < 0)
                                 return r;
                 }

@@ -180,6 +180,23 @@ static void test_payload_that_is_slow_at_half_of_the_times_is_found(void **state
         assert_int_equal(step->n_said, CHIPS);
 }
 
+/* Being absent at times, while neighbours are quiet, does not make errors those of a neighbour. */
+static void test_errors_that_come_and_go_are_not_called_crosstalk(void **state) {
+        char text[8192] = SINGLE "faults:\n";
+        Verdict verdict = _VERDICT_INVALID;
+
+        for (unsigned i = 0; i < 2 * CHIPS; i++)
+                (void) snprintf(text + strlen(text), sizeof(text) - strlen(text),
+                                "  - {at: trn-0/chip%u/link-%s/lane7, kind: bit-errors, rate: 1e-8, persistence: intermittent, probability: 0.7}\n",
+                                i / 2, i % 2 == 0 ? "x+" : "y-");
+        _cleanup_rehearsal_ Step *step = rehearsal_new(text, "neuronlink", "trn-0");
+
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        assert_int_equal(step->n_said, 2 * CHIPS);
+        for (size_t i = 0; i < step->n_said; i++)
+                assert_string_equal(step->said[i].code, "link-errors");
+}
+
 static void test_a_chip_that_hangs_costs_only_itself(void **state) {
         _cleanup_rehearsal_ Step *step = rehearsal_new(ULTRA "faults: [{at: us0-1/chip6, kind: hang}]\n", "neuronlink", "us0-1");
 
@@ -324,6 +341,7 @@ int main(void) {
                 cmocka_unit_test(test_without_a_link_in_the_scan_the_step_is_skipped),
                 cmocka_unit_test(test_each_fault_is_found_at_its_port_and_nowhere_else),
                 cmocka_unit_test(test_payload_that_is_slow_at_half_of_the_times_is_found),
+                cmocka_unit_test(test_errors_that_come_and_go_are_not_called_crosstalk),
                 cmocka_unit_test(test_a_chip_that_hangs_costs_only_itself),
                 cmocka_unit_test(test_a_chip_that_garbles_its_answers_costs_only_itself),
                 cmocka_unit_test(test_a_server_where_nobody_answers_cannot_be_judged),
