@@ -97,6 +97,17 @@ bool fabric_designed(const Fabric *fabric, PortId id, PortId *ret) {
         return ret->server < fabric->n_servers && (ret->server != id.server || ret->chip != id.chip);
 }
 
+PortId fabric_sender(Fabric *fabric, PortId id) {
+        const Port *port = fabric_port(fabric, id);
+        PortId far = id;
+
+        if (port->heard == HEARD_PORT)
+                return port->from;
+
+        (void) fabric_designed(fabric, id, &far);
+        return far;
+}
+
 bool port_id_equal(PortId a, PortId b) {
         return a.server == b.server && a.chip == b.chip && a.port == b.port;
 }

@@ -127,6 +127,8 @@ PortId port_id_at(unsigned number);
 Port *fabric_port(Fabric *fabric, PortId id);
 /* The far end by design: the torus within the server, the ring between servers. False: a single server has no such port. */
 bool fabric_designed(const Fabric *fabric, PortId id, PortId *ret);
+/* The port that sends to ID: the one that was heard, else the one by design. */
+PortId fabric_sender(Fabric *fabric, PortId id);
 bool port_id_equal(PortId a, PortId b);
 /* Whether the chip of ID is in the scan: it may be driven. */
 bool fabric_includes(const Fabric *fabric, PortId id);
@@ -149,6 +151,8 @@ int fabric_count_errors(Fabric *fabric);
 
 /* Lanes that pass and are close to failing, see margin.c. */
 int fabric_look_at_edges(Fabric *fabric);
+/* Where the eye is closed, of these and of lanes that fail too rarely for the loopbacks in its middle. */
+int fabric_place_eyes(Fabric *fabric);
 /* Whose errors go away while another lane is quiet. */
 int fabric_find_crosstalk(Fabric *fabric);
 /* Payload through every link. */

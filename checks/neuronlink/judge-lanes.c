@@ -52,19 +52,15 @@ static const struct {
         [SEGMENT_OWN_PCS] = { false, false, "; this receiver's PCS: its near-end PCS loopback fails as well" },
 };
 
-/* Of eyes that are close to failing: what was looped back, see margin.c. */
-static const char *const margin_texts[_SEGMENT_MAX] = {
-        [SEGMENT_FAR_PMA] = "; this transmitter's PMA: its near-end PMA loopback is as close to failing, and the receiver's is not",
-        [SEGMENT_LINE]    = "; the line: the near-end PMA loopbacks of both ends are not close to failing",
-        [SEGMENT_OWN_PMA] = "; this receiver's PMA: its near-end PMA loopback is as close to failing",
+/* What was looped back off the middle of the eye, see margin.c. */
+static const char *const eye_texts[_SEGMENT_MAX] = {
+        [SEGMENT_UNKNOWN] = "",
+        [SEGMENT_FAR_PCS] = "", /* a PCS has no signal */
+        [SEGMENT_FAR_PMA] = "; this transmitter's PMA: in its near-end PMA loopback the eye is as narrow, and in the receiver's it is not",
+        [SEGMENT_LINE]    = "; the line: in the near-end PMA loopbacks of both ends the eye is wide",
+        [SEGMENT_OWN_PMA] = "; this receiver's PMA: in its near-end PMA loopback the eye is as narrow",
+        [SEGMENT_OWN_PCS] = "",
 };
-
-static const char *place_text(Ailment ailment, Segment segment) {
-        if (ailment != AILMENT_MARGIN)
-                return segments[segment].text;
-
-        return margin_texts[segment] ? margin_texts[segment] : "";
-}
 
 static Ailment ailment_of(const Lane *lane) {
         if (lane->fault != LANE_SOUND)
@@ -104,6 +100,7 @@ typedef struct Group {
         unsigned n;
         Lane sum;
         Segment segment; /* of all of them, else unknown */
+        PortId blamed;   /* where that is */
 } Group;
 
 static Group group_of(const Judged *judged, Ailment ailment, uint32_t mask) {
@@ -128,6 +125,7 @@ static Group group_of(const Judged *judged, Ailment ailment, uint32_t mask) {
                         group.segment = SEGMENT_UNKNOWN;
         }
 
+        group.blamed = segments[group.segment].at_far ? judged->sender : judged->id;
         return group;
 }
 
@@ -144,6 +142,18 @@ static void describe_errors(const Judged *judged, const Lane *lane, char *text, 
         if (n > 0 && (size_t) n < size && ber_is_bursty(lane->bits, lane->errors, lane->blocks))
                 (void) snprintf(text + n, size - (size_t) n, ", in bursts: %" PRIu64 " wrong bits in %" PRIu64 " blocks of %u",
                                 lane->errors, lane->blocks, LINK_BLOCK_BITS);
+}
+
+/* What degrades does so with the temperature of the chip that it is in. */
+static void describe_margin(const Judged *judged, const Group *group, char *text, size_t size) {
+        Device *device = judged->fabric->servers[group->blamed.server].device;
+        char temperature[ATTRIBUTE_TEXT_MAX];
+        int n;
+
+        n = snprintf(text, size, "delivers now and is close to failing: by its edges it makes an error ratio of %.1g in the middle of its eye, "
+                     "a good lane %g", group->sum.margin, GOOD_LANE);
+        if (n > 0 && (size_t) n < size && device_attribute(device, group->blamed.chip, "assay/temperature", temperature) >= 0)
+                (void) snprintf(text + n, size - (size_t) n, ", at %.8s degrees Celsius", temperature);
 }
 
 static void describe(const Judged *judged, const Group *group, char *text, size_t size) {
@@ -164,8 +174,7 @@ static void describe(const Judged *judged, const Group *group, char *text, size_
                 (void) snprintf(text, size, "error ratio %.2g, and none while lane %u is quiet: its pulses couple into this lane",
                                 ratio(lane), lane->aggressor);
         else if (group->ailment == AILMENT_MARGIN)
-                (void) snprintf(text, size, "delivers now and is close to failing: by its edges it makes an error ratio of %.1g in the middle of its eye, a good lane %g%s",
-                                lane->margin, GOOD_LANE, judged->temperature);
+                describe_margin(judged, group, text, size);
         else
                 describe_errors(judged, lane, text, size);
 }
@@ -224,8 +233,7 @@ static void name_lanes(const Group *group, unsigned width, char *text, size_t si
 static int say(Judged *judged, const Group *group) {
         char what[128], text[256], expected[64], actual[64], own_text[LOCATION_STRING_MAX];
         bool at_far = segments[group->segment].at_far, whole = group->n > 1;
-        PortId blamed = at_far ? judged->sender : judged->id;
-        Location where = at_far ? fabric_location(judged->fabric, blamed) : judged->where;
+        Location where = fabric_location(judged->fabric, group->blamed);
         Evidence evidence = {
                 .far_end = at_far ? own_text : judged->far_text,
                 .replaceable = segments[group->segment].is_line ? judged_replaceable(judged) : NULL,
@@ -247,8 +255,8 @@ static int say(Judged *judged, const Group *group) {
         if (r < 0)
                 return r;
 
-        return step_finding(judged->fabric->step, &judged->fabric->verdicts[blamed.server][blamed.chip], ailments[group->ailment].code,
-                            &where, &evidence, "%s: %s%s%s; %s %s", what, text, place_text(group->ailment, group->segment), other_way(judged, group),
+        return step_finding(judged->fabric->step, &judged->fabric->verdicts[group->blamed.server][group->blamed.chip], ailments[group->ailment].code,
+                            &where, &evidence, "%s: %s%s%s; %s %s", what, text, (group->sum.by_eye ? eye_texts[group->segment] : segments[group->segment].text), other_way(judged, group),
                             at_far ? "seen at" : "from", at_far ? own_text : judged->far_text);
 }
 

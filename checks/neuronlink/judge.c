@@ -95,16 +95,6 @@ static int judge_retrains(Judged *judged) {
                             "the link went down and came up again %" PRIu64 " times during the scan; from %s", n, judged->far_text);
 }
 
-/* What degrades does so with temperature. */
-static void read_temperature(Judged *judged) {
-        char text[ATTRIBUTE_TEXT_MAX];
-
-        for (unsigned l = 0; l < link_port_width(judged->id.port) && !judged->temperature[0]; l++)
-                if (judged->port->lanes[l].margin > 0 &&
-                    device_attribute(judged->fabric->servers[0].device, judged->id.chip, "assay/temperature", text) >= 0)
-                        (void) snprintf(judged->temperature, sizeof(judged->temperature), ", at %.8s degrees Celsius", text);
-}
-
 static int judge_up(Judged *judged) {
         Port *port = judged->port;
         int r = 0;
@@ -113,7 +103,6 @@ static int judge_up(Judged *judged) {
                 r = judge_cable(judged);
         else if (port->heard != HEARD_PORT && !judged_lanes_fail(judged))
                 r = judge_nowhere(judged);
-        read_temperature(judged);
         if (r >= 0 && port->prbs)
                 r = judge_lanes(judged);
         if (r >= 0)
@@ -167,7 +156,7 @@ int fabric_judge(Fabric *fabric, PortId id) {
         if (!fabric_designed(fabric, id, &judged.far))
                 return 0;
 
-        judged.sender = judged.port->heard == HEARD_PORT ? judged.port->from : judged.far;
+        judged.sender = fabric_sender(fabric, id);
         judged.where = fabric_location(fabric, id);
         far = fabric_location(fabric, judged.far);
         location_format(&far, judged.far_text);

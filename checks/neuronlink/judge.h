@@ -8,12 +8,11 @@
 typedef struct Judged {
         Fabric *fabric;
         PortId id, far; /* far: by design */
-        PortId sender;  /* who really sends here, as far as is known */
+        PortId sender;  /* see fabric_sender() */
         Port *port;
         Location where;
         char far_text[LOCATION_STRING_MAX];
         char cable[LABEL_MAX + 8]; /* as a replaceable unit, "" for a trace of the board */
-        char temperature[40];      /* of the chip where it matters: ", at 45 degrees Celsius" */
         Verdict *verdict;
 } Judged;
 

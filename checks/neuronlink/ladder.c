@@ -47,18 +47,6 @@ static bool wants_ladder(const Port *port, unsigned n_lanes) {
         return false;
 }
 
-/* The port that sends to ID, as far as is known. */
-static PortId sender_of(Fabric *fabric, PortId id) {
-        const Port *port = fabric_port(fabric, id);
-        PortId far = id;
-
-        if (port->heard == HEARD_PORT)
-                return port->from;
-
-        (void) fabric_designed(fabric, id, &far);
-        return far;
-}
-
 /* What may be waited for: slips where the clock does, else disturbances, of which one spoils several blocks. */
 static double traces_of(const Lane *lane) {
         return (double) (lane->slipped != 0 ? lane->resyncs : lane->least);
@@ -96,7 +84,7 @@ static size_t gather(Fabric *fabric, Run *run, unsigned number, PortId *owners) 
         n_own = run->n;
         for (unsigned s = 0; s < fabric->n_servers; s++)
                 for (size_t i = 0; i < n_own; i++) {
-                        PortId far = sender_of(fabric, owners[i]);
+                        PortId far = fabric_sender(fabric, owners[i]);
 
                         if (far.server != s || !fabric_includes(fabric, far))
                                 continue;

@@ -48,6 +48,7 @@ typedef struct Lane {
         uint8_t outcome; /* BerOutcome: of its errors */
         uint8_t source;
         uint8_t segment;
+        bool by_eye;    /* … is told by loops off the middle of the eye, see margin.c */
         bool crosstalk;  /* its errors go away while lane `aggressor` is quiet */
         uint8_t aggressor;
         int32_t skew;    /* bits it is late */
@@ -86,6 +87,7 @@ typedef struct Run {
 #define RUN_LADDER    0x10000u
 #define RUN_MARGIN    0x20000u
 #define RUN_CROSSTALK 0x30000u
+#define RUN_PLACES    0x40000u
 void run_add(const Fabric *fabric, Run *run, PortId id, unsigned number, uint64_t bits);
 /* PRBS from the far ends, or, with STAGE in range, loopback. */
 #define RUN_PRBS (-1)

@@ -205,32 +205,35 @@ typedef struct Places { /* of all ports: errors at both ends, own first */
         uint64_t errors[CHIPS][PORTS][2][LINK_LANES_MAX];
 } Places;
 
-static bool any_is_marginal(const Port *port, unsigned n_lanes) {
+/* It is close to failing; or it fails, and nothing has told where. */
+static bool wants_place(const Lane *lane) {
+        return lane->margin > 0 ||
+               (lane_is_sound(lane) && lane->outcome == BER_FAILS && !lane->crosstalk && lane->segment == SEGMENT_UNKNOWN);
+}
+
+static bool any_wants_place(const Port *port, unsigned n_lanes) {
         for (unsigned l = 0; l < n_lanes; l++)
-                if (port->lanes[l].margin > 0)
+                if (wants_place(&port->lanes[l]))
                         return true;
 
         return false;
 }
 
-/* Adds one turn of loops at an end of all links that have a marginal lane: 0 own, 1 far. */
+/* Adds one turn of loops at an end of all links that have such a lane: 0 own, 1 far. */
 static int add_loops(Fabric *fabric, Run *run, unsigned turn, unsigned end, Places *places) {
         PortId owners[RUN_MAX];
         int r;
 
         run->n = 0;
-        for (unsigned c = 0; c < CHIPS; c++)
-                for (unsigned p = 0; p < PORTS; p++) {
-                        PortId id = { 0, (uint8_t) c, (uint8_t) p }, far = id;
-                        const Port *port = fabric_port(fabric, id);
+        for (unsigned i = 0; i < CHIPS * PORTS; i++) {
+                PortId id = port_id_at(i);
 
-                        if (!any_is_marginal(port, link_port_width(p)))
-                                continue;
-                        (void) fabric_designed(fabric, id, &far);
-                        owners[run->n] = owners[run->n + 1] = id;
-                        add_sides(fabric, run, end == 0 ? id : port->heard == HEARD_PORT ? port->from : far,
-                                  RUN_MARGIN + 64 + 4 * turn + 2 * end, SCREEN_BITS, SCREEN_OFFSET);
-                }
+                if (!any_wants_place(fabric_port(fabric, id), link_port_width(id.port)))
+                        continue;
+                owners[run->n] = owners[run->n + 1] = id;
+                add_sides(fabric, run, end == 0 ? id : fabric_sender(fabric, id), RUN_PLACES + 4 * turn + 2 * end, SCREEN_BITS,
+                          SCREEN_OFFSET);
+        }
 
         r = run_all(fabric, run, LOOPBACK_NEAR_PMA);
         for (size_t i = 0; i < run->n && r >= 0; i++) {
@@ -242,24 +245,45 @@ static int add_loops(Fabric *fabric, Run *run, unsigned turn, unsigned end, Plac
         return r;
 }
 
+/* More of them than good lanes make, and than this one makes in the middle, whatever is wrong there. */
+static bool shows_eye(const Lane *lane, uint64_t errors) {
+        double bits = 2.0 * PLACE_TURNS * (double) SCREEN_BITS;
+
+        return errors >= PLACE_ERRORS && (double) errors > 10 * bits * (double) lane->errors / (double) lane->bits;
+}
+
 static void place_lanes(Port *port, unsigned n_lanes, uint64_t errors[2][LINK_LANES_MAX]) {
         for (unsigned l = 0; l < n_lanes; l++) {
-                bool own = errors[0][l] >= PLACE_ERRORS, far = errors[1][l] >= PLACE_ERRORS;
+                Lane *lane = &port->lanes[l];
+                bool own = shows_eye(lane, errors[0][l]), far = shows_eye(lane, errors[1][l]);
 
-                if (port->lanes[l].margin > 0)
-                        port->lanes[l].segment = own && far ? SEGMENT_UNKNOWN : own ? SEGMENT_OWN_PMA : far ? SEGMENT_FAR_PMA : SEGMENT_LINE;
+                /* Where neither end shows it, what fails need not be an eye that is closed. */
+                if (!wants_place(lane) || (own && far) || (!own && !far && !(lane->margin > 0)))
+                        continue;
+                lane->segment = own ? SEGMENT_OWN_PMA : far ? SEGMENT_FAR_PMA : SEGMENT_LINE;
+                lane->by_eye = true;
         }
 }
 
-static int find_places(Fabric *fabric, Run *run) {
+static bool anything_to_place(Fabric *fabric) {
+        for (unsigned i = 0; i < CHIPS * PORTS; i++)
+                if (any_wants_place(fabric_port(fabric, port_id_at(i)), link_port_width(port_id_at(i).port)))
+                        return true;
+
+        return false;
+}
+
+int fabric_place_eyes(Fabric *fabric) {
         double sec = 4 * PLACE_TURNS * (double) SCREEN_BITS / (LINK_LANE_GBPS * 1e9);
         _cleanup_free_ Places *places = NULL;
+        _cleanup_free_ Run *run = NULL;
 
-        if (fabric_budget_sec(fabric) < 2 * sec)
+        if (!(fabric->parameters->margin < 1) || fabric_budget_sec(fabric) < sec || !anything_to_place(fabric))
                 return 0;
 
         places = calloc(1, sizeof(*places));
-        if (!places)
+        run = malloc(sizeof(*run));
+        if (!places || !run)
                 return -ENOMEM;
         for (unsigned i = 0; i < 2 * PLACE_TURNS; i++) {
                 int r;
@@ -312,5 +336,5 @@ int fabric_look_at_edges(Fabric *fabric) {
                 r = examine(fabric, more, run->ids[i], suspects, points);
         }
 
-        return r < 0 || !more ? r : find_places(fabric, more);
+        return r;
 }

@@ -212,6 +212,8 @@ static int neuronlink_run(Step *step, Verdict *ret) {
                 r = fabric_find_crosstalk(fabric);
         if (r >= 0)
                 r = fabric_climb(fabric);
+        if (r >= 0)
+                r = fabric_place_eyes(fabric);
         if (r < 0)
                 return r;
         r = fabric_read_after(fabric);

@@ -460,6 +460,53 @@ static void test_loops_off_the_middle_name_the_piece_that_closes_the_eye(void **
                 }
 }
 
+/* An eye so narrow that a lane fails, with errors too rare to come back in every loop: its edges tell. On the line nothing does. */
+static void test_lanes_that_fail_rarely_are_placed_by_their_edges(void **state) {
+        for (unsigned port = 0; port < PORTS; port++)
+                for (unsigned site = TRANSMITTER_PMA; site <= RECEIVER_PMA; site++) {
+                        char at[LOCATION_STRING_MAX + 8];
+                        Verdict verdict = _VERDICT_INVALID;
+
+                        script = (struct Script) { AT(port), .site = (Site) site, .hurt = hurt_eye, .closing = 5.65 };
+                        port_text(site == TRANSMITTER_PMA ? far_of(script.at) : script.at, at);
+                        (void) strcat(at, "/lane9");
+                        _cleanup_rehearsal_ Step *step = scripted();
+
+                        assert_int_equal(rehearsal_run(step, &verdict), 0);
+                        assert_int_equal(step->n_said, 1);
+                        assert_string_equal(step->said[0].code, "link-errors");
+                        assert_string_equal(step->said[0].at, at);
+                        assert_true(site == LINE ? !strstr(step->said[0].message, "PMA") : !!strstr(step->said[0].message, stages[site]));
+                        assert_int_equal(verdict, VERDICT_FAILED);
+                }
+}
+
+/* The only attribute that is read in so few bytes is the temperature. */
+static void heat_far_chip(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
+        Piece far = far_of(script.at);
+
+        if (command->type == COMMAND_ATTRIBUTE && server == far.server && command->chip == far.chip && completion->out_bytes < 8) {
+                memcpy(out, "99\n", 3);
+                completion->out_bytes = 3;
+        }
+        rewrite(step, server, command, out, completion);
+}
+
+/* … and the temperature that is told is that of the chip it is in. */
+static void test_a_narrow_eye_is_told_with_the_temperature_of_its_chip(void **state) {
+        for (unsigned site = TRANSMITTER_PMA; site <= RECEIVER_PMA; site++) {
+                script = (struct Script) { AT(LINK_Z_PLUS), .site = (Site) site, .hurt = hurt_eye, .closing = 4 };
+                _cleanup_rehearsal_ Step *step = scripted();
+                Verdict verdict = _VERDICT_INVALID;
+
+                step->rewrite = heat_far_chip;
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                assert_int_equal(step->n_said, 1);
+                assert_non_null(strstr(step->said[0].message, "degrees Celsius"));
+                assert_int_equal(strstr(step->said[0].message, "at 99 degrees Celsius") != NULL, site == TRANSMITTER_PMA);
+        }
+}
+
 /* How many bits a port was asked to compare by PRBS without offset. */
 static uint64_t bits_asked[CHIPS][PORTS];
 
@@ -553,6 +600,8 @@ int main(void) {
                 cmocka_unit_test(test_payload_that_is_short_is_no_pass),
                 cmocka_unit_test(test_the_ladder_names_the_piece_that_is_broken),
                 cmocka_unit_test(test_loops_off_the_middle_name_the_piece_that_closes_the_eye),
+                cmocka_unit_test(test_a_narrow_eye_is_told_with_the_temperature_of_its_chip),
+                cmocka_unit_test(test_lanes_that_fail_rarely_are_placed_by_their_edges),
                 cmocka_unit_test(test_loops_wait_for_bursts_and_not_for_their_blocks),
                 cmocka_unit_test(test_gross_faults_need_no_long_look),
                 cmocka_unit_test(test_ports_that_say_anything_end_and_do_not_pass),
