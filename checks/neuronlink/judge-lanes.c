@@ -6,7 +6,9 @@
  */
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
@@ -93,7 +95,7 @@ bool judged_lanes_fail(const Judged *judged) {
 
 /* ---- one finding ---- */
 
-/* Lanes with the same ailment, told as one: all of `mask`, whose counts are added. */
+/* Lanes with the same ailment, told as one: all of `mask`, whose counts are added and of whose other figures the worst stands. */
 typedef struct Group {
         Ailment ailment;
         uint32_t mask;
@@ -121,6 +123,11 @@ static Group group_of(const Judged *judged, Ailment ailment, uint32_t mask) {
                 group.sum.blocks += lane->blocks;
                 group.sum.resyncs += lane->resyncs;
                 group.sum.limit = MIN(group.sum.limit, lane->limit);
+                group.sum.margin = fmax(group.sum.margin, lane->margin);
+                if (llabs(lane->slipped) > llabs(group.sum.slipped))
+                        group.sum.slipped = lane->slipped;
+                if (abs(lane->skew) > abs(group.sum.skew))
+                        group.sum.skew = lane->skew;
                 if (group.segment != (Segment) lane->segment)
                         group.segment = SEGMENT_UNKNOWN;
         }
@@ -157,19 +164,19 @@ static void describe_margin(const Judged *judged, const Group *group, char *text
 }
 
 static void describe(const Judged *judged, const Group *group, char *text, size_t size) {
+        const char *worst = group->n > 1 ? "up to " : "", *first = group->n > 1 ? "each that of another; the first " : "";
         const Lane *lane = &group->sum;
 
         if (ailments[group->ailment].text)
                 (void) snprintf(text, size, "%s", ailments[group->ailment].text);
         else if (group->ailment == (Ailment) LANE_CROSSED)
-                (void) snprintf(text, size, "carries the stream of lane %u", lane->source);
+                (void) snprintf(text, size, "%scarries the stream of lane %u", first, lane->source);
         else if (group->ailment == (Ailment) LANE_SKEWED)
-                (void) snprintf(text, size, "%d bits %s against the other lanes, and a receiver takes %d", lane->skew < 0 ? -lane->skew : lane->skew,
+                (void) snprintf(text, size, "%s%d bits %s against the other lanes, and a receiver takes %d", worst, abs(lane->skew),
                                 lane->skew < 0 ? "early" : "late", LINK_DESKEW_BITS);
         else if (group->ailment == AILMENT_CLOCK)
-                (void) snprintf(text, size, "its clock slips: out of lock %" PRIu64 " times, %" PRId64 " bits %s in %.3g", lane->resyncs,
-                                lane->slipped < 0 ? -lane->slipped : lane->slipped, lane->slipped < 0 ? "lost" : "repeated",
-                                (double) lane->bits);
+                (void) snprintf(text, size, "its clock slips: out of lock %" PRIu64 " times, %s%lld bits %s in %.3g", lane->resyncs, worst,
+                                llabs(lane->slipped), lane->slipped < 0 ? "lost" : "repeated", (double) lane->bits);
         else if (group->ailment == AILMENT_CROSSTALK)
                 (void) snprintf(text, size, "error ratio %.2g, and none while lane %u is quiet: its pulses couple into this lane",
                                 ratio(lane), lane->aggressor);

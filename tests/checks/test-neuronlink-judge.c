@@ -141,6 +141,12 @@ static void hurt_slipping(WireLane *lane, const WireLinkPrbs *prbs, unsigned l) 
         make_errors(lane, 400, 6);
 }
 
+/* … more on each further lane. */
+static void hurt_slipping_on(WireLane *lane, const WireLinkPrbs *prbs, unsigned l) {
+        hurt_slipping(lane, prbs, l);
+        lane->slipped = -1 - (int32_t) l;
+}
+
 static void hurt_in_bursts(WireLane *lane, const WireLinkPrbs *prbs, unsigned l) {
         uint64_t bursts = prbs->bits / 100000000;
 
@@ -332,6 +338,10 @@ static const struct {
         { "compares nothing", { AT(0), .site = LINE, .hurt = lie_no_bits }, "link-lane", false, VERDICT_FAILED, "long after" },
         { "inverted", { AT(0), .site = LINE, .hurt = hurt_inverted }, "link-lane", false, VERDICT_FAILED, "inverted" },
         { "crossed", { AT(5), .site = LINE, .hurt = hurt_crossed }, "link-lane", false, VERDICT_FAILED, "carries the stream of lane 12" },
+        { "reversed", { .at = { 1, 6, 2 }, .lanes = UINT32_MAX, .site = LINE, .hurt = hurt_crossed }, "link-lane", true, VERDICT_FAILED,
+          "32 of 32 lanes: each that of another; the first carries the stream of lane 5" },
+        { "all slip", { .at = { 1, 6, 2 }, .lanes = UINT32_MAX, .site = LINE, .hurt = hurt_slipping_on }, "link-clock", true, VERDICT_FAILED,
+          "up to 32 bits lost" },
         { "skewed", { AT(0), .site = LINE, .hurt = hurt_skewed }, "link-lane", false, VERDICT_FAILED, "321 bits late" },
         { "slipping", { AT(0), .site = LINE, .hurt = hurt_slipping }, "link-clock", false, VERDICT_FAILED, "clock slips" },
         { "crosstalk", { AT(0), .site = LINE, .hurt = hurt_1e9, .aggressor = 1u << 10 }, "link-crosstalk", false, VERDICT_FAILED,
