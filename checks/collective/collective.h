@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Collectives of the chips of one server, or of all that are in the ring of an UltraServer. collective.c runs them, rings.c
+ * Collectives of the chips of one server, or of all that are in the ring of an UltraServer. programme.c runs them, rings.c
  * says which way they go, golden.c what goes in and must come out, data.c, hang.c and speed.c say who is to blame.
  */
 
@@ -55,19 +55,24 @@ typedef struct Chair {
 
 #define CHAIR_CHIP PORTS
 
+typedef struct EnsembleServer {
+        char name[LOCATION_SERVER_NAME_MAX];
+        Device *device; /* NULL: not in this scan */
+        bool asked, sees; /* whether its own collectives show what is wrong there */
+        Chair chairs[CHIPS];
+} EnsembleServer;
+
 typedef struct Ensemble {
         Step *step;
         const CollectiveParameters *parameters;
         unsigned n_servers; /* RING_SERVERS, or 1 without a ring */
         unsigned first;     /* index of server 0 in the ring */
-        struct {
-                char name[LOCATION_SERVER_NAME_MAX];
-                Device *device;
-                Chair chairs[CHIPS];
-        } servers[RING_SERVERS];
-        uint64_t n_groups; /* so far */
-        unsigned n_troubles; /* told, again or not */
-        Verdict verdict;     /* of the server itself */
+        EnsembleServer servers[RING_SERVERS]; /* the one under test first */
+        uint64_t n_groups;  /* so far */
+        unsigned n_troubles; /* seen, told or not */
+        bool listens;       /* whether there are any, and tells nothing */
+        unsigned n_untested, n_untested_together; /* ranks: in no ring of the server, of the UltraServer */
+        Verdict verdict;    /* of the server itself */
 } Ensemble;
 
 /* One collective. */
@@ -86,14 +91,22 @@ typedef struct Recital {
         uint64_t nsec; /* of the slowest */
 } Recital;
 
+/* Which blocks arrived wrong, of many runs. */
+typedef struct Wrongs {
+        uint32_t edges[RING_SERVERS][CHIPS][PORTS]; /* that came in at this port */
+        uint32_t sums[RING_SERVERS][CHIPS];         /* of two ranks, added here */
+        uint32_t differ[RING_SERVERS][CHIPS], ones[RING_SERVERS][CHIPS]; /* bits of those that are wrong, and those of them that are set */
+        uint32_t n_edges, n_sums, n_misrouted, n_unplaced;
+} Wrongs;
+
 /* ---- rings.c ---- */
 
 /* Chips of the server under test on the rings of its torus, or of all servers on those of the UltraServer. */
 void recital_lay_rings(Recital *recital);
 /* Of these only RING. */
 void recital_keep_ring(Recital *recital, unsigned ring);
-/* Every chip with each of its neighbours in the scan, those on the next servers too; or ALL chips of all servers. */
-void recital_lay_neighbours(Recital *recital, bool all);
+/* Every chip with each of its neighbours in the scan, those on the next servers too. */
+void recital_lay_neighbours(Recital *recital);
 /* Pairs of neighbours along PORT. */
 void recital_lay_pairs(Recital *recital, unsigned port);
 /* The far end by design; false: not in this scan. */
@@ -137,11 +150,23 @@ void ensemble_init(Ensemble *ensemble, Step *step);
 Chair *ensemble_chair(Ensemble *ensemble, Member member);
 /* What to replace where the link at PORT is to blame: the cable, or NULL, the tray, where it is a trace of its board. */
 const char *ensemble_cable(Member member, unsigned port);
-/* Finds TROUBLE at PORT of MEMBER, or, for CHAIR_CHIP, at its chip, or, for NOBODY, at the server; once. */
+/* Puts the next server but BY - 1 in the place of the one under test. */
+void ensemble_turn(Ensemble *ensemble, unsigned by);
+/*
+ * Finds TROUBLE at PORT of MEMBER, or, for CHAIR_CHIP, at its chip, or, for NOBODY, at the server; once. What is wrong on another
+ * server is told by the step on that one, if it sees it.
+ */
 int ensemble_find(Ensemble *ensemble, Trouble trouble, Member member, unsigned port, const Evidence *evidence,
                   const char *format, ...) __attribute__((format(printf, 6, 7)));
 Location ensemble_location(const Ensemble *ensemble, Member member, unsigned port);
 char *ensemble_name(const Ensemble *ensemble, Member member, unsigned port, char buffer[static LOCATION_STRING_MAX]);
+
+/* ---- programme.c ---- */
+
+/* All that the plan asks for, and what is wrong with it. */
+int ensemble_play(Ensemble *ensemble, Wrongs *wrongs);
+/* Returns whether the step on SERVER sees something wrong in its own collectives; asked once. */
+int ensemble_sees_itself(Ensemble *ensemble, unsigned server);
 
 /* ---- judges. 0, or a negative errno where nothing could be said. ---- */
 
@@ -152,14 +177,6 @@ int recital_judge_speed(Recital *recital);
 uint64_t recital_bytes(const Recital *recital, unsigned rank, unsigned ring, unsigned steps);
 /* What a port is built for. */
 double link_bytes_per_nsec(unsigned port);
-
-/* Which blocks arrived wrong, of many runs. */
-typedef struct Wrongs {
-        uint32_t edges[RING_SERVERS][CHIPS][PORTS]; /* that came in at this port */
-        uint32_t sums[RING_SERVERS][CHIPS];         /* of two ranks, added here */
-        uint32_t differ[RING_SERVERS][CHIPS], ones[RING_SERVERS][CHIPS]; /* bits of those that are wrong, and those of them that are set */
-        uint32_t n_edges, n_sums, n_misrouted, n_unplaced;
-} Wrongs;
 
 /* Compares all outputs; adds to WRONGS. */
 int recital_compare(Recital *recital, Wrongs *wrongs);

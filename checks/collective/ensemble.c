@@ -40,6 +40,15 @@ void ensemble_init(Ensemble *ensemble, Step *step) {
         }
 }
 
+void ensemble_turn(Ensemble *ensemble, unsigned by) {
+        EnsembleServer servers[RING_SERVERS];
+
+        memcpy(servers, ensemble->servers, sizeof(servers));
+        for (unsigned s = 0; s < RING_SERVERS; s++)
+                ensemble->servers[s] = servers[(s + by) % RING_SERVERS];
+        ensemble->first = (ensemble->first + by) % RING_SERVERS;
+}
+
 Chair *ensemble_chair(Ensemble *ensemble, Member member) {
         return &ensemble->servers[member.server].chairs[member.chip];
 }
@@ -73,12 +82,17 @@ int ensemble_find(Ensemble *ensemble, Trouble trouble, Member member, unsigned p
         uint16_t bit = (uint16_t) (1u << (port == NOBODY ? CHAIR_CHIP + 1 : port));
         char message[256];
         va_list arguments;
+        int r;
 
         ensemble->n_troubles++;
-        if (chair->found[trouble] & bit)
+        if (ensemble->listens || chair->found[trouble] & bit)
                 return 0;
 
         chair->found[trouble] |= bit;
+        r = member.server > 0 ? ensemble_sees_itself(ensemble, member.server) : 0;
+        if (r != 0)
+                return r < 0 ? r : 0;
+
         va_start(arguments, format);
         (void) vsnprintf(message, sizeof(message), format, arguments);
         va_end(arguments);

@@ -104,15 +104,13 @@ void recital_keep_ring(Recital *recital, unsigned ring) {
         }
 }
 
-void recital_lay_neighbours(Recital *recital, bool all) {
+void recital_lay_neighbours(Recital *recital) {
         const Ensemble *ensemble = recital->ensemble;
 
-        for (unsigned s = 0; s < ensemble->n_servers; s++) {
-                /* Of the other servers only what is plugged to the one under test. */
-                for (unsigned c = 0; c < CHIPS && (all || s == 0 || s == 1 || s == RING_SERVERS - 1); c++)
+        for (unsigned s = 0; s < ensemble->n_servers; s++)
+                for (unsigned c = 0; c < CHIPS && s != RING_SERVERS / 2; c++)
                         if (ensemble_has(ensemble, (Member) { (uint8_t) s, (uint8_t) c }))
                                 recital->members[recital->n++] = (Member) { (uint8_t) s, (uint8_t) c };
-        }
         recital->post.ranks = (uint8_t) recital->n;
         recital->post.rings = ensemble->n_servers > 1 ? PORTS : LINK_Z_PLUS;
         for (unsigned r = 0; r < recital->n; r++)
@@ -122,8 +120,9 @@ void recital_lay_neighbours(Recital *recital, bool all) {
 
                         ring->send_port = ring->receive_port = COLLECTIVE_NO_PORT;
                         recital->from[r][p] = NOBODY;
+                        /* Of the other servers only what is plugged to the one under test. */
                         if (!ensemble_neighbour(ensemble, recital->members[r], p, &far) || rank_of(recital, far) == NOBODY ||
-                            (!all && recital->members[r].server > 0 && far.server > 0))
+                            (recital->members[r].server > 0 && far.server > 0))
                                 continue;
                         ring->send_port = ring->receive_port = (uint8_t) p;
                         recital->from[r][p] = (uint8_t) rank_of(recital, far);

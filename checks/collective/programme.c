@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Which collectives are run, one after the other, and what each of them cost. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/param.h>
+
+#include "checks/collective/collective.h"
+
+#define FIRST_ELEMENTS     1024u
+#define ROUND_ELEMENTS     (CHIPS * 4u) /* of a round: what counts is how often a chip is asked */
+#define ULTRA_ELEMENTS     (RANKS_MAX * RINGS_MAX)
+#define NEIGHBOUR_ELEMENTS 16u /* of each port */
+#define GIB                (double) (UINT64_C(1) << 30)
+
+/* nccom-test's factors: what busbw makes of algbw. */
+static double bus_factor(const Recital *recital) {
+        double n = recital->post.ranks;
+
+        switch ((WireCollective) recital->post.operation) {
+        case COLLECTIVE_ALL_REDUCE:
+                return 2 * (n - 1) / n;
+        case COLLECTIVE_ALL_GATHER:
+        case COLLECTIVE_REDUCE_SCATTER:
+        case COLLECTIVE_ALL_TO_ALL:
+                return (n - 1) / n;
+        case COLLECTIVE_SEND_RECEIVE:
+        case _COLLECTIVE_MAX:
+                break;
+        }
+        return 1;
+}
+
+/* As nccom-test's table has it: assayctl prints these. Rank 0 speaks for all, and its chip's record tells them. */
+static int measure(const Recital *recital) {
+        uint64_t bytes = (uint64_t) recital->post.elements * format_bytes(recital->post.format) * recital->post.repeat;
+        Location where = ensemble_location(recital->ensemble, recital->members[0], CHAIR_CHIP);
+        Step *step = recital->ensemble->step;
+        char name[96];
+        int r;
+
+        if (recital->nsec == 0)
+                return 0;
+        (void) snprintf(name, sizeof(name), "collective_%s_%u_%s_%" PRIu64 "_time", collective_word(recital->post.operation), recital->n,
+                        format_word(recital->post.format), bytes);
+        r = step_note(step, name, (double) recital->nsec / 1000, "us", &where);
+        if (r < 0)
+                return r;
+        (void) snprintf(name, sizeof(name), "collective_%s_%u_%s_%" PRIu64 "_busbw", collective_word(recital->post.operation), recital->n,
+                        format_word(recital->post.format), bytes);
+        return step_note(step, name, (double) bytes / ((double) recital->nsec * 1e-9) / GIB * bus_factor(recital), "GiBy/s", &where);
+}
+
+/* 1 where it came to its end at all ranks. */
+static int play_out(Recital *recital, bool measured, Wrongs *wrongs) {
+        int r;
+
+        r = recital_play(recital);
+        if (r < 0)
+                return r;
+        /* Data first: a port that gets another's blocks explains who waits for it. */
+        r = recital_compare(recital, wrongs);
+        if (r < 0)
+                return r;
+        r = recital_judge_hang(recital);
+        if (r <= 0)
+                return r;
+        r = recital_judge_speed(recital);
+        if (r >= 0 && measured)
+                r = measure(recital);
+        return r < 0 ? r : 1;
+}
+
+static int play(Ensemble *ensemble, const Recipe *recipe, unsigned n_ranks, Wrongs *wrongs) {
+        _cleanup_(recital_freep) Recital *recital = NULL;
+        int r;
+
+        r = recital_new(ensemble, recipe, n_ranks, &recital);
+        if (r < 0)
+                return r;
+
+        recital_lay_rings(recital);
+        if (recipe->round > 0)
+                recital_keep_ring(recital, recipe->round % recital->post.rings);
+        return play_out(recital, recipe->round == 0 && !ensemble->listens, wrongs);
+}
+
+static uint32_t repeat_for(const Ensemble *ensemble, const Recipe *recipe) {
+        return (uint32_t) (ensemble->parameters->bytes / (recipe->elements * format_bytes(recipe->format)));
+}
+
+static int play_neighbours(Ensemble *ensemble, Wrongs *wrongs) {
+        Recipe recipe = { COLLECTIVE_SEND_RECEIVE, ELEMENT_FP32, NEIGHBOUR_ELEMENTS, 1, 0 };
+        _cleanup_(recital_freep) Recital *recital = NULL;
+        int r;
+
+        recipe.elements *= ensemble->n_servers > 1 ? PORTS : LINK_Z_PLUS;
+        /* As much as a link carries in the others, so that what hangs after many bytes hangs here too. */
+        recipe.repeat = MIN(2 * repeat_for(ensemble, &recipe), COLLECTIVE_REPEAT_MAX);
+        r = recital_new(ensemble, &recipe, CHIPS, &recital);
+        if (r < 0)
+                return r;
+
+        recital_lay_neighbours(recital);
+        return play_out(recital, !ensemble->listens, wrongs);
+}
+
+static bool has_all(const Ensemble *ensemble, unsigned s) {
+        for (unsigned c = 0; c < CHIPS; c++)
+                if (!ensemble_has(ensemble, (Member) { (uint8_t) s, (uint8_t) c }) || ensemble->servers[s].chairs[c].silent)
+                        return false;
+        return true;
+}
+
+static bool has_all_servers(const Ensemble *ensemble) {
+        for (unsigned s = 0; s < RING_SERVERS; s++)
+                if (s >= ensemble->n_servers || !has_all(ensemble, s))
+                        return false;
+        return true;
+}
+
+/* ---- one after the other ---- */
+
+/* Sizes where shards or their parts become empty or uneven, and one that is even. */
+static int play_sizes(Ensemble *ensemble, WireCollective operation, unsigned n_ranks, Wrongs *wrongs) {
+        static const uint32_t sizes[] = { 1, 65, 1023, 15, 17, 63, 1025, 4096 };
+        unsigned n = n_ranks > CHIPS ? 3 : ELEMENTS(sizes); /* over 64 chips the first will do: each takes milliseconds to work out */
+        int r = 1;
+
+        for (unsigned f = 0; f < _ELEMENT_MAX && r > 0; f++)
+                for (unsigned i = 0; i < n && r > 0; i++)
+                        r = play(ensemble, &(Recipe) { operation, (WireElement) f, sizes[i], 1, 0 }, n_ranks, wrongs);
+        return r;
+}
+
+/* The first is large and over all rings. */
+static int play_operation(Ensemble *ensemble, WireCollective operation, unsigned n_ranks, uint64_t rounds, Wrongs *wrongs) {
+        Recipe recipe = { operation, ELEMENT_FP32, n_ranks > CHIPS ? ULTRA_ELEMENTS : FIRST_ELEMENTS, 1, 0 };
+        int r;
+
+        recipe.repeat = repeat_for(ensemble, &recipe);
+        r = play(ensemble, &recipe, n_ranks, wrongs);
+        /* What comes and goes is seen by asking often. Over a link goes as much each time: what hangs after many bytes hangs here. */
+        recipe.elements = ROUND_ELEMENTS;
+        recipe.repeat = repeat_for(ensemble, &recipe) / LINK_Z_PLUS;
+        for (recipe.round = 1; recipe.round < rounds && r > 0; recipe.round++)
+                r = play(ensemble, &recipe, n_ranks, wrongs);
+        return r;
+}
+
+/* 1 where all came to their end. */
+static int play_rings(Ensemble *ensemble, unsigned n_ranks, uint64_t rounds, Wrongs *wrongs) {
+        unsigned last = ensemble->parameters->operations == CHOICE_ALL ? COLLECTIVE_ALL_TO_ALL : COLLECTIVE_ALL_REDUCE;
+        int r = 1;
+
+        for (unsigned o = COLLECTIVE_ALL_REDUCE; o <= last && r > 0; o++) {
+                r = play_operation(ensemble, (WireCollective) o, n_ranks, rounds, wrongs);
+                if (r > 0 && ensemble->parameters->sizes == CHOICE_ALL)
+                        r = play_sizes(ensemble, (WireCollective) o, n_ranks, wrongs);
+        }
+        return r;
+}
+
+static unsigned n_included(const Ensemble *ensemble) {
+        unsigned n = 0;
+
+        for (unsigned c = 0; c < CHIPS; c++)
+                n += ensemble_has(ensemble, (Member) { 0, (uint8_t) c });
+        return n;
+}
+
+int ensemble_play(Ensemble *ensemble, Wrongs *wrongs) {
+        uint64_t rounds = ensemble->parameters->rounds;
+        int ended, r = 0;
+
+        ended = play_neighbours(ensemble, wrongs);
+        step_progress(ensemble->step, 20);
+        if (ended < 0)
+                return ended;
+
+        ensemble->n_untested = n_included(ensemble);
+        ensemble->n_untested_together = ensemble->first == 0 && ensemble->n_servers > 1 ? RANKS_MAX : 0;
+        /* Where cables end at wrong ports there are no such rings. */
+        if (has_all(ensemble, 0) && wrongs->n_misrouted == 0) {
+                ensemble->n_untested = 0;
+                r = play_rings(ensemble, CHIPS, rounds, wrongs);
+        }
+        step_progress(ensemble->step, 60);
+        if (r > 0 && ended > 0 && ensemble->n_untested_together > 0 && has_all_servers(ensemble)) {
+                r = play_rings(ensemble, RANKS_MAX, 1, wrongs);
+                ensemble->n_untested_together = r > 0 ? 0 : RANKS_MAX;
+        }
+        return r < 0 ? r : ensemble_judge_data(ensemble, wrongs);
+}
+
+/* ---- what others see themselves ---- */
+
+static int listen_to(Ensemble *ensemble, bool *ret) {
+        _cleanup_free_ Wrongs *wrongs = calloc(1, sizeof(*wrongs));
+        int r;
+
+        if (!wrongs)
+                return -ENOMEM;
+
+        r = play_neighbours(ensemble, wrongs);
+        if (r > 0 && has_all(ensemble, 0))
+                r = play_operation(ensemble, COLLECTIVE_ALL_REDUCE, CHIPS, 1, wrongs);
+        *ret = ensemble->n_troubles > 0 || wrongs->n_edges + wrongs->n_sums + wrongs->n_unplaced > 0;
+        return MIN(r, 0);
+}
+
+int ensemble_sees_itself(Ensemble *ensemble, unsigned server) {
+        unsigned n_troubles = ensemble->n_troubles;
+        bool sees = false;
+        int r;
+
+        if (!ensemble->servers[server].device)
+                return 0;
+        if (ensemble->servers[server].asked)
+                return ensemble->servers[server].sees;
+
+        ensemble->servers[server].asked = true;
+        ensemble->listens = true;
+        ensemble->n_troubles = 0;
+        ensemble_turn(ensemble, server);
+        r = listen_to(ensemble, &sees);
+        ensemble_turn(ensemble, RING_SERVERS - server);
+        ensemble->n_troubles = n_troubles;
+        ensemble->listens = false;
+        ensemble->servers[server].sees = sees;
+        return r < 0 ? r : sees;
+}
