@@ -42,7 +42,7 @@ static uint64_t sheaves(const Recital *recital, const WireCollectiveRing *way, u
 
 uint64_t recital_bytes(const Recital *recital, unsigned rank, unsigned ring, unsigned steps) {
         const WireCollectiveRing *way = &recital->ranks[rank].rings[ring];
-        unsigned n = recital->post.ranks, before = way->position + n - 1, adding = MIN(steps, n - 1);
+        unsigned before = way->position + recital->post.ranks - 1;
 
         switch ((WireCollective) recital->post.operation) {
         case COLLECTIVE_SEND_RECEIVE:
@@ -52,9 +52,8 @@ uint64_t recital_bytes(const Recital *recital, unsigned rank, unsigned ring, uns
         case COLLECTIVE_ALL_GATHER:
                 return shards_back(recital, way, ring, before, steps);
         case COLLECTIVE_REDUCE_SCATTER:
+        case COLLECTIVE_ALL_REDUCE: /* gathering goes on where reducing ended */
                 return shards_back(recital, way, ring, before - 1, steps);
-        case COLLECTIVE_ALL_REDUCE:
-                return shards_back(recital, way, ring, before - 1, adding) + shards_back(recital, way, ring, before, steps - adding);
         case _COLLECTIVE_MAX:
                 break;
         }
