@@ -2,6 +2,8 @@
 
 #include "checks/device-link.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/param.h>
 
@@ -126,6 +128,27 @@ int device_link_status(Device *device, const LinkEnd *ends, size_t n, WireLinkSt
         return run_call(device, ends, n, &(LinkCall) {
                 .commands = &command, .out_bytes = sizeof(WireLinkStatus), .read = read_status, .ret = ret,
         }, ret_errors);
+}
+
+int device_link_clear(Device *device, const LinkEnd *ends, size_t n, const char *counter, int *ret_errors) {
+        WireCommand command = { .type = COMMAND_ATTRIBUTE_WRITE };
+        _cleanup_free_ LinkFrame *texts = NULL;
+
+        texts = calloc(n > 0 ? n : 1, sizeof(*texts));
+        if (!texts)
+                return -ENOMEM;
+
+        for (size_t i = 0; i < n; i++) { /* path, a zero byte, the text */
+                char *text = (char *) texts[i].bytes;
+                int length;
+
+                length = snprintf(text, WIRE_FRAME_MAX - 1, "assay/link/%s/%s", link_port_to_string((LinkPort) ends[i].port), counter);
+                assert(length > 0 && (size_t) length < WIRE_FRAME_MAX - 1);
+                text[length + 1] = '0';
+                texts[i].n_bytes = (uint32_t) length + 2;
+        }
+
+        return run_call(device, ends, n, &(LinkCall) { .commands = &command, .frames = texts }, ret_errors);
 }
 
 int device_link_send(Device *device, const LinkEnd *ends, size_t n, const LinkFrame *frames, int *ret_errors) {

@@ -40,6 +40,8 @@ typedef struct LinkTransfer {
 unsigned link_port_width(unsigned port); /* lanes it is built with */
 
 int device_link_status(Device *device, const LinkEnd *ends, size_t n, WireLinkStatus *ret, int *ret_errors);
+/* Sets the port's own counter `errors`, `replays` or `retrains` to zero, see wire-link.h. */
+int device_link_clear(Device *device, const LinkEnd *ends, size_t n, const char *counter, int *ret_errors);
 int device_link_send(Device *device, const LinkEnd *ends, size_t n, const LinkFrame *frames, int *ret_errors);
 int device_link_receive(Device *device, const LinkEnd *ends, size_t n, LinkFrame *ret, int *ret_errors);
 

@@ -160,5 +160,8 @@ int fabric_move_payload(Fabric *fabric);
 /* The loopbacks of both ends of every port that is down or has a lane that fails. */
 int fabric_climb(Fabric *fabric);
 
+/* What the ports of server 0 counted of all this, where they stood at zero before, is taken away again. */
+int fabric_clear_counters(Fabric *fabric);
+
 /* Writes what is wrong with a port of server 0 and raises the verdict of the chip to blame; tells in port->tested whether it was judged. */
 int fabric_judge(Fabric *fabric, PortId id);

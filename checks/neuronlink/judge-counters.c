@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a port's own counters say, held against what went through it. */
+/* What a port's own counters say, held against what went through it; and how they are left. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,4 +65,48 @@ int judge_counters(Judged *judged) {
         }
 
         return 0;
+}
+
+/* ---- how they are left ---- */
+
+/* What it shows is of this scan alone: it stood at zero, and has counted no more than was seen. */
+static bool is_ours(uint64_t before, uint64_t after, uint64_t seen) {
+        return before == 0 && after > 0 && after <= seen;
+}
+
+static bool errors_are_ours(const Port *port) {
+        return is_ours(port->before.errors, port->after.errors, port->n_errors + port->payload.replays);
+}
+
+static bool replays_are_ours(const Port *port) {
+        return is_ours(port->before.replays, port->after.replays, port->n_replays);
+}
+
+static int clear_counter(Fabric *fabric, const char *counter, bool (*is_to_clear)(const Port *port)) {
+        LinkEnd ends[CHIPS * PORTS];
+        int errors[CHIPS * PORTS], r;
+        size_t n = 0;
+
+        for (unsigned i = 0; i < CHIPS * PORTS; i++) {
+                PortId id = port_id_at(i);
+                const Port *port = fabric_port(fabric, id);
+
+                if (port->driven && port->error >= 0 && is_to_clear(port))
+                        ends[n++] = (LinkEnd) { id.chip, id.port };
+        }
+        r = device_link_clear(fabric->servers[0].device, ends, n, counter, errors);
+        if (r < 0)
+                return r;
+
+        for (size_t i = 0; i < n; i++)
+                if (errors[i] < 0)
+                        fabric->servers[0].ports[ends[i].chip][ends[i].port].refused = true;
+        return 0;
+}
+
+int fabric_clear_counters(Fabric *fabric) {
+        int r;
+
+        r = clear_counter(fabric, "errors", errors_are_ours);
+        return r < 0 ? r : clear_counter(fabric, "replays", replays_are_ours);
 }

@@ -217,6 +217,8 @@ static int neuronlink_run(Step *step, Verdict *ret) {
         if (r < 0)
                 return r;
         r = fabric_read_after(fabric);
+        if (r >= 0)
+                r = fabric_clear_counters(fabric);
         if (r < 0)
                 return r;
 
@@ -227,7 +229,7 @@ const Check check_neuronlink = {
         .name         = "neuronlink",
         .summary      = "every NeuronLink port: where its cable comes from, and the bit errors of each lane",
         .reads        = "link status, discovery frames, PRBS and loopback of every port; info/serial_number, "
-                        "assay/link/PORT/cable and label",
+                        "assay/link/PORT/cable and label; clears errors and replays there where it moved them from zero",
         .codes        = (const char *const[]) { "link-errors", "link-lane", "link-clock", "link-crosstalk", "link-margin", "link-bandwidth",
                                                 "link-down", "link-degraded", "link-flap", "link-miscabled", "link-counter",
                                                 "link-cabling", "link-frames", "link-label", "link-serial", "link-unplugged",

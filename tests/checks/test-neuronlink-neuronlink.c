@@ -51,6 +51,70 @@ static void test_clocks_of_all_chips_move_by_one_pass_of_prbs(void **state) {
         }
 }
 
+static void read_statuses(Step *step, WireLinkStatus ret[static CHIPS * PORTS]) {
+        LinkEnd ends[CHIPS * PORTS];
+        int errors[CHIPS * PORTS];
+
+        for (unsigned i = 0; i < CHIPS * PORTS; i++)
+                ends[i] = (LinkEnd) { (uint8_t) (i / PORTS), (uint8_t) (i % PORTS) };
+        assert_int_equal(device_link_status(step->servers[step->own].device, ends, CHIPS * PORTS, ret, errors), 0);
+}
+
+/* Near the edges good lanes make errors, and lanes that fail make frames go twice. Where ports had counted nothing before they have not after. */
+static void test_counters_that_the_check_moved_are_zero_again(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(ULTRA "faults: [{at: us0-1/chip3/link-x+, kind: bit-errors, rate: 1e-7}]\n", "neuronlink",
+                                                       "us0-1");
+        WireLinkStatus statuses[CHIPS * PORTS];
+        Verdict verdict = _VERDICT_INVALID;
+
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        assert_true(rehearsal_said(step, "link-errors", "us0-1/chip3/link-x+"));
+        read_statuses(step, statuses);
+        for (unsigned i = 0; i < CHIPS * PORTS; i++)
+                assert_true(statuses[i].errors == 0 && statuses[i].replays == 0 && statuses[i].frames_sent > 0);
+}
+
+/* Errors of the chip's own: with what the check adds they stay. */
+static void test_counters_that_stood_somewhere_are_left(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "neuronlink", "trn-0");
+        const LinkEnd end = { 3, LINK_Y_PLUS };
+        const WireLinkPrbs prbs = { .bits = 1000000, .seed = 5, .offset = 20, .polynomial = PRBS31 };
+        WireLinkStatus before[CHIPS * PORTS] = {}, after[CHIPS * PORTS] = {};
+        LinkLanes lanes;
+        int error;
+
+        assert_int_equal(device_link_prbs(step->servers[step->own].device, &end, 1, &prbs, &lanes, &error), 0);
+        read_statuses(step, before);
+        expect_pass(step);
+        read_statuses(step, after);
+        for (unsigned i = 0; i < CHIPS * PORTS; i++) {
+                bool had = i == 3 * PORTS + LINK_Y_PLUS;
+
+                assert_int_equal(before[i].errors > 0, had);
+                assert_true(had ? after[i].errors >= before[i].errors : after[i].errors == 0);
+        }
+}
+
+static unsigned n_clears;
+
+static void refuse_to_clear(Step *step, const WireCommand *command, WireCompletion *completion) {
+        if (command->type != COMMAND_ATTRIBUTE_WRITE || command->chip != 6)
+                return;
+        *completion = (WireCompletion) { .status = STATUS_NRT_FAILURE };
+        n_clears++;
+}
+
+static void test_a_port_that_does_not_clear_its_counters_has_not_passed(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "neuronlink", "trn-0");
+        Verdict verdict = _VERDICT_INVALID;
+
+        step->tamper = refuse_to_clear;
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        assert_true(n_clears > 0);
+        for (unsigned c = 0; c < CHIPS; c++)
+                assert_int_equal(step->parts[c], c == 6 ? VERDICT_ERROR : VERDICT_PASSED);
+}
+
 static void test_a_single_server_has_four_ports_a_chip(void **state) {
         _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "neuronlink", "trn-0");
 
@@ -335,6 +399,9 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_healthy_ring_passes_on_all_six_ports),
                 cmocka_unit_test(test_clocks_of_all_chips_move_by_one_pass_of_prbs),
+                cmocka_unit_test(test_counters_that_the_check_moved_are_zero_again),
+                cmocka_unit_test(test_counters_that_stood_somewhere_are_left),
+                cmocka_unit_test(test_a_port_that_does_not_clear_its_counters_has_not_passed),
                 cmocka_unit_test(test_a_single_server_has_four_ports_a_chip),
                 cmocka_unit_test(test_links_to_servers_outside_the_scan_are_not_driven),
                 cmocka_unit_test(test_links_to_occupied_chips_are_not_driven),
