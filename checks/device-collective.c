@@ -121,14 +121,44 @@ static int make_wait(Device *device, CollectiveRank *rank, uint64_t timeout_nsec
         return 0;
 }
 
-/* Whether a chip that is as it should be can be so far, all numbers of one ring together. */
-static bool progress_is_possible(const WireCollectiveProgress *progress, bool done, uint64_t nsec) {
-        uint64_t slack = (uint64_t) progress->steps * COLLECTIVE_HOP_NSEC;
+static uint32_t steps_of(const WireCollectivePost *post) {
+        switch ((WireCollective) post->operation) {
+        case COLLECTIVE_ALL_REDUCE:
+                return 2 * (post->ranks - 1u);
+        case COLLECTIVE_ALL_GATHER:
+        case COLLECTIVE_REDUCE_SCATTER:
+        case COLLECTIVE_ALL_TO_ALL:
+                return post->ranks - 1u;
+        case COLLECTIVE_SEND_RECEIVE:
+        case _COLLECTIVE_MAX:
+                break;
+        }
+        return 1;
+}
 
-        return progress->steps <= 2 * COLLECTIVE_RANKS_MAX && progress->done <= progress->steps && progress->begun >= progress->done &&
-               progress->begun <= progress->done + 1 && progress->begun <= progress->steps && progress->arrived >= progress->done &&
-               progress->arrived <= progress->steps && (!done || progress->done == progress->steps) && progress->wait_nsec <= nsec &&
-               progress->work_nsec <= nsec && progress->transfer_nsec <= nsec + slack;
+/* Whether a chip that is as it should be can be so far, all numbers of one ring together. */
+static bool progress_is_possible(const WireCollectiveProgress *progress, uint32_t steps, uint64_t nsec) {
+        uint64_t slack = (uint64_t) steps * COLLECTIVE_HOP_NSEC;
+
+        return progress->steps == steps && progress->done <= steps && progress->begun >= progress->done &&
+               progress->begun <= progress->done + 1 && progress->begun <= steps && progress->arrived >= progress->done &&
+               progress->arrived <= steps && progress->wait_nsec <= nsec && progress->work_nsec <= nsec &&
+               progress->transfer_nsec <= nsec + slack;
+}
+
+/* All rings together: it is done where all its steps are, unless that took it longer than was waited. */
+static bool status_is_possible(const WireCollectiveStatus *status, const WireCollectivePost *post, bool done, uint64_t timeout_nsec) {
+        uint32_t steps = steps_of(post);
+        bool all = true;
+
+        if (status->rings != post->rings || status->nsec > timeout_nsec)
+                return false;
+        for (unsigned c = 0; c < post->rings; c++) {
+                if (!progress_is_possible(&status->progress[c], steps, done ? status->nsec : UINT64_MAX / 8))
+                        return false;
+                all = all && status->progress[c].done == steps;
+        }
+        return all == done || (all && status->nsec == timeout_nsec);
 }
 
 static void read_wait(CollectiveRank *rank, const WireCommand *command, const WireCompletion *completion, const uint8_t *out,
@@ -144,12 +174,10 @@ static void read_wait(CollectiveRank *rank, const WireCommand *command, const Wi
         }
 
         memcpy(&status, out, sizeof(status));
-        for (unsigned c = 0; c < rank->post.rings && rank->error != -EPROTO; c++)
-                if (status.rings != rank->post.rings || status.nsec > timeout_nsec ||
-                    !progress_is_possible(&status.progress[c], done, done ? status.nsec : UINT64_MAX / 2))
-                        rank->error = -EPROTO;
-        if (rank->error == -EPROTO)
+        if (!status_is_possible(&status, &rank->post, done, timeout_nsec)) {
+                rank->error = -EPROTO;
                 return;
+        }
 
         rank->status = status;
         if (done)

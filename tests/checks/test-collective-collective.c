@@ -224,7 +224,7 @@ static void tell_a_lie(Step *step, const WireCommand *command, WireCompletion *c
         case 12: completion->out_bytes = 0; break;
         case 13: completion->status = STATUS_NRT_FAILURE; break;
         case 14: completion->status = STATUS_NRT_HW_ERR_COLLECTIVES; break; /* with an output */
-        case 15: /* nothing is missing, and it is not done */
+        case 15: /* nothing is missing, and it is not done, after all the time there was */
                 completion->status = STATUS_NRT_HW_ERR_COLLECTIVES;
                 completion->out_bytes = sizeof(*status);
                 status->nsec = 1000000000;
@@ -237,12 +237,26 @@ static void tell_a_lie(Step *step, const WireCommand *command, WireCompletion *c
                         status->progress[c].received = 0;
                 }
                 break;
+        case 17: /* nothing is missing, and it is not done */
+                completion->status = STATUS_NRT_HW_ERR_COLLECTIVES;
+                completion->out_bytes = sizeof(*status);
+                break;
+        case 18: /* done, and nothing was to do */
+                for (unsigned c = 0; c < status->rings; c++)
+                        status->progress[c] = (WireCollectiveProgress) {};
+                break;
+        case 19: /* the same after all the time there was, all of which it waited and more */
+                completion->status = STATUS_NRT_HW_ERR_COLLECTIVES;
+                completion->out_bytes = sizeof(*status);
+                status->nsec = 1000000000;
+                status->progress[0].wait_nsec = UINT64_C(1) << 60;
+                break;
         default: fail();
         }
 }
 
 static void test_no_lie_becomes_a_pass(void **state) {
-        for (lie = 0; lie <= 16; lie++) {
+        for (lie = 0; lie <= 19; lie++) {
                 _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "collective", "trn-0");
                 Verdict verdict = _VERDICT_INVALID;
                 int r;
