@@ -191,7 +191,8 @@ static bool lane_is_possible(const WireLane *lane, const WireLinkPrbs *prbs) {
                 return lane->bits == 0 && lane->errors == 0 && lane->errored_blocks == 0 && lane->resyncs == 0 && lane->slipped == 0;
 
         return lane->errors <= lane->bits && lane->errored_blocks <= lane->errors && lane->errored_blocks <= blocks_max &&
-               (lane->errors + LINK_BLOCK_BITS - 1) / LINK_BLOCK_BITS <= lane->errored_blocks;
+               (lane->errors + LINK_BLOCK_BITS - 1) / LINK_BLOCK_BITS <= lane->errored_blocks &&
+               lane->errors / LINK_LOSS_ERRORS >= lane->resyncs && lane->errored_blocks >= lane->resyncs; /* by one each a lock ends */
 }
 
 static int read_lanes(const uint8_t *out, const WireCompletion *completion, const WireCommand *command, size_t index, void *ret) {

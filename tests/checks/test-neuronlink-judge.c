@@ -261,6 +261,12 @@ static void lie_too_many_blocks(WireLane *lane, const WireLinkPrbs *prbs, unsign
         make_errors(lane, lane->bits / 200, lane->bits / 200);
 }
 
+/* Out of lock nearly all the time, and never by an error. */
+static void lie_lock_lost_for_nothing(WireLane *lane, const WireLinkPrbs *prbs, unsigned l) {
+        lane->resyncs = 3;
+        lane->bits = 0;
+}
+
 static void lie_no_bits(WireLane *lane, const WireLinkPrbs *prbs, unsigned l) {
         lane->bits = 0;
 }
@@ -369,6 +375,7 @@ static const struct {
         { "errors > bits", { AT(0), .site = LINE, .hurt = lie_more_errors_than_bits }, "link-counter", true, VERDICT_FAILED, "no port can have" },
         { "bits > asked", { AT(0), .site = LINE, .hurt = lie_more_bits_than_asked }, "link-counter", true, VERDICT_FAILED, "no port can have" },
         { "errors, no blocks", { AT(0), .site = LINE, .hurt = lie_no_blocks }, "link-counter", true, VERDICT_FAILED, "no port can have" },
+        { "lock lost for nothing", { AT(0), .site = LINE, .hurt = lie_lock_lost_for_nothing }, "link-counter", true, VERDICT_FAILED, "no port can have" },
         { "blocks > bits", { AT(0), .site = LINE, .hurt = lie_too_many_blocks }, "link-counter", true, VERDICT_FAILED, "no port can have" },
 };
 
