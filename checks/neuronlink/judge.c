@@ -50,10 +50,10 @@ static int judge_down(Judged *judged) {
                 return step_finding(fabric->step, judged->verdict, "link-down", &judged->where, &evidence, "the port is broken: %s", deaf);
         }
 
-        /* A far end that is down as well is judged where it stands, and this one works as far as it can be seen. */
+        /* A far end that is down as well, or silent, is judged where it stands, and this one works as far as it can be seen. */
         deaf = deaf_stage(ladder, 1);
         if (deaf)
-                return ladder->far_up && !ladder->refused[1] ? judge_far_end(judged, deaf) : 0;
+                return ladder->far_up ? judge_far_end(judged, deaf) : 0;
         if (wiring_ports_of(fabric, judged->id) > 0)
                 return 0; /* it is a plug, which is told by the moves */
 

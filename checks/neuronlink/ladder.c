@@ -122,6 +122,8 @@ static int climb_stage(Fabric *fabric, Run *run, PortId *owners, unsigned turn, 
 
                 if (run->errors[i] == -ETIMEDOUT && end == 0)
                         fabric_port(fabric, owners[i])->error = -ETIMEDOUT;
+                else if (run->errors[i] == -ETIMEDOUT)
+                        ladder->far_up = false;
                 if (stage == LOOPBACK_NEAR_PCS || stage == LOOPBACK_NEAR_PMA) /* what is looped back far off needs the other end, too */
                         ladder->refused[end] = run->errors[i] < 0 || (stage == LOOPBACK_NEAR_PMA && ladder->refused[end]);
                 if (run->errors[i] >= 0)

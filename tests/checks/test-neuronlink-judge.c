@@ -524,6 +524,40 @@ static void test_a_narrow_eye_is_told_with_the_temperature_of_its_chip(void **st
         }
 }
 
+/* A port is down, and its far end is up and takes no loopback: two that say of themselves that nothing is wrong with them cannot both pass. */
+static void refuse_loopback(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
+        Piece port = { server, command->chip, command->unit };
+        WireLinkStatus *status = (WireLinkStatus *) out;
+
+        if (command->type == COMMAND_LINK_STATUS && is_same(port, script.at)) {
+                status->up = status->width = 0;
+                status->lane_gbps = 0;
+        } else if (command->type == COMMAND_LINK_LOOPBACK && is_same(port, far_of(script.at)))
+                *completion = (WireCompletion) { .status = STATUS_NRT_UNSUPPORTED };
+        else if (command->type <= COMMAND_LINK_TRANSFER && command->type >= COMMAND_LINK_RECEIVE && is_same(port, script.at) &&
+                 command->type != COMMAND_LINK_LOOPBACK)
+                *completion = (WireCompletion) { .status = STATUS_NRT_HW_ERROR };
+}
+
+static void test_a_port_that_is_down_is_no_pass_where_its_far_end_refuses(void **state) {
+        for (unsigned port = 0; port < PORTS; port++) {
+                Verdict verdict = _VERDICT_INVALID;
+                char at[LOCATION_STRING_MAX];
+
+                script = (struct Script) { AT(port) };
+                _cleanup_rehearsal_ Step *step = scripted();
+
+                step->rewrite = refuse_loopback;
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                if (!rehearsal_said(step, "link-down", port_text(far_of(script.at), at))) {
+                        rehearsal_print(step);
+                        fail_msg("port %u: %s is not blamed", port, at);
+                }
+                assert_int_equal(verdict, VERDICT_FAILED);
+                assert_int_equal(step->parts[6], VERDICT_PASSED);
+        }
+}
+
 /* How many bits a port was asked to compare by PRBS without offset. */
 static uint64_t bits_asked[CHIPS][PORTS];
 
@@ -616,6 +650,7 @@ int main(void) {
                 cmocka_unit_test(test_each_ailment_has_its_verdict),
                 cmocka_unit_test(test_payload_that_is_short_is_no_pass),
                 cmocka_unit_test(test_the_ladder_names_the_piece_that_is_broken),
+                cmocka_unit_test(test_a_port_that_is_down_is_no_pass_where_its_far_end_refuses),
                 cmocka_unit_test(test_loops_off_the_middle_name_the_piece_that_closes_the_eye),
                 cmocka_unit_test(test_a_narrow_eye_is_told_with_the_temperature_of_its_chip),
                 cmocka_unit_test(test_lanes_that_fail_rarely_are_placed_by_their_edges),
