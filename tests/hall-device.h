@@ -110,7 +110,7 @@ static inline int found_write(void *userdata, const char *lines) {
         return 0;
 }
 
-/* Runs CHECK on the chip of DEVICE. Lines of the step go to FOUND. */
+/* Runs CHECK on the chip of DEVICE, or on its server where it is for all chips. Lines of the step go to FOUND. */
 static inline Verdict hall_scan(Device *device, const Check *check, const void *parameters, Found *found) {
         StepServer servers[1] = { { .device = device, .included = 0xffff } };
         StepSettings settings = {
@@ -124,7 +124,8 @@ static inline Verdict hall_scan(Device *device, const Check *check, const void *
         found->lines[0] = found->message[0] = '\0';
         (void) snprintf(servers[0].name, sizeof(servers[0].name), "%s", device_server(device));
         (void) snprintf(settings.unit.server, sizeof(settings.unit.server), "%s", device_server(device));
-        (void) location_append(&settings.unit, LOCATION_CHIP, device_chip(device));
+        if (device_chip(device) != WIRE_CHIP_ALL)
+                (void) location_append(&settings.unit, LOCATION_CHIP, device_chip(device));
         if (step_new(&settings, &step) >= 0) {
                 step_run(step, check, &end);
                 if (end.message) {
