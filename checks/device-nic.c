@@ -92,7 +92,8 @@ static NicBox open_box(const Shelf *shelf, const uint8_t *out, const WireComplet
         uint64_t n = completion->result[1];
 
         box.error = adapter_error(completion->status);
-        if (box.error >= 0 && (n > shelf->room->arrivals_max || n > completion->result[0] || completion->out_bytes < n * sizeof(WireArrival)))
+        /* As many as there is room for: else it takes as long as it likes to hand out what it has. */
+        if (box.error >= 0 && (n != MIN(completion->result[0], shelf->room->arrivals_max) || completion->out_bytes < n * sizeof(WireArrival)))
                 box.error = -EPROTO;
         if (box.error < 0)
                 return box;

@@ -152,7 +152,7 @@ typedef struct WireNicSend {
 } WireNicSend;
 
 /* What has arrived here since the last time: out: WireArrival[]; result[0] = how many there are in all,
- * result[1] = how many of them were written; the others stay. Flows one after another, each in the order of arrival. */
+ * result[1] = how many of them were written, as many as arrivals_max allows; the others stay. Flows one after another, each in the order of arrival. */
 typedef struct WireNicReceive {
         uint32_t arrivals_max;
         uint32_t payload_every; /* 0: none; n: every n-th arrival's payload is written too */
