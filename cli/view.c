@@ -72,22 +72,47 @@ static int add_untested(View *view, const char *name, const char *format, ...) {
         return 0;
 }
 
-/* A check names what it left out within its step by a measurement that ends in _untested. */
+static const struct {
+        const char *why, *words;
+} left_out[] = {
+        { "out_of_scan", "with something out of the scan or in service" },
+        { "other_end", "with a cable whose other end is not known to be in the scan" },
+        { "undecided", "that the plan had no time for" },
+        { "silent", "that stopped answering" },
+        { "refused", "that refused" },
+        { "flooded", "that got too much of what nobody asked for" },
+        { "cables", "in rings in which cables end at wrong ports" },
+        { "stopped", "in rings that did not come to their end" },
+};
+
+/* A check names what it left out within its step by measurements that are called CHECK_untested_WHY, each at its place. */
+static const char *why_left_out(json_t *measurement) {
+        static const char infix[] = "_untested_";
+        const char *found = strstr(text(measurement, "name"), infix);
+
+        return found && json_number_value(json_object_get(measurement, "value")) > 0 ? found + strlen(infix) : "";
+}
+
 static int read_left_out(View *view, json_t *step) {
-        static const char suffix[] = "_untested";
-        json_t *measurement;
-        size_t i;
-        int r;
+        json_t *measurements = json_object_get(step, "measurements"), *measurement;
+        int r = 0;
 
-        json_array_foreach(json_object_get(step, "measurements"), i, measurement) {
-                const char *name = text(measurement, "name"), *unit = text(measurement, "unit");
-                size_t n = strlen(name), brace = *unit == '{';
-                double value = json_number_value(json_object_get(measurement, "value"));
+        for (size_t k = 0; k < ELEMENTS(left_out); k++) {
+                const char *unit = "";
+                double sum = 0;
+                size_t i, n;
 
-                if (n < sizeof(suffix) || strcmp(name + n - strlen(suffix), suffix) != 0 || !(value > 0))
+                json_array_foreach(measurements, i, measurement) {
+                        if (strcmp(why_left_out(measurement), left_out[k].why) != 0)
+                                continue;
+                        unit = text(measurement, "unit");
+                        sum += json_number_value(json_object_get(measurement, "value"));
+                }
+                n = strlen(unit);
+                if (n < 3 || unit[0] != '{') /* {port} */
                         continue;
-                r = add_untested(view, text(step, "name"), "%.15g %.*s%s with something out of the scan or in service",
-                                 value, (int) (strlen(unit) - 2 * brace), unit + brace, value == 1 ? "" : "s");
+                r = add_untested(view, text(step, "name"), "%.15g %.*s%s %s", sum, (int) n - 2, unit + 1, sum == 1 ? "" : "s",
+                                 left_out[k].words);
                 if (r < 0)
                         return r;
         }

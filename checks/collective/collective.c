@@ -39,11 +39,11 @@ static int report(Ensemble *ensemble, Verdict *ret) {
                         if (s > 0 || !ensemble_has(ensemble, (Member) { 0, (uint8_t) c }))
                                 continue;
                         r = step_note(ensemble->step, "collective_bytes_compared", (double) chair->n_bytes, "By", &where);
+                        if (r >= 0 && ensemble->untested)
+                                r = step_note(ensemble->step, ensemble->untested, 1, "{chip}", &where);
                         if (r >= 0)
                                 r = step_part_done(ensemble->step, &where, chair->silent ? VERDICT_ERROR : chair->verdict);
                 }
-        if (r >= 0)
-                r = step_note(ensemble->step, "collective_ranks_untested", ensemble->n_untested, "{rank}", NULL);
         if (r >= 0 && ensemble->n_untested_together > 0)
                 r = step_note(ensemble->step, "collective_ranks_untested_together", ensemble->n_untested_together, "{rank}", NULL);
         *ret = worst;

@@ -71,7 +71,8 @@ typedef struct Ensemble {
         uint64_t n_groups;  /* so far */
         unsigned n_troubles; /* seen, told or not */
         bool listens;       /* whether there are any, and tells nothing */
-        unsigned n_untested, n_untested_together; /* ranks: in no ring of the server, of the UltraServer */
+        const char *untested; /* why the chips of the server were in no ring that came to its end, as the name of a measurement; NULL: they were */
+        unsigned n_untested_together; /* ranks in no ring of the UltraServer */
         Verdict verdict;    /* of the server itself */
 } Ensemble;
 
@@ -96,7 +97,8 @@ typedef struct Wrongs {
         uint32_t edges[RING_SERVERS][CHIPS][PORTS]; /* that came in at this port */
         uint32_t sums[RING_SERVERS][CHIPS];         /* of two ranks, added here */
         uint32_t differ[RING_SERVERS][CHIPS], ones[RING_SERVERS][CHIPS]; /* bits of those that are wrong, and those of them that are set */
-        uint32_t n_edges, n_sums, n_misrouted, n_unplaced;
+        uint8_t misrouted[RING_SERVERS][CHIPS]; /* ports that got another port's blocks: a bit for each */
+        uint32_t n_edges, n_sums, n_unplaced;
 } Wrongs;
 
 /* ---- rings.c ---- */
@@ -147,6 +149,8 @@ DEFINE_CLEANUP(Recital *, recital_free);
 
 /* Knows the servers of the ring. */
 void ensemble_init(Ensemble *ensemble, Step *step);
+/* The rings of the server under test, or those of all RING_SERVERS: every chip is there, and no cable on them ends at a wrong port. */
+bool ensemble_has_rings(const Ensemble *ensemble, const Wrongs *wrongs, unsigned n_servers);
 Chair *ensemble_chair(Ensemble *ensemble, Member member);
 /* What to replace where the link at PORT is to blame: the cable, or NULL, the tray, where it is a trace of its board. */
 const char *ensemble_cable(Member member, unsigned port);

@@ -86,7 +86,7 @@ static int compare_neighbours(Recital *recital, Wrongs *wrongs, unsigned rank, c
                         note_edge(recital, wrongs, rank, c);
                         continue;
                 }
-                wrongs->n_misrouted++;
+                wrongs->misrouted[recital->members[rank].server][recital->members[rank].chip] |= (uint8_t) (1u << c);
                 ensemble_name(recital->ensemble, recital->members[sender], port, text);
                 r = ensemble_find(recital->ensemble, TROUBLE_CABLE, recital->members[rank], c, &(Evidence) { .actual = text, .replaceable = "cable" },
                                   "what comes in here is what %s sent: the cable ends at the wrong port", text);
@@ -287,21 +287,14 @@ static int blame_adders(Ensemble *ensemble, const Wrongs *wrongs) {
         return r;
 }
 
-static bool is_whole(const Ensemble *ensemble) {
-        for (unsigned c = 0; c < CHIPS; c++)
-                if (!ensemble_has(ensemble, (Member) { 0, (uint8_t) c }) || ensemble->servers[0].chairs[c].silent)
-                        return false;
-        return true;
-}
-
 int ensemble_judge_data(Ensemble *ensemble, Wrongs *wrongs) {
         unsigned before = ensemble->n_troubles;
         int r = 0;
 
-        if (wrongs->n_edges + wrongs->n_sums + wrongs->n_unplaced == 0 || wrongs->n_misrouted > 0)
+        if (wrongs->n_edges + wrongs->n_sums + wrongs->n_unplaced == 0)
                 return 0;
 
-        for (unsigned i = 0; i < MORE_GATHERS && r >= 0 && is_whole(ensemble); i++)
+        for (unsigned i = 0; i < MORE_GATHERS && r >= 0 && ensemble_has_rings(ensemble, wrongs, 1); i++)
                 r = play_more(ensemble, wrongs, COLLECTIVE_ALL_GATHER, 0);
         for (unsigned i = 0; i < MORE_PAIRS && r >= 0 && wrongs->n_unplaced > 0; i++)
                 r = play_more(ensemble, wrongs, COLLECTIVE_REDUCE_SCATTER, i % 2 == 0 ? LINK_X_PLUS : LINK_Y_PLUS);

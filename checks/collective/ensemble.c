@@ -49,6 +49,19 @@ void ensemble_turn(Ensemble *ensemble, unsigned by) {
         ensemble->first = (ensemble->first + by) % RING_SERVERS;
 }
 
+bool ensemble_has_rings(const Ensemble *ensemble, const Wrongs *wrongs, unsigned n_servers) {
+        unsigned cables = (1u << (n_servers > 1 ? PORTS : LINK_Z_PLUS)) - 1;
+
+        if (n_servers > ensemble->n_servers)
+                return false;
+        for (unsigned s = 0; s < n_servers; s++)
+                for (unsigned c = 0; c < CHIPS; c++)
+                        if (!ensemble_has(ensemble, (Member) { (uint8_t) s, (uint8_t) c }) ||
+                            ensemble->servers[s].chairs[c].silent || wrongs->misrouted[s][c] & cables)
+                                return false;
+        return true;
+}
+
 Chair *ensemble_chair(Ensemble *ensemble, Member member) {
         return &ensemble->servers[member.server].chairs[member.chip];
 }

@@ -108,20 +108,6 @@ static int play_neighbours(Ensemble *ensemble, Wrongs *wrongs) {
         return play_out(recital, !ensemble->listens, wrongs);
 }
 
-static bool has_all(const Ensemble *ensemble, unsigned s) {
-        for (unsigned c = 0; c < CHIPS; c++)
-                if (!ensemble_has(ensemble, (Member) { (uint8_t) s, (uint8_t) c }) || ensemble->servers[s].chairs[c].silent)
-                        return false;
-        return true;
-}
-
-static bool has_all_servers(const Ensemble *ensemble) {
-        for (unsigned s = 0; s < RING_SERVERS; s++)
-                if (s >= ensemble->n_servers || !has_all(ensemble, s))
-                        return false;
-        return true;
-}
-
 /* ---- one after the other ---- */
 
 /* Sizes where shards or their parts become empty or uneven, and one that is even. */
@@ -164,12 +150,13 @@ static int play_rings(Ensemble *ensemble, unsigned n_ranks, uint64_t rounds, Wro
         return r;
 }
 
-static unsigned n_included(const Ensemble *ensemble) {
-        unsigned n = 0;
-
+/* As the name of a measurement. */
+static const char *untested_why(const Ensemble *ensemble, const Wrongs *wrongs) {
         for (unsigned c = 0; c < CHIPS; c++)
-                n += ensemble_has(ensemble, (Member) { 0, (uint8_t) c });
-        return n;
+                if (!ensemble_has(ensemble, (Member) { 0, (uint8_t) c }) || ensemble->servers[0].chairs[c].silent)
+                        return "collective_untested_out_of_scan";
+
+        return ensemble_has_rings(ensemble, wrongs, 1) ? "collective_untested_stopped" : "collective_untested_cables";
 }
 
 int ensemble_play(Ensemble *ensemble, Wrongs *wrongs) {
@@ -181,15 +168,12 @@ int ensemble_play(Ensemble *ensemble, Wrongs *wrongs) {
         if (ended < 0)
                 return ended;
 
-        ensemble->n_untested = n_included(ensemble);
         ensemble->n_untested_together = ensemble->first == 0 && ensemble->n_servers > 1 ? RANKS_MAX : 0;
-        /* Where cables end at wrong ports there are no such rings. */
-        if (has_all(ensemble, 0) && wrongs->n_misrouted == 0) {
-                ensemble->n_untested = 0;
+        if (ensemble_has_rings(ensemble, wrongs, 1))
                 r = play_rings(ensemble, CHIPS, rounds, wrongs);
-        }
+        ensemble->untested = r > 0 ? NULL : untested_why(ensemble, wrongs);
         step_progress(ensemble->step, 60);
-        if (r > 0 && ended > 0 && ensemble->n_untested_together > 0 && has_all_servers(ensemble)) {
+        if (r > 0 && ended > 0 && ensemble->n_untested_together > 0 && ensemble_has_rings(ensemble, wrongs, RING_SERVERS)) {
                 r = play_rings(ensemble, RANKS_MAX, 1, wrongs);
                 ensemble->n_untested_together = r > 0 ? 0 : RANKS_MAX;
         }
@@ -206,7 +190,7 @@ static int listen_to(Ensemble *ensemble, bool *ret) {
                 return -ENOMEM;
 
         r = play_neighbours(ensemble, wrongs);
-        if (r > 0 && has_all(ensemble, 0))
+        if (r > 0 && ensemble_has_rings(ensemble, wrongs, 1))
                 r = play_operation(ensemble, COLLECTIVE_ALL_REDUCE, CHIPS, 1, wrongs);
         *ret = ensemble->n_troubles > 0 || wrongs->n_edges + wrongs->n_sums + wrongs->n_unplaced > 0;
         return MIN(r, 0);

@@ -75,7 +75,7 @@ static void test_chips_that_are_no_neighbours_are_skipped(void **state) {
 
 typedef struct FaultCase {
         const char *fault;
-        const char *findings[4][2];
+        const char *findings[5][2];
         bool only_together; /* over all four servers */
 } FaultCase;
 
@@ -103,6 +103,10 @@ static const FaultCase fault_cases[] = {
         { "{at: trn-0/chip0/link-x+, kind: cable-swapped, with: trn-0/chip5/link-y+}",
           { { "collective-cable", "trn-0/chip0/link-x+" }, { "collective-cable", "trn-0/chip1/link-x-" },
             { "collective-cable", "trn-0/chip5/link-y+" }, { "collective-cable", "trn-0/chip9/link-y-" } } },
+        { "{at: trn-0/chip0/link-x+, kind: cable-swapped, with: trn-0/chip5/link-y+}, {at: trn-0/chip14, kind: dma-corrupt, rate: 1}",
+          { { "collective-cable", "trn-0/chip0/link-x+" }, { "collective-cable", "trn-0/chip1/link-x-" },
+            { "collective-cable", "trn-0/chip5/link-y+" }, { "collective-cable", "trn-0/chip9/link-y-" },
+            { "collective-data", "trn-0/chip14" } } },
         { "{at: trn-0/chip3, kind: reduce-stuck-bit, bit: 22, value: 1}, {at: trn-0/chip12, kind: dma-corrupt, rate: 0.3}",
           { { "collective-data", "trn-0/chip3" }, { "collective-data", "trn-0/chip12" } } },
         { "{at: trn-0/chip3, kind: chip-slow, factor: 5}, {at: trn-0/chip12, kind: reduce-stuck-bit, bit: 3, value: 0}",
@@ -161,6 +165,11 @@ static const FaultCase ring_cases[] = {
         { "{at: us0-1/chip2, kind: chip-slow, factor: 3}", { { "collective-slow", "us0-1/chip2" } } },
         { "{at: us0-1/chip2, kind: collective-stall, step: 7}, {at: us0-3/chip2, kind: semaphore-lost, step: 1}",
           { { "collective-hang", "us0-1/chip2" }, { "collective-hang", "us0-3/chip2" } } },
+        /* a wrong cable between servers hides nothing of what a server does by itself */
+        { "{at: us0-1/chip9/link-z+, kind: cable-swapped, with: us0-1/chip4/link-z+}, {at: us0-1/chip7, kind: collective-stall, step: 5}",
+          { { "collective-cable", "us0-1/chip9/link-z+" }, { "collective-cable", "us0-2/chip9/link-z-" },
+            { "collective-cable", "us0-1/chip4/link-z+" }, { "collective-cable", "us0-2/chip4/link-z-" },
+            { "collective-hang", "us0-1/chip7" } } },
 };
 
 static void test_one_server_of_an_ultraserver_tells_each(void **state) {
@@ -188,6 +197,34 @@ static void test_parts_of_an_ultraserver_can_be_judged(void **state) {
                 for (unsigned s = 0; s < 4; s++)
                         step->servers[s].included = sets[i][s];
                 expect_pass(step);
+        }
+}
+
+static void test_chips_that_were_in_no_ring_are_told(void **state) {
+        static const struct {
+                const char *fault, *why;
+                uint16_t included;
+        } cases[] = {
+                { "", "out_of_scan", 0x7fff },
+                { "{at: trn-0/chip0/link-x+, kind: cable-swapped, with: trn-0/chip5/link-y+}", "cables", 0xffff },
+                { "{at: trn-0/chip7, kind: collective-stall, step: 3}", "stopped", 0xffff },
+                { "{at: trn-0/chip7, kind: chip-slow, factor: 2}", NULL, 0xffff },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                Verdict verdict = _VERDICT_INVALID;
+                char text[256];
+
+                (void) snprintf(text, sizeof(text), SINGLE "faults: [%s]\n", cases[i].fault);
+                _cleanup_rehearsal_ Step *step = rehearsal_new(text, "collective", "trn-0");
+                step->servers[0].included = cases[i].included;
+                few(step);
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                assert_int_equal(step->n_untested, cases[i].why ? __builtin_popcount(cases[i].included) : 0);
+                for (size_t k = 0; k < step->n_untested; k++) {
+                        (void) snprintf(text, sizeof(text), "%s trn-0/chip%zu", cases[i].why, k);
+                        assert_string_equal(step->untested[k], text);
+                }
         }
 }
 
@@ -291,6 +328,7 @@ int main(void) {
                 cmocka_unit_test(test_each_fault_is_found_in_its_place_and_nowhere_else),
                 cmocka_unit_test(test_one_server_of_an_ultraserver_tells_each),
                 cmocka_unit_test(test_parts_of_an_ultraserver_can_be_judged),
+                cmocka_unit_test(test_chips_that_were_in_no_ring_are_told),
                 cmocka_unit_test(test_no_lie_becomes_a_pass),
                 cmocka_unit_test(test_a_silent_chip_is_left_to_its_own_step),
         };
