@@ -72,11 +72,15 @@ typedef enum ClockWay {
         CLOCK_BEHIND,
 } ClockWay;
 
-/* The command is the sender's; what is wrong with the receiver depends on how hot its own chip is. */
+/* The command is the sender's; what is wrong with the receiver depends on how hot its own chip is, and comes and goes by itself for each
+ * sender, and not with what it sends as that number of its own. */
 static bool acts(const Nic *nic, const Fault *fault, const Execution *execution) {
+        const Chip *sender = execution->chip;
         Execution there = *execution;
 
         there.chip = nic->chip;
+        if (sender != nic->chip && execution->number >= fault->after_commands)
+                there.number += (sender->server->index * CHIPS + chip_index(sender) + UINT64_C(1)) << 32;
         return fault_is_active(fault, &there);
 }
 

@@ -283,6 +283,26 @@ static void test_an_adapter_is_as_hot_as_its_own_chip(void **state) {
         }
 }
 
+/* What comes and goes at an adapter does so for each flow by itself, whoever sends it as which number of his. */
+static void test_what_comes_and_goes_does_so_for_each_flow(void **state) {
+        _cleanup_(lone_freep) Lone *lone = open_with("{at: trn-0/chip1/nic1, kind: packet-loss, rate: 1, persistence: intermittent, "
+                                                     "probability: 0.5}");
+        unsigned n_lost = 0, n_alike[2] = {};
+
+        for (uint32_t i = 0; i < 400; i++) {
+                bool sends = send_flow(lone, 1, 3, i, 1, 1).result[0] == 0, gets = send_flow(lone, 0, 1, i, 1, 1).result[0] == 0;
+                bool gets_more = send_flow(lone, 2, 1, i, 1, 1).result[0] == 0;
+
+                n_lost += sends;
+                n_alike[0] += sends == gets;
+                n_alike[1] += gets == gets_more;
+        }
+        /* 200 of 400, and five times the root of 100 */
+        assert_in_range(n_lost, 150, 250);
+        assert_in_range(n_alike[0], 150, 250);
+        assert_in_range(n_alike[1], 150, 250);
+}
+
 static void test_a_corrupt_packet_has_the_checksum_of_what_arrived(void **state) {
         _cleanup_(lone_freep) Lone *lone = open_with("{at: trn-0/chip1/nic1, kind: packet-corruption, rate: 1}");
 
@@ -363,6 +383,7 @@ int main(void) {
                 cmocka_unit_test(test_counters_move_by_what_happened),
                 cmocka_unit_test(test_a_rate_is_the_share_of_packets_that_is_hit),
                 cmocka_unit_test(test_an_adapter_is_as_hot_as_its_own_chip),
+                cmocka_unit_test(test_what_comes_and_goes_does_so_for_each_flow),
                 cmocka_unit_test(test_a_corrupt_packet_has_the_checksum_of_what_arrived),
                 cmocka_unit_test(test_a_packet_astray_arrives_somewhere_else_once),
                 cmocka_unit_test(test_unresponsive_and_absent_remotes_are_told),
