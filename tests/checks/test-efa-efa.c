@@ -387,6 +387,18 @@ static void test_arrivals_that_cannot_be_are_named(void **state) {
         }
 }
 
+/* Long messages of a slow adapter are so far apart that they come in order, over as many paths as ever. */
+static void test_what_is_slow_is_not_taken_for_one_path(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE "faults: [{at: trn-0/chip6/nic6, kind: nic-slow, share: 0.1}]\n", "efa", "trn-0");
+        Verdict verdict = _VERDICT_INVALID;
+
+        ((EfaParameters *) step->parameters)->large = 64;
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        rehearsal_print(step);
+        assert_int_equal(step->n_said, 1);
+        assert_true(rehearsal_said(step, "efa-slow", "trn-0/chip6/nic6"));
+}
+
 static void test_no_failing_batch_becomes_a_pass(void **state) {
         static const int errors[] = { -EIO, -ENODEV, -EPROTO, -ETIMEDOUT };
 
@@ -422,6 +434,7 @@ int main(void) {
                 cmocka_unit_test(test_a_server_alone_says_that_nothing_is_known_of_others),
                 cmocka_unit_test(test_bandwidth_between_servers_is_measured_where_it_is_asked_for),
                 cmocka_unit_test(test_arrivals_that_cannot_be_are_named),
+                cmocka_unit_test(test_what_is_slow_is_not_taken_for_one_path),
                 cmocka_unit_test(test_no_failing_batch_becomes_a_pass),
         };
 
