@@ -80,7 +80,7 @@ static WireCommand receive_command(Device *device, const Shelf *shelf, unsigned 
                 .out_bytes = (uint32_t) (shelf->n_arrivals + shelf->n_payloads),
                 .nic_receive = {
                         .arrivals_max = (uint32_t) shelf->room->arrivals_max,
-                        .payload_every = shelf->room->payload_every,
+                        .payload_min = shelf->room->payload_min,
                         .payload_offset = offset + (uint32_t) shelf->n_arrivals,
                         .payload_max = (uint32_t) shelf->room->payloads_max,
                 },

@@ -23,8 +23,8 @@ int device_nic_send(Device *device, const uint8_t *chips, size_t n, const WireNi
 /* What of one adapter is taken at a time. */
 typedef struct NicRoom {
         size_t arrivals_max;
-        unsigned payload_every; /* 0: none */
-        size_t payloads_max;    /* the payload of the first multiples of that */
+        size_t payloads_max;  /* 0: none */
+        uint32_t payload_min; /* bytes: one payload of each flow of so many and more */
 } NicRoom;
 
 /* What was taken: copies, which hold until the next ones come. */

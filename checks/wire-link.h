@@ -155,9 +155,9 @@ typedef struct WireNicSend {
  * result[1] = how many of them were written, as many as arrivals_max allows; the others stay. Flows one after another, each in the order of arrival. */
 typedef struct WireNicReceive {
         uint32_t arrivals_max;
-        uint32_t payload_every; /* 0: none; n: every n-th arrival's payload is written too */
+        uint32_t payload_min;  /* bytes: of each flow of so many and more the payload of the first arrival is written too */
         uint32_t payload_offset; /* in the window, 8192 bytes apart, within the out area behind the arrivals */
-        uint32_t payload_max;    /* payloads */
+        uint32_t payload_max;    /* payloads; 0: none */
 } WireNicReceive;
 
 /*

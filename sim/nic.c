@@ -254,7 +254,7 @@ static bool payload_fits(const Execution *execution) {
         const WireNicReceive *receive = &command->nic_receive;
         uint64_t first = (uint64_t) command->out_offset + (uint64_t) receive->arrivals_max * sizeof(WireArrival);
 
-        return receive->payload_every == 0 || receive->payload_max == 0 ||
+        return receive->payload_max == 0 ||
                (receive->payload_offset >= first &&
                 receive->payload_offset + (uint64_t) receive->payload_max * PAYLOAD_STRIDE <=
                                 (uint64_t) command->out_offset + command->out_bytes);
@@ -275,18 +275,19 @@ static int nic_receive(void *state, Execution *execution) {
         while (nic->runs && n < receive->arrivals_max) {
                 Clocks clocks = { nic_clock(chip_part(nic->runs->from, &model_nic, 0), execution), nic_clock(nic, execution) };
                 WireArrival arrival = {};
-                uint8_t *area = NULL;
+                bool sampled = nic->runs->bytes >= receive->payload_min && n_payloads < receive->payload_max;
                 Arrived arrived;
 
                 (void) snprintf(arrival.server, sizeof(arrival.server), "%s", chip_server_name(nic->runs->from));
                 while (nic->runs->left > 0 && n < receive->arrivals_max) {
+                        uint8_t *area = NULL;
+
                         arrival.payload = 0;
-                        area = NULL;
-                        if (receive->payload_every > 0 && n % receive->payload_every == 0 &&
-                            n_payloads < receive->payload_max) {
+                        if (sampled) {
                                 area = execution->out + (receive->payload_offset - command->out_offset) +
                                        (size_t) n_payloads * PAYLOAD_STRIDE;
                                 arrival.payload = (uint16_t) ++n_payloads;
+                                sampled = false;
                         }
                         arrived = run_next(nic->runs);
                         arrival_fill(nic->runs, &arrived, &clocks, &arrival, area);

@@ -114,10 +114,12 @@ static Traffic *begin(const Round *round, unsigned number) {
         Traffic *traffic = malloc(sizeof(*traffic));
 
         /* Flow numbers of this scan, apart from those of the last one. */
-        if (traffic)
+        if (traffic) {
                 traffic_init(traffic, &round->hosts, step_seed(round->step) + number,
                              (uint32_t) (step_seed(round->step) * UINT64_C(0x9e3779b97f4a7c15) >> 32) + number * FLOWS_MAX,
                              (uint64_t) (round->parameters->latency * 1000));
+                traffic->payload_min = boundaries[step_seed(round->step) % ELEMENTS(boundaries)];
+        }
         return traffic;
 }
 

@@ -7,8 +7,7 @@
 
 #define FLOOD_MAX     (UINT64_C(1) << 18) /* arrivals read beyond what can be expected, to get at what lies behind them */
 #define ARRIVALS_MAX  768u /* of one adapter taken at a time, 54 KiB of the window: all that `preflight` sends it */
-#define PAYLOADS_MAX  2u   /* whole payloads beside them */
-#define PAYLOAD_EVERY 61u  /* no multiple of the paths there are */
+#define PAYLOADS_MAX  2u   /* whole payloads beside them, of two flows */
 
 void traffic_init(Traffic *traffic, const Hosts *hosts, uint64_t seed, uint32_t base, uint64_t latency_max_nsec) {
         *traffic = (Traffic) { .hosts = hosts, .seed = seed, .base = base, .latency_max_nsec = latency_max_nsec };
@@ -116,7 +115,7 @@ static void take_box(void *userdata, unsigned chip, const NicBox *box) {
 }
 
 static int receive_at(Traffic *traffic, size_t host, AdapterSet receivers) {
-        static const NicRoom room = { .arrivals_max = ARRIVALS_MAX, .payload_every = PAYLOAD_EVERY, .payloads_max = PAYLOADS_MAX };
+        const NicRoom room = { .arrivals_max = ARRIVALS_MAX, .payloads_max = PAYLOADS_MAX, .payload_min = traffic->payload_min };
         Taking taking = { .traffic = traffic, .host = host };
         int r = 0;
 

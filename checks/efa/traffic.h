@@ -102,6 +102,7 @@ typedef struct Traffic {
         uint64_t seed;
         uint32_t base;            /* number of flow 0 */
         uint64_t latency_max_nsec;
+        uint32_t payload_min;     /* bytes of the flows of which a payload is compared byte by byte */
         size_t n_flows;
         Flow flows[FLOWS_MAX];
         uint64_t *seen;           /* a bit per packet */

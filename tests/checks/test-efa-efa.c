@@ -387,6 +387,24 @@ static void test_arrivals_that_cannot_be_are_named(void **state) {
         }
 }
 
+/* What chip 6 has in memory is not what its checksums are of. */
+static void spoil_payloads(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
+        if (command->type == COMMAND_NIC_RECEIVE && command->chip == 6 && completion->result[1] > 0)
+                for (uint32_t i = 0; i < command->nic_receive.payload_max; i++) {
+                        out[command->nic_receive.payload_offset - command->out_offset + i * NIC_PAYLOAD_MAX + 30] ^= 0x10;
+                        step->n_tampered++;
+                }
+}
+
+static void test_a_checksum_alone_is_not_believed(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "efa", "trn-0");
+
+        for (step->seed = 1; step->seed <= 10; step->seed++) { /* chooses of which length messages are compared */
+                step->rewrite = spoil_payloads;
+                expect_only_chip6(step, "efa-corruption");
+        }
+}
+
 /* Long messages of a slow adapter are so far apart that they come in order, over as many paths as ever. */
 static void test_what_is_slow_is_not_taken_for_one_path(void **state) {
         _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE "faults: [{at: trn-0/chip6/nic6, kind: nic-slow, share: 0.1}]\n", "efa", "trn-0");
@@ -434,6 +452,7 @@ int main(void) {
                 cmocka_unit_test(test_a_server_alone_says_that_nothing_is_known_of_others),
                 cmocka_unit_test(test_bandwidth_between_servers_is_measured_where_it_is_asked_for),
                 cmocka_unit_test(test_arrivals_that_cannot_be_are_named),
+                cmocka_unit_test(test_a_checksum_alone_is_not_believed),
                 cmocka_unit_test(test_what_is_slow_is_not_taken_for_one_path),
                 cmocka_unit_test(test_no_failing_batch_becomes_a_pass),
         };

@@ -28,13 +28,13 @@ static WireCompletion send_flow(Lone *lone, unsigned from, unsigned to, uint32_t
         });
 }
 
-/* Returns how many arrived; they and the payloads of every EVERY-th lie in the window. */
-static unsigned receive(Lone *lone, unsigned chip, uint32_t max, uint32_t every, uint32_t payloads) {
+/* Returns how many arrived; they and the first payloads of flows of MIN bytes and more lie in the window. */
+static unsigned receive(Lone *lone, unsigned chip, uint32_t max, uint32_t min, uint32_t payloads) {
         WireCompletion completion;
 
         completion = lone_run(lone, "trn-0", chip, (WireCommand) {
                 .type = COMMAND_NIC_RECEIVE, .out_bytes = (uint32_t) (max * sizeof(WireArrival) + payloads * 8192),
-                .nic_receive = { .arrivals_max = max, .payload_every = every, .payload_max = payloads,
+                .nic_receive = { .arrivals_max = max, .payload_min = min, .payload_max = payloads,
                                  .payload_offset = (uint32_t) (LONE_OUT + max * sizeof(WireArrival)) },
         });
         assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
@@ -192,21 +192,24 @@ static void test_a_receiver_without_buffers_is_told(void **state) {
 static void test_payloads_and_checksums_are_those_of_the_definition(void **state) {
         static const uint32_t sizes[] = { 1, 8, 4095, 4096, 4097, 8192 };
         _cleanup_(lone_freep) Lone *lone = lone_new(SINGLE, NULL);
+        const uint8_t *area = lone->window + LONE_OUT + 3 * ELEMENTS(sizes) * sizeof(WireArrival);
+        unsigned n_payloads = 0;
 
-        for (uint32_t k = 0; k < ELEMENTS(sizes); k++) {
+        for (uint32_t k = 0; k < ELEMENTS(sizes); k++)
                 (void) send_flow(lone, 0, 1, 10 + k, 3, sizes[k]);
-                assert_int_equal(receive(lone, 1, 3, 1, 3), 3);
-                for (unsigned i = 0; i < 3; i++) {
-                        const WireArrival *arrival = &arrivals_of(lone)[i];
-                        const uint8_t *area = lone->window + LONE_OUT + 3 * sizeof(WireArrival);
-                        uint8_t expected[8192];
+        assert_int_equal(receive(lone, 1, 3 * ELEMENTS(sizes), 8, 4), 3 * ELEMENTS(sizes));
+        for (unsigned i = 0; i < 3 * ELEMENTS(sizes); i++) {
+                const WireArrival *arrival = &arrivals_of(lone)[i];
+                uint8_t expected[8192];
 
-                        payload_of(10 + k, arrival->sequence, sizes[k], expected);
-                        assert_int_equal(arrival->payload, i + 1);
-                        assert_int_equal(arrival->bytes, sizes[k]);
-                        assert_memory_equal(area + (arrival->payload - 1) * 8192, expected, sizes[k]);
-                        assert_int_equal(arrival->crc32c, crc_of(expected, sizes[k]));
-                }
+                payload_of(arrival->flow, arrival->sequence, sizes[i / 3], expected);
+                assert_int_equal(arrival->flow, 10 + i / 3);
+                assert_int_equal(arrival->bytes, sizes[i / 3]);
+                assert_int_equal(arrival->crc32c, crc_of(expected, sizes[i / 3]));
+                /* The first of each flow of 8 bytes and more, but only four of them. */
+                assert_int_equal(arrival->payload, i % 3 == 0 && i / 3 >= 1 && i / 3 <= 4 ? ++n_payloads : 0);
+                if (arrival->payload > 0)
+                        assert_memory_equal(area + (arrival->payload - 1) * 8192, expected, sizes[i / 3]);
         }
 }
 
@@ -360,9 +363,9 @@ static void test_areas_and_numbers_out_of_range_are_refused(void **state) {
                 { .type = COMMAND_NIC_SEND, .nic_send = { .server = "trn-0", .packets = 1, .bytes = 1, .path = 16 } },
                 { .type = COMMAND_NIC_RECEIVE, .out_bytes = 63, .nic_receive = { .arrivals_max = 1 } },
                 { .type = COMMAND_NIC_RECEIVE, .out_bytes = 64 + 8192, .out_offset = LONE_OUT,
-                  .nic_receive = { .arrivals_max = 1, .payload_every = 1, .payload_max = 1, .payload_offset = LONE_OUT } },
+                  .nic_receive = { .arrivals_max = 1, .payload_max = 1, .payload_offset = LONE_OUT } },
                 { .type = COMMAND_NIC_RECEIVE, .out_bytes = 64 + 8192, .out_offset = LONE_OUT,
-                  .nic_receive = { .arrivals_max = 1, .payload_every = 1, .payload_max = 2, .payload_offset = LONE_OUT + 64 } },
+                  .nic_receive = { .arrivals_max = 1, .payload_max = 2, .payload_offset = LONE_OUT + 64 } },
                 { .type = COMMAND_NIC_RECEIVE, .nic_receive = { .arrivals_max = UINT32_MAX } },
         };
         _cleanup_(lone_freep) Lone *lone = lone_new(SINGLE, NULL);
