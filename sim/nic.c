@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/nic-kinds.h"
+
 #define RUNS_MAX        4096u /* of one receiver: its buffers */
 #define PAYLOAD_STRIDE  8192u
 #define CLOCK_BEGAN     UINT64_C(86400000000000) /* what clocks show at device time 0: none is so far off that it would show less */

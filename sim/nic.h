@@ -9,7 +9,8 @@
  *
  *     nic.c            the commands, and what passes between two adapters
  *     nic-run.c        the order and the times in which the packets of a run arrive
- *     nic-faults.c     the kinds of fault, and what they do to the packets of a run
+ *     nic-faults.c     what faults do to the packets of a run
+ *     nic-kinds.c      the kinds of fault
  *     nic-counters.c   hw_counters
  */
 
@@ -150,11 +151,6 @@ DEFINE_CLEANUP(Run *, run_free);
 
 /* ---- nic-faults.c ---- */
 
-extern const FaultKind nic_kinds[];
-
-int nic_inject(void *state, const Fault *fault);
-void nic_heal(void *state, const Fault *fault);
-
 /* Whether the adapter answers nothing. */
 bool nic_is_mute(const Nic *nic, const Execution *execution);
 /* Whether its counters stand still, and whether they run backwards. */
@@ -173,6 +169,11 @@ uint32_t nic_flood(const Nic *nic, const Execution *execution);
 int nic_suffer(const Nic *nic, NicDirection direction, const Execution *execution, Run *run, uint64_t extra_nsec[static NIC_PATHS]);
 /* The same of the fabric between them, and of chance where sound parts have noise. */
 int fabric_suffer(const Nic *from, const Execution *execution, Run *run);
+
+/* ---- nic-kinds.c ---- */
+
+int nic_inject(void *state, const Fault *fault);
+void nic_heal(void *state, const Fault *fault);
 
 /* ---- nic-counters.c ---- */
 
