@@ -230,21 +230,10 @@ static const FaultKind kinds[_KIND_MAX + 1] = {
         {}
 };
 
-static const Fault **place(Pcie *pcie, const Fault *fault) {
+static const Fault **place(void *state, const Fault *fault) {
+        Pcie *pcie = state;
+
         return &pcie->faults[location_kind(&fault->at) == LOCATION_NIC ? HOST_LINK_ADAPTER : HOST_LINK_CHIP][fault->kind - kinds];
-}
-
-static int inject(void *state, const Fault *fault) {
-        const Fault **at = place(state, fault);
-
-        if (*at)
-                return -EEXIST;
-        *at = fault;
-        return 0;
-}
-
-static void heal(void *state, const Fault *fault) {
-        *place(state, fault) = NULL;
 }
 
 static int pcie_init(void *state, Chip *chip, unsigned index) {
@@ -262,6 +251,5 @@ const Model model_pcie = {
         .commands   = { [COMMAND_HOST_TRANSFER] = host_transfer },
         .attributes = attributes,
         .faults     = (const FaultKind *const[]) { kinds, NULL },
-        .inject     = inject,
-        .heal       = heal,
+        .place      = place,
 };
