@@ -462,32 +462,32 @@ static const CatalogueEntry entries[] = {
           "bit errors beyond the limit",
           "The receiving port counted more bit errors in a known pattern than the promised error rate allows with the "
           "stated confidence. The finding sits at the receiver; the far end is named with it.",
-          "Reseat the cable at both ends and scan again. If errors stay, replace the cable, then the tray of the "
-          "receiver. A link without a cable is a trace of the board: replace the tray." },
+          "If the finding names a tray, replace that tray. Else reseat the cable at both ends and scan again. If errors stay, replace the "
+          "cable, then the tray of the receiver." },
         { "link-lane", "neuronlink", SEVERITY_FAIL, ACTION_REPLACE_CABLE,
           "a lane of a link is dead or in the wrong place",
           "A lane carries nothing, never locks to its pattern, or carries the pattern of another lane, while the other "
           "lanes of the link are sound.",
-          "Reseat the cable and scan again. If the lane stays away, replace the cable, then the trays at its ends one "
-          "by one. A link without a cable is a trace of the board: replace the tray." },
+          "If the finding names a tray, replace that tray. Else reseat the cable at both ends and scan again. If the lane stays away, "
+          "replace the cable, then the trays at its ends one by one." },
         { "link-clock", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "the clock of a lane slips",
           "The receiver loses its place in the pattern and finds it again some bits further on: it does not hold the clock of what it "
           "receives. In service every slip makes the link start anew.",
-          "Reseat the cable and scan again. If it slips on, replace the cable, then the trays at its ends one by one. Where the finding "
-          "names the PMA of a port, replace that tray." },
+          "If the finding names a tray, replace that tray. Else reseat the cable at both ends and scan again. If it slips on, replace the "
+          "cable, then the trays at its ends one by one." },
         { "link-crosstalk", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "another lane disturbs a lane of a link",
           "The lane makes bit errors, and none while one other lane of the link is quiet: what that one sends couples into it. The "
           "finding names both.",
-          "Reseat the cable: a bent contact or a shield without ground does this. If it stays, replace the cable, then the trays at its "
-          "ends one by one. A link without a cable is a trace of the board: replace the tray." },
+          "If the finding names a tray, replace that tray. Else reseat the cable at both ends and scan again: a bent contact or a shield "
+          "without ground does this. If it stays, replace the cable, then the trays at its ends one by one." },
         { "link-margin", "neuronlink", SEVERITY_WARN, ACTION_MONITOR,
           "a lane of a link is close to failing",
           "The lane delivers its bits now. Sampled away from the middle of its eye it makes errors far sooner than a good lane: its eye "
           "closes, and it will fail before others do, warmth first.",
-          "Nothing at once. Reseat or replace the cable when the server is next out of service, and look at the temperature in the "
-          "finding; scan again warm." },
+          "Nothing at once. When the server is next out of service, reseat or replace the cable, or the tray where the finding names one, "
+          "and scan again as warm as the finding says." },
         { "link-down", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "a link is down",
           "The port has no link to its neighbour although both were asked to bring it up. The finding says whether the "
@@ -519,8 +519,9 @@ static const CatalogueEntry entries[] = {
           "cables are plugged in wrongly",
           "What every port hears differs from the torus of the server or the ring between servers. The finding tells the smallest number of "
           "moves that put it right, in order; each wrong port says which of them concerns it.",
-          "Make the moves in this order, then scan again. If a port still hears the wrong one, compare the labels on both ends of its cable "
-          "with those at the ports." },
+          "If there are many moves, see first that names of servers and topology file are right. Make the moves in this order, then scan "
+          "again; what stands at two servers in the same words is one move: made twice it is undone. If a port still hears the wrong one, "
+          "compare the labels on both ends of its cable with those at the ports." },
         { "link-unplugged", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "nothing is plugged in at a port",
           "The port finds no plug in its socket. The finding names the port where the cable comes from.",
@@ -560,23 +561,24 @@ static const CatalogueEntry entries[] = {
           "Make the moves that neuronlink tells (link-cabling), in their order, and scan again." },
         { "collective-hang", "collective", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "collectives stop here",
-          "A collective did not come to its end. All ranks wait; this is the chip or the port that none of them waits behind: its "
-          "block was there or was sent, and it did not go on.",
-          "If the finding names a port, reseat both ends of its cable, or replace the tray where it is a trace of the board. If it "
-          "names a chip, reset the chip and scan again; if collectives still stop there, replace the tray." },
+          "A collective did not come to its end. All ranks wait for each other; here the waiting begins: what this chip or port needed "
+          "was there, or was sent to it, and it did not go on.",
+          "If it is a chip, reset it and scan again; if collectives still stop there, replace the tray. If it is a port, replace the tray "
+          "where the finding names one, else reseat both ends of its cable, then replace it." },
         { "collective-slow", "collective", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "collectives wait for this",
           "Blocks take longer through this port, or this chip longer over its steps, than they may. Every rank of a ring waits for the "
           "slowest, so that whole jobs run at its speed.",
-          "If the finding names a port, see what neuronlink says of it, reseat the cable at both ends and scan again. If it names a "
-          "chip, reset the chip and scan again. If it stays slow, replace the tray." },
+          "If it is a port, do what is told of what neuronlink found there; if that is nothing, reseat the cable at both ends. If it is a "
+          "chip, reset it. Scan again. If it stays slow, replace the tray." },
 
         /* ---- efa ---- */
         { "efa-loss", "efa", SEVERITY_FAIL, ACTION_REPLACE_NIC,
           "packets are lost",
           "Packets of a reliable flow that the adapter says were delivered did not all arrive, each exactly once. Their "
           "order does not matter here.",
-          "Look at the cable and the switch port and scan again. If packets are still lost, replace the adapter." },
+          "If it loses packets to itself too, replace the adapter. Else look at its cable and the switch port and scan again; if packets "
+          "are still lost, replace the adapter." },
         { "efa-corruption", "efa", SEVERITY_FAIL, ACTION_REPLACE_NIC,
           "packets arrive changed",
           "The payload or its checksum is not what was sent, and the adapter did not notice.",

@@ -241,15 +241,24 @@ int view_new(const char *payload, size_t n, View **ret) {
         return 0;
 }
 
-static const char *say_action(const char *code, const char *replaceable, char *buffer, size_t size) {
-        const CatalogueEntry *entry = catalogue_find(code);
-        const char *action = entry ? action_to_string(entry->action) : "";
-        const char *noun = strrchr(action, '-');
+static bool is_chip(const char *where) {
+        const char *last = strrchr(where, '/');
 
-        /* "replace-tray" of "tray 3" is "replace tray 3"; what is not itself the thing to replace goes without. */
-        if (noun && replaceable && strcmp(noun, "-cable") == 0 && strncmp(replaceable, "tray", 4) == 0)
-                /* A broken port, or a link that is a trace of the board: no cable is to blame. */
+        return last && strncmp(last, "/chip", 5) == 0;
+}
+
+static const char *say_action(const ViewFinding *finding, char *buffer, size_t size) {
+        const CatalogueEntry *entry = catalogue_find(finding->code);
+        const char *action = entry ? action_to_string(entry->action) : "", *replaceable = finding->replaceable;
+        const char *noun = strrchr(action, '-');
+        bool no_cable = noun && replaceable && strcmp(noun, "-cable") == 0 && strncmp(replaceable, "tray", 4) == 0;
+
+        /* A chip that does not go on may do so after a reset; a broken port, or a link that is a trace of the board, is the tray's. */
+        if (no_cable && is_chip(finding->where))
+                snprintf(buffer, size, "reset chip");
+        else if (no_cable)
                 snprintf(buffer, size, "replace %s", replaceable);
+        /* "replace-tray" of "tray 3" is "replace tray 3"; what is not itself the thing to replace goes without. */
         else if (noun && replaceable && strncmp(replaceable, noun + 1, strlen(noun + 1)) == 0)
                 snprintf(buffer, size, "%.*s %s", (int) (noun - action), action, replaceable);
         else
@@ -276,5 +285,5 @@ const char *view_action(const View *view, size_t i, char *buffer, size_t size) {
                                 finding = &view->findings[k];
                                 break;
                         }
-        return say_action(finding->code, finding->replaceable, buffer, size);
+        return say_action(finding, buffer, size);
 }

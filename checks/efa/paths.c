@@ -205,7 +205,7 @@ static int find_path(Round *round, Wrong wrong, unsigned chip, unsigned path) {
 
         (void) location_append(&where, LOCATION_PATH, path);
         return step_finding(round->step, &round->verdicts[chip], "efa-path", &where,
-                            &(Evidence) { .has_count = true, .count = sum.n_wrong[wrong] },
+                            &(Evidence) { .replaceable = "cable", .has_count = true, .count = sum.n_wrong[wrong] },
                             "%" PRIu32 " of %" PRIu64 " packets of this adapter over path %u %s; on its other paths that is not so",
                             sum.n_wrong[wrong], sum.n_packets, path, path_words[wrong]);
 }

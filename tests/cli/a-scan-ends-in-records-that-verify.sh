@@ -14,6 +14,7 @@ mkdir "$stage/plans"
 printf 'plan: quick\nsummary: rounding alone\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n    parameters: {every_format: false}\ncoverage:\n  rounding_conversions_compared: 1000\n' >"$stage/plans/quick.yaml"
 printf 'plan: together\nsummary: collectives alone\nstage: PREFLIGHT\nsteps:\n  - check: collective\n    parameters: {operations: few}\n' >"$stage/plans/together.yaml"
 printf 'plan: wires\nsummary: links alone\nstage: PREFLIGHT\nsteps:\n  - check: neuronlink\n' >"$stage/plans/wires.yaml"
+printf 'plan: between\nsummary: all that lies between chips\nstage: PREFLIGHT\nsteps:\n  - check: host-link\n  - check: neuronlink\n  - check: collective\n  - check: efa\n' >"$stage/plans/between.yaml"
 export ASSAY_PLANS=$stage/plans
 stage_daemon trn-0
 
@@ -110,4 +111,15 @@ expect 1 "two cables in each other's place" assayctl scan trn-0 --plan wires
 grep -Eq '^trn-0 +FAILED +link-cabling +reseat cables +- +1 move puts the cables right: swap ' "$out" || bad "the server's row is missing"
 expect 1 "the roll-up fails with its reason" assayctl gate trn-0 --plan wires
 has "; link-cabling"
+
+# What to do where a cable could be to blame: it, or what may mend a chip, or the tray of a trace of its board.
+"$stage_build/sim/assay-sim" heal --socket "$stage/sim.socket" trn-0/chip2/link-y+ >/dev/null
+"$stage_build/sim/assay-sim" inject --socket "$stage/sim.socket" '{at: trn-0/chip4, kind: host-link-narrowed, width: 4}' \
+        '{at: trn-0/chip6/nic6/path3, kind: path-drops, rate: 0.3}' '{at: trn-0/chip9, kind: collective-stall, step: 3}' \
+        '{at: trn-0/chip11/link-x+/lane2, kind: lane-dead}' >/dev/null
+expect 1 "what each code says is to be done" assayctl scan trn-0 --plan between
+for row in 'chip4 +FAILED +host-link +reseat cable +-' 'chip6 +FAILED +efa-path +reseat cable +nic6/path3' \
+        'chip9 +FAILED +collective-hang +reset chip +-' 'chip11 +FAILED +link-lane +replace tray [0-7] +link-x+'; do
+        grep -Eq "^trn-0/${row%+}" "$out" || bad "no $row"
+done
 done_expecting
