@@ -99,59 +99,48 @@ bool cable_is_broken(const Link *link) {
 
 /* ---- what stands on it ---- */
 
-/* Both ends of a cable tell the same number: that of its plus end. */
-static void format_serial(const Location *of, const Link *plug, char *text, size_t size) {
-        Location at = *of;
+/* Which port the plug at PORT names, by TOLD where a fault tells another. 0: a trace, on which nothing stands; -ENOENT as below. */
+static int read_plug(Chip *chip, LinkPort port, const Location *(*told)(const Fault *fault), Location *ret) {
+        const Link *link = chip_part(chip, &model_link, port), *plug = link && link_designed(link) ? plug_at(link) : NULL;
 
-        if (link_fault_port(&at) % 2 == 1)
-                at = link_far_end(&at);
-        (void) snprintf(text, size, "NLC%012" PRIX64, draw_u64(plug->chip, &at, 0, DRAW_CABLE) >> 16);
-}
-
-static int find_plug(Chip *chip, LinkPort port, char *text, const Link **ret) {
-        const Link *link = chip_part(chip, &model_link, port);
-
-        text[0] = '\0';
-        if (!link || !link_designed(link))
+        if (!plug)
                 return -ENOENT;
+        if (cable_is_trace(chip_index(plug->chip), plug->port))
+                return 0;
 
-        *ret = plug_at(link);
-        return *ret ? 0 : -ENOENT;
+        *ret = link_location(plug);
+        for (size_t i = 0; i < plug->n_faults; i++)
+                if (told(plug->faults[i]))
+                        *ret = *told(plug->faults[i]);
+        return 1;
 }
 
 int cable_serial(Chip *chip, LinkPort port, char *text, size_t size) {
-        const Link *plug;
         Location at;
         int r;
 
-        r = find_plug(chip, port, text, &plug);
-        if (r < 0 || cable_is_trace(chip_index(plug->chip), plug->port))
+        text[0] = '\0';
+        r = read_plug(chip, port, cable_fault_serial, &at);
+        if (r <= 0)
                 return r;
 
-        at = link_location(plug);
-        for (size_t i = 0; i < plug->n_faults; i++)
-                if (cable_fault_serial(plug->faults[i]))
-                        at = *cable_fault_serial(plug->faults[i]);
-        format_serial(&at, plug, text, size);
+        /* Both ends of a cable tell the same number: that of its plus end. */
+        if (link_fault_port(&at) % 2 == 1)
+                at = link_far_end(&at);
+        (void) snprintf(text, size, "NLC%012" PRIX64, draw_u64(chip, &at, 0, DRAW_CABLE) >> 16);
         return 0;
 }
 
 int cable_label(Chip *chip, LinkPort port, char *text, size_t size) {
         char label[LOCATION_STRING_MAX];
-        const Link *plug;
         Location at;
         int r;
 
-        r = find_plug(chip, port, text, &plug);
-        if (r < 0 || cable_is_trace(chip_index(plug->chip), plug->port))
-                return r;
-
-        at = link_location(plug);
-        for (size_t i = 0; i < plug->n_faults; i++)
-                if (cable_fault_label(plug->faults[i]))
-                        at = *cable_fault_label(plug->faults[i]);
-        (void) snprintf(text, size, "%s", location_format(&at, label));
-        return 0;
+        text[0] = '\0';
+        r = read_plug(chip, port, cable_fault_label, &at);
+        if (r > 0)
+                (void) snprintf(text, size, "%s", location_format(&at, label));
+        return r < 0 ? r : 0;
 }
 
 /* ---- moving plugs ---- */
