@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "checks/cleanup.h"
-#include "sim/line.h"
 #include "sim/link-faults.h"
 #include "sim/link-path.h"
 #include "sim/link.h"
@@ -26,32 +25,23 @@
 
 #define REPLAYS_MAX     4u    /* how often the link layer sends a frame again */
 #define ROUNDS_MAX      64u   /* the same of a transfer, before it gives up */
-#define BITS_MAX        (UINT64_C(1) << 50)
 #define TRANSFER_MAX    (UINT64_C(1) << 40)
 #define COMMAND_NSEC    1000u
 
-enum { /* apart from each other: draws of one command */
-        DRAW_FRAME    = 1000,
-        DRAW_TRANSFER = 3000,
-        DRAW_SOUND    = 4000, /* all lanes without a fault */
-        DRAW_LANE     = 5000, /* + its number */
-};
-
-static int answer(Execution *execution, WireStatus status) {
+int link_answer(Execution *execution, WireStatus status) {
         execution->completion->status = status;
         execution->completion->device_nsec = COMMAND_NSEC;
         return 0;
 }
 
-/* A link command keeps both chips busy: their clocks meet at its end. */
-static void end_together(const Link *link, const Execution *execution) {
+void link_end_together(const Link *link, const Execution *execution) {
         uint64_t end = execution->start_nsec + execution->completion->device_nsec;
 
         chip_advance(link->chip, end);
         chip_advance(link_far(link)->chip, end);
 }
 
-static Dice dice_for(const Link *link, const Execution *execution, uint64_t draw) {
+Dice link_dice(const Link *link, const Execution *execution, uint64_t draw) {
         Location at = link_location(link);
 
         return (Dice) { draw_u64(link->chip, &at, execution->number, draw) };
@@ -64,9 +54,9 @@ static int link_status(void *state, Execution *execution) {
         WireLinkStatus status = { .width = (uint8_t) link_port_lanes(link->port), .lane_gbps = LINK_LANE_GBPS };
 
         if (!link_designed(link))
-                return answer(execution, STATUS_NRT_INVALID_HANDLE);
+                return link_answer(execution, STATUS_NRT_INVALID_HANDLE);
         if (execution->command->out_bytes < sizeof(status))
-                return answer(execution, STATUS_NRT_INVALID);
+                return link_answer(execution, STATUS_NRT_INVALID);
 
         if (!link_path_is_sound(link)) {
                 LinkPath path;
@@ -85,13 +75,13 @@ static int link_status(void *state, Execution *execution) {
 
         memcpy(execution->out, &status, sizeof(status));
         execution->completion->out_bytes = sizeof(status);
-        return answer(execution, STATUS_NRT_SUCCESS);
+        return link_answer(execution, STATUS_NRT_SUCCESS);
 }
 
 /* Whether one of its tries arrives as it was sent. What is wrong the receiver counts, and the sender what it sends again. */
 static bool frame_arrives(Link *link, Link *far, const Execution *execution, const LinkPath *path) {
         double loss = link_path_frame_loss(path, execution->command->in_bytes);
-        Dice dice = dice_for(far, execution, DRAW_FRAME);
+        Dice dice = link_dice(far, execution, LINK_DRAW_FRAME);
 
         for (unsigned attempt = 0; attempt <= REPLAYS_MAX; attempt++) {
                 if (dice_uniform(&dice) >= loss)
@@ -111,16 +101,16 @@ static int link_send(void *state, Execution *execution) {
         Frame *frame;
 
         if (!link_designed(link))
-                return answer(execution, STATUS_NRT_INVALID_HANDLE);
+                return link_answer(execution, STATUS_NRT_INVALID_HANDLE);
         if (command->in_bytes == 0 || command->in_bytes > WIRE_FRAME_MAX)
-                return answer(execution, STATUS_NRT_INVALID);
+                return link_answer(execution, STATUS_NRT_INVALID);
 
         far = link_far(link);
         link_path(far, LINK_WAY_REAL, execution, 0, 0, &path);
         if (cable_is_broken(link) || link_path_width(&path) == 0)
-                return answer(execution, STATUS_NRT_HW_ERROR);
+                return link_answer(execution, STATUS_NRT_HW_ERROR);
         if (far->n_frames == LINK_FRAMES_MAX) /* no credit */
-                return answer(execution, STATUS_NRT_RESOURCE);
+                return link_answer(execution, STATUS_NRT_RESOURCE);
         if (!far->frames)
                 far->frames = calloc(LINK_FRAMES_MAX, sizeof(Frame));
         if (!far->frames)
@@ -137,8 +127,8 @@ static int link_send(void *state, Execution *execution) {
                 link_count(far, LINK_FRAMES_RECEIVED, 1);
         }
 
-        answer(execution, STATUS_NRT_SUCCESS);
-        end_together(link, execution);
+        link_answer(execution, STATUS_NRT_SUCCESS);
+        link_end_together(link, execution);
         return 0;
 }
 
@@ -148,16 +138,16 @@ static int link_receive(void *state, Execution *execution) {
         int r;
 
         if (!link_designed(link))
-                return answer(execution, STATUS_NRT_INVALID_HANDLE);
+                return link_answer(execution, STATUS_NRT_INVALID_HANDLE);
         frame = link->n_frames > 0 ? &link->frames[link->first_frame] : NULL;
         r = frame_faults_receive(link, execution, &frame);
         if (r < 0)
                 return r;
         if (!frame || frame->n_bytes == 0)
-                return answer(execution, STATUS_NRT_QUEUE_EMPTY);
+                return link_answer(execution, STATUS_NRT_QUEUE_EMPTY);
 
         if (execution->command->out_bytes < frame->n_bytes)
-                return answer(execution, STATUS_NRT_INVALID);
+                return link_answer(execution, STATUS_NRT_INVALID);
 
         memcpy(execution->out, frame->bytes, frame->n_bytes);
         execution->completion->out_bytes = frame->n_bytes;
@@ -165,7 +155,7 @@ static int link_receive(void *state, Execution *execution) {
                 link->first_frame = (link->first_frame + 1) % LINK_FRAMES_MAX;
                 link->n_frames--;
         }
-        return answer(execution, STATUS_NRT_SUCCESS);
+        return link_answer(execution, STATUS_NRT_SUCCESS);
 }
 
 /* ---------------------------------------------------------------- transfers */
@@ -189,7 +179,7 @@ static int frames_resend(Dice *dice, uint64_t n_frames, double loss, uint64_t *r
 int link_transfer(Link *link, const Execution *execution, uint64_t bytes, uint64_t *ret_nsec, uint64_t *ret_replays) {
         uint64_t n_frames = bytes / WIRE_FRAME_MAX + (bytes % WIRE_FRAME_MAX > 0), replays;
         LinkCarriage carriage = link_carriage(link, execution);
-        Dice dice = dice_for(link, execution, DRAW_TRANSFER);
+        Dice dice = link_dice(link, execution, LINK_DRAW_TRANSFER);
         Link *far = link_far(link);
         int r;
 
@@ -213,137 +203,15 @@ static int link_transfer_command(void *state, Execution *execution) {
         Link *link = state;
 
         if (!link_designed(link))
-                return answer(execution, STATUS_NRT_INVALID_HANDLE);
+                return link_answer(execution, STATUS_NRT_INVALID_HANDLE);
         if (bytes == 0 || bytes > TRANSFER_MAX)
-                return answer(execution, STATUS_NRT_INVALID);
+                return link_answer(execution, STATUS_NRT_INVALID);
         if (link_transfer(link, execution, bytes, &nsec, &replays) < 0)
-                return answer(execution, STATUS_NRT_HW_ERROR);
+                return link_answer(execution, STATUS_NRT_HW_ERROR);
 
         *execution->completion = (WireCompletion) { .status = STATUS_NRT_SUCCESS, .device_nsec = nsec, .result = { bytes, replays } };
-        end_together(link, execution);
+        link_end_together(link, execution);
         return 0;
-}
-
-/* ---------------------------------------------------------------- PRBS */
-
-/*
- * Sound lanes share one draw: their bits are taken one lane behind the other, and the first that is wrong is drawn for all. Where
- * one has been found in a lane the next is drawn anew, which makes no difference: bits have no memory.
- */
-static int check_lanes(const Link *link, const Execution *execution, const LinkPath *path, const LineRun *run, WireLane *lanes) {
-        Dice sound = dice_for(link, execution, DRAW_SOUND);
-        const Line *first_sound = NULL;
-        uint64_t first = 0;
-        int r;
-
-        for (unsigned l = 0; l < path->n; l++) {
-                const Line *line = &path->lines[l];
-                Dice dice;
-
-                if (line->n_troubles > 0 || run->n_events > 0 || (first_sound && line->rate != first_sound->rate)) {
-                        dice = dice_for(link, execution, DRAW_LANE + l);
-                        r = line_check(line, run, dice_gap(&dice, line->rate), &dice, &lanes[l]);
-                        if (r < 0)
-                                return r;
-                        continue;
-                }
-
-                if (!first_sound) {
-                        first_sound = line;
-                        first = dice_gap(&sound, line->rate);
-                }
-                if (first >= run->bits && line->rate <= LINE_RATE_MAX) {
-                        line_check_sound(line, run, &lanes[l]);
-                        first -= run->bits;
-                        continue;
-                }
-                dice = dice_for(link, execution, DRAW_LANE + l);
-                r = line_check(line, run, first, &dice, &lanes[l]);
-                if (r < 0)
-                        return r;
-                first = dice_gap(&sound, line->rate);
-        }
-
-        return 0;
-}
-
-/* Where nothing acts on a link, and no bit of it is wrong: what check_lanes() makes of its path, which is not made. */
-static bool all_lanes_sound(const Link *link, const Execution *execution, const LineRun *run, int offset, WireLane *lanes) {
-        Dice sound = dice_for(link, execution, DRAW_SOUND);
-        unsigned n = link_port_lanes(link->port);
-        double rate = line_eye_rate(0, offset);
-        Line line = { .carries = true };
-
-        if (rate > LINE_RATE_MAX || dice_gap(&sound, rate) / n < run->bits)
-                return false;
-
-        for (unsigned l = 0; l < n; l++) {
-                line.source = (uint8_t) l;
-                line_check_sound(&line, run, &lanes[l]);
-        }
-        return true;
-}
-
-static int run_lanes(Link *link, const Execution *execution, const WireLinkPrbs *prbs, WireLoopback way, LineRun *run,
-                     WireLane *lanes, unsigned *ret_gbps) {
-        _cleanup_free_ LineEvent *silences = NULL;
-        LinkPath path;
-        int r;
-
-        link_path(link, way, execution, prbs->quiet, prbs->offset, &path);
-        *ret_gbps = path.gbps;
-        r = link_path_silences(link, &path, execution, prbs->bits, &silences, &run->n_events);
-        if (r < 0)
-                return r;
-        run->events = silences;
-        r = check_lanes(link, execution, &path, run, lanes);
-        if (r < 0)
-                return r;
-
-        for (unsigned l = 0; l < path.n; l++)
-                link_count(link, LINK_ERRORS, lanes[l].errors);
-        return 0;
-}
-
-static int run_prbs(Link *link, Execution *execution, const WireLinkPrbs *prbs, WireLoopback way) {
-        size_t n_bytes = link_port_lanes(link->port) * sizeof(WireLane);
-        LineRun run = { .polynomial = (WirePrbs) prbs->polynomial, .seed = prbs->seed, .bits = prbs->bits };
-        WireLane lanes[LINK_LANES_MAX];
-        unsigned gbps = LINK_LANE_GBPS;
-        int r;
-
-        if (!link_designed(link))
-                return answer(execution, STATUS_NRT_INVALID_HANDLE);
-        if (prbs->bits == 0 || prbs->bits > BITS_MAX || prbs->polynomial >= _PRBS_MAX || abs(prbs->offset) > LINK_OFFSET_MAX ||
-            execution->command->out_bytes < n_bytes)
-                return answer(execution, STATUS_NRT_INVALID);
-
-        if (way != LINK_WAY_REAL || prbs->quiet != 0 || !link_path_is_sound(link) ||
-            !all_lanes_sound(link, execution, &run, prbs->offset, lanes)) {
-                r = run_lanes(link, execution, prbs, way, &run, lanes, &gbps);
-                if (r < 0)
-                        return r;
-        }
-
-        memcpy(execution->out, lanes, n_bytes);
-        execution->completion->status = STATUS_NRT_SUCCESS;
-        execution->completion->out_bytes = (uint32_t) n_bytes;
-        execution->completion->device_nsec = (prbs->bits + gbps - 1) / gbps;
-        end_together(link, execution);
-        return 0;
-}
-
-static int link_prbs(void *state, Execution *execution) {
-        return run_prbs(state, execution, &execution->command->prbs, LINK_WAY_REAL);
-}
-
-static int link_loopback(void *state, Execution *execution) {
-        const WireLinkLoopback *loopback = &execution->command->loopback;
-
-        if (loopback->stage >= _LOOPBACK_MAX)
-                return answer(execution, STATUS_NRT_INVALID);
-
-        return run_prbs(state, execution, &loopback->prbs, (WireLoopback) loopback->stage);
 }
 
 /* ---------------------------------------------------------------- attributes and faults */

@@ -4,7 +4,8 @@
 /*
  * Link: one port of a chip.
  *
- *     link.c           what a port is asked: status, frames, transfers, PRBS, loopback
+ *     link.c           what a port is asked: status, frames, transfers
+ *     link-prbs.c      … PRBS and loopback
  *     link-path.c      the way of a lane through two ports, and what acts on it where
  *     link-faults.c    the kinds of fault
  *     link-counters.c  what a port counts
@@ -19,6 +20,7 @@
 #include "checks/location.h"
 #include "checks/wire.h"
 #include "sim/cable.h"
+#include "sim/dice.h"
 #include "sim/frame-faults.h"
 #include "sim/model.h"
 
@@ -56,6 +58,25 @@ extern const Model model_link;
 unsigned link_port_lanes(LinkPort port);
 Location link_location(const Link *link);
 LinkPort link_fault_port(const Location *at);
+
+/* ---- what a command does ---- */
+
+/* With STATUS and the time that a command takes which moves nothing. Returns 0. */
+int link_answer(Execution *execution, WireStatus status);
+/* A command that moves something keeps both chips busy: their clocks meet at its end. */
+void link_end_together(const Link *link, const Execution *execution);
+
+enum { /* apart from each other: draws of one command */
+        LINK_DRAW_FRAME    = 1000,
+        LINK_DRAW_TRANSFER = 3000,
+        LINK_DRAW_SOUND    = 4000, /* all lanes without a fault */
+        LINK_DRAW_LANE     = 5000, /* + its number */
+};
+
+Dice link_dice(const Link *link, const Execution *execution, uint64_t draw);
+
+int link_prbs(void *state, Execution *execution);
+int link_loopback(void *state, Execution *execution);
 
 /*
  * Moves BYTES of payload from the far end, whatever is plugged there, to LINK: 0 with the time it took on the link and how many frames
