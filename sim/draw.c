@@ -10,7 +10,8 @@
 #include "sim/chip.h"
 #include "sim/dice.h"
 
-static uint64_t location_hash(uint64_t hash, const Location *at) {
+uint64_t draw_seed(const Chip *chip, const Location *at) {
+        uint64_t hash = dice_mix(chip_seed(chip));
         char name[LOCATION_SERVER_NAME_MAX] = "";
         uint64_t words[LOCATION_SERVER_NAME_MAX / sizeof(uint64_t)];
 
@@ -25,8 +26,12 @@ static uint64_t location_hash(uint64_t hash, const Location *at) {
         return hash;
 }
 
+uint64_t draw_from(uint64_t seed, uint64_t number, uint64_t draw) {
+        return dice_mix(dice_mix(seed ^ number) ^ draw);
+}
+
 uint64_t draw_u64(const Chip *chip, const Location *at, uint64_t number, uint64_t draw) {
-        return dice_mix(dice_mix(location_hash(dice_mix(chip_seed(chip)), at) ^ number) ^ draw);
+        return draw_from(draw_seed(chip, at), number, draw);
 }
 
 double draw_uniform(const Chip *chip, const Location *at, uint64_t number, uint64_t draw) {

@@ -235,7 +235,9 @@ unsigned link_path_width(const LinkPath *path) {
         return path->in_training ? 0 : MIN(width, path->width_max);
 }
 
-double link_path_frame_loss(const LinkPath *path, uint64_t bytes) {
+/* ---- frames ---- */
+
+static LinkCarriage carriage_of(const LinkPath *path) {
         unsigned width = link_path_width(path);
         int64_t first = INT64_MAX, last = INT64_MIN;
         double ratio = 0;
@@ -247,17 +249,13 @@ double link_path_frame_loss(const LinkPath *path, uint64_t bytes) {
                         last = MAX(last, path->lines[l].late);
                 }
 
-        if (width == 0 || last - first > LINK_DESKEW_BITS)
-                return 1;
-        return -expm1(-ratio * 8 * (double) bytes / width);
+        if (width == 0)
+                return (LinkCarriage) {};
+        return (LinkCarriage) { width, width * path->gbps * path->share, last - first > LINK_DESKEW_BITS ? INFINITY : ratio / width };
 }
 
-/* ---- frames ---- */
-
-static LinkCarriage carriage_of(const LinkPath *path) {
-        unsigned width = link_path_width(path);
-
-        return (LinkCarriage) { width, width * path->gbps * path->share, link_path_frame_loss(path, WIRE_FRAME_MAX) };
+double link_frame_loss(const LinkCarriage *carriage, uint64_t bytes) {
+        return -expm1(-carriage->ratio * 8 * (double) bytes);
 }
 
 static pthread_once_t sound_once = PTHREAD_ONCE_INIT;

@@ -29,17 +29,17 @@ bool link_path_is_sound(const Link *link);
 
 /* How many lanes it trains with, 0 where it is down. */
 unsigned link_path_width(const LinkPath *path);
-/* How likely a frame of so many BYTES arrives wrong; 1 where lanes are skewed beyond what is taken up. */
-double link_path_frame_loss(const LinkPath *path, uint64_t bytes);
 
-/* What a link does to frames of WIRE_FRAME_MAX bytes. */
+/* What a link does to frames. */
 typedef struct LinkCarriage {
         unsigned width; /* 0: it is down */
         double gbps;    /* of all lanes, as far as frames may use them */
-        double loss;    /* of each frame */
+        double ratio;   /* of bits that are wrong; INFINITY where lanes are skewed beyond what is taken up */
 } LinkCarriage;
 
 LinkCarriage link_carriage(Link *link, const Execution *execution);
+/* How likely a frame of so many BYTES arrives wrong. */
+double link_frame_loss(const LinkCarriage *carriage, uint64_t bytes);
 
 /* When the link is down in the NSEC from EXECUTION's start on, in bits at PATH's speed; malloc()ed, NULL for never. */
 int link_path_silences(Link *link, const LinkPath *path, const Execution *execution, uint64_t bits, LineEvent **ret, size_t *ret_n);

@@ -42,9 +42,7 @@ void link_end_together(const Link *link, const Execution *execution) {
 }
 
 Dice link_dice(const Link *link, const Execution *execution, uint64_t draw) {
-        Location at = link_location(link);
-
-        return (Dice) { draw_u64(link->chip, &at, execution->number, draw) };
+        return (Dice) { draw_from(link->seed, execution->number, draw) };
 }
 
 /* ---------------------------------------------------------------- status and frames */
@@ -79,8 +77,8 @@ static int link_status(void *state, Execution *execution) {
 }
 
 /* Whether one of its tries arrives as it was sent. What is wrong the receiver counts, and the sender what it sends again. */
-static bool frame_arrives(Link *link, Link *far, const Execution *execution, const LinkPath *path) {
-        double loss = link_path_frame_loss(path, execution->command->in_bytes);
+static bool frame_arrives(Link *link, Link *far, const Execution *execution, const LinkCarriage *carriage) {
+        double loss = link_frame_loss(carriage, execution->command->in_bytes);
         Dice dice = link_dice(far, execution, LINK_DRAW_FRAME);
 
         for (unsigned attempt = 0; attempt <= REPLAYS_MAX; attempt++) {
@@ -97,7 +95,7 @@ static bool frame_arrives(Link *link, Link *far, const Execution *execution, con
 static int link_send(void *state, Execution *execution) {
         const WireCommand *command = execution->command;
         Link *link = state, *far;
-        LinkPath path;
+        LinkCarriage carriage;
         Frame *frame;
 
         if (!link_designed(link))
@@ -106,8 +104,8 @@ static int link_send(void *state, Execution *execution) {
                 return link_answer(execution, STATUS_NRT_INVALID);
 
         far = link_far(link);
-        link_path(far, LINK_WAY_REAL, execution, 0, 0, &path);
-        if (cable_is_broken(link) || link_path_width(&path) == 0)
+        carriage = link_carriage(far, execution);
+        if (cable_is_broken(link) || carriage.width == 0)
                 return link_answer(execution, STATUS_NRT_HW_ERROR);
         if (far->n_frames == LINK_FRAMES_MAX) /* no credit */
                 return link_answer(execution, STATUS_NRT_RESOURCE);
@@ -120,7 +118,7 @@ static int link_send(void *state, Execution *execution) {
                 return -ENOMEM;
 
         link_count(link, LINK_FRAMES_SENT, 1);
-        if (frame_arrives(link, far, execution, &path)) {
+        if (frame_arrives(link, far, execution, &carriage)) {
                 frame = &far->frames[(far->first_frame + far->n_frames++) % LINK_FRAMES_MAX];
                 frame->n_bytes = command->in_bytes;
                 memcpy(frame->bytes, execution->in, frame->n_bytes);
@@ -185,7 +183,7 @@ int link_transfer(Link *link, const Execution *execution, uint64_t bytes, uint64
 
         if (carriage.width == 0)
                 return -EIO;
-        r = frames_resend(&dice, n_frames, carriage.loss, &replays);
+        r = frames_resend(&dice, n_frames, link_frame_loss(&carriage, WIRE_FRAME_MAX), &replays);
         if (r < 0)
                 return r;
 
@@ -287,8 +285,12 @@ static void link_heal(void *state, const Fault *fault) {
 static int link_init(void *state, Chip *chip, unsigned index) {
         Link *link = state;
 
+        Location at;
+
         link->chip = chip;
         link->port = (LinkPort) index;
+        at = link_location(link);
+        link->seed = draw_seed(chip, &at);
         return 0;
 }
 

@@ -43,6 +43,7 @@ typedef enum LinkCounter {
 struct Link {
         Chip *chip;
         LinkPort port;
+        uint64_t seed;     /* see draw_seed() */
         Link *designed;    /* see link_designed(), which fills it in */
         Socket socket;     /* what was done to its plug, see cable.h */
         Frame *frames;     /* LINK_FRAMES_MAX, made when the first arrives */

@@ -172,6 +172,9 @@ bool fault_is_active(const Fault *fault, const Execution *execution);
 
 /* A random number that depends on nothing but its arguments and the scenario's seed. */
 uint64_t draw_u64(const Chip *chip, const Location *at, uint64_t number, uint64_t draw);
+/* The same in two steps, for parts that draw in every command. */
+uint64_t draw_seed(const Chip *chip, const Location *at);
+uint64_t draw_from(uint64_t seed, uint64_t number, uint64_t draw);
 double draw_uniform(const Chip *chip, const Location *at, uint64_t number, uint64_t draw); /* [0, 1) */
 /* How many of N independent trials succeed with probability P: exact for small N × P, else normal. */
 uint64_t draw_binomial(const Chip *chip, const Location *at, uint64_t number, uint64_t draw, uint64_t n, double p);
