@@ -182,14 +182,18 @@ int device_link_receive(Device *device, const LinkEnd *ends, size_t n, LinkFrame
 }
 
 static bool lane_is_possible(const WireLane *lane, const WireLinkPrbs *prbs) {
-        /* Each lock begins and ends a block anywhere. */
-        uint64_t blocks_max = lane->bits / LINK_BLOCK_BITS + 2 * (UINT64_C(1) + lane->resyncs);
+        uint64_t blocks_max;
 
         if (lane->locked > 1 || lane->inverted > 1 || lane->bits > prbs->bits || lane->transitions > LINK_TRANSITIONS_MAX)
                 return false;
         if (!lane->locked)
                 return lane->bits == 0 && lane->errors == 0 && lane->errored_blocks == 0 && lane->resyncs == 0 && lane->slipped == 0;
 
+        if (lane->errors == 0)
+                return lane->errored_blocks == 0 && lane->resyncs == 0 && lane->slipped == 0;
+
+        /* Each lock begins and ends a block anywhere. */
+        blocks_max = lane->bits / LINK_BLOCK_BITS + 2 * (UINT64_C(1) + lane->resyncs);
         return lane->errors <= lane->bits && lane->errored_blocks <= lane->errors && lane->errored_blocks <= blocks_max &&
                (lane->errors + LINK_BLOCK_BITS - 1) / LINK_BLOCK_BITS <= lane->errored_blocks &&
                lane->errors / LINK_LOSS_ERRORS >= lane->resyncs && lane->errored_blocks >= lane->resyncs; /* by one each a lock ends */

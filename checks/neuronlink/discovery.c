@@ -97,6 +97,14 @@ static void want_labels(Fabric *fabric, unsigned s, Labels *labels) {
         }
 }
 
+/* As much of it as fits. */
+static void copy_label(const char *text, char *ret, size_t size) {
+        size_t length = strnlen(text, size - 1);
+
+        memcpy(ret, text, length);
+        ret[length] = '\0';
+}
+
 static int read_labels(Fabric *fabric, unsigned s) {
         FabricServer *server = &fabric->servers[s];
         _cleanup_free_ char (*texts)[ATTRIBUTE_TEXT_MAX] = NULL;
@@ -114,7 +122,7 @@ static int read_labels(Fabric *fabric, unsigned s) {
         /* A label that is not there is not told; nothing is judged by it. One that cannot be read is another matter. */
         for (size_t i = 0; i < labels.n; i++)
                 if (errors[i] >= 0)
-                        (void) snprintf(labels.texts[i], labels.sizes[i], "%.*s", (int) labels.sizes[i] - 1, texts[i]);
+                        copy_label(texts[i], labels.texts[i], labels.sizes[i]);
                 else if (errors[i] != -ENOENT)
                         for (unsigned p = 0; p < PORTS; p++)
                                 server->ports[labels.chips[i]][p].refused = true;
@@ -122,14 +130,20 @@ static int read_labels(Fabric *fabric, unsigned s) {
         return 0;
 }
 
-static void hash_cables(Fabric *fabric) {
-        for (unsigned i = 0; i < ELEMENTS(fabric->cable_keys); i++) {
-                PortId id = port_id_at(i);
-                uint64_t key = 0;
+uint16_t *fabric_cable_count(Fabric *fabric, const char *cable) {
+        uint64_t hash = 0;
 
-                for (const char *at = fabric_port(fabric, id)->cable; *at; at++)
-                        key = fabric_hash(key, 1, (uint8_t) *at) | 1;
-                fabric->cable_keys[i] = (uint32_t) key;
+        for (; *cable; cable++)
+                hash = hash * UINT64_C(0x9e3779b97f4a7c15) + (uint8_t) *cable;
+        return &fabric->cable_counts[hash >> 32 & (CABLE_COUNTS - 1)];
+}
+
+static void count_cables(Fabric *fabric) {
+        for (unsigned i = 0; i < RING * CHIPS * PORTS; i++) {
+                const char *cable = fabric_port(fabric, port_id_at(i))->cable;
+
+                if (cable[0])
+                        (*fabric_cable_count(fabric, cable))++;
         }
 }
 
@@ -411,7 +425,7 @@ int fabric_discover(Fabric *fabric) {
         for (unsigned s = 0; s < fabric->n_servers && r >= 0; s++)
                 if (fabric->servers[s].device)
                         r = read_labels(fabric, s);
-        hash_cables(fabric);
+        count_cables(fabric);
         if (r >= 0)
                 r = read_status(fabric, exchange);
         if (r >= 0)

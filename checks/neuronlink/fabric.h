@@ -31,6 +31,8 @@
 
 #define PARTS_MAX   256u
 
+#define CABLE_COUNTS 2048u /* a power of two */
+
 #define MARGIN_FALSE_ALARM (FALSE_ALARM / 2) /* of margin.c: either side, as close to failing or as failing, an eighth each */
 
 typedef struct NeuronlinkParameters {
@@ -113,7 +115,7 @@ struct Fabric {
         Verdict verdicts[RING][CHIPS];
         FabricServer servers[RING];
         Lane lanes[CHIPS][PORTS][LINK_LANES_MAX];
-        uint32_t cable_keys[RING * CHIPS * PORTS]; /* hashes of Port.cable, side by side, where duplicates are looked for; 0: "" */
+        uint16_t cable_counts[CABLE_COUNTS]; /* ports by the hash of Port.cable */
         Cabling cabling; /* see wiring.h */
 };
 
@@ -139,6 +141,8 @@ size_t fabric_ends(const Fabric *fabric, unsigned server, LinkEnd *ret);
 
 /* Statuses, labels, frames both ways. Afterwards every port knows what it heard, and silent chips are known. */
 int fabric_discover(Fabric *fabric);
+/* How many ports tell this serial number of a cable, or another one that falls together with it. */
+uint16_t *fabric_cable_count(Fabric *fabric, const char *cable);
 /* The ports' own view again, when all is done. */
 int fabric_read_after(Fabric *fabric);
 

@@ -129,8 +129,6 @@ static int judge_serial(Judged *judged, PortId other, const char *what) {
 
 /* Of a plug whose other end is not known nothing can be said: it may be any that has the number. */
 static int judge_serials(Judged *judged) {
-        const uint32_t *keys = judged->fabric->cable_keys;
-        uint32_t key = keys[judged->id.chip * PORTS + judged->id.port]; /* of server 0 */
         PortId far;
 
         if (!other_end(judged, &far))
@@ -138,12 +136,12 @@ static int judge_serials(Judged *judged) {
         if (strcmp(fabric_port(judged->fabric, far)->cable, judged->port->cable) != 0)
                 return judge_serial(judged, far, "the two ends of this cable tell different numbers");
 
-        for (unsigned i = 0; i < RING * CHIPS * PORTS; i++) {
-                PortId id;
+        if (*fabric_cable_count(judged->fabric, judged->port->cable) <= 2)
+                return 0; /* its own two ends */
 
-                if (keys[i] != key)
-                        continue;
-                id = port_id_at(i);
+        for (unsigned i = 0; i < RING * CHIPS * PORTS; i++) {
+                PortId id = port_id_at(i);
+
                 if (!port_id_equal(id, judged->id) && !port_id_equal(id, far) &&
                     strcmp(fabric_port(judged->fabric, id)->cable, judged->port->cable) == 0)
                         return judge_serial(judged, id, "another cable tells the same number");

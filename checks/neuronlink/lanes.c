@@ -30,7 +30,8 @@ static LaneFault classify(const WireLane *wire, const WireLinkPrbs *prbs, unsign
         ret->bits = wire->bits;
         ret->errors = wire->errors;
         ret->blocks = wire->errored_blocks;
-        ret->least = ber_least(wire->bits, wire->errors, wire->errored_blocks);
+        if (wire->errors > 0)
+                ret->least = ber_least(wire->bits, wire->errors, wire->errored_blocks);
         ret->resyncs = wire->resyncs;
         ret->slipped = wire->slipped;
         if (wire->state == prbs_seed(polynomial, prbs->seed, l))

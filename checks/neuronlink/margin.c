@@ -182,18 +182,23 @@ static int examine(Fabric *fabric, Run *run, PortId id, uint32_t suspects, Point
         return 0;
 }
 
+static bool any_may_be_marginal(const Port *port, unsigned n_lanes) {
+        for (unsigned l = 0; l < n_lanes; l++)
+                if (lane_may_be_marginal(&port->lanes[l]))
+                        return true;
+
+        return false;
+}
+
 static int screen(Fabric *fabric, Run *run) {
         run->n = 0;
-        for (unsigned c = 0; c < CHIPS; c++)
-                for (unsigned p = 0; p < PORTS; p++) {
-                        PortId id = { 0, (uint8_t) c, (uint8_t) p };
-                        bool any = false;
+        for (unsigned i = 0; i < CHIPS * PORTS; i++) {
+                PortId id = port_id_at(i);
+                const Port *port = fabric_port(fabric, id);
 
-                        for (unsigned l = 0; l < link_port_width(p); l++)
-                                any |= lane_may_be_marginal(&fabric_port(fabric, id)->lanes[l]);
-                        if (fabric_port(fabric, id)->prbs && any && fabric_may_drive(fabric, id))
-                                add_sides(fabric, run, id, RUN_MARGIN, SCREEN_BITS, SCREEN_OFFSET);
-                }
+                if (port->prbs && any_may_be_marginal(port, link_port_width(id.port)) && fabric_may_drive(fabric, id))
+                        add_sides(fabric, run, id, RUN_MARGIN, SCREEN_BITS, SCREEN_OFFSET);
+        }
 
         return run_all(fabric, run, RUN_PRBS);
 }
