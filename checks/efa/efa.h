@@ -15,7 +15,7 @@
 #include "checks/step.h"
 
 typedef struct EfaParameters {
-        uint64_t packets; /* of one byte, per flow */
+        uint64_t packets; /* of one byte, to each partner in the server */
         uint64_t large;   /* of each other size, per flow */
         uint64_t peers;   /* of one byte, per flow between servers; 0: none */
         uint64_t peers_large; /* of the longest message, the same way; 0: none */

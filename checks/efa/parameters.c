@@ -10,8 +10,8 @@ extern const size_t parameters_efa_bytes;
 extern const void *const parameters_efa_defaults;
 
 const YamlField parameters_efa[] = {
-        YAML_UNSIGNED("packets", EfaParameters, packets, 32, 65536,
-                      .summary = "of one byte, per flow. Two for each path at least, or their order says nothing"),
+        YAML_UNSIGNED("packets", EfaParameters, packets, 128, 65536,
+                      .summary = "of one byte, to each partner in the server, in four flows. Two of each path at least, or their order says nothing"),
         YAML_UNSIGNED("large", EfaParameters, large, 2, 65536,
                       .summary = "of each other size, per flow. Bandwidth is the time between two of them"),
         YAML_UNSIGNED("peers", EfaParameters, peers, 0, 65536,
@@ -25,13 +25,13 @@ const YamlField parameters_efa[] = {
 const size_t parameters_efa_bytes = sizeof(EfaParameters);
 
 /*
- * Four flows touch an adapter, and one to itself: some thousand packets, so that what loses one in 212 is seen with 99 %. What arrives at one
- * adapter fits into one call.
+ * Two partners send to an adapter and two get from it: some thousand packets, so that what loses one in 217 is seen with 99 %. What arrives
+ * at one adapter fits into one call.
  *
  * latency: EFAv3 needs about 6.5 microseconds within a server's fabric, and 15 are published for a hop between servers with all that software adds.
  * A packet that was lost and sent again is later by the retransmission timer, far more than that.
  * bandwidth: 200 Gb/s of the wire less the adapter's own time for each packet: 4096 bytes take 184 ns, which is 178 Gb/s; a tenth is left
  * for what else passes.
  */
-static const EfaParameters defaults = { .packets = 240, .large = 2, .peers = 16, .latency = 15, .bandwidth = 160 };
+static const EfaParameters defaults = { .packets = 237, .large = 2, .peers = 16, .latency = 15, .bandwidth = 160 };
 const void *const parameters_efa_defaults = &defaults;

@@ -15,14 +15,16 @@
 #define MORE_LARGE    32u
 #define MORE_PARTNERS 3u
 #define PINNED        256u /* packets of each flow on one path: 1024 touch each path of an adapter, what loses 1 % of them is missed once in 30,000 */
+#define PARTS         4u
 #define LOOPED        8u
+#define LOOPED_BYTES  256u
 #define LONGEST       NIC_PAYLOAD_MAX
 #define ORDER_PACKETS 32u /* two for each path: a flow of fewer may come in order */
 
 /*
  * On both sides of what changes with the length of a message: work requests carry up to 32 bytes inline, a PCIe transaction 256, a page
- * has 4096, and 8192 is the longest there is. One byte, the shortest, goes to everyone in numbers. The two partners of an adapter
- * share the others, long ones for both; each is sent and received by every adapter.
+ * has 4096, and 8192 is the longest there is. One byte, the shortest, goes to everyone in numbers, in several flows: what comes and goes
+ * does so with the flows. The two partners of an adapter share the others, long ones for both; each is sent and received by every adapter.
  */
 static const uint16_t boundaries[] = { 31, 32, 33, 255, 256, 257, 4095, 4096, 4097, LONGEST - 1 };
 
@@ -217,9 +219,10 @@ int round_drain(Round *round) {
 /* HALF: of the sizes between; -1: all of them. */
 static int add_flows(const Round *round, Traffic *traffic, unsigned from, unsigned to, int half) {
         uint32_t large = (uint32_t) round->parameters->large;
-        int r;
+        int r = 0;
 
-        r = traffic_add(traffic, from, to, NIC_PATH_SPRAYED, (uint32_t) round->parameters->packets, 1);
+        for (unsigned part = 0; part < PARTS && r >= 0; part++)
+                r = traffic_add(traffic, from, to, NIC_PATH_SPRAYED, (uint32_t) (round->parameters->packets + part) / PARTS, 1);
         for (size_t s = 0; s < ELEMENTS(boundaries) && r >= 0; s++)
                 if (half < 0 || (int) (s % 2) == half)
                         r = traffic_add(traffic, from, to, NIC_PATH_SPRAYED, large, boundaries[s]);
@@ -249,7 +252,7 @@ static int plan_ring(const Round *round, Traffic *traffic) {
                 if (r >= 0 && n > 2)
                         r = add_flows(round, traffic, chips[i], chips[second_of(i, n)], 1);
                 if (r >= 0)
-                        r = traffic_add(traffic, chips[i], chips[i], NIC_PATH_SPRAYED, LOOPED, boundaries[4]);
+                        r = traffic_add(traffic, chips[i], chips[i], NIC_PATH_SPRAYED, LOOPED, LOOPED_BYTES);
         }
 
         return r;
