@@ -33,5 +33,5 @@ const size_t parameters_efa_bytes = sizeof(EfaParameters);
  * bandwidth: 200 Gb/s of the wire less the adapter's own time for each packet: 4096 bytes take 184 ns, which is 178 Gb/s; a tenth is left
  * for what else passes.
  */
-static const EfaParameters defaults = { .packets = 237, .large = 2, .peers = 16, .latency = 15, .bandwidth = 160 };
+static const EfaParameters defaults = { .packets = 237, .large = 2, .peers = 32, .latency = 15, .bandwidth = 160 };
 const void *const parameters_efa_defaults = &defaults;

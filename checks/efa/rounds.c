@@ -266,22 +266,22 @@ static int add_peers(const Round *round, Traffic *traffic, unsigned from, unsign
         return r < 0 || large == 0 ? r : traffic_add(traffic, from, to, NIC_PATH_SPRAYED, large, LONGEST);
 }
 
-/* Between servers each adapter has two partners as well, both ways. */
+/* With each other server each adapter has one partner, both ways: with the next server the adapter of its own number, and with the one
+ * before another, so that the steps of two servers drive different pairs of their adapters. */
 static int plan_peers(const Round *round, Traffic *traffic) {
         AdapterSet answering = round_answering(round);
         int r = 0;
 
         for (unsigned h = 1; h < round->hosts.n; h++)
-                for (unsigned c = 0; c < CHIPS; c++)
-                        for (unsigned k = 0; k < 2 && r >= 0; k++) {
-                                unsigned far = h * CHIPS + (c + k * SECOND_PEER) % CHIPS;
+                for (unsigned c = 0; c < CHIPS && r >= 0; c++) {
+                        unsigned far = h * CHIPS + (c + (h - 1) * SECOND_PEER) % CHIPS;
 
-                                if (!(answering >> c & answering >> far & 1))
-                                        continue;
-                                r = add_peers(round, traffic, c, far);
-                                if (r >= 0)
-                                        r = add_peers(round, traffic, far, c);
-                        }
+                        if (!(answering >> c & answering >> far & 1))
+                                continue;
+                        r = add_peers(round, traffic, c, far);
+                        if (r >= 0)
+                                r = add_peers(round, traffic, far, c);
+                }
 
         return r;
 }
