@@ -83,9 +83,8 @@ static unsigned bucket_of(uint32_t distance) {
 }
 
 static void account_order(Traffic *traffic, Flow *flow, uint32_t sequence) {
-        uint32_t distance = sequence >= flow->highest ? 0 : flow->highest - 1 - sequence;
+        uint32_t distance = sequence < flow->high ? flow->high - sequence : 0;
 
-        flow->highest = MAX(flow->highest, sequence + 1);
         if (flow->path != NIC_PATH_SPRAYED || flow->from == flow->to)
                 return;
         flow->n_reordered += distance > 0;
@@ -106,11 +105,11 @@ static void account_time(Traffic *traffic, Flow *flow, const WireArrival *arriva
                 note(traffic, flow, WRONG_LATE, arrival->sequence);
         }
         flow->worst_nsec = MAX(flow->worst_nsec, latency);
-        if (flow->n_here + flow->n_astray == 1 || arrival->sequence < flow->low) {
+        if (arrival->sequence < flow->low) {
                 flow->low = arrival->sequence;
                 flow->low_nsec = arrival->sent_nsec;
         }
-        if (flow->n_here + flow->n_astray == 1 || arrival->sequence > flow->high) {
+        if (arrival->sequence >= flow->high) {
                 flow->high = arrival->sequence;
                 flow->high_nsec = arrival->sent_nsec;
         }

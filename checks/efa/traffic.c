@@ -27,6 +27,7 @@ int traffic_add(Traffic *traffic, unsigned from, unsigned to, uint32_t path, uin
 
         traffic->flows[traffic->n_flows++] = (Flow) {
                 .from = (uint8_t) from, .to = (uint8_t) to, .path = path, .packets = packets, .bytes = bytes, .turn = TURN_UNKNOWN,
+                .low = UINT32_MAX,
         };
         return 0;
 }
@@ -161,10 +162,6 @@ int traffic_run(Traffic *traffic, AdapterSet receivers) {
                 r = receive_at(traffic, h, receivers);
 
         return r;
-}
-
-bool traffic_has_seen(const Traffic *traffic, const Flow *flow, uint32_t sequence) {
-        return traffic->seen[flow->seen + sequence / 64] >> sequence % 64 & 1;
 }
 
 uint32_t flow_lost(const Flow *flow) {

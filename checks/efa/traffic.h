@@ -54,12 +54,11 @@ typedef struct Flow {
         uint32_t n_corrupt;
         uint32_t n_late;   /* beyond the limit of latency */
         uint32_t n_early;  /* before they were sent */
-        uint32_t highest;  /* sequence so far, plus one */
         uint32_t n_reordered;
         uint16_t paths;    /* bit per path that a packet came on */
         int8_t turn;       /* of a sprayed flow: packet s took path (turn + s) % NIC_PATHS; TURN_UNKNOWN, TURN_NONE: it did not */
         uint32_t seen;     /* where its bits begin in Traffic.seen */
-        uint32_t low, high; /* the first and last packet sent, of those that arrived, and when */
+        uint32_t low, high; /* the first and last packet sent, of those that arrived so far, and when; low above high: none did */
         uint64_t low_nsec, high_nsec;
         uint64_t worst_nsec; /* latency */
         uint32_t corrupt_sequence, corrupt_expected, corrupt_actual; /* the first */
@@ -140,7 +139,9 @@ double flow_gbps(const Flow *flow);
 uint32_t flow_mistimed(const Flow *flow);
 
 /* Whether packet SEQUENCE of FLOW has arrived, anywhere. */
-bool traffic_has_seen(const Traffic *traffic, const Flow *flow, uint32_t sequence);
+static inline bool traffic_has_seen(const Traffic *traffic, const Flow *flow, uint32_t sequence) {
+        return traffic->seen[flow->seen + sequence / 64] >> sequence % 64 & 1;
+}
 
 /* ---- arrivals.c ---- */
 
