@@ -24,6 +24,8 @@ static bool acts(const Nic *nic, const Fault *fault, const Execution *execution)
 }
 
 static const Fault *nic_suffers(const Nic *nic, unsigned kind, const Execution *execution) {
+        if (nic->n_faults == 0)
+                return NULL;
         for (size_t i = 0; i < nic->n_faults; i++)
                 if (nic->faults[i]->kind == &nic_kinds[kind] && acts(nic, nic->faults[i], execution))
                         return nic->faults[i];

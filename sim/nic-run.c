@@ -9,8 +9,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "sim/chip.h"
 #include "sim/nic.h"
 
 #define TURN_NSEC   400u  /* through an adapter and back */
@@ -18,11 +18,18 @@
 #define FAR_NSEC    2000u /* more, through the switches between servers */
 #define SPREAD_NSEC 1500u /* by how much the paths between two adapters differ */
 
-static uint64_t path_latency(const Run *run, const Chip *to, unsigned path) {
-        uint64_t between = (uint64_t) chip_index(run->from) << 16 | (uint64_t) chip_index(to) << 8 | path;
+/* What all paths from one adapter to another have in common. */
+typedef struct Between {
+        uint32_t ends;
+        uint64_t least_nsec;
+} Between;
 
-        return HOP_NSEC + payload_hash(between) % SPREAD_NSEC +
-               (strcmp(chip_server_name(run->from), chip_server_name(to)) == 0 ? 0 : FAR_NSEC);
+static Between between(const Chip *from, const Chip *to) {
+        return (Between) { chip_index(from) << 16 | chip_index(to) << 8, HOP_NSEC + (from->server == to->server ? 0 : FAR_NSEC) };
+}
+
+static uint64_t path_latency(const Between *ends, unsigned path) {
+        return ends->least_nsec + payload_hash(ends->ends | path) % SPREAD_NSEC;
 }
 
 unsigned run_path(const Run *run, uint32_t sequence) {
@@ -46,10 +53,10 @@ static uint64_t sent_nsec(const Run *run, uint32_t sequence) {
         return run->start_nsec + (sequence + UINT64_C(1)) * run->gap_nsec;
 }
 
-static void add_lane(Run *run, unsigned first, uint64_t latency_nsec) {
+static void add_lane(Run *run, unsigned first, unsigned path, uint64_t latency_nsec) {
         uint64_t period = run->n_lanes * run->gap_nsec, offset = (first + UINT64_C(1)) * run->gap_nsec + latency_nsec;
         RunLane lane = {
-                .path = (uint16_t) run_path(run, first), .first = (uint16_t) first, .lag = (uint32_t) (offset / period),
+                .path = (uint16_t) path, .first = (uint16_t) first, .lag = (uint32_t) (offset / period),
                 .phase = offset % period, .latency_nsec = latency_nsec,
         };
         unsigned at = first;
@@ -71,20 +78,19 @@ static int compare_late(const void *a, const void *b) {
 
 void run_schedule(Run *run, const Chip *to, const uint64_t extra_nsec[static NIC_PATHS]) {
         bool sprayed = run->path >= NIC_PATHS && to != run->from;
+        Between ends = between(run->from, to);
+        unsigned path = run_path(run, 0);
 
         run->n_lanes = sprayed && run->packets >= NIC_PATHS ? NIC_PATHS : sprayed ? run->packets : 1;
-        for (unsigned i = 0; i < run->n_lanes; i++) {
-                unsigned path = run_path(run, i);
-
-                add_lane(run, i, to == run->from ? TURN_NSEC : path_latency(run, to, path) + extra_nsec[path]);
-        }
+        for (unsigned i = 0; i < run->n_lanes; i++, path = (path + 1) % NIC_PATHS)
+                add_lane(run, i, path, to == run->from ? TURN_NSEC : path_latency(&ends, path) + extra_nsec[path]);
         if (to == run->from)
                 run->lanes[0].path = 0;
         for (size_t i = 0; i < run->n_late; i++) {
                 Late *late = &run->late[i];
 
                 late->nsec = sent_nsec(run, late->sequence) + (uint64_t) late->tries * NIC_RESEND_NSEC +
-                             path_latency(run, to, late->path) + extra_nsec[late->path];
+                             path_latency(&ends, late->path) + extra_nsec[late->path];
         }
         if (run->n_late > 0)
                 qsort(run->late, run->n_late, sizeof(*run->late), compare_late);

@@ -215,16 +215,21 @@ typedef struct Clocks {
         NicClock sender, receiver;
 } Clocks;
 
+/* What all arrivals of a run have in common. */
+static WireArrival arrival_of(const Run *run) {
+        WireArrival arrival = { .flow = run->flow, .bytes = run->bytes, .chip = (uint16_t) chip_index(run->from) };
+
+        (void) snprintf(arrival.server, sizeof(arrival.server), "%s", chip_server_name(run->from));
+        return arrival;
+}
+
 /* The payload goes into AREA where that is wanted, NULL else. */
 static void arrival_fill(const Run *run, const Arrived *arrived, const Clocks *clocks, WireArrival *arrival, uint8_t *area) {
         uint64_t base = payload_base(run->seed, run->flow, run->first + arrived->sequence);
         uint8_t scratch[PAYLOAD_MAX];
 
-        arrival->flow = run->flow;
         arrival->sequence = run->first + arrived->sequence;
-        arrival->bytes = run->bytes;
         arrival->path = arrived->path;
-        arrival->chip = (uint16_t) chip_index(run->from);
         arrival->sent_nsec = stamp(&clocks->sender, run, arrived->sent_nsec);
         arrival->arrived_nsec = stamp(&clocks->receiver, run, arrived->arrived_nsec);
 
@@ -276,11 +281,10 @@ static int nic_receive(void *state, Execution *execution) {
         execution->completion->result[0] = nic->waiting;
         while (nic->runs && n < receive->arrivals_max) {
                 Clocks clocks = { nic_clock(chip_part(nic->runs->from, &model_nic, 0), execution), nic_clock(nic, execution) };
-                WireArrival arrival = {};
+                WireArrival arrival = arrival_of(nic->runs);
                 bool sampled = nic->runs->bytes >= receive->payload_min && n_payloads < receive->payload_max;
                 Arrived arrived;
 
-                (void) snprintf(arrival.server, sizeof(arrival.server), "%s", chip_server_name(nic->runs->from));
                 while (nic->runs->left > 0 && n < receive->arrivals_max) {
                         uint8_t *area = NULL;
 

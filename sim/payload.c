@@ -44,13 +44,16 @@ static uint32_t payload_crc_plain(uint64_t base, uint32_t n_bytes) {
 
 #ifdef __x86_64__
 __attribute__((target("sse4.2"))) static uint32_t payload_crc_sse(uint64_t base, uint32_t n_bytes) {
-        uint64_t crc = UINT32_MAX;
+        uint64_t crc = UINT32_MAX, word;
         uint32_t whole = n_bytes / 8;
 
         for (uint32_t i = 0; i < whole; i++)
                 crc = __builtin_ia32_crc32di(crc, payload_word(base, i));
+        word = payload_word(base, whole);
+        for (uint32_t i = 0; i < n_bytes % 8; i++, word >>= 8)
+                crc = __builtin_ia32_crc32qi((uint32_t) crc, (uint8_t) word);
 
-        return ~crc_bytes((uint32_t) crc, payload_word(base, whole), n_bytes % 8);
+        return ~(uint32_t) crc;
 }
 #endif
 
