@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/param.h>
+#include <sys/random.h>
 
 #include "checks/catalogue.h"
 #include "checks/monotonic.h"
@@ -116,6 +117,12 @@ const void *step_parameters(const Step *step) {
 
 uint64_t step_seed(const Step *step) {
         return step->settings.seed;
+}
+
+int step_nonce(Step *step, uint64_t *ret) {
+        if (getrandom(ret, sizeof(*ret), 0) != (ssize_t) sizeof(*ret))
+                return step_error(step, -EIO, "the kernel gives no random number");
+        return 0;
 }
 
 double step_budget_sec(const Step *step) {

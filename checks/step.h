@@ -42,6 +42,9 @@ const Topology *step_topology(const Step *step);
 const void *step_parameters(const Step *step);
 /* All that is random comes from this; a retest sees the same. */
 uint64_t step_seed(const Step *step);
+/* A number that no other run has, also none with the same seed: for what must not be taken for what an earlier one left behind.
+ * Nothing that is said may depend on it. */
+int step_nonce(Step *step, uint64_t *ret);
 /* Device seconds the plan's budget still has. */
 double step_budget_sec(const Step *step);
 

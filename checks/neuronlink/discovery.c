@@ -405,23 +405,17 @@ static void find_echoes(Fabric *fabric) {
         }
 }
 
-/* Steps on all servers have one seed, and what was sent in one of them must not count in the next. */
-static uint64_t draw_nonce(const Fabric *fabric, uint64_t attempt) {
-        uint64_t nonce = fabric_hash(fabric->seed, 2, attempt);
-
-        for (const char *name = fabric->servers[0].name; *name; name++)
-                nonce = fabric_hash(nonce, 2, (uint8_t) *name);
-        return nonce;
-}
-
 int fabric_discover(Fabric *fabric) {
         _cleanup_free_ Exchange *exchange = NULL;
-        int r = 0;
+        uint64_t nonce;
+        int r;
 
         exchange = malloc(sizeof(*exchange));
         if (!exchange)
                 return -ENOMEM;
 
+        /* Not of the seed: what another scan with it sent, and did not hear, must not count in this one. */
+        r = step_nonce(fabric->step, &nonce);
         for (unsigned s = 0; s < fabric->n_servers && r >= 0; s++)
                 if (fabric->servers[s].device)
                         r = read_labels(fabric, s);
@@ -429,11 +423,11 @@ int fabric_discover(Fabric *fabric) {
         if (r >= 0)
                 r = read_status(fabric, exchange);
         if (r >= 0)
-                r = exchange_frames(fabric, exchange, draw_nonce(fabric, 0));
+                r = exchange_frames(fabric, exchange, nonce);
         if (r >= 0 && is_incomplete(fabric, exchange)) {
                 r = drain(fabric, exchange);
                 if (r >= 0)
-                        r = exchange_frames(fabric, exchange, draw_nonce(fabric, 1));
+                        r = exchange_frames(fabric, exchange, nonce + 1);
         }
         fabric->as_designed = r >= 0 && is_as_designed(fabric);
         if (r < 0 || fabric->as_designed)

@@ -243,6 +243,13 @@ const void *step_parameters(const Step *step) {
         return step->parameters;
 }
 
+int step_nonce(Step *step, uint64_t *ret) {
+        static uint64_t nonce = 4711;
+
+        *ret = nonce++;
+        return 0;
+}
+
 uint64_t step_seed(const Step *step) {
         return step->seed;
 }

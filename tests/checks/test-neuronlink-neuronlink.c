@@ -385,6 +385,34 @@ static void test_too_few_bits_for_the_promised_ratio_are_refused(void **state) {
         assert_int_equal(rehearsal_run(step, &verdict), -EINVAL);
 }
 
+static LinkFrame kept;
+
+static void hand_out_the_first(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
+        if (server != 2 || command->type != COMMAND_LINK_RECEIVE || command->chip != 6 || command->unit != LINK_X_PLUS ||
+            completion->status != STATUS_NRT_SUCCESS)
+                return;
+        if (kept.n_bytes == 0) {
+                kept.n_bytes = completion->out_bytes;
+                memcpy(kept.bytes, out, kept.n_bytes);
+        }
+        completion->out_bytes = kept.n_bytes;
+        memcpy(out, kept.bytes, kept.n_bytes);
+}
+
+/* Not even of one with the same seed. */
+static void test_a_frame_of_an_earlier_scan_does_not_count(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(ULTRA, "neuronlink", "us0-2");
+        Verdict verdict = _VERDICT_INVALID;
+
+        kept = (LinkFrame) {};
+        step->rewrite = hand_out_the_first;
+        expect_pass(step);
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        assert_true(rehearsal_said(step, "link-frames", "us0-2/chip6/link-x+"));
+        assert_int_equal(step->n_said, 1);
+        assert_non_null(strstr(step->said[0].message, "of an earlier exchange"));
+}
+
 static void test_a_budget_too_small_for_prbs_skips(void **state) {
         _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "neuronlink", "trn-0");
         Verdict verdict = _VERDICT_INVALID;
@@ -413,6 +441,7 @@ int main(void) {
                 cmocka_unit_test(test_a_chip_that_garbles_its_answers_costs_only_itself),
                 cmocka_unit_test(test_a_server_where_nobody_answers_cannot_be_judged),
                 cmocka_unit_test(test_no_failing_batch_becomes_a_pass),
+                cmocka_unit_test(test_a_frame_of_an_earlier_scan_does_not_count),
                 cmocka_unit_test(test_long_runs_do_not_fail_good_lanes),
                 cmocka_unit_test(test_a_lane_at_the_limit_is_found_as_surely_as_promised),
                 cmocka_unit_test(test_without_budget_for_more_an_undecided_lane_is_not_tested),
