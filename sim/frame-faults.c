@@ -20,10 +20,13 @@ typedef enum FrameMode {
         FRAME_STALE,
         FRAME_ECHO,
         FRAME_ENDLESS,
+        FRAME_AFTER,
+        FRAME_NONE,
 } FrameMode;
 
 static const char *const mode_words[] = {
-        [FRAME_STRANGE] = "strange", [FRAME_STALE] = "stale", [FRAME_ECHO] = "echo", [FRAME_ENDLESS] = "endless", NULL,
+        [FRAME_STRANGE] = "strange", [FRAME_STALE] = "stale", [FRAME_ECHO] = "echo", [FRAME_ENDLESS] = "endless",
+        [FRAME_AFTER] = "after", [FRAME_NONE] = "none", NULL,
 };
 
 typedef struct FrameParameters {
@@ -106,6 +109,14 @@ int frame_faults_receive(Link *link, const Execution *execution, const Frame **f
         case FRAME_ENDLESS:
                 make_up(link, fault, execution, &memory->made);
                 break;
+        case FRAME_AFTER:
+                if (*frame || memory->received.n_bytes == 0)
+                        return 0;
+                make_up(link, fault, execution, &memory->made);
+                break;
+        case FRAME_NONE:
+                memory->made.n_bytes = 0;
+                break;
         }
         *frame = &memory->made;
         return 0;
@@ -124,11 +135,11 @@ const FaultKind frame_kinds[] = {
                 .parameters       = (const YamlField[]) {
                         YAML_WORD("mode", FrameParameters, mode, mode_words, .required = true,
                                   .summary = "strange: with a byte changed; stale: the one before; echo: its own; endless: made up, "
-                                             "without end"),
+                                             "without end; after: the same once one has arrived; none: it swallows them"),
                         {}
                 },
                 .is_shared        = true,
-                .codes            = FAULT_CODES("link-frames"),
+                .codes            = FAULT_CODES("link-frames", "link-down"),
         },
         {}
 };

@@ -56,6 +56,7 @@ typedef enum Frames { /* what is wrong with what arrives, whoever sent it */
         FRAMES_STALE,   /* somebody did, but not in this exchange */
         FRAMES_ECHO,    /* its own, and another port hears them too: no loopback plug */
         FRAMES_ENDLESS, /* more than any port can hold, without one being sent */
+        FRAMES_SURPLUS, /* after the right one, when all was done */
 } Frames;
 
 /* What the loopbacks of both ends of a link say, see ladder.c. A bit per lane that does not come back as it should. */
@@ -143,7 +144,7 @@ size_t fabric_ends(const Fabric *fabric, unsigned server, LinkEnd *ret);
 int fabric_discover(Fabric *fabric);
 /* How many ports tell this serial number of a cable, or another one that falls together with it. */
 uint16_t *fabric_cable_count(Fabric *fabric, const char *cable);
-/* The ports' own view again, when all is done. */
+/* The ports' own view again, when all is done, and what frames came unasked. */
 int fabric_read_after(Fabric *fabric);
 
 /* Device seconds that the plan still has for this step. */

@@ -66,7 +66,7 @@ int judge_cable(Judged *judged) {
                 .expected = judged->far_text, .actual = from, .far_end = from, .replaceable = judged_replaceable(judged),
         };
 
-        if (judged->port->frames != FRAMES_FINE)
+        if (!judged_hears(judged))
                 return 0; /* see judge_frames() */
         location_format(&where, from);
         advise(judged, advice);
@@ -81,7 +81,7 @@ int judge_nowhere(Judged *judged) {
         char advice[ADVICE_MAX];
 
         /* Explained by a far end that talks nonsense or is down, which is found there. */
-        if (far->error < 0 || (judged->far.server == 0 && far->n_sent == 0 && !far->before.up) || judged->port->frames != FRAMES_FINE)
+        if (far->error < 0 || (judged->far.server == 0 && far->n_sent == 0 && !far->before.up) || !judged_hears(judged))
                 return 0;
         if (far->heard == HEARD_PORT && port_id_equal(far->from, judged->id))
                 return step_finding(judged->fabric->step, judged->verdict, "link-down", &judged->where, &evidence,
@@ -178,15 +178,16 @@ static int judge_label(Judged *judged) {
 
 static int judge_frames(Judged *judged) {
         static const char *const words[] = {
-                [FRAMES_STRANGE] = "hands out frames that no port of this scan sent",
-                [FRAMES_STALE]   = "hands out frames of an earlier exchange in place of those that are sent now",
-                [FRAMES_ECHO]    = "hands out its own frames, which also arrive elsewhere: no loopback plug does that",
-                [FRAMES_ENDLESS] = "hands out frames without end, while nothing is sent",
+                [FRAMES_STRANGE] = "hands out frames that no port of this scan sent: who is at its other end cannot be told",
+                [FRAMES_STALE]   = "hands out frames of an earlier exchange in place of those that are sent now: who is at its other end cannot be told",
+                [FRAMES_ECHO]    = "hands out its own frames, which also arrive elsewhere, and no loopback plug does that: who is at its other end cannot be told",
+                [FRAMES_ENDLESS] = "hands out frames without end, while nothing is sent: who is at its other end cannot be told",
+                [FRAMES_SURPLUS] = "hands out frames after the one that was sent to it, while nothing is sent",
         };
         Evidence evidence = { .expected = judged->far_text, .far_end = judged->far_text };
 
         return step_finding(judged->fabric->step, judged->verdict, "link-frames", &judged->where, &evidence,
-                            "the port %s: who is at its other end cannot be told", words[judged->port->frames]);
+                            "the port %s", words[judged->port->frames]);
 }
 
 int judge_plug(Judged *judged) {

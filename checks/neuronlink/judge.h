@@ -21,6 +21,11 @@ static inline bool judged_retrained(const Judged *judged) {
         return judged->port->after.retrains > judged->port->before.retrains; /* going back is for judge_counters() */
 }
 
+/* Whether what it heard may be from where it says. */
+static inline bool judged_hears(const Judged *judged) {
+        return judged->port->frames == FRAMES_FINE || judged->port->frames == FRAMES_SURPLUS;
+}
+
 /* What a technician replaces for it: the cable, or NULL for the tray. */
 const char *judged_replaceable(const Judged *judged);
 
