@@ -39,7 +39,7 @@ static uint32_t victims_of(const Port *port, unsigned n_lanes) {
         for (unsigned l = 0; l < n_lanes; l++) {
                 const Lane *lane = &port->lanes[l];
 
-                if (lane->outcome == BER_FAILS && lane_is_sound(lane) && !ber_is_bursty(lane->bits, lane->errors, lane->blocks))
+                if (lane->outcome == BER_FAILS && lane->offset == 0 && lane_is_sound(lane) && !ber_is_bursty(lane->bits, lane->errors, lane->blocks))
                         victims |= UINT32_C(1) << l;
         }
 

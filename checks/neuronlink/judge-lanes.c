@@ -13,6 +13,7 @@
 #include <sys/param.h>
 
 #include "checks/neuronlink/judge.h"
+#include "checks/neuronlink/margin.h"
 
 #define LANES_TOLD 7u /* each on its own: one less than half of a z link */
 
@@ -20,6 +21,7 @@ typedef enum Ailment { /* the first ones are LaneFault */
         AILMENT_CLOCK = _LANE_FAULT_MAX,
         AILMENT_CROSSTALK,
         AILMENT_ERRORS,
+        AILMENT_AT_TIMES, /* errors that came while it was sampled near the middle, and no more */
         AILMENT_MARGIN,
         _AILMENT_MAX,
 } Ailment;
@@ -38,6 +40,7 @@ static const struct {
         [AILMENT_CLOCK]     = { "link-clock", NULL },
         [AILMENT_CROSSTALK] = { "link-crosstalk", NULL },
         [AILMENT_ERRORS]    = { "link-errors", NULL },
+        [AILMENT_AT_TIMES]  = { "link-errors", NULL },
         [AILMENT_MARGIN]    = { "link-margin", NULL },
 };
 
@@ -72,7 +75,7 @@ static Ailment ailment_of(const Lane *lane) {
         if (lane->outcome != BER_FAILS)
                 return lane->margin > 0 ? AILMENT_MARGIN : (Ailment) LANE_SOUND;
 
-        return lane->crosstalk ? AILMENT_CROSSTALK : AILMENT_ERRORS;
+        return lane->crosstalk ? AILMENT_CROSSTALK : lane->offset > 0 ? AILMENT_AT_TIMES : AILMENT_ERRORS;
 }
 
 unsigned judged_idle_lanes(const Judged *judged) {
@@ -165,6 +168,7 @@ static void describe_margin(const Judged *judged, const Group *group, char *text
 
 static void describe(const Judged *judged, const Group *group, char *text, size_t size) {
         const char *worst = group->n > 1 ? "up to " : "", *first = group->n > 1 ? "each that of another; the first " : "";
+        double limit = judged->fabric->parameters->margin;
         const Lane *lane = &group->sum;
 
         if (ailments[group->ailment].text)
@@ -180,6 +184,9 @@ static void describe(const Judged *judged, const Group *group, char *text, size_
         else if (group->ailment == AILMENT_CROSSTALK)
                 (void) snprintf(text, size, "error ratio %.2g, and none while lane %u is quiet: its pulses couple into this lane",
                                 ratio(lane), lane->aggressor);
+        else if (group->ailment == AILMENT_AT_TIMES)
+                (void) snprintf(text, size, "errors come and go: error ratio %.2g when sampled %u/64 off the middle of the eye, where a lane that makes %g "
+                                "in the middle makes %.1g", ratio(lane), lane->offset, limit, margin_ratio(GOOD_LANE, limit, lane->offset));
         else if (group->ailment == AILMENT_MARGIN)
                 describe_margin(judged, group, text, size);
         else
@@ -202,9 +209,10 @@ static int measure_errors(const Judged *judged, const Group *group, const Locati
         (void) snprintf(actual, size, "%" PRIu64 " errors in %.3g bits", sum->errors, (double) sum->bits);
         evidence->expected = expected;
         evidence->actual = actual;
-        evidence->has_count = evidence->has_confidence = true;
+        evidence->has_count = true;
         evidence->count = (double) sum->errors;
-        evidence->confidence = excess_confidence(judged, group);
+        evidence->has_confidence = group->ailment != AILMENT_AT_TIMES;
+        evidence->confidence = evidence->has_confidence ? excess_confidence(judged, group) : 0;
         return step_measure(judged->fabric->step, "neuronlink_lane_errors", (double) sum->blocks / group->n, "{error}",
                             LIMIT_LESS_THAN_OR_EQUAL, (double) sum->limit, where);
 }
@@ -257,7 +265,7 @@ static int say(Judged *judged, const Group *group) {
                 (void) snprintf(what, sizeof(what), "lane %u", l);
         }
         describe(judged, group, text, sizeof(text));
-        if (group->ailment == AILMENT_CROSSTALK || group->ailment == AILMENT_ERRORS)
+        if (group->ailment >= AILMENT_CROSSTALK && group->ailment <= AILMENT_AT_TIMES)
                 r = measure_errors(judged, group, &where, &evidence, expected, actual, sizeof(expected));
         if (r < 0)
                 return r;
@@ -279,7 +287,7 @@ int judge_lanes(Judged *judged) {
                 bool whole = n > LANES_TOLD;
 
                 /* While the link trains nothing arrives on any lane: that is told as such. */
-                if (n >= width / 2 && judged_retrained(judged) && (a == AILMENT_CLOCK || a == AILMENT_ERRORS))
+                if (n >= width / 2 && judged_retrained(judged) && (a == AILMENT_CLOCK || a == AILMENT_ERRORS || a == AILMENT_AT_TIMES))
                         continue;
                 for (uint32_t left = masks[a]; left != 0; left = whole ? 0 : left & (left - 1)) {
                         Group group = group_of(judged, (Ailment) a, whole ? left : left & -left);

@@ -49,6 +49,7 @@ typedef struct Lane {
         uint8_t source;
         uint8_t segment;
         bool by_eye;    /* … is told by loops off the middle of the eye, see margin.c */
+        uint8_t offset; /* it fails by what it does so far from the middle of its eye, and bits, errors and blocks are of there */
         bool crosstalk;  /* its errors go away while lane `aggressor` is quiet */
         uint8_t aggressor;
         int32_t skew;    /* bits it is late */

@@ -131,6 +131,18 @@ static bool is_beyond(const MarginPoint *point, double middle) {
         return point->errors > 0 && ber_confidence(expected, point->errors - 1) < FALSE_ALARM / 8;
 }
 
+static void fail_by(Lane *lane, const MarginPoint *point) {
+        if (lane->outcome != BER_FAILS)
+                lane->bits = lane->errors = lane->blocks = 0; /* of the middle, where it passed */
+
+        lane->outcome = BER_FAILS;
+        lane->offset = (uint8_t) point->offset;
+        lane->bits += point->bits;
+        lane->errors += point->errors;
+        lane->blocks += point->errors; /* that far out errors are alone */
+        lane->limit = SCREEN_ERRORS;
+}
+
 /* Worse than MARGIN in the middle by its edges, and further out than any good lane would be; or, where edges do not explain it, so wrong near the
  * middle as no lane within MARGIN is: then it was right before, and is not always. */
 static void judge_margin(const Fabric *fabric, Lane *lane, MarginPoint points[2][1 + ELEMENTS(point_offsets)]) {
@@ -149,13 +161,8 @@ static void judge_margin(const Fabric *fabric, Lane *lane, MarginPoint points[2]
         }
 
         for (unsigned side = 0; side < 2; side++)
-                if (is_beyond(&points[side][0], fabric->parameters->margin)) {
-                        lane->outcome = BER_FAILS;
-                        lane->bits += points[side][0].bits;
-                        lane->errors += points[side][0].errors;
-                        lane->blocks += points[side][0].errors;
-                        lane->limit = SCREEN_ERRORS;
-                }
+                if (is_beyond(&points[side][0], fabric->parameters->margin))
+                        fail_by(lane, &points[side][0]);
 }
 
 static int examine(Fabric *fabric, Run *run, PortId id, uint32_t suspects, Points *points) {
@@ -254,7 +261,7 @@ static int add_loops(Fabric *fabric, Run *run, unsigned turn, unsigned end, Plac
 static bool shows_eye(const Lane *lane, uint64_t errors) {
         double bits = 2.0 * PLACE_TURNS * (double) SCREEN_BITS;
 
-        return errors >= PLACE_ERRORS && (double) errors > 10 * bits * (double) lane->errors / (double) lane->bits;
+        return errors >= PLACE_ERRORS && (lane->offset > 0 || (double) errors > 10 * bits * (double) lane->errors / (double) lane->bits);
 }
 
 static void place_lanes(Port *port, unsigned n_lanes, uint64_t errors[2][LINK_LANES_MAX]) {

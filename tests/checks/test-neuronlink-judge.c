@@ -175,6 +175,12 @@ static void hurt_eye(WireLane *lane, const WireLinkPrbs *prbs, unsigned l) {
         make_errors(lane, errors, errors);
 }
 
+/* Only while it is screened. */
+static void hurt_near_the_middle(WireLane *lane, const WireLinkPrbs *prbs, unsigned l) {
+        if (prbs->offset == 6 || prbs->offset == -6)
+                make_errors(lane, prbs->bits / 1000000, prbs->bits / 1000000);
+}
+
 static void status_narrow(WireLinkStatus *status) {
         status->width = 8;
 }
@@ -358,6 +364,8 @@ static const struct {
         { "eye 1e-12", { AT(0), .site = LINE, .hurt = hurt_eye, .closing = 4 }, "link-margin", false, VERDICT_WARNED, "degrees Celsius" },
         { "eye open", { AT(0), .site = LINE, .hurt = hurt_eye, .closing = 0 }, NULL, false, VERDICT_PASSED, NULL },
         { "eye nearly open", { AT(0), .site = LINE, .hurt = hurt_eye, .closing = 2 }, NULL, false, VERDICT_PASSED, NULL },
+        { "eye at times", { AT(0), .site = LINE, .hurt = hurt_near_the_middle }, "link-errors", false, VERDICT_FAILED,
+          "error ratio 1e-06 when sampled 6/64 off the middle" },
         { "narrow", { AT(0), .status = status_narrow, .transfer = transfer_quarter }, "link-degraded", true, VERDICT_FAILED, "8 lanes of 32 Gb/s" },
         { "slow lanes", { AT(0), .status = status_slow, .transfer = transfer_half }, "link-degraded", true, VERDICT_FAILED, "32 lanes of 16 Gb/s" },
         { "flap", { AT(0), .status = status_flap }, "link-flap", true, VERDICT_FAILED, "1 times" },
