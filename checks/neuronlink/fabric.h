@@ -5,9 +5,15 @@
  * Fabric
  *
  * The links of one server as they are wired: every port, what the design wants at its far end, what was heard there, and
- * what its lanes delivered. neuronlink.c runs, judge.c
- * judges a port, discovery.c finds out who is connected to whom, lanes.c counts
- * errors.
+ * what its lanes delivered. In the order in which neuronlink.c runs them:
+ *
+ *     discovery     who is connected to whom
+ *     looks         counts errors, by the statistics of ber and the answers of lanes
+ *     margin        lanes that pass and are close to failing, and where an eye is closed
+ *     traffic       payload
+ *     crosstalk     errors that come from a neighbour
+ *     ladder        where lanes fail
+ *     judge         what all this says of a port: its cable, its lanes, its counters; wiring, of all plugs
  *
  * A port may be driven where its own chip and the chip that the design puts at its far end are both in the scan. Only
  * the receiving ports of server 0, the unit under test, are judged; the others of the ring are asked to send.

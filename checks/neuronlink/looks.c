@@ -2,8 +2,8 @@
 
 /*
  * Counting errors: the sequential test of ber.h over all ports at a time, each look but the first in several commands, for what comes and
- * goes from one to the next. A port whose lanes are all decided drops out; while one is
- * not, the others are counted on with it, which costs nothing and makes what is told of them more exact.
+ * goes from one to the next. A port whose lanes are all decided drops out; while one is not, the others are counted on with it, which
+ * costs nothing and makes what is told of them more exact.
  */
 
 #include <errno.h>
