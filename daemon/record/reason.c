@@ -207,6 +207,26 @@ static void print_regions(Printer *printer, const json_t *step) {
         }
 }
 
+/* What a step left out, which it names place by place: "neuronlink: 2 left out" */
+static void print_left_out(Printer *printer, const json_t *step) {
+        const json_t *measurements = json_object_get(step, "measurements");
+        size_t n = 0;
+
+        for (size_t i = 0; i < json_array_size(measurements); i++) {
+                const json_t *measurement = json_array_get(measurements, i);
+
+                n += strstr(text_of(measurement, "name"), "_untested_") && json_number_value(json_object_get(measurement, "value")) > 0;
+        }
+        if (n == 0)
+                return;
+
+        printer_text(printer, ", ");
+        print_text(printer, text_of(step, "name"));
+        printer_text(printer, ": ");
+        print_count(printer, n);
+        printer_text(printer, " left out");
+}
+
 static void print_passed(Printer *printer, const json_t *predicate) {
         const json_t *steps = json_object_get(predicate, "steps");
         size_t n = json_array_size(json_object_get(predicate, "passedTests"));
@@ -214,8 +234,10 @@ static void print_passed(Printer *printer, const json_t *predicate) {
         printer_text(printer, ": ");
         print_count(printer, n);
         printer_text(printer, n == 1 ? " test passed" : " tests passed");
-        for (size_t i = 0; i < json_array_size(steps); i++)
+        for (size_t i = 0; i < json_array_size(steps); i++) {
                 print_regions(printer, json_array_get(steps, i));
+                print_left_out(printer, json_array_get(steps, i));
+        }
         if (json_array_size(json_object_get(predicate, "untestedTests")) > 0) {
                 printer_text(printer, ", ");
                 print_untested(printer, predicate);

@@ -28,6 +28,9 @@ static void expect_all(const char *payload, const Case *cases, size_t n, RecordT
 #define P "predicate."
 #define SKIPPED_EFA                                                                                          \
         P "steps.3.status", "\"SKIP\"", P "steps.3.result", "\"INCONCLUSIVE\"", P "steps.3.reason", "\"budget\""
+#define LEFT_OUT                                                                                             \
+        "[{\"name\":\"neuronlink_untested_silent\",\"value\":0,\"unit\":\"{port}\"},"                         \
+        "{\"name\":\"neuronlink_untested_out_of_scan\",\"value\":1,\"unit\":\"{port}\"}]"
 #define EFA_UNTESTED                                                                                         \
         P "passedTests", "[\"hbm\",\"systolic\",\"neuronlink\",\"rounding\",\"sparsity\"]",                  \
                 P "untestedTests", "[{\"name\":\"efa\",\"reason\":\"budget\"}]"
@@ -95,6 +98,7 @@ static void test_what_agrees_with_itself_is_taken_and_told_in_one_line(void **st
                 { "6 tests passed, hbm: 0 of 96 regions", { P "steps.0.regions.tested", "[]" } },
                 { "6 tests passed, hbm: 2 of 96 regions since 2", { P "steps.0.regions.tested.0.regions", "\"\"", P "steps.0.regions.tested.1.regions", "\"3-1,5-6,-,7\"" } },
                 { "us0-2/chip0: 5 tests passed, hbm: 33 of 96 regions since 2026-11-21T08:14:09.500Z, not tested: efa (budget)", { SKIPPED_EFA, EFA_UNTESTED, P "steps.3.required", "false" } },
+                { "us0-2/chip0: 6 tests passed, hbm: 0 of 96 regions, neuronlink: 1 left out", { P "steps.0.regions.tested", "[]", P "steps.2.measurements", LEFT_OUT } },
                 { "us0-2/chip0: not tested: efa (budget)", { SKIPPED_EFA, EFA_UNTESTED, P "result", "\"INCONCLUSIVE\"" } },
                 { "us0-2/chip0: hbm-bytes-tested reached 1 of 103079215104", { P "coverage.0.reached", "1", P "result", "\"INCONCLUSIVE\"" } },
                 { "us0-2/chip0: nothing was tested", { P "steps", "[]", P "passedTests", "[]", P "result", "\"INCONCLUSIVE\"" } },
