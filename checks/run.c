@@ -254,7 +254,7 @@ static int run(const Request *request, int input_fd) {
 
         r = worker_run(request, input_fd, STDOUT_FILENO, &result);
         if (r == -ENOTCONN) {
-                fprintf(stderr, "assay-run: no server could be reached at %s\n", request->target.socket);
+                fprintf(stderr, "assay-run: no server that was asked for could be reached at %s: nobody serves there, or it has no such server\n", request->target.socket);
                 return STATUS_UNREACHABLE;
         }
         if (r == -ECONNABORTED || r == -EPIPE || r == -ECONNRESET)
@@ -312,6 +312,10 @@ int main(int argc, char **argv) {
                 return describe_checks(stdout, arg_json) < 0 ? STATUS_CANNOT_TELL : 0;
         if (arg_device)
                 return run_from_options(argc, argv);
+        if (arg_plan) {
+                (void) complain("--plan", "is of no use without --device");
+                return STATUS_USAGE;
+        }
         if (argc > 1 || fstat(STDIN_FILENO, &st) < 0 || !S_ISSOCK(st.st_mode))
                 return usage(stderr);
 

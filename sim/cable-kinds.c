@@ -192,8 +192,10 @@ static int validate_other(const Fault *fault, const char **ret_wrong) {
                 *ret_wrong = "x and y cables do not leave their server";
         else if (z && !same_ultraserver(fault->at.server, other->server))
                 *ret_wrong = "z cables do not leave their UltraServer";
+        else if (validate_cable(&at_other, ret_wrong) < 0)
+                *ret_wrong = "the link of the other port is a trace of a tray's board, not a cable";
         else
-                return validate_cable(fault, ret_wrong) < 0 ? -EINVAL : validate_cable(&at_other, ret_wrong);
+                return validate_cable(fault, ret_wrong);
 
         return -EINVAL;
 }

@@ -133,10 +133,10 @@ static json_t *fault_json(const Fault *fault) {
                 if (value)
                         (void) json_object_set_new(parameters, field->name, value);
         }
-        object = json_pack("{s:I, s:s, s:s, s:s, s:s, s:o}", "id", (json_int_t) fault->id, "at",
+        object = json_pack("{s:I, s:s, s:s, s:s, s:s, s:o, s:s}", "id", (json_int_t) fault->id, "at",
                            location_format(&fault->at, text), "kind", fault->kind->name, "family",
                            fault_family_words[fault->kind->family], "persistence",
-                           persistence_to_string(fault->persistence), "parameters", parameters);
+                           persistence_to_string(fault->persistence), "parameters", parameters, "words", fault->words);
         if (object && fault->persistence == PERSISTENCE_INTERMITTENT)
                 (void) json_object_set_new(object, "probability", json_real(fault->probability));
         return object;
@@ -151,8 +151,8 @@ static bool print_line(Chip *chip, size_t index, void *userdata) {
         const Fault *fault = chip->faults[index];
         char text[LOCATION_STRING_MAX];
 
-        fprintf(userdata, "%" PRIu64 "  %s  %s  %s\n", fault->id, location_format(&fault->at, text), fault->kind->name,
-                persistence_to_string(fault->persistence));
+        fprintf(userdata, "%" PRIu64 "  %s  %s  %s%s%s\n", fault->id, location_format(&fault->at, text), fault->kind->name,
+                persistence_to_string(fault->persistence), fault->words[0] ? "  " : "", fault->words);
         return true;
 }
 

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,6 +168,30 @@ static int reading_new(const FaultKind *kind, const Location *at, Reading **ret)
         return 0;
 }
 
+/* What is no scalar is not told. */
+static char *read_words(Yaml *yaml, const yaml_node_t *node) {
+        char *words = NULL;
+        size_t n_words;
+        FILE *out;
+
+        out = open_memstream(&words, &n_words);
+        if (!out)
+                return NULL;
+        for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top; pair++) {
+                const yaml_node_t *key = yaml_document_get_node(&yaml->document, pair->key);
+                const yaml_node_t *value = yaml_document_get_node(&yaml->document, pair->value);
+                const char *name = (const char *) key->data.scalar.value; /* the table of fields took it */
+
+                if (value->type == YAML_SCALAR_NODE && strcmp(name, "at") != 0 && strcmp(name, "kind") != 0 &&
+                    strcmp(name, "persistence") != 0)
+                        fprintf(out, "%s%s: %s", ftell(out) > 0 ? ", " : "", name, (const char *) value->data.scalar.value);
+        }
+        if (fclose(out) == 0)
+                return words;
+        free(words);
+        return NULL;
+}
+
 int fault_read(Yaml *yaml, yaml_node_t *node, const Hall *hall, Fault **ret) {
         _cleanup_(fault_freep) Fault *fault = NULL;
         yaml_node_t *at_node, *kind_node;
@@ -206,6 +231,9 @@ int fault_read(Yaml *yaml, yaml_node_t *node, const Hall *hall, Fault **ret) {
                 return r;
         if (kind->validate && kind->validate(fault, &wrong) < 0)
                 return yaml_refuse(yaml, at_node, 0, "%s", wrong);
+        fault->words = read_words(yaml, node);
+        if (!fault->words)
+                return -ENOMEM;
 
         *ret = TAKE_PTR(fault);
         return 0;
@@ -216,6 +244,7 @@ Fault *fault_free(Fault *fault) {
                 return NULL;
         if (fault->kind->parameters)
                 yaml_free_fields(fault->kind->parameters, fault->parameters);
+        free(fault->words);
         free(fault); /* the Reading: the fault is its first member */
         return NULL;
 }

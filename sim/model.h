@@ -56,6 +56,7 @@ typedef struct Fault {
         uint64_t after_commands;
         double droop;       /* mV; 0 without the trigger */
         void *parameters; /* the kind's own struct, zeroed and then read by its table; userdata of its readers is the Fault */
+        char *words;    /* what else its text says, "rate: 0.1, direction: send", for those who list faults; NULL: nobody wrote it */
         uint64_t fired; /* transient: in which command it acted, 0 before; kept by fault_is_active() */
 } Fault;
 

@@ -74,6 +74,7 @@ holds "of several it says which was refused" 64 '*chip0 to chip15*number 2 of 3;
         '{at: us0-2/chip55, kind: hang}' '{at: us0-2/chip7, kind: hang}'
 holds "and has done what came before" 0 '1 healed' "$sim" heal us0-2/chip6
 holds "faults know their parameters" 0 '30*' bash -c '"$0" faults --json | jq ".[1].parameters.celsius"' "$sim"
+holds "and what else their text said" 0 '*us0-2/chip5  overheat  permanent  celsius: 30' "$sim" faults
 holds "heal takes an id" 0 '1 healed' "$sim" heal 2
 holds "heal takes a place" 0 '1 healed' "$sim" heal us0-1
 holds "nothing is left to heal" 64 'there is no fault all' "$sim" heal all
