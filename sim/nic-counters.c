@@ -10,9 +10,11 @@
 #define SERVICE UINT64_C(1000000000000) /* what an adapter has counted in some months */
 
 void nic_count(Nic *nic, const Execution *execution, NicCounter counter, uint64_t n) {
-        if (n == 0 || nic_counters_stuck(nic, execution))
+        bool sound = nic->n_faults == 0;
+
+        if (n == 0 || (!sound && nic_counters_stuck(nic, execution)))
                 return;
-        if (nic_counters_run_back(nic, execution))
+        if (!sound && nic_counters_run_back(nic, execution))
                 nic->counters[counter] -= n;
         else
                 nic->counters[counter] += n;

@@ -270,6 +270,7 @@ static bool payload_fits(const Execution *execution) {
 static int nic_receive(void *state, Execution *execution) {
         const WireCommand *command = execution->command;
         const WireNicReceive *receive = &command->nic_receive;
+        WireArrival *arrivals = (WireArrival *) execution->out; /* the port sees to alignment */
         Nic *nic = state;
         uint32_t n = 0, n_payloads = 0;
 
@@ -281,23 +282,23 @@ static int nic_receive(void *state, Execution *execution) {
         execution->completion->result[0] = nic->waiting;
         while (nic->runs && n < receive->arrivals_max) {
                 Clocks clocks = { nic_clock(chip_part(nic->runs->from, &model_nic, 0), execution), nic_clock(nic, execution) };
-                WireArrival arrival = arrival_of(nic->runs);
+                const WireArrival common = arrival_of(nic->runs);
                 bool sampled = nic->runs->bytes >= receive->payload_min && n_payloads < receive->payload_max;
                 Arrived arrived;
 
                 while (nic->runs->left > 0 && n < receive->arrivals_max) {
+                        WireArrival *arrival = &arrivals[n++];
                         uint8_t *area = NULL;
 
-                        arrival.payload = 0;
+                        *arrival = common;
                         if (sampled) {
                                 area = execution->out + (receive->payload_offset - command->out_offset) +
                                        (size_t) n_payloads * PAYLOAD_STRIDE;
-                                arrival.payload = (uint16_t) ++n_payloads;
+                                arrival->payload = (uint16_t) ++n_payloads;
                                 sampled = false;
                         }
                         arrived = run_next(nic->runs);
-                        arrival_fill(nic->runs, &arrived, &clocks, &arrival, area);
-                        memcpy(execution->out + (size_t) n++ * sizeof(arrival), &arrival, sizeof(arrival));
+                        arrival_fill(nic->runs, &arrived, &clocks, arrival, area);
                 }
                 if (nic->runs->left == 0)
                         nic_drop_first(nic);
