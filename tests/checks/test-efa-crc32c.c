@@ -61,7 +61,7 @@ static uint64_t splitmix64(uint64_t x) {
 }
 
 static void test_payloads_are_byte_for_byte_what_the_port_says(void **state) {
-        static const uint32_t sizes[] = { 1, 7, 8, 9, 4095, 4096, 4097, 8192 };
+        static const uint32_t sizes[] = { 1, 7, 8, 9, 4031, 4032, 4033, 4095, 4096, 4097, 8064, 8192 };
 
         for (size_t k = 0; k < ELEMENTS(sizes); k++) {
                 uint8_t payload[8200];
