@@ -122,6 +122,7 @@ static void describe_step(Child *child, const PlanStep *planned, const Check *ch
                 .name = planned->name,
                 .n_servers = n,
                 .servers = unit->servers,
+                .twin = unit->twin.server[0] ? &unit->twin : NULL,
                 .topology = unit->scan->request->topology,
                 .parameters = planned->parameters,
                 .seed = step_seed_of(unit->scan->request, planned->name),

@@ -107,6 +107,10 @@ const char *step_tray(const Step *step, const char *server, unsigned chip) {
         return found && chip < CHIPS ? found->trays[chip] : "";
 }
 
+const Location *step_twin(const Step *step) {
+        return step->settings.twin;
+}
+
 const Topology *step_topology(const Step *step) {
         return step->settings.topology;
 }

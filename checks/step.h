@@ -35,6 +35,9 @@ bool step_includes(const Step *step, const char *server, unsigned chip);
 /* The tray of CHIP, such as "3"; "" where nobody knows. */
 const char *step_tray(const Step *step, const char *server, unsigned chip);
 
+/* Of a chip: another of the scan, on another server, that told the same serial number before the first step; NULL: there is none. */
+const Location *step_twin(const Step *step);
+
 /* What the operator says of the wiring; NULL: servers are named by their place (topology.h). */
 const Topology *step_topology(const Step *step);
 
@@ -110,6 +113,7 @@ typedef struct StepSettings {
         const char *name;           /* of the step in the plan */
         size_t n_servers;
         const StepServer *servers;  /* the unit's own first; borrowed, as all pointers here */
+        const Location *twin;       /* NULL: there is none */
         const Topology *topology;   /* may be NULL */
         const void *parameters;
         uint64_t seed;

@@ -55,11 +55,30 @@ static void describe_server(const Unit *unit, size_t index, StepServer *ret) {
                 memcpy(ret->trays[chip], server->inventory.chips[chip].tray, sizeof(ret->trays[chip]));
 }
 
+/* Chips of one server see each other's serial numbers, those of several do not. */
+static void find_twin(Unit *unit) {
+        const char *serial = unit->scan->servers[unit->server].inventory.chips[unit->chip].serial;
+
+        unit->twin = (Location) {};
+        for (size_t s = 0; s < unit->scan->n_servers && serial[0]; s++) {
+                const ScanServer *server = &unit->scan->servers[s];
+
+                for (unsigned chip = 0; chip < CHIPS && s != unit->server; chip++)
+                        if (strcmp(server->inventory.chips[chip].serial, serial) == 0) {
+                                memcpy(unit->twin.server, server->target->name, sizeof(unit->twin.server));
+                                (void) location_append(&unit->twin, LOCATION_CHIP, chip);
+                                return;
+                        }
+        }
+}
+
 /* The unit's own server comes first; a chip knows no other. */
 static int open_devices(Unit *unit) {
         size_t n = unit->chip >= 0 ? 1 : unit->scan->n_servers;
         int r;
 
+        if (unit->chip >= 0)
+                find_twin(unit);
         for (size_t i = 0; i < n; i++) {
                 size_t index = (unit->server + i) % unit->scan->n_servers;
 

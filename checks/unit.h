@@ -58,6 +58,7 @@ struct Unit {
         char *line; /* that is being read */
         size_t n_line;
         StepServer servers[TARGET_SERVERS_MAX];
+        Location twin; /* see step_twin(); no server: there is none */
 };
 
 /* ---- unit.c ---- */

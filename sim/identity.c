@@ -27,6 +27,7 @@ extern const Model model_identity;
 
 typedef struct DuplicateFault {
         uint64_t of;
+        char *server; /* of the same UltraServer; NULL: its own */
 } DuplicateFault;
 
 typedef struct FirmwareFault {
@@ -64,7 +65,8 @@ static uint64_t serial_of(Chip *chip) {
         const DuplicateFault *duplicate = parameters_of(chip, KIND_DUPLICATE);
 
         if (duplicate) {
-                Chip *other = server_chip(chip->server, (unsigned) duplicate->of);
+                Server *server = duplicate->server ? hall_server(chip->server->ultraserver->hall, duplicate->server) : chip->server;
+                Chip *other = server ? server_chip(server, (unsigned) duplicate->of) : NULL;
 
                 return own_serial(other ? other : chip);
         }
@@ -283,11 +285,23 @@ static const Attribute attributes[] = {
 
 static const LocationKind at_chip[] = { LOCATION_CHIP, _LOCATION_KIND_INVALID };
 
+/* Nobody but the thread of an UltraServer may touch its chips. */
+static bool is_beside(const char *server, const char *own) {
+        size_t n = strlen(own);
+
+        return strlen(server) == n && strncmp(own, "us", 2) == 0 && strncmp(server, own, n - 1) == 0 && server[n - 1] >= '0' &&
+               server[n - 1] < (char) ('0' + RING);
+}
+
 static int validate_duplicate(const Fault *fault, const char **ret_wrong) {
         const DuplicateFault *duplicate = fault->parameters;
+        bool own = !duplicate->server || strcmp(duplicate->server, fault->at.server) == 0;
 
         *ret_wrong = "a chip cannot take its own serial";
-        return (int) duplicate->of == location_index(&fault->at, LOCATION_CHIP) ? -EINVAL : 0;
+        if (own && (int) duplicate->of == location_index(&fault->at, LOCATION_CHIP))
+                return -EINVAL;
+        *ret_wrong = "expected a server of the same UltraServer";
+        return own || is_beside(duplicate->server, fault->at.server) ? 0 : -EINVAL;
 }
 
 static int validate_position(const Fault *fault, const char **ret_wrong) {
@@ -311,6 +325,8 @@ static void diagnose_duplicate(const Fault *fault, Diagnosis *diagnosis) {
 
         *other = fault->at;
         (void) location_truncate(other, LOCATION_SERVER);
+        if (duplicate->server)
+                (void) snprintf(other->server, sizeof(other->server), "%s", duplicate->server);
         (void) location_append(other, LOCATION_CHIP, (unsigned) duplicate->of);
 }
 
@@ -320,7 +336,9 @@ static int sample_firmware(Sample *sample) {
 }
 
 static const YamlField duplicate_fields[] = {
-        YAML_UNSIGNED("of", DuplicateFault, of, 0, CHIPS - 1, .required = true, .summary = "the chip of the same server whose serial it takes"),
+        YAML_UNSIGNED("of", DuplicateFault, of, 0, CHIPS - 1, .required = true, .summary = "the chip whose serial it takes"),
+        YAML_STRING("server", DuplicateFault, server, 1, LOCATION_SERVER_NAME_MAX - 1,
+                    .summary = "of the same UltraServer, where that chip is; its own without it"),
         {},
 };
 

@@ -5,7 +5,7 @@
  *
  * Is this chip the one that belongs here, once, and whole? All that it must tell about itself is listed first, so that
  * what is absent is found. What driver and firmware both know must agree; where it sits must agree with the torus; and no
- * other chip of the server may carry its serial.
+ * other chip of the server, or of the scan, may carry its serial.
  *
  * The unit is the chip, not the server: one that does not answer costs its own step and nobody else's. Serials and
  * firmware versions of the neighbours come from the host's driver (../neuronN/…), which read them once and answers for
@@ -191,6 +191,13 @@ static int read_neighbours(Step *step, Neighbours *ret) {
         return 0;
 }
 
+static int find_carrier(Step *step, Verdict *verdict, const Location *other, const char *serial) {
+        char text[LOCATION_STRING_MAX];
+
+        return step_finding(step, verdict, "identity-duplicate", NULL, &(Evidence) { .actual = serial },
+                            "%s carries the same serial %.64s", location_format(other, text), serial);
+}
+
 /* Both carriers of a serial are found, each by its own step: which of them is wrong nobody can say. */
 static int judge_unique(Step *step, Verdict *verdict, Facts texts, const Neighbours *neighbours) {
         unsigned chip = step_chip(step), n = 0;
@@ -198,7 +205,6 @@ static int judge_unique(Step *step, Verdict *verdict, Facts texts, const Neighbo
 
         for (unsigned i = 0; i < CHIPS; i++) {
                 Location other = *step_unit(step);
-                char text[LOCATION_STRING_MAX];
 
                 if (neighbours->serial_errors[i] < 0)
                         continue;
@@ -214,11 +220,13 @@ static int judge_unique(Step *step, Verdict *verdict, Facts texts, const Neighbo
                         continue;
                 (void) location_truncate(&other, LOCATION_SERVER);
                 (void) location_append(&other, LOCATION_CHIP, i);
-                r = step_finding(step, verdict, "identity-duplicate", NULL, &(Evidence) { .actual = texts[FACT_SERIAL] },
-                                 "%s carries the same serial %.64s", location_format(&other, text), texts[FACT_SERIAL]);
+                r = find_carrier(step, verdict, &other, texts[FACT_SERIAL]);
                 if (r < 0)
                         return r;
         }
+        r = step_twin(step) ? find_carrier(step, verdict, step_twin(step), texts[FACT_SERIAL]) : 0;
+        if (r < 0)
+                return r;
         if (n == 0)
                 return step_error(step, -ENODATA, "no other chip of the server shows a serial to compare with");
         return step_note(step, "identity_serials_compared", n, "1", NULL);

@@ -243,6 +243,10 @@ const void *step_parameters(const Step *step) {
         return step->parameters;
 }
 
+const Location *step_twin(const Step *step) {
+        return NULL;
+}
+
 int step_nonce(Step *step, uint64_t *ret) {
         static uint64_t nonce = 4711;
 

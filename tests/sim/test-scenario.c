@@ -78,6 +78,7 @@ static const Refusal refusals[] = {
         { FAULT("at: us0-1/chip3, kind: serial-mismatch, above: 70"), "t.yaml:4:53: serial-mismatch has no \"above\"" },
         { FAULT("at: us0-1/chip3, kind: serial-duplicate"), "t.yaml:4:5: *" },
         { FAULT("at: us0-1/chip3, kind: serial-duplicate, of: 3"), "t.yaml:4:10: a chip cannot take its own serial" },
+        { FAULT("at: us0-1/chip3, kind: serial-duplicate, of: 3, server: us1-1"), "t.yaml:4:10: expected a server of the same UltraServer" },
         { FAULT("at: us0-1/chip3, kind: serial-duplicate, of: 16"), "t.yaml:4:51: '16' is no value for 'of', expected a whole number from 0 to 15" },
         { FAULT("at: us0-1/chip3, kind: hang}\n  - {at: us0-1/chip3, kind: hang"),
           "t.yaml:5:5: another fault sits there, and the two cannot be together" },
