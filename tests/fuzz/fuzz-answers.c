@@ -265,18 +265,14 @@ static const char engine_faults[] = "faults:\n"
                              "  - {at: us0-1/chip3/core6/scalar/lane9, kind: rng-bit-stuck, bit: 31, value: 0}\n";
 
 static Device *open_liar(Liar *liar, const char *sickness) {
-        _cleanup_free_ char *text = NULL;
-        Device *device = NULL;
-        char *error = NULL;
-        void *window;
+        char text[2048];
+        Device *device;
 
-        liar->hall = calloc(1, sizeof(*liar->hall));
-        HOLDS(asprintf(&text, "%s%s", scenario, liar->sick ? sickness : "") >= 0);
-        HOLDS(liar->hall && scenario_parse("fuzz", text, strlen(text), &liar->hall->scenario, &error) >= 0);
-        window = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        HOLDS(window != MAP_FAILED);
-        liar->hall->reach = (Reach) { hall_server(liar->hall->scenario->hall, "us0-1"), 3, window, WINDOW };
-        HOLDS(device_new(&liar_transport, liar, "us0-1", 3, window, WINDOW, &device) >= 0);
+        (void) snprintf(text, sizeof(text), "%s%s", scenario, liar->sick ? sickness : "");
+        liar->hall = hall_device_new(text, "us0-1", 3, WINDOW);
+        HOLDS(liar->hall);
+        device = hall_connect(liar->hall, &liar_transport, liar);
+        HOLDS(device);
         return device;
 }
 
@@ -338,32 +334,21 @@ static void choose_memory(unsigned number, const Check **ret, Parameters *parame
 }
 
 static Verdict judge(Liar *liar, unsigned number) {
-        Device *device = NULL;
         static Found found;
         Parameters parameters;
-        StepServer servers[1] = { { .name = "us0-1", .included = 0xffff } };
-        StepSettings settings = {
-                .n_servers = 1, .servers = servers, .parameters = &parameters, .seed = 1, .budget_sec = 600, .required = true,
-                .write = found_write, .userdata = &found,
-        };
-        StepEnd end = { .verdict = _VERDICT_INVALID };
         const Check *check;
-        Step *step = NULL;
+        Verdict verdict;
+        Device *device;
 
         if (number & ENGINE)
                 choose_engine(number & ~ENGINE, &check, &parameters);
         else
                 choose_memory(number, &check, &parameters);
-        settings.name = check->name;
-        servers[0].device = device = open_liar(liar, number & ENGINE ? engine_faults : faults);
-        HOLDS(location_parse("us0-1/chip3", &settings.unit, NULL, NULL) >= 0);
-        found.lines[0] = '\0';
-        HOLDS(step_new(&settings, &step) >= 0);
-        step_run(step, check, &end);
-        HOLDS(!(number & ENGINE) || !end.message || !strstr(end.message, "beyond its limit")); /* it contradicts itself */
-        (void) step_free(step);
+        device = open_liar(liar, number & ENGINE ? engine_faults : faults);
+        verdict = hall_scan(device, check, &parameters, &found);
+        HOLDS(!(number & ENGINE) || !strstr(found.message, "beyond its limit")); /* it contradicts itself */
         (void) device_free(device);
-        return end.verdict;
+        return verdict;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
