@@ -16,8 +16,8 @@
 
 #define LATE_BITS 4096u /* a lock is found in a few hundred bits, whatever error falls into them */
 
-static LaneFault classify(const WireLane *wire, const WireLinkPrbs *prbs, unsigned l, unsigned n_lanes, Lane *ret) {
-        WirePrbs polynomial = (WirePrbs) prbs->polynomial;
+/* START is where lane L of N_LANES begins. */
+static LaneFault classify(const WireLane *wire, const WireLinkPrbs *prbs, uint32_t start, unsigned l, unsigned n_lanes, Lane *ret) {
         int source, skew = 0;
 
         if (wire->transitions == 0)
@@ -34,10 +34,10 @@ static LaneFault classify(const WireLane *wire, const WireLinkPrbs *prbs, unsign
                 ret->least = ber_least(wire->bits, wire->errors, wire->errored_blocks);
         ret->resyncs = wire->resyncs;
         ret->slipped = wire->slipped;
-        if (wire->state == prbs_seed(polynomial, prbs->seed, l))
+        if (wire->state == start)
                 return wire->inverted ? LANE_INVERTED : LANE_SOUND;
 
-        source = prbs_whose(polynomial, prbs->seed, n_lanes, l, wire->state, &skew);
+        source = prbs_whose((WirePrbs) prbs->polynomial, prbs->seed, n_lanes, l, wire->state, &skew);
         ret->source = (uint8_t) (source < 0 ? (int) LINK_LANES_MAX : source);
         ret->skew = skew;
         return source < 0 ? LANE_FOREIGN : source != (int) l ? LANE_CROSSED : LANE_SKEWED;
@@ -67,11 +67,13 @@ static void deskew(Lane *lanes, unsigned n) {
 }
 
 void lanes_classify(const WireLane *wires, unsigned n, const WireLinkPrbs *prbs, Lane *ret) {
+        uint32_t starts[LINK_LANES_MAX];
         bool skewed = false;
 
+        prbs_seeds((WirePrbs) prbs->polynomial, prbs->seed, n, starts);
         for (unsigned l = 0; l < n; l++) {
                 ret[l] = (Lane) {};
-                ret[l].fault = (uint8_t) classify(&wires[l], prbs, l, n, &ret[l]);
+                ret[l].fault = (uint8_t) classify(&wires[l], prbs, starts[l], l, n, &ret[l]);
                 skewed |= ret[l].fault == LANE_SKEWED;
         }
         if (skewed)

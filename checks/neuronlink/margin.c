@@ -224,6 +224,9 @@ static bool wants_place(const Lane *lane) {
 }
 
 static bool any_wants_place(const Port *port, unsigned n_lanes) {
+        if (port->error < 0)
+                return false;
+
         for (unsigned l = 0; l < n_lanes; l++)
                 if (wants_place(&port->lanes[l]))
                         return true;

@@ -81,7 +81,7 @@ uint32_t prbs_jump(WirePrbs polynomial, uint32_t state, uint64_t bits) {
         return result;
 }
 
-uint32_t prbs_seed(WirePrbs polynomial, uint64_t seed, unsigned lane) {
+static uint32_t start_of(uint32_t mask, uint64_t seed, unsigned lane) {
         uint64_t x = (seed ^ lane) + UINT64_C(0x9e3779b97f4a7c15);
 
         x ^= x >> 30;
@@ -89,8 +89,19 @@ uint32_t prbs_seed(WirePrbs polynomial, uint64_t seed, unsigned lane) {
         x ^= x >> 27;
         x *= UINT64_C(0x94d049bb133111eb);
         x ^= x >> 31;
-        x &= mask_of(polynomial);
+        x &= mask;
         return x == 0 ? 1 : (uint32_t) x;
+}
+
+uint32_t prbs_seed(WirePrbs polynomial, uint64_t seed, unsigned lane) {
+        return start_of(mask_of(polynomial), seed, lane);
+}
+
+void prbs_seeds(WirePrbs polynomial, uint64_t seed, unsigned n, uint32_t *ret) {
+        uint32_t mask = mask_of(polynomial);
+
+        for (unsigned l = 0; l < n; l++)
+                ret[l] = start_of(mask, seed, l);
 }
 
 /* Lanes by the lowest bits of where they start: of a state that is none of them, this says so at once. */
@@ -104,8 +115,7 @@ int prbs_whose(WirePrbs polynomial, uint64_t seed, unsigned n_lanes, unsigned ow
         uint32_t starts[LINK_LANES_MAX];
         int whose = -1, best = INT_MAX;
 
-        for (unsigned l = 0; l < n_lanes; l++)
-                starts[l] = prbs_seed(polynomial, seed, l);
+        prbs_seeds(polynomial, seed, n_lanes, starts);
         mark_starts(starts, n_lanes, marks);
 
         /* What shows a lane's start some bits after the first is late by so many. */

@@ -19,8 +19,9 @@ unsigned prbs_next(WirePrbs polynomial, uint32_t *state);
 /* The state BITS bits later, in about k steps per bit of the number: x^BITS modulo the characteristic polynomial. */
 uint32_t prbs_jump(WirePrbs polynomial, uint32_t state, uint64_t bits);
 
-/* Where lane LANE starts, see wire.h. */
+/* Where lane LANE starts, see wire-link.h; and all of N lanes. */
 uint32_t prbs_seed(WirePrbs polynomial, uint64_t seed, unsigned lane);
+void prbs_seeds(WirePrbs polynomial, uint64_t seed, unsigned n, uint32_t *ret);
 
 /*
  * Whose stream shows STATE: one of N_LANES lanes of SEED, at most SKEW_MAX bits early or late. One that is neither comes first, then
