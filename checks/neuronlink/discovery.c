@@ -208,6 +208,8 @@ static int look_for_more(Fabric *fabric, Exchange *exchange) {
 
                 if (exchange->errors[i] >= 0 && port->frames == FRAMES_FINE)
                         port->frames = FRAMES_SURPLUS;
+                if (exchange->errors[i] < 0 && exchange->errors[i] != -ENOENT && port->before.up)
+                        port->refused = true;
         }
 
         return r;
