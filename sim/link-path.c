@@ -38,6 +38,12 @@ static const Segment ways[_LOOPBACK_MAX + 1][12] = {
 bool link_fault_acts(const Link *link, const Fault *fault, const Execution *execution) {
         Execution there = *execution;
 
+        if (execution->number < fault->after_commands)
+                return false;
+
+        /* Either end and collectives count commands of their own. Were draws of one those of another, what is away from the fifth command of
+         * one test would be away from the fifth of each: whoever has missed it would miss it again. */
+        there.number |= (uint64_t) execution->command->type << 48;
         there.chip = link->chip;
         return fault_is_active(fault, &there);
 }

@@ -177,7 +177,7 @@ static int frames_resend(Dice *dice, uint64_t n_frames, double loss, uint64_t *r
 int link_transfer(Link *link, const Execution *execution, uint64_t bytes, uint64_t *ret_nsec, uint64_t *ret_replays) {
         uint64_t n_frames = bytes / WIRE_FRAME_MAX + (bytes % WIRE_FRAME_MAX > 0), replays;
         LinkCarriage carriage = link_carriage(link, execution);
-        Dice dice = link_dice(link, execution, LINK_DRAW_TRANSFER);
+        Dice dice = link_dice(link, execution, LINK_DRAW_TRANSFER + execution->command->type);
         Link *far = link_far(link);
         int r;
 

@@ -69,7 +69,7 @@ void link_end_together(const Link *link, const Execution *execution);
 
 enum { /* apart from each other: draws of one command */
         LINK_DRAW_FRAME    = 1000,
-        LINK_DRAW_TRANSFER = 3000,
+        LINK_DRAW_TRANSFER = 3000, /* + the type of the command */
         LINK_DRAW_SOUND    = 4000, /* all lanes without a fault */
         LINK_DRAW_LANE     = 5000, /* + its number */
 };

@@ -185,6 +185,65 @@ static void test_the_short_way_of_sound_links_shows_what_the_long_one_does(void 
         assert_int_equal(status_of(sound, 3, LINK_Z_PLUS).width, LINK_LANES_Z);
 }
 
+/* Half of the commands find it down: which of one kind says nothing of which of another, else who misses it once would always. */
+static void test_what_comes_and_goes_does_so_in_each_kind_of_command(void **state) {
+        const char *fault = "{at: us0-0/chip3/link-y+, kind: link-down, persistence: intermittent, probability: 0.5}";
+        _cleanup_(lone_freep) Lone *asked = open_with(fault), *moved = open_with(fault);
+        unsigned alike = 0, n_up = 0;
+
+        for (unsigned i = 0; i < 400; i++) {
+                bool up = status_of(asked, 3, LINK_Y_PLUS).up;
+
+                n_up += up;
+                alike += up == (transfer_to(moved, 3, LINK_Y_PLUS, 256).status == STATUS_NRT_SUCCESS);
+        }
+        assert_in_range(n_up, 150, 250);
+        assert_in_range(alike, 150, 250); /* 5 sigma */
+}
+
+/* Lanes, the commands of a port, ports and halls draw for themselves: counts of all lanes vary by as much as Poisson says, and no more together. */
+static void test_lanes_commands_ports_and_halls_have_nothing_to_do_with_each_other(void **state) {
+        static const char *const each[] = { "kind: bit-errors, rate: 1e-9", "kind: burst-errors, rate: 1e-9, length: 1, density: 0.5" };
+        enum { N = 400, SERIES = 4 };
+        static double counts[SERIES][N];
+
+        for (unsigned k = 0; k < ELEMENTS(each); k++) {
+                char text[1024];
+
+                (void) snprintf(text, sizeof(text), "{at: us0-0/chip3/link-y+, %s}, {at: us0-0/chip4/link-x-, %s}", each[k], each[k]);
+                for (unsigned s = 0; s < SERIES; s++) {
+                        _cleanup_(lone_freep) Lone *lone = NULL;
+                        char whole[2048];
+
+                        (void) snprintf(whole, sizeof(whole), "scenario: test\nseed: %u\ntopology: {ultraservers: 1}\nfaults: [%s]\n", s == 2 ? 6 : 5, text);
+                        lone = lone_new(whole, NULL);
+                        for (unsigned i = 0; i < N; i++) {
+                                const WireLane *lanes = prbs_at(lone, s == 1 ? 4 : 3, s == 1 ? LINK_X_MINUS : LINK_Y_PLUS, PRBS31, 1, 2000000000);
+
+                                counts[s][i] = 0;
+                                for (unsigned l = 0; l < LINK_LANES_XY; l++)
+                                        counts[s][i] += (double) lanes[l].errors;
+                        }
+                }
+                for (unsigned i = 0; i < N; i++) /* the fourth: the first, one command later */
+                        counts[3][i] = counts[0][(i + 1) % N];
+
+                for (unsigned s = 0; s < SERIES; s++) {
+                        double mean = 0, variance = 0, common = 0, expected = 2 * LINK_LANES_XY / (k == 0 ? 1.0 : 2.0);
+
+                        for (unsigned i = 0; i < N; i++)
+                                mean += counts[s][i] / N;
+                        assert_true(fabs(mean - expected) < 5 * sqrt(expected / N));
+                        for (unsigned i = 0; i < N; i++) {
+                                variance += (counts[s][i] - mean) * (counts[s][i] - mean) / (N - 1);
+                                common += (counts[s][i] - mean) * (counts[0][i] - mean) / N;
+                        }
+                        assert_true(fabs(variance / expected - 1) < 5 * sqrt(2.0 / N));
+                        assert_true(s == 0 || fabs(common / expected) < 5 / sqrt(N));
+                }
+        }
+}
+
 static void test_a_dead_lane_shows_no_errors_and_no_transitions(void **state) {
         _cleanup_(lone_freep) Lone *lone = open_with("{at: us0-0/chip3/link-y+/lane7, kind: lane-dead}");
         const WireLane *lanes = prbs_at(lone, 3, LINK_Y_PLUS, PRBS31, 1, 1000000);
@@ -468,6 +527,8 @@ int main(void) {
                 cmocka_unit_test(test_commands_that_make_no_sense_are_refused),
                 cmocka_unit_test(test_good_lanes_make_an_error_in_1e15_bits),
                 cmocka_unit_test(test_the_short_way_of_sound_links_shows_what_the_long_one_does),
+                cmocka_unit_test(test_what_comes_and_goes_does_so_in_each_kind_of_command),
+                cmocka_unit_test(test_lanes_commands_ports_and_halls_have_nothing_to_do_with_each_other),
                 cmocka_unit_test(test_a_dead_lane_shows_no_errors_and_no_transitions),
                 cmocka_unit_test(test_crossed_lanes_show_each_others_streams),
                 cmocka_unit_test(test_each_kind_shows_in_its_lane_alone),
