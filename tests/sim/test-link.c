@@ -487,7 +487,7 @@ static void test_swapped_cables_swap_both_directions_and_their_numbers(void **st
 static void test_what_cannot_be_is_refused(void **state) {
         static const char *const refused[][2] = {
                 { "{at: us0-0/chip3/link-x+, kind: cable-swapped, with: us0-0/chip9/link-y+}", "trace of their board" },
-                { "{at: us0-0/chip9/link-y+, kind: cable-swapped, with: us0-0/chip2/link-x-}", "trace of their board" },
+                { "{at: us0-0/chip9/link-y+, kind: cable-swapped, with: us0-0/chip2/link-x-}", "trace of a tray" },
                 { "{at: us0-0/chip9/link-y+, kind: cable-swapped, with: us0-0/chip9/link-y+}", "the same cable" },
                 { "{at: us0-0/chip9/link-y+, kind: cable-swapped, with: us0-0/chip9/link-z+}", "do not fit" },
                 { "{at: us0-0/chip9/link-y+, kind: cable-swapped, with: us0-1/chip9/link-y+}", "do not leave their server" },
