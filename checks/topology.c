@@ -205,6 +205,11 @@ static Location partner_of(const Topology *topology, const Location *port) {
         return far;
 }
 
+bool topology_is_trace(unsigned chip, unsigned port) {
+        /* Tray partners sit side by side: columns 3 and 0, 1 and 2 of a row. */
+        return port == (chip % 2 == 1 ? LINK_X_PLUS : LINK_X_MINUS);
+}
+
 static int read_cable(Yaml *yaml, yaml_node_t *item, size_t index, void *userdata) {
         char from[LOCATION_STRING_MAX], wanted[LOCATION_STRING_MAX];
         Reading *reading = userdata;
@@ -224,6 +229,9 @@ static int read_cable(Yaml *yaml, yaml_node_t *item, size_t index, void *userdat
         if (!location_equal(&partner, &cable->ends[1]))
                 return yaml_refuse(yaml, yaml_get(yaml, item, "to"), 0, "not a torus: %s leads to %s",
                                    location_format(&cable->ends[0], from), location_format(&partner, wanted));
+        if (topology_is_trace((unsigned) location_index(&cable->ends[0], LOCATION_CHIP), (unsigned) location_index(&cable->ends[0], LOCATION_LINK)))
+                return yaml_refuse(yaml, yaml_get(yaml, item, "from"), 0, "%s is a trace of its tray's board, no cable",
+                                   location_format(&cable->ends[0], from));
         return 0;
 }
 

@@ -19,6 +19,7 @@
  * us<U>-<S> is number S, 0 to 3, of a ring, and any other name stands alone.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "checks/cleanup.h"
@@ -57,6 +58,9 @@ DEFINE_CLEANUP(Topology *, topology_free);
 
 /* The ring that SERVER is in, itself first. TOPOLOGY NULL: by names. -ENOENT: the file does not name it. */
 int topology_ring(const Topology *topology, const char *server, TopologyRing *ret);
+
+/* Whether the link at PORT of CHIP is a trace of its tray's board, which no file names and nobody can move. */
+bool topology_is_trace(unsigned chip, unsigned port);
 
 /* The cable that belongs at PORT and which of its ends does; NULL: nothing is said. */
 const TopologyCable *topology_cable(const Topology *topology, const Location *port, unsigned *ret_end);

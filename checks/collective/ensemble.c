@@ -84,8 +84,7 @@ char *ensemble_name(const Ensemble *ensemble, Member member, unsigned port, char
 }
 
 const char *ensemble_cable(Member member, unsigned port) {
-        /* Tray partners sit side by side, columns 3-0 and 1-2 of a row: a trace of their board, no cable. */
-        return port == (member.chip % 2 == 1 ? LINK_X_PLUS : LINK_X_MINUS) ? NULL : "cable";
+        return topology_is_trace(member.chip, port) ? NULL : "cable";
 }
 
 int ensemble_find(Ensemble *ensemble, Trouble trouble, Member member, unsigned port, const Evidence *evidence,

@@ -62,7 +62,7 @@ static void test_cables_are_found_from_both_ends(void **state) {
                 "cables:\n"
                 "  - {from: a-0/chip5/link-y+, to: a-0/chip9/link-y-, serial: NLC7, labels: [A1, B1]}\n"
                 "  - {from: a-0/chip5/link-z-, to: d-0/chip5/link-z+}\n"
-                "  - {from: alone/chip3/link-x+, to: alone/chip0/link-x-, serial: \"12\"}\n");
+                "  - {from: alone/chip13/link-y+, to: alone/chip1/link-y-, serial: \"12\"}\n");
         const TopologyCable *cable;
         Location port;
         unsigned end;
@@ -111,6 +111,8 @@ static void test_what_is_no_torus_is_refused_where_it_stands(void **state) {
                 { "topology: x\nrongs: []\n", "t:2:1:" },
                 { HEAD "cables: [{from: a-0/chip5/link-y+}]\n", "t:5:10: 'to' is missing" },
                 { HEAD "cables: [{from: a-0/chip5/link-y+, to: a-0/chip13/link-y-}]\n", "t:5:40: not a torus: a-0/chip5/link-y+ leads to a-0/chip9/link-y-" },
+                { HEAD "cables: [{from: a-0/chip3/link-x+, to: a-0/chip0/link-x-}]\n", "t:5:17: a-0/chip3/link-x+ is a trace of its tray's board, no cable" },
+                { HEAD "cables: [{from: a-0/chip6/link-x-, to: a-0/chip5/link-x+}]\n", "t:5:17: a-0/chip6/link-x- is a trace" },
                 { HEAD "cables: [{from: a-0/chip5/link-z+, to: c-0/chip5/link-z-}]\n", "leads to b-0/chip5/link-z-" },
                 { HEAD "cables: [{from: e-0/chip5/link-y+, to: e-0/chip9/link-y-}]\n", "t:5:17: no ring and no server of this file is called e-0" },
                 { HEAD "cables: [{from: alone/chip5/link-z+, to: alone/chip5/link-z-}]\n", "t:5:17: alone stands alone" },
