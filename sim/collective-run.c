@@ -17,26 +17,6 @@
 
 #define HOP_NSEC 1500u /* of COLLECTIVE_HOP_NSEC at most: posted writes over one link */
 #define MEMBERS_MAX COLLECTIVE_RANKS_MAX
-#define NOWHERE UINT32_MAX
-
-/* One ring of one rank. */
-typedef struct Way {
-        Collective *owner;
-        WireCollectiveProgress progress;
-        unsigned ring;
-        uint32_t next, previous; /* indices of ways, or NOWHERE */
-        double nsec_per_byte;    /* of what comes in */
-        uint64_t stall_bytes;    /* where that stops */
-        uint64_t element_bytes;  /* on the wire */
-        Segment taken;           /* what came in last, if it is one segment */
-        unsigned n_sent;         /* segments of the block sent last, */
-        Segment sent;            /* the first of them, */
-        uint64_t bytes;          /* of all, and */
-        uint64_t flip;           /* what is wrong with it: see collective_take() */
-        uint64_t began_nsec, ready_nsec;
-        uint64_t free_nsec;      /* when what comes in no longer waits for what came before */
-        bool counts_wrong;       /* an increment of its semaphore has been lost */
-} Way;
 
 typedef struct Parts {
         Segment segments[COLLECTIVE_RINGS_MAX][COLLECTIVE_RANKS_MAX];
@@ -218,29 +198,32 @@ static void take_block(const Way *previous, Way *way, unsigned step) {
                                 previous->flip != 0 && i == (previous->flip >> 32) % n_sent ? previous->flip : 0);
 }
 
-static bool end_step(Group *group, Way *way) {
+void way_spend(Way *way, const Way *previous, uint64_t bytes) {
+        uint64_t transfer = HOP_NSEC + (uint64_t) ((double) bytes * way->nsec_per_byte);
+        uint64_t work = COLLECTIVE_STEP_NSEC + bytes / COLLECTIVE_BYTES_PER_NSEC, here;
         const Fault *slow = way->owner->ailments.slow;
+
+        if (slow)
+                work = (uint64_t) ((double) work * ((const SlowParameters *) slow->parameters)->factor);
+        here = (previous->began_nsec > way->free_nsec ? previous->began_nsec : way->free_nsec) + transfer;
+        way->free_nsec = here - HOP_NSEC;
+        if (previous->began_nsec > way->began_nsec)
+                way->progress.wait_nsec += previous->began_nsec - way->began_nsec;
+        way->progress.transfer_nsec += transfer;
+        way->progress.work_nsec += work;
+        way->ready_nsec = (here > way->ready_nsec ? here : way->ready_nsec) + work;
+}
+
+static bool end_step(Group *group, Way *way) {
         WireCollectiveProgress *progress = &way->progress;
-        uint64_t work, transfer, here;
         const Way *previous;
 
         if (progress->begun == progress->done || progress->arrived <= progress->done)
                 return false;
 
         previous = &group->ways[way->previous];
-        transfer = HOP_NSEC + (uint64_t) ((double) previous->bytes * way->nsec_per_byte);
-        work = COLLECTIVE_STEP_NSEC + previous->bytes / COLLECTIVE_BYTES_PER_NSEC;
-        if (slow)
-                work = (uint64_t) ((double) work * ((const SlowParameters *) slow->parameters)->factor);
         take_block(previous, way, progress->done);
-
-        here = (previous->began_nsec > way->free_nsec ? previous->began_nsec : way->free_nsec) + transfer;
-        way->free_nsec = here - HOP_NSEC;
-        if (previous->began_nsec > way->began_nsec)
-                progress->wait_nsec += previous->began_nsec - way->began_nsec;
-        progress->transfer_nsec += transfer;
-        progress->work_nsec += work;
-        way->ready_nsec = (here > way->ready_nsec ? here : way->ready_nsec) + work;
+        way_spend(way, previous, previous->bytes);
         progress->done++;
         return true;
 }
@@ -322,7 +305,8 @@ int collective_run(Collective *own, const Execution *execution) {
                         lay_way(&group, i, execution);
         /* Rings have nothing to do with each other, unless they run into each other; and one alone stays in the cache. */
         for (uint32_t i = 0; i < n && !group.mixed; i += group.n_members)
-                run_steps(&group, i, group.n_members);
+                if (!collective_run_sound(group.ways, i, group.n_members))
+                        run_steps(&group, i, group.n_members);
         if (group.mixed)
                 run_steps(&group, 0, n);
         finish(&group);

@@ -3,7 +3,8 @@
 
 /*
  * Collective: the CC-cores of a chip and what they do in a collective. collective.c takes commands and faults, collective-run.c
- * runs the ranks of one group against each other, collective-blocks.c says which bytes a step moves and adds them.
+ * runs the ranks of one group against each other, collective-sound.c does so where nothing is wrong, collective-blocks.c says
+ * which bytes a step moves and adds them.
  */
 
 #include <stdbool.h>
@@ -64,10 +65,38 @@ typedef struct QueueParameters {
 
 extern const Model model_collective;
 
+/* One ring of one rank. */
+typedef struct Way {
+        Collective *owner;
+        WireCollectiveProgress progress;
+        unsigned ring;
+        uint32_t next, previous; /* indices of ways, or NOWHERE */
+        double nsec_per_byte;    /* of what comes in */
+        uint64_t stall_bytes;    /* where that stops */
+        uint64_t element_bytes;  /* on the wire */
+        Segment taken;           /* what came in last, if it is one segment */
+        unsigned n_sent;         /* segments of the block sent last, */
+        Segment sent;            /* the first of them, */
+        uint64_t bytes;          /* of all, and */
+        uint64_t flip;           /* what is wrong with it: see collective_take() */
+        uint64_t began_nsec, ready_nsec;
+        uint64_t free_nsec;      /* when what comes in no longer waits for what came before */
+        bool counts_wrong;       /* an increment of its semaphore has been lost */
+} Way;
+
+#define NOWHERE UINT32_MAX
+
 /* ---- collective-run.c ---- */
 
 /* Runs all that is posted under the number of OWN. Returns 0 or -ENOMEM. */
 int collective_run(Collective *own, const Execution *execution);
+/* The time of a step of WAY, in which a block of so many bytes comes in that PREVIOUS began to send. */
+void way_spend(Way *way, const Way *previous, uint64_t bytes);
+
+/* ---- collective-sound.c ---- */
+
+/* Runs N ways from FIRST on, if they are one ring and nothing is wrong with it; else leaves them as they are: false. */
+bool collective_run_sound(Way *ways, uint32_t first, unsigned n);
 
 /* ---- collective-blocks.c ---- */
 

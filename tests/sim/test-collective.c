@@ -218,6 +218,38 @@ static void test_every_operation_does_what_it_is_defined_to(void **state) {
         bench_free(bench);
 }
 
+/*
+ * A ring on which nothing is wrong is worked out at once, any other step by step. A chip that would stop at a step that no ring has
+ * makes it the other; links of unequal speed make ranks wait.
+ */
+static void test_sound_rings_are_what_their_steps_make_of_them(void **state) {
+#define SLOWER "{at: trn-0/chip1/link-x-, kind: link-narrowed, width: 8}, {at: trn-0/chip9/link-x+, kind: link-throttled, share: 0.7}"
+        static const uint32_t sizes[] = { 1, 15, 31, 100, 1000 };
+        Bench *at_once = bench_new(SLOWER), *stepwise = bench_new(SLOWER ", {at: trn-0/chip6, kind: collective-stall, step: 128}");
+
+        for (unsigned i = 0; i < COLLECTIVE_ALL_TO_ALL * ELEMENTS(sizes) * 2; i++) {
+                WireCollectivePost shape = {
+                        .group = 9, .elements = sizes[i / 2 % ELEMENTS(sizes)], .repeat = 1 + 777 * i, .rings = (uint8_t) (1 + i % 2),
+                        .operation = (uint8_t) (i / 2 / ELEMENTS(sizes)), .format = (uint8_t) (i % _ELEMENT_MAX),
+                };
+
+                for (unsigned p = 0; p < RANKS; p++) {
+                        post(at_once, p, shape);
+                        post(stepwise, p, shape);
+                }
+                for (unsigned rank = 0; rank < RANKS; rank++) {
+                        WireCollectiveStatus one, other;
+                        WireCompletion a = wait_for(at_once, rank, &one), b = wait_for(stepwise, rank, &other);
+
+                        assert_int_equal(a.status, STATUS_NRT_SUCCESS);
+                        assert_memory_equal(&a, &b, sizeof(a));
+                        assert_memory_equal(at_once->window, stepwise->window, a.out_bytes);
+                }
+        }
+        bench_free(at_once);
+        bench_free(stepwise);
+}
+
 /* 15 steps of a block of 64 KiB: hop, link and CC-core each time, on a ring of which every rank is ready at the same time. */
 static void test_time_and_counters_follow_from_the_links(void **state) {
         WireCollectivePost shape = { .group = 9, .elements = 16 * 256, .repeat = 64, .operation = COLLECTIVE_ALL_GATHER, .rings = 1 };
@@ -322,6 +354,7 @@ static void test_nonsense_is_refused(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_every_operation_does_what_it_is_defined_to),
+                cmocka_unit_test(test_sound_rings_are_what_their_steps_make_of_them),
                 cmocka_unit_test(test_time_and_counters_follow_from_the_links),
                 cmocka_unit_test(test_a_slower_link_slows_all_and_is_told_at_its_port),
                 cmocka_unit_test(test_what_hangs_can_be_used_again),
