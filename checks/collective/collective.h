@@ -84,9 +84,9 @@ typedef struct Recital {
         bool paired; /* ranks 2i and 2i + 1 are a group of their own, all with ranks 0 and 1 */
         unsigned n;  /* members, rank by rank */
         Member members[RANKS_MAX];
-        CollectiveRank ranks[RANKS_MAX];
+        CollectiveRank *ranks;
         uint8_t (*from)[RINGS_MAX]; /* [n]: whose blocks come in on each ring, by design; NOBODY */
-        uint8_t *inputs, *outputs;  /* of `stride` bytes each */
+        uint8_t *inputs, *outputs;  /* of `stride` bytes each; one piece */
         size_t stride;
         uint64_t part_bytes[RINGS_MAX][RANKS_MAX]; /* what a ring carries of each shard, or, of send-receive, of the vector */
         uint64_t nsec; /* of the slowest */

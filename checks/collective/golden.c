@@ -59,10 +59,15 @@ static uint64_t mix(uint64_t x) {
         return x ^ x >> 32;
 }
 
+/* Upper bits of it are as good as any. */
+static uint64_t next(uint64_t random) {
+        return random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+}
+
 /* Any sign and significand, magnitudes of 2^-4 to 2^4: sums of up to 64 stay finite and take every bit of the format both ways, and
  * what is small is not lost beside what is large. */
 static uint32_t number_of(uint64_t random) {
-        return ((uint32_t) (random >> 32) & 0x807fffff) | (123 + (uint32_t) (random & 7)) << 23;
+        return ((uint32_t) (random >> 32) & 0x807fffff) | (123 + (uint32_t) (random >> 29 & 7)) << 23;
 }
 
 void recital_vector(const Recital *recital, unsigned rank, uint8_t *ret) {
@@ -70,12 +75,11 @@ void recital_vector(const Recital *recital, unsigned rank, uint8_t *ret) {
         Member member = recital->members[rank];
         /* By where the server stands in its ring: servers that run the same between them agree. */
         uint64_t server = (ensemble->first + member.server) % RING_SERVERS;
-        uint64_t seed = mix(recital->seed ^ (server << 8 | member.chip) * UINT64_C(0x9e3779b97f4a7c15));
+        uint64_t random = mix(recital->seed ^ (server << 8 | member.chip) * UINT64_C(0x9e3779b97f4a7c15));
         bool adds = recital->post.operation == COLLECTIVE_ALL_REDUCE || recital->post.operation == COLLECTIVE_REDUCE_SCATTER;
 
         for (uint32_t i = 0; i < recital->post.elements; i++) {
-                uint64_t random = mix(seed + i * UINT64_C(0x9e3779b97f4a7c15));
-
+                random = next(random);
                 if (recital->post.format == ELEMENT_FP32) {
                         uint32_t number = number_of(random);
 
@@ -85,7 +89,7 @@ void recital_vector(const Recital *recital, unsigned rank, uint8_t *ret) {
 
                         memcpy(ret + 2 * i, &number, sizeof(number));
                 } else /* a sum of all ranks stays below 255 */
-                        ret[i] = adds ? (uint8_t) (random % (254 / recital->post.ranks + 1)) : (uint8_t) random;
+                        ret[i] = adds ? (uint8_t) ((random >> 32) % (254 / recital->post.ranks + 1)) : (uint8_t) (random >> 56);
         }
 }
 

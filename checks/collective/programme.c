@@ -14,6 +14,7 @@
 #define ROUND_ELEMENTS     (CHIPS * 4u) /* of a round: what counts is how often a chip is asked */
 #define ULTRA_ELEMENTS     (RANKS_MAX * RINGS_MAX)
 #define NEIGHBOUR_ELEMENTS 16u /* of each port */
+#define NEIGHBOURS_MAX     (3 * CHIPS) /* of the server and the two beside it in the ring */
 #define GIB                (double) (UINT64_C(1) << 30)
 
 /* nccom-test's factors: what busbw makes of algbw. */
@@ -100,7 +101,7 @@ static int play_neighbours(Ensemble *ensemble, Wrongs *wrongs) {
         recipe.elements *= ensemble->n_servers > 1 ? PORTS : LINK_Z_PLUS;
         /* As much as a link carries in the others, so that what hangs after many bytes hangs here too. */
         recipe.repeat = MIN(2 * repeat_for(ensemble, &recipe), COLLECTIVE_REPEAT_MAX);
-        r = recital_new(ensemble, &recipe, CHIPS, &recital);
+        r = recital_new(ensemble, &recipe, ensemble->n_servers > 1 ? NEIGHBOURS_MAX : CHIPS, &recital);
         if (r < 0)
                 return r;
 

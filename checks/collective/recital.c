@@ -17,8 +17,9 @@ int recital_new(Ensemble *ensemble, const Recipe *recipe, unsigned n_ranks, Reci
         if (!recital)
                 return -ENOMEM;
 
-        recital->from = calloc(RANKS_MAX, sizeof(*recital->from));
-        if (!recital->from)
+        recital->ranks = calloc(n_ranks, sizeof(*recital->ranks));
+        recital->from = calloc(n_ranks, sizeof(*recital->from));
+        if (!recital->ranks || !recital->from)
                 return -ENOMEM;
 
         recital->ensemble = ensemble;
@@ -35,9 +36,9 @@ Recital *recital_free(Recital *recital) {
         if (!recital)
                 return NULL;
 
+        free(recital->ranks);
         free(recital->from);
         free(recital->inputs);
-        free(recital->outputs);
         free(recital);
         return NULL;
 }
@@ -101,11 +102,11 @@ int recital_play(Recital *recital) {
 
         /* Shards of all-to-all are rounded up where those of the vector are not. */
         recital->stride = ((size_t) recital->post.elements + recital->post.ranks) * format_bytes(recital->post.format);
-        recital->inputs = calloc(recital->n, recital->stride);
-        recital->outputs = calloc(recital->n, recital->stride);
-        if (!recital->inputs || !recital->outputs)
+        recital->inputs = malloc(2 * recital->n * recital->stride);
+        if (!recital->inputs)
                 return -ENOMEM;
 
+        recital->outputs = recital->inputs + recital->n * recital->stride;
         cut_parts(recital);
         for (unsigned i = 0; i < recital->n; i++)
                 fill_rank(recital, i);

@@ -149,6 +149,7 @@ static void expect_golden(unsigned operation, unsigned format, unsigned ranks, u
         recital->paired = paired;
         recital->stride = (size_t) (elements + ranks) * format_bytes(format);
         recital->inputs = calloc(recital->n, recital->stride);
+        recital->ranks = calloc(RANKS_MAX, sizeof(*recital->ranks));
         recital->from = calloc(RANKS_MAX, sizeof(*recital->from));
         shuffle_rings(recital);
         fill(recital);
@@ -162,6 +163,7 @@ static void expect_golden(unsigned operation, unsigned format, unsigned ranks, u
                                          get(recital, out, i), expected_of(recital, r, i));
         }
         free(recital->inputs);
+        free(recital->ranks);
         free(recital->from);
         free(recital);
 }

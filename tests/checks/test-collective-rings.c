@@ -34,6 +34,7 @@ static Recital *lay(Ensemble *ensemble, unsigned ranks) {
         ensemble->n_servers = RING_SERVERS;
         recital->ensemble = ensemble;
         recital->post.ranks = (uint8_t) ranks;
+        recital->ranks = calloc(RANKS_MAX, sizeof(*recital->ranks));
         recital->from = calloc(RANKS_MAX, sizeof(*recital->from));
         recital_lay_rings(recital);
         assert_int_equal(recital->n, ranks);
@@ -71,6 +72,7 @@ static void expect_rings(unsigned ranks, unsigned rings) {
         recital_keep_ring(recital, rings - 1);
         assert_int_equal(recital->post.rings, 1);
         assert_int_equal(recital->from[0][0], recital->ranks[0].rings[0].order[(recital->ranks[0].rings[0].position + ranks - 1) % ranks]);
+        free(recital->ranks);
         free(recital->from);
         free(recital);
         free(ensemble);
@@ -132,6 +134,7 @@ static void test_bytes_add_up_step_by_step(void **state) {
                                 }
                         }
         }
+        free(recital->ranks);
         free(recital->from);
         free(recital);
         free(ensemble);
