@@ -156,7 +156,7 @@ static void add_elements(const Collective *to, uint8_t *own, const uint8_t *in, 
         }
 }
 
-static void take_elements(const Collective *to, bool adds, uint8_t *own, const uint8_t *in, size_t n) {
+void collective_merge(const Collective *to, bool adds, uint8_t *own, const uint8_t *in, size_t n) {
         if (adds)
                 add_elements(to, own, in, n);
         else
@@ -170,9 +170,9 @@ static void take_flipped(const Collective *to, bool adds, uint8_t *own, const ui
 
         memcpy(element, in + wrong * bytes, bytes);
         element[bit / 8 % bytes] ^= (uint8_t) (1u << bit % 8);
-        take_elements(to, adds, own, in, wrong);
-        take_elements(to, adds, own + wrong * bytes, element, 1);
-        take_elements(to, adds, own + (wrong + 1) * bytes, in + (wrong + 1) * bytes, n - wrong - 1);
+        collective_merge(to, adds, own, in, wrong);
+        collective_merge(to, adds, own + wrong * bytes, element, 1);
+        collective_merge(to, adds, own + (wrong + 1) * bytes, in + (wrong + 1) * bytes, n - wrong - 1);
 }
 
 void collective_take(const Collective *from, const Segment *sent, Collective *to, const Segment *taken, unsigned step, uint64_t flip) {
@@ -182,7 +182,7 @@ void collective_take(const Collective *from, const Segment *sent, Collective *to
         bool adds = step_adds(&to->post, step);
 
         if (flip == 0 || n == 0)
-                take_elements(to, adds, target, source, n);
+                collective_merge(to, adds, target, source, n);
         else
                 take_flipped(to, adds, target, source, n, flip % (n * bytes * 8));
 }

@@ -60,16 +60,18 @@ static unsigned head_start(const Round *round) {
 
 static void move_shards(const Round *round) {
         const Collective *model = round->at[0]->owner;
-        unsigned ring = round->at[0]->ring, n = round->n;
+        unsigned ring = round->at[0]->ring, n = round->n, n_adding = model->post.operation == COLLECTIVE_ALL_GATHER ? 0 : n - 1;
 
         for (unsigned home = 0; home < n; home++) {
                 const Segment *shard = &model->parts[ring][model->rings[ring].order[home]];
+                size_t first = shard->first * element_bytes(model->post.format);
                 unsigned from = (home + head_start(round)) % n;
 
                 for (unsigned s = 0; s < round->steps; s++) {
                         unsigned to = from + 1 < n ? from + 1 : 0;
+                        const Collective *taker = round->at[to]->owner;
 
-                        collective_take(round->at[from]->owner, shard, round->at[to]->owner, shard, s, 0);
+                        collective_merge(taker, s < n_adding, taker->vectors + first, round->at[from]->owner->vectors + first, shard->n);
                         from = to;
                 }
         }

@@ -108,6 +108,8 @@ unsigned collective_block(const Collective *collective, unsigned ring, unsigned 
 void collective_cut(const WireCollectivePost *post, Segment (*ret)[COLLECTIVE_RANKS_MAX]);
 /* Takes SENT of FROM in as TAKEN of TO in STEP; FLIP: 0, or 1 + a bit of it that arrives wrong. */
 void collective_take(const Collective *from, const Segment *sent, Collective *to, const Segment *taken, unsigned step, uint64_t flip);
+/* N elements come in at OWN of TO, and are added or replace it. */
+void collective_merge(const Collective *to, bool adds, uint8_t *own, const uint8_t *in, size_t n);
 /* Bytes of the input that a post needs, and of its output. */
 uint32_t collective_input_bytes(const WireCollectivePost *post);
 uint32_t collective_output_bytes(const WireCollectivePost *post);
