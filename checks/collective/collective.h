@@ -107,8 +107,8 @@ typedef struct Wrongs {
 void recital_lay_rings(Recital *recital);
 /* Of these only RING. */
 void recital_keep_ring(Recital *recital, unsigned ring);
-/* Every chip with each of its neighbours in the scan, those on the next servers too. */
-void recital_lay_neighbours(Recital *recital);
+/* Every chip with each of its neighbours in the scan, with those on the server AHEAD in the ring and on the one BEHIND. */
+void recital_lay_neighbours(Recital *recital, bool ahead, bool behind);
 /* Pairs of neighbours along PORT. */
 void recital_lay_pairs(Recital *recital, unsigned port);
 /* The far end by design; false: not in this scan. */

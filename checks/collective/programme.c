@@ -13,8 +13,7 @@
 #define FIRST_ELEMENTS     1024u
 #define ROUND_ELEMENTS     (CHIPS * 4u) /* of a round: what counts is how often a chip is asked */
 #define ULTRA_ELEMENTS     (RANKS_MAX * RINGS_MAX)
-#define NEIGHBOUR_ELEMENTS 16u /* of each port */
-#define NEIGHBOURS_MAX     (3 * CHIPS) /* of the server and the two beside it in the ring */
+#define NEIGHBOUR_ELEMENTS 8u /* of each port */
 #define GIB                (double) (UINT64_C(1) << 30)
 
 /* nccom-test's factors: what busbw makes of algbw. */
@@ -93,20 +92,24 @@ static uint32_t repeat_for(const Ensemble *ensemble, const Recipe *recipe) {
         return (uint32_t) (ensemble->parameters->bytes / (recipe->elements * format_bytes(recipe->format)));
 }
 
-static int play_neighbours(Ensemble *ensemble, Wrongs *wrongs) {
-        Recipe recipe = { COLLECTIVE_SEND_RECEIVE, ELEMENT_FP32, NEIGHBOUR_ELEMENTS, 1, 0 };
+/* Every chip with its neighbours, in the first round with those on both servers beside this one, then with one side after the other. */
+static int play_neighbours(Ensemble *ensemble, uint64_t round, Wrongs *wrongs) {
+        Recipe recipe = { COLLECTIVE_SEND_RECEIVE, ELEMENT_FP32, NEIGHBOUR_ELEMENTS, 1, round };
+        bool ahead = round == 0 || round % 2 == 1, behind = round % 2 == 0;
         _cleanup_(recital_freep) Recital *recital = NULL;
         int r;
 
         recipe.elements *= ensemble->n_servers > 1 ? PORTS : LINK_Z_PLUS;
         /* As much as a link carries in the others, so that what hangs after many bytes hangs here too. */
         recipe.repeat = MIN(2 * repeat_for(ensemble, &recipe), COLLECTIVE_REPEAT_MAX);
-        r = recital_new(ensemble, &recipe, ensemble->n_servers > 1 ? NEIGHBOURS_MAX : CHIPS, &recital);
+        r = recital_new(ensemble, &recipe, CHIPS * (1u + ahead + behind), &recital);
         if (r < 0)
                 return r;
 
-        recital_lay_neighbours(recital);
-        return play_out(recital, !ensemble->listens, wrongs);
+        recital_lay_neighbours(recital, ahead, behind);
+        if (recital->n < 2) /* what is in the scan is on the other side */
+                return 1;
+        return play_out(recital, round == 0 && !ensemble->listens, wrongs);
 }
 
 /* ---- one after the other ---- */
@@ -162,9 +165,11 @@ static const char *untested_why(const Ensemble *ensemble, const Wrongs *wrongs) 
 
 int ensemble_play(Ensemble *ensemble, Wrongs *wrongs) {
         uint64_t rounds = ensemble->parameters->rounds;
-        int ended, r = 0;
+        int ended = 1, r = 0;
 
-        ended = play_neighbours(ensemble, wrongs);
+        /* A round of these asks all ports, one of a ring a port of each chip: half as many do. */
+        for (uint64_t round = 0; round < (rounds + 1) / 2 && ended > 0; round++)
+                ended = play_neighbours(ensemble, round, wrongs);
         step_progress(ensemble->step, 20);
         if (ended < 0)
                 return ended;
@@ -190,7 +195,7 @@ static int listen_to(Ensemble *ensemble, bool *ret) {
         if (!wrongs)
                 return -ENOMEM;
 
-        r = play_neighbours(ensemble, wrongs);
+        r = play_neighbours(ensemble, 0, wrongs);
         if (r > 0 && ensemble_has_rings(ensemble, wrongs, 1))
                 r = play_operation(ensemble, COLLECTIVE_ALL_REDUCE, CHIPS, 1, wrongs);
         *ret = ensemble->n_troubles > 0 || wrongs->n_edges + wrongs->n_sums + wrongs->n_unplaced > 0;

@@ -31,7 +31,7 @@ bool ensemble_has(const Ensemble *ensemble, Member member) {
                step_includes(ensemble->step, ensemble->servers[member.server].name, member.chip);
 }
 
-static Member neighbour(const Ensemble *ensemble, Member member, unsigned port) {
+static Member neighbour(Member member, unsigned port) {
         unsigned ahead = port % 2 == 0 ? 1 : 3, row = member.chip / 4, column = member.chip % 4;
 
         if (port < LINK_Y_PLUS)
@@ -47,15 +47,8 @@ bool ensemble_neighbour(const Ensemble *ensemble, Member member, unsigned port, 
         if (port >= LINK_Z_PLUS && ensemble->n_servers == 1)
                 return false;
 
-        *ret = neighbour(ensemble, member, port);
+        *ret = neighbour(member, port);
         return ensemble_has(ensemble, *ret);
-}
-
-static unsigned rank_of(const Recital *recital, Member member) {
-        for (unsigned r = 0; r < recital->n; r++)
-                if (recital->members[r].server == member.server && recital->members[r].chip == member.chip)
-                        return r;
-        return NOBODY;
 }
 
 /* Both directions of one walk are rings 2w and 2w + 1. */
@@ -66,8 +59,8 @@ static void lay_walk(Recital *recital, const char *walk, unsigned w) {
 
         for (unsigned p = 0; p < n; p++) {
                 ports[p] = walk_port(walk[p]);
-                order[0][p] = order[1][(n - p) % n] = (uint8_t) rank_of(recital, at);
-                at = neighbour(recital->ensemble, at, ports[p]);
+                order[0][p] = order[1][(n - p) % n] = (uint8_t) (at.server * CHIPS + at.chip);
+                at = neighbour(at, ports[p]);
         }
         for (unsigned p = 0; p < n; p++) {
                 unsigned rank = order[0][p], there = ports[p];
@@ -104,28 +97,31 @@ void recital_keep_ring(Recital *recital, unsigned ring) {
         }
 }
 
-void recital_lay_neighbours(Recital *recital) {
+void recital_lay_neighbours(Recital *recital, bool ahead, bool behind) {
+        const bool takes_part[RING_SERVERS] = { true, ahead, false, behind };
         const Ensemble *ensemble = recital->ensemble;
+        uint8_t ranks[RING_SERVERS][CHIPS];
 
+        memset(ranks, NOBODY, sizeof(ranks));
         for (unsigned s = 0; s < ensemble->n_servers; s++)
-                for (unsigned c = 0; c < CHIPS && s != RING_SERVERS / 2; c++)
-                        if (ensemble_has(ensemble, (Member) { (uint8_t) s, (uint8_t) c }))
-                                recital->members[recital->n++] = (Member) { (uint8_t) s, (uint8_t) c };
+                for (unsigned c = 0; c < CHIPS && takes_part[s]; c++)
+                        if (ensemble_has(ensemble, (Member) { (uint8_t) s, (uint8_t) c })) {
+                                recital->members[recital->n] = (Member) { (uint8_t) s, (uint8_t) c };
+                                ranks[s][c] = (uint8_t) recital->n++;
+                        }
         recital->post.ranks = (uint8_t) recital->n;
         recital->post.rings = ensemble->n_servers > 1 ? PORTS : LINK_Z_PLUS;
         for (unsigned r = 0; r < recital->n; r++)
                 for (unsigned p = 0; p < recital->post.rings; p++) {
-                        WireCollectiveRing *ring = &recital->ranks[r].rings[p];
-                        Member far;
-
-                        ring->send_port = ring->receive_port = COLLECTIVE_NO_PORT;
-                        recital->from[r][p] = NOBODY;
+                        Member far = neighbour(recital->members[r], p);
                         /* Of the other servers only what is plugged to the one under test. */
-                        if (!ensemble_neighbour(ensemble, recital->members[r], p, &far) || rank_of(recital, far) == NOBODY ||
-                            (recital->members[r].server > 0 && far.server > 0))
-                                continue;
-                        ring->send_port = ring->receive_port = (uint8_t) p;
-                        recital->from[r][p] = (uint8_t) rank_of(recital, far);
+                        bool sends = recital->members[r].server == 0 || far.server == 0;
+                        uint8_t port = (uint8_t) p;
+
+                        recital->from[r][p] = sends ? ranks[far.server][far.chip] : NOBODY;
+                        if (recital->from[r][p] == NOBODY)
+                                port = COLLECTIVE_NO_PORT;
+                        recital->ranks[r].rings[p].send_port = recital->ranks[r].rings[p].receive_port = port;
                 }
 }
 

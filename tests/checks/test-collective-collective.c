@@ -228,6 +228,30 @@ static void test_chips_that_were_in_no_ring_are_told(void **state) {
         }
 }
 
+static unsigned n_asked[RING][CHIPS][PORTS];
+
+static void count_ports(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
+        const WireCollectiveRing *rings = (const WireCollectiveRing *) (out - command->out_offset + command->in_offset);
+
+        for (unsigned c = 0; command->type == COMMAND_COLLECTIVE_POST && c < command->collective_post.rings; c++)
+                if (rings[c].receive_port < PORTS)
+                        n_asked[server][command->chip][rings[c].receive_port]++;
+}
+
+/* As the plan preflight promises. */
+static void test_each_port_is_asked_often(void **state) {
+        for (unsigned s = 0; s < RING; s++) {
+                _cleanup_rehearsal_ Step *step = rehearsal_new(ULTRA, "collective", (const char *[]) { "us0-0", "us0-1", "us0-2", "us0-3" }[s]);
+
+                few(step);
+                parameters_of(step)->rounds = 11;
+                step->rewrite = count_ports;
+                expect_pass(step);
+        }
+        for (unsigned i = 0; i < RING * CHIPS * PORTS; i++)
+                assert_true(n_asked[i / PORTS / CHIPS][i / PORTS % CHIPS][i % PORTS] >= (i % PORTS < LINK_Z_PLUS ? 9 : 8));
+}
+
 /* ---- what no chip may say ---- */
 
 #define LIAR 6u
@@ -329,6 +353,7 @@ int main(void) {
                 cmocka_unit_test(test_one_server_of_an_ultraserver_tells_each),
                 cmocka_unit_test(test_parts_of_an_ultraserver_can_be_judged),
                 cmocka_unit_test(test_chips_that_were_in_no_ring_are_told),
+                cmocka_unit_test(test_each_port_is_asked_often),
                 cmocka_unit_test(test_no_lie_becomes_a_pass),
                 cmocka_unit_test(test_a_silent_chip_is_left_to_its_own_step),
         };
