@@ -69,7 +69,7 @@ typedef struct Ensemble {
         unsigned first;     /* index of server 0 in the ring */
         EnsembleServer servers[RING_SERVERS]; /* the one under test first */
         uint64_t n_groups;  /* so far */
-        unsigned n_troubles; /* seen, told or not */
+        unsigned n_troubles, n_own; /* seen, told or not; of them on the server under test */
         bool listens;       /* whether there are any, and tells nothing */
         const char *untested; /* why the chips of the server were in no ring that came to its end, as the name of a measurement; NULL: they were */
         unsigned n_untested_together; /* ranks in no ring of the UltraServer */

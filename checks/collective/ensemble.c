@@ -97,6 +97,7 @@ int ensemble_find(Ensemble *ensemble, Trouble trouble, Member member, unsigned p
         int r;
 
         ensemble->n_troubles++;
+        ensemble->n_own += member.server == 0;
         if (ensemble->listens || chair->found[trouble] & bit)
                 return 0;
 

@@ -154,6 +154,16 @@ static int play_rings(Ensemble *ensemble, unsigned n_ranks, uint64_t rounds, Wro
         return r;
 }
 
+/* A round of these asks all ports, one of a ring a port of each chip: half as many do. */
+static int play_neighbour_rounds(Ensemble *ensemble, Wrongs *wrongs) {
+        uint64_t rounds = (ensemble->parameters->rounds + 1) / 2;
+        int r = 1;
+
+        for (uint64_t round = 0; round < rounds && r > 0; round++)
+                r = play_neighbours(ensemble, round, wrongs);
+        return r;
+}
+
 /* As the name of a measurement. */
 static const char *untested_why(const Ensemble *ensemble, const Wrongs *wrongs) {
         for (unsigned c = 0; c < CHIPS; c++)
@@ -164,19 +174,16 @@ static const char *untested_why(const Ensemble *ensemble, const Wrongs *wrongs) 
 }
 
 int ensemble_play(Ensemble *ensemble, Wrongs *wrongs) {
-        uint64_t rounds = ensemble->parameters->rounds;
-        int ended = 1, r = 0;
+        int ended, r = 0;
 
-        /* A round of these asks all ports, one of a ring a port of each chip: half as many do. */
-        for (uint64_t round = 0; round < (rounds + 1) / 2 && ended > 0; round++)
-                ended = play_neighbours(ensemble, round, wrongs);
+        ended = play_neighbour_rounds(ensemble, wrongs);
         step_progress(ensemble->step, 20);
         if (ended < 0)
                 return ended;
 
         ensemble->n_untested_together = ensemble->first == 0 && ensemble->n_servers > 1 ? RANKS_MAX : 0;
         if (ensemble_has_rings(ensemble, wrongs, 1))
-                r = play_rings(ensemble, CHIPS, rounds, wrongs);
+                r = play_rings(ensemble, CHIPS, ensemble->parameters->rounds, wrongs);
         ensemble->untested = r > 0 ? NULL : untested_why(ensemble, wrongs);
         step_progress(ensemble->step, 60);
         if (r > 0 && ended > 0 && ensemble->n_untested_together > 0 && ensemble_has_rings(ensemble, wrongs, RING_SERVERS)) {
@@ -188,6 +195,7 @@ int ensemble_play(Ensemble *ensemble, Wrongs *wrongs) {
 
 /* ---- what others see themselves ---- */
 
+/* All that the step on the server in the place of this one plays of its own. */
 static int listen_to(Ensemble *ensemble, bool *ret) {
         _cleanup_free_ Wrongs *wrongs = calloc(1, sizeof(*wrongs));
         int r;
@@ -195,15 +203,15 @@ static int listen_to(Ensemble *ensemble, bool *ret) {
         if (!wrongs)
                 return -ENOMEM;
 
-        r = play_neighbours(ensemble, 0, wrongs);
+        r = play_neighbour_rounds(ensemble, wrongs);
         if (r > 0 && ensemble_has_rings(ensemble, wrongs, 1))
-                r = play_operation(ensemble, COLLECTIVE_ALL_REDUCE, CHIPS, 1, wrongs);
-        *ret = ensemble->n_troubles > 0 || wrongs->n_edges + wrongs->n_sums + wrongs->n_unplaced > 0;
+                r = play_rings(ensemble, CHIPS, ensemble->parameters->rounds, wrongs);
+        *ret = ensemble->n_own > 0 || wrongs->n_edges + wrongs->n_sums + wrongs->n_unplaced > 0;
         return MIN(r, 0);
 }
 
 int ensemble_sees_itself(Ensemble *ensemble, unsigned server) {
-        unsigned n_troubles = ensemble->n_troubles;
+        unsigned n_troubles = ensemble->n_troubles, n_own = ensemble->n_own;
         bool sees = false;
         int r;
 
@@ -214,11 +222,12 @@ int ensemble_sees_itself(Ensemble *ensemble, unsigned server) {
 
         ensemble->servers[server].asked = true;
         ensemble->listens = true;
-        ensemble->n_troubles = 0;
+        ensemble->n_own = 0;
         ensemble_turn(ensemble, server);
         r = listen_to(ensemble, &sees);
         ensemble_turn(ensemble, RING_SERVERS - server);
         ensemble->n_troubles = n_troubles;
+        ensemble->n_own = n_own;
         ensemble->listens = false;
         ensemble->servers[server].sees = sees;
         return r < 0 ? r : sees;
