@@ -79,7 +79,8 @@ typedef struct WireCollectivePost { /* in: WireCollectiveRing[rings], and then t
 
 /*
  * out: WireCollectiveStatus and then, where the rank has done all of its steps, the output. Else the status of the completion is
- * NRT_HW_ERR_COLLECTIVES after timeout_nsec, and there is no output. In either case the rank is free for another collective.
+ * NRT_HW_ERR_COLLECTIVES after timeout_nsec, there is no output, and the status tells how far the rank was then; what it had
+ * begun counts in no time. In either case the rank is free for another collective.
  */
 typedef struct WireCollectiveWait {
         uint64_t group;

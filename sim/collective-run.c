@@ -28,6 +28,7 @@ typedef struct Group {
         Way *ways; /* ring by ring, of each member */
         bool mixed; /* some end on another ring than they began: cables at wrong ports, or send-receive */
         Parts *parts; /* of the first member of each shape */
+        uint64_t limit_nsec; /* how long is waited */
 } Group;
 
 static void find_members(Group *group, Collective *own) {
@@ -198,30 +199,63 @@ static void take_block(const Way *previous, Way *way, unsigned step) {
                                 previous->flip != 0 && i == (previous->flip >> 32) % n_sent ? previous->flip : 0);
 }
 
-void way_spend(Way *way, const Way *previous, uint64_t bytes) {
-        uint64_t transfer = HOP_NSEC + (uint64_t) ((double) bytes * way->nsec_per_byte);
-        uint64_t work = COLLECTIVE_STEP_NSEC + bytes / COLLECTIVE_BYTES_PER_NSEC, here;
+static uint64_t transfer_nsec(const Way *way, uint64_t bytes) {
+        return HOP_NSEC + (uint64_t) ((double) bytes * way->nsec_per_byte);
+}
+
+static uint64_t work_nsec(const Way *way, uint64_t bytes) {
+        uint64_t work = COLLECTIVE_STEP_NSEC + bytes / COLLECTIVE_BYTES_PER_NSEC;
         const Fault *slow = way->owner->ailments.slow;
 
-        if (slow)
-                work = (uint64_t) ((double) work * ((const SlowParameters *) slow->parameters)->factor);
-        here = (previous->began_nsec > way->free_nsec ? previous->began_nsec : way->free_nsec) + transfer;
+        return slow ? (uint64_t) ((double) work * ((const SlowParameters *) slow->parameters)->factor) : work;
+}
+
+uint64_t way_step_nsec(const Way *way, uint64_t bytes) {
+        return transfer_nsec(way, bytes) + work_nsec(way, bytes);
+}
+
+/* When a block has come in. */
+static uint64_t arrival_nsec(const Way *way, const Way *previous, uint64_t bytes) {
+        return (previous->began_nsec > way->free_nsec ? previous->began_nsec : way->free_nsec) + transfer_nsec(way, bytes);
+}
+
+void way_spend(Way *way, const Way *previous, uint64_t bytes) {
+        uint64_t work = work_nsec(way, bytes), here = arrival_nsec(way, previous, bytes);
+
         way->free_nsec = here - HOP_NSEC;
         if (previous->began_nsec > way->began_nsec)
                 way->progress.wait_nsec += previous->began_nsec - way->began_nsec;
-        way->progress.transfer_nsec += transfer;
+        way->progress.transfer_nsec += transfer_nsec(way, bytes);
         way->progress.work_nsec += work;
         way->ready_nsec = (here > way->ready_nsec ? here : way->ready_nsec) + work;
+}
+
+/* Whether the step ends when nobody waits any more. Then its block is there, or on its way and all that come behind it. */
+static bool is_late(const Group *group, Way *way, const Way *previous) {
+        uint64_t here = arrival_nsec(way, previous, previous->bytes), ready = here > way->ready_nsec ? here : way->ready_nsec;
+
+        if (ready + work_nsec(way, previous->bytes) <= group->limit_nsec)
+                return false;
+
+        way->late = true;
+        if (here > group->limit_nsec) {
+                way->progress.arrived--;
+                way->progress.received -= previous->bytes;
+                way->stall_bytes = way->progress.received;
+        }
+        return true;
 }
 
 static bool end_step(Group *group, Way *way) {
         WireCollectiveProgress *progress = &way->progress;
         const Way *previous;
 
-        if (progress->begun == progress->done || progress->arrived <= progress->done)
+        if (progress->begun == progress->done || progress->arrived <= progress->done || way->late)
                 return false;
 
         previous = &group->ways[way->previous];
+        if (is_late(group, way, previous))
+                return false;
         take_block(previous, way, progress->done);
         way_spend(way, previous, previous->bytes);
         progress->done++;
@@ -284,6 +318,7 @@ int collective_run(Collective *own, const Execution *execution) {
         _cleanup_(group_done) Group group = {};
         uint32_t n;
 
+        group.limit_nsec = execution->command->collective_wait.timeout_nsec;
         find_members(&group, own);
         n = group.n_members * COLLECTIVE_RINGS_MAX;
         group.ways = malloc(n * sizeof(Way));
@@ -305,7 +340,7 @@ int collective_run(Collective *own, const Execution *execution) {
                         lay_way(&group, i, execution);
         /* Rings have nothing to do with each other, unless they run into each other; and one alone stays in the cache. */
         for (uint32_t i = 0; i < n && !group.mixed; i += group.n_members)
-                if (!collective_run_sound(group.ways, i, group.n_members))
+                if (!collective_run_sound(group.ways, i, group.n_members, group.limit_nsec))
                         run_steps(&group, i, group.n_members);
         if (group.mixed)
                 run_steps(&group, 0, n);

@@ -99,10 +99,24 @@ static void spend_time(const Round *round) {
                 round->at[p]->progress.begun = round->at[p]->progress.arrived = round->at[p]->progress.done = round->steps;
 }
 
-bool collective_run_sound(Way *ways, uint32_t first, unsigned n) {
+/* No step takes longer than the longest block over the slowest link. */
+static uint64_t nsec_at_most(const Round *round) {
+        uint64_t bytes = 0, step = 0;
+
+        for (unsigned p = 0; p < round->n; p++)
+                bytes = round->bytes[p] > bytes ? round->bytes[p] : bytes;
+        for (unsigned p = 0; p < round->n; p++) {
+                uint64_t nsec = way_step_nsec(round->at[p], bytes);
+
+                step = nsec > step ? nsec : step;
+        }
+        return step * round->steps;
+}
+
+bool collective_run_sound(Way *ways, uint32_t first, unsigned n, uint64_t limit_nsec) {
         Round round;
 
-        if (!find_round(ways, first, n, &round))
+        if (!find_round(ways, first, n, &round) || nsec_at_most(&round) > limit_nsec)
                 return false;
 
         move_shards(&round);

@@ -82,6 +82,7 @@ typedef struct Way {
         uint64_t began_nsec, ready_nsec;
         uint64_t free_nsec;      /* when what comes in no longer waits for what came before */
         bool counts_wrong;       /* an increment of its semaphore has been lost */
+        bool late;               /* nobody waits for the end of its step */
 } Way;
 
 #define NOWHERE UINT32_MAX
@@ -92,11 +93,13 @@ typedef struct Way {
 int collective_run(Collective *own, const Execution *execution);
 /* The time of a step of WAY, in which a block of so many bytes comes in that PREVIOUS began to send. */
 void way_spend(Way *way, const Way *previous, uint64_t bytes);
+/* Of a step, without waiting for others. */
+uint64_t way_step_nsec(const Way *way, uint64_t bytes);
 
 /* ---- collective-sound.c ---- */
 
-/* Runs N ways from FIRST on, if they are one ring and nothing is wrong with it; else leaves them as they are: false. */
-bool collective_run_sound(Way *ways, uint32_t first, unsigned n);
+/* Runs N ways from FIRST on, if they are one ring, nothing is wrong with it and LIMIT is enough; else leaves them as they are: false. */
+bool collective_run_sound(Way *ways, uint32_t first, unsigned n, uint64_t limit_nsec);
 
 /* ---- collective-blocks.c ---- */
 

@@ -149,34 +149,39 @@ static unsigned ring_there(const Recital *recital, unsigned ring) {
         return recital->post.operation == COLLECTIVE_SEND_RECEIVE ? ring ^ 1u : ring;
 }
 
+/* RANK waits for a block of which its semaphore knows nothing. Returns as judge_ring(). */
+static int judge_missing(Recital *recital, unsigned rank, unsigned ring) {
+        const WireCollectiveProgress *own = &recital->ranks[rank].status.progress[ring], *theirs;
+        const CollectiveRank *sender = &recital->ranks[recital->from[rank][ring]];
+        uint64_t before = recital_bytes(recital, rank, ring, own->done), with = recital_bytes(recital, rank, ring, own->done + 1);
+        int r;
+
+        theirs = &sender->status.progress[ring_there(recital, ring)];
+        if (with > before && own->received >= with)
+                r = blame_rank(recital, rank, ring, "its block is there, but the semaphore that says so was not counted up");
+        else if ((sender->error < 0 && sender->error != -ETIME) || theirs->begun <= own->done)
+                return 0;
+        else if (own->received >= with)
+                r = blame_rank(recital, rank, ring, "its block is of no bytes and was sent, but the semaphore that says so was not counted up");
+        else
+                r = blame_link(recital, recital->members[rank], recital->ranks[rank].rings[ring].receive_port, own, theirs);
+        return r < 0 ? r : 1;
+}
+
 /* Returns 0 for a victim, 1 where somebody was blamed. */
 static int judge_ring(Recital *recital, unsigned rank, unsigned ring) {
         const CollectiveRank *own = &recital->ranks[rank];
-        const WireCollectiveProgress *progress = &own->status.progress[ring], *theirs;
-        unsigned from = recital->from[rank][ring];
-        uint64_t before, with;
+        const WireCollectiveProgress *progress = &own->status.progress[ring];
         int r;
 
-        if (progress->done == progress->steps || (from == NOBODY && own->rings[ring].send_port == COLLECTIVE_NO_PORT))
+        if (progress->done == progress->steps || recital->from[rank][ring] == NOBODY)
                 return 0;
         if (progress->begun == progress->done)
                 r = blame_rank(recital, rank, ring, "it has done all steps before and does not begin this one");
         else if (progress->arrived > progress->done)
                 r = blame_rank(recital, rank, ring, "its block is there, and it does not go on");
-        else {
-                before = recital_bytes(recital, rank, ring, progress->done);
-                with = recital_bytes(recital, rank, ring, progress->done + 1);
-                if (with > before && progress->received >= with)
-                        r = blame_rank(recital, rank, ring, "its block is there, but the semaphore that says so was not counted up");
-                else if (recital->ranks[from].error < 0 && recital->ranks[from].error != -ETIME)
-                        return 0;
-                else {
-                        theirs = &recital->ranks[from].status.progress[ring_there(recital, ring)];
-                        if (theirs->begun <= progress->done)
-                                return 0;
-                        r = blame_link(recital, recital->members[rank], own->rings[ring].receive_port, progress, theirs);
-                }
-        }
+        else
+                return judge_missing(recital, rank, ring);
         return r < 0 ? r : 1;
 }
 
@@ -197,6 +202,18 @@ static int judge_absent(Recital *recital, unsigned rank) {
         return error < 0 ? error : 1;
 }
 
+/* Its steps fill the time that was waited: it does not stand, it or another is slow. */
+static bool was_moving(const CollectiveRank *rank) {
+        for (unsigned c = 0; c < rank->post.rings; c++) {
+                const WireCollectiveProgress *progress = &rank->status.progress[c];
+
+                /* Halves of what a liar may say still add up. */
+                if (progress->wait_nsec / 2 + progress->transfer_nsec / 2 + progress->work_nsec / 2 > rank->status.nsec / 4)
+                        return true;
+        }
+        return false;
+}
+
 static bool is_done(const CollectiveRank *rank) {
         for (unsigned c = 0; c < rank->post.rings; c++)
                 if (rank->status.progress[c].done < rank->status.progress[c].steps)
@@ -206,6 +223,7 @@ static bool is_done(const CollectiveRank *rank) {
 
 int recital_judge_hang(Recital *recital) {
         unsigned n_absent = 0, n_stuck = 0, n_blamed = 0;
+        bool slow = false;
         int r;
 
         for (unsigned i = 0; i < recital->n; i++) {
@@ -213,7 +231,10 @@ int recital_judge_hang(Recital *recital) {
                 if (r < 0)
                         return r;
                 n_absent += r > 0;
+                slow = slow || (recital->ranks[i].error == -ETIME && was_moving(&recital->ranks[i]));
         }
+        if (slow) /* blocks are on their way everywhere, and none of them is lost */
+                return MIN(recital_judge_speed(recital), 0);
         for (unsigned i = 0; i < recital->n; i++) {
                 if (recital->ranks[i].error != -ETIME || is_done(&recital->ranks[i]))
                         continue;

@@ -2,11 +2,12 @@
 
 /*
  * Who is slow. All ranks of a ring end at about the same time, so the whole tells nothing; but every rank says how long its blocks
- * took to come in once they were on their way, and how long it worked on them itself.
+ * took to come in once they were on their way, and how long it worked on them itself. What was done is judged, all steps or not.
  */
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sys/param.h>
 
 #include "checks/collective/collective.h"
 #include "checks/device-link.h"
@@ -20,13 +21,13 @@ double link_bytes_per_nsec(unsigned port) {
 static int judge_link(Recital *recital, unsigned rank, unsigned ring, uint64_t bytes) {
         const WireCollectiveProgress *progress = &recital->ranks[rank].status.progress[ring];
         unsigned port = recital->ranks[rank].rings[ring].receive_port;
-        double hops = (double) progress->steps * COLLECTIVE_HOP_NSEC, built, rate, limit = recital->ensemble->parameters->bandwidth;
+        double hops = (double) progress->done * COLLECTIVE_HOP_NSEC, built, rate, limit = recital->ensemble->parameters->bandwidth;
         char far_text[LOCATION_STRING_MAX];
         Member far;
 
         if (port >= PORTS || bytes == 0)
                 return 0;
-        if (progress->received != bytes)
+        if (progress->done == progress->steps && progress->received != bytes)
                 return ensemble_find(recital->ensemble, TROUBLE_DATA, recital->members[rank], port, NULL,
                                      "%s: this port counts %" PRIu64 " bytes that came in, and %" PRIu64 " did",
                                      collective_word(recital->post.operation), progress->received, bytes);
@@ -47,15 +48,13 @@ static int judge_link(Recital *recital, unsigned rank, unsigned ring, uint64_t b
 
 static int judge_rank(Recital *recital, unsigned rank, unsigned ring, uint64_t bytes) {
         const WireCollectiveProgress *progress = &recital->ranks[rank].status.progress[ring];
-        double wanted = (double) progress->steps * COLLECTIVE_STEP_NSEC +
-                        (double) bytes / COLLECTIVE_BYTES_PER_NSEC;
+        double steps = MAX(progress->done, 1u), wanted = steps * COLLECTIVE_STEP_NSEC + (double) bytes / COLLECTIVE_BYTES_PER_NSEC;
 
         if ((double) progress->work_nsec <= wanted * WORK_SLACK)
                 return 0;
         return ensemble_find(recital->ensemble, TROUBLE_SLOW, recital->members[rank], CHAIR_CHIP, NULL,
                              "%s: its CC-cores take %.0f ns for a step, %.0f is right; all ranks wait for it",
-                             collective_word(recital->post.operation), (double) progress->work_nsec / progress->steps,
-                             wanted / progress->steps);
+                             collective_word(recital->post.operation), (double) progress->work_nsec / steps, wanted / steps);
 }
 
 int recital_judge_speed(Recital *recital) {
@@ -68,8 +67,7 @@ int recital_judge_speed(Recital *recital) {
                 late = late || recital->ranks[i].error == -ETIME;
                 for (unsigned c = 0; c < recital->post.rings && r >= 0; c++) {
                         const WireCollectiveProgress *progress = &recital->ranks[i].status.progress[c];
-
-                        uint64_t bytes = recital_bytes(recital, i, c, progress->steps);
+                        uint64_t bytes = recital_bytes(recital, i, c, progress->done);
 
                         r = judge_link(recital, i, c, bytes);
                         if (r >= 0)

@@ -97,6 +97,7 @@ static const FaultCase fault_cases[] = {
         { "{at: trn-0/chip4/link-x-, kind: link-stall, bytes: 100000000}", { { "collective-hang", "trn-0/chip4/link-x-" } } },
         { "{at: trn-0/chip11, kind: chip-slow, factor: 2}", { { "collective-slow", "trn-0/chip11" } } },
         { "{at: trn-0/chip11, kind: chip-slow, factor: 1000}", { { "collective-slow", "trn-0/chip11" } } },
+        { "{at: trn-0/chip11/link-y+, kind: link-throttled, share: 0.01}", { { "collective-slow", "trn-0/chip11/link-y+" } } },
         { "{at: trn-0/chip11/link-y+, kind: link-down}", { { "collective-hang", "trn-0/chip11/link-y+" } } },
         { "{at: trn-0/chip4/link-x+, kind: cable-broken}",
           { { "collective-hang", "trn-0/chip4/link-x+" }, { "collective-hang", "trn-0/chip5/link-x-" } } },
