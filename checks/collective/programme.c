@@ -204,7 +204,7 @@ static int listen_to(Ensemble *ensemble, bool *ret) {
                 return -ENOMEM;
 
         r = play_neighbour_rounds(ensemble, wrongs);
-        if (r > 0 && ensemble_has_rings(ensemble, wrongs, 1))
+        if (r >= 0 && ensemble->n_own == 0 && ensemble_has_rings(ensemble, wrongs, 1))
                 r = play_rings(ensemble, CHIPS, ensemble->parameters->rounds, wrongs);
         *ret = ensemble->n_own > 0 || wrongs->n_edges + wrongs->n_sums + wrongs->n_unplaced > 0;
         return MIN(r, 0);
