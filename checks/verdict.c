@@ -91,6 +91,23 @@ DEFINE_WORDS(Severity, severity)
 DEFINE_WORDS(Result, result)
 DEFINE_WORDS(Disturbs, disturbs)
 DEFINE_WORDS(Stage, stage)
+
+static const unsigned stage_depths[_STAGE_MAX] = {
+        [STAGE_INFLEET]    = 0,
+        [STAGE_REPAIR]     = 0,
+        [STAGE_PREFLIGHT]  = 1,
+        [STAGE_PRODUCTION] = 2,
+        [STAGE_RMA]        = 2,
+        [STAGE_BURNIN]     = 3,
+};
+
+unsigned stage_depth(Stage stage) {
+        return stage_depths[stage];
+}
+
+bool stage_clears(Stage by, Stage what) {
+        return stage_depths[by] > 0 && stage_depths[by] >= stage_depths[what];
+}
 DEFINE_WORDS(LimitType, limit_type)
 
 const char *severity_to_ocp(Severity severity) {

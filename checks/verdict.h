@@ -121,6 +121,12 @@ Result result_from_string(const char *word);
 const char *disturbs_to_string(Disturbs disturbs);
 Disturbs disturbs_from_string(const char *word);
 const char *stage_to_string(Stage stage);
+/*
+ * How much a plan of a stage looks at; 0: a part, the memory that no job uses or the rows that are to be repaired. A pass of a plan clears what
+ * plans have found that look at no more; what looks at a part clears nothing.
+ */
+unsigned stage_depth(Stage stage);
+bool stage_clears(Stage by, Stage what);
 Stage stage_from_string(const char *word);
 const char *limit_type_to_string(LimitType type);
 LimitType limit_type_from_string(const char *word);

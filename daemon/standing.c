@@ -21,44 +21,31 @@ __attribute__((format(printf, 2, 3))) static void cannot_tell(Standing *standing
         va_end(arguments);
 }
 
-/*
- * How much a plan of a stage looks at: a pass clears what plans found that look at no more. Those that look at a part, the memory
- * no job uses or the rows that are to be repaired, clear nothing.
- */
-static const unsigned depths[_STAGE_MAX] = {
-        [STAGE_INFLEET]    = 0,
-        [STAGE_REPAIR]     = 0,
-        [STAGE_PREFLIGHT]  = 1,
-        [STAGE_PRODUCTION] = 2,
-        [STAGE_RMA]        = 2,
-        [STAGE_BURNIN]     = 3,
-};
-
-/* Of the plan whose newest record ENTRY is; 0 where it cannot be believed. */
-static unsigned depth(RecordLog *log, const Location *subject, const RecordEntry *entry) {
+/* Of the plan that ENTRY is of; one that looks at a part where it cannot be believed. */
+static Stage stage_of(RecordLog *log, const Location *subject, const RecordEntry *entry) {
         RecordVerified verified = {};
-        unsigned depth = 0;
+        Stage stage = STAGE_INFLEET;
 
-        if (record_log_newest_verified(log, subject, entry->plan, &verified) >= 0)
-                depth = depths[verified.stage];
+        if (record_log_verified(log, subject, entry, &verified) >= 0)
+                stage = verified.stage;
         record_verified_done(&verified);
-        return depth;
+        return stage;
 }
 
 /* Whether a newer pass of another plan looked at as much as what FAILED. */
 static int is_cleared(RecordLog *log, const Location *subject, const RecordEntry *failed) {
-        unsigned needed = MAX(depth(log, subject, failed), 1u);
+        Stage stage = stage_of(log, subject, failed);
         RecordEntry entry;
         int r;
 
         for (r = record_log_newest(log, subject, NULL, &entry); r >= 0 && entry.index > failed->index;
              r = record_log_newest_before(log, subject, entry.index, &entry))
-                if ((entry.result == RESULT_PASSED || entry.result == RESULT_WARNED) && depth(log, subject, &entry) >= needed)
+                if ((entry.result == RESULT_PASSED || entry.result == RESULT_WARNED) && stage_clears(stage_of(log, subject, &entry), stage))
                         return true;
         return r == -ENOENT ? false : MIN(r, 0);
 }
 
-/* The newest of all plans, or the newest failure that no pass has cleared. */
+/* The newest of all plans, or the newest failure that no pass has cleared; or one at a place that none has looked at since. */
 static int find_any(RecordLog *log, const Location *subject, RecordEntry *ret) {
         RecordEntry entry;
         int r;
@@ -81,6 +68,11 @@ static int find_any(RecordLog *log, const Location *subject, RecordEntry *ret) {
                 }
         }
 
+        if (r != -ENOENT)
+                return r;
+        r = record_log_failure(log, subject, &entry);
+        if (r >= 0)
+                *ret = entry;
         return r == -ENOENT ? 0 : r;
 }
 
@@ -97,7 +89,7 @@ static int find_newest(RecordLog *log, const Location *subject, const char *plan
         if (r < 0)
                 return r;
         if (ret->result != RESULT_FAILED || of_plan.result == RESULT_FAILED ||
-            (ret->index < of_plan.index && depth(log, subject, &of_plan) == 0))
+            (ret->index < of_plan.index && stage_depth(stage_of(log, subject, &of_plan)) == 0))
                 *ret = of_plan;
         return 0;
 }
@@ -124,7 +116,7 @@ static void weigh_chips(RecordLog *log, const Location *server, Standing *ret) {
                     find_any(log, &chip, &entry) < 0 || entry.result != RESULT_FAILED)
                         continue;
 
-                if (record_log_newest_verified(log, &chip, entry.plan, &verified) >= 0)
+                if (record_log_verified(log, &chip, &entry, &verified) >= 0)
                         take_verified(&verified, ret);
                 else
                         cannot_tell(ret, "record %" PRIu64 " of chip %u does not verify", entry.index, c);
@@ -147,7 +139,7 @@ void standing_read(RecordLog *log, const Location *subject, const char *plan, ui
                 return;
         }
         if (r >= 0)
-                r = record_log_newest_verified(log, subject, entry.plan, &verified);
+                r = record_log_verified(log, subject, &entry, &verified);
         if (r < 0) {
                 cannot_tell(ret, "%s: %s",
                             r == -EBADMSG ? "the newest record does not verify"

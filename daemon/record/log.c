@@ -325,35 +325,50 @@ int record_log_newest_before(RecordLog *log, const Location *subject, uint64_t b
         return reader_newest_before(&log->reader, subject, before, ret);
 }
 
-/* KEY: the plan as the table of the newest has it; PLAN: as the record must have it. */
-static int newest_verified(RecordLog *log, const Location *subject, const char *key, const char *plan, RecordVerified *ret) {
+int record_log_failure(RecordLog *log, const Location *chip, RecordEntry *ret) {
+        assert(log && chip && ret);
+        return reader_failure(&log->reader, chip, ret);
+}
+
+int record_log_verified(RecordLog *log, const Location *subject, const RecordEntry *entry, RecordVerified *ret) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         _cleanup_free_ char *envelope = NULL;
         uint8_t id[DIGEST_BYTES];
         RecordTrust trust;
-        RecordEntry entry;
         size_t n;
         int r;
 
-        r = reader_newest(&log->reader, subject, key, &entry);
-        if (r < 0)
-                return r;
-        r = reader_envelope(&log->reader, entry.index, &envelope, &n, id);
+        assert(log && subject && entry && ret);
+
+        r = reader_envelope(&log->reader, entry->index, &envelope, &n, id);
         if (r < 0)
                 return r == -ENOENT ? -EBADMSG : r;
         r = record_verify(log->keyring, envelope, n, &trust, &verified);
         if (r < 0)
                 return r;
         /* The table that led here proves nothing; the record must be the one that was asked for. */
-        if (trust != RECORD_VERIFIED || verified.entry.index != entry.index ||
+        if (trust != RECORD_VERIFIED || verified.entry.index != entry->index ||
             strcmp(verified.origin, log->station.origin) != 0 ||
             !location_equal(&verified.entry.subject, subject) ||
-            (plan && strcmp(verified.entry.plan, plan) != 0) ||
+            strcmp(verified.entry.plan, entry->plan) != 0 ||
             strcmp(verified.entry.type, RECORD_TYPE_RUN_START) == 0)
                 return -EBADMSG;
         *ret = verified;
         verified = (RecordVerified) {};
         return 0;
+}
+
+/* KEY: the plan as the table of the newest has it; PLAN: as the record must have it. */
+static int newest_verified(RecordLog *log, const Location *subject, const char *key, const char *plan, RecordVerified *ret) {
+        RecordEntry entry;
+        int r;
+
+        r = reader_newest(&log->reader, subject, key, &entry);
+        if (r < 0)
+                return r;
+        if (plan && strcmp(entry.plan, plan) != 0)
+                return -EBADMSG;
+        return record_log_verified(log, subject, &entry, ret);
 }
 
 int record_log_newest_verified(RecordLog *log, const Location *subject, const char *plan, RecordVerified *ret) {

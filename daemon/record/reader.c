@@ -149,6 +149,14 @@ int reader_newest_before(Reader *reader, const Location *subject, uint64_t befor
         return reader_found(reader, statement, ret);
 }
 
+int reader_failure(Reader *reader, const Location *subject, RecordEntry *ret) {
+        sqlite3_stmt *statement = reader_begin(reader, STORE_FAILURES);
+        char path[LOCATION_STRING_MAX];
+
+        (void) sqlite3_bind_text(statement, 1, location_format(subject, path), -1, SQLITE_STATIC);
+        return reader_found(reader, statement, ret);
+}
+
 int reader_unfinished(Reader *reader, uint64_t first, RecordEntry *ret) {
         sqlite3_stmt *statement = reader_begin(reader, STORE_UNFINISHED);
         int r;

@@ -22,6 +22,8 @@ int reader_envelope(Reader *reader, uint64_t index, char **ret, size_t *ret_n,
 int reader_newest(Reader *reader, const Location *subject, const char *plan, RecordEntry *ret);
 /* The newest of all plans whose newest is older than record BEFORE. */
 int reader_newest_before(Reader *reader, const Location *subject, uint64_t before, RecordEntry *ret);
+/* The newest record that found of SUBJECT what none has looked at since. */
+int reader_failure(Reader *reader, const Location *subject, RecordEntry *ret);
 int reader_unfinished(Reader *reader, uint64_t first, RecordEntry *ret);
 /* How many envelopes of FIRST … LAST-1 went to FD, one line each. */
 int reader_export(Reader *reader, uint64_t first, uint64_t last, int fd);

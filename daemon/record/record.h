@@ -224,11 +224,16 @@ const char *record_log_key_id(const RecordLog *log);
 int record_log_newest(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret);
 /* Of the newest records under each plan the newest that is older than record BEFORE. -ENOENT: none. */
 int record_log_newest_before(RecordLog *log, const Location *subject, uint64_t before, RecordEntry *ret);
+/* The newest record that found something broken of a chip where no record has looked since: one of the same plan, or a pass of a plan
+ * whose stage looks at as much. -ENOENT: none. */
+int record_log_failure(RecordLog *log, const Location *chip, RecordEntry *ret);
 /*
  * The same, with the proof: the envelope is read, its signature checked against the log's own key and its verdict
  * recomputed. -EBADMSG where that fails: then nothing may be concluded.
  */
 int record_log_newest_verified(RecordLog *log, const Location *subject, const char *plan, struct RecordVerified *ret);
+/* The same of ENTRY, which one of the above told, of SUBJECT. */
+int record_log_verified(RecordLog *log, const Location *subject, const RecordEntry *entry, struct RecordVerified *ret);
 /* The same of the newest health record of a chip under PLAN that tells regions: others in between tell nothing new of them. */
 int record_log_regions_verified(RecordLog *log, const Location *subject, const char *plan, struct RecordVerified *ret);
 /* The identity document (malloc'd) that a subject's digest, in hex, is the SHA-256 of. -ENOENT: none in this log. */

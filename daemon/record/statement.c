@@ -101,6 +101,7 @@ DraftGroup *draft_group_free(DraftGroup *group) {
                 printer_done(&group->drafts[i].head);
                 printer_done(&group->drafts[i].tail);
                 printer_done(&group->drafts[i].component);
+                places_done(&group->drafts[i].places);
         }
         free(group->entries);
         free(group);
@@ -309,6 +310,10 @@ static int draft_chip(Draft *draft, const Station *station, const RecordScan *sc
         draft->entry.finished_usec = scan->run.finished_usec;
         for (size_t i = 0; i < health->n_steps; i++)
                 draft->has_regions = draft->has_regions || health->steps[i].regions;
+        r = places_read(&scan->run, health, &draft->places);
+        if (r < 0)
+                return r;
+        draft->has_places = true;
 
         r = identity_of(&station->issuer, &health->host, &health->host, &host);
         if (r < 0)

@@ -11,6 +11,7 @@
 
 #include "daemon/record/envelope.h"
 #include "daemon/record/identity.h"
+#include "daemon/record/places.h"
 #include "daemon/record/printer.h"
 #include "daemon/record/record.h"
 
@@ -30,6 +31,8 @@ typedef struct Draft {
         RecordEntry entry; /* all but index and ID */
         Identity identity;
         bool has_regions;  /* a step of it tells regions */
+        bool has_places;   /* it is a health record */
+        Places places;
         Printer head;      /* up to the log's index */
         Printer tail;      /* what follows `previous`, without the last two braces */
         Printer component; /* of a chip: its descriptor in the roll-up up to the index */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/record/failures.h"
 #include "daemon/record/store.h"
 
 #include <assert.h>
@@ -35,6 +36,7 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_INSERT_IDENTITY] = "INSERT INTO identity VALUES (?1, ?2) ON CONFLICT DO NOTHING",
         [STORE_INSERT_UNFINISHED] = "INSERT INTO unfinished VALUES (?1, ?2, ?3)",
         [STORE_DELETE_UNFINISHED] = "DELETE FROM unfinished WHERE run = ?1 AND subject = ?2",
+        [STORE_DELETE_NEWEST] = "DELETE FROM newest WHERE subject = ?1 AND plan = ?2",
         [STORE_SIZE] = "SELECT count(*), coalesce(min(idx), 0), coalesce(max(idx), -1),"
                        " (SELECT count(*) FROM entry) FROM record",
         [STORE_LAST] = "SELECT id FROM record ORDER BY idx DESC LIMIT 1",
@@ -44,6 +46,7 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_NEWEST] = "SELECT max(idx) FROM newest WHERE subject = ?1",
         [STORE_NEWEST_OF_PLAN] = "SELECT max(idx) FROM newest WHERE subject = ?1 AND plan = ?2",
         [STORE_NEWEST_BEFORE] = "SELECT max(idx) FROM newest WHERE subject = ?1 AND idx < ?2 AND instr(plan, '/') = 0",
+        [STORE_FAILURES] = "SELECT idx, plan FROM newest WHERE subject = ?1 AND instr(plan, '/failed/') > 0 ORDER BY idx DESC",
         [STORE_UNFINISHED] = "SELECT " ENTRY_COLUMNS ENTRY_FROM
                              "WHERE e.idx = (SELECT min(idx) FROM unfinished WHERE idx >= ?1)",
         [STORE_IDENTITY] = "SELECT document FROM identity WHERE digest = ?1",
@@ -318,13 +321,21 @@ static int insert_identity(Store *store, const Identity *identity) {
         return run(store, STORE_INSERT_IDENTITY);
 }
 
-static int insert_newest(Store *store, const RecordEntry *entry, const char *subject, const char *plan) {
+int store_insert_newest(Store *store, uint64_t index, const char *subject, const char *key) {
         sqlite3_stmt *statement = store->statements[STORE_INSERT_NEWEST];
 
         bind_text(statement, 1, subject);
-        bind_text(statement, 2, plan);
-        (void) sqlite3_bind_int64(statement, 3, (sqlite3_int64) entry->index);
+        bind_text(statement, 2, key);
+        (void) sqlite3_bind_int64(statement, 3, (sqlite3_int64) index);
         return run(store, STORE_INSERT_NEWEST);
+}
+
+int store_delete_newest(Store *store, const char *subject, const char *key) {
+        sqlite3_stmt *statement = store->statements[STORE_DELETE_NEWEST];
+
+        bind_text(statement, 1, subject);
+        bind_text(statement, 2, key);
+        return run(store, STORE_DELETE_NEWEST);
 }
 
 static int insert_unfinished(Store *store, const RecordEntry *entry, const char *subject) {
@@ -357,11 +368,13 @@ static int append_row(Store *store, const StoreRow *row) {
         if (r == 0 && strcmp(row->entry->type, RECORD_TYPE_RUN_START) == 0)
                 return insert_unfinished(store, row->entry, subject);
         if (r == 0)
-                r = insert_newest(store, row->entry, subject, row->entry->plan);
+                r = store_insert_newest(store, row->entry->index, subject, row->entry->plan);
         if (r == 0 && row->has_regions) {
                 (void) snprintf(regions, sizeof(regions), "%s" STORE_REGIONS, row->entry->plan);
-                r = insert_newest(store, row->entry, subject, regions);
+                r = store_insert_newest(store, row->entry->index, subject, regions);
         }
+        if (r == 0 && row->places)
+                r = failures_update(store, row->entry, subject, row->places);
         if (r == 0 && strcmp(row->entry->type, RECORD_TYPE_SUMMARY) == 0)
                 r = delete_unfinished(store, row->entry, subject);
         return r;

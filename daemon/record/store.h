@@ -15,6 +15,7 @@
 
 #include "daemon/record/envelope.h"
 #include "daemon/record/identity.h"
+#include "daemon/record/places.h"
 #include "daemon/record/record.h"
 
 /* A statement of each text in store.c, prepared once. */
@@ -28,6 +29,7 @@ typedef enum StoreStatement {
         STORE_INSERT_IDENTITY,
         STORE_INSERT_UNFINISHED,
         STORE_DELETE_UNFINISHED,
+        STORE_DELETE_NEWEST,
         STORE_SIZE,
         STORE_LAST,
         STORE_ENTRY,
@@ -36,6 +38,7 @@ typedef enum StoreStatement {
         STORE_NEWEST,
         STORE_NEWEST_OF_PLAN,
         STORE_NEWEST_BEFORE,
+        STORE_FAILURES,
         STORE_UNFINISHED,
         STORE_IDENTITY,
         _STORE_STATEMENT_MAX,
@@ -61,6 +64,7 @@ typedef struct StoreRow {
         RecordEntry *entry;
         const Signed *record;
         const Identity *identity;
+        const Places *places; /* of a health record, else NULL */
         bool has_regions; /* it is also the newest of its part and STORE_REGIONS of its plan */
 } StoreRow;
 
@@ -71,6 +75,10 @@ typedef struct StoreRow {
 /* All rows in one transaction, or none. *ret_unknown where COMMIT failed in a way that does not tell which.
  */
 int store_append(Store *store, const StoreRow *rows, size_t n, bool *ret_unknown);
+
+/* Makes record INDEX the one that `newest` names for SUBJECT and KEY, or takes the row away; within a transaction. */
+int store_insert_newest(Store *store, uint64_t index, const char *subject, const char *key);
+int store_delete_newest(Store *store, const char *subject, const char *key);
 
 /* How many records there are and the last one's ID; -EBADMSG where the indices have a gap. */
 int store_head(Store *store, uint64_t *ret_size, uint8_t ret_id[static DIGEST_BYTES]);

@@ -30,6 +30,7 @@ static size_t sign_batch(RecordLog *log, DraftGroup *batch, Signed *records, Sto
                         memcpy(head.id, records[n + k].id, DIGEST_BYTES);
                         (void) digest_to_hex(head.id, entry->id);
                         rows[n + k] = (StoreRow) { entry, &records[n + k], &group->drafts[k].identity,
+                                                  group->drafts[k].has_places ? &group->drafts[k].places : NULL,
                                                   group->drafts[k].has_regions };
                 }
                 if (group->error == 0) {

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/record/failures.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FAILED  "/failed/"
+#define KEY_MAX (PLACE_STEP_MAX + STORE_PLAN_MAX + LOCATION_STRING_MAX + 32)
+
+typedef struct Failure {
+        char plan[STORE_PLAN_MAX];
+        Stage stage;
+        RecordPlace place;
+} Failure;
+
+/* Up to the next slash. */
+static const char *take_part(const char *text, char *part, size_t size) {
+        const char *end = text ? strchr(text, '/') : NULL;
+
+        if (!end || (size_t) (end - text) >= size)
+                return NULL;
+        memcpy(part, text, (size_t) (end - text));
+        part[end - text] = '\0';
+        return end + 1;
+}
+
+/* -EBADMSG: somebody else wrote it. */
+static int failure_parse(const char *key, Failure *ret) {
+        const char *rest = take_part(key, ret->plan, sizeof(ret->plan));
+        char stage[16];
+
+        if (!rest || strncmp(rest, FAILED + 1, strlen(FAILED) - 1) != 0)
+                return -EBADMSG;
+        rest = take_part(rest + strlen(FAILED) - 1, stage, sizeof(stage));
+        rest = take_part(rest, ret->place.step, sizeof(ret->place.step));
+        ret->stage = rest ? stage_from_string(stage) : _STAGE_INVALID;
+        return ret->stage < 0 || location_parse(rest, &ret->place.where, NULL, NULL) < 0 ? -EBADMSG : 0;
+}
+
+static bool has_looked(const RecordEntry *entry, const Places *places, const Failure *failure) {
+        bool passed = entry->result == RESULT_PASSED || entry->result == RESULT_WARNED;
+
+        if (strcmp(entry->plan, failure->plan) != 0 && !(passed && stage_clears(places->stage, failure->stage)))
+                return false;
+        return !places_leave_out(places, failure->place.step, &failure->place.where);
+}
+
+/* The rows were sorted before the first is told, so that none is lost by taking others away. */
+static int forget(Store *store, const RecordEntry *entry, const char *subject, const Places *places) {
+        sqlite3_stmt *rows = store->statements[STORE_FAILURES];
+        int r, step = SQLITE_OK;
+
+        (void) sqlite3_bind_text(rows, 1, subject, -1, SQLITE_STATIC);
+        for (r = 0; r == 0 && (step = sqlite3_step(rows)) == SQLITE_ROW;) {
+                const char *key = (const char *) sqlite3_column_text(rows, 1);
+                Failure failure;
+
+                r = key ? failure_parse(key, &failure) : -ENOMEM;
+                if (r == 0 && has_looked(entry, places, &failure))
+                        r = store_delete_newest(store, subject, key);
+        }
+        (void) sqlite3_reset(rows);
+        return r < 0 ? r : store_error(store, step);
+}
+
+int failures_update(Store *store, const RecordEntry *entry, const char *subject, const Places *places) {
+        int r;
+
+        r = forget(store, entry, subject, places);
+        for (size_t i = 0; i < places->n_failed && r == 0; i++) {
+                const RecordPlace *place = &places->failed[i];
+                char key[KEY_MAX], where[LOCATION_STRING_MAX];
+
+                (void) snprintf(key, sizeof(key), "%s" FAILED "%s/%s/%s", entry->plan, stage_to_string(places->stage), place->step,
+                                location_format(&place->where, where));
+                r = store_insert_newest(store, entry->index, subject, key);
+        }
+        return r;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Failures
+ *
+ * What was found broken and has not been looked at since, as rows of `newest` beside the plans: "PLAN/failed/STAGE/STEP/LOCATION". They are
+ * written with the record that changes them, in its transaction, and say no more than which record to read.
+ */
+
+#include "daemon/record/places.h"
+#include "daemon/record/store.h"
+
+/*
+ * Forgets the failures of SUBJECT that ENTRY, a health record, has looked at: under their own plan, or passed by a plan whose stage looks at as
+ * much. Then keeps its own.
+ */
+int failures_update(Store *store, const RecordEntry *entry, const char *subject, const Places *places);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Places
+ *
+ * Where a record of a chip found something broken, and where it did not look. A failure stands until a later record of the chip has looked
+ * there: a server that is scanned without its neighbours passes, and says nothing of the links that lead to them.
+ */
+
+#include <stdbool.h>
+
+#include "daemon/record/record.h"
+
+#define PLACE_STEP_MAX 64 /* with the final zero */
+
+typedef struct RecordPlace {
+        char step[PLACE_STEP_MAX]; /* its name in the plan */
+        Location where;
+} RecordPlace;
+
+typedef struct Places {
+        Stage stage;
+        size_t n_failed, n_untested;
+        RecordPlace *failed, *untested;
+} Places;
+
+/* -ENOMEM */
+int places_read(const RecordRun *run, const RecordHealth *health, Places *ret);
+void places_done(Places *places);
+
+/* Whether what STEP may find at WHERE was left out. A port that one step could not try, no step has tried. */
+bool places_leave_out(const Places *places, const char *step, const Location *where);

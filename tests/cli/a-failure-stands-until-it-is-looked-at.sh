@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What a scan of an UltraServer finds at a link between its servers is not cleared by one of a server alone, which leaves those links out.
+# usage: … BUILD-FOLDER
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. tests/stage
+. tests/cli/expect
+
+stage_open "$1"
+stage_bus
+cat >"$stage/swapped.yaml" <<YAML
+scenario: two cables between servers with their far ends exchanged
+seed: 5
+topology: {ultraservers: 1}
+faults:
+  - {at: us0-2/chip10/link-z+, kind: cable-swapped, with: us0-2/chip14/link-z+}
+YAML
+stage_sim sim "$stage/swapped.yaml"
+cat >"$stage/plans.yaml" <<YAML
+plan: links
+summary: links alone
+stage: PREFLIGHT
+steps:
+  - check: neuronlink
+YAML
+mkdir "$stage/plans"
+mv "$stage/plans.yaml" "$stage/plans/links.yaml"
+export ASSAY_PLANS=$stage/plans:$PWD/units/plans
+stage_daemon us0-0 us0-1 us0-2 us0-3
+
+expect 1 "an UltraServer with swapped cables fails" assayctl scan us0 --plan links
+expect 1 "and its server is not fit" assayctl gate us0-2
+expect 0 "alone the server passes, without the links that lead to others" assayctl scan us0-2 --plan links
+expect 1 "and is not fit for that" assayctl gate us0-2
+has "us0-2/chip10 neuronlink: link-miscabled"
+expect 1 "nor asked by plan" assayctl gate us0-2 --plan links
+expect 1 "nor are the chips at the cables" assayctl gate us0-2/chip14
+expect 0 "the others are" assayctl gate us0-2/chip13
+kill -9 "$stage_daemon_pid"
+wait "$stage_daemon_pid" 2>/dev/null || true
+stage_daemon us0-0 us0-1 us0-2 us0-3
+expect 1 "a daemon that comes back knows it" assayctl gate us0-2
+
+"$1/sim/assay-sim" heal us0-2/chip10/link-z+ --socket "$stage/sim.socket"
+expect 0 "with the cables put right the UltraServer passes" assayctl scan us0 --plan links
+expect 0 "and its server is fit" assayctl gate us0-2
+
+done_expecting

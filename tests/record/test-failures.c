@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/record/place.h"
+#include "tests/record/server.h"
+
+#define CHIP "us0-2/chip3"
+
+static Place place;
+static Server server;
+static RecordLog *log_of;
+
+static int setup(void **state) {
+        place_init(&place);
+        return place_open(&place, &log_of, NULL);
+}
+
+static int teardown(void **state) {
+        log_of = record_log_free(log_of);
+        place_done(&place);
+        return 0;
+}
+
+static const char *const plans[_STAGE_MAX] = {
+        [STAGE_PREFLIGHT] = "preflight", [STAGE_INFLEET] = "infleet", [STAGE_PRODUCTION] = "production",
+};
+
+/* What is found of the chip's links and what was not looked at there; NULL: nothing. SKIPPED: that step did not run. */
+typedef struct Case {
+        Stage stage;
+        const char *failed, *untested, *skipped;
+} Case;
+
+/* All chips pass but this one. Returns the index of its record. */
+static uint64_t scan(const Case *what) {
+        static RecordDiagnosis diagnosis;
+        static RecordMeasurement untested;
+        RecordHealth *chip = &server.chips[SERVER_BAD];
+        RecordStep *steps = server.steps[SERVER_BAD], *step = &steps[2];
+        RecordOutcome outcome;
+        uint64_t index;
+
+        server_init(&server);
+        server.scan.run.stage = what->stage;
+        server.scan.run.plan = plans[what->stage];
+        server.steps[0][0].regions = NULL;
+        server.measurements[SERVER_BAD][1].value = 0;
+        steps[1].n_diagnoses = 0;
+        steps[1].verdict = VERDICT_PASSED;
+        chip->result = server.scan.result = RESULT_PASSED;
+        if (what->failed) {
+                diagnosis = server.diagnosis;
+                diagnosis.code = "link-errors";
+                diagnosis.where = server_location(what->failed);
+                step->verdict = VERDICT_FAILED;
+                step->n_diagnoses = 1;
+                step->diagnoses = &diagnosis;
+                chip->result = server.scan.result = RESULT_FAILED;
+        }
+        if (what->untested) {
+                untested = (RecordMeasurement) { "neuronlink_untested_out_of_scan", 1, "{port}", LIMIT_NONE, 0,
+                                                 server_location(what->untested) };
+                step->n_measurements = 1;
+                step->measurements = &untested;
+        }
+        for (unsigned k = 0; k < SERVER_STEPS && what->skipped; k++)
+                if (strcmp(steps[k].name, what->skipped) == 0) {
+                        steps[k].verdict = VERDICT_SKIPPED;
+                        steps[k].reason = REASON_BUDGET;
+                        steps[k].required = false;
+                }
+        assert_int_equal(record_log_scan(log_of, &server.scan, 1), 0);
+        place_wait(log_of, &outcome);
+        assert_int_equal(outcome.error, 0);
+        index = outcome.entries[SERVER_BAD].index;
+        record_outcome_done(&outcome);
+        return index;
+}
+
+static void assert_stands(int64_t index) {
+        Location chip = server_location(CHIP);
+        RecordVerified verified;
+        RecordEntry entry;
+        int r;
+
+        r = record_log_failure(log_of, &chip, &entry);
+        assert_int_equal(r, index < 0 ? -ENOENT : 0);
+        if (index < 0)
+                return;
+        assert_int_equal(entry.index, index);
+        assert_int_equal(entry.result, RESULT_FAILED);
+        assert_int_equal(record_log_verified(log_of, &chip, &entry, &verified), 0);
+        assert_int_equal(verified.entry.index, index);
+        record_verified_done(&verified);
+}
+
+static void test_a_failure_stands_until_somebody_has_looked(void **state) {
+        uint64_t index;
+
+        assert_stands(-1);
+        index = scan(&(Case) { STAGE_PREFLIGHT, .failed = CHIP "/link-z+/lane3" });
+        assert_stands((int64_t) index);
+        /* The port is left out, whatever may be wrong in it; another port is none of its. */
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .untested = CHIP "/link-z+" });
+        assert_stands((int64_t) index);
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .untested = CHIP "/link-z-" });
+        assert_stands(-1);
+}
+
+static void test_a_failure_elsewhere_does_not_hide_it(void **state) {
+        uint64_t first, second;
+
+        first = scan(&(Case) { STAGE_PREFLIGHT, .failed = CHIP "/link-z+" });
+        second = scan(&(Case) { STAGE_PREFLIGHT, .failed = CHIP "/link-x+", .untested = CHIP "/link-z+" });
+        assert_stands((int64_t) second);
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .untested = CHIP "/link-z+" });
+        assert_stands((int64_t) first);
+        (void) scan(&(Case) { STAGE_PREFLIGHT });
+        assert_stands(-1);
+}
+
+static void test_what_a_step_finds_stands_while_the_step_is_skipped(void **state) {
+        uint64_t index = scan(&(Case) { STAGE_PREFLIGHT, .failed = CHIP });
+
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .skipped = "neuronlink" });
+        assert_stands((int64_t) index);
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .skipped = "efa" });
+        assert_stands(-1);
+}
+
+static void test_other_plans_clear_what_they_look_at(void **state) {
+        uint64_t index = scan(&(Case) { STAGE_PREFLIGHT, .failed = CHIP "/link-z+" });
+
+        (void) scan(&(Case) { STAGE_INFLEET });
+        assert_stands((int64_t) index);
+        (void) scan(&(Case) { STAGE_PRODUCTION, .failed = CHIP "/link-x+" });
+        (void) scan(&(Case) { STAGE_PRODUCTION, .untested = CHIP "/link-z+" });
+        assert_stands((int64_t) index);
+        (void) scan(&(Case) { STAGE_PRODUCTION });
+        assert_stands(-1);
+
+        index = scan(&(Case) { STAGE_PRODUCTION, .failed = CHIP "/link-z+" });
+        (void) scan(&(Case) { STAGE_PREFLIGHT });
+        assert_stands((int64_t) index);
+}
+
+static void test_it_is_remembered(void **state) {
+        uint64_t index = scan(&(Case) { STAGE_PREFLIGHT, .failed = CHIP "/link-z+" });
+
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .untested = CHIP "/link-z+" });
+        log_of = record_log_free(log_of);
+        assert_int_equal(place_open(&place, &log_of, NULL), 0);
+        assert_stands((int64_t) index);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_a_failure_stands_until_somebody_has_looked, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_failure_elsewhere_does_not_hide_it, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_a_step_finds_stands_while_the_step_is_skipped, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_other_plans_clear_what_they_look_at, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_it_is_remembered, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
