@@ -163,9 +163,9 @@ TargetStanding *target_standing(Target *target, const Location *subject) {
 void target_take(Target *target, const Location *subject, Result result) {
         TargetStanding *standing = target_standing(target, subject);
 
-        /* What was just signed need not be read back. */
+        /* A failure that was just signed need not be read back; past anything else an earlier one may stand. */
         if (standing)
-                *standing = (TargetStanding) { .known = true, .result = result };
+                *standing = (TargetStanding) { .known = result == RESULT_FAILED, .result = result };
         /* A server is no better than its chips: see standing.h. */
         target->standings[TARGET_CHIPS].known = false;
 }

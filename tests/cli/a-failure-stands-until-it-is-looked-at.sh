@@ -35,6 +35,8 @@ expect 1 "and its server is not fit" assayctl gate us0-2
 expect 0 "alone the server passes, without the links that lead to others" assayctl scan us0-2 --plan links
 expect 1 "and is not fit for that" assayctl gate us0-2
 has "us0-2/chip10 neuronlink: link-miscabled"
+expect 0 "which the list of targets tells as well" assayctl targets --chips
+[ "$(awk '$1 ~ /^us0-2(\/chip1[04])?$/ && /FAILED/' "$out" | wc -l)" = 3 ] || bad "the list calls them otherwise"
 expect 1 "nor asked by plan" assayctl gate us0-2 --plan links
 expect 1 "nor are the chips at the cables" assayctl gate us0-2/chip14
 expect 0 "the others are" assayctl gate us0-2/chip13
