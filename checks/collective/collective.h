@@ -120,6 +120,11 @@ bool ensemble_has(const Ensemble *ensemble, Member member);
 uint32_t part_begin(uint32_t n, unsigned parts, unsigned k);
 unsigned format_bytes(unsigned format);
 const char *collective_word(unsigned operation);
+/*
+ * What nccom-test calls busbw, in GiB/s: BYTES of each rank's larger vector, over the time, times what a link of the ring carries of it. NSEC
+ * is not 0.
+ */
+double collective_bandwidth(WireCollective operation, unsigned ranks, uint64_t bytes, uint64_t nsec);
 const char *format_word(unsigned format);
 /* Elements that go in at RANK, and that come out. */
 uint32_t recital_input_elements(const Recital *recital, unsigned rank);

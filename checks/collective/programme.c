@@ -16,22 +16,21 @@
 #define NEIGHBOUR_ELEMENTS 8u /* of each port */
 #define GIB                (double) (UINT64_C(1) << 30)
 
-/* nccom-test's factors: what busbw makes of algbw. */
-static double bus_factor(const Recital *recital) {
-        double n = recital->post.ranks;
+double collective_bandwidth(WireCollective operation, unsigned ranks, uint64_t bytes, uint64_t nsec) {
+        double n = ranks, algorithm = (double) bytes / ((double) nsec * 1e-9) / GIB;
 
-        switch ((WireCollective) recital->post.operation) {
+        switch (operation) {
         case COLLECTIVE_ALL_REDUCE:
-                return 2 * (n - 1) / n;
+                return algorithm * 2 * (n - 1) / n;
         case COLLECTIVE_ALL_GATHER:
         case COLLECTIVE_REDUCE_SCATTER:
         case COLLECTIVE_ALL_TO_ALL:
-                return (n - 1) / n;
+                return algorithm * (n - 1) / n;
         case COLLECTIVE_SEND_RECEIVE:
         case _COLLECTIVE_MAX:
                 break;
         }
-        return 1;
+        return algorithm;
 }
 
 /* As nccom-test's table has it: assayctl prints these. Rank 0 speaks for all, and its chip's record tells them. */
@@ -51,7 +50,7 @@ static int measure(const Recital *recital) {
                 return r;
         (void) snprintf(name, sizeof(name), "collective_%s_%u_%s_%" PRIu64 "_busbw", collective_word(recital->post.operation), recital->n,
                         format_word(recital->post.format), bytes);
-        return step_note(step, name, (double) bytes / ((double) recital->nsec * 1e-9) / GIB * bus_factor(recital), "GiBy/s", &where);
+        return step_note(step, name, collective_bandwidth(recital->post.operation, recital->post.ranks, bytes, recital->nsec), "GiBy/s", &where);
 }
 
 /* 1 where it came to its end at all ranks. */
