@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FAILED  "/failed/"
+#define FAILED  "failed"
 #define KEY_MAX (PLACE_STEP_MAX + STORE_PLAN_MAX + LOCATION_STRING_MAX + 32)
 
 typedef struct Failure {
@@ -26,15 +26,15 @@ static const char *take_part(const char *text, char *part, size_t size) {
 
 /* -EBADMSG: somebody else wrote it. */
 static int failure_parse(const char *key, Failure *ret) {
-        const char *rest = take_part(key, ret->plan, sizeof(ret->plan));
-        char stage[16];
+        char word[16] = "", stage[16] = "";
+        const char *rest;
 
-        if (!rest || strncmp(rest, FAILED + 1, strlen(FAILED) - 1) != 0)
-                return -EBADMSG;
-        rest = take_part(rest + strlen(FAILED) - 1, stage, sizeof(stage));
+        rest = take_part(key, ret->plan, sizeof(ret->plan));
+        rest = take_part(rest, word, sizeof(word));
+        rest = take_part(rest, stage, sizeof(stage));
         rest = take_part(rest, ret->place.step, sizeof(ret->place.step));
-        ret->stage = rest ? stage_from_string(stage) : _STAGE_INVALID;
-        return ret->stage < 0 || location_parse(rest, &ret->place.where, NULL, NULL) < 0 ? -EBADMSG : 0;
+        ret->stage = stage_from_string(stage);
+        return !rest || strcmp(word, FAILED) != 0 || ret->stage < 0 || location_parse(rest, &ret->place.where, NULL, NULL) < 0 ? -EBADMSG : 0;
 }
 
 static bool has_looked(const RecordEntry *entry, const Places *places, const Failure *failure) {
@@ -71,7 +71,7 @@ int failures_update(Store *store, const RecordEntry *entry, const char *subject,
                 const RecordPlace *place = &places->failed[i];
                 char key[KEY_MAX], where[LOCATION_STRING_MAX];
 
-                (void) snprintf(key, sizeof(key), "%s" FAILED "%s/%s/%s", entry->plan, stage_to_string(places->stage), place->step,
+                (void) snprintf(key, sizeof(key), "%s/" FAILED "/%s/%s/%s", entry->plan, stage_to_string(places->stage), place->step,
                                 location_format(&place->where, where));
                 r = store_insert_newest(store, entry->index, subject, key);
         }
