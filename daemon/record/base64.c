@@ -2,6 +2,7 @@
 #include "daemon/record/base64.h"
 
 #include <errno.h>
+#include <string.h>
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -93,4 +94,10 @@ int base64_decode(const char *text, size_t n, uint8_t *data, size_t *ret_n) {
 
         *ret_n = (size_t) (out - data);
         return 0;
+}
+
+int base64_decode_standard(const char *text, size_t n, uint8_t *data, size_t *ret_n) {
+        if (memchr(text, '-', n) || memchr(text, '_', n))
+                return -EINVAL;
+        return base64_decode(text, n, data, ret_n);
 }

@@ -22,3 +22,5 @@ char *base64_encode(const void *data, size_t n, char *text);
  * text, padding in the wrong place, or unused bits that are not zero.
  */
 int base64_decode(const char *text, size_t n, uint8_t *data, size_t *ret_n);
+/* The same of the standard alphabet alone. */
+int base64_decode_standard(const char *text, size_t n, uint8_t *data, size_t *ret_n);
