@@ -32,12 +32,11 @@ static void print_base64(Printer *printer, const void *data, size_t n) {
 
 /*
  * The leaf of the log's Merkle tree is a Rekor v2 hashedrekord body, in the one form RFC 8785 gives it, so
- * that stock Sigstore verifiers take an inclusion proof; its hash has the leaf prefix of RFC 6962.
+ * that stock Sigstore verifiers take an inclusion proof.
  */
-static int leaf_hash(const RecordKey *key, const uint8_t *id, const uint8_t *signature, uint8_t *ret) {
+static int leaf_hash(const RecordKey *key, const uint8_t *id, const uint8_t *signature, TreeHash *ret) {
         _cleanup_printer_ Printer leaf = {};
 
-        printer_raw(&leaf, "\0", 1);
         printer_text(&leaf,
                      "{\"apiVersion\":\"0.0.2\",\"kind\":\"hashedrekord\",\"spec\":{\"hashedRekordV002\":"
                      "{\"data\":{\"algorithm\":\"SHA2_256\",\"digest\":\"");
@@ -50,7 +49,7 @@ static int leaf_hash(const RecordKey *key, const uint8_t *id, const uint8_t *sig
         printer_text(&leaf, "\"}}}}}}");
         if (leaf.error < 0)
                 return leaf.error;
-        return digest_sha256(leaf.text, leaf.n, ret);
+        return tree_leaf(leaf.text, leaf.n, ret);
 }
 
 static void envelope_print(Printer *printer, const RecordKey *key, const void *payload, size_t n,
@@ -84,7 +83,7 @@ int envelope_sign(const RecordKey *key, const void *payload, size_t n, Signed *r
         r = digest_sha256(pae.text, pae.n, record.id);
         if (r < 0)
                 return r;
-        r = leaf_hash(key, record.id, signature, record.leaf);
+        r = leaf_hash(key, record.id, signature, &record.leaf);
         if (r < 0)
                 return r;
 

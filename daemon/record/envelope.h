@@ -15,6 +15,7 @@
 #include "daemon/record/digest.h"
 #include "daemon/record/key.h"
 #include "daemon/record/printer.h"
+#include "daemon/record/tree.h"
 
 /* Appends "DSSEv1 LEN(type) type LEN(payload) payload" to PAE. */
 void pae_print(Printer *pae, const char *type, const void *payload, size_t n);
@@ -22,7 +23,7 @@ void pae_print(Printer *pae, const char *type, const void *payload, size_t n);
 /* One record, signed. */
 typedef struct Signed {
         uint8_t id[DIGEST_BYTES];
-        uint8_t leaf[DIGEST_BYTES]; /* of the Merkle tree: SHA-256(0x00 || hashedrekord body) */
+        TreeHash leaf;              /* of its hashedrekord body */
         Printer envelope;           /* one line, without its end */
 } Signed;
 

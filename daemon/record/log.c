@@ -21,9 +21,9 @@ static int check_last(RecordLog *log, char **ret_wrong) {
         size_t n;
         int r;
 
-        if (log->head.size == 0)
+        if (log->head.tree.size == 0)
                 return 0;
-        r = reader_envelope(&log->reader, log->head.size - 1, &envelope, &n, id);
+        r = reader_envelope(&log->reader, log->head.tree.size - 1, &envelope, &n, id);
         if (r < 0)
                 return r;
         r = record_verify(log->keyring, envelope, n, &trust, &last);
@@ -34,7 +34,7 @@ static int check_last(RecordLog *log, char **ret_wrong) {
                 wrong = "is signed with another key";
         else if (trust != RECORD_VERIFIED)
                 wrong = last.reason;
-        else if (last.entry.index != log->head.size - 1)
+        else if (last.entry.index != log->head.tree.size - 1)
                 wrong = "has another index";
         else if (strcmp(last.origin, log->station.origin) != 0)
                 wrong = "is of another log";
@@ -42,7 +42,7 @@ static int check_last(RecordLog *log, char **ret_wrong) {
                 wrong = "is stored under another ID";
         if (!wrong)
                 return 0;
-        if (asprintf(ret_wrong, "the last record, %llu: %s", (unsigned long long) log->head.size - 1,
+        if (asprintf(ret_wrong, "the last record, %llu: %s", (unsigned long long) log->head.tree.size - 1,
                      wrong) < 0)
                 return -ENOMEM;
         return -EBADMSG;
@@ -74,13 +74,13 @@ static int open_stores(RecordLog *log, char **ret_wrong) {
         r = store_open(log->path, log->station.origin, &log->store, ret_wrong);
         if (r < 0)
                 return r;
-        r = store_head(log->store, &log->head.size, log->head.id);
+        r = store_head(log->store, &log->head);
         if (r < 0) {
                 if (r == -EBADMSG && !*ret_wrong)
                         *ret_wrong = strdup("the log has a gap");
                 return r;
         }
-        atomic_store(&log->size, log->head.size);
+        atomic_store(&log->size, log->head.tree.size);
         r = store_open(log->path, log->station.origin, &store, ret_wrong);
         if (r < 0)
                 return r;

@@ -15,12 +15,6 @@
 #include "daemon/record/reader.h"
 #include "daemon/record/statement.h"
 
-/* The end of the log: where the next record goes and what it follows. */
-typedef struct Head {
-        uint64_t size;
-        uint8_t id[DIGEST_BYTES]; /* of record size - 1 */
-} Head;
-
 struct RecordLog {
         /* set at opening */
         char *path;
@@ -36,9 +30,9 @@ struct RecordLog {
         /* the writer's own */
         Store *store; /* NULL after an error that left it open what is on disk */
         Head head;    /* as far as is committed */
-        Head doubt;   /* where the log ends if the commit in doubt took place after all; size 0: none is */
+        Head doubt;   /* where the log ends if the commit in doubt took place after all; no record: none is */
 
-        atomic_uint_least64_t size; /* head.size for everyone */
+        atomic_uint_least64_t size; /* of the tree, for everyone */
 
         /* under the mutex */
         pthread_mutex_t mutex;

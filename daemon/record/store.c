@@ -2,25 +2,8 @@
 #include "daemon/record/failures.h"
 #include "daemon/record/store.h"
 
-#include <assert.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-
-#define APPLICATION_ID  0x61737379 /* "assy" */
-#define BUSY_MSEC       10000
-
-static const char schema[] =
-                "CREATE TABLE log (one INTEGER PRIMARY KEY CHECK (one = 1), origin TEXT NOT NULL) STRICT;"
-                "CREATE TABLE record (idx INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, leaf BLOB NOT NULL,"
-                " envelope BLOB NOT NULL) STRICT;"
-                "CREATE TABLE entry (idx INTEGER PRIMARY KEY, type TEXT NOT NULL, subject TEXT NOT NULL,"
-        " result TEXT NOT NULL,"
-                " plan TEXT NOT NULL, run TEXT NOT NULL, finished INTEGER NOT NULL) STRICT;"
-                "CREATE TABLE newest (subject TEXT NOT NULL, plan TEXT NOT NULL, idx INTEGER NOT NULL,"
-                " PRIMARY KEY (subject, plan)) STRICT, WITHOUT ROWID;"
-                "CREATE TABLE unfinished (idx INTEGER PRIMARY KEY, run TEXT NOT NULL, subject TEXT NOT NULL) STRICT;"
-                "CREATE TABLE identity (digest BLOB PRIMARY KEY, document TEXT NOT NULL) STRICT, WITHOUT ROWID;";
 
 #define ENTRY_COLUMNS "e.idx, r.id, e.type, e.subject, e.result, e.plan, e.run, e.finished"
 #define ENTRY_FROM    " FROM entry e JOIN record r ON r.idx = e.idx "
@@ -29,7 +12,8 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_BEGIN] = "BEGIN IMMEDIATE",
         [STORE_COMMIT] = "COMMIT",
         [STORE_ROLLBACK] = "ROLLBACK",
-        [STORE_INSERT_RECORD] = "INSERT INTO record VALUES (?1, ?2, ?3, ?4)",
+        [STORE_INSERT_RECORD] = "INSERT INTO record VALUES (?1, ?2, ?3)",
+        [STORE_INSERT_HASH] = "INSERT INTO hash VALUES (?1, ?2)",
         [STORE_INSERT_ENTRY] = "INSERT INTO entry VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         [STORE_INSERT_NEWEST] = "INSERT INTO newest VALUES (?1, ?2, ?3)"
                                 " ON CONFLICT (subject, plan) DO UPDATE SET idx = excluded.idx",
@@ -38,8 +22,9 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_DELETE_UNFINISHED] = "DELETE FROM unfinished WHERE run = ?1 AND subject = ?2",
         [STORE_DELETE_NEWEST] = "DELETE FROM newest WHERE subject = ?1 AND plan = ?2",
         [STORE_SIZE] = "SELECT count(*), coalesce(min(idx), 0), coalesce(max(idx), -1),"
-                       " (SELECT count(*) FROM entry) FROM record",
+                       " (SELECT count(*) FROM entry), (SELECT coalesce(max(pos), -1) FROM hash) FROM record",
         [STORE_LAST] = "SELECT id FROM record ORDER BY idx DESC LIMIT 1",
+        [STORE_HASH] = "SELECT hash FROM hash WHERE pos = ?1",
         [STORE_ENTRY] = "SELECT " ENTRY_COLUMNS ENTRY_FROM "WHERE e.idx = ?1",
         [STORE_ENVELOPE] = "SELECT envelope, id FROM record WHERE idx = ?1",
         [STORE_EXPORT] = "SELECT idx, envelope FROM record WHERE idx >= ?1 AND idx < ?2 ORDER BY idx",
@@ -85,183 +70,14 @@ int store_error(Store *store, int sqlite_error) {
         }
 }
 
-/* One row of one column of a pragma, as a number. */
-static int query_number(Store *store, const char *sql, int64_t *ret) {
-        sqlite3_stmt *statement = NULL;
-        int r;
-
-        r = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
-        if (r == SQLITE_OK)
-                r = sqlite3_step(statement);
-        if (r == SQLITE_ROW)
-                *ret = sqlite3_column_int64(statement, 0);
-        (void) sqlite3_finalize(statement);
-        if (r == SQLITE_DONE)
-                return -ENOENT;
-        return r == SQLITE_ROW ? 0 : store_error(store, r);
-}
-
-static int execute(Store *store, const char *sql) {
-        return store_error(store, sqlite3_exec(store->db, sql, NULL, NULL, NULL));
-}
-
-/* Both are per connection or can be refused silently, so they are read back. */
-static int make_durable(Store *store, char **ret_wrong) {
-        sqlite3_stmt *statement = NULL;
-        int64_t synchronous = -1;
-        bool is_wal = false;
-        int r;
-
-        r = sqlite3_prepare_v2(store->db, "PRAGMA journal_mode=WAL", -1, &statement, NULL);
-        if (r == SQLITE_OK)
-                r = sqlite3_step(statement);
-        if (r == SQLITE_ROW)
-                is_wal = sqlite3_column_text(statement, 0) &&
-                         strcmp((const char *) sqlite3_column_text(statement, 0), "wal") == 0;
-        (void) sqlite3_finalize(statement);
-        if (r != SQLITE_ROW)
-                return store_error(store, r) ?: -EIO;
-
-        r = execute(store, "PRAGMA synchronous=FULL");
-        if (r < 0)
-                return r;
-        r = query_number(store, "PRAGMA synchronous", &synchronous);
-        if (r < 0)
-                return r;
-        if (is_wal && synchronous == 2)
-                return 0;
-        *ret_wrong = strdup("the file system cannot hold a write-ahead log");
-        return -EBADMSG;
-}
-
-static int create_tables(Store *store, const char *origin) {
-        sqlite3_stmt *statement = NULL;
-        char pragma[64];
-        int r;
-
-        (void) snprintf(pragma, sizeof(pragma), "PRAGMA application_id=%d", APPLICATION_ID);
-        r = execute(store, "BEGIN IMMEDIATE");
-        if (r == 0)
-                r = execute(store, pragma);
-        if (r == 0)
-                r = execute(store, schema);
-        if (r == 0)
-                r = store_error(store, sqlite3_prepare_v2(store->db, "INSERT INTO log VALUES (1, ?1)", -1,
-                                                          &statement, NULL));
-        if (r == 0)
-                r = store_error(store, sqlite3_bind_text(statement, 1, origin, -1, SQLITE_STATIC));
-        if (r == 0)
-                r = store_error(store, sqlite3_step(statement));
-        (void) sqlite3_finalize(statement);
-        if (r == 0)
-                r = execute(store, "COMMIT");
-        if (r < 0)
-                (void) execute(store, "ROLLBACK");
-        return r;
-}
-
-static int check_origin(Store *store, const char *origin, char **ret_wrong) {
-        sqlite3_stmt *statement = NULL;
-        int r;
-
-        r = sqlite3_prepare_v2(store->db, "SELECT origin FROM log", -1, &statement, NULL);
-        if (r == SQLITE_OK)
-                r = sqlite3_step(statement);
-        if (r == SQLITE_ROW) {
-                const char *theirs = (const char *) sqlite3_column_text(statement, 0);
-
-                r = 0;
-                if (!theirs || strcmp(theirs, origin) != 0) {
-                        r = -EBADMSG;
-                        if (asprintf(ret_wrong, "the log's origin is %s, not %s", theirs ?: "missing",
-                                     origin) < 0)
-                                r = -ENOMEM;
-                }
-        } else
-                r = r == SQLITE_DONE ? -EBADMSG : store_error(store, r);
-        (void) sqlite3_finalize(statement);
-        return r;
-}
-
-/* Both would do more, or other things, than the statements that we prepare say. */
-static int check_schema(Store *store, char **ret_wrong) {
-        int64_t n = 0;
-        int r;
-
-        r = query_number(store, "SELECT count(*) FROM sqlite_schema WHERE type IN ('trigger', 'view')", &n);
-        if (r < 0 || n == 0)
-                return r;
-        *ret_wrong = strdup("someone added a trigger or a view");
-        return -EBADMSG;
-}
-
-static int check_or_create(Store *store, const char *origin, char **ret_wrong) {
-        int64_t id = 0, tables = 0;
-        int r;
-
-        r = query_number(store, "PRAGMA application_id", &id);
-        if (r < 0)
-                return r;
-        r = query_number(store, "SELECT count(*) FROM sqlite_schema", &tables);
-        if (r < 0)
-                return r;
-        if (id == 0 && tables == 0)
-                return create_tables(store, origin);
-        if (id == APPLICATION_ID) {
-                r = check_schema(store, ret_wrong);
-                return r < 0 ? r : check_origin(store, origin, ret_wrong);
-        }
-        *ret_wrong = strdup("the database belongs to another program");
-        return -EBADMSG;
-}
-
-static int prepare(Store *store) {
+int store_prepare(Store *store) {
         int r;
 
         for (size_t i = 0; i < _STORE_STATEMENT_MAX; i++) {
-                r = sqlite3_prepare_v3(store->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT,
-                                       &store->statements[i], NULL);
+                r = sqlite3_prepare_v3(store->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &store->statements[i], NULL);
                 if (r != SQLITE_OK)
                         return store_error(store, r);
         }
-        return 0;
-}
-
-/* Rows of 6 kB in pages of 4 would each spill into overflow pages; a cache of a few is enough. */
-static const char settings[] = "PRAGMA page_size=16384; PRAGMA cache_size=-512; PRAGMA foreign_keys=OFF;"
-                               " PRAGMA trusted_schema=OFF";
-
-int store_open(const char *path, const char *origin, Store **ret, char **ret_wrong) {
-        _cleanup_(store_closep) Store *store = NULL;
-        char *wrong = NULL;
-        int r;
-
-        store = calloc(1, sizeof(*store));
-        if (!store)
-                return -ENOMEM;
-        r = sqlite3_open_v2(path, &store->db,
-                            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
-                                            SQLITE_OPEN_EXRESCODE,
-                            NULL);
-        r = store_error(store, r);
-        if (r < 0)
-                return r;
-        (void) sqlite3_busy_timeout(store->db, BUSY_MSEC);
-
-        r = execute(store, settings);
-        if (r == 0)
-                r = make_durable(store, &wrong);
-        if (r == 0)
-                r = check_or_create(store, origin, &wrong);
-        if (r == 0)
-                r = prepare(store);
-        if (r < 0) {
-                if (!wrong && r == -EBADMSG)
-                        wrong = strdup(sqlite3_errmsg(store->db));
-                *ret_wrong = wrong;
-                return r;
-        }
-        *ret = TAKE_PTR(store);
         return 0;
 }
 
@@ -294,10 +110,22 @@ static int insert_record(Store *store, const StoreRow *row) {
 
         (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) row->entry->index);
         (void) sqlite3_bind_blob(statement, 2, row->record->id, DIGEST_BYTES, SQLITE_STATIC);
-        (void) sqlite3_bind_blob(statement, 3, row->record->leaf, DIGEST_BYTES, SQLITE_STATIC);
-        (void) sqlite3_bind_blob(statement, 4, row->record->envelope.text, (int) row->record->envelope.n,
+        (void) sqlite3_bind_blob(statement, 3, row->record->envelope.text, (int) row->record->envelope.n,
                                  SQLITE_STATIC);
         return run(store, STORE_INSERT_RECORD);
+}
+
+static int insert_hashes(Store *store, const StoreRow *row) {
+        sqlite3_stmt *statement = store->statements[STORE_INSERT_HASH];
+        uint64_t position = tree_position(0, row->entry->index);
+        int r = 0;
+
+        for (unsigned i = 0; i < row->n_nodes && r == 0; i++) {
+                (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) (position + i));
+                (void) sqlite3_bind_blob(statement, 2, row->nodes[i].bytes, DIGEST_BYTES, SQLITE_STATIC);
+                r = run(store, STORE_INSERT_HASH);
+        }
+        return r;
 }
 
 static int insert_entry(Store *store, const RecordEntry *entry, const char *subject) {
@@ -362,6 +190,8 @@ static int append_row(Store *store, const StoreRow *row) {
         (void) location_format(&row->entry->subject, subject);
         r = insert_record(store, row);
         if (r == 0)
+                r = insert_hashes(store, row);
+        if (r == 0)
                 r = insert_entry(store, row->entry, subject);
         if (r == 0)
                 r = insert_identity(store, row->identity);
@@ -401,41 +231,78 @@ int store_append(Store *store, const StoreRow *rows, size_t n, bool *ret_unknown
         return r;
 }
 
-int store_head(Store *store, uint64_t *ret_size, uint8_t ret_id[static DIGEST_BYTES]) {
-        sqlite3_stmt *size = store->statements[STORE_SIZE], *last = store->statements[STORE_LAST];
+/* How many rows of each table there must be is the same number. */
+static int head_size(Store *store, uint64_t *ret) {
+        sqlite3_stmt *statement = store->statements[STORE_SIZE];
         int64_t count = 0;
         int r;
 
-        r = sqlite3_step(size);
+        r = sqlite3_step(statement);
         if (r != SQLITE_ROW)
                 r = store_error(store, r) ?: -EIO;
         else {
-                count = sqlite3_column_int64(size, 0);
-                r = sqlite3_column_int64(size, 1) == 0 && sqlite3_column_int64(size, 2) == count - 1 &&
-                                    sqlite3_column_int64(size, 3) == count
+                count = sqlite3_column_int64(statement, 0);
+                r = sqlite3_column_int64(statement, 1) == 0 && sqlite3_column_int64(statement, 2) == count - 1 &&
+                                    sqlite3_column_int64(statement, 3) == count &&
+                                    sqlite3_column_int64(statement, 4) == (int64_t) tree_whole((uint64_t) count) - 1
                             ? 0
                             : -EBADMSG;
         }
-        (void) sqlite3_reset(size);
+        (void) sqlite3_reset(statement);
+        *ret = (uint64_t) count;
+        return r;
+}
+
+static int head_id(Store *store, uint8_t ret[static DIGEST_BYTES]) {
+        sqlite3_stmt *statement = store->statements[STORE_LAST];
+        int r;
+
+        r = sqlite3_step(statement);
+        if (r != SQLITE_ROW)
+                r = store_error(store, r) ?: -EIO;
+        else if (sqlite3_column_bytes(statement, 0) != DIGEST_BYTES)
+                r = -EBADMSG;
+        else {
+                memcpy(ret, sqlite3_column_blob(statement, 0), DIGEST_BYTES);
+                r = 0;
+        }
+        (void) sqlite3_reset(statement);
+        return r;
+}
+
+int store_hash(void *userdata, uint64_t position, TreeHash *ret) {
+        Store *store = userdata;
+        sqlite3_stmt *statement = store->statements[STORE_HASH];
+        int r;
+
+        (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) position);
+        r = sqlite3_step(statement);
+        if (r != SQLITE_ROW)
+                r = r == SQLITE_DONE ? -EBADMSG : store_error(store, r) ?: -EIO;
+        else if (sqlite3_column_bytes(statement, 0) != DIGEST_BYTES)
+                r = -EBADMSG;
+        else {
+                memcpy(ret->bytes, sqlite3_column_blob(statement, 0), DIGEST_BYTES);
+                r = 0;
+        }
+        (void) sqlite3_reset(statement);
+        return r;
+}
+
+int store_head(Store *store, Head *ret) {
+        TreeSource source = { store_hash, store };
+        Head head = {};
+        uint64_t size;
+        int r;
+
+        r = head_size(store, &size);
+        if (r == 0 && size > 0)
+                r = head_id(store, head.id);
+        if (r == 0)
+                r = tree_frontier(&source, size, &head.tree);
         if (r < 0)
                 return r;
-
-        memset(ret_id, 0, DIGEST_BYTES);
-        if (count > 0) {
-                r = sqlite3_step(last);
-                if (r != SQLITE_ROW)
-                        r = store_error(store, r) ?: -EIO;
-                else if (sqlite3_column_bytes(last, 0) != DIGEST_BYTES)
-                        r = -EBADMSG;
-                else {
-                        memcpy(ret_id, sqlite3_column_blob(last, 0), DIGEST_BYTES);
-                        r = 0;
-                }
-                (void) sqlite3_reset(last);
-                if (r < 0)
-                        return r;
-        }
-        *ret_size = (uint64_t) count;
+        *ret = head;
         return 0;
 }
 

@@ -17,6 +17,7 @@
 #include "daemon/record/identity.h"
 #include "daemon/record/places.h"
 #include "daemon/record/record.h"
+#include "daemon/record/tree.h"
 
 /* A statement of each text in store.c, prepared once. */
 typedef enum StoreStatement {
@@ -24,6 +25,7 @@ typedef enum StoreStatement {
         STORE_COMMIT,
         STORE_ROLLBACK,
         STORE_INSERT_RECORD,
+        STORE_INSERT_HASH,
         STORE_INSERT_ENTRY,
         STORE_INSERT_NEWEST,
         STORE_INSERT_IDENTITY,
@@ -32,6 +34,7 @@ typedef enum StoreStatement {
         STORE_DELETE_NEWEST,
         STORE_SIZE,
         STORE_LAST,
+        STORE_HASH,
         STORE_ENTRY,
         STORE_ENVELOPE,
         STORE_EXPORT,
@@ -57,6 +60,9 @@ int store_open(const char *path, const char *origin, Store **ret, char **ret_wro
 Store *store_close(Store *store);
 DEFINE_CLEANUP(Store *, store_close);
 
+/* What a store of the right tables is asked; store_open() does it. */
+int store_prepare(Store *store);
+
 /* errno for the last error on the connection: -ENOSPC, -EIO, -ENOMEM, -EBADMSG … */
 int store_error(Store *store, int sqlite_error);
 
@@ -65,6 +71,8 @@ typedef struct StoreRow {
         const Signed *record;
         const Identity *identity;
         const Places *places; /* of a health record, else NULL */
+        const TreeHash *nodes; /* that its leaf makes whole, the leaf first */
+        unsigned n_nodes;
         bool has_regions; /* it is also the newest of its part and STORE_REGIONS of its plan */
 } StoreRow;
 
@@ -80,8 +88,17 @@ int store_append(Store *store, const StoreRow *rows, size_t n, bool *ret_unknown
 int store_insert_newest(Store *store, uint64_t index, const char *subject, const char *key);
 int store_delete_newest(Store *store, const char *subject, const char *key);
 
-/* How many records there are and the last one's ID; -EBADMSG where the indices have a gap. */
-int store_head(Store *store, uint64_t *ret_size, uint8_t ret_id[static DIGEST_BYTES]);
+/* The end of the log: what the next record follows, and the tree that it goes into. */
+typedef struct Head {
+        Frontier tree;            /* tree.size records */
+        uint8_t id[DIGEST_BYTES]; /* of the last one */
+} Head;
+
+/* -EBADMSG where indices or hashes have a gap. */
+int store_head(Store *store, Head *ret);
+
+/* TreeSource.read for a store as its userdata. -EBADMSG: there is no such hash. */
+int store_hash(void *store, uint64_t position, TreeHash *ret);
 
 /* Makes what COMMIT left uncertain durable: the WAL is copied into the database and both are synced. */
 int store_settle(Store *store);

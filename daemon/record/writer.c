@@ -6,42 +6,81 @@
 
 #define BATCH_RECORDS_MAX 1024 /* in one transaction */
 
-/* Every group of the batch that is still good gets the records it asks for; one that cannot be signed drops
- * out. */
-static size_t sign_batch(RecordLog *log, DraftGroup *batch, Signed *records, StoreRow *rows) {
-        Head head = log->head;
-        size_t n = 0;
+/* What is committed together, and where the log ends then. */
+typedef struct Batch {
+        Signed *records;
+        StoreRow *rows;
+        TreeHash *nodes; /* of all rows, one after the other */
+        size_t n, n_nodes;
+        Head end;
+} Batch;
 
-        for (DraftGroup *group = batch; group; group = group->next) {
-                Head before = head;
+static void batch_done(Batch *batch) {
+        for (size_t i = 0; i < batch->n; i++)
+                signed_done(&batch->records[i]);
+        free(batch->records);
+        free(batch->rows);
+        free(batch->nodes);
+}
 
-                for (size_t k = 0; k < group->n_drafts && group->error == 0; k++) {
-                        _cleanup_printer_ Printer payload = {};
-                        RecordEntry *entry = &group->entries[k];
+/* Each leaf makes itself whole, and all of them no more nodes than twice as many and one for each level above. */
+static int batch_init(Batch *batch, const Head *head, size_t n_records) {
+        *batch = (Batch) {
+                .records = calloc(n_records, sizeof(Signed)),
+                .rows = calloc(n_records, sizeof(StoreRow)),
+                .nodes = calloc(2 * n_records + TREE_LEVELS, sizeof(TreeHash)),
+                .end = *head,
+        };
+        return batch->records && batch->rows && batch->nodes ? 0 : -ENOMEM;
+}
 
-                        statement_print(&payload, group, k, head.size, head.id, &records[n]);
-                        group->error = payload.error
-                                                       ?: envelope_sign(log->key, payload.text, payload.n,
-                                                                        &records[n + k]);
-                        if (group->error < 0)
-                                break;
-                        *entry = group->drafts[k].entry;
-                        entry->index = head.size++;
-                        memcpy(head.id, records[n + k].id, DIGEST_BYTES);
-                        (void) digest_to_hex(head.id, entry->id);
-                        rows[n + k] = (StoreRow) { entry, &records[n + k], &group->drafts[k].identity,
-                                                  group->drafts[k].has_places ? &group->drafts[k].places : NULL,
-                                                  group->drafts[k].has_regions };
-                }
-                if (group->error == 0) {
-                        n += group->n_drafts;
-                        continue;
-                }
-                for (size_t k = 0; k < group->n_drafts; k++)
-                        signed_done(&records[n + k]);
-                head = before;
+/* The next record, which follows the end and becomes it. */
+static int sign_draft(RecordLog *log, Batch *batch, DraftGroup *group, size_t k) {
+        _cleanup_printer_ Printer payload = {};
+        Signed *record = &batch->records[batch->n];
+        TreeHash *nodes = &batch->nodes[batch->n_nodes], whole[TREE_LEVELS];
+        RecordEntry *entry = &group->entries[k];
+        uint64_t index = batch->end.tree.size;
+        int r, n;
+
+        statement_print(&payload, group, k, index, batch->end.id, record - k);
+        if (payload.error < 0)
+                return payload.error;
+        r = envelope_sign(log->key, payload.text, payload.n, record);
+        if (r < 0)
+                return r;
+        n = frontier_append(&batch->end.tree, &record->leaf, whole);
+        if (n < 0) {
+                signed_done(record);
+                return n;
         }
-        return n;
+        memcpy(nodes, whole, (size_t) n * sizeof(TreeHash));
+        memcpy(batch->end.id, record->id, DIGEST_BYTES);
+        *entry = group->drafts[k].entry;
+        entry->index = index;
+        (void) digest_to_hex(record->id, entry->id);
+        batch->rows[batch->n++] = (StoreRow) { entry, record, &group->drafts[k].identity,
+                                                group->drafts[k].has_places ? &group->drafts[k].places : NULL,
+                                                nodes, (unsigned) n, group->drafts[k].has_regions };
+        batch->n_nodes += (size_t) n;
+        return 0;
+}
+
+/* Every group that is still good gets the records it asks for; one that cannot be signed drops out. */
+static void sign_groups(RecordLog *log, Batch *batch, DraftGroup *groups) {
+        for (DraftGroup *group = groups; group; group = group->next) {
+                size_t n = batch->n, n_nodes = batch->n_nodes;
+                Head end = batch->end;
+
+                for (size_t k = 0; k < group->n_drafts && group->error == 0; k++)
+                        group->error = sign_draft(log, batch, group, k);
+                if (group->error == 0)
+                        continue;
+                while (batch->n > n)
+                        signed_done(&batch->records[--batch->n]);
+                batch->n_nodes = n_nodes;
+                batch->end = end;
+        }
 }
 
 /*
@@ -57,18 +96,18 @@ static int writer_reopen(RecordLog *log) {
         r = store_open(log->path, log->station.origin, &store, &wrong);
         if (r < 0)
                 return r;
-        r = store_head(store, &found.size, found.id);
+        r = store_head(store, &found);
         if (r < 0)
                 return r;
 
-        if (log->doubt.size > 0 && found.size == log->doubt.size &&
+        if (log->doubt.tree.size > 0 && found.tree.size == log->doubt.tree.size &&
             memcmp(found.id, log->doubt.id, DIGEST_BYTES) == 0) {
                 r = store_settle(store);
                 if (r < 0)
                         return r;
                 log->head = found;
-                atomic_store(&log->size, found.size);
-        } else if (found.size != log->head.size || memcmp(found.id, log->head.id, DIGEST_BYTES) != 0)
+                atomic_store(&log->size, found.tree.size);
+        } else if (found.tree.size != log->head.tree.size || memcmp(found.id, log->head.id, DIGEST_BYTES) != 0)
                 return -EBADMSG;
 
         log->doubt = (Head) {};
@@ -76,68 +115,64 @@ static int writer_reopen(RecordLog *log) {
         return 0;
 }
 
-/* Commits the rows. After a commit in doubt the disk is asked what became of them. */
-static int commit_rows(RecordLog *log, const StoreRow *rows, size_t n) {
-        Head head = { .size = log->head.size + n };
+/* After a commit in doubt the disk is asked what became of it. */
+static int commit(RecordLog *log, const Batch *batch) {
         bool unknown;
         int error, r;
 
-        memcpy(head.id, rows[n - 1].record->id, DIGEST_BYTES);
-        error = store_append(log->store, rows, n, &unknown);
+        error = store_append(log->store, batch->rows, batch->n, &unknown);
         if (error == 0) {
-                log->head = head;
-                atomic_store(&log->size, head.size);
+                log->head = batch->end;
+                atomic_store(&log->size, log->head.tree.size);
                 return 0;
         }
         if (!unknown)
                 return error;
 
         log->store = store_close(log->store);
-        log->doubt = head;
+        log->doubt = batch->end;
         r = writer_reopen(log);
         if (r < 0)
                 return r == -EBADMSG ? r : error;
-        return log->head.size == head.size ? 0 : error;
+        return log->head.tree.size == batch->end.tree.size ? 0 : error;
 }
 
-static void write_batch(RecordLog *log, DraftGroup *batch, size_t n_records) {
-        _cleanup_free_ Signed *records = calloc(n_records, sizeof(Signed));
-        _cleanup_free_ StoreRow *rows = calloc(n_records, sizeof(StoreRow));
-        size_t n;
-        int r = 0;
+static void fail_log(RecordLog *log) {
+        (void) pthread_mutex_lock(&log->mutex);
+        log->has_failed = true;
+        (void) pthread_mutex_unlock(&log->mutex);
+}
 
-        if (!records || !rows)
-                r = -ENOMEM;
-        else if (!log->store)
-                r = writer_reopen(log);
-        if (r == 0) {
-                n = sign_batch(log, batch, records, rows);
-                if (n > 0)
-                        r = commit_rows(log, rows, n);
-                for (size_t i = 0; i < n; i++)
-                        signed_done(&records[i]);
-        }
+static void write_groups(RecordLog *log, DraftGroup *groups, size_t n_records) {
+        _cleanup_(batch_done) Batch batch = {};
+        int r;
+
+        r = log->store ? 0 : writer_reopen(log);
+        if (r == 0)
+                r = batch_init(&batch, &log->head, n_records);
+        if (r == 0)
+                sign_groups(log, &batch, groups);
+        if (r == 0 && batch.n > 0)
+                r = commit(log, &batch);
         if (r == -EBADMSG) {
-                (void) pthread_mutex_lock(&log->mutex);
-                log->has_failed = true;
-                (void) pthread_mutex_unlock(&log->mutex);
+                fail_log(log);
                 r = -EIO;
         }
-        for (DraftGroup *group = batch; group && r < 0; group = group->next)
+        for (DraftGroup *group = groups; group && r < 0; group = group->next)
                 if (group->error == 0)
                         group->error = r;
 }
 
 /* Waits for work; takes what is there up to the size of a transaction. NULL: the log closes and nothing is
  * left. */
-static DraftGroup *take_batch(RecordLog *log, size_t *ret_n_records) {
-        DraftGroup *batch, **end = &batch;
+static DraftGroup *take_groups(RecordLog *log, size_t *ret_n_records) {
+        DraftGroup *groups, **end = &groups;
         size_t n = 0;
 
         (void) pthread_mutex_lock(&log->mutex);
         while (!log->queued && !log->is_closing)
                 (void) pthread_cond_wait(&log->wake, &log->mutex);
-        batch = log->queued;
+        groups = log->queued;
         while (*end && (n == 0 || n + (*end)->n_drafts <= BATCH_RECORDS_MAX)) {
                 n += (*end)->n_drafts;
                 end = &(*end)->next;
@@ -149,14 +184,14 @@ static DraftGroup *take_batch(RecordLog *log, size_t *ret_n_records) {
         (void) pthread_mutex_unlock(&log->mutex);
 
         *ret_n_records = n;
-        return batch;
+        return groups;
 }
 
-static void deliver(RecordLog *log, DraftGroup *batch) {
+static void deliver(RecordLog *log, DraftGroup *groups) {
         uint64_t one = 1;
 
         (void) pthread_mutex_lock(&log->mutex);
-        *log->done_end = batch;
+        *log->done_end = groups;
         while (*log->done_end)
                 log->done_end = &(*log->done_end)->next;
         (void) pthread_mutex_unlock(&log->mutex);
@@ -166,12 +201,12 @@ static void deliver(RecordLog *log, DraftGroup *batch) {
 
 void *writer_main(void *argument) {
         RecordLog *log = argument;
-        DraftGroup *batch;
+        DraftGroup *groups;
         size_t n;
 
-        while ((batch = take_batch(log, &n))) {
-                write_batch(log, batch, n);
-                deliver(log, batch);
+        while ((groups = take_groups(log, &n))) {
+                write_groups(log, groups, n);
+                deliver(log, groups);
         }
         return NULL;
 }

@@ -42,6 +42,10 @@ static void test_a_log_that_begins_late_is_refused(void **state) {
         assert_refused("DELETE FROM record WHERE idx = 0; DELETE FROM entry WHERE idx = 0", "gap");
 }
 
+static void test_a_log_without_its_tree_is_refused(void **state) {
+        assert_refused("DELETE FROM hash WHERE pos >= 32", "gap");
+}
+
 static void test_an_index_moved_is_refused(void **state) {
         assert_refused("UPDATE record SET idx = 99 WHERE idx = 17", "gap");
 }
@@ -63,7 +67,7 @@ static void test_a_log_cut_short_goes_on_where_it_ends(void **state) {
         RecordLog *log;
 
         /* Nobody can tell from the log alone; that is what witnesses are for. */
-        execute("DELETE FROM record WHERE idx = 17; DELETE FROM entry WHERE idx = 17");
+        execute("DELETE FROM record WHERE idx = 17; DELETE FROM entry WHERE idx = 17; DELETE FROM hash WHERE pos >= 32");
         assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
         assert_int_equal(record_log_size(log), 17);
         (void) record_log_free(log);
@@ -150,7 +154,7 @@ static void test_a_leaf_is_the_hash_of_its_hashedrekord(void **state) {
         int n;
 
         assert_int_equal(sqlite3_open(payloads.place.log, &db), SQLITE_OK);
-        assert_int_equal(sqlite3_prepare_v2(db, "SELECT id, leaf FROM record WHERE idx = 4", -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_prepare_v2(db, "SELECT id, hash FROM record, hash WHERE idx = 4 AND pos = 7", -1, &statement, NULL), SQLITE_OK);
         assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
         base64(sqlite3_column_blob(statement, 0), 32, id_text);
         (void) snprintf(sig_text, sizeof(sig_text), "%s",
@@ -176,6 +180,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_a_log_with_a_gap_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_begins_late_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_without_its_tree_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_an_index_moved_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_the_last_envelope_edited_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_the_last_id_edited_is_refused, payloads_setup, payloads_teardown),

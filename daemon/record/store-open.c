@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * How a store is opened, made, and brought from an older version of its tables to this one. A new one is made as the oldest version and
+ * brought up likewise, so that there is one way to get there.
+ */
+
+#include "daemon/record/store.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define APPLICATION_ID  0x61737379 /* "assy" */
+#define BUSY_MSEC       10000
+
+/* One row of one column of a pragma, as a number. */
+static int query_number(Store *store, const char *sql, int64_t *ret) {
+        sqlite3_stmt *statement = NULL;
+        int r;
+
+        r = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
+        if (r == SQLITE_OK)
+                r = sqlite3_step(statement);
+        if (r == SQLITE_ROW)
+                *ret = sqlite3_column_int64(statement, 0);
+        (void) sqlite3_finalize(statement);
+        if (r == SQLITE_DONE)
+                return -ENOENT;
+        return r == SQLITE_ROW ? 0 : store_error(store, r);
+}
+
+static int execute(Store *store, const char *sql) {
+        return store_error(store, sqlite3_exec(store->db, sql, NULL, NULL, NULL));
+}
+
+/* ---- versions of the tables: PRAGMA user_version ---- */
+
+static const char version_1[] =
+                "CREATE TABLE log (one INTEGER PRIMARY KEY CHECK (one = 1), origin TEXT NOT NULL) STRICT;"
+                "CREATE TABLE record (idx INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, leaf BLOB NOT NULL,"
+                " envelope BLOB NOT NULL) STRICT;"
+                "CREATE TABLE entry (idx INTEGER PRIMARY KEY, type TEXT NOT NULL, subject TEXT NOT NULL, result TEXT NOT NULL,"
+                " plan TEXT NOT NULL, run TEXT NOT NULL, finished INTEGER NOT NULL) STRICT;"
+                "CREATE TABLE newest (subject TEXT NOT NULL, plan TEXT NOT NULL, idx INTEGER NOT NULL,"
+                " PRIMARY KEY (subject, plan)) STRICT, WITHOUT ROWID;"
+                "CREATE TABLE unfinished (idx INTEGER PRIMARY KEY, run TEXT NOT NULL, subject TEXT NOT NULL) STRICT;"
+                "CREATE TABLE identity (digest BLOB PRIMARY KEY, document TEXT NOT NULL) STRICT, WITHOUT ROWID;";
+
+/* The tree, of which only leaves were kept; and envelopes that may be pruned. */
+static const char version_2[] =
+                "CREATE TABLE hash (pos INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT;"
+                "CREATE TABLE checkpoint (size INTEGER PRIMARY KEY, note BLOB NOT NULL, at INTEGER NOT NULL) STRICT;"
+                "CREATE TABLE kept (idx INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, envelope BLOB) STRICT;"
+                "INSERT INTO kept SELECT idx, id, envelope FROM record;";
+static const char version_2_end[] = "DROP TABLE record; ALTER TABLE kept RENAME TO record";
+
+/* A leaf, and the nodes that become whole by it. */
+static int grow(Store *store, Frontier *tree, sqlite3_stmt *leaves, sqlite3_stmt *insert) {
+        TreeHash leaf, nodes[TREE_LEVELS];
+        uint64_t size = tree->size;
+        int n, r = 0;
+
+        if (sqlite3_column_int64(leaves, 0) != (sqlite3_int64) size || sqlite3_column_bytes(leaves, 1) != DIGEST_BYTES)
+                return -EBADMSG;
+        memcpy(leaf.bytes, sqlite3_column_blob(leaves, 1), DIGEST_BYTES);
+        n = frontier_append(tree, &leaf, nodes);
+        for (int i = 0; i < n && r == 0; i++) {
+                (void) sqlite3_bind_int64(insert, 1, (sqlite3_int64) tree_position(0, size) + i);
+                (void) sqlite3_bind_blob(insert, 2, nodes[i].bytes, DIGEST_BYTES, SQLITE_STATIC);
+                r = store_error(store, sqlite3_step(insert));
+                (void) sqlite3_reset(insert);
+        }
+        return n < 0 ? n : r;
+}
+
+static int plant_tree(Store *store) {
+        sqlite3_stmt *leaves = NULL, *insert = NULL;
+        Frontier tree = {};
+        int r;
+
+        r = sqlite3_prepare_v2(store->db, "SELECT idx, leaf FROM record ORDER BY idx", -1, &leaves, NULL);
+        if (r == SQLITE_OK)
+                r = sqlite3_prepare_v2(store->db, "INSERT INTO hash VALUES (?1, ?2)", -1, &insert, NULL);
+        r = store_error(store, r);
+        while (r == 0) {
+                int step = sqlite3_step(leaves);
+
+                if (step == SQLITE_DONE)
+                        break;
+                r = step == SQLITE_ROW ? grow(store, &tree, leaves, insert) : store_error(store, step) ?: -EIO;
+        }
+        (void) sqlite3_finalize(leaves);
+        (void) sqlite3_finalize(insert);
+        return r;
+}
+
+static const struct {
+        const char *before, *after; /* NULL: nothing */
+        int (*between)(Store *store);
+} versions[] = {
+        { .before = version_1 },
+        { .before = version_2, .between = plant_tree, .after = version_2_end },
+};
+
+static int raise_version(Store *store, size_t from) {
+        char pragma[64];
+        int r;
+
+        r = execute(store, versions[from].before);
+        if (r == 0 && versions[from].between)
+                r = versions[from].between(store);
+        if (r == 0 && versions[from].after)
+                r = execute(store, versions[from].after);
+        (void) snprintf(pragma, sizeof(pragma), "PRAGMA user_version=%zu", from + 1);
+        return r < 0 ? r : execute(store, pragma);
+}
+
+/* All or nothing, whatever dies on the way. */
+static int raise_versions(Store *store, size_t from) {
+        int r;
+
+        r = execute(store, "BEGIN IMMEDIATE");
+        for (size_t i = from; i < ELEMENTS(versions) && r == 0; i++)
+                r = raise_version(store, i);
+        if (r == 0)
+                r = execute(store, "COMMIT");
+        if (r < 0)
+                (void) execute(store, "ROLLBACK");
+        return r;
+}
+
+/* Tables of version 1 bore no number. */
+static int check_version(Store *store, char **ret_wrong) {
+        int64_t version = 0;
+        int r;
+
+        r = query_number(store, "PRAGMA user_version", &version);
+        if (r < 0)
+                return r;
+        if (version < 0 || version > (int64_t) ELEMENTS(versions)) {
+                *ret_wrong = strdup("the database was made by a newer assayd");
+                return -EBADMSG;
+        }
+        if (version == (int64_t) ELEMENTS(versions))
+                return 0;
+        r = raise_versions(store, version == 0 ? 1 : (size_t) version);
+        if (r == -EBADMSG)
+                *ret_wrong = strdup("the log has a gap");
+        return r;
+}
+
+/* ---- opening ---- */
+
+/* Both are per connection or can be refused silently, so they are read back. */
+static int make_durable(Store *store, char **ret_wrong) {
+        sqlite3_stmt *statement = NULL;
+        int64_t synchronous = -1;
+        bool is_wal = false;
+        int r;
+
+        r = sqlite3_prepare_v2(store->db, "PRAGMA journal_mode=WAL", -1, &statement, NULL);
+        if (r == SQLITE_OK)
+                r = sqlite3_step(statement);
+        if (r == SQLITE_ROW)
+                is_wal = sqlite3_column_text(statement, 0) &&
+                         strcmp((const char *) sqlite3_column_text(statement, 0), "wal") == 0;
+        (void) sqlite3_finalize(statement);
+        if (r != SQLITE_ROW)
+                return store_error(store, r) ?: -EIO;
+
+        r = execute(store, "PRAGMA synchronous=FULL");
+        if (r < 0)
+                return r;
+        r = query_number(store, "PRAGMA synchronous", &synchronous);
+        if (r < 0)
+                return r;
+        if (is_wal && synchronous == 2)
+                return 0;
+        *ret_wrong = strdup("the file system cannot hold a write-ahead log");
+        return -EBADMSG;
+}
+
+static int make_log(Store *store, const char *origin) {
+        sqlite3_stmt *statement = NULL;
+        char pragma[64];
+        int r;
+
+        (void) snprintf(pragma, sizeof(pragma), "PRAGMA application_id=%d", APPLICATION_ID);
+        r = execute(store, "BEGIN IMMEDIATE");
+        if (r == 0)
+                r = execute(store, pragma);
+        for (size_t i = 0; i < ELEMENTS(versions) && r == 0; i++)
+                r = raise_version(store, i);
+        if (r == 0)
+                r = store_error(store, sqlite3_prepare_v2(store->db, "INSERT INTO log VALUES (1, ?1)", -1, &statement, NULL));
+        if (r == 0)
+                r = store_error(store, sqlite3_bind_text(statement, 1, origin, -1, SQLITE_STATIC));
+        if (r == 0)
+                r = store_error(store, sqlite3_step(statement));
+        (void) sqlite3_finalize(statement);
+        if (r == 0)
+                r = execute(store, "COMMIT");
+        if (r < 0)
+                (void) execute(store, "ROLLBACK");
+        return r;
+}
+
+static int check_origin(Store *store, const char *origin, char **ret_wrong) {
+        sqlite3_stmt *statement = NULL;
+        int r;
+
+        r = sqlite3_prepare_v2(store->db, "SELECT origin FROM log", -1, &statement, NULL);
+        if (r == SQLITE_OK)
+                r = sqlite3_step(statement);
+        if (r == SQLITE_ROW) {
+                const char *theirs = (const char *) sqlite3_column_text(statement, 0);
+
+                r = 0;
+                if (!theirs || strcmp(theirs, origin) != 0) {
+                        r = -EBADMSG;
+                        if (asprintf(ret_wrong, "the log's origin is %s, not %s", theirs ?: "missing",
+                                     origin) < 0)
+                                r = -ENOMEM;
+                }
+        } else
+                r = r == SQLITE_DONE ? -EBADMSG : store_error(store, r);
+        (void) sqlite3_finalize(statement);
+        return r;
+}
+
+/* Both would do more, or other things, than the statements that we prepare say. */
+static int check_schema(Store *store, char **ret_wrong) {
+        int64_t n = 0;
+        int r;
+
+        r = query_number(store, "SELECT count(*) FROM sqlite_schema WHERE type IN ('trigger', 'view')", &n);
+        if (r < 0 || n == 0)
+                return r;
+        *ret_wrong = strdup("someone added a trigger or a view");
+        return -EBADMSG;
+}
+
+static int check_or_make(Store *store, const char *origin, char **ret_wrong) {
+        int64_t id = 0, tables = 0;
+        int r;
+
+        r = query_number(store, "PRAGMA application_id", &id);
+        if (r == 0)
+                r = query_number(store, "SELECT count(*) FROM sqlite_schema", &tables);
+        if (r < 0)
+                return r;
+        if (id == 0 && tables == 0)
+                return make_log(store, origin);
+        if (id != APPLICATION_ID) {
+                *ret_wrong = strdup("the database belongs to another program");
+                return -EBADMSG;
+        }
+        r = check_schema(store, ret_wrong);
+        if (r == 0)
+                r = check_origin(store, origin, ret_wrong);
+        return r < 0 ? r : check_version(store, ret_wrong);
+}
+
+/* Rows of 6 kB in pages of 4 would each spill into overflow pages; a cache of a few is enough. */
+static const char settings[] = "PRAGMA page_size=16384; PRAGMA cache_size=-512; PRAGMA foreign_keys=OFF;"
+                               " PRAGMA trusted_schema=OFF";
+
+int store_open(const char *path, const char *origin, Store **ret, char **ret_wrong) {
+        _cleanup_(store_closep) Store *store = NULL;
+        char *wrong = NULL;
+        int r;
+
+        store = calloc(1, sizeof(*store));
+        if (!store)
+                return -ENOMEM;
+        r = sqlite3_open_v2(path, &store->db,
+                            SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
+                                            SQLITE_OPEN_EXRESCODE,
+                            NULL);
+        r = store_error(store, r);
+        if (r < 0)
+                return r;
+        (void) sqlite3_busy_timeout(store->db, BUSY_MSEC);
+
+        r = execute(store, settings);
+        if (r == 0)
+                r = make_durable(store, &wrong);
+        if (r == 0)
+                r = check_or_make(store, origin, &wrong);
+        if (r == 0)
+                r = store_prepare(store);
+        if (r < 0) {
+                if (!wrong && r == -EBADMSG)
+                        wrong = strdup(sqlite3_errmsg(store->db));
+                *ret_wrong = wrong;
+                return r;
+        }
+        *ret = TAKE_PTR(store);
+        return 0;
+}
