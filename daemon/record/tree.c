@@ -137,25 +137,40 @@ static void path_reverse(TreePath *path) {
         }
 }
 
+/* The leaves of a subtree. */
+typedef struct Range {
+        uint64_t first, end;
+} Range;
+
+/* From RANGE down towards LEAF, to the leaf itself or to the first subtree that ends at STOP; the siblings on the way are told. */
+static int descend(const TreeSource *source, uint64_t leaf, uint64_t stop, Range *range, TreePath *path) {
+        int r;
+
+        while (range->end - range->first > 1 && range->end != stop) {
+                uint64_t middle = range->first + split(range->end - range->first);
+                bool is_left = leaf < middle;
+
+                r = read_root(source, is_left ? middle : range->first, is_left ? range->end : middle, &path->hashes[path->n++]);
+                if (r < 0)
+                        return r;
+                if (is_left)
+                        range->end = middle;
+                else
+                        range->first = middle;
+        }
+        return 0;
+}
+
 int tree_inclusion(const TreeSource *source, uint64_t index, uint64_t size, TreePath *ret) {
-        uint64_t first = 0, end = size;
+        Range range = { 0, size };
         TreePath path = {};
         int r;
 
         if (index >= size || size > TREE_SIZE_MAX)
                 return -ERANGE;
-        while (end - first > 1) {
-                uint64_t middle = first + split(end - first);
-                bool is_left = index < middle;
-
-                r = read_root(source, is_left ? middle : first, is_left ? end : middle, &path.hashes[path.n++]);
-                if (r < 0)
-                        return r;
-                if (is_left)
-                        end = middle;
-                else
-                        first = middle;
-        }
+        r = descend(source, index, 0, &range, &path);
+        if (r < 0)
+                return r;
         path_reverse(&path);
         *ret = path;
         return 0;
@@ -163,29 +178,18 @@ int tree_inclusion(const TreeSource *source, uint64_t index, uint64_t size, Tree
 
 /* Down to the subtree that the old tree ends with. It is told too, unless it is all of the old tree, whose root the reader has. */
 int tree_consistency(const TreeSource *source, uint64_t old, uint64_t size, TreePath *ret) {
-        uint64_t first = 0, end = size;
+        Range range = { 0, size };
         TreePath path = {};
-        int r;
+        int r = 0;
 
         if (old > size || size > TREE_SIZE_MAX)
                 return -ERANGE;
-        while (old > 0 && end != old) {
-                uint64_t middle = first + split(end - first);
-                bool is_left = old <= middle;
-
-                r = read_root(source, is_left ? middle : first, is_left ? end : middle, &path.hashes[path.n++]);
-                if (r < 0)
-                        return r;
-                if (is_left)
-                        end = middle;
-                else
-                        first = middle;
-        }
-        if (first > 0) {
-                r = read_root(source, first, end, &path.hashes[path.n++]);
-                if (r < 0)
-                        return r;
-        }
+        if (old > 0)
+                r = descend(source, old - 1, old, &range, &path);
+        if (r == 0 && range.first > 0)
+                r = read_root(source, range.first, range.end, &path.hashes[path.n++]);
+        if (r < 0)
+                return r;
         path_reverse(&path);
         *ret = path;
         return 0;

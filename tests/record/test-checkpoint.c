@@ -11,22 +11,13 @@
 
 #include "checks/cleanup.h"
 #include "daemon/record/checkpoint.h"
+#include "tests/record/note-key.h"
 #include "tests/record/place.h"
 
 #define ROOT "CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I="
 
 static RecordKey *keys[3];
 static CheckpointPolicy policy;
-
-static NoteKey key_named(const char *name, NoteKeyType type, const RecordKey *signer) {
-        uint8_t public[NOTE_PUBLIC_BYTES];
-        size_t n = sizeof(public);
-        NoteKey key;
-
-        assert_int_equal(EVP_PKEY_get_raw_public_key(key_public(signer)->pkey, public, &n), 1);
-        assert_int_equal(note_key_init(&key, name, type, public), 0);
-        return key;
-}
 
 static int setup(void **state) {
         Place place;
@@ -40,10 +31,10 @@ static int setup(void **state) {
                 assert_int_equal(record_key_load(path, &keys[i]), 0);
         }
         place_done(&place);
-        policy.log = key_named(PLACE_ORIGIN, NOTE_LOG, keys[0]);
+        policy.log = note_key_of(PLACE_ORIGIN, NOTE_LOG, keys[0]);
         policy.n_witnesses = 2;
-        policy.witnesses[0] = key_named("w1", NOTE_WITNESS, keys[1]);
-        policy.witnesses[1] = key_named("w2", NOTE_WITNESS, keys[2]);
+        policy.witnesses[0] = note_key_of("w1", NOTE_WITNESS, keys[1]);
+        policy.witnesses[1] = note_key_of("w2", NOTE_WITNESS, keys[2]);
         return 0;
 }
 

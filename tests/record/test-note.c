@@ -13,6 +13,7 @@
 
 #include "checks/cleanup.h"
 #include "daemon/record/note.h"
+#include "tests/record/note-key.h"
 #include "tests/record/place.h"
 
 /* From the documentation of the package that the format comes from, golang.org/x/mod/sumdb/note. */
@@ -57,16 +58,6 @@ static int verify(const char *text, size_t n, const NoteKey *key, uint64_t *ret_
         return r;
 }
 
-static NoteKey key_named(const char *name, NoteKeyType type, const RecordKey *signer) {
-        uint8_t public[NOTE_PUBLIC_BYTES];
-        size_t n = sizeof(public);
-        NoteKey key;
-
-        assert_int_equal(EVP_PKEY_get_raw_public_key(key_public(signer)->pkey, public, &n), 1);
-        assert_int_equal(note_key_init(&key, name, type, public), 0);
-        return key;
-}
-
 static void test_a_public_note_verifies(void **state) {
         static const char note[] = PUBLIC_TEXT "\n" PUBLIC_LINE;
         _cleanup_printer_ Printer vkey = {};
@@ -83,8 +74,8 @@ static void test_a_public_note_verifies(void **state) {
 
 /* A log's line, and a witness's with its time. */
 static void note_of_two(Printer *note, NoteKey *log, NoteKey *witness) {
-        *log = key_named(LOG_NAME, NOTE_LOG, keys[0]);
-        *witness = key_named(WITNESS_NAME, NOTE_WITNESS, keys[1]);
+        *log = note_key_of(LOG_NAME, NOTE_LOG, keys[0]);
+        *witness = note_key_of(WITNESS_NAME, NOTE_WITNESS, keys[1]);
         printer_text(note, TEXT "\n");
         note_sign(note, TEXT, strlen(TEXT), log, keys[0], UINT64_C(1790000000123456));
         note_sign(note, TEXT, strlen(TEXT), witness, keys[1], UINT64_C(1790000000123456));
@@ -102,10 +93,10 @@ static void test_who_signed_is_told_from_who_did_not(void **state) {
         assert_int_equal(verify(text.text, text.n, &witness, &usec), 1);
         assert_int_equal(usec, UINT64_C(1790000000000000));
 
-        other = key_named("fleet.example/witness/w2", NOTE_WITNESS, keys[1]);
+        other = note_key_of("fleet.example/witness/w2", NOTE_WITNESS, keys[1]);
         assert_int_equal(verify(text.text, text.n, &other, &usec), 0);
         /* The same name with another key has another ID. */
-        other = key_named(LOG_NAME, NOTE_LOG, keys[1]);
+        other = note_key_of(LOG_NAME, NOTE_LOG, keys[1]);
         assert_int_equal(verify(text.text, text.n, &other, &usec), 0);
         /* Name and ID of a key, and not its signature. */
         memcpy(other.id, log.id, sizeof(log.id));
@@ -154,7 +145,7 @@ static void test_what_is_no_note_is_refused(void **state) {
 
 /* Lines of others, longer ones too, are none of our business; more of them than anyone needs are. */
 static void test_lines_of_others_are_left_alone(void **state) {
-        NoteKey log = key_named(LOG_NAME, NOTE_LOG, keys[0]);
+        NoteKey log = note_key_of(LOG_NAME, NOTE_LOG, keys[0]);
         uint64_t usec;
 
         for (unsigned n_others = 0; n_others <= NOTE_SIGNATURES_MAX; n_others += 16) {

@@ -10,6 +10,7 @@
 
 #include "checks/cleanup.h"
 #include "daemon/record/proof.h"
+#include "tests/record/note-key.h"
 #include "tests/record/place.h"
 
 #define LEAVES 11
@@ -29,8 +30,6 @@ static int setup(void **state) {
         const TreeSource source = { read_node, NULL };
         Checkpoint checkpoint = { .origin = PLACE_ORIGIN, .size = LEAVES };
         _cleanup_printer_ Printer text = {}, note = {};
-        uint8_t public[NOTE_PUBLIC_BYTES];
-        size_t n = sizeof(public);
         Frontier frontier = {};
         TreePath path;
         Place place;
@@ -38,8 +37,7 @@ static int setup(void **state) {
         place_init(&place);
         assert_int_equal(record_key_load(place.key, &key), 0);
         place_done(&place);
-        assert_int_equal(EVP_PKEY_get_raw_public_key(key_public(key)->pkey, public, &n), 1);
-        assert_int_equal(note_key_init(&policy.log, PLACE_ORIGIN, NOTE_LOG, public), 0);
+        policy.log = note_key_of(PLACE_ORIGIN, NOTE_LOG, key);
 
         for (unsigned i = 0; i < LEAVES; i++) {
                 TreeHash whole[TREE_LEVELS];
