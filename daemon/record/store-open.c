@@ -115,17 +115,21 @@ static int raise_version(Store *store, size_t from) {
         return r < 0 ? r : execute(store, pragma);
 }
 
-/* All or nothing, whatever dies on the way. */
-static int raise_versions(Store *store, size_t from) {
-        int r;
-
-        r = execute(store, "BEGIN IMMEDIATE");
-        for (size_t i = from; i < ELEMENTS(versions) && r == 0; i++)
-                r = raise_version(store, i);
+/* Ends a transaction in which R was the outcome: all or nothing, whatever dies on the way. */
+static int finish(Store *store, int r) {
         if (r == 0)
                 r = execute(store, "COMMIT");
         if (r < 0)
                 (void) execute(store, "ROLLBACK");
+        return r;
+}
+
+/* Within a transaction. */
+static int raise_versions(Store *store, size_t from) {
+        int r = 0;
+
+        for (size_t i = from; i < ELEMENTS(versions) && r == 0; i++)
+                r = raise_version(store, i);
         return r;
 }
 
@@ -143,7 +147,10 @@ static int check_version(Store *store, char **ret_wrong) {
         }
         if (version == (int64_t) ELEMENTS(versions))
                 return 0;
-        r = raise_versions(store, version == 0 ? 1 : (size_t) version);
+        r = execute(store, "BEGIN IMMEDIATE");
+        if (r == 0)
+                r = raise_versions(store, version == 0 ? 1 : (size_t) version);
+        r = finish(store, r);
         if (r == -EBADMSG)
                 *ret_wrong = strdup("the log has a gap");
         return r;
@@ -189,8 +196,8 @@ static int make_log(Store *store, const char *origin) {
         r = execute(store, "BEGIN IMMEDIATE");
         if (r == 0)
                 r = execute(store, pragma);
-        for (size_t i = 0; i < ELEMENTS(versions) && r == 0; i++)
-                r = raise_version(store, i);
+        if (r == 0)
+                r = raise_versions(store, 0);
         if (r == 0)
                 r = store_error(store, sqlite3_prepare_v2(store->db, "INSERT INTO log VALUES (1, ?1)", -1, &statement, NULL));
         if (r == 0)
@@ -198,11 +205,7 @@ static int make_log(Store *store, const char *origin) {
         if (r == 0)
                 r = store_error(store, sqlite3_step(statement));
         (void) sqlite3_finalize(statement);
-        if (r == 0)
-                r = execute(store, "COMMIT");
-        if (r < 0)
-                (void) execute(store, "ROLLBACK");
-        return r;
+        return finish(store, r);
 }
 
 static int check_origin(Store *store, const char *origin, char **ret_wrong) {
