@@ -36,6 +36,7 @@ static const char *arg_store = NULL;
 static const char *arg_state = NULL;
 static const char *arg_run = NULL;
 static const char *arg_make_key = NULL;
+static const char *arg_algorithm = NULL;
 
 static int help(void) {
         printf("assayd [OPTIONS]\n"
@@ -52,6 +53,7 @@ static int help(void) {
                "                     else " ASSAY_RUN_PATH "\n"
                "  --log-level LEVEL  emerg … debug, default info\n"
                "  --make-key FILE    make a key there, its public half in FILE.pub, and end\n"
+               "  --algorithm WORD   of the key to make: ed25519 (default) or ecdsa-p256\n"
                "  --help --version\n");
         return 1;
 }
@@ -64,7 +66,8 @@ enum {
 };
 
 /* Options that are a text and nothing more. */
-static const char **const texts[] = { &arg_config, &arg_bus, &arg_key, &arg_store, &arg_state, &arg_run, &arg_make_key };
+static const char **const texts[] = { &arg_config, &arg_bus, &arg_key, &arg_store, &arg_state, &arg_run, &arg_make_key,
+                                     &arg_algorithm };
 
 static const struct option long_options[] = {
         { "config",    required_argument, NULL, OPTION_TEXT + 0  },
@@ -74,6 +77,7 @@ static const struct option long_options[] = {
         { "state-dir", required_argument, NULL, OPTION_TEXT + 4  },
         { "run",       required_argument, NULL, OPTION_TEXT + 5  },
         { "make-key",  required_argument, NULL, OPTION_TEXT + 6  },
+        { "algorithm", required_argument, NULL, OPTION_TEXT + 7  },
         { "log-level", required_argument, NULL, OPTION_LOG_LEVEL },
         { "help",      no_argument,       NULL, OPTION_HELP      },
         { "version",   no_argument,       NULL, OPTION_VERSION   },
@@ -126,9 +130,15 @@ static int parse_arguments(int argc, char **argv) {
 }
 
 static int make_key(const char *path) {
+        RecordAlgorithm algorithm = arg_algorithm ? record_algorithm_from_string(arg_algorithm) : RECORD_ED25519;
         int r;
 
-        r = record_key_generate(path);
+        if (algorithm < 0) {
+                log_error("Unknown algorithm '%s', expected ed25519 or ecdsa-p256", arg_algorithm);
+                return STATUS_USAGE;
+        }
+
+        r = record_key_generate(path, algorithm);
         if (r < 0) {
                 (void) log_error_errno(r, "Failed to make a key at %s: %m", path);
                 return EXIT_FAILURE;

@@ -30,37 +30,38 @@ static void print_base64(Printer *printer, const void *data, size_t n) {
                 (void) base64_encode(data, n, printer->text + start);
 }
 
-/*
- * The leaf of the log's Merkle tree is a Rekor v2 hashedrekord body, in the one form RFC 8785 gives it, so
- * that stock Sigstore verifiers take an inclusion proof.
- */
-static int leaf_hash(const RecordKey *key, const uint8_t *id, const uint8_t *signature, TreeHash *ret) {
-        _cleanup_printer_ Printer leaf = {};
-
-        printer_text(&leaf,
+void leaf_print(Printer *leaf, const PublicKey *key, const uint8_t id[static DIGEST_BYTES], const uint8_t *signature, size_t n_signature) {
+        printer_text(leaf,
                      "{\"apiVersion\":\"0.0.2\",\"kind\":\"hashedrekord\",\"spec\":{\"hashedRekordV002\":"
                      "{\"data\":{\"algorithm\":\"SHA2_256\",\"digest\":\"");
-        print_base64(&leaf, id, DIGEST_BYTES);
-        printer_text(&leaf, "\"},\"signature\":{\"content\":\"");
-        print_base64(&leaf, signature, KEY_SIGNATURE_BYTES);
-        printer_text(&leaf,
-                     "\",\"verifier\":{\"keyDetails\":\"PKIX_ED25519\",\"publicKey\":{\"rawBytes\":\"");
-        print_base64(&leaf, key_spki(key), KEY_SPKI_BYTES);
-        printer_text(&leaf, "\"}}}}}}");
+        print_base64(leaf, id, DIGEST_BYTES);
+        printer_text(leaf, "\"},\"signature\":{\"content\":\"");
+        print_base64(leaf, signature, n_signature);
+        printer_text(leaf, "\",\"verifier\":{\"keyDetails\":\"");
+        printer_text(leaf, public_key_details(key));
+        printer_text(leaf, "\",\"publicKey\":{\"rawBytes\":\"");
+        print_base64(leaf, key->spki, key->n_spki);
+        printer_text(leaf, "\"}}}}}}");
+}
+
+int leaf_hash(const PublicKey *key, const uint8_t id[static DIGEST_BYTES], const uint8_t *signature, size_t n_signature, TreeHash *ret) {
+        _cleanup_printer_ Printer leaf = {};
+
+        leaf_print(&leaf, key, id, signature, n_signature);
         if (leaf.error < 0)
                 return leaf.error;
         return tree_leaf(leaf.text, leaf.n, ret);
 }
 
 static void envelope_print(Printer *printer, const RecordKey *key, const void *payload, size_t n,
-                           const uint8_t *signature) {
+                           const uint8_t *signature, size_t n_signature) {
         printer_text(printer, "{\"payload\":\"");
         print_base64(printer, payload, n);
         printer_text(printer,
                      "\",\"payloadType\":\"" RECORD_PAYLOAD_TYPE "\",\"signatures\":[{\"keyid\":\"");
         printer_text(printer, record_key_id(key));
         printer_text(printer, "\",\"sig\":\"");
-        print_base64(printer, signature, KEY_SIGNATURE_BYTES);
+        print_base64(printer, signature, n_signature);
         printer_text(printer, "\"}]}");
 }
 
@@ -71,23 +72,24 @@ void signed_done(Signed *record) {
 int envelope_sign(const RecordKey *key, const void *payload, size_t n, Signed *ret) {
         _cleanup_(signed_done) Signed record = {};
         _cleanup_printer_ Printer pae = {};
-        uint8_t signature[KEY_SIGNATURE_BYTES];
+        uint8_t signature[KEY_SIGNATURE_MAX];
+        size_t n_signature;
         int r;
 
         pae_print(&pae, RECORD_PAYLOAD_TYPE, payload, n);
         if (pae.error < 0)
                 return pae.error;
-        r = key_sign(key, pae.text, pae.n, signature);
+        r = key_sign(key, pae.text, pae.n, signature, &n_signature);
         if (r < 0)
                 return r;
         r = digest_sha256(pae.text, pae.n, record.id);
         if (r < 0)
                 return r;
-        r = leaf_hash(key, record.id, signature, &record.leaf);
+        r = leaf_hash(key_public(key), record.id, signature, n_signature, &record.leaf);
         if (r < 0)
                 return r;
 
-        envelope_print(&record.envelope, key, payload, n, signature);
+        envelope_print(&record.envelope, key, payload, n, signature, n_signature);
         if (record.envelope.error < 0)
                 return record.envelope.error;
         if (record.envelope.n > RECORD_ENVELOPE_MAX)

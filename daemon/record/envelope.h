@@ -32,6 +32,13 @@ void signed_done(Signed *record);
 /* Signs PAYLOAD of RECORD_PAYLOAD_TYPE. -EMSGSIZE: the envelope would be larger than any reader takes. */
 int envelope_sign(const RecordKey *key, const void *payload, size_t n, Signed *ret);
 
+/*
+ * The leaf of the log's Merkle tree: a Rekor v2 hashedrekord body, in the one form that RFC 8785 gives it, so that stock Sigstore
+ * verifiers take an inclusion proof. ID: of the record.
+ */
+void leaf_print(Printer *leaf, const PublicKey *key, const uint8_t id[static DIGEST_BYTES], const uint8_t *signature, size_t n_signature);
+int leaf_hash(const PublicKey *key, const uint8_t id[static DIGEST_BYTES], const uint8_t *signature, size_t n_signature, TreeHash *ret);
+
 /* What an envelope says, nothing of it proven. */
 typedef struct Envelope {
         char *pae; /* the payload is its tail, and only those bytes are ever handed on */

@@ -2,22 +2,40 @@
 #include "daemon/record/key.h"
 
 #include <assert.h>
-#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "daemon/record/base64.h"
 #include "daemon/record/digest.h"
 
-#define KEY_FILE_MAX 16384
+/*
+ * What is known of an algorithm. Its SPKI is a fixed beginning and the key; SSH puts another beginning before the same bytes. So a
+ * key has one SPKI: no curve by its parameters, no compressed point.
+ */
+typedef struct Algorithm {
+        const char *word, *details;
+        const char *digest; /* of the message before it is signed; NULL: the algorithm's own affair */
+        size_t n_key, n_spki_head, n_ssh_head;
+        const char *spki_head, *ssh_head;
+} Algorithm;
+
+#define BYTES(literal) sizeof(literal) - 1
+#define ED25519_SPKI "\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00"
+#define ED25519_SSH  "\0\0\0\x0bssh-ed25519\0\0\0\x20"
+#define P256_SPKI    "\x30\x59\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07\x03\x42\x00"
+#define P256_SSH     "\0\0\0\x13" "ecdsa-sha2-nistp256" "\0\0\0\x08" "nistp256" "\0\0\0\x41"
+#define SSH_MAX      128
+#define PEM_HEAD     "-----BEGIN " PEM_STRING_PUBLIC "-----"
+
+static const Algorithm algorithms[_RECORD_ALGORITHM_MAX] = {
+        [RECORD_ED25519] = { "ed25519", "PKIX_ED25519", NULL, KEY_ED25519_BYTES, BYTES(ED25519_SPKI), BYTES(ED25519_SSH), ED25519_SPKI, ED25519_SSH },
+        [RECORD_ECDSA_P256] = { "ecdsa-p256", "PKIX_ECDSA_P256_SHA_256", "SHA256", 65, BYTES(P256_SPKI), BYTES(P256_SSH), P256_SPKI, P256_SSH },
+};
 
 struct RecordKey {
         PublicKey public; /* its pkey holds the private half too */
-        uint8_t spki[KEY_SPKI_BYTES];
         char *pem;
 };
 
@@ -32,16 +50,34 @@ static void md_ctx_freep(EVP_MD_CTX **ctx) {
 #define _cleanup_bio_    _cleanup_(bio_freep)
 #define _cleanup_md_ctx_ _cleanup_(md_ctx_freep)
 
-/* "SHA256:" and the unpadded base64 of SHA-256 over the key as SSH writes it: two length-prefixed strings.
- */
-static int key_fingerprint(const EVP_PKEY *pkey, char ret[static KEY_ID_MAX]) {
-        uint8_t blob[51] = "\0\0\0\x0bssh-ed25519\0\0\0\x20", digest[DIGEST_BYTES];
-        size_t n = 32;
+const char *record_algorithm_to_string(RecordAlgorithm algorithm) {
+        return algorithm >= 0 && algorithm < _RECORD_ALGORITHM_MAX ? algorithms[algorithm].word : NULL;
+}
+
+RecordAlgorithm record_algorithm_from_string(const char *word) {
+        for (RecordAlgorithm i = 0; i < _RECORD_ALGORITHM_MAX; i++)
+                if (strcmp(algorithms[i].word, word) == 0)
+                        return i;
+        return _RECORD_ALGORITHM_INVALID;
+}
+
+/* ---- public keys ---- */
+
+static RecordAlgorithm algorithm_of(const uint8_t *spki, size_t n) {
+        for (RecordAlgorithm i = 0; i < _RECORD_ALGORITHM_MAX; i++)
+                if (n == algorithms[i].n_spki_head + algorithms[i].n_key && memcmp(spki, algorithms[i].spki_head, algorithms[i].n_spki_head) == 0)
+                        return i;
+        return _RECORD_ALGORITHM_INVALID;
+}
+
+/* "SHA256:" and the unpadded base64 of SHA-256 over the key as SSH writes it. */
+static int key_fingerprint(const Algorithm *algorithm, const uint8_t *spki, char ret[static KEY_ID_MAX]) {
+        uint8_t blob[SSH_MAX], digest[DIGEST_BYTES];
         char *end;
 
-        if (EVP_PKEY_get_raw_public_key(pkey, blob + 19, &n) != 1 || n != 32)
-                return -EBADMSG;
-        if (digest_sha256(blob, sizeof(blob), digest) < 0)
+        memcpy(blob, algorithm->ssh_head, algorithm->n_ssh_head);
+        memcpy(blob + algorithm->n_ssh_head, spki + algorithm->n_spki_head, algorithm->n_key);
+        if (digest_sha256(blob, algorithm->n_ssh_head + algorithm->n_key, digest) < 0)
                 return -EIO;
 
         memcpy(ret, "SHA256:", 7);
@@ -50,13 +86,76 @@ static int key_fingerprint(const EVP_PKEY *pkey, char ret[static KEY_ID_MAX]) {
         return 0;
 }
 
+static int take_spki(PublicKey *key) {
+        uint8_t *end = key->spki;
+        int n;
+
+        n = i2d_PUBKEY(key->pkey, NULL);
+        if (n < 0 || n > KEY_SPKI_MAX || i2d_PUBKEY(key->pkey, &end) != n)
+                return -EBADMSG;
+        key->n_spki = (size_t) n;
+        key->algorithm = algorithm_of(key->spki, key->n_spki);
+        return key->algorithm < 0 ? -EBADMSG : key_fingerprint(&algorithms[key->algorithm], key->spki, key->id);
+}
+
 int public_key_init(PublicKey *key, EVP_PKEY *pkey) {
         int r;
 
         *key = (PublicKey) { .pkey = pkey };
-        r = EVP_PKEY_get_base_id(pkey) == EVP_PKEY_ED25519 ? key_fingerprint(pkey, key->id) : -EBADMSG;
+        r = take_spki(key);
+        ERR_clear_error();
         if (r < 0)
                 public_key_done(key);
+        return r;
+}
+
+int public_key_from_spki(PublicKey *key, const uint8_t *spki, size_t n) {
+        const uint8_t *end = spki;
+        EVP_PKEY *pkey;
+
+        if (algorithm_of(spki, n) < 0)
+                return -EBADMSG;
+        pkey = d2i_PUBKEY(NULL, &end, (long) n);
+        ERR_clear_error();
+        return pkey ? public_key_init(key, pkey) : -EBADMSG;
+}
+
+int public_key_from_ed25519(PublicKey *key, const uint8_t raw[static KEY_ED25519_BYTES]) {
+        uint8_t spki[BYTES(ED25519_SPKI) + KEY_ED25519_BYTES];
+
+        memcpy(spki, ED25519_SPKI, BYTES(ED25519_SPKI));
+        memcpy(spki + BYTES(ED25519_SPKI), raw, KEY_ED25519_BYTES);
+        return public_key_from_spki(key, spki, sizeof(spki));
+}
+
+/* Nothing but white space may be left: what one reader skips another trusts. */
+static bool is_at_end(BIO *bio) {
+        char c;
+
+        while (BIO_read(bio, &c, 1) == 1)
+                if (!strchr(" \t\r\n", c))
+                        return false;
+        return true;
+}
+
+int public_key_from_pem(PublicKey *key, const char *pem, size_t n) {
+        char *name = NULL, *header = NULL;
+        _cleanup_bio_ BIO *bio = NULL;
+        uint8_t *der = NULL;
+        long n_der;
+        int r = -EBADMSG;
+
+        if (n < BYTES(PEM_HEAD) || n > KEY_PEM_MAX || memcmp(pem, PEM_HEAD, BYTES(PEM_HEAD)) != 0)
+                return -EBADMSG;
+        bio = BIO_new_mem_buf(pem, (int) n);
+        if (!bio)
+                return -ENOMEM;
+        if (PEM_read_bio(bio, &name, &header, &der, &n_der) == 1 && *header == '\0' && is_at_end(bio))
+                r = public_key_from_spki(key, der, (size_t) n_der);
+        ERR_clear_error();
+        OPENSSL_free(name);
+        OPENSSL_free(header);
+        OPENSSL_free(der);
         return r;
 }
 
@@ -65,65 +164,27 @@ void public_key_done(PublicKey *key) {
         key->pkey = NULL;
 }
 
-int public_key_verify(const PublicKey *key, const void *pae, size_t n, const uint8_t *signature,
-                      size_t n_signature) {
+int public_key_verify(const PublicKey *key, const void *pae, size_t n, const uint8_t *signature, size_t n_signature) {
         _cleanup_md_ctx_ EVP_MD_CTX *ctx = NULL;
         int r;
 
-        if (n_signature != KEY_SIGNATURE_BYTES)
+        if (n_signature > KEY_SIGNATURE_MAX)
                 return 0;
         ctx = EVP_MD_CTX_new();
-        if (!ctx || EVP_DigestVerifyInit(ctx, NULL, NULL, NULL, key->pkey) != 1)
+        if (!ctx || EVP_DigestVerifyInit_ex(ctx, NULL, algorithms[key->algorithm].digest, NULL, NULL, key->pkey, NULL) != 1)
                 return -ENOMEM;
         r = EVP_DigestVerify(ctx, signature, n_signature, pae, n);
         ERR_clear_error();
         return r == 1;
 }
 
-/* Reads a small file that only its owner, or a group it cannot write in, may see. */
-static int key_file_read(const char *path, char **ret, size_t *ret_n) {
-        _cleanup_close_ int fd = -EBADF;
-        _cleanup_free_ char *text = NULL;
-        struct stat st;
-        size_t n = 0;
-
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        if (fd < 0)
-                return -errno;
-        if (fstat(fd, &st) < 0)
-                return -errno;
-        if (!S_ISREG(st.st_mode))
-                return -EBADMSG;
-        /* Group read stays allowed: it is how an ACL for the service user shows on a credential. */
-        if (st.st_mode & (S_IRWXO | S_IWGRP))
-                return -EPERM;
-
-        text = malloc(KEY_FILE_MAX);
-        if (!text)
-                return -ENOMEM;
-        while (n < KEY_FILE_MAX) {
-                ssize_t k = read(fd, text + n, KEY_FILE_MAX - n);
-
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                if (k == 0)
-                        break;
-                n += (size_t) k;
-        }
-        *ret = TAKE_PTR(text);
-        *ret_n = n;
-        return 0;
-}
-
-static int public_pem(EVP_PKEY *pkey, char **ret) {
+int public_key_to_pem(const PublicKey *key, char **ret) {
         _cleanup_bio_ BIO *bio = NULL;
         char *text, *pem;
         long n;
 
         bio = BIO_new(BIO_s_mem());
-        if (!bio || PEM_write_bio_PUBKEY(bio, pkey) != 1)
+        if (!bio || PEM_write_bio_PUBKEY(bio, key->pkey) != 1)
                 return -ENOMEM;
         n = BIO_get_mem_data(bio, &text);
         pem = strndup(text, (size_t) n);
@@ -133,10 +194,14 @@ static int public_pem(EVP_PKEY *pkey, char **ret) {
         return 0;
 }
 
-/* Takes over PKEY also on failure. */
-static int key_new(EVP_PKEY *pkey, RecordKey **ret) {
+const char *public_key_details(const PublicKey *key) {
+        return algorithms[key->algorithm].details;
+}
+
+/* ---- private keys ---- */
+
+int key_new(EVP_PKEY *pkey, RecordKey **ret) {
         _cleanup_(record_key_freep) RecordKey *key = NULL;
-        uint8_t *der;
         int r;
 
         key = calloc(1, sizeof(*key));
@@ -145,100 +210,13 @@ static int key_new(EVP_PKEY *pkey, RecordKey **ret) {
                 return -ENOMEM;
         }
         r = public_key_init(&key->public, pkey);
-        if (r < 0)
-                return r;
-
-        der = key->spki;
-        if (i2d_PUBKEY(pkey, NULL) != KEY_SPKI_BYTES || i2d_PUBKEY(pkey, &der) != KEY_SPKI_BYTES)
-                return -EBADMSG;
-        r = public_pem(pkey, &key->pem);
+        if (r == 0)
+                r = public_key_to_pem(&key->public, &key->pem);
         if (r < 0)
                 return r;
 
         *ret = TAKE_PTR(key);
         return 0;
-}
-
-/* A key with a pass phrase must not make a daemon ask its terminal. */
-static int no_passphrase(char *buffer, int size, int writing, void *userdata) {
-        return -1;
-}
-
-int record_key_load(const char *path, RecordKey **ret) {
-        _cleanup_bio_ BIO *bio = NULL;
-        char *text = NULL;
-        EVP_PKEY *pkey;
-        size_t n = 0;
-        int r;
-
-        assert(path);
-        assert(ret);
-
-        r = key_file_read(path, &text, &n);
-        if (r < 0)
-                return r;
-
-        bio = BIO_new_mem_buf(text, (int) n);
-        pkey = bio ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL) : NULL;
-        OPENSSL_cleanse(text, n);
-        free(text);
-        ERR_clear_error();
-        if (!pkey)
-                return bio ? -EBADMSG : -ENOMEM;
-        return key_new(pkey, ret);
-}
-
-/* Makes PATH with MODE and lets WRITE fill it; it is on disk, whole, or not there at all. */
-static int key_file_write(const char *path, mode_t mode, EVP_PKEY *pkey,
-                          int (*write_pem)(BIO *bio, EVP_PKEY *pkey)) {
-        _cleanup_bio_ BIO *bio = NULL;
-        int fd, r = 0;
-
-        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (fd < 0)
-                return -errno;
-        errno = 0;
-        bio = BIO_new_fd(fd, BIO_NOCLOSE);
-        if (!bio || write_pem(bio, pkey) != 1 || BIO_flush(bio) != 1)
-                r = errno > 0 ? -errno : -EIO;
-        else if (fsync(fd) < 0)
-                r = -errno;
-        if (close(fd) < 0 && r == 0)
-                r = -errno;
-        if (r < 0)
-                (void) unlink(path);
-        return r;
-}
-
-static int write_private(BIO *bio, EVP_PKEY *pkey) {
-        return PEM_write_bio_PKCS8PrivateKey(bio, pkey, NULL, NULL, 0, NULL, NULL);
-}
-
-static int write_public(BIO *bio, EVP_PKEY *pkey) {
-        return PEM_write_bio_PUBKEY(bio, pkey);
-}
-
-int record_key_generate(const char *path) {
-        _cleanup_free_ char *path_public = NULL;
-        EVP_PKEY *pkey;
-        int r;
-
-        assert(path);
-
-        if (asprintf(&path_public, "%s.pub", path) < 0)
-                return -ENOMEM;
-        pkey = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
-        if (!pkey)
-                return -EIO;
-
-        r = key_file_write(path, 0600, pkey, write_private);
-        if (r == 0) {
-                r = key_file_write(path_public, 0644, pkey, write_public);
-                if (r < 0)
-                        (void) unlink(path);
-        }
-        EVP_PKEY_free(pkey);
-        return r;
 }
 
 RecordKey *record_key_free(RecordKey *key) {
@@ -248,6 +226,11 @@ RecordKey *record_key_free(RecordKey *key) {
         free(key->pem);
         free(key);
         return NULL;
+}
+
+RecordAlgorithm record_key_algorithm(const RecordKey *key) {
+        assert(key);
+        return key->public.algorithm;
 }
 
 const char *record_key_id(const RecordKey *key) {
@@ -260,25 +243,23 @@ const char *record_key_public_pem(const RecordKey *key) {
         return key->pem;
 }
 
-const uint8_t *key_spki(const RecordKey *key) {
-        return key->spki;
-}
-
 const PublicKey *key_public(const RecordKey *key) {
         return &key->public;
 }
 
-int key_sign(const RecordKey *key, const void *pae, size_t n, uint8_t ret[static KEY_SIGNATURE_BYTES]) {
+int key_sign(const RecordKey *key, const void *pae, size_t n, uint8_t ret[static KEY_SIGNATURE_MAX], size_t *ret_n) {
+        const char *digest = algorithms[key->public.algorithm].digest;
         _cleanup_md_ctx_ EVP_MD_CTX *ctx = NULL;
-        size_t n_signature = KEY_SIGNATURE_BYTES;
+        size_t n_signature = KEY_SIGNATURE_MAX;
 
         ctx = EVP_MD_CTX_new();
         if (!ctx)
                 return -ENOMEM;
-        if (EVP_DigestSignInit(ctx, NULL, NULL, NULL, key->public.pkey) != 1 ||
-            EVP_DigestSign(ctx, ret, &n_signature, pae, n) != 1 || n_signature != KEY_SIGNATURE_BYTES) {
+        if (EVP_DigestSignInit_ex(ctx, NULL, digest, NULL, NULL, key->public.pkey, NULL) != 1 ||
+            EVP_DigestSign(ctx, ret, &n_signature, pae, n) != 1) {
                 ERR_clear_error();
                 return -EIO;
         }
+        *ret_n = n_signature;
         return 0;
 }

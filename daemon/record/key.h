@@ -4,8 +4,8 @@
 /*
  * Key
  *
- * Ed25519 keys, private and public. The algorithm belongs to the key, never to a message. The key ID is the
- * OpenSSH fingerprint, since other DSSE implementations compute just that and skip signatures with any other
+ * Ed25519 and ECDSA P-256 keys, private and public. The algorithm belongs to the key, never to a message or the length of a signature.
+ * The key ID is the OpenSSH fingerprint, since other DSSE implementations compute just that and skip signatures with any other
  * non-empty ID.
  */
 
@@ -15,23 +15,41 @@
 
 #include "daemon/record/record.h"
 
-#define KEY_SIGNATURE_BYTES 64
-#define KEY_SPKI_BYTES      44 /* DER of an Ed25519 SubjectPublicKeyInfo */
-#define KEY_ID_MAX          64 /* with the final zero */
+#define KEY_ED25519_BYTES  32 /* of a raw public key: the tail of its SPKI */
+#define KEY_ED25519_SIGNATURE 64
+#define KEY_SIGNATURE_MAX  72 /* Ed25519: always 64; P-256: DER, at most this */
+#define KEY_SPKI_MAX       91 /* DER of a SubjectPublicKeyInfo: 44, or this */
+#define KEY_ID_MAX         64 /* with the final zero */
+#define KEY_PEM_MAX        4096
 
 typedef struct PublicKey {
         EVP_PKEY *pkey;
+        RecordAlgorithm algorithm;
         char id[KEY_ID_MAX];
+        uint8_t spki[KEY_SPKI_MAX];
+        size_t n_spki;
 } PublicKey;
 
-/* Signs the N bytes of a PAE. -EIO where the library refuses. */
-int key_sign(const RecordKey *key, const void *pae, size_t n, uint8_t ret[static KEY_SIGNATURE_BYTES]);
-const uint8_t *key_spki(const RecordKey *key);
+/*
+ * Signs the N bytes of a PAE, or of a note. Where a token signs, from one thread at a time. -EIO where the library or the token
+ * refuses.
+ */
+int key_sign(const RecordKey *key, const void *pae, size_t n, uint8_t ret[static KEY_SIGNATURE_MAX], size_t *ret_n);
 const PublicKey *key_public(const RecordKey *key);
 
-/* Takes over PKEY also on failure. -EBADMSG: not Ed25519. */
+/* Takes over PKEY also on failure. -EBADMSG: of another algorithm, or an SPKI in another form than the usual one. */
 int public_key_init(PublicKey *key, EVP_PKEY *pkey);
+/* Of a DER SubjectPublicKeyInfo, of a raw Ed25519 key, and of one PEM block and nothing more. -EBADMSG, -ENOMEM */
+int public_key_from_spki(PublicKey *key, const uint8_t *spki, size_t n);
+int public_key_from_ed25519(PublicKey *key, const uint8_t raw[static KEY_ED25519_BYTES]);
+int public_key_from_pem(PublicKey *key, const char *pem, size_t n);
 void public_key_done(PublicKey *key);
 /* 1 good, 0 not, -ENOMEM. */
-int public_key_verify(const PublicKey *key, const void *pae, size_t n, const uint8_t *signature,
-                      size_t n_signature);
+int public_key_verify(const PublicKey *key, const void *pae, size_t n, const uint8_t *signature, size_t n_signature);
+/* Its PEM, malloc'd. */
+int public_key_to_pem(const PublicKey *key, char **ret);
+/* What Sigstore calls the algorithm: PKIX_ED25519, PKIX_ECDSA_P256_SHA_256. */
+const char *public_key_details(const PublicKey *key);
+
+/* A private key with both halves in PKEY, which is taken over also on failure. */
+int key_new(EVP_PKEY *pkey, RecordKey **ret);

@@ -59,7 +59,7 @@ static int keyring_read_block(RecordKeyring **keyring, BIO *bio) {
 }
 
 /*
- * Reads every PEM block. One that is no Ed25519 public key spoils the file: a key skipped is trust lost
+ * Reads every PEM block. One that is no public key of ours spoils the file: a key skipped is trust lost
  * unnoticed.
  */
 static int keyring_read(RecordKeyring **keyring, BIO *bio) {

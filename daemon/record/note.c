@@ -12,7 +12,7 @@
 #define VKEY_BYTES      (1 + NOTE_PUBLIC_BYTES)
 #define TIME_BYTES      8
 #define LINE_BYTES      4096 /* of a signature of anyone */
-#define SIGNATURE_BYTES (NOTE_ID_BYTES + TIME_BYTES + KEY_SIGNATURE_BYTES) /* the longest of ours */
+#define SIGNATURE_BYTES (NOTE_ID_BYTES + TIME_BYTES + KEY_SIGNATURE_MAX) /* room for any */
 
 /* ---- keys ---- */
 
@@ -131,13 +131,16 @@ void note_sign(Printer *note, const char *text, size_t n, const NoteKey *key, co
         size_t n_time = key->type == NOTE_WITNESS ? TIME_BYTES : 0;
         _cleanup_printer_ Printer message = {};
         uint8_t signature[SIGNATURE_BYTES];
+        size_t n_signature = 0;
         int r;
 
         print_message(&message, key->type, usec / 1000000, text, n);
         memcpy(signature, key->id, NOTE_ID_BYTES);
         if (n_time > 0)
                 time_to_bytes(usec / 1000000, signature + NOTE_ID_BYTES);
-        r = message.error ?: key_sign(signer, message.text, message.n, signature + NOTE_ID_BYTES + n_time);
+        r = record_key_algorithm(signer) == RECORD_ED25519 ? message.error : -EINVAL;
+        if (r == 0)
+                r = key_sign(signer, message.text, message.n, signature + NOTE_ID_BYTES + n_time, &n_signature);
         if (r < 0) {
                 note->error = note->error ?: r;
                 return;
@@ -145,7 +148,7 @@ void note_sign(Printer *note, const char *text, size_t n, const NoteKey *key, co
         printer_text(note, DASH);
         printer_text(note, key->name);
         printer_text(note, " ");
-        print_base64(note, signature, NOTE_ID_BYTES + n_time + KEY_SIGNATURE_BYTES);
+        print_base64(note, signature, NOTE_ID_BYTES + n_time + n_signature);
         printer_text(note, "\n");
 }
 
@@ -222,10 +225,9 @@ static int verify_signature(const Note *note, const NoteKey *key, const NoteSign
         _cleanup_printer_ Printer message = {};
         _cleanup_(public_key_done) PublicKey public = {};
         uint64_t sec = 0;
-        EVP_PKEY *pkey;
         int r;
 
-        if (signature->n != n_time + KEY_SIGNATURE_BYTES)
+        if (signature->n != n_time + KEY_ED25519_SIGNATURE)
                 return -EBADMSG;
         if (n_time > 0)
                 sec = time_from_bytes(signature->bytes);
@@ -235,13 +237,10 @@ static int verify_signature(const Note *note, const NoteKey *key, const NoteSign
         if (message.error < 0)
                 return message.error;
 
-        pkey = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key->public, NOTE_PUBLIC_BYTES);
-        if (!pkey)
-                return -ENOMEM;
-        r = public_key_init(&public, pkey);
+        r = public_key_from_ed25519(&public, key->public);
         if (r < 0)
                 return r;
-        r = public_key_verify(&public, message.text, message.n, signature->bytes + n_time, KEY_SIGNATURE_BYTES);
+        r = public_key_verify(&public, message.text, message.n, signature->bytes + n_time, KEY_ED25519_SIGNATURE);
         if (r <= 0)
                 return r < 0 ? r : -EBADMSG;
         *ret_usec = sec * 1000000;

@@ -22,7 +22,7 @@
 #define NOTE_SIGNATURES_MAX 64         /* lines; more is no note of ours */
 #define NOTE_NAME_MAX       RECORD_ORIGIN_MAX
 #define NOTE_ID_BYTES       4
-#define NOTE_PUBLIC_BYTES   32
+#define NOTE_PUBLIC_BYTES   KEY_ED25519_BYTES
 
 typedef enum NoteKeyType {
         NOTE_LOG = 0x01,
@@ -43,7 +43,7 @@ void note_key_print(Printer *printer, const NoteKey *key);
 
 /*
  * Appends the signature line of KEY, whose private half is SIGNER, for TEXT (N bytes). USEC: CLOCK_REALTIME, told by a witness to the
- * second. Errors stick to NOTE as ever; -EIO where the library refuses.
+ * second. Errors stick to NOTE as ever; -EINVAL: SIGNER is no Ed25519 key; -EIO where the library refuses.
  */
 void note_sign(Printer *note, const char *text, size_t n, const NoteKey *key, const RecordKey *signer, uint64_t usec);
 

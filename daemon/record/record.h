@@ -4,13 +4,14 @@
 /*
  * Record
  *
- * Signed health records: in-toto Statement v1 in a DSSE 1.0.2 envelope, Ed25519, in a SQLite log. Acknowledged means
+ * Signed health records: in-toto Statement v1 in a DSSE 1.0.2 envelope, in a SQLite log. Acknowledged means
  * committed: nothing about a record leaves the process before its COMMIT returned. One writer thread owns the log and
  * the key and signs only what was measured; there is no call that signs given bytes.
  *
  * Record ID = SHA-256(PAE). Each record carries its index and the ID of the record before it.
  */
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,15 +33,26 @@
 
 typedef struct RecordKey RecordKey; /* private */
 
+typedef enum RecordAlgorithm {
+        RECORD_ED25519,
+        RECORD_ECDSA_P256, /* with SHA-256; signatures in DER */
+        _RECORD_ALGORITHM_MAX,
+        _RECORD_ALGORITHM_INVALID = -EINVAL,
+} RecordAlgorithm;
+
+const char *record_algorithm_to_string(RecordAlgorithm algorithm); /* "ed25519", "ecdsa-p256" */
+RecordAlgorithm record_algorithm_from_string(const char *word);
+
 /*
- * PEM, PKCS#8, Ed25519. -EBADMSG: no such key in there; -EPERM: others may read the file or its group may write it; or the
+ * SOURCE: a file, PEM, PKCS#8. -EBADMSG: no such key in there; -EPERM: others may read the file or its group may write it; or the
  * errno of reading.
  */
-int record_key_load(const char *path, RecordKey **ret);
+int record_key_load(const char *source, RecordKey **ret);
 /* Makes a new key at PATH (0600, must not exist) and its public half at PATH.pub (PEM, SPKI). */
-int record_key_generate(const char *path);
+int record_key_generate(const char *path, RecordAlgorithm algorithm);
 RecordKey *record_key_free(RecordKey *key);
 DEFINE_CLEANUP(RecordKey *, record_key_free);
+RecordAlgorithm record_key_algorithm(const RecordKey *key);
 const char *record_key_id(const RecordKey *key);         /* "SHA256:…", the OpenSSH fingerprint */
 const char *record_key_public_pem(const RecordKey *key); /* SPKI */
 

@@ -79,7 +79,7 @@ int trial_new(const char *targets, const char *limits, Trial *ret) {
         (void) snprintf(path, sizeof(path), "%s/evidence", ret->folder);
         (void) mkdir(path, 0700);
         (void) snprintf(path, sizeof(path), "%s/key", ret->folder);
-        r = record_key_generate(path);
+        r = record_key_generate(path, RECORD_ED25519);
         if (r < 0)
                 return r;
         (void) snprintf(path, sizeof(path), "%s/quick.yaml", ret->folder);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# a-record-verifies-by-hand.sh EXPORT-RECORDS: exported records verify with bash, jq, base64 and openssl alone, its
+# a-record-verifies-by-hand.sh EXPORT-RECORDS ALGORITHM: exported records verify with bash, jq, base64 and openssl alone, its
 # ID, chain and identity can be recomputed with sha256sum, and a tampered twin of it is refused.
 set -euo pipefail
 
@@ -9,13 +9,13 @@ for tool in jq base64 openssl sha256sum; do
         command -v "$tool" >/dev/null || { echo "skipped: no $tool"; exit 77; }
 done
 
-export_records=$1
+export_records=$1 algorithm=$2
 here=$(dirname "${BASH_SOURCE[0]}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "FAILED: $*"; exit 1; }
 
-"$export_records" "$work"
+"$export_records" "$work" "$algorithm"
 key=$work/record.key.pub
 [ "$(wc -l <"$work/records.intoto.jsonl")" = 18 ] || fail "18 records expected"
 
@@ -44,14 +44,17 @@ again=$(payload "$work/bad.json" | jq -r '[.predicate.steps[] | select(any(.meas
 
 # The key ID is the fingerprint SSH has for the same key.
 if command -v ssh-keygen >/dev/null; then
-        fingerprint=$(ssh-keygen -i -m PKCS8 -f "$key" 2>/dev/null | ssh-keygen -l -f - 2>/dev/null | cut -d' ' -f2) || fingerprint=''
-        [ -z "$fingerprint" ] || [ "$fingerprint" = "$(jq -r '.signatures[0].keyid' "$work/bad.json")" ] || fail "another fingerprint"
+        fingerprint=$("$here/ssh-fingerprint" "$key")
+        [ "$fingerprint" = "$(jq -r '.signatures[0].keyid' "$work/bad.json")" ] || fail "another fingerprint"
 fi
 
 # Twins: another payload under the same signature, the same payload under another type, another key.
 jq -c --arg payload "$(payload "$work/bad.json" | sed 's/FAILED/PASSED/g' | base64 -w0)" '.payload = $payload' "$work/bad.json" >"$work/edited.json"
 jq -c '.payloadType = "application/json"' "$work/bad.json" >"$work/retyped.json"
-openssl genpkey -algorithm ed25519 -out "$work/other.key" 2>/dev/null
+case $algorithm in
+        ed25519) openssl genpkey -algorithm ed25519 -out "$work/other.key" 2>/dev/null ;;
+        ecdsa-p256) openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$work/other.key" 2>/dev/null ;;
+esac
 openssl pkey -in "$work/other.key" -pubout -out "$work/other.pub"
 "$here/verify-by-hand" "$work/edited.json" "$key" >/dev/null 2>&1 && fail "an edited payload verified"
 "$here/verify-by-hand" "$work/retyped.json" "$key" >/dev/null 2>&1 && fail "another type verified"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* export-records FOLDER: signs a server's scan and leaves there records.intoto.jsonl and record.key.pub. */
+/* export-records FOLDER [ALGORITHM]: signs a server's scan and leaves there records.intoto.jsonl and record.key.pub. */
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,12 +16,12 @@ int main(int argc, char *argv[]) {
         char path[256];
         int fd, r;
 
-        if (argc != 2)
+        if (argc != 2 && argc != 3)
                 return 64;
         (void) snprintf(place.key, sizeof(place.key), "%.80s/record.key", argv[1]);
         (void) snprintf(place.log, sizeof(place.log), "%.80s/records.db", argv[1]);
         server_init(&server);
-        if (record_key_generate(place.key) < 0 || place_open(&place, &log, NULL) < 0)
+        if (record_key_generate(place.key, argc > 2 ? record_algorithm_from_string(argv[2]) : RECORD_ED25519) < 0 || place_open(&place, &log, NULL) < 0)
                 return 1;
         if (record_log_start(log, &server.scan.run, &server.scan.server, 1) < 0 ||
             record_log_scan(log, &server.scan, 2) < 0)

@@ -29,7 +29,7 @@ static inline void place_init(Place *place) {
                 abort();
         (void) snprintf(place->key, sizeof(place->key), "%s/record.key", place->folder);
         (void) snprintf(place->log, sizeof(place->log), "%s/records.db", place->folder);
-        if (record_key_generate(place->key) < 0)
+        if (record_key_generate(place->key, RECORD_ED25519) < 0)
                 abort();
 }
 

@@ -27,7 +27,7 @@ static int setup(void **state) {
                 char path[128];
 
                 (void) snprintf(path, sizeof(path), "%s/%zu.key", place.folder, i);
-                assert_int_equal(record_key_generate(path), 0);
+                assert_int_equal(record_key_generate(path, RECORD_ED25519), 0);
                 assert_int_equal(record_key_load(path, &keys[i]), 0);
         }
         place_done(&place);

@@ -96,12 +96,44 @@ static void test_a_signature_or_key_id_of_any_length_stays_within_its_room(void 
         }
 }
 
+/* The key and signature of RFC 6979 section A.2.5, in base64 by openssl. */
+static void test_the_leaf_says_the_algorithm_of_its_key(void **state) {
+        static const char pem[] = "-----BEGIN PUBLIC KEY-----\n"
+                                  "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEYP7UuiVanTHJYet0xjVtaMBJuJI7\n"
+                                  "Yfps5mliLmDyn7Z5A/4QCLi8maQa6elWKLxk8vGyDC1+n1F3o8KU1EYimQ==\n"
+                                  "-----END PUBLIC KEY-----\n";
+        static const char expected[] =
+                        "{\"apiVersion\":\"0.0.2\",\"kind\":\"hashedrekord\",\"spec\":{\"hashedRekordV002\":{\"data\":{"
+                        "\"algorithm\":\"SHA2_256\",\"digest\":\"ryvb4aqbbsHireHWlPQfxxqDHQJo6YkVYhE9imKt0b8=\"},\"signature\":{\"content\":"
+                        "\"MEYCIQDv1IsqrLao/RFA3ZzUXoHWnSyHe1aq+ZHDTQ6oTq83FgIhAPfLHJQtZXxB1DbHobbin2Xz6QDbua/0Bk3Eqy+EOs2o\","
+                        "\"verifier\":{\"keyDetails\":\"PKIX_ECDSA_P256_SHA_256\",\"publicKey\":{\"rawBytes\":"
+                        "\"MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEYP7UuiVanTHJYet0xjVtaMBJuJI7Yfps5mliLmDyn7Z5A/4QCLi8maQa6elWKLxk8vGyDC1+n1F3o8KU1EYimQ==\"}}}}}}";
+        _cleanup_printer_ Printer leaf = {};
+        uint8_t signature[80], id[DIGEST_BYTES];
+        TreeHash hash, again;
+        PublicKey key;
+        size_t n;
+
+        assert_int_equal(base64_decode_standard("MEYCIQDv1IsqrLao/RFA3ZzUXoHWnSyHe1aq+ZHDTQ6oTq83FgIhAPfLHJQtZXxB1DbHobbin2Xz6QDbua/0Bk3Eqy+EOs2o", 96, signature, &n), 0);
+        assert_int_equal(digest_sha256("sample", 6, id), 0);
+        assert_int_equal(public_key_from_pem(&key, pem, strlen(pem)), 0);
+        leaf_print(&leaf, &key, id, signature, n);
+        assert_int_equal(leaf.n, 489);
+        assert_int_equal(leaf.n, strlen(expected));
+        assert_memory_equal(leaf.text, expected, leaf.n);
+        assert_int_equal(leaf_hash(&key, id, signature, n, &hash), 0);
+        assert_int_equal(tree_leaf(expected, strlen(expected), &again), 0);
+        assert_memory_equal(&hash, &again, sizeof(hash));
+        public_key_done(&key);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_pae_is_that_of_the_specification),
                 cmocka_unit_test(test_lengths_are_those_of_bytes),
                 cmocka_unit_test(test_an_envelope_comes_back_as_the_bytes_that_are_verified),
                 cmocka_unit_test(test_a_signature_or_key_id_of_any_length_stays_within_its_room),
+                cmocka_unit_test(test_the_leaf_says_the_algorithm_of_its_key),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,23 +51,127 @@ static void write_file(const char *path, const char *text, mode_t mode) {
 }
 
 static void test_the_vector_of_the_standard_signs_as_it_says(void **state) {
-        uint8_t signature[KEY_SIGNATURE_BYTES];
+        uint8_t signature[KEY_SIGNATURE_MAX];
         RecordKey *key;
         char path[128];
+        size_t n;
 
         (void) snprintf(path, sizeof(path), "%s/rfc.key", place.folder);
         write_file(path, rfc_private, 0600);
         assert_int_equal(record_key_load(path, &key), 0);
         assert_string_equal(record_key_id(key), rfc_fingerprint);
         assert_string_equal(record_key_public_pem(key), rfc_public);
-        assert_int_equal(key_sign(key, "", 0, signature), 0);
-        assert_memory_equal(signature, rfc_signature_of_nothing, sizeof(signature));
-        assert_int_equal(public_key_verify(key_public(key), "", 0, signature, sizeof(signature)), 1);
-        assert_int_equal(public_key_verify(key_public(key), "x", 1, signature, sizeof(signature)), 0);
-        assert_int_equal(public_key_verify(key_public(key), "", 0, signature, sizeof(signature) - 1), 0);
-        signature[63] ^= 0x20;
+        assert_int_equal(key_sign(key, "", 0, signature, &n), 0);
+        assert_int_equal(record_key_algorithm(key), RECORD_ED25519);
+        assert_int_equal(n, sizeof(rfc_signature_of_nothing));
+        assert_memory_equal(signature, rfc_signature_of_nothing, n);
+        assert_int_equal(public_key_verify(key_public(key), "", 0, signature, n), 1);
+        assert_int_equal(public_key_verify(key_public(key), "x", 1, signature, n), 0);
+        assert_int_equal(public_key_verify(key_public(key), "", 0, signature, n - 1), 0);
+        assert_int_equal(public_key_verify(key_public(key), "", 0, signature, 0), 0);
         assert_int_equal(public_key_verify(key_public(key), "", 0, signature, sizeof(signature)), 0);
+        signature[63] ^= 0x20;
+        assert_int_equal(public_key_verify(key_public(key), "", 0, signature, n), 0);
         (void) record_key_free(key);
+}
+
+/* RFC 6979 section A.2.5; the fingerprint is what ssh-keygen says. */
+static const char p256_public[] = "-----BEGIN PUBLIC KEY-----\n"
+                                  "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEYP7UuiVanTHJYet0xjVtaMBJuJI7\n"
+                                  "Yfps5mliLmDyn7Z5A/4QCLi8maQa6elWKLxk8vGyDC1+n1F3o8KU1EYimQ==\n"
+                                  "-----END PUBLIC KEY-----\n";
+static const char p256_fingerprint[] = "SHA256:hfuNWmjIYvsBGZ6dpCLTTAEa5LxbZABRHHVoynAxFlo";
+static const uint8_t p256_signature_of_sample[] = {
+        0x30, 0x46, 0x02, 0x21, 0x00, 0xef, 0xd4, 0x8b, 0x2a, 0xac, 0xb6, 0xa8, 0xfd, 0x11, 0x40, 0xdd, 0x9c, 0xd4, 0x5e, 0x81, 0xd6, 0x9d, 0x2c, 0x87,
+        0x7b, 0x56, 0xaa, 0xf9, 0x91, 0xc3, 0x4d, 0x0e, 0xa8, 0x4e, 0xaf, 0x37, 0x16, 0x02, 0x21, 0x00, 0xf7, 0xcb, 0x1c, 0x94, 0x2d, 0x65, 0x7c, 0x41,
+        0xd4, 0x36, 0xc7, 0xa1, 0xb6, 0xe2, 0x9f, 0x65, 0xf3, 0xe9, 0x00, 0xdb, 0xb9, 0xaf, 0xf4, 0x06, 0x4d, 0xc4, 0xab, 0x2f, 0x84, 0x3a, 0xcd, 0xa8,
+};
+
+static void test_the_other_vector_verifies_and_no_bit_of_it_may_turn(void **state) {
+        uint8_t signature[sizeof(p256_signature_of_sample) + 1] = {};
+        size_t n = sizeof(p256_signature_of_sample);
+        PublicKey key, again;
+        char *pem;
+
+        assert_int_equal(public_key_from_pem(&key, p256_public, strlen(p256_public)), 0);
+        assert_int_equal(key.algorithm, RECORD_ECDSA_P256);
+        assert_string_equal(key.id, p256_fingerprint);
+        assert_int_equal(key.n_spki, 91);
+        assert_string_equal(public_key_details(&key), "PKIX_ECDSA_P256_SHA_256");
+        assert_int_equal(public_key_to_pem(&key, &pem), 0);
+        assert_string_equal(pem, p256_public);
+        free(pem);
+        assert_int_equal(public_key_from_spki(&again, key.spki, key.n_spki), 0);
+        assert_string_equal(again.id, key.id);
+        public_key_done(&again);
+
+        memcpy(signature, p256_signature_of_sample, n);
+        assert_int_equal(public_key_verify(&key, "sample", 6, signature, n), 1);
+        assert_int_equal(public_key_verify(&key, "simple", 6, signature, n), 0);
+        assert_int_equal(public_key_verify(&key, "sample", 6, signature, n - 1), 0);
+        assert_int_equal(public_key_verify(&key, "sample", 6, signature, n + 1), 0);
+        for (size_t i = 0; i < n * 8; i++) {
+                signature[i / 8] ^= (uint8_t) (1u << i % 8);
+                assert_int_equal(public_key_verify(&key, "sample", 6, signature, n), 0);
+                signature[i / 8] ^= (uint8_t) (1u << i % 8);
+        }
+        public_key_done(&key);
+}
+
+static void test_a_key_of_either_algorithm_signs_what_it_verifies(void **state) {
+        static const size_t sizes[] = { 44, 91 };
+
+        for (RecordAlgorithm i = 0; i < _RECORD_ALGORITHM_MAX; i++) {
+                uint8_t signature[KEY_SIGNATURE_MAX];
+                char path[128];
+                RecordKey *key;
+                size_t n;
+
+                assert_int_equal(record_algorithm_from_string(record_algorithm_to_string(i)), i);
+                (void) snprintf(path, sizeof(path), "%s/%s.key", place.folder, record_algorithm_to_string(i));
+                assert_int_equal(record_key_generate(path, i), 0);
+                assert_int_equal(record_key_load(path, &key), 0);
+                assert_int_equal(record_key_algorithm(key), i);
+                assert_int_equal(key_public(key)->n_spki, sizes[i]);
+                for (unsigned k = 0; k < 64; k++) { /* the length of DER varies */
+                        assert_int_equal(key_sign(key, &k, sizeof(k), signature, &n), 0);
+                        assert_int_equal(public_key_verify(key_public(key), &k, sizeof(k), signature, n), 1);
+                }
+                (void) record_key_free(key);
+        }
+        assert_int_equal(record_algorithm_from_string("rsa"), _RECORD_ALGORITHM_INVALID);
+        assert_null(record_algorithm_to_string(_RECORD_ALGORITHM_INVALID));
+}
+
+static void test_a_public_key_has_one_form(void **state) {
+        static const char *const bad[] = {
+                "", "-----BEGIN PUBLIC KEY-----\n",
+                /* compressed; P-384; the private half */
+                "-----BEGIN PUBLIC KEY-----\nMDkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDIgADYP7UuiVanTHJYet0xjVtaMBJuJI7\nYfps5mliLmDyn7Y=\n-----END PUBLIC KEY-----\n",
+                "-----BEGIN PUBLIC KEY-----\n"
+                "MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAEe1bxd6JYSuJu6E+s+t5Ai/TyAtYmntNK\n"
+                "yEMeDV9ClOe/WW3FLN83TK4pvpBLr549Sa2+cu7JBxT8GNmPqcO1hS+EtdO5wh1I\n"
+                "NI6diM8Kr0tr8HVpFdgZDKcHJ2afXsMa\n"
+                "-----END PUBLIC KEY-----\n",
+                rfc_private,
+        };
+        char twice[512];
+        PublicKey key;
+
+        for (size_t i = 0; i < ELEMENTS(bad); i++)
+                assert_int_equal(public_key_from_pem(&key, bad[i], strlen(bad[i])), -EBADMSG);
+
+        /* A point that is on no curve; something before, behind, or a second key. */
+        (void) snprintf(twice, sizeof(twice), "%s", p256_public);
+        twice[100] ^= 1;
+        assert_int_equal(public_key_from_pem(&key, twice, strlen(twice)), -EBADMSG);
+        (void) snprintf(twice, sizeof(twice), "%s%s", p256_public, rfc_public);
+        assert_int_equal(public_key_from_pem(&key, twice, strlen(twice)), -EBADMSG);
+        (void) snprintf(twice, sizeof(twice), "x\n%s", p256_public);
+        assert_int_equal(public_key_from_pem(&key, twice, strlen(twice)), -EBADMSG);
+        (void) snprintf(twice, sizeof(twice), "%s\n ", p256_public);
+        assert_int_equal(public_key_from_pem(&key, twice, strlen(twice)), 0);
+        public_key_done(&key);
 }
 
 static void test_a_key_that_others_may_read_is_refused(void **state) {
@@ -89,11 +193,12 @@ static void test_a_key_that_others_may_read_is_refused(void **state) {
         (void) chmod(place.key, 0600);
 }
 
-static void test_what_is_no_ed25519_key_is_refused(void **state) {
+static void test_what_is_no_key_of_ours_is_refused(void **state) {
         static const char *const commands[] = {
                 ": >'%s'",
                 "echo nonsense >'%s'",
-                "openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out '%s' 2>/dev/null",
+                "openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-384 -out '%s' 2>/dev/null",
+                "openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -pkeyopt ec_param_enc:explicit -out '%s' 2>/dev/null",
                 "openssl genpkey -algorithm X25519 -out '%s' 2>/dev/null",
                 "openssl genpkey -algorithm ed25519 2>/dev/null | openssl pkey -pubout -out '%s'",
                 "openssl genpkey -algorithm ed25519 -aes-256-cbc -pass pass:secret -out '%s' 2>/dev/null",
@@ -125,7 +230,7 @@ static void test_a_new_key_is_private_and_never_replaces_another(void **state) {
 
         assert_int_equal(stat(place.key, &st), 0);
         assert_int_equal(st.st_mode & 07777, 0600);
-        assert_int_equal(record_key_generate(place.key), -EEXIST);
+        assert_int_equal(record_key_generate(place.key, RECORD_ED25519), -EEXIST);
         (void) snprintf(path, sizeof(path), "%s.pub", place.key);
         assert_int_equal(stat(path, &public), 0);
         assert_int_equal(record_key_load(place.key, &key), 0);
@@ -137,9 +242,9 @@ static void test_a_new_key_is_private_and_never_replaces_another(void **state) {
         (void) snprintf(path, sizeof(path), "%s/half.pub", place.folder);
         write_file(path, "taken", 0644);
         (void) snprintf(path, sizeof(path), "%s/half", place.folder);
-        assert_int_equal(record_key_generate(path), -EEXIST);
+        assert_int_equal(record_key_generate(path, RECORD_ED25519), -EEXIST);
         assert_int_equal(access(path, F_OK), -1);
-        assert_int_equal(record_key_generate("/nonexistent/key"), -ENOENT);
+        assert_int_equal(record_key_generate("/nonexistent/key", RECORD_ED25519), -ENOENT);
 }
 
 static void test_two_keys_are_two(void **state) {
@@ -147,7 +252,7 @@ static void test_two_keys_are_two(void **state) {
         char path[128];
 
         (void) snprintf(path, sizeof(path), "%s/second.key", place.folder);
-        assert_int_equal(record_key_generate(path), 0);
+        assert_int_equal(record_key_generate(path, RECORD_ED25519), 0);
         assert_int_equal(record_key_load(place.key, &a), 0);
         assert_int_equal(record_key_load(path, &b), 0);
         assert_string_not_equal(record_key_id(a), record_key_id(b));
@@ -158,8 +263,11 @@ static void test_two_keys_are_two(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_vector_of_the_standard_signs_as_it_says),
+                cmocka_unit_test(test_the_other_vector_verifies_and_no_bit_of_it_may_turn),
+                cmocka_unit_test(test_a_key_of_either_algorithm_signs_what_it_verifies),
+                cmocka_unit_test(test_a_public_key_has_one_form),
                 cmocka_unit_test(test_a_key_that_others_may_read_is_refused),
-                cmocka_unit_test(test_what_is_no_ed25519_key_is_refused),
+                cmocka_unit_test(test_what_is_no_key_of_ours_is_refused),
                 cmocka_unit_test(test_a_new_key_is_private_and_never_replaces_another),
                 cmocka_unit_test(test_two_keys_are_two),
         };

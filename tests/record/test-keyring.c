@@ -23,6 +23,9 @@
         "-----BEGIN PUBLIC KEY-----\n"                                                                       \
         "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEaxfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpZP40Li/hp/m47n60p8D54W\n" \
         "K84zV2sxXs7LtkBoN79R9Q==\n-----END PUBLIC KEY-----\n"
+#define KEY_X25519                                                                                           \
+        "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VuAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n"          \
+        "-----END PUBLIC KEY-----\n"
 #define CERTIFICATE "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"
 
 static size_t keys_in(const char *pem) {
@@ -45,14 +48,15 @@ static void test_a_keyring_holds_every_key_once(void **state) {
         assert_int_equal(keys_in(KEY_A), 1);
         assert_int_equal(keys_in(KEY_A KEY_B), 2);
         assert_int_equal(keys_in(KEY_A KEY_B KEY_A), 2);
+        assert_int_equal(keys_in(KEY_A KEY_P256 KEY_B), 3);
         assert_int_equal(keys_in("the station's key\n" KEY_A "\nand its spare\n" KEY_B "\n"), 2);
 }
 
 static void test_one_bad_block_spoils_the_keyring(void **state) {
         assert_int_equal(keys_in(""), 0);
         assert_int_equal(keys_in("nothing"), 0);
-        assert_int_equal(keys_in(KEY_P256), 0);
-        assert_int_equal(keys_in(KEY_A KEY_P256), 0);
+        assert_int_equal(keys_in(KEY_X25519), 0);
+        assert_int_equal(keys_in(KEY_A KEY_X25519), 0);
         assert_int_equal(keys_in(KEY_A CERTIFICATE), 0);
         assert_int_equal(keys_in(KEY_A "-----BEGIN PUBLIC KEY-----\nMCow\n-----END PUBLIC KEY-----\n"), 0);
         assert_int_equal(keys_in(KEY_A "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS"), 0);

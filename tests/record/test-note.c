@@ -34,7 +34,7 @@ static int setup(void **state) {
         place_init(&place);
         assert_int_equal(record_key_load(place.key, &keys[0]), 0);
         (void) snprintf(path, sizeof(path), "%s/other.key", place.folder);
-        assert_int_equal(record_key_generate(path), 0);
+        assert_int_equal(record_key_generate(path, RECORD_ED25519), 0);
         assert_int_equal(record_key_load(path, &keys[1]), 0);
         place_done(&place);
         return 0;

@@ -183,7 +183,7 @@ static void test_a_key_that_is_not_in_the_keyring_is_unknown_and_not_refused(voi
         char path[128];
 
         (void) snprintf(path, sizeof(path), "%s/other.key", payloads.place.folder);
-        assert_int_equal(record_key_generate(path), 0);
+        assert_int_equal(record_key_generate(path, RECORD_ED25519), 0);
         (void) strcat(path, ".pub");
         assert_int_equal(record_keyring_load(path, &keyring), 0);
         assert_int_equal(record_verify(keyring, payloads.envelope, strlen(payloads.envelope), &trust, &verified), 0);

@@ -258,7 +258,7 @@ static void test_a_full_file_system_is_survived(void **state) {
                 skip();
         }
         (void) snprintf(key, sizeof(key), "%s", place.key);
-        assert_int_equal(record_key_generate(key), 0);
+        assert_int_equal(record_key_generate(key, RECORD_ED25519), 0);
         log = open_log();
         assert_int_equal(scan_once(log, &first), 0);
 

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Private keys in files: PEM, PKCS#8, for their owner alone. */
+
+#include "daemon/record/key.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define KEY_FILE_MAX 16384
+
+static void bio_freep(BIO **bio) {
+        (void) BIO_free(*bio);
+}
+
+#define _cleanup_bio_ _cleanup_(bio_freep)
+
+/* Reads a small file that only its owner, or a group it cannot write in, may see. */
+static int key_file_read(const char *path, char **ret, size_t *ret_n) {
+        _cleanup_close_ int fd = -EBADF;
+        _cleanup_free_ char *text = NULL;
+        struct stat st;
+        size_t n = 0;
+
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd < 0)
+                return -errno;
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode))
+                return -EBADMSG;
+        /* Group read stays allowed: it is how an ACL for the service user shows on a credential. */
+        if (st.st_mode & (S_IRWXO | S_IWGRP))
+                return -EPERM;
+
+        text = malloc(KEY_FILE_MAX);
+        if (!text)
+                return -ENOMEM;
+        while (n < KEY_FILE_MAX) {
+                ssize_t k = read(fd, text + n, KEY_FILE_MAX - n);
+
+                if (k < 0 && errno == EINTR)
+                        continue;
+                if (k < 0)
+                        return -errno;
+                if (k == 0)
+                        break;
+                n += (size_t) k;
+        }
+        *ret = TAKE_PTR(text);
+        *ret_n = n;
+        return 0;
+}
+
+/* A key with a pass phrase must not make a daemon ask its terminal. */
+static int no_passphrase(char *buffer, int size, int writing, void *userdata) {
+        return -1;
+}
+
+int record_key_load(const char *source, RecordKey **ret) {
+        _cleanup_bio_ BIO *bio = NULL;
+        char *text = NULL;
+        EVP_PKEY *pkey;
+        size_t n = 0;
+        int r;
+
+        assert(source);
+        assert(ret);
+
+        r = key_file_read(source, &text, &n);
+        if (r < 0)
+                return r;
+
+        bio = BIO_new_mem_buf(text, (int) n);
+        pkey = bio ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL) : NULL;
+        OPENSSL_cleanse(text, n);
+        free(text);
+        ERR_clear_error();
+        if (!pkey)
+                return bio ? -EBADMSG : -ENOMEM;
+        return key_new(pkey, ret);
+}
+
+/* Makes PATH with MODE and lets WRITE fill it; it is on disk, whole, or not there at all. */
+static int key_file_write(const char *path, mode_t mode, EVP_PKEY *pkey,
+                          int (*write_pem)(BIO *bio, EVP_PKEY *pkey)) {
+        _cleanup_bio_ BIO *bio = NULL;
+        int fd, r = 0;
+
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (fd < 0)
+                return -errno;
+        errno = 0;
+        bio = BIO_new_fd(fd, BIO_NOCLOSE);
+        if (!bio || write_pem(bio, pkey) != 1 || BIO_flush(bio) != 1)
+                r = errno > 0 ? -errno : -EIO;
+        else if (fsync(fd) < 0)
+                r = -errno;
+        if (close(fd) < 0 && r == 0)
+                r = -errno;
+        if (r < 0)
+                (void) unlink(path);
+        return r;
+}
+
+static int write_private(BIO *bio, EVP_PKEY *pkey) {
+        return PEM_write_bio_PKCS8PrivateKey(bio, pkey, NULL, NULL, 0, NULL, NULL);
+}
+
+static int write_public(BIO *bio, EVP_PKEY *pkey) {
+        return PEM_write_bio_PUBKEY(bio, pkey);
+}
+
+static EVP_PKEY *generate(RecordAlgorithm algorithm) {
+        switch (algorithm) {
+        case RECORD_ED25519:
+                return EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+        case RECORD_ECDSA_P256:
+                return EVP_EC_gen("P-256");
+        case _RECORD_ALGORITHM_MAX:
+        case _RECORD_ALGORITHM_INVALID:
+                break;
+        }
+        return NULL;
+}
+
+int record_key_generate(const char *path, RecordAlgorithm algorithm) {
+        _cleanup_free_ char *path_public = NULL;
+        EVP_PKEY *pkey;
+        int r;
+
+        assert(path);
+
+        if (asprintf(&path_public, "%s.pub", path) < 0)
+                return -ENOMEM;
+        pkey = generate(algorithm);
+        if (!pkey)
+                return -EIO;
+
+        r = key_file_write(path, 0600, pkey, write_private);
+        if (r == 0) {
+                r = key_file_write(path_public, 0644, pkey, write_public);
+                if (r < 0)
+                        (void) unlink(path);
+        }
+        EVP_PKEY_free(pkey);
+        return r;
+}
