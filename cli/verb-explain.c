@@ -125,7 +125,7 @@ static int explain_view(const View *view) {
                 return print_json(view_json(view));
 
         pager_open();
-        printf("%s  %s  plan %s, record %" PRIu64 "\n\n", view->where, result_to_string(view->result) ?: "run started", view->plan,
+        printf("%s  %s  plan %s, record %" PRIu64 "\n\n", view->where, result_to_string(view->result), view->plan,
                view->index);
         for (size_t i = 0; i < view->n_findings; i++)
                 explain_finding(&view->findings[i]);
@@ -153,6 +153,11 @@ static int explain_record(uint64_t index) {
                 return r;
         if (trust != RECORD_VERIFIED)
                 return complain(trust == RECORD_UNKNOWN_KEY ? STATUS_CANNOT_TELL : STATUS_REFUSED, "record %" PRIu64 " does not verify", index);
+
+        if (!options.json && !record_is_verdict(&verified.entry)) {
+                puts(verified.reason);
+                return STATUS_PASSED;
+        }
 
         r = view_new(verified.payload, verified.n_payload, &view);
         if (r < 0)

@@ -31,8 +31,7 @@ static int add(Table *table, uint64_t index, RecordTrust trust, const RecordVeri
         return table_row(table, (const char *[]) { number, id,
                                                    verified->entry.type + strlen("urn:assay:attestation:"), subject,
                                                    verified->entry.plan,
-                                                   strcmp(verified->entry.type, RECORD_TYPE_RUN_START) == 0 ?
-                                                                   "" : result_to_string(verified->entry.result),
+                                                   record_is_verdict(&verified->entry) ? result_to_string(verified->entry.result) : "",
                                                    when });
 }
 

@@ -66,12 +66,11 @@ static int report(const char *name, RecordTrust trust, const RecordVerified *ver
         else if (options.payload)
                 printf("%.*s\n", (int) verified->n_payload, verified->payload);
         else if (!options.quiet)
-                printf("%s: verified  %s  %s  %s\n  record  %" PRIu64 " %s\n  key     %s\n  type    %s\n", name, subject,
-                       strcmp(entry->type, RECORD_TYPE_RUN_START) == 0 ? "run started" : result_to_string(entry->result),
-                       verified->reason ?: "", entry->index, entry->id, verified->key_id, entry->type);
+                printf("%s: verified  %s%s%s  %s\n  record  %" PRIu64 " %s\n  key     %s\n  type    %s\n", name, subject,
+                       *subject ? "  " : "", record_word(entry), verified->reason ?: "", entry->index, entry->id, verified->key_id, entry->type);
 
-        /* A run-start says nothing about health: it verifies, and that is all. */
-        return strcmp(entry->type, RECORD_TYPE_RUN_START) == 0 ? STATUS_PASSED : result_to_status(entry->result, options.strict);
+        /* What says nothing about health verifies, and that is all. */
+        return record_is_verdict(entry) ? result_to_status(entry->result, options.strict) : STATUS_PASSED;
 }
 
 static int judge(const RecordKeyring *keyring, const char *name, const char *envelope, size_t n) {

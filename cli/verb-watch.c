@@ -94,8 +94,7 @@ static int print_one(const Watch *watch, const char *line, size_t n) {
         } else {
                 location_format(&verified.entry.subject, subject);
                 printf("%" PRIu64 "  %-14s %-14s %s\n", verified.entry.index, subject,
-                       strcmp(verified.entry.type, RECORD_TYPE_RUN_START) == 0 ? "run started" : result_to_string(verified.entry.result),
-                       verified.reason ?: "");
+                       record_word(&verified.entry), verified.reason ?: "");
         }
         return fflush(stdout) == 0 ? 0 : complain(STATUS_CANNOT_TELL, "could not write: %m");
 }

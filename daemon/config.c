@@ -192,6 +192,7 @@ static const YamlField config_fields[] = {
         YAML_CUSTOM("plans", Config, plans, read_path),
         YAML_CUSTOM("topology", Config, topology_file, read_path),
         YAML_CUSTOM("run_socket", Config, run_socket, read_path),
+        YAML_NUMBER("heartbeat_sec", Config, heartbeat_sec, 0.1, 3600),
         YAML_STRUCT("limits", Config, limits, limit_fields),
         YAML_CUSTOM("targets", Config, targets, read_targets, .required = true),
         {}
@@ -218,6 +219,7 @@ static int config_read(Yaml *yaml, Config **ret) {
         if (!config)
                 return -ENOMEM;
 
+        config->heartbeat_sec = 3600;
         config->limits = (ConfigLimits) {
                 .scans = 64,
                 .scans_per_uid = 16,

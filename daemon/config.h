@@ -14,6 +14,7 @@
  *     evidence: /var/lib/assay/evidence
  *     plans: /etc/assay/plans:/usr/share/assay/plans
  *     topology: /etc/assay/topology.yaml      # see topology.h; without it names tell which servers are a ring
+ *     heartbeat_sec: 3600
  *     limits: {scans: 64, scans_per_uid: 16, workers: 2}
  *     targets:
  *       - device: sim:/run/assay/us0.sock
@@ -62,6 +63,7 @@ typedef struct Config {
         Topology *topology; /* read by config_load(); NULL: servers are named by their place */
         char *run_socket; /* of socket-activated workers */
         ConfigLimits limits;
+        double heartbeat_sec; /* a record at least so often, whatever else there is to say */
         size_t n_targets;
         ConfigTarget *targets;
         size_t n_servers;

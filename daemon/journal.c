@@ -75,13 +75,13 @@ int journal_errno(int level, int error, const char *format, ...) {
 
 void journal_record(uint64_t scan, const RecordEntry *entry) {
         char subject[LOCATION_STRING_MAX];
-        const char *result = strcmp(entry->type, RECORD_TYPE_RUN_START) == 0 ? "run started" : result_to_string(entry->result);
+        const char *result = record_word(entry);
 
         location_format(&entry->subject, subject);
 
         /* A lost entry never fails a scan: the record is in the log. */
-        (void) sd_journal_send("MESSAGE=Record %" PRIu64 ": %s %s, plan %s", entry->index, subject,
-                               result, entry->plan,
+        (void) sd_journal_send("MESSAGE=Record %" PRIu64 ": %s%s%s%s%s", entry->index, subject, *subject ? " " : "",
+                               result, *entry->plan ? ", plan " : "", entry->plan,
                                "PRIORITY=%i", entry->result == RESULT_FAILED ? LOG_WARNING : LOG_INFO,
                                ASSAY_JOURNAL_SCAN "=%" PRIu64, scan,
                                ASSAY_JOURNAL_TARGET "=%s", subject,

@@ -20,6 +20,7 @@
 #include <systemd/sd-event.h>
 
 #include "checks/verdict.h"
+#include "daemon/heartbeat.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
@@ -366,6 +367,11 @@ static int serve(sd_event *event, Manager *manager) {
                 r = sd_bus_request_name(bus, ASSAY_BUS_NAME, 0);
                 if (r < 0)
                         (void) log_error_errno(r, "Failed to acquire the name " ASSAY_BUS_NAME ": %m");
+        }
+        if (r >= 0) {
+                r = manager_start_heartbeat(manager);
+                if (r < 0)
+                        (void) log_error_errno(r, "Failed to record the start: %m");
         }
         if (r >= 0) {
                 manager_restore(manager);

@@ -421,11 +421,10 @@ void manager_bus_scan_removed(Manager *manager, const Scan *scan) {
 
 void manager_bus_record_signed(Manager *manager, const RecordEntry *entry) {
         char subject[LOCATION_STRING_MAX];
-        bool is_start = strcmp(entry->type, RECORD_TYPE_RUN_START) == 0;
 
         if (manager->bus)
                 (void) sd_bus_emit_signal(manager->bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE,
                                           "RecordSigned", "tsss", entry->index, entry->id,
                                           location_format(&entry->subject, subject),
-                                          is_start ? "" : result_to_string(entry->result));
+                                          record_is_verdict(entry) ? result_to_string(entry->result) : "");
 }

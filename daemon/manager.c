@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 
 #include "daemon/authorize.h"
+#include "daemon/heartbeat.h"
 #include "daemon/journal.h"
 #include "daemon/log-control.h"
 #include "daemon/manager.h"
@@ -22,7 +23,7 @@ static void tell_entries(Manager *manager, uint64_t scan, const RecordOutcome *o
                 const RecordEntry *entry = &outcome->entries[i];
                 Target *target = targets_find(&manager->targets, entry->subject.server);
 
-                if (target && strcmp(entry->type, RECORD_TYPE_RUN_START) != 0)
+                if (target && record_is_verdict(entry))
                         target_take(target, &entry->subject, entry->result);
                 manager_bus_record_signed(manager, entry);
                 journal_record(scan, entry);
@@ -47,6 +48,8 @@ static void take_outcome(Manager *manager, const RecordOutcome *outcome) {
         tell_entries(manager, job ? job->scan->id : 0, outcome);
         if (job)
                 (void) job_take_outcome(job, outcome);
+        else if (!heartbeat_take_outcome(manager->heartbeat, outcome) && outcome->error < 0)
+                log_error_errno(outcome->error, "Failed to commit a record that no scan waits for: %m");
 }
 
 /* What the log had no room for before. */
@@ -226,6 +229,7 @@ Manager *manager_free(Manager *manager) {
         }
 
         sd_event_source_disable_unref(manager->log_source);
+        heartbeat_free(manager->heartbeat);
         authority_free(manager->authority);
         evidence_packer_free(manager->packer);
         record_log_free(manager->log);

@@ -21,6 +21,7 @@
 #include "daemon/target.h"
 
 typedef struct Authority Authority;
+typedef struct Heartbeat Heartbeat;
 
 struct Manager {
         sd_event *event;
@@ -34,6 +35,7 @@ struct Manager {
         RecordLog *log;
         char *public_key;
         sd_event_source *log_source;
+        Heartbeat *heartbeat; /* NULL: not begun */
 
         TAILQ_HEAD(, Scan) scans; /* oldest first */
         uint64_t last_scan, last_ticket, turn;

@@ -263,6 +263,20 @@ int record_log_scan(RecordLog *log, const RecordScan *scan, uint64_t ticket) {
         return r;
 }
 
+int record_log_heartbeat(RecordLog *log, RecordHeartbeat cause, uint64_t ticket) {
+        DraftGroup *group = NULL;
+        int r;
+
+        assert(log);
+
+        r = queue_room(log);
+        if (r < 0)
+                return r;
+        r = draft_heartbeat(&log->station, cause, &group);
+        queue_group(log, group, r, ticket);
+        return r;
+}
+
 int record_log_fd(const RecordLog *log) {
         assert(log);
         return log->event_fd;
@@ -351,7 +365,7 @@ int record_log_verified(RecordLog *log, const Location *subject, const RecordEnt
             strcmp(verified.origin, log->station.origin) != 0 ||
             !location_equal(&verified.entry.subject, subject) ||
             strcmp(verified.entry.plan, entry->plan) != 0 ||
-            strcmp(verified.entry.type, RECORD_TYPE_RUN_START) == 0)
+            !record_is_verdict(&verified.entry))
                 return -EBADMSG;
         *ret = verified;
         verified = (RecordVerified) {};

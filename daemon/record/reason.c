@@ -310,10 +310,25 @@ static void print_summary_reason(Printer *printer, const json_t *predicate, cons
         }
 }
 
+/* "https://example.com/us0: started, boot 0f3c…" */
+static void print_heartbeat_reason(Printer *printer, const json_t *predicate) {
+        const json_t *producer = json_object_get(predicate, "producer");
+        const char *boot = text_of(producer, "bootId");
+
+        print_text(printer, text_of(producer, "id"));
+        printer_text(printer, strcmp(text_of(predicate, "cause"), "start") == 0 ? ": started" : ": alive");
+        printer_text(printer, *boot ? ", boot " : "");
+        print_text(printer, boot);
+}
+
 void reason_print(Printer *printer, const json_t *predicate, const char *predicate_type, const char *uri) {
         const char *path = text_of(json_object_get(predicate, "location"), "path");
         const char *subject = *path ? path : uri;
 
+        if (strcmp(predicate_type, RECORD_TYPE_HEARTBEAT) == 0) {
+                print_heartbeat_reason(printer, predicate);
+                return;
+        }
         print_text(printer, subject);
         if (strcmp(predicate_type, RECORD_TYPE_HEALTH) == 0)
                 print_health_reason(printer, predicate, subject);

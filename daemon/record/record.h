@@ -28,6 +28,7 @@
 #define RECORD_TYPE_HEALTH    "urn:assay:attestation:health:v1"
 #define RECORD_TYPE_SUMMARY   "urn:assay:attestation:health-summary:v1"
 #define RECORD_TYPE_RUN_START "urn:assay:attestation:run-start:v1"
+#define RECORD_TYPE_HEARTBEAT "urn:assay:attestation:heartbeat:v1"
 
 /* ---- keys ---- */
 
@@ -188,12 +189,17 @@ typedef struct RecordEntry {
         uint64_t index;
         char id[RECORD_ID_HEX];
         char type[64];    /* predicate type */
-        Location subject; /* all zero where a foreign record names none */
-        Result result;    /* RESULT_INCONCLUSIVE for run-start */
-        char plan[64];
+        Location subject; /* all zero where it names no part of a server */
+        Result result;    /* RESULT_INCONCLUSIVE where it is no verdict */
+        char plan[64];    /* "" where it is of no run */
         char run[37];
-        uint64_t finished_usec;
+        uint64_t finished_usec; /* or when it was made */
 } RecordEntry;
+
+/* Whether it says how a part stands; others tell of runs and of the log itself. */
+bool record_is_verdict(const RecordEntry *entry);
+/* What it is in a word or two: PASSED …, "run started", "heartbeat". */
+const char *record_word(const RecordEntry *entry);
 
 /*
  * Opens or makes the log and starts its writer thread. Checks it: no gap, the last envelope fits its ID, index, origin
@@ -212,6 +218,16 @@ DEFINE_CLEANUP(RecordLog *, record_log_free);
  */
 int record_log_start(RecordLog *log, const RecordRun *run, const RecordSubject *server, uint64_t ticket);
 int record_log_scan(RecordLog *log, const RecordScan *scan, uint64_t ticket);
+
+typedef enum RecordHeartbeat {
+        RECORD_HEARTBEAT_START,    /* this process begins to sign */
+        RECORD_HEARTBEAT_INTERVAL, /* it is still there, whether or not it had anything else to say */
+        _RECORD_HEARTBEAT_MAX,
+        _RECORD_HEARTBEAT_INVALID = -EINVAL,
+} RecordHeartbeat;
+
+/* A sign of life, queued likewise: a log that falls silent, or whose end was cut off, shows it. */
+int record_log_heartbeat(RecordLog *log, RecordHeartbeat cause, uint64_t ticket);
 
 /* Readable (an eventfd) while outcomes wait. */
 int record_log_fd(const RecordLog *log);

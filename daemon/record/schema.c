@@ -263,8 +263,11 @@ static const Shape shape_chip = {
 /* What every predicate has. */
 #define LOGGED_FIELDS                                                                                       \
         { "producer", FIELD_OBJECT, .of = &shape_producer }, { "log", FIELD_OBJECT, .of = &shape_log },     \
-                        { "previous", FIELD_OBJECT, .optional = true, .of = &shape_digest },                \
-                        { "configuration", FIELD_OBJECTS, .min = 1, .of = &shape_named_plan },              \
+                        { "previous", FIELD_OBJECT, .optional = true, .of = &shape_digest }
+
+/* What those of a run have as well. */
+#define CONTEXT_FIELDS                                                                                      \
+        { "configuration", FIELD_OBJECTS, .min = 1, .of = &shape_named_plan },                              \
                         { "location", FIELD_OBJECT, .optional = true, .of = &shape_location },              \
                         { "environment", FIELD_OBJECTS, .optional = true, .of = &shape_version }, {         \
                 "evidence", FIELD_OBJECTS, .optional = true, .of = &shape_digested                          \
@@ -276,7 +279,7 @@ static const Shape shape_chip = {
         }
 
 static const Shape shape_health = {
-        FIELDS(LOGGED_FIELDS, RESULT_FIELDS,
+        FIELDS(LOGGED_FIELDS, CONTEXT_FIELDS, RESULT_FIELDS,
                { "host", FIELD_OBJECT, .optional = true, .of = &shape_descriptor },
                { "steps", FIELD_OBJECTS, .max = LIST_MAX, .of = &shape_step },
                { "passedTests", FIELD_NAMES }, { "warnedTests", FIELD_NAMES },
@@ -286,13 +289,19 @@ static const Shape shape_health = {
 };
 
 static const Shape shape_summary = {
-        FIELDS(LOGGED_FIELDS, RESULT_FIELDS,
+        FIELDS(LOGGED_FIELDS, CONTEXT_FIELDS, RESULT_FIELDS,
                { "diagnoses", FIELD_OBJECTS, .optional = true, .of = &shape_diagnosis },
                { "components", FIELD_OBJECTS, .max = LIST_MAX, .of = &shape_chip }),
 };
 
 static const Shape shape_start = {
-        FIELDS(LOGGED_FIELDS, { "run", FIELD_OBJECT, .of = &shape_run_start }),
+        FIELDS(LOGGED_FIELDS, CONTEXT_FIELDS, { "run", FIELD_OBJECT, .of = &shape_run_start }),
+};
+
+static const Shape shape_heartbeat = {
+        FIELDS(LOGGED_FIELDS, { "sentOn", FIELD_TEXT, .is_valid = is_time },
+               { "cause", FIELD_TEXT, .optional = true, .words = WORDS("start", "interval") },
+               { "clock", FIELD_OBJECT, .optional = true, .of = &shape_clock }),
 };
 
 #define STATEMENT(shape)                                                                                    \
@@ -308,6 +317,7 @@ static const struct {
         { RECORD_TYPE_HEALTH,    STATEMENT(&shape_health)  },
         { RECORD_TYPE_SUMMARY,   STATEMENT(&shape_summary) },
         { RECORD_TYPE_RUN_START, STATEMENT(&shape_start)   },
+        { RECORD_TYPE_HEARTBEAT, STATEMENT(&shape_heartbeat) },
 };
 
 /* ---- looking ---- */

@@ -1,98 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/record/statement.h"
 
-#include <fcntl.h>
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/timex.h>
 #include <time.h>
 
 #include "daemon/record/facts.h"
 
-#define DOCUMENTATION_PEN 32473 /* RFC 5612 */
-
 /* What the draft leaves open costs less than this, apart from the components of a roll-up. */
 #define OPEN_BYTES 256
-
-int parse_time(const char *text, uint64_t *ret_usec) {
-        struct tm tm = {}, given;
-        const char *rest;
-        uint64_t usec = 0, unit = 100000;
-        time_t sec;
-
-        rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-        if (!rest)
-                return -EINVAL;
-        given = tm;
-        sec = timegm(&tm);
-        if (sec < 0 || tm.tm_mday != given.tm_mday || tm.tm_mon != given.tm_mon)
-                return -EINVAL;
-        if (*rest == '.')
-                for (rest++; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
-                        usec += (uint64_t) (*rest - '0') * unit;
-        *ret_usec = (uint64_t) sec * 1000000 + usec;
-        return 0;
-}
-
-void print_time(Printer *printer, const char *key, uint64_t usec) {
-        time_t sec = (time_t) (usec / 1000000);
-        char text[48], whole[32];
-        struct tm tm;
-
-        if (!gmtime_r(&sec, &tm)) {
-                printer->error = -EINVAL;
-                return;
-        }
-        (void) strftime(whole, sizeof(whole), "%Y-%m-%dT%H:%M:%S", &tm);
-        (void) snprintf(text, sizeof(text), "%s.%03uZ", whole, (unsigned) (usec / 1000 % 1000));
-        printer_member(printer, key, text);
-}
-
-static void read_boot_id(char id[static 37]) {
-        _cleanup_close_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-
-        if (fd < 0 || read(fd, id, 36) != 36)
-                id[0] = '\0';
-        id[36] = '\0';
-}
-
-int station_init(Station *station, const RecordLogOptions *options) {
-        Printer *p = &station->producer;
-        char boot_id[37], *uri;
-
-        *station = (Station) { .origin = strdup(options->origin) };
-        if (!station->origin || asprintf(&uri, "pkg:generic/assayd@%s", options->version) < 0) {
-                station_done(station);
-                return -ENOMEM;
-        }
-        station->issuer = (IdentityIssuer) { .pen = options->pen ?: DOCUMENTATION_PEN,
-                                            .origin = station->origin };
-        read_boot_id(boot_id);
-
-        printer_open(p, '{');
-        printer_member_always(p, "id", options->producer);
-        printer_key(p, "scanner");
-        printer_open(p, '{');
-        printer_member(p, "name", "assayd");
-        printer_member(p, "uri", uri);
-        if (options->scanner_sha256) {
-                printer_key(p, "digest");
-                printer_open(p, '{');
-                printer_member(p, "sha256", options->scanner_sha256);
-                printer_close(p, '}');
-        }
-        printer_close(p, '}');
-        printer_member(p, "bootId", boot_id);
-        printer_close(p, '}');
-        free(uri);
-        return p->error;
-}
-
-void station_done(Station *station) {
-        free(station->origin);
-        printer_done(&station->producer);
-        *station = (Station) {};
-}
 
 DraftGroup *draft_group_free(DraftGroup *group) {
         if (!group)
@@ -117,30 +34,6 @@ static DraftGroup *draft_group_new(size_t n_drafts) {
         group->n_drafts = n_drafts;
         group->entries = calloc(n_drafts, sizeof(RecordEntry));
         return group->entries ? group : draft_group_free(group);
-}
-
-/* How good the station's clock is. Where the kernel does not tell (a sandbox), it is not vouched for. */
-static void print_clock(Printer *printer) {
-        struct timex timex = {};
-        struct timespec now;
-        bool synchronized;
-        char text[24];
-
-        synchronized = adjtimex(&timex) >= 0 && !(timex.status & STA_UNSYNC);
-        printer_key(printer, "clock");
-        printer_open(printer, '{');
-        printer_member(printer, "source", synchronized ? "ntp" : "none");
-        printer_key(printer, "synchronized");
-        printer_bool(printer, synchronized);
-        if (synchronized)
-                printer_member_number(printer, "maxErrorSeconds", (double) timex.maxerror / 1e6);
-        if (clock_gettime(CLOCK_BOOTTIME, &now) == 0) {
-                (void) snprintf(text, sizeof(text), "%llu",
-                                (unsigned long long) now.tv_sec * 1000000000ull +
-                                                (unsigned long long) now.tv_nsec);
-                printer_member(printer, "monotonicNs", text);
-        }
-        printer_close(printer, '}');
 }
 
 static void print_run(Printer *printer, const RecordRun *run, bool finished) {
@@ -213,10 +106,24 @@ static void print_place(Printer *printer, const RecordSubject *subject) {
         printer_close(printer, ']');
 }
 
+/* The statement up to the log's index. */
+static void print_head(Draft *draft, const Station *station) {
+        Printer *head = &draft->head;
+
+        printer_text(head, "{\"_type\":\"" STATEMENT_TYPE "\",\"subject\":[");
+        identity_print_open(head, &draft->identity, draft->identity.name);
+        printer_text(head, "}],");
+        printer_member(head, "predicateType", draft->entry.type);
+        printer_text(head, ",\"predicate\":{\"producer\":");
+        printer_raw(head, station->producer.text, station->producer.n);
+        printer_text(head, ",\"log\":{");
+        printer_member(head, "origin", station->origin);
+        printer_key(head, "index");
+}
+
 /* Fills entry, identity and head, and the tail up to the location. */
 static int draft_open(Draft *draft, const Station *station, const char *type, const RecordRun *run,
                       const RecordSubject *subject, const RecordSubject *server, const Printer *context) {
-        Printer *head = &draft->head;
         int r;
 
         draft->entry = (RecordEntry) {
@@ -231,16 +138,7 @@ static int draft_open(Draft *draft, const Station *station, const char *type, co
         if (r < 0)
                 return r;
 
-        printer_text(head, "{\"_type\":\"" STATEMENT_TYPE "\",\"subject\":[");
-        identity_print_open(head, &draft->identity, draft->identity.name);
-        printer_text(head, "}],");
-        printer_member(head, "predicateType", type);
-        printer_text(head, ",\"predicate\":{\"producer\":");
-        printer_raw(head, station->producer.text, station->producer.n);
-        printer_text(head, ",\"log\":{");
-        printer_member(head, "origin", station->origin);
-        printer_key(head, "index");
-
+        print_head(draft, station);
         printer_raw(&draft->tail, context->text, context->n);
         print_place(&draft->tail, subject);
         return 0;
@@ -277,6 +175,43 @@ int draft_start(const Station *station, const RecordRun *run, const RecordSubjec
         if (r < 0)
                 return r;
         r = draft_check(&group->drafts[0]);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(group);
+        return 0;
+}
+
+int draft_heartbeat(const Station *station, RecordHeartbeat cause, DraftGroup **ret) {
+        static const char *const causes[_RECORD_HEARTBEAT_MAX] = {
+                [RECORD_HEARTBEAT_START] = "start",
+                [RECORD_HEARTBEAT_INTERVAL] = "interval",
+        };
+        _cleanup_(draft_group_freep) DraftGroup *group = NULL;
+        struct timespec now;
+        Draft *draft;
+        int r;
+
+        assert(cause >= 0 && cause < _RECORD_HEARTBEAT_MAX);
+
+        if (clock_gettime(CLOCK_REALTIME, &now) < 0)
+                return -errno;
+        group = draft_group_new(1);
+        if (!group)
+                return -ENOMEM;
+        draft = &group->drafts[0];
+        draft->entry = (RecordEntry) {
+                .type = RECORD_TYPE_HEARTBEAT,
+                .result = RESULT_INCONCLUSIVE,
+                .finished_usec = (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000,
+        };
+        draft->identity.name = "record-key";
+        memcpy(draft->identity.digest, station->key_digest, DIGEST_BYTES);
+        print_head(draft, station);
+        print_time(&draft->tail, "sentOn", draft->entry.finished_usec);
+        printer_member(&draft->tail, "cause", causes[cause]);
+        print_clock(&draft->tail);
+        r = draft_check(draft);
         if (r < 0)
                 return r;
 

@@ -22,6 +22,7 @@ typedef struct Station {
         IdentityIssuer issuer;
         char *origin;
         Printer producer; /* the JSON object */
+        uint8_t key_digest[DIGEST_BYTES]; /* SHA-256 of the record key's SPKI */
 } Station;
 
 int station_init(Station *station, const RecordLogOptions *options);
@@ -29,7 +30,7 @@ void station_done(Station *station);
 
 typedef struct Draft {
         RecordEntry entry; /* all but index and ID */
-        Identity identity;
+        Identity identity; /* without a document where the subject is no part */
         bool has_regions;  /* a step of it tells regions */
         bool has_places;   /* it is a health record */
         Places places;
@@ -38,8 +39,8 @@ typedef struct Draft {
         Printer component; /* of a chip: its descriptor in the roll-up up to the index */
 } Draft;
 
-/* Drafts that are committed together or not at all: a run-start, or the chips of a server and its roll-up,
- * in order. */
+/* Drafts that are committed together or not at all: a run-start, a heartbeat, or the chips of a server and its
+ * roll-up, in order. */
 typedef struct DraftGroup DraftGroup;
 struct DraftGroup {
         DraftGroup *next;
@@ -56,6 +57,7 @@ DEFINE_CLEANUP(DraftGroup *, draft_group_free);
 /* -EINVAL: the facts contradict themselves; -E2BIG: no envelope can hold them. */
 int draft_start(const Station *station, const RecordRun *run, const RecordSubject *server, DraftGroup **ret);
 int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret);
+int draft_heartbeat(const Station *station, RecordHeartbeat cause, DraftGroup **ret);
 
 /*
  * Prints the payload of draft K as record INDEX. PREVIOUS is the ID of the record before it (not looked at
@@ -69,6 +71,7 @@ int parse_time(const char *text, uint64_t *ret_usec);
 
 /* Parts of predicates. */
 void print_time(Printer *printer, const char *key, uint64_t usec);
+void print_clock(Printer *printer); /* how good the station's clock is now */
 void print_diagnoses(Printer *printer, const RecordDiagnosis *diagnoses, size_t n); /* health.c: the list, where there are any */
 void print_health(Printer *printer, const RecordHealth *health); /* health.c: from `status` to `coverage` */
 const char *health_status(const RecordHealth *health);           /* COMPLETE, ERROR, SKIP */

@@ -193,12 +193,13 @@ static int append_row(Store *store, const StoreRow *row) {
                 r = insert_hashes(store, row);
         if (r == 0)
                 r = insert_entry(store, row->entry, subject);
-        if (r == 0)
+        if (r == 0 && row->identity)
                 r = insert_identity(store, row->identity);
         if (r == 0 && strcmp(row->entry->type, RECORD_TYPE_RUN_START) == 0)
                 return insert_unfinished(store, row->entry, subject);
-        if (r == 0)
-                r = store_insert_newest(store, row->entry->index, subject, row->entry->plan);
+        if (r < 0 || !record_is_verdict(row->entry))
+                return r;
+        r = store_insert_newest(store, row->entry->index, subject, row->entry->plan);
         if (r == 0 && row->has_regions) {
                 (void) snprintf(regions, sizeof(regions), "%s" STORE_REGIONS, row->entry->plan);
                 r = store_insert_newest(store, row->entry->index, subject, regions);

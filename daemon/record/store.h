@@ -69,7 +69,7 @@ int store_error(Store *store, int sqlite_error);
 typedef struct StoreRow {
         RecordEntry *entry;
         const Signed *record;
-        const Identity *identity;
+        const Identity *identity; /* NULL: of no part */
         const Places *places; /* of a health record, else NULL */
         const TreeHash *nodes; /* that its leaf makes whole, the leaf first */
         unsigned n_nodes;

@@ -61,15 +61,18 @@ static int take_text(const char *text, char *to, size_t size, const char *what, 
         return 0;
 }
 
-static int take_times(const json_t *run, RecordEntry *entry, Refusal *refusal) {
-        uint64_t started;
+/* The last time that is told counts. */
+static int take_times(const json_t *predicate, RecordEntry *entry, Refusal *refusal) {
+        const json_t *run = json_object_get(predicate, "run");
+        const struct {
+                const json_t *in;
+                const char *name;
+        } times[] = { { predicate, "sentOn" }, { run, "startedOn" }, { run, "finishedOn" } };
 
-        if (parse_time(text_of(run, "startedOn"), &started) < 0)
-                return refuse(refusal, "run.startedOn", " is no time");
-        entry->finished_usec = started;
-        if (json_object_get(run, "finishedOn") &&
-            parse_time(text_of(run, "finishedOn"), &entry->finished_usec) < 0)
-                return refuse(refusal, "run.finishedOn", " is no time");
+        for (size_t i = 0; i < ELEMENTS(times); i++)
+                if (json_object_get(times[i].in, times[i].name) &&
+                    parse_time(text_of(times[i].in, times[i].name), &entry->finished_usec) < 0)
+                        return refuse(refusal, times[i].name, " is no time");
         return 0;
 }
 
@@ -98,7 +101,7 @@ static int take_entry(const json_t *predicate, const char *type, RecordVerified 
                 r = take_text(text_of(log, "origin"), verified->origin, sizeof(verified->origin),
                               "log.origin", refusal);
         verified->stage = stage_from_string(text_of(run, "stage"));
-        return r < 0 ? r : take_times(run, entry, refusal);
+        return r < 0 ? r : take_times(predicate, entry, refusal);
 }
 
 static int print_reason(const json_t *statement, const char *type, char **ret) {
@@ -208,6 +211,25 @@ int record_verify(const RecordKeyring *keyring, const char *envelope, size_t n, 
         *ret = verified;
         verified = (RecordVerified) {};
         return 0;
+}
+
+bool record_is_verdict(const RecordEntry *entry) {
+        assert(entry);
+        return strcmp(entry->type, RECORD_TYPE_HEALTH) == 0 || strcmp(entry->type, RECORD_TYPE_SUMMARY) == 0;
+}
+
+const char *record_word(const RecordEntry *entry) {
+        static const char *const words[][2] = {
+                { RECORD_TYPE_RUN_START, "run started" },
+                { RECORD_TYPE_HEARTBEAT, "heartbeat"   },
+        };
+
+        assert(entry);
+
+        for (size_t i = 0; i < ELEMENTS(words); i++)
+                if (strcmp(entry->type, words[i][0]) == 0)
+                        return words[i][1];
+        return result_to_string(entry->result);
 }
 
 void record_verified_done(RecordVerified *verified) {

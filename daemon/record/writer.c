@@ -59,7 +59,8 @@ static int sign_draft(RecordLog *log, Batch *batch, DraftGroup *group, size_t k)
         *entry = group->drafts[k].entry;
         entry->index = index;
         (void) digest_to_hex(record->id, entry->id);
-        batch->rows[batch->n++] = (StoreRow) { entry, record, &group->drafts[k].identity,
+        batch->rows[batch->n++] = (StoreRow) { entry, record,
+                                                *group->drafts[k].identity.document ? &group->drafts[k].identity : NULL,
                                                 group->drafts[k].has_places ? &group->drafts[k].places : NULL,
                                                 nodes, (unsigned) n, group->drafts[k].has_regions };
         batch->n_nodes += (size_t) n;

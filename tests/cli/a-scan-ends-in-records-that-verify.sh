@@ -61,26 +61,26 @@ expect 1 "node-problem-detector gets 80 bytes" assayctl gate trn-0/chip7 --npd
 [ "$(wc -c <"$out")" -le 80 ] || bad "more than 80 bytes"
 
 expect 0 "records lists what was signed" assayctl --json records
-query 'length == 21 and .[0].type == "run-start:v1" and .[17].type == "health-summary:v1"'
+query 'length == 22 and .[0].type == "heartbeat:v1" and .[1].type == "run-start:v1" and .[18].type == "health-summary:v1"'
 expect 0 "a range of records" assayctl --json records 1 3
 query 'map(.index) == [1, 2, 3]'
-expect 1 "verify a failed record" assayctl verify 1
-expect 0 "verify a passed record" assayctl verify 2
-expect 1 "the worst of several counts" assayctl verify 2 1
-expect 0 "export writes a file" assayctl export 1 2 --output "$stage/two.jsonl"
+expect 1 "verify a failed record" assayctl verify 2
+expect 0 "verify a passed record" assayctl verify 3
+expect 1 "the worst of several counts" assayctl verify 3 2
+expect 0 "export writes a file" assayctl export 2 2 --output "$stage/two.jsonl"
 [ "$(wc -l <"$stage/two.jsonl")" = 2 ] || bad "not two lines"
 expect 0 "export ends with the log" assayctl export 0 100000
-[ "$(wc -l <"$out")" = 21 ] || bad "not every record once"
-expect 64 "export begins within it" assayctl export 21 1
+[ "$(wc -l <"$out")" = 22 ] || bad "not every record once"
+expect 64 "export begins within it" assayctl export 22 1
 expect 1 "verify a file offline" "$1/cli/assayctl" --bus unix:path=/nowhere verify "$stage/two.jsonl" --key "$stage/record.pub.pem"
 expect 0 "explain a code" assayctl explain rounding-mode
-expect 0 "explain a record" assayctl explain 1
+expect 0 "explain a record" assayctl explain 2
 has "trn-0/chip0/core2/gpsimd"
-expect 0 "a record explained is one document" assayctl --json explain 1
+expect 0 "a record explained is one document" assayctl --json explain 2
 query '.result == "FAILED" and (.findings | length > 0 and all(.code == "rounding-mode" and .replaceable == "tray 0"))'
-expect 0 "a server's record points at those of its chips" assayctl explain 17
-has "trn-0/chip0  FAILED: assayctl explain 1"
-expect 0 "a record without findings as well" assayctl --json explain 2
+expect 0 "a server's record points at those of its chips" assayctl explain 18
+has "trn-0/chip0  FAILED: assayctl explain 2"
+expect 0 "a record without findings as well" assayctl --json explain 3
 query '.findings == [] and .result == "PASSED"'
 expect 0 "plans lists plans" assayctl plans
 has quick
@@ -122,4 +122,17 @@ for row in 'chip4 +FAILED +host-link +reseat cable +-' 'chip6 +FAILED +efa-path 
         'chip9 +FAILED +collective-hang +reset chip +-' 'chip11 +FAILED +link-lane +replace tray [0-7] +link-x+'; do
         grep -Eq "^trn-0/${row%+}" "$out" || bad "no $row"
 done
+
+# A daemon that was killed and comes back says so before anything else, signed by the key that the record is about.
+last=$(assayctl --json records | jq '.[-1].index')
+kill -9 "$stage_daemon_pid"
+wait "$stage_daemon_pid" || true
+stage_daemon trn-0
+expect 0 "a start is a record" assayctl verify $((last + 1)) --payload
+query '.predicateType == "urn:assay:attestation:heartbeat:v1" and .predicate.cause == "start" and (.predicate.producer.bootId | length) == 36'
+digest=$(openssl pkey -in "$stage/record.pem" -pubout -outform DER | sha256sum | cut -d " " -f 1)
+query ".subject[0].digest.sha256 == \"$digest\""
+expect 0 "a heartbeat in a line" assayctl explain $((last + 1))
+has "https://stage.example/stations/1: started, boot "
+expect 1 "and no news of any part" assayctl verdict trn-0
 done_expecting

@@ -37,5 +37,5 @@ stage_polkit allow
 expect 1 "polkit allows" as_nobody scan trn-0 --plan quick
 expect 0 "polkit allows the log level" as_nobody log-level info
 expect 1 "anybody may read verdicts" as_nobody gate trn-0/chip7
-expect 1 "anybody may verify" as_nobody verify 1
+expect 1 "anybody may verify" as_nobody verify 2
 done_expecting

@@ -59,7 +59,7 @@ expect 64 "a record that does not exist" assayctl verify 99
 expect 1 "a scan" assayctl --quiet scan trn-0 --plan quick
 expect 64 "a scan that has ended cannot be cancelled" assayctl cancel 1
 
-assayctl export 1 --output "$stage/record.json"
+assayctl export 2 --output "$stage/record.json"
 jq -c '.payload |= ((@base64d | sub("FAILED"; "PASSED")) | @base64)' "$stage/record.json" >"$stage/forged.json"
 expect 3 "an edited payload" "$ctl" verify "$stage/forged.json" --key "$stage/record.pub.pem"
 if grep -q PASSED "$out"; then bad "the payload of a forgery was printed"; fi

@@ -113,6 +113,52 @@ static void test_every_exported_record_verifies_and_follows_the_one_before(void 
         (void) record_keyring_free(keyring);
 }
 
+/* It says that somebody was there, and nothing of how anything stands. */
+static void test_a_heartbeat_is_a_record_and_no_verdict(void **state) {
+        static const char *const causes[] = { "\"cause\":\"start\"", "\"cause\":\"interval\"" };
+        Fixture *fixture = *state;
+        RecordKeyring *keyring = place_keyring(&fixture->place);
+        Location server = server_location("us0-2");
+        RecordOutcome outcome;
+        RecordEntry entry;
+        uint64_t cursor = 0;
+
+        for (RecordHeartbeat cause = 0; cause < _RECORD_HEARTBEAT_MAX; cause++) {
+                RecordVerified verified;
+                RecordTrust trust;
+                char *envelope;
+
+                assert_int_equal(record_log_heartbeat(fixture->log, cause, 7), 0);
+                place_wait(fixture->log, &outcome);
+                assert_int_equal(outcome.error, 0);
+                assert_int_equal(outcome.n_entries, 1);
+                assert_false(record_is_verdict(&outcome.entries[0]));
+                assert_string_equal(record_word(&outcome.entries[0]), "heartbeat");
+                envelope = place_envelope(fixture->log, outcome.entries[0].index);
+                assert_int_equal(record_verify(keyring, envelope, strlen(envelope), &trust, &verified), 0);
+                assert_int_equal(trust, RECORD_VERIFIED);
+                assert_string_equal(verified.entry.type, RECORD_TYPE_HEARTBEAT);
+                assert_int_equal(verified.entry.finished_usec / 1000, outcome.entries[0].finished_usec / 1000);
+                assert_non_null(strstr(verified.payload, causes[cause]));
+                record_verified_done(&verified);
+                record_outcome_done(&outcome);
+                free(envelope);
+        }
+        assert_int_equal(record_log_newest(fixture->log, &(Location) {}, NULL, &entry), -ENOENT);
+        assert_int_equal(record_log_unfinished(fixture->log, &cursor, &entry), -ENOENT);
+
+        scan_once(fixture, 1, &outcome);
+        record_outcome_done(&outcome);
+        assert_int_equal(record_log_heartbeat(fixture->log, RECORD_HEARTBEAT_INTERVAL, 7), 0);
+        place_wait(fixture->log, &outcome);
+        record_outcome_done(&outcome);
+        assert_int_equal(record_log_newest(fixture->log, &server, NULL, &entry), 0);
+        assert_string_equal(entry.type, RECORD_TYPE_SUMMARY);
+        reopen(fixture);
+        assert_int_equal(record_log_size(fixture->log), SERVER_CHIPS + 4);
+        (void) record_keyring_free(keyring);
+}
+
 /* Records without regions do not stand in the way of the newest that has some. */
 static void test_the_newest_regions_of_a_chip_are_found(void **state) {
         Fixture *fixture = *state;
@@ -312,6 +358,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                                 test_every_exported_record_verifies_and_follows_the_one_before, setup,
                                 teardown),
+                cmocka_unit_test_setup_teardown(test_a_heartbeat_is_a_record_and_no_verdict, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_the_newest_regions_of_a_chip_are_found, setup, teardown),
                 cmocka_unit_test_setup_teardown(
                                 test_the_newest_record_of_a_part_is_the_one_with_the_highest_index, setup,

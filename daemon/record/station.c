@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Station: what the place where records are made says of itself, its clock included. See statement.h. */
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/timex.h>
+#include <time.h>
+
+#include "daemon/record/key.h"
+#include "daemon/record/statement.h"
+
+#define DOCUMENTATION_PEN 32473 /* RFC 5612 */
+
+int parse_time(const char *text, uint64_t *ret_usec) {
+        struct tm tm = {}, given;
+        const char *rest;
+        uint64_t usec = 0, unit = 100000;
+        time_t sec;
+
+        rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+        if (!rest)
+                return -EINVAL;
+        given = tm;
+        sec = timegm(&tm);
+        if (sec < 0 || tm.tm_mday != given.tm_mday || tm.tm_mon != given.tm_mon)
+                return -EINVAL;
+        if (*rest == '.')
+                for (rest++; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
+                        usec += (uint64_t) (*rest - '0') * unit;
+        *ret_usec = (uint64_t) sec * 1000000 + usec;
+        return 0;
+}
+
+void print_time(Printer *printer, const char *key, uint64_t usec) {
+        time_t sec = (time_t) (usec / 1000000);
+        char text[48], whole[32];
+        struct tm tm;
+
+        if (!gmtime_r(&sec, &tm)) {
+                printer->error = -EINVAL;
+                return;
+        }
+        (void) strftime(whole, sizeof(whole), "%Y-%m-%dT%H:%M:%S", &tm);
+        (void) snprintf(text, sizeof(text), "%s.%03uZ", whole, (unsigned) (usec / 1000 % 1000));
+        printer_member(printer, key, text);
+}
+
+static void read_boot_id(char id[static 37]) {
+        _cleanup_close_ int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+        if (fd < 0 || read(fd, id, 36) != 36)
+                id[0] = '\0';
+        id[36] = '\0';
+}
+
+int station_init(Station *station, const RecordLogOptions *options) {
+        Printer *p = &station->producer;
+        const PublicKey *key = key_public(options->key);
+        char boot_id[37], *uri;
+
+        *station = (Station) { .origin = strdup(options->origin) };
+        if (!station->origin || asprintf(&uri, "pkg:generic/assayd@%s", options->version) < 0) {
+                station_done(station);
+                return -ENOMEM;
+        }
+        station->issuer = (IdentityIssuer) { .pen = options->pen ?: DOCUMENTATION_PEN,
+                                            .origin = station->origin };
+        if (digest_sha256(key->spki, key->n_spki, station->key_digest) < 0) {
+                station_done(station);
+                free(uri);
+                return -EIO;
+        }
+        read_boot_id(boot_id);
+
+        printer_open(p, '{');
+        printer_member_always(p, "id", options->producer);
+        printer_key(p, "scanner");
+        printer_open(p, '{');
+        printer_member(p, "name", "assayd");
+        printer_member(p, "uri", uri);
+        if (options->scanner_sha256) {
+                printer_key(p, "digest");
+                printer_open(p, '{');
+                printer_member(p, "sha256", options->scanner_sha256);
+                printer_close(p, '}');
+        }
+        printer_close(p, '}');
+        printer_member(p, "bootId", boot_id);
+        printer_close(p, '}');
+        free(uri);
+        return p->error;
+}
+
+void station_done(Station *station) {
+        free(station->origin);
+        printer_done(&station->producer);
+        *station = (Station) {};
+}
+
+/* How good the station's clock is. Where the kernel does not tell (a sandbox), it is not vouched for. */
+void print_clock(Printer *printer) {
+        struct timex timex = {};
+        struct timespec now;
+        bool synchronized;
+        char text[24];
+
+        synchronized = adjtimex(&timex) >= 0 && !(timex.status & STA_UNSYNC);
+        printer_key(printer, "clock");
+        printer_open(printer, '{');
+        printer_member(printer, "source", synchronized ? "ntp" : "none");
+        printer_key(printer, "synchronized");
+        printer_bool(printer, synchronized);
+        if (synchronized)
+                printer_member_number(printer, "maxErrorSeconds", (double) timex.maxerror / 1e6);
+        if (clock_gettime(CLOCK_BOOTTIME, &now) == 0) {
+                (void) snprintf(text, sizeof(text), "%llu",
+                                (unsigned long long) now.tv_sec * 1000000000ull +
+                                                (unsigned long long) now.tv_nsec);
+                printer_member(printer, "monotonicNs", text);
+        }
+        printer_close(printer, '}');
+}
