@@ -46,12 +46,16 @@ static const char version_1[] =
                 "CREATE TABLE unfinished (idx INTEGER PRIMARY KEY, run TEXT NOT NULL, subject TEXT NOT NULL) STRICT;"
                 "CREATE TABLE identity (digest BLOB PRIMARY KEY, document TEXT NOT NULL) STRICT, WITHOUT ROWID;";
 
-/* The tree, of which only leaves were kept; and envelopes that may be pruned. */
+/*
+ * The tree, of which only leaves were kept; and envelopes that may be pruned. IDs have no index, which every record would write a page
+ * of at random; indices have one, so that records are counted without reading their envelopes.
+ */
 static const char version_2[] =
                 "CREATE TABLE hash (pos INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT;"
                 "CREATE TABLE checkpoint (size INTEGER PRIMARY KEY, note BLOB NOT NULL, at INTEGER NOT NULL) STRICT;"
-                "CREATE TABLE kept (idx INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, envelope BLOB) STRICT;"
-                "INSERT INTO kept SELECT idx, id, envelope FROM record;";
+                "CREATE TABLE kept (idx INTEGER PRIMARY KEY, id BLOB NOT NULL, envelope BLOB) STRICT;"
+                "INSERT INTO kept SELECT idx, id, envelope FROM record;"
+                "CREATE INDEX record_idx ON kept (idx);";
 static const char version_2_end[] = "DROP TABLE record; ALTER TABLE kept RENAME TO record";
 
 /* A leaf, and the nodes that become whole by it. */
