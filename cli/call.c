@@ -177,6 +177,17 @@ int call_keyring(sd_bus *bus, RecordKeyring **ret) {
         return 0;
 }
 
+int call_trust_status(RecordTrust trust) {
+        static const int by_trust[_RECORD_TRUST_MAX] = {
+                [RECORD_VERIFIED] = STATUS_PASSED,
+                [RECORD_UNKNOWN_KEY] = STATUS_CANNOT_TELL,
+                [RECORD_REFUSED] = STATUS_REFUSED,
+                [RECORD_CANNOT_TELL] = STATUS_CANNOT_TELL,
+        };
+
+        return by_trust[trust];
+}
+
 int call_verified(sd_bus *bus, const RecordKeyring *keyring, uint64_t index, RecordTrust *ret_trust, RecordVerified *ret) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_free_ char *line = NULL;

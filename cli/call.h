@@ -19,5 +19,8 @@ int call_records(sd_bus *bus, uint64_t first, uint64_t count, sd_bus_error *erro
 /* The keys to verify with: those of --key, else the one the daemon names. Returns 0 or an exit status, having complained. */
 int call_keyring(sd_bus *bus, RecordKeyring **ret);
 
+/* The exit status of what did not verify. */
+int call_trust_status(RecordTrust trust);
+
 /* One record by index, fetched and judged. Returns 0, or an exit status, having complained. */
 int call_verified(sd_bus *bus, const RecordKeyring *keyring, uint64_t index, RecordTrust *ret_trust, RecordVerified *ret);

@@ -174,7 +174,7 @@ static int read_chip(sd_bus *bus, const RecordKeyring *keyring, Listing *listing
         if (r != 0)
                 return r;
         if (trust != RECORD_VERIFIED || strcmp(verified.entry.plan, listing->plan) != 0)
-                return complain(trust == RECORD_UNKNOWN_KEY ? STATUS_CANNOT_TELL : STATUS_REFUSED,
+                return complain(trust == RECORD_VERIFIED ? STATUS_REFUSED : call_trust_status(trust),
                                 "%s: record %" PRIu64 " does not verify", name, record);
 
         statement = json_loadb(verified.payload, verified.n_payload, JSON_REJECT_DUPLICATES, NULL);

@@ -152,7 +152,7 @@ static int explain_record(uint64_t index) {
         if (r != 0)
                 return r;
         if (trust != RECORD_VERIFIED)
-                return complain(trust == RECORD_UNKNOWN_KEY ? STATUS_CANNOT_TELL : STATUS_REFUSED, "record %" PRIu64 " does not verify", index);
+                return complain(call_trust_status(trust), "record %" PRIu64 " does not verify", index);
 
         if (!options.json && !record_is_verdict(&verified.entry)) {
                 puts(verified.reason);

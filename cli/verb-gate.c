@@ -128,8 +128,8 @@ static int ask(sd_bus *bus, const char *target, Answer *a) {
         if (trust == RECORD_VERIFIED)
                 judge(a, target, &verified);
         else
-                answer(a, trust == RECORD_UNKNOWN_KEY ? STATUS_CANNOT_TELL : STATUS_REFUSED, "%s: record %" PRIu64 " %s", target,
-                       record, trust == RECORD_UNKNOWN_KEY ? "is signed with a key not trusted here" : "does not verify");
+                answer(a, call_trust_status(trust), "%s: record %" PRIu64 " %s", target,
+                       record, trust == RECORD_UNKNOWN_KEY ? "is signed with a key not trusted here" : trust == RECORD_REFUSED ? "does not verify" : verified.reason);
         return 0;
 }
 

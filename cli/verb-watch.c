@@ -82,7 +82,7 @@ static int print_one(const Watch *watch, const char *line, size_t n) {
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
         if (trust != RECORD_VERIFIED)
-                return complain(trust == RECORD_UNKNOWN_KEY ? STATUS_CANNOT_TELL : STATUS_REFUSED, "record %" PRIu64 " does not verify",
+                return complain(call_trust_status(trust), "record %" PRIu64 " does not verify",
                                 watch->next);
 
         if (options.json) {

@@ -61,7 +61,7 @@ static int collect(sd_bus *bus, const uint64_t *indices, size_t n, Verdicts *ver
                 if (r != 0)
                         return r;
                 if (trust != RECORD_VERIFIED)
-                        return complain(trust == RECORD_UNKNOWN_KEY ? STATUS_CANNOT_TELL : STATUS_REFUSED,
+                        return complain(call_trust_status(trust),
                                         "record %" PRIu64 " does not verify", indices[i]);
                 r = view_new(verified.payload, verified.n_payload, &verdicts->views[verdicts->n]);
                 if (r < 0)

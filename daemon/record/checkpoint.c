@@ -58,7 +58,12 @@ static int verify_witnesses(const Note *note, const CheckpointPolicy *policy, Ch
                         return wrong(ret_wrong, "a witness's signature does not fit");
                 if (r < 0)
                         return r;
-                seen.n_witnesses += (unsigned) r;
+                if (r == 0)
+                        continue;
+                seen.n_witnesses++;
+                seen.witnesses |= UINT32_C(1) << i;
+                if (seen.first_usec == 0 || usec < seen.first_usec)
+                        seen.first_usec = usec;
                 if (usec > seen.usec)
                         seen.usec = usec;
         }

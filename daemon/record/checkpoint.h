@@ -16,7 +16,7 @@
 #include "daemon/record/note.h"
 #include "daemon/record/tree.h"
 
-#define CHECKPOINT_WITNESSES_MAX 16
+#define CHECKPOINT_WITNESSES_MAX 32
 
 typedef struct Checkpoint {
         char origin[RECORD_ORIGIN_MAX];
@@ -38,7 +38,9 @@ typedef struct CheckpointPolicy {
 /* Who did. */
 typedef struct CheckpointSeen {
         unsigned n_witnesses;
-        uint64_t usec; /* when the last of them saw it, to the second; 0: none has */
+        uint32_t witnesses;  /* bit i: the i-th of the policy has */
+        uint64_t first_usec; /* when the first of them saw it, to the second; 0: none has */
+        uint64_t usec;       /* when the last of them did */
 } CheckpointSeen;
 
 /*

@@ -10,34 +10,87 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define KEYRING_FILE_MAX (1u << 20)
+RecordKeyring *keyring_new(void) {
+        RecordKeyring *keyring;
 
-static int keyring_add(RecordKeyring **keyring, EVP_PKEY *pkey) {
-        RecordKeyring *larger;
-        PublicKey key;
-        int r;
+        keyring = calloc(1, sizeof(*keyring));
+        if (keyring)
+                keyring->expires_usec = UINT64_MAX;
+        return keyring;
+}
 
-        r = public_key_init(&key, pkey);
-        if (r < 0)
-                return r;
-        if (keyring_find(*keyring, key.id)) {
-                public_key_done(&key);
-                return 0;
+/* The list with room for one more; it doubles. */
+static void *list_grow(void *list, size_t n, size_t size) {
+        return n & (n - 1) ? list : realloc(list, (n ? 2 * n : 1) * size);
+}
+
+int keyring_add_key(RecordKeyring *keyring, KeyringKey *entry) {
+        bool is_there = keyring_find(keyring, entry->key.id), is_full = keyring->n_keys >= KEYRING_KEYS_MAX;
+        KeyringKey *keys;
+
+        keys = is_there || is_full ? NULL : list_grow(keyring->keys, keyring->n_keys, sizeof(KeyringKey));
+        if (!keys) {
+                public_key_done(&entry->key);
+                return is_there ? 0 : is_full ? -E2BIG : -ENOMEM;
         }
-        r = (*keyring)->n_keys >= KEYRING_KEYS_MAX ? -E2BIG : 0;
-        larger = r < 0 ? NULL
-                       : realloc(*keyring, sizeof(**keyring) + ((*keyring)->n_keys + 1) * sizeof(PublicKey));
-        if (!larger) {
-                public_key_done(&key);
-                return r < 0 ? r : -ENOMEM;
-        }
-        larger->keys[larger->n_keys++] = key;
-        *keyring = larger;
+        keys[keyring->n_keys++] = *entry;
+        keyring->keys = keys;
         return 0;
 }
 
+int keyring_add_log(RecordKeyring *keyring, const KeyringLog *log) {
+        KeyringLog *logs;
+
+        if (keyring->n_logs >= KEYRING_LOGS_MAX)
+                return -E2BIG;
+        for (size_t i = 0; i < keyring->n_logs; i++)
+                if (strcmp(keyring->logs[i].key.name, log->key.name) == 0 ||
+                    memcmp(keyring->logs[i].key.public, log->key.public, NOTE_PUBLIC_BYTES) == 0)
+                        return -EBADMSG;
+        logs = list_grow(keyring->logs, keyring->n_logs, sizeof(KeyringLog));
+        if (!logs)
+                return -ENOMEM;
+        logs[keyring->n_logs++] = *log;
+        keyring->logs = logs;
+        return 0;
+}
+
+int keyring_add_witness(RecordKeyring *keyring, const KeyringWitness *witness) {
+        if (keyring->n_witnesses == CHECKPOINT_WITNESSES_MAX || witness->key.type != NOTE_WITNESS)
+                return -EBADMSG;
+        for (size_t i = 0; i < keyring->n_witnesses; i++)
+                if (strcmp(keyring->witnesses[i].name, witness->name) == 0 ||
+                    memcmp(keyring->witnesses[i].key.public, witness->key.public, NOTE_PUBLIC_BYTES) == 0)
+                        return -EBADMSG;
+        keyring->witnesses[keyring->n_witnesses++] = *witness;
+        return 0;
+}
+
+int keyring_set_quorum(RecordKeyring *keyring, uint64_t threshold) {
+        Quorum *quorum = &keyring->quorum;
+
+        if (threshold > keyring->n_witnesses || quorum->n_groups == QUORUM_GROUPS_MAX)
+                return -EBADMSG;
+        if (threshold == 0)
+                return 0;
+        quorum->groups[quorum->n_groups] = (QuorumGroup) {
+                .threshold = (unsigned) threshold,
+                .members = (UINT64_C(1) << keyring->n_witnesses) - 1,
+        };
+        quorum->wanted = UINT64_C(1) << (CHECKPOINT_WITNESSES_MAX + quorum->n_groups++);
+        return 0;
+}
+
+static int keyring_add(RecordKeyring *keyring, EVP_PKEY *pkey) {
+        KeyringKey entry = { .until_index = UINT64_MAX };
+        int r;
+
+        r = public_key_init(&entry.key, pkey);
+        return r < 0 ? r : keyring_add_key(keyring, &entry);
+}
+
 /* One block, 1; 0 where there is none any more. */
-static int keyring_read_block(RecordKeyring **keyring, BIO *bio) {
+static int keyring_read_block(RecordKeyring *keyring, BIO *bio) {
         char *name = NULL, *header = NULL;
         EVP_PKEY *pkey = NULL;
         uint8_t *data = NULL;
@@ -62,15 +115,13 @@ static int keyring_read_block(RecordKeyring **keyring, BIO *bio) {
  * Reads every PEM block. One that is no public key of ours spoils the file: a key skipped is trust lost
  * unnoticed.
  */
-static int keyring_read(RecordKeyring **keyring, BIO *bio) {
+static int keyring_read_blocks(RecordKeyring *keyring, BIO *bio) {
         int r;
 
         do
                 r = keyring_read_block(keyring, bio);
         while (r > 0);
-        if (r < 0)
-                return r;
-        return (*keyring)->n_keys > 0 ? 0 : -EBADMSG;
+        return r;
 }
 
 int record_keyring_parse(const char *pem, size_t n, RecordKeyring **ret) {
@@ -83,7 +134,7 @@ int record_keyring_parse(const char *pem, size_t n, RecordKeyring **ret) {
 
         if (n > KEYRING_FILE_MAX)
                 return -E2BIG;
-        keyring = calloc(1, sizeof(*keyring));
+        keyring = keyring_new();
         bio = BIO_new_mem_buf(pem, (int) n);
         if (!keyring || !bio) {
                 (void) BIO_free(bio);
@@ -91,9 +142,13 @@ int record_keyring_parse(const char *pem, size_t n, RecordKeyring **ret) {
         }
 
         ERR_clear_error();
-        r = keyring_read(&keyring, bio);
+        r = keyring_read_blocks(keyring, bio);
         ERR_clear_error();
         (void) BIO_free(bio);
+        if (r == 0)
+                r = keyring_read_lines(keyring, pem, n);
+        if (r == 0 && keyring->n_keys + keyring->n_logs == 0)
+                r = -EBADMSG;
         if (r < 0)
                 return r;
 
@@ -133,14 +188,35 @@ RecordKeyring *record_keyring_free(RecordKeyring *keyring) {
         if (!keyring)
                 return NULL;
         for (size_t i = 0; i < keyring->n_keys; i++)
-                public_key_done(&keyring->keys[i]);
+                public_key_done(&keyring->keys[i].key);
+        free(keyring->keys);
+        free(keyring->logs);
         free(keyring);
         return NULL;
 }
 
-const PublicKey *keyring_find(const RecordKeyring *keyring, const char *key_id) {
+const KeyringKey *keyring_find(const RecordKeyring *keyring, const char *key_id) {
         for (size_t i = 0; i < keyring->n_keys; i++)
-                if (strcmp(keyring->keys[i].id, key_id) == 0)
+                if (strcmp(keyring->keys[i].key.id, key_id) == 0)
                         return &keyring->keys[i];
         return NULL;
+}
+
+const KeyringLog *keyring_find_log(const RecordKeyring *keyring, const char *origin) {
+        for (size_t i = 0; i < keyring->n_logs; i++)
+                if (strcmp(keyring->logs[i].key.name, origin) == 0)
+                        return &keyring->logs[i];
+        return NULL;
+}
+
+bool keyring_policy(const RecordKeyring *keyring, const char *origin, CheckpointPolicy *ret) {
+        const KeyringLog *log = keyring_find_log(keyring, origin);
+
+        if (!log)
+                return false;
+        ret->log = log->key;
+        ret->n_witnesses = keyring->n_witnesses;
+        for (size_t i = 0; i < keyring->n_witnesses; i++)
+                ret->witnesses[i] = keyring->witnesses[i].key;
+        return true;
 }

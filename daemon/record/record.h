@@ -273,7 +273,11 @@ int record_log_unfinished(RecordLog *log, uint64_t *cursor, RecordEntry *ret);
 
 /* ---- verification: needs no log ---- */
 
-typedef struct RecordKeyring RecordKeyring; /* public keys, by file: one PEM or more per file */
+/*
+ * Whose word counts. A file holds public keys in PEM form, of any producer, and beside them, if it likes, who keeps logs and who witnesses
+ * them, as c2sp.org/tlog-policy writes it: "log VKEY", "witness NAME VKEY", "group …", "quorum NAME|none|K".
+ */
+typedef struct RecordKeyring RecordKeyring;
 
 int record_keyring_load(const char *path, RecordKeyring **ret);
 int record_keyring_parse(const char *pem, size_t n, RecordKeyring **ret);
@@ -284,6 +288,7 @@ typedef enum RecordTrust {
         RECORD_VERIFIED,
         RECORD_UNKNOWN_KEY, /* cannot tell: exit 2 */
         RECORD_REFUSED,     /* exit 3 */
+        RECORD_CANNOT_TELL, /* authentic, but the policy is left in doubt: exit 2 */
         _RECORD_TRUST_MAX,
 } RecordTrust;
 
@@ -294,7 +299,9 @@ typedef struct RecordVerified {
         RecordEntry entry;
         char key_id[64];  /* the key that signed it, from the keyring */
         char origin[RECORD_ORIGIN_MAX]; /* of its log; what does not fit is refused */
+        char *producer;   /* its URI, malloc'd */
         Stage stage;
+        uint64_t witnessed_usec; /* when the first witness saw a log with this record in it; 0: none is known to have */
         char *payload; /* the signed bytes, malloc'd; only where trust is RECORD_VERIFIED */
         size_t n_payload;
         char *reason; /* the line of text a record's refusal or result comes with: "us0-2/chip3 hbm: hbm-cell at …" */
@@ -308,6 +315,19 @@ typedef struct RecordVerified {
 int record_verify(const RecordKeyring *keyring, const char *envelope, size_t n, RecordTrust *ret_trust,
                   RecordVerified *ret);
 void record_verified_done(RecordVerified *verified);
+
+/* What a reader asks for. Another thing than that is refused; where it is left open the reader cannot tell. */
+typedef struct RecordPolicy {
+        const RecordKeyring *keyring;
+        const char *subject;   /* SHA-256 of the identity document, hex; NULL: any */
+        const char *challenge; /* base64 of the bytes that the run must have signed; NULL: any or none */
+        const char *plan;      /* a name, or its SHA-256 in hex; NULL: any */
+        uint64_t max_age_usec; /* 0: any. A failure does not age. */
+        uint64_t now_usec;     /* 0: what the clock says */
+} RecordPolicy;
+
+/* The same by a policy. record_verify() asks for nothing but what the keyring does. */
+int record_verify_with_policy(const RecordPolicy *policy, const char *envelope, size_t n, RecordTrust *ret_trust, RecordVerified *ret);
 
 /* ---- memories that scans test region by region ---- */
 

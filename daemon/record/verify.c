@@ -7,40 +7,26 @@
 #include "daemon/record/envelope.h"
 #include "daemon/record/json.h"
 #include "daemon/record/judge.h"
-#include "daemon/record/keyring.h"
+#include "daemon/record/policy.h"
 #include "daemon/record/reason.h"
 #include "daemon/record/schema.h"
 #include "daemon/record/statement.h"
-
-/* What is wrong with the record at hand; "" while nothing is known to be. */
-typedef struct Refusal {
-        char text[320];
-} Refusal;
-
-/* The detail may quote the payload, cut anywhere: only plain characters go on to terminals and buses. */
-static int refuse(Refusal *refusal, const char *what, const char *detail) {
-        (void) snprintf(refusal->text, sizeof(refusal->text), "%s%s", what, detail);
-        for (char *p = refusal->text; *p; p++)
-                if (*p < 0x20 || *p > 0x7e)
-                        *p = '?';
-        return -EBADMSG;
-}
 
 /*
  * The key ID only says where to look first; the signature decides. A signature that no key fits is forged
  * where the envelope names a key we hold, and otherwise of someone we do not know.
  */
 static int check_signature(const RecordKeyring *keyring, const Envelope *envelope, RecordTrust *ret_trust,
-                           const PublicKey **ret_key) {
-        const PublicKey *named = keyring_find(keyring, envelope->key_id);
+                           const KeyringKey **ret_key) {
+        const KeyringKey *named = keyring_find(keyring, envelope->key_id);
         int r;
 
         for (size_t i = 0; i <= keyring->n_keys; i++) {
-                const PublicKey *key = i == 0 ? named : &keyring->keys[i - 1];
+                const KeyringKey *key = i == 0 ? named : &keyring->keys[i - 1];
 
                 if (!key || (i > 0 && key == named))
                         continue;
-                r = public_key_verify(key, envelope->pae, envelope->n_pae, envelope->signature,
+                r = public_key_verify(&key->key, envelope->pae, envelope->n_pae, envelope->signature,
                                       envelope->n_signature);
                 if (r < 0)
                         return r;
@@ -101,6 +87,9 @@ static int take_entry(const json_t *predicate, const char *type, RecordVerified 
                 r = take_text(text_of(log, "origin"), verified->origin, sizeof(verified->origin),
                               "log.origin", refusal);
         verified->stage = stage_from_string(text_of(run, "stage"));
+        verified->producer = strdup(text_of(json_object_get(predicate, "producer"), "id"));
+        if (!verified->producer)
+                return -ENOMEM;
         return r < 0 ? r : take_times(predicate, entry, refusal);
 }
 
@@ -118,7 +107,8 @@ static int print_reason(const json_t *statement, const char *type, char **ret) {
 
 /* Everything after the signature: the payload is authentic, but is it a record and does it agree with
  * itself? */
-static int check_payload(const char *payload, size_t n, RecordVerified *verified, Refusal *refusal) {
+static int check_payload(const RecordPolicy *policy, const KeyringKey *key, const char *payload, size_t n,
+                         RecordVerified *verified, Refusal *refusal) {
         _cleanup_json_ json_t *statement = NULL;
         const json_t *predicate;
         SchemaWrong schema_wrong = {};
@@ -138,6 +128,8 @@ static int check_payload(const char *payload, size_t n, RecordVerified *verified
         if (!judge_predicate(predicate, type, &judgement))
                 return refuse(refusal, "the record contradicts itself: ", judgement.wrong);
         r = take_entry(predicate, type, verified, refusal);
+        if (r == 0)
+                r = policy_check(policy, key, statement, verified, refusal);
         return r < 0 ? r : print_reason(statement, type, &verified->reason);
 }
 
@@ -156,10 +148,10 @@ static int take_payload(Envelope *envelope, RecordVerified *verified) {
         return 0;
 }
 
-static int verify(const RecordKeyring *keyring, const char *text, size_t n, RecordTrust *ret_trust,
+static int verify(const RecordPolicy *policy, const char *text, size_t n, RecordTrust *ret_trust,
                   RecordVerified *verified, Refusal *refusal) {
         _cleanup_(envelope_done) Envelope envelope = {};
-        const PublicKey *key = NULL;
+        const KeyringKey *key = NULL;
         const char *wrong;
         int r;
 
@@ -167,7 +159,7 @@ static int verify(const RecordKeyring *keyring, const char *text, size_t n, Reco
         r = envelope_parse(text, n, &envelope, &wrong);
         if (r < 0)
                 return r == -EBADMSG ? refuse(refusal, wrong, "") : r;
-        r = check_signature(keyring, &envelope, ret_trust, &key);
+        r = check_signature(policy->keyring, &envelope, ret_trust, &key);
         if (r < 0)
                 return r;
         if (!key)
@@ -177,28 +169,32 @@ static int verify(const RecordKeyring *keyring, const char *text, size_t n, Reco
                               "");
 
         *ret_trust = RECORD_REFUSED;
-        r = check_payload(envelope.pae + envelope.payload_offset, envelope.n_pae - envelope.payload_offset,
+        r = check_payload(policy, key, envelope.pae + envelope.payload_offset, envelope.n_pae - envelope.payload_offset,
                           verified, refusal);
         if (r < 0)
                 return r;
+        if (refusal->is_doubt) {
+                *ret_trust = RECORD_CANNOT_TELL;
+                return -EBADMSG;
+        }
         r = take_payload(&envelope, verified);
         if (r < 0)
                 return r;
-        (void) strcpy(verified->key_id, key->id);
+        (void) strcpy(verified->key_id, key->key.id);
         *ret_trust = RECORD_VERIFIED;
         return 0;
 }
 
-int record_verify(const RecordKeyring *keyring, const char *envelope, size_t n, RecordTrust *ret_trust,
-                  RecordVerified *ret) {
+int record_verify_with_policy(const RecordPolicy *policy, const char *envelope, size_t n, RecordTrust *ret_trust,
+                              RecordVerified *ret) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         Refusal refusal = {};
         RecordTrust trust;
         int r;
 
-        assert(keyring && envelope && ret_trust && ret);
+        assert(policy && policy->keyring && envelope && ret_trust && ret);
 
-        r = verify(keyring, envelope, n, &trust, &verified, &refusal);
+        r = verify(policy, envelope, n, &trust, &verified, &refusal);
         if (r == -EBADMSG) {
                 /* Of what did not verify nothing is told but why. */
                 record_verified_done(&verified);
@@ -232,7 +228,13 @@ const char *record_word(const RecordEntry *entry) {
         return result_to_string(entry->result);
 }
 
+int record_verify(const RecordKeyring *keyring, const char *envelope, size_t n, RecordTrust *ret_trust,
+                  RecordVerified *ret) {
+        return record_verify_with_policy(&(RecordPolicy) { .keyring = keyring }, envelope, n, ret_trust, ret);
+}
+
 void record_verified_done(RecordVerified *verified) {
+        free(verified->producer);
         free(verified->payload);
         free(verified->reason);
         *verified = (RecordVerified) {};

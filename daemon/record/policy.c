@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/record/policy.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/record/base64.h"
+#include "daemon/record/json.h"
+
+#define CHALLENGE_MAX 1024 /* bytes of base64 */
+
+/* The detail may quote the payload, cut anywhere: only plain characters go on to terminals and buses. */
+static void say(Refusal *refusal, const char *what, const char *detail) {
+        (void) snprintf(refusal->text, sizeof(refusal->text), "%s%s", what, detail);
+        for (char *p = refusal->text; *p; p++)
+                if (*p < 0x20 || *p > 0x7e)
+                        *p = '?';
+}
+
+int refuse(Refusal *refusal, const char *what, const char *detail) {
+        refusal->is_doubt = false;
+        say(refusal, what, detail);
+        return -EBADMSG;
+}
+
+int doubt(Refusal *refusal, const char *what, const char *detail) {
+        if (refusal->text[0])
+                return 0;
+        refusal->is_doubt = true;
+        say(refusal, what, detail);
+        return 0;
+}
+
+/* ---- whether this key may sign this record ---- */
+
+static int check_producer(const KeyringKey *entry, const RecordVerified *verified, Refusal *refusal) {
+        if (entry->producer[0] && strcmp(entry->producer, verified->producer) != 0)
+                return refuse(refusal, "the key is not that of producer ", verified->producer);
+        if (entry->origin[0] && strcmp(entry->origin, verified->origin) != 0)
+                return refuse(refusal, "the key may not sign in log ", verified->origin);
+        return 0;
+}
+
+static int check_index(const RecordPolicy *policy, const KeyringKey *entry, const RecordVerified *verified, Refusal *refusal) {
+        const KeyringLog *log = keyring_find_log(policy->keyring, verified->origin);
+        uint64_t index = verified->entry.index;
+        char number[32];
+
+        (void) snprintf(number, sizeof(number), "%llu", (unsigned long long) index);
+        if (index < entry->from_index)
+                return refuse(refusal, "the key was not yet in use at index ", number);
+        if (index > entry->until_index)
+                return refuse(refusal, "the key was revoked before index ", number);
+        if (log && index < log->min_index)
+                return refuse(refusal, "the keyring takes nothing so old from this log: index ", number);
+        return 0;
+}
+
+/* ---- whether it is what was asked for ---- */
+
+static int check_subject(const RecordPolicy *policy, const json_t *statement, Refusal *refusal) {
+        const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
+
+        if (policy->subject && strcmp(policy->subject, text_of(json_object_get(subject, "digest"), "sha256")) != 0)
+                return refuse(refusal, "it is about another subject: ", text_of(subject, "uri"));
+        return 0;
+}
+
+/* The same bytes, whichever alphabet they are written in. */
+static bool is_same_challenge(const char *a, const char *b) {
+        uint8_t bytes[2][CHALLENGE_MAX];
+        size_t n[2];
+
+        if (strlen(a) > CHALLENGE_MAX || strlen(b) > CHALLENGE_MAX || base64_decode(a, strlen(a), bytes[0], &n[0]) < 0 ||
+            base64_decode(b, strlen(b), bytes[1], &n[1]) < 0)
+                return false;
+        return n[0] == n[1] && memcmp(bytes[0], bytes[1], n[0]) == 0;
+}
+
+static int check_challenge(const RecordPolicy *policy, const json_t *predicate, Refusal *refusal) {
+        const char *challenge = text_of(json_object_get(predicate, "run"), "challenge");
+
+        if (!policy->challenge)
+                return 0;
+        if (!*challenge)
+                return refuse(refusal, "it answers no challenge", "");
+        if (!is_same_challenge(policy->challenge, challenge))
+                return refuse(refusal, "it answers another challenge", "");
+        return 0;
+}
+
+static int check_plan(const RecordPolicy *policy, const json_t *predicate, Refusal *refusal) {
+        const json_t *plan = json_array_get(json_object_get(predicate, "configuration"), 0);
+
+        if (policy->plan && strcmp(policy->plan, text_of(plan, "name")) != 0 &&
+            strcmp(policy->plan, text_of(json_object_get(plan, "digest"), "sha256")) != 0)
+                return refuse(refusal, "it is of another plan: ", text_of(plan, "name"));
+        return 0;
+}
+
+/* ---- whether it still counts ---- */
+
+static uint64_t now_usec(const RecordPolicy *policy) {
+        struct timespec ts;
+
+        if (policy->now_usec > 0)
+                return policy->now_usec;
+        (void) clock_gettime(CLOCK_REALTIME, &ts);
+        return (uint64_t) ts.tv_sec * 1000000 + (uint64_t) ts.tv_nsec / 1000;
+}
+
+/*
+ * A station's clock is not believed where a witness's is known: a record is at least as old as when it was witnessed. And a failure does not
+ * age: it would become `cannot tell`, which some hooks let pass.
+ */
+static int check_age(const RecordPolicy *policy, const RecordVerified *verified, Refusal *refusal) {
+        uint64_t made = verified->entry.finished_usec, now = now_usec(policy);
+        bool is_witnessed = verified->witnessed_usec > 0 && verified->witnessed_usec < made;
+
+        if (policy->max_age_usec == 0 || verified->entry.result == RESULT_FAILED)
+                return 0;
+        if (is_witnessed)
+                made = verified->witnessed_usec;
+        if (made > now + RECORD_AHEAD_USEC)
+                return doubt(refusal, is_witnessed ? "a witness's clock is ahead of this one" : "its clock is ahead of this one", "");
+        if (now > made && now - made > policy->max_age_usec)
+                return doubt(refusal, "it is too old, by ", is_witnessed ? "when it was witnessed" : "what it says of its end");
+        return 0;
+}
+
+int policy_check(const RecordPolicy *policy, const KeyringKey *entry, const json_t *statement, const RecordVerified *verified,
+                 Refusal *refusal) {
+        const json_t *predicate = json_object_get(statement, "predicate");
+        int r;
+
+        r = check_producer(entry, verified, refusal);
+        if (r == 0)
+                r = check_index(policy, entry, verified, refusal);
+        if (r == 0)
+                r = check_subject(policy, statement, refusal);
+        if (r == 0)
+                r = check_challenge(policy, predicate, refusal);
+        if (r == 0)
+                r = check_plan(policy, predicate, refusal);
+        if (r == 0)
+                r = check_age(policy, verified, refusal);
+        if (r == 0 && now_usec(policy) >= policy->keyring->expires_usec)
+                r = doubt(refusal, "the keyring has expired", "");
+        return r;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Policy
+ *
+ * What a reader asks of a record beyond that it is authentic and agrees with itself: that its key may sign there, and that it is what the
+ * reader wanted. What is another thing than was asked for is refused; what cannot be decided is a doubt, and no refusal may hide behind one.
+ */
+
+#include <jansson.h>
+
+#include "daemon/record/keyring.h"
+
+/* Why a record does not stand; "" while it does. */
+typedef struct Refusal {
+        bool is_doubt; /* cannot tell */
+        char text[320];
+} Refusal;
+
+/* Both say WHAT, and DETAIL after it. -EBADMSG */
+int refuse(Refusal *refusal, const char *what, const char *detail);
+/* 0: go on, there may be worse. The first doubt is the one that is told. */
+int doubt(Refusal *refusal, const char *what, const char *detail);
+
+/* STATEMENT has the shape that its type asks for, ENTRY is the key that signed it, and VERIFIED says what readers select by. */
+int policy_check(const RecordPolicy *policy, const KeyringKey *entry, const json_t *statement, const RecordVerified *verified,
+                 Refusal *refusal);
