@@ -7,19 +7,16 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 
+#include "tests/record/chain.h"
 #include "tests/record/faults.h"
 #include "tests/record/place.h"
 #include "tests/record/server.h"
 
 #define CHIPS  2
 #define RECORDS (CHIPS + 1) /* of one scan here */
-#define KILLS  30
 
 static Place place;
 static Server server;
@@ -68,98 +65,6 @@ static int scan_once(RecordLog *log, uint64_t *ret_first) {
         return r;
 }
 
-/* Every record there verifies, stands at its index, and names the one before. */
-static void check_chain(RecordLog *log) {
-        RecordKeyring *keyring = place_keyring(&place);
-        char previous[RECORD_ID_HEX + 32] = "\"index\":0}";
-        FILE *file = tmpfile();
-        uint64_t n = 0;
-        char *line = NULL;
-        size_t size = 0;
-        ssize_t k;
-
-        assert_int_equal(record_log_export(log, 0, UINT64_MAX, fileno(file)), record_log_size(log));
-        rewind(file);
-        for (; (k = getline(&line, &size, file)) > 0; n++) {
-                RecordVerified verified;
-                RecordTrust trust;
-
-                assert_int_equal(record_verify(keyring, line, (size_t) k, &trust, &verified), 0);
-                assert_int_equal(trust, RECORD_VERIFIED);
-                assert_int_equal(verified.entry.index, n);
-                assert_non_null(strstr(verified.payload, previous));
-                (void) snprintf(previous, sizeof(previous), "{\"sha256\":\"%s\"}", verified.entry.id);
-                record_verified_done(&verified);
-        }
-        assert_int_equal(n, record_log_size(log));
-        free(line);
-        (void) fclose(file);
-        (void) record_keyring_free(keyring);
-}
-
-static void append_forever(int fd) {
-        RecordLog *log = NULL;
-
-        if (place_open(&place, &log, NULL) < 0)
-                _exit(1);
-        for (;;) {
-                RecordOutcome outcome;
-
-                /* Several at once, so that the kill meets group commits too. */
-                for (unsigned i = 0; i < 3; i++)
-                        if (record_log_scan(log, &server.scan, i) < 0)
-                                _exit(2);
-                for (unsigned i = 0; i < 3; i++) {
-                        uint64_t last;
-
-                        place_wait(log, &outcome);
-                        if (outcome.error < 0)
-                                _exit(3);
-                        last = outcome.entries[outcome.n_entries - 1].index;
-                        record_outcome_done(&outcome);
-                        if (write(fd, &last, sizeof(last)) != sizeof(last))
-                                _exit(4);
-                }
-        }
-}
-
-static void test_no_acknowledged_record_is_lost_when_the_writer_is_killed(void **state) {
-        unsigned seed = (unsigned) time(NULL);
-        uint64_t size = 0;
-
-        print_message("# seed %u\n", seed);
-        for (unsigned i = 0; i < KILLS; i++) {
-                uint64_t acknowledged = 0, n = 0;
-                int fds[2], status;
-                RecordLog *log;
-                pid_t pid;
-
-                assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-                pid = fork();
-                if (pid == 0)
-                        append_forever(fds[1]);
-                (void) close(fds[1]);
-                /* One acknowledgement at least, then a moment of its own. */
-                assert_int_equal(read(fds[0], &acknowledged, sizeof(acknowledged)), sizeof(acknowledged));
-                (void) usleep((useconds_t) (rand_r(&seed) % 8000));
-                assert_int_equal(kill(pid, SIGKILL), 0);
-                assert_int_equal(waitpid(pid, &status, 0), pid);
-                assert_true(WIFSIGNALED(status));
-                while (read(fds[0], &n, sizeof(n)) == sizeof(n))
-                        acknowledged = n;
-                (void) close(fds[0]);
-
-                log = open_log();
-                assert_true(record_log_size(log) > acknowledged);
-                assert_true(record_log_size(log) >= size);
-                assert_int_equal(record_log_size(log) % RECORDS, 0); /* a group is there or it is not */
-                size = record_log_size(log);
-                if (i % 10 == 9)
-                        check_chain(log);
-                (void) record_log_free(log);
-        }
-}
-
 static void test_what_is_acknowledged_has_been_synced(void **state) {
         RecordLog *log = open_log();
         uint64_t first;
@@ -203,13 +108,13 @@ static void sweep(int error, bool stays, bool after) {
                 if (n_hits == 0 && n > 50)
                         break;
         }
-        check_chain(log);
+        check_chain(log, &place);
         (void) record_log_free(log);
         assert_true(n_failed > 3);
 
         log = open_log();
         assert_int_equal(record_log_size(log), size);
-        check_chain(log);
+        check_chain(log, &place);
         (void) record_log_free(log);
 }
 
@@ -276,7 +181,7 @@ static void test_a_full_file_system_is_survived(void **state) {
         assert_int_equal(n_failed, 3);
         assert_int_equal(unlink(filler), 0);
         assert_int_equal(scan_once(log, &first), 0);
-        check_chain(log);
+        check_chain(log, &place);
         (void) record_log_free(log);
         (void) umount(folder);
 }
@@ -313,9 +218,6 @@ static void test_a_full_queue_says_so_and_loses_nothing(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(
-                                test_no_acknowledged_record_is_lost_when_the_writer_is_killed, setup,
-                                teardown),
                 cmocka_unit_test_setup_teardown(test_what_is_acknowledged_has_been_synced, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_full_disk_commits_nothing_and_the_next_try_works,
                                                 setup, teardown),

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * The process that writes the log dies: of SIGKILL at random moments under load, and at each write, sync and truncation of the database, with
+ * all, none or some sectors of what was not synced left on the disk. After each death the log opens again; what was acknowledged is there once,
+ * a group is there whole or not at all, and every record verifies and names the one before.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "tests/record/chain.h"
+#include "tests/record/place.h"
+#include "tests/record/power.h"
+#include "tests/record/server.h"
+
+#define CHIPS         2
+#define RECORDS       (CHIPS + 1) /* of one scan here */
+#define KILLS_DEFAULT 50          /* DEATHS=1000 for more */
+#define OPERATIONS    400         /* more than a writer here does */
+
+static Place place;
+static Server server;
+static unsigned seed;
+static int nowhere; /* for acknowledgements that nobody waits for */
+
+static int setup(void **state) {
+        place_init(&place);
+        server_init(&server);
+        server.scan.n_chips = CHIPS; /* without the broken one */
+        server.scan.result = RESULT_PASSED;
+        return 0;
+}
+
+static int teardown(void **state) {
+        place_done(&place);
+        return 0;
+}
+
+static RecordLog *open_log(const char *when, unsigned n) {
+        RecordLog *log = NULL;
+        char *error = NULL;
+        int r;
+
+        r = place_open(&place, &log, &error);
+        if (r < 0)
+                fail_msg("the log does not open %s %u (seed %u): %s (%s)", when, n, seed, strerror(-r), error ? error : "-");
+        return log;
+}
+
+/* Several scans at once, so that a death meets group commits too; the last index of each goes to FD when it is acknowledged. */
+static void append(RecordLog *log, unsigned n, int fd) {
+        for (unsigned i = 0; i < n; i++)
+                if (record_log_scan(log, &server.scan, i) < 0)
+                        _exit(2);
+        for (unsigned i = 0; i < n; i++) {
+                RecordOutcome outcome;
+                uint64_t last;
+
+                place_wait(log, &outcome);
+                if (outcome.error < 0)
+                        _exit(3);
+                last = outcome.entries[outcome.n_entries - 1].index;
+                record_outcome_done(&outcome);
+                if (write(fd, &last, sizeof(last)) != sizeof(last))
+                        _exit(4);
+        }
+}
+
+static void append_for_ever(int fd) {
+        RecordLog *log = NULL;
+
+        if (place_open(&place, &log, NULL) < 0)
+                _exit(1);
+        for (;;)
+                append(log, 3, fd);
+}
+
+/* Four scans and an end, and power fails at operation DIES_AT of all that. */
+static void append_until_power_fails(int fd, unsigned dies_at, PowerLoss loss) {
+        RecordLog *log = NULL;
+
+        power_install(dies_at, loss, seed + dies_at);
+        if (place_open(&place, &log, NULL) < 0)
+                _exit(1);
+        append(log, 1, fd);
+        append(log, 3, fd);
+        (void) record_log_free(log);
+        _exit(0);
+}
+
+/* How many records were acknowledged: one more than the last index told, of which LAST was read already. */
+static uint64_t acknowledged(int fd, uint64_t last) {
+        uint64_t n;
+
+        while (read(fd, &n, sizeof(n)) == sizeof(n))
+                last = n;
+        return last + 1;
+}
+
+/* What a death leaves: at least ACKNOWLEDGED records beyond none lost of SIZE, in whole groups. Returns how many there are. */
+static uint64_t look(const char *when, unsigned n, uint64_t size, uint64_t n_acknowledged, bool all) {
+        RecordLog *log = open_log(when, n);
+        uint64_t now = record_log_size(log);
+
+        assert_true(now >= n_acknowledged);
+        assert_true(now >= size);
+        assert_int_equal(now % RECORDS, 0); /* a group is there or it is not */
+        if (all)
+                check_chain(log, &place);
+        (void) record_log_free(log);
+        return now;
+}
+
+static void test_nothing_acknowledged_is_lost_by_kills_at_random_moments(void **state) {
+        const char *wanted = getenv("DEATHS");
+        unsigned n_kills = wanted ? (unsigned) strtoul(wanted, NULL, 10) : KILLS_DEFAULT;
+        uint64_t size = 0;
+
+        for (unsigned i = 0; i < n_kills; i++) {
+                uint64_t last = UINT64_MAX;
+                int fds[2], status;
+                pid_t pid;
+
+                assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+                pid = fork();
+                if (pid == 0)
+                        append_for_ever(fds[1]);
+                (void) close(fds[1]);
+                /* Half of them at once, also while the log opens; the others after a first acknowledgement. */
+                if (i % 2 == 0)
+                        assert_int_equal(read(fds[0], &last, sizeof(last)), sizeof(last));
+                (void) usleep((useconds_t) (rand_r(&seed) % 10000));
+                assert_int_equal(kill(pid, SIGKILL), 0);
+                assert_int_equal(waitpid(pid, &status, 0), pid);
+                assert_true(WIFSIGNALED(status));
+                size = look("after kill", i, size, acknowledged(fds[0], last), i % 10 == 9 || i + 1 == n_kills);
+                (void) close(fds[0]);
+        }
+        print_message("# %u kills, %llu records\n", n_kills, (unsigned long long) size);
+}
+
+/* For one kind of loss: power fails at operation 1, 2, … until nothing fails any more; each time from an empty place. */
+static unsigned sweep(PowerLoss loss) {
+        for (unsigned n = 1; n < OPERATIONS; n++) {
+                int fds[2], status;
+                RecordLog *log;
+                pid_t pid;
+
+                assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+                pid = fork();
+                if (pid == 0)
+                        append_until_power_fails(fds[1], n, loss);
+                (void) close(fds[1]);
+                assert_int_equal(waitpid(pid, &status, 0), pid);
+                if (WIFEXITED(status)) {
+                        assert_int_equal(WEXITSTATUS(status), 0);
+                        (void) close(fds[0]);
+                        return n - 1;
+                }
+                (void) look("after operation", n, 0, acknowledged(fds[0], UINT64_MAX), true);
+                (void) close(fds[0]);
+
+                /* And it goes on. */
+                log = open_log("again after operation", n);
+                append(log, 1, nowhere);
+                (void) record_log_free(log);
+                place_done(&place);
+                place_init(&place);
+        }
+        fail_msg("a writer does more than %u operations", OPERATIONS);
+        return 0;
+}
+
+static void test_nothing_acknowledged_is_lost_with_power_at_any_operation(void **state) {
+        static const char *const words[] = { [POWER_KEEPS] = "all kept", [POWER_LOSES] = "all lost", [POWER_TEARS] = "torn" };
+
+        for (PowerLoss loss = 0; loss < _POWER_MAX; loss++) {
+                unsigned n = sweep(loss);
+
+                print_message("# %u operations, what was not synced: %s\n", n, words[loss]);
+                assert_true(n > 20);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_nothing_acknowledged_is_lost_by_kills_at_random_moments, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_nothing_acknowledged_is_lost_with_power_at_any_operation, setup, teardown),
+        };
+
+        seed = getenv("DEATHS_SEED") ? (unsigned) strtoul(getenv("DEATHS_SEED"), NULL, 10) : (unsigned) time(NULL);
+        nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        print_message("# DEATHS_SEED=%u\n", seed);
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
