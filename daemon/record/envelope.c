@@ -2,32 +2,27 @@
 #include "daemon/record/envelope.h"
 
 #include <jansson.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "daemon/record/base64.h"
 #include "daemon/record/json.h"
 
 void pae_print(Printer *pae, const char *type, const void *payload, size_t n) {
-        char lengths[64];
-
-        (void) snprintf(lengths, sizeof(lengths), "DSSEv1 %zu ", strlen(type));
-        printer_text(pae, lengths);
+        printer_text(pae, "DSSEv1 ");
+        printer_digits(pae, strlen(type));
+        printer_text(pae, " ");
         printer_text(pae, type);
-        (void) snprintf(lengths, sizeof(lengths), " %zu ", n);
-        printer_text(pae, lengths);
+        printer_text(pae, " ");
+        printer_digits(pae, n);
+        printer_text(pae, " ");
         printer_raw(pae, payload, n);
 }
 
 static void print_base64(Printer *printer, const void *data, size_t n) {
-        static const char zeros[256];
-        size_t start = printer->n, left = BASE64_SIZE(n);
+        char *to = printer_room(printer, BASE64_SIZE(n));
 
-        /* Makes the room first, then writes into it. */
-        for (; left > 0; left -= left < sizeof(zeros) ? left : sizeof(zeros))
-                printer_raw(printer, zeros, left < sizeof(zeros) ? left : sizeof(zeros));
-        if (printer->error == 0)
-                (void) base64_encode(data, n, printer->text + start);
+        if (to)
+                (void) base64_encode(data, n, to);
 }
 
 void leaf_print(Printer *leaf, const PublicKey *key, const uint8_t id[static DIGEST_BYTES], const uint8_t *signature, size_t n_signature) {

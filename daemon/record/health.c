@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "checks/catalogue.h"
@@ -201,11 +200,8 @@ static void print_regions(Printer *printer, const RecordRegions *regions) {
 }
 
 static void print_step(Printer *printer, const RecordStep *step, size_t i, const Location *unit) {
-        char id[24];
-
-        (void) snprintf(id, sizeof(id), "%zu", i);
         printer_open(printer, '{');
-        printer_member(printer, "id", id);
+        printer_member_digits(printer, "id", i);
         printer_member(printer, "name", step->name);
         printer_member(printer, "check", step->check);
         printer_member(printer, "status", step_words[step->verdict].status);

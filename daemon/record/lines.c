@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/record/lines.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "daemon/record/base64.h"
@@ -55,10 +54,8 @@ int line_hash(const Line *line, TreeHash *ret) {
 }
 
 void line_print_number(Printer *printer, uint64_t value) {
-        char text[24];
-
-        (void) snprintf(text, sizeof(text), "%llu\n", (unsigned long long) value);
-        printer_text(printer, text);
+        printer_digits(printer, value);
+        printer_text(printer, "\n");
 }
 
 void line_print_hash(Printer *printer, const TreeHash *hash) {

@@ -5,9 +5,11 @@
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#define DIGITS_MAX 20 /* of 64 bits */
 #define EXACT_MAX 9007199254740991.0 /* 2^53 - 1 */
 
 void printer_done(Printer *printer) {
@@ -15,17 +17,10 @@ void printer_done(Printer *printer) {
         *printer = (Printer) {};
 }
 
-/* Room for N bytes more; NULL after an error. */
-static char *printer_reserve(Printer *printer, size_t n) {
-        size_t size;
+static char *printer_grow(Printer *printer, size_t n) {
+        size_t size = printer->size * 2 > printer->n + n ? printer->size * 2 : printer->n + n + 1024;
         char *text;
 
-        if (printer->error < 0)
-                return NULL;
-        if (printer->size - printer->n >= n)
-                return printer->text + printer->n;
-
-        size = printer->size * 2 > printer->n + n ? printer->size * 2 : printer->n + n + 1024;
         text = realloc(printer->text, size);
         if (!text) {
                 printer->error = -ENOMEM;
@@ -36,34 +31,58 @@ static char *printer_reserve(Printer *printer, size_t n) {
         return text + printer->n;
 }
 
-void printer_raw(Printer *printer, const void *text, size_t n) {
-        char *to;
+/* Room for N bytes more; NULL after an error. */
+static char *printer_reserve(Printer *printer, size_t n) {
+        if (printer->error < 0)
+                return NULL;
+        return printer->size - printer->n >= n ? printer->text + printer->n : printer_grow(printer, n);
+}
 
-        to = printer_reserve(printer, n);
-        if (!to || n == 0)
-                return;
-        memcpy(to, text, n);
-        printer->n += n;
+char *printer_room(Printer *printer, size_t n) {
+        char *room = printer_reserve(printer, n);
+
+        if (room)
+                printer->n += n;
+        return room;
+}
+
+void printer_raw(Printer *printer, const void *text, size_t n) {
+        char *to = printer_room(printer, n);
+
+        if (to && n > 0)
+                memcpy(to, text, n);
 }
 
 void printer_text(Printer *printer, const char *text) {
         printer_raw(printer, text, strlen(text));
 }
 
-/* Before a key or a value: a comma unless it is the first in its bracket or follows its key. */
-static void printer_comma(Printer *printer) {
-        char last;
+/* Whether a comma stands before a key or a value: unless it is the first in its bracket or follows its key. */
+static bool wants_comma(const Printer *printer) {
+        char last = printer->n > 0 ? printer->text[printer->n - 1] : ',';
 
-        if (printer->error < 0 || printer->n == 0)
+        return last != '{' && last != '[' && last != ':' && last != ',';
+}
+
+/* A key or a value of N bytes. BEFORE may be 0; AFTER is at most two bytes. */
+static void printer_item(Printer *printer, char before, const char *text, size_t n, const char *after) {
+        char *to = printer_reserve(printer, n + 4);
+
+        if (!to)
                 return;
-        last = printer->text[printer->n - 1];
-        if (last != '{' && last != '[' && last != ':' && last != ',')
-                printer_raw(printer, ",", 1);
+        if (wants_comma(printer))
+                *to++ = ',';
+        if (before)
+                *to++ = before;
+        memcpy(to, text, n);
+        to += n;
+        while (*after)
+                *to++ = *after++;
+        printer->n = (size_t) (to - printer->text);
 }
 
 void printer_open(Printer *printer, char bracket) {
-        printer_comma(printer);
-        printer_raw(printer, &bracket, 1);
+        printer_item(printer, bracket, "", 0, "");
 }
 
 void printer_close(Printer *printer, char bracket) {
@@ -71,10 +90,7 @@ void printer_close(Printer *printer, char bracket) {
 }
 
 void printer_key(Printer *printer, const char *key) {
-        printer_comma(printer);
-        printer_raw(printer, "\"", 1);
-        printer_text(printer, key);
-        printer_raw(printer, "\":", 2);
+        printer_item(printer, '"', key, strlen(key), "\":");
 }
 
 /*
@@ -117,16 +133,27 @@ static void printer_escape(Printer *printer, char c) {
         printer_raw(printer, escape, (size_t) n);
 }
 
+/* Plain text, which nearly all is, up to a character that must be looked at or the end. */
+static const char *skip_plain(const char *text) {
+        while (*text >= 0x20 && *text < 0x7f && *text != '"' && *text != '\\')
+                text++;
+        return text;
+}
+
 void printer_string(Printer *printer, const char *text) {
         const char *start = text; /* of what can be copied as it is */
 
-        printer_comma(printer);
-        printer_raw(printer, "\"", 1);
+        text = skip_plain(text);
+        if (!*text) {
+                printer_item(printer, '"', start, (size_t) (text - start), "\"");
+                return;
+        }
+        printer_item(printer, '"', "", 0, "");
         while (*text) {
                 size_t n = sequence_length((const uint8_t *) text);
 
                 if (n > 1 || (n == 1 && (uint8_t) *text >= 0x20 && *text != '"' && *text != '\\')) {
-                        text += n;
+                        text = skip_plain(text + n);
                         continue;
                 }
                 printer_raw(printer, start, (size_t) (text - start));
@@ -140,6 +167,20 @@ void printer_string(Printer *printer, const char *text) {
         printer_raw(printer, "\"", 1);
 }
 
+/* Digits up to END, from the last to the first; returns where they begin. */
+static char *format_digits(uint64_t value, char *end) {
+        do
+                *--end = (char) ('0' + value % 10);
+        while ((value /= 10) > 0);
+        return end;
+}
+
+void printer_digits(Printer *printer, uint64_t value) {
+        char text[DIGITS_MAX], *start = format_digits(value, text + DIGITS_MAX);
+
+        printer_raw(printer, start, (size_t) (text + DIGITS_MAX - start));
+}
+
 static locale_t c_locale;
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
 
@@ -147,53 +188,68 @@ static void c_locale_make(void) {
         c_locale = newlocale(LC_ALL_MASK, "C", (locale_t) 0);
 }
 
-int number_format(double value, char text[static NUMBER_TEXT_MAX]) {
+static int format_fraction(double value, char text[static NUMBER_TEXT_MAX]) {
         locale_t before;
         int n = 0;
 
-        assert(isfinite(value));
         (void) pthread_once(&c_locale_once, c_locale_make);
         if (c_locale == (locale_t) 0)
                 return -ENOMEM;
 
         before = uselocale(c_locale);
-        if (value == trunc(value) && fabs(value) <= EXACT_MAX && !(value == 0 && signbit(value)))
-                n = snprintf(text, NUMBER_TEXT_MAX, "%lld", (long long) value);
-        else
-                for (int digits = 15; digits <= 17; digits++) {
-                        n = snprintf(text, NUMBER_TEXT_MAX, "%.*g", digits, value);
-                        if (strtod(text, NULL) == value)
-                                break;
-                }
+        for (int digits = 15; digits <= 17; digits++) {
+                n = snprintf(text, NUMBER_TEXT_MAX, "%.*g", digits, value);
+                if (strtod(text, NULL) == value)
+                        break;
+        }
         (void) uselocale(before);
         return n;
 }
 
+/* Most values are counts. */
+int number_format(double value, char text[static NUMBER_TEXT_MAX]) {
+        char *end = text + NUMBER_TEXT_MAX - 1, *start;
+
+        assert(isfinite(value));
+        if (value != trunc(value) || fabs(value) > EXACT_MAX || (value == 0 && signbit(value)))
+                return format_fraction(value, text);
+
+        start = format_digits((uint64_t) fabs(value), end);
+        if (value < 0)
+                *--start = '-';
+        *end = '\0';
+        memmove(text, start, (size_t) (end - start) + 1);
+        return (int) (end - start);
+}
+
 void printer_number(Printer *printer, double value) {
         char text[NUMBER_TEXT_MAX];
-        int n;
+        int n = number_format(value, text);
 
-        printer_comma(printer);
-        n = number_format(value, text);
         if (n < 0)
                 printer->error = n;
         else
-                printer_raw(printer, text, (size_t) n);
+                printer_item(printer, 0, text, (size_t) n, "");
 }
 
 void printer_unsigned(Printer *printer, uint64_t value) {
-        char text[24];
-        int n;
+        char text[DIGITS_MAX], *start = format_digits(value, text + DIGITS_MAX);
+        bool is_exact = value <= (uint64_t) EXACT_MAX;
 
-        printer_comma(printer);
-        n = snprintf(text, sizeof(text), value <= (uint64_t) EXACT_MAX ? "%llu" : "\"%llu\"",
-                     (unsigned long long) value);
-        printer_raw(printer, text, (size_t) n);
+        printer_item(printer, is_exact ? 0 : '"', start, (size_t) (text + DIGITS_MAX - start), is_exact ? "" : "\"");
+}
+
+void printer_member_digits(Printer *printer, const char *key, uint64_t value) {
+        char text[DIGITS_MAX], *start = format_digits(value, text + DIGITS_MAX);
+
+        printer_key(printer, key);
+        printer_item(printer, '"', start, (size_t) (text + DIGITS_MAX - start), "\"");
 }
 
 void printer_bool(Printer *printer, int value) {
-        printer_comma(printer);
-        printer_text(printer, value ? "true" : "false");
+        const char *word = value ? "true" : "false";
+
+        printer_item(printer, 0, word, strlen(word), "");
 }
 
 void printer_member(Printer *printer, const char *key, const char *text) {

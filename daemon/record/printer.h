@@ -26,6 +26,9 @@ void printer_done(Printer *printer);
 /* Bytes as they are, without a comma. */
 void printer_raw(Printer *printer, const void *text, size_t n);
 void printer_text(Printer *printer, const char *text);
+void printer_digits(Printer *printer, uint64_t value); /* in decimal */
+/* N bytes for the caller to fill; NULL after an error. */
+char *printer_room(Printer *printer, size_t n);
 
 void printer_open(Printer *printer, char bracket);  /* '{' or '[', as a value */
 void printer_close(Printer *printer, char bracket); /* '}' or ']' */
@@ -48,3 +51,4 @@ void printer_member(Printer *printer, const char *key, const char *text);
 void printer_member_always(Printer *printer, const char *key, const char *text);
 void printer_member_number(Printer *printer, const char *key, double value);
 void printer_member_unsigned(Printer *printer, const char *key, uint64_t value);
+void printer_member_digits(Printer *printer, const char *key, uint64_t value); /* as a decimal string */

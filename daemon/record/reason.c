@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/record/reason.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,13 +17,6 @@ static void print_text(Printer *printer, const char *text) {
         for (size_t i = start; i < printer->n && printer->error == 0; i++)
                 if (printer->text[i] < 0x20 || printer->text[i] > 0x7e)
                         printer->text[i] = '?';
-}
-
-static void print_count(Printer *printer, size_t n) {
-        char text[24];
-
-        (void) snprintf(text, sizeof(text), "%zu", n);
-        printer_text(printer, text);
 }
 
 static void print_number(Printer *printer, double value) {
@@ -83,7 +75,7 @@ static void print_more(Printer *printer, size_t n) {
         if (n == 0)
                 return;
         printer_text(printer, " and ");
-        print_count(printer, n);
+        printer_digits(printer, n);
         printer_text(printer, " more");
 }
 
@@ -128,7 +120,7 @@ static void print_untested(Printer *printer, const json_t *predicate) {
         }
         if (n > NAMES_MAX) {
                 printer_text(printer, " and ");
-                print_count(printer, n - NAMES_MAX);
+                printer_digits(printer, n - NAMES_MAX);
                 printer_text(printer, " more");
         }
 }
@@ -197,9 +189,9 @@ static void print_regions(Printer *printer, const json_t *step) {
         printer_text(printer, ", ");
         print_text(printer, text_of(step, "name"));
         printer_text(printer, ": ");
-        print_count(printer, n);
+        printer_digits(printer, n);
         printer_text(printer, " of ");
-        print_count(printer, (size_t) json_integer_value(json_object_get(regions, "total")));
+        printer_digits(printer, (size_t) json_integer_value(json_object_get(regions, "total")));
         printer_text(printer, " regions");
         if (oldest) {
                 printer_text(printer, " since ");
@@ -223,7 +215,7 @@ static void print_left_out(Printer *printer, const json_t *step) {
         printer_text(printer, ", ");
         print_text(printer, text_of(step, "name"));
         printer_text(printer, ": ");
-        print_count(printer, n);
+        printer_digits(printer, n);
         printer_text(printer, " left out");
 }
 
@@ -232,7 +224,7 @@ static void print_passed(Printer *printer, const json_t *predicate) {
         size_t n = json_array_size(json_object_get(predicate, "passedTests"));
 
         printer_text(printer, ": ");
-        print_count(printer, n);
+        printer_digits(printer, n);
         printer_text(printer, n == 1 ? " test passed" : " tests passed");
         for (size_t i = 0; i < json_array_size(steps); i++) {
                 print_regions(printer, json_array_get(steps, i));
@@ -275,7 +267,7 @@ static void print_chips(Printer *printer, const json_t *components, Result resul
         if (n == 0)
                 return;
         printer_text(printer, ", ");
-        print_count(printer, n);
+        printer_digits(printer, n);
         printer_text(printer, " ");
         printer_text(printer, result_to_string(result));
         if (result == RESULT_PASSED)
@@ -299,7 +291,7 @@ static void print_summary_reason(Printer *printer, const json_t *predicate, cons
         const json_t *components = json_object_get(predicate, "components"), *diagnoses = json_object_get(predicate, "diagnoses");
 
         printer_text(printer, ": ");
-        print_count(printer, json_array_size(components));
+        printer_digits(printer, json_array_size(components));
         printer_text(printer, " chips");
         for (Result result = 0; result < _RESULT_MAX; result++)
                 print_chips(printer, components, result, subject);

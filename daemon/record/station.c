@@ -104,7 +104,6 @@ void print_clock(Printer *printer) {
         struct timex timex = {};
         struct timespec now;
         bool synchronized;
-        char text[24];
 
         synchronized = adjtimex(&timex) >= 0 && !(timex.status & STA_UNSYNC);
         printer_key(printer, "clock");
@@ -114,11 +113,7 @@ void print_clock(Printer *printer) {
         printer_bool(printer, synchronized);
         if (synchronized)
                 printer_member_number(printer, "maxErrorSeconds", (double) timex.maxerror / 1e6);
-        if (clock_gettime(CLOCK_BOOTTIME, &now) == 0) {
-                (void) snprintf(text, sizeof(text), "%llu",
-                                (unsigned long long) now.tv_sec * 1000000000ull +
-                                                (unsigned long long) now.tv_nsec);
-                printer_member(printer, "monotonicNs", text);
-        }
+        if (clock_gettime(CLOCK_BOOTTIME, &now) == 0)
+                printer_member_digits(printer, "monotonicNs", (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec);
         printer_close(printer, '}');
 }

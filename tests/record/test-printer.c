@@ -98,6 +98,9 @@ static void test_numbers_are_as_short_as_they_can_be(void **state) {
         assert_number(1e300, "1e+300");
         assert_number(5e-324, "4.94065645841247e-324");
         assert_number(195.5, "195.5");
+        assert_number(-7, "-7");
+        assert_number(-9007199254740991, "-9007199254740991");
+        assert_number(-9007199254740992, "-9007199254740992");
 }
 
 static void test_numbers_read_back_as_what_they_were(void **state) {
@@ -122,7 +125,9 @@ static void test_integers_beyond_a_double_are_strings(void **state) {
         printer_unsigned(&p, 9007199254740991u);
         printer_unsigned(&p, 9007199254740992u);
         printer_unsigned(&p, UINT64_MAX);
-        assert_printed(&p, "9007199254740991,\"9007199254740992\",\"18446744073709551615\"");
+        printer_member_digits(&p, "n", 0);
+        printer_digits(&p, UINT64_MAX);
+        assert_printed(&p, "9007199254740991,\"9007199254740992\",\"18446744073709551615\",\"n\":\"0\"18446744073709551615");
 }
 
 /* A locale with a decimal comma is made for the occasion, since none may be installed. */
