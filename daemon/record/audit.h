@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Audit
+ *
+ * A whole log, judged record by record in the order of their indices. What is kept of a record is what later ones are held
+ * against: the frontier of the tree, the ID before, runs without an end, what each chip came to under each plan, challenges. So memory
+ * grows with runs and chips, not with records.
+ *
+ * Three weights: what is broken means that the log does not hold, what is open that it cannot be told, and what is odd is shown to
+ * whoever reads the report and changes neither.
+ */
+
+#include <jansson.h>
+
+#include "daemon/record/checkpoint.h"
+#include "daemon/record/record.h"
+
+/* A record whose signature held. */
+typedef struct AuditRecord {
+        const RecordVerified *verified;
+        const json_t *predicate;
+        const char *subject; /* its digest */
+} AuditRecord;
+
+/* Things found by a text. Its key is an item's first member. */
+typedef struct AuditSet {
+        void *root; /* of tsearch(3) */
+} AuditSet;
+
+/* The item of KEY, or a new one of SIZE bytes, all zero but the key. NULL: no memory. */
+void *audit_set_add(AuditSet *set, const char *key, size_t size);
+void *audit_set_find(const AuditSet *set, const char *key);
+void audit_set_remove(AuditSet *set, void *item); /* frees it */
+void audit_set_each(const AuditSet *set, void (*each)(void *item, void *userdata), void *userdata);
+void audit_set_done(AuditSet *set);
+
+struct RecordAudit {
+        RecordAuditOptions options;
+        RecordAuditReport report;
+        int error; /* -ENOMEM sticks */
+
+        /* lines */
+        char id[RECORD_ID_HEX];    /* of the record before; "": not known */
+        char key_id[64], successor[64]; /* who signs, and who shall from the next record on */
+        uint64_t unseen;           /* records before this one are not all known */
+
+        /* the tree */
+        Frontier tree;
+        bool is_torn; /* a leaf is not known */
+        Checkpoint checkpoint;
+        bool has_checkpoint; /* and who signed it is known */
+        bool is_compared;
+
+        /* runs */
+        AuditSet runs, challenges, plans, chips, repairs;
+
+        /* times */
+        char boot[RECORD_RUN_BYTES];
+        uint64_t usec, error_usec; /* the latest time in this boot, and how far its clock may have been off */
+        uint64_t monotonic_nsec;
+};
+
+/* FIRST … LAST: the records it is about. */
+void audit_find(RecordAudit *audit, RecordAuditKind kind, uint64_t first, uint64_t last, const char *format, ...)
+        __attribute__((format(printf, 5, 6)));
+
+/* audit-runs.c: run-starts, what they came to, and how often each chip was tried. */
+void audit_runs_take(RecordAudit *audit, const AuditRecord *record);
+void audit_runs_end(RecordAudit *audit);
+void audit_runs_done(RecordAudit *audit);
+
+/* audit-times.c: clocks, boots and silences. */
+void audit_times_take(RecordAudit *audit, const AuditRecord *record);

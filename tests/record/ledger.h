@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A log written by hand: scans of two chips, each record signed by the right key, and any of them changed before that. */
+
+#include <stdarg.h>
+
+#include "daemon/record/checkpoint.h"
+#include "daemon/record/json.h"
+#include "tests/record/note-key.h"
+#include "tests/record/payload.h"
+
+#define LEDGER_MAX   64
+#define LEDGER_CHIPS 2 /* of a scan; the second is that which may fail */
+#define LEDGER_SCAN  (LEDGER_CHIPS + 2)
+
+typedef struct Ledger {
+        const Payloads *source;
+        const RecordKey *key; /* that signs what is added */
+        uint64_t size;
+        char *lines[LEDGER_MAX];
+        char ids[LEDGER_MAX][RECORD_ID_HEX];
+        TreeHash leaves[LEDGER_MAX];
+        Result results[LEDGER_MAX];
+        Frontier tree;
+        unsigned hour; /* of the next scan */
+} Ledger;
+
+static inline void ledger_init(Ledger *ledger, const Payloads *source) {
+        *ledger = (Ledger) { .source = source, .key = source->key };
+}
+
+static inline void ledger_done(Ledger *ledger) {
+        for (uint64_t i = 0; i < ledger->size; i++)
+                free(ledger->lines[i]);
+}
+
+static inline void ledger_set(json_t *root, const char *path, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static inline void ledger_set(json_t *root, const char *path, const char *format, ...) {
+        va_list arguments;
+        char *text;
+
+        va_start(arguments, format);
+        if (vasprintf(&text, format, arguments) < 0)
+                abort();
+        va_end(arguments);
+        payload_set(root, path, text);
+        free(text);
+}
+
+/* Signs what is there as it is and appends it. */
+static inline void ledger_sign(Ledger *ledger, json_t *root) {
+        char *text = json_dumps(root, JSON_COMPACT);
+        TreeHash whole[TREE_LEVELS];
+        Signed record;
+
+        if (ledger->size == LEDGER_MAX || envelope_sign(ledger->key, text, strlen(text), &record) < 0 ||
+            frontier_append(&ledger->tree, &record.leaf, whole) < 0)
+                abort();
+        ledger->lines[ledger->size] = strndup(record.envelope.text, record.envelope.n);
+        ledger->leaves[ledger->size] = record.leaf;
+        ledger->results[ledger->size] = result_from_string(text_of(json_object_get(root, "predicate"), "result"));
+        (void) digest_to_hex(record.id, ledger->ids[ledger->size++]);
+        signed_done(&record);
+        json_decref(root);
+        free(text);
+}
+
+/* The same at the end of the log, with one change: path and JSON, or NULL. */
+static inline void ledger_add(Ledger *ledger, json_t *root, const char *path, const char *json) {
+        ledger_set(root, "predicate.log.index", "%llu", (unsigned long long) ledger->size);
+        if (ledger->size > 0)
+                ledger_set(root, "predicate.previous", "{\"sha256\":\"%s\"}", ledger->ids[ledger->size - 1]);
+        else
+                (void) json_object_del(json_object_get(root, "predicate"), "previous");
+        if (path)
+                payload_set(root, path, json);
+        ledger_sign(ledger, root);
+}
+
+/* One of the payloads, as of the ledger's current run. */
+static inline json_t *ledger_statement(Ledger *ledger, const char *payload) {
+        json_t *root = json_loads(payload, 0, NULL), *run = json_object_get(json_object_get(root, "predicate"), "run");
+
+        ledger_set(root, "predicate.run.id", "\"01934a6e-5e00-7000-8000-%012u\"", ledger->hour);
+        ledger_set(root, "predicate.run.startedOn", "\"2026-11-21T%02u:00:00.000Z\"", ledger->hour);
+        ledger_set(root, "predicate.run.challenge", "\"Y2hhbGxlbmdl%04u\"", ledger->hour);
+        ledger_set(root, "predicate.producer.bootId", "\"00000000-0000-0000-0000-000000000001\"");
+        if (json_object_get(run, "finishedOn")) {
+                ledger_set(root, "predicate.run.finishedOn", "\"2026-11-21T%02u:00:10.000Z\"", ledger->hour);
+                ledger_set(root, "predicate.run.clock", "{\"source\":\"ntp\",\"synchronized\":true,\"maxErrorSeconds\":0.5,\"monotonicNs\":\"%u000000000\"}",
+                           1000 + ledger->hour);
+        }
+        return root;
+}
+
+/* The second chip passed: the record of a sound one, with its name. */
+static inline json_t *ledger_second(Ledger *ledger, bool passed) {
+        json_t *root = ledger_statement(ledger, passed ? ledger->source->health : ledger->source->bad);
+
+        payload_set(root, "predicate.location.path", "\"us0-2/chip3\"");
+        payload_set(root, "subject.0.digest.sha256", "\"3333333333333333333333333333333333333333333333333333333333333333\"");
+        return root;
+}
+
+static inline json_t *ledger_roll_up(Ledger *ledger) {
+        json_t *root = ledger_statement(ledger, ledger->source->summary), *component;
+        Result worst = RESULT_PASSED;
+
+        component = json_incref(json_array_get(json_object_get(json_object_get(root, "predicate"), "components"), 0));
+        payload_set(root, "predicate.components", "[]");
+        for (unsigned i = 0; i < LEDGER_CHIPS; i++) {
+                uint64_t index = ledger->size - LEDGER_CHIPS + i;
+                json_t *one = json_deep_copy(component);
+
+                payload_set(one, "annotations.slot", i == 0 ? "\"us0-2/chip0\"" : "\"us0-2/chip3\"");
+                ledger_set(one, "annotations.result", "\"%s\"", result_to_string(ledger->results[index]));
+                ledger_set(one, "annotations.logIndex", "%llu", (unsigned long long) index);
+                ledger_set(one, "annotations.recordSha256", "\"%s\"", ledger->ids[index]);
+                (void) json_array_append_new(json_object_get(json_object_get(root, "predicate"), "components"), one);
+                worst = result_worst(worst, ledger->results[index]);
+        }
+        json_decref(component);
+        ledger_set(root, "predicate.result", "\"%s\"", result_to_string(worst));
+        return root;
+}
+
+/* A scan an hour: LEDGER_SCAN records. */
+static inline void ledger_scan(Ledger *ledger, bool passed) {
+        ledger_add(ledger, ledger_statement(ledger, ledger->source->start), NULL, NULL);
+        ledger_add(ledger, ledger_statement(ledger, ledger->source->health), NULL, NULL);
+        ledger_add(ledger, ledger_second(ledger, passed), NULL, NULL);
+        ledger_add(ledger, ledger_roll_up(ledger), NULL, NULL);
+        ledger->hour++;
+}
+
+/* What the log says of itself as it is now. */
+static inline void ledger_checkpoint(const Ledger *ledger, const NoteKey *log, const RecordKey *signer, Printer *note) {
+        Checkpoint checkpoint = { .size = ledger->size };
+        _cleanup_printer_ Printer text = {};
+
+        (void) snprintf(checkpoint.origin, sizeof(checkpoint.origin), "%s", log->name);
+        if ((ledger->size > 0 ? frontier_root(&ledger->tree, &checkpoint.root) : tree_empty(&checkpoint.root)) < 0)
+                abort();
+        checkpoint_print(&text, &checkpoint);
+        printer_raw(note, text.text, text.n);
+        printer_text(note, "\n");
+        note_sign(note, text.text, text.n, log, signer, 0);
+        if (note->error < 0)
+                abort();
+}

@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/record/ledger.h"
+
+static RecordKey *log_key;
+static NoteKey log_note_key;
+static char log_line[256]; /* of the keyring */
+
+/* The record keys of A and B, the log, and what is asked of witnesses. */
+static RecordKeyring *make_keyring(const RecordKey *a, const RecordKey *b, const char *lines) {
+        _cleanup_free_ char *text = NULL;
+        RecordKeyring *keyring;
+
+        if (asprintf(&text, "%s%s%s%s", record_key_public_pem(a), b ? record_key_public_pem(b) : "", log_line, lines) < 0 ||
+            record_keyring_parse(text, strlen(text), &keyring) < 0)
+                abort();
+        return keyring;
+}
+
+static int setup(void **state) {
+        _cleanup_printer_ Printer vkey = {};
+        char path[160];
+
+        payloads_init(&payloads);
+        (void) snprintf(path, sizeof(path), "%s/log.key", payloads.place.folder);
+        if (record_key_generate(path, RECORD_ED25519) < 0 || record_key_load(path, &log_key) < 0)
+                return -1;
+        log_note_key = note_key_of(PLACE_ORIGIN, NOTE_LOG, log_key);
+        note_key_print(&vkey, &log_note_key);
+        (void) snprintf(log_line, sizeof(log_line), "log %.*s\n", (int) vkey.n, vkey.text);
+        return vkey.error;
+}
+
+static int teardown(void **state) {
+        (void) record_key_free(log_key);
+        payloads_done(&payloads);
+        return 0;
+}
+
+/* What is handed to an audit: the ledger, its checkpoint, and which of its records are left out. */
+typedef struct Trial {
+        Ledger ledger;
+        RecordKeyring *keyring;
+        Printer checkpoint;
+        bool tells_leaves;
+        bool hides[LEDGER_MAX];
+        uint64_t end; /* records up to there */
+        RecordAudit *audit;
+        const RecordAuditReport *report;
+} Trial;
+
+static void trial_init(Trial *trial) {
+        *trial = (Trial) { .end = UINT64_MAX, .keyring = make_keyring(payloads.key, NULL, "quorum none\n") };
+        ledger_init(&trial->ledger, &payloads);
+}
+
+static void trial_done(Trial *trial) {
+        trial->audit = record_audit_free(trial->audit);
+        trial->keyring = record_keyring_free(trial->keyring);
+        printer_done(&trial->checkpoint);
+        ledger_done(&trial->ledger);
+}
+
+static int tell_leaf(void *userdata, uint64_t index, uint8_t ret[static 32]) {
+        const Trial *trial = userdata;
+
+        if (!trial->tells_leaves || index >= trial->ledger.size)
+                return -ENOENT;
+        memcpy(ret, trial->ledger.leaves[index].bytes, DIGEST_BYTES);
+        return 0;
+}
+
+static void trial_sign(Trial *trial) {
+        ledger_checkpoint(&trial->ledger, &log_note_key, log_key, &trial->checkpoint);
+}
+
+static Result trial_run(Trial *trial) {
+        const RecordAuditOptions options = {
+                .keyring = trial->keyring, .checkpoint = trial->checkpoint.text, .n_checkpoint = trial->checkpoint.n,
+                .leaf = tell_leaf, .userdata = trial,
+        };
+
+        trial->audit = record_audit_free(trial->audit);
+        assert_int_equal(record_audit_new(&options, &trial->audit), 0);
+        for (uint64_t i = 0; i < trial->ledger.size && i < trial->end; i++)
+                if (!trial->hides[i])
+                        assert_int_equal(record_audit_take(trial->audit, trial->ledger.lines[i], strlen(trial->ledger.lines[i])), 0);
+        assert_int_equal(record_audit_end(trial->audit, &trial->report), 0);
+        return trial->report->verdict;
+}
+
+static const RecordAuditFinding *finding(const Trial *trial, RecordAuditKind kind) {
+        for (size_t i = 0; i < trial->report->n_findings; i++)
+                if (trial->report->findings[i].kind == kind)
+                        return &trial->report->findings[i];
+        return NULL;
+}
+
+/* Nothing but what is expected was found. */
+static void found_only(const Trial *trial, RecordAuditKind kind, uint64_t n, uint64_t first) {
+        for (RecordAuditKind k = 0; k < _RECORD_AUDIT_KIND_MAX; k++)
+                if (trial->report->n_of_kind[k] != (k == kind ? n : 0))
+                        fail_msg("%s: %llu times", record_audit_kind_to_string(k), (unsigned long long) trial->report->n_of_kind[k]);
+        if (n > 0)
+                assert_int_equal(finding(trial, kind)->first, first);
+}
+
+static void test_a_sound_log_holds(void **state) {
+        Trial trial;
+
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, false);
+        ledger_scan(&trial.ledger, false);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        found_only(&trial, RECORD_AUDIT_REFUSED, 0, 0);
+        assert_int_equal(trial.report->size, 2 * LEDGER_SCAN);
+        assert_int_equal(trial.report->n_verified, 2 * LEDGER_SCAN);
+        assert_int_equal(trial.report->n_starts, 2);
+        assert_int_equal(trial.report->n_boots, 1);
+        assert_int_equal(trial.report->checkpoint_size, 2 * LEDGER_SCAN);
+        assert_string_equal(trial.report->origin, PLACE_ORIGIN);
+        assert_int_equal(trial.report->last_usec - trial.report->first_usec, UINT64_C(3610) * 1000000);
+        assert_int_equal(trial.report->n_chips, 2);
+        assert_string_equal(trial.report->chips[0].where, "us0-2/chip0");
+        assert_int_equal(trial.report->chips[0].n_results[RESULT_PASSED], 2);
+        assert_string_equal(trial.report->chips[1].where, "us0-2/chip3");
+        assert_string_equal(trial.report->chips[1].plan, "preflight");
+        assert_int_equal(trial.report->chips[1].n_results[RESULT_FAILED], 2);
+        assert_int_equal(trial.report->chips[1].newest, 6);
+
+        /* The same with records behind the checkpoint. */
+        ledger_scan(&trial.ledger, true);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        assert_int_equal(trial.report->size, 3 * LEDGER_SCAN);
+        assert_int_equal(trial.report->checkpoint_size, 2 * LEDGER_SCAN);
+        trial_done(&trial);
+}
+
+static void test_nothing_checked_is_nothing_told(void **state) {
+        static const RecordAuditKind expected[] = { RECORD_AUDIT_NO_CHECKPOINT, RECORD_AUDIT_NOTHING };
+        Trial trial;
+
+        trial_init(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
+        for (size_t i = 0; i < ELEMENTS(expected); i++)
+                assert_int_equal(trial.report->n_of_kind[expected[i]], 1);
+        trial_sign(&trial); /* of an empty log */
+        assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
+        found_only(&trial, RECORD_AUDIT_NOTHING, 1, 0);
+        trial_done(&trial);
+}
+
+static void test_without_a_checkpoint_the_end_is_not_known(void **state) {
+        Trial trial;
+
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, true);
+        assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
+        found_only(&trial, RECORD_AUDIT_NO_CHECKPOINT, 1, 0);
+        trial_done(&trial);
+}
+
+static void test_each_record_left_out_is_missed(void **state) {
+        Trial trial;
+
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, false);
+        ledger_scan(&trial.ledger, false);
+        trial_sign(&trial);
+        for (uint64_t i = 0; i < 2 * LEDGER_SCAN; i++) {
+                trial.hides[i] = true;
+                assert_int_equal(trial_run(&trial), RESULT_FAILED);
+                assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_MISSING], 1);
+                assert_int_equal(finding(&trial, RECORD_AUDIT_MISSING)->first, i);
+                assert_int_equal(finding(&trial, RECORD_AUDIT_MISSING)->last, i);
+                trial.hides[i] = false;
+        }
+        /* Or the whole end. */
+        trial.end = LEDGER_SCAN;
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        found_only(&trial, RECORD_AUDIT_MISSING, 1, LEDGER_SCAN);
+        trial_done(&trial);
+}
+
+static void test_pruned_records_leave_their_hashes(void **state) {
+        Trial trial;
+
+        trial_init(&trial);
+        trial.tells_leaves = true;
+        ledger_scan(&trial.ledger, false);
+        ledger_scan(&trial.ledger, false);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        found_only(&trial, RECORD_AUDIT_PRUNED, 0, 0);
+        for (unsigned i = 0; i < LEDGER_SCAN; i++)
+                trial.hides[i] = true;
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        found_only(&trial, RECORD_AUDIT_PRUNED, 1, 0);
+        assert_int_equal(trial.report->n_pruned, LEDGER_SCAN);
+        assert_int_equal(trial.report->n_verified, LEDGER_SCAN);
+
+        /* Part of a run, and the end. */
+        trial.hides[3] = trial.hides[6] = trial.hides[7] = true;
+        trial.hides[0] = trial.hides[1] = trial.hides[2] = false;
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_PRUNED], 2);
+        assert_int_equal(trial.report->n_pruned, 3);
+
+        /* A hash that is not that of the record is told at the record, and the tree is another one. */
+        memset(trial.hides, 0, sizeof(trial.hides));
+        trial.ledger.leaves[5].bytes[7] ^= 1;
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        found_only(&trial, RECORD_AUDIT_LEAF, 1, 5);
+        trial.hides[5] = true;
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_ROOT], 1);
+        trial_done(&trial);
+}
+
+static void test_records_in_another_order_are_told(void **state) {
+        Trial trial;
+        char *line;
+
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, false);
+        trial_sign(&trial);
+        line = trial.ledger.lines[1];
+        trial.ledger.lines[1] = trial.ledger.lines[2];
+        trial.ledger.lines[2] = line;
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_MISPLACED], 1);
+        assert_int_equal(finding(&trial, RECORD_AUDIT_MISPLACED)->first, 1);
+        /* And one that stands twice. */
+        free(trial.ledger.lines[1]);
+        trial.ledger.lines[1] = line;
+        trial.ledger.lines[2] = strdup(line);
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        assert_int_equal(finding(&trial, RECORD_AUDIT_MISPLACED)->first, 1);
+        trial_done(&trial);
+}
+
+/* One change to the record at INDEX of a scan, signed by the right key. */
+typedef struct Change {
+        unsigned at;
+        const char *path, *json;
+        RecordAuditKind kind;
+} Change;
+
+static void changed_scan(Ledger *ledger, const Change *change, bool passed) {
+        for (unsigned i = 0; i < LEDGER_SCAN; i++) {
+                json_t *root = i == 0 ? ledger_statement(ledger, payloads.start) : i == 1 ? ledger_statement(ledger, payloads.health) :
+                               i == 2 ? ledger_second(ledger, passed) : ledger_roll_up(ledger);
+
+                ledger_add(ledger, root, i == change->at ? change->path : NULL, change->json);
+        }
+        ledger->hour++;
+}
+
+static const char zeros[] = "\"0000000000000000000000000000000000000000000000000000000000000000\"";
+
+static void test_what_the_signer_says_wrongly_is_told(void **state) {
+        static const Change changes[] = {
+                { 2, "predicate.previous.sha256", zeros, RECORD_AUDIT_PREVIOUS },
+                { 2, "predicate.log.origin", "\"fleet.example/stations/st-018\"", RECORD_AUDIT_ORIGIN },
+                { 3, "predicate.components.1.annotations.recordSha256", zeros, RECORD_AUDIT_ROLL_UP },
+                { 3, "predicate.components.1.annotations.result", "\"WARNED\"", RECORD_AUDIT_ROLL_UP },
+                { 3, "predicate.components.1", NULL, RECORD_AUDIT_ROLL_UP },
+                { 3, "predicate.run.clock.monotonicNs", "\"1000000000\"", RECORD_AUDIT_CLOCK },
+                { 3, "predicate.run.finishedOn", "\"2026-11-21T01:00:07.900Z\"", RECORD_AUDIT_CLOCK },
+                { 0, "predicate.run.challenge", "\"Y2hhbGxlbmdl0000\"", RECORD_AUDIT_CHALLENGE },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(changes); i++) {
+                RecordAuditWeight weight = record_audit_kind_weight(changes[i].kind);
+                Trial trial;
+
+                trial_init(&trial);
+                ledger_scan(&trial.ledger, false);
+                changed_scan(&trial.ledger, &changes[i], false);
+                trial_sign(&trial);
+                assert_int_equal(trial_run(&trial), weight == RECORD_AUDIT_BROKEN ? RESULT_FAILED : RESULT_PASSED);
+                found_only(&trial, changes[i].kind, 1, changes[i].kind == RECORD_AUDIT_CHALLENGE ? 0 : LEDGER_SCAN + changes[i].at);
+                trial_done(&trial);
+        }
+}
+
+static void test_a_refused_record_spoils_the_log(void **state) {
+        Trial trial;
+
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, true);
+        trial_sign(&trial);
+        trial.ledger.lines[2][20] ^= 1; /* a payload: another one */
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        assert_int_equal(trial.report->n_refused, 1);
+        assert_int_equal(finding(&trial, RECORD_AUDIT_REFUSED)->first, 2);
+        trial_done(&trial);
+}
+
+static RecordKey *other_key(void) {
+        RecordKey *key;
+        char path[160];
+
+        (void) snprintf(path, sizeof(path), "%s/other.key", payloads.place.folder);
+        if (access(path, F_OK) < 0 && record_key_generate(path, RECORD_ED25519) < 0)
+                abort();
+        assert_int_equal(record_key_load(path, &key), 0);
+        return key;
+}
+
+static void test_an_unknown_key_leaves_it_open(void **state) {
+        RecordKey *other = other_key();
+        Trial trial;
+
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, true);
+        trial.ledger.key = other;
+        ledger_scan(&trial.ledger, true);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
+        found_only(&trial, RECORD_AUDIT_UNKNOWN, LEDGER_SCAN, LEDGER_SCAN);
+        assert_int_equal(trial.report->n_unknown, LEDGER_SCAN);
+        assert_int_equal(trial.report->size, 2 * LEDGER_SCAN);
+        trial_done(&trial);
+        (void) record_key_free(other);
+}
+
+static void test_a_key_that_no_rotation_names_is_told(void **state) {
+        RecordKey *other = other_key();
+        Trial trial;
+
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, true);
+        trial.ledger.key = other;
+        ledger_scan(&trial.ledger, true);
+        trial_sign(&trial);
+        (void) record_keyring_free(trial.keyring);
+        trial.keyring = make_keyring(payloads.key, other, "quorum none\n");
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        found_only(&trial, RECORD_AUDIT_KEY, 1, LEDGER_SCAN);
+        trial_done(&trial);
+        (void) record_key_free(other);
+}
+
+static void test_a_checkpoint_counts_only_as_the_log_signed_it(void **state) {
+        RecordKey *other = other_key();
+        Printer sound;
+        Trial trial;
+
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, true);
+        trial_sign(&trial);
+        sound = trial.checkpoint;
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+
+        /* By another key under the log's name. */
+        trial.checkpoint = (Printer) {};
+        ledger_checkpoint(&trial.ledger, &log_note_key, other, &trial.checkpoint);
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        found_only(&trial, RECORD_AUDIT_CHECKPOINT, 1, 0);
+
+        /* Of a tree with one other leaf, by the right key. */
+        printer_done(&trial.checkpoint);
+        trial.ledger.tree.hashes[0].bytes[0] ^= 1;
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        found_only(&trial, RECORD_AUDIT_ROOT, 1, 0);
+        printer_done(&sound);
+        trial_done(&trial);
+        (void) record_key_free(other);
+}
+
+static void test_witnesses_are_asked_for(void **state) {
+        RecordKey *witness = other_key();
+        NoteKey note_key = note_key_of("w.example/1", NOTE_WITNESS, witness);
+        _cleanup_printer_ Printer vkey = {}, text = {};
+        char lines[256];
+        const char *end;
+        Trial trial;
+
+        note_key_print(&vkey, &note_key);
+        (void) snprintf(lines, sizeof(lines), "witness w1 %.*s\nquorum w1\n", (int) vkey.n, vkey.text);
+        trial_init(&trial);
+        (void) record_keyring_free(trial.keyring);
+        trial.keyring = make_keyring(payloads.key, NULL, lines);
+        ledger_scan(&trial.ledger, true);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
+        found_only(&trial, RECORD_AUDIT_NO_WITNESS, 1, 0);
+
+        end = memmem(trial.checkpoint.text, trial.checkpoint.n, "\n\n", 2);
+        printer_raw(&text, trial.checkpoint.text, (size_t) (end + 1 - trial.checkpoint.text));
+        note_sign(&trial.checkpoint, text.text, text.n, &note_key, witness, 1795252442000000);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        assert_int_equal(trial.report->n_witnesses, 1);
+        assert_int_equal(trial.report->witnessed_usec, 1795252442000000);
+        trial_done(&trial);
+        (void) record_key_free(witness);
+}
+
+static void test_a_checkpoint_of_a_log_nobody_knows_proves_nothing(void **state) {
+        Trial trial;
+
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, true);
+        trial_sign(&trial);
+        (void) record_keyring_free(trial.keyring);
+        trial.keyring = place_keyring(&payloads.place);
+        assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
+        found_only(&trial, RECORD_AUDIT_NO_CHECKPOINT, 1, 0);
+        trial_done(&trial);
+}
+
+static void test_a_pass_after_a_failure_is_shown(void **state) {
+        static const Change none = { .at = LEDGER_SCAN }, repair = { 2, "predicate.run.stage", "\"REPAIR\"", 0 };
+        Trial trial;
+
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, false);
+        changed_scan(&trial.ledger, &none, false);
+        changed_scan(&trial.ledger, &none, true);
+        changed_scan(&trial.ledger, &none, true);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        found_only(&trial, RECORD_AUDIT_RERUN, 1, LEDGER_SCAN + 2);
+        assert_int_equal(finding(&trial, RECORD_AUDIT_RERUN)->last, 2 * LEDGER_SCAN + 2);
+        assert_int_equal(trial.report->chips[1].n_results[RESULT_FAILED], 2);
+        assert_int_equal(trial.report->chips[1].n_results[RESULT_PASSED], 2);
+        trial_done(&trial);
+
+        /* Repaired between. */
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, false);
+        changed_scan(&trial.ledger, &repair, true);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        found_only(&trial, RECORD_AUDIT_RERUN, 0, 0);
+        trial_done(&trial);
+}
+
+static void test_a_run_without_an_end_or_a_beginning_is_shown(void **state) {
+        Trial trial;
+
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, true);
+        ledger_add(&trial.ledger, ledger_statement(&trial.ledger, payloads.start), NULL, NULL);
+        trial.ledger.hour++;
+        ledger_scan(&trial.ledger, true);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        found_only(&trial, RECORD_AUDIT_UNFINISHED, 1, LEDGER_SCAN);
+        assert_int_equal(trial.report->n_starts, 3);
+        trial_done(&trial);
+
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, true);
+        ledger_add(&trial.ledger, ledger_statement(&trial.ledger, payloads.health), NULL, NULL);
+        ledger_add(&trial.ledger, ledger_second(&trial.ledger, true), NULL, NULL);
+        ledger_add(&trial.ledger, ledger_roll_up(&trial.ledger), NULL, NULL);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        found_only(&trial, RECORD_AUDIT_UNSTARTED, 1, LEDGER_SCAN);
+        trial_done(&trial);
+}
+
+static void test_a_plan_that_changes_is_shown(void **state) {
+        Trial trial;
+        json_t *root;
+
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, true);
+        root = ledger_statement(&trial.ledger, payloads.start);
+        ledger_add(&trial.ledger, root, "predicate.configuration.0.digest.sha256", zeros);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_PLAN], 1);
+        trial_done(&trial);
+}
+
+static void test_silence_is_shown(void **state) {
+        Trial trial;
+
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, true);
+        trial.ledger.hour = 2;
+        ledger_scan(&trial.ledger, true);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        found_only(&trial, RECORD_AUDIT_SILENCE, 0, 0);
+        trial.ledger.hour = 5;
+        ledger_scan(&trial.ledger, true);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        found_only(&trial, RECORD_AUDIT_SILENCE, 1, 2 * LEDGER_SCAN);
+        trial_done(&trial);
+}
+
+/* More of a kind than is kept: counted, and the report stays small. */
+static void test_the_report_is_bounded(void **state) {
+        Trial trial;
+        const RecordAuditOptions options = { .keyring = payloads.keyring };
+
+        trial_init(&trial);
+        assert_int_equal(record_audit_new(&options, &trial.audit), 0);
+        for (unsigned i = 0; i < 3 * RECORD_AUDIT_KEPT; i++)
+                assert_int_equal(record_audit_take(trial.audit, "{", 1), 0);
+        assert_int_equal(record_audit_end(trial.audit, &trial.report), 0);
+        assert_int_equal(trial.report->verdict, RESULT_FAILED);
+        assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_REFUSED], 3 * RECORD_AUDIT_KEPT);
+        assert_true(trial.report->n_findings < RECORD_AUDIT_KEPT + 10);
+        trial_done(&trial);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_sound_log_holds),
+                cmocka_unit_test(test_nothing_checked_is_nothing_told),
+                cmocka_unit_test(test_without_a_checkpoint_the_end_is_not_known),
+                cmocka_unit_test(test_each_record_left_out_is_missed),
+                cmocka_unit_test(test_pruned_records_leave_their_hashes),
+                cmocka_unit_test(test_records_in_another_order_are_told),
+                cmocka_unit_test(test_what_the_signer_says_wrongly_is_told),
+                cmocka_unit_test(test_a_refused_record_spoils_the_log),
+                cmocka_unit_test(test_an_unknown_key_leaves_it_open),
+                cmocka_unit_test(test_a_key_that_no_rotation_names_is_told),
+                cmocka_unit_test(test_a_checkpoint_counts_only_as_the_log_signed_it),
+                cmocka_unit_test(test_witnesses_are_asked_for),
+                cmocka_unit_test(test_a_checkpoint_of_a_log_nobody_knows_proves_nothing),
+                cmocka_unit_test(test_a_pass_after_a_failure_is_shown),
+                cmocka_unit_test(test_a_run_without_an_end_or_a_beginning_is_shown),
+                cmocka_unit_test(test_a_plan_that_changes_is_shown),
+                cmocka_unit_test(test_silence_is_shown),
+                cmocka_unit_test(test_the_report_is_bounded),
+        };
+
+        return cmocka_run_group_tests(tests, setup, teardown);
+}
