@@ -68,6 +68,7 @@ static int lock_log(RecordLog *log) {
 }
 
 static int open_stores(RecordLog *log, char **ret_wrong) {
+        uint64_t published = 0;
         Store *store;
         int r;
 
@@ -81,11 +82,22 @@ static int open_stores(RecordLog *log, char **ret_wrong) {
                 return r;
         }
         atomic_store(&log->size, log->head.tree.size);
+        r = store_check_tree(log->store, log->head.tree.size);
+        if (r < 0) {
+                if (r == -EBADMSG)
+                        *ret_wrong = strdup("its tree does not follow from its leaves: hashes were changed. Put the newest backup back");
+                return r;
+        }
         r = store_open(log->path, log->station.origin, &store, ret_wrong);
         if (r < 0)
                 return r;
         reader_init(&log->reader, store);
-        return check_last(log, ret_wrong);
+        r = check_last(log, ret_wrong);
+        if (r == 0)
+                r = publisher_resume(&log->publisher, log->store, log->head.tree.size, &published, ret_wrong);
+        if (r == 0)
+                atomic_store(&log->published, published);
+        return r;
 }
 
 /* Signals belong to the event loop's thread. */
@@ -104,6 +116,16 @@ static int start_writer(RecordLog *log) {
         return 0;
 }
 
+/* The writer waits for moments of the clock that nobody sets. */
+static void init_wake(pthread_cond_t *wake) {
+        pthread_condattr_t attributes;
+
+        (void) pthread_condattr_init(&attributes);
+        (void) pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        (void) pthread_cond_init(wake, &attributes);
+        (void) pthread_condattr_destroy(&attributes);
+}
+
 static RecordLog *log_new(const RecordLogOptions *options) {
         RecordLog *log;
 
@@ -116,7 +138,7 @@ static RecordLog *log_new(const RecordLogOptions *options) {
         log->queued_end = &log->queued;
         log->done_end = &log->done;
         (void) pthread_mutex_init(&log->mutex, NULL);
-        (void) pthread_cond_init(&log->wake, NULL);
+        init_wake(&log->wake);
         return log;
 }
 
@@ -142,10 +164,17 @@ int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret
         log = log_new(options);
         if (!log) {
                 (void) record_key_free(options->key);
+                (void) record_key_free(options->log_key);
                 return -ENOMEM;
         }
-        if (!options_are_valid(options))
-                return -EINVAL;
+        r = publisher_init(&log->publisher, options, &wrong);
+        if (r == 0 && !options_are_valid(options))
+                r = -EINVAL;
+        if (r < 0) {
+                if (ret_error)
+                        *ret_error = TAKE_PTR(wrong);
+                return r;
+        }
         log->path = strdup(options->path);
         log->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (!log->path || log->event_fd < 0)
@@ -161,11 +190,10 @@ int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret
                 r = open_stores(log, &wrong);
         if (r == 0)
                 r = start_writer(log);
-        if (r < 0) {
-                if (ret_error)
-                        *ret_error = TAKE_PTR(wrong);
+        if (ret_error)
+                *ret_error = TAKE_PTR(wrong);
+        if (r < 0)
                 return r;
-        }
         *ret = TAKE_PTR(log);
         return 0;
 }
@@ -195,6 +223,7 @@ RecordLog *record_log_free(RecordLog *log) {
                 reader_done(&log->reader);
         (void) store_close(log->store);
         station_done(&log->station);
+        publisher_done(&log->publisher);
         (void) record_keyring_free(log->keyring);
         (void) record_key_free(log->key);
         (void) close_fd(log->event_fd);

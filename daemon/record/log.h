@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "daemon/record/keyring.h"
+#include "daemon/record/publisher.h"
 #include "daemon/record/reader.h"
 #include "daemon/record/statement.h"
 
@@ -30,9 +31,13 @@ struct RecordLog {
         /* the writer's own */
         Store *store; /* NULL after an error that left it open what is on disk */
         Head head;    /* as far as is committed */
+        Publisher publisher;
         Head doubt;   /* where the log ends if the commit in doubt took place after all; no record: none is */
 
-        atomic_uint_least64_t size; /* of the tree, for everyone */
+        /* for everyone */
+        atomic_uint_least64_t size;      /* of the tree */
+        atomic_uint_least64_t published; /* of the newest checkpoint that was told */
+        atomic_int publishing;           /* what the last attempt came to */
 
         /* under the mutex */
         pthread_mutex_t mutex;

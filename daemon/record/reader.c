@@ -227,3 +227,86 @@ int reader_identity(Reader *reader, const uint8_t digest[static DIGEST_BYTES], c
         }
         return reader_end(reader, statement, r);
 }
+
+/* ---- the tree, of which nothing changes that is there ---- */
+
+int reader_newest_checkpoint(Reader *reader, uint64_t last, char **ret, size_t *ret_n) {
+        uint64_t size;
+        int r;
+
+        (void) pthread_mutex_lock(&reader->mutex);
+        r = store_newest_checkpoint(reader->store, last, &size, ret, ret_n);
+        (void) pthread_mutex_unlock(&reader->mutex);
+        return r;
+}
+
+int reader_best_checkpoint(Reader *reader, uint64_t first, uint64_t last, uint64_t *ret_size, char **ret, size_t *ret_n) {
+        int r;
+
+        (void) pthread_mutex_lock(&reader->mutex);
+        r = store_best_checkpoint(reader->store, first, last, ret_size, ret, ret_n);
+        (void) pthread_mutex_unlock(&reader->mutex);
+        return r;
+}
+
+int reader_inclusion(Reader *reader, uint64_t index, uint64_t size, TreePath *ret) {
+        TreeSource source = { store_hash, reader->store };
+        int r;
+
+        (void) pthread_mutex_lock(&reader->mutex);
+        r = tree_inclusion(&source, index, size, ret);
+        (void) pthread_mutex_unlock(&reader->mutex);
+        return r;
+}
+
+int reader_consistency(Reader *reader, uint64_t old, uint64_t size, TreePath *ret) {
+        TreeSource source = { store_hash, reader->store };
+        int r;
+
+        (void) pthread_mutex_lock(&reader->mutex);
+        r = tree_consistency(&source, old, size, ret);
+        (void) pthread_mutex_unlock(&reader->mutex);
+        return r;
+}
+
+#define LEAVES_AT_ONCE 256
+
+static int write_all(int fd, const void *data, size_t n) {
+        for (size_t done = 0; done < n;) {
+                ssize_t k = write(fd, (const char *) data + done, n - done);
+
+                if (k < 0 && errno == EINTR)
+                        continue;
+                if (k < 0)
+                        return -errno;
+                done += (size_t) k;
+        }
+        return 0;
+}
+
+static int read_leaves(Reader *reader, uint64_t first, size_t n, TreeHash *ret) {
+        int r = 0;
+
+        (void) pthread_mutex_lock(&reader->mutex);
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = store_hash(reader->store, tree_position(0, first + i), &ret[i]);
+        (void) pthread_mutex_unlock(&reader->mutex);
+        return r;
+}
+
+int reader_leaves(Reader *reader, uint64_t first, uint64_t last, int fd) {
+        TreeHash leaves[LEAVES_AT_ONCE];
+        int r;
+
+        while (first < last) {
+                size_t n = last - first < ELEMENTS(leaves) ? (size_t) (last - first) : ELEMENTS(leaves);
+
+                r = read_leaves(reader, first, n, leaves);
+                if (r == 0)
+                        r = write_all(fd, leaves, n * sizeof(TreeHash));
+                if (r < 0)
+                        return r;
+                first += n;
+        }
+        return 0;
+}

@@ -27,5 +27,13 @@ int reader_failure(Reader *reader, const Location *subject, RecordEntry *ret);
 int reader_unfinished(Reader *reader, uint64_t first, RecordEntry *ret);
 /* How many envelopes of FIRST … LAST-1 went to FD, one line each. */
 int reader_export(Reader *reader, uint64_t first, uint64_t last, int fd);
+/* As store_newest_checkpoint() and store_best_checkpoint(). */
+int reader_newest_checkpoint(Reader *reader, uint64_t last, char **ret, size_t *ret_n);
+int reader_best_checkpoint(Reader *reader, uint64_t first, uint64_t last, uint64_t *ret_size, char **ret, size_t *ret_n);
+/* As tree_inclusion() and tree_consistency(). */
+int reader_inclusion(Reader *reader, uint64_t index, uint64_t size, TreePath *ret);
+int reader_consistency(Reader *reader, uint64_t old, uint64_t size, TreePath *ret);
+/* Leaf hashes FIRST … LAST-1 go to FD, one after the other. */
+int reader_leaves(Reader *reader, uint64_t first, uint64_t last, int fd);
 /* The document a subject's digest is of, malloc'd; -ENOENT. */
 int reader_identity(Reader *reader, const uint8_t digest[static DIGEST_BYTES], char **ret);

@@ -24,6 +24,9 @@
 #define RECORD_ID_HEX         65 /* with the final zero */
 #define RECORD_ENVELOPE_MAX   (1u << 20)
 #define RECORD_ORIGIN_MAX     128 /* of a log, with the final zero */
+#define RECORD_PATH_MAX       63  /* hashes in a proof */
+#define RECORD_HASH_TEXT      45  /* base64, with the final zero */
+#define RECORD_WITNESSES_MAX  16
 #define RECORD_PAYLOAD_TYPE   "application/vnd.in-toto+json"
 #define RECORD_TYPE_HEALTH    "urn:assay:attestation:health:v1"
 #define RECORD_TYPE_SUMMARY   "urn:assay:attestation:health-summary:v1"
@@ -180,6 +183,11 @@ typedef struct RecordLogOptions {
         const char *version; /* of the scanner */
         const char *scanner_sha256; /* of its binary, hex; NULL: not known */
         RecordKey *key;      /* the log takes it over, also when it cannot be opened */
+        RecordKey *log_key;  /* Ed25519, another one; taken over likewise. It signs checkpoints; NULL: there are none */
+        const char *anchor;  /* file that holds the newest published checkpoint; NULL: nothing tells an old copy of the log */
+        double checkpoint_sec; /* a checkpoint follows a record after so long at most, and comes so often at most; 0: 1 */
+        size_t n_witnesses;
+        const char *const *witnesses; /* vkeys whose cosignatures are kept */
         size_t queue_max;    /* groups waiting (a run-start, or a server with its chips), default 256 */
         unsigned pen;        /* private enterprise number in device URNs; 0: 32473, that of documentation */
 } RecordLogOptions;
@@ -203,8 +211,10 @@ const char *record_word(const RecordEntry *entry);
 
 /*
  * Opens or makes the log and starts its writer thread. Checks it: no gap, the last envelope fits its ID, index, origin
- * and signature. -EBADMSG: it is damaged, foreign or signed with another key, and ret_error (malloc'd) says how: then
- * nothing must be signed. -EBUSY: another process writes it; -EINVAL: an origin, producer or digest no record may have.
+ * and signature, every hash of the tree follows from the leaves, and the newest checkpoint and the anchor are of this tree.
+ * -EBADMSG: it is damaged, foreign, an old copy, or one of two that went on from the same state, and ret_error (malloc'd)
+ * says how and what to do: then nothing must be signed. -EBUSY: another process writes it; -EINVAL: an origin, producer,
+ * digest, log key or witness that may not be. Where the log was opened ret_error may hold a remark: the anchor is lost.
  */
 int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret_error);
 /* Waits for what is queued, then closes. */
@@ -237,6 +247,8 @@ typedef struct RecordOutcome {
         int error; /* 0: committed; -ENOSPC, -EIO …: not, and nothing of it was; the next try may work again */
         size_t n_entries;
         RecordEntry *entries; /* in index order; free with record_outcome_done() */
+        const char *wrong;    /* a sentence where ERROR is of a cosignature, else NULL */
+        uint64_t n_pruned;
 } RecordOutcome;
 
 /* The next outcome in the order they were queued; -EAGAIN if none waits. */
@@ -247,6 +259,31 @@ void record_outcome_done(RecordOutcome *outcome);
 
 uint64_t record_log_size(RecordLog *log);
 const char *record_log_key_id(const RecordLog *log);
+const char *record_log_vkey(const RecordLog *log); /* of the log key, C2SP signed-note; "" without one */
+
+/*
+ * The newest checkpoint that was published, with all that have cosigned it: a signed note, malloc'd. -ENOENT: there is none yet.
+ * record_log_fd() is readable when there is a newer one; record_log_checkpointed() tells of how many records it is, and returns what the
+ * last attempt came to: 0, -ENOSPC …
+ */
+int record_log_checkpoint(RecordLog *log, char **ret, size_t *ret_n);
+int record_log_checkpointed(RecordLog *log, uint64_t *ret_size);
+/*
+ * The proof (tlog-proof@v1, malloc'd) that record INDEX is in the log: against the newest of those checkpoints that cover it and that most
+ * witnesses have cosigned. -ERANGE: there is no such record; -ENOENT: no checkpoint covers it yet.
+ */
+int record_log_proof(RecordLog *log, uint64_t index, char **ret, size_t *ret_n);
+
+/* Hashes of a proof, base64, in the order of RFC 6962. */
+typedef struct RecordPath {
+        size_t n;
+        char hashes[RECORD_PATH_MAX][RECORD_HASH_TEXT];
+} RecordPath;
+
+/* That the log of SIZE records begins with the one of OLD. -ERANGE: OLD > SIZE, or SIZE is more than there are. */
+int record_log_consistency(RecordLog *log, uint64_t old, uint64_t size, RecordPath *ret);
+/* Writes the leaf hashes of records FIRST … FIRST+COUNT-1 (fewer at the end), 32 bytes each, to FD. Returns how many; -ERANGE: FIRST ≥ size. */
+int record_log_leaves(RecordLog *log, uint64_t first, uint64_t count, int fd);
 
 /* The newest health (chip) or summary (server) record of a location, of PLAN or of any plan (NULL). -ENOENT: none. */
 int record_log_newest(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret);

@@ -98,12 +98,18 @@ static int plant_tree(Store *store) {
         return r;
 }
 
+/* How many witnesses have signed a checkpoint. */
+static const char version_3[] =
+                "ALTER TABLE checkpoint ADD COLUMN witnesses INTEGER NOT NULL DEFAULT 0;"
+                "CREATE INDEX witnessed ON checkpoint (witnesses, size);";
+
 static const struct {
         const char *before, *after; /* NULL: nothing */
         int (*between)(Store *store);
 } versions[] = {
         { .before = version_1 },
         { .before = version_2, .between = plant_tree, .after = version_2_end },
+        { .before = version_3 },
 };
 
 static int raise_version(Store *store, size_t from) {

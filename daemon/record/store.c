@@ -21,10 +21,20 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_INSERT_UNFINISHED] = "INSERT INTO unfinished VALUES (?1, ?2, ?3)",
         [STORE_DELETE_UNFINISHED] = "DELETE FROM unfinished WHERE run = ?1 AND subject = ?2",
         [STORE_DELETE_NEWEST] = "DELETE FROM newest WHERE subject = ?1 AND plan = ?2",
+        [STORE_INSERT_CHECKPOINT] = "INSERT INTO checkpoint VALUES (?1, ?2, ?3, 0) ON CONFLICT DO NOTHING",
+        /* Looks at a few that just became old: what stays of them is pushed on by newer ones. */
+        [STORE_DELETE_CHECKPOINTS] = "DELETE FROM checkpoint AS old WHERE size IN"
+                                     " (SELECT size FROM checkpoint ORDER BY size DESC LIMIT 32 OFFSET 128) AND EXISTS"
+                                     " (SELECT 1 FROM checkpoint AS newer WHERE newer.size > old.size AND newer.witnesses >= old.witnesses"
+                                     " AND (old.witnesses = 0 OR newer.at / 3600000000 = old.at / 3600000000))",
+        [STORE_NEWEST_CHECKPOINT] = "SELECT size, note FROM checkpoint WHERE size <= ?1 ORDER BY size DESC LIMIT 1",
+        [STORE_BEST_CHECKPOINT] = "SELECT size, note FROM checkpoint WHERE witnesses = ?1 AND size BETWEEN ?2 AND ?3"
+                                  " ORDER BY size DESC LIMIT 1",
         [STORE_SIZE] = "SELECT count(*), coalesce(min(idx), 0), coalesce(max(idx), -1),"
                        " (SELECT count(*) FROM entry), (SELECT coalesce(max(pos), -1) FROM hash) FROM record",
         [STORE_LAST] = "SELECT id FROM record ORDER BY idx DESC LIMIT 1",
         [STORE_HASH] = "SELECT hash FROM hash WHERE pos = ?1",
+        [STORE_HASHES] = "SELECT pos, hash FROM hash ORDER BY pos",
         [STORE_ENTRY] = "SELECT " ENTRY_COLUMNS ENTRY_FROM "WHERE e.idx = ?1",
         [STORE_ENVELOPE] = "SELECT envelope, id FROM record WHERE idx = ?1",
         [STORE_EXPORT] = "SELECT idx, envelope FROM record WHERE idx >= ?1 AND idx < ?2 ORDER BY idx",
@@ -91,8 +101,8 @@ Store *store_close(Store *store) {
         return NULL;
 }
 
-/* Runs a statement that gives no rows, and makes it ready for its next use. */
-static int run(Store *store, StoreStatement which) {
+/* And makes it ready for its next use. */
+int store_run(Store *store, StoreStatement which) {
         sqlite3_stmt *statement = store->statements[which];
         int r;
 
@@ -112,7 +122,7 @@ static int insert_record(Store *store, const StoreRow *row) {
         (void) sqlite3_bind_blob(statement, 2, row->record->id, DIGEST_BYTES, SQLITE_STATIC);
         (void) sqlite3_bind_blob(statement, 3, row->record->envelope.text, (int) row->record->envelope.n,
                                  SQLITE_STATIC);
-        return run(store, STORE_INSERT_RECORD);
+        return store_run(store, STORE_INSERT_RECORD);
 }
 
 static int insert_hashes(Store *store, const StoreRow *row) {
@@ -123,7 +133,7 @@ static int insert_hashes(Store *store, const StoreRow *row) {
         for (unsigned i = 0; i < row->n_nodes && r == 0; i++) {
                 (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) (position + i));
                 (void) sqlite3_bind_blob(statement, 2, row->nodes[i].bytes, DIGEST_BYTES, SQLITE_STATIC);
-                r = run(store, STORE_INSERT_HASH);
+                r = store_run(store, STORE_INSERT_HASH);
         }
         return r;
 }
@@ -138,7 +148,7 @@ static int insert_entry(Store *store, const RecordEntry *entry, const char *subj
         bind_text(statement, 5, entry->plan);
         bind_text(statement, 6, entry->run);
         (void) sqlite3_bind_int64(statement, 7, (sqlite3_int64) entry->finished_usec);
-        return run(store, STORE_INSERT_ENTRY);
+        return store_run(store, STORE_INSERT_ENTRY);
 }
 
 static int insert_identity(Store *store, const Identity *identity) {
@@ -146,7 +156,7 @@ static int insert_identity(Store *store, const Identity *identity) {
 
         (void) sqlite3_bind_blob(statement, 1, identity->digest, DIGEST_BYTES, SQLITE_STATIC);
         bind_text(statement, 2, identity->document);
-        return run(store, STORE_INSERT_IDENTITY);
+        return store_run(store, STORE_INSERT_IDENTITY);
 }
 
 int store_insert_newest(Store *store, uint64_t index, const char *subject, const char *key) {
@@ -155,7 +165,7 @@ int store_insert_newest(Store *store, uint64_t index, const char *subject, const
         bind_text(statement, 1, subject);
         bind_text(statement, 2, key);
         (void) sqlite3_bind_int64(statement, 3, (sqlite3_int64) index);
-        return run(store, STORE_INSERT_NEWEST);
+        return store_run(store, STORE_INSERT_NEWEST);
 }
 
 int store_delete_newest(Store *store, const char *subject, const char *key) {
@@ -163,7 +173,7 @@ int store_delete_newest(Store *store, const char *subject, const char *key) {
 
         bind_text(statement, 1, subject);
         bind_text(statement, 2, key);
-        return run(store, STORE_DELETE_NEWEST);
+        return store_run(store, STORE_DELETE_NEWEST);
 }
 
 static int insert_unfinished(Store *store, const RecordEntry *entry, const char *subject) {
@@ -172,7 +182,7 @@ static int insert_unfinished(Store *store, const RecordEntry *entry, const char 
         (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) entry->index);
         bind_text(statement, 2, entry->run);
         bind_text(statement, 3, subject);
-        return run(store, STORE_INSERT_UNFINISHED);
+        return store_run(store, STORE_INSERT_UNFINISHED);
 }
 
 static int delete_unfinished(Store *store, const RecordEntry *entry, const char *subject) {
@@ -180,7 +190,7 @@ static int delete_unfinished(Store *store, const RecordEntry *entry, const char 
 
         bind_text(statement, 1, entry->run);
         bind_text(statement, 2, subject);
-        return run(store, STORE_DELETE_UNFINISHED);
+        return store_run(store, STORE_DELETE_UNFINISHED);
 }
 
 static int append_row(Store *store, const StoreRow *row) {
@@ -211,25 +221,30 @@ static int append_row(Store *store, const StoreRow *row) {
         return r;
 }
 
-int store_append(Store *store, const StoreRow *rows, size_t n, bool *ret_unknown) {
-        int r;
-
+int store_end(Store *store, int r, bool *ret_unknown) {
         *ret_unknown = false;
-        r = run(store, STORE_BEGIN);
-        if (r < 0)
-                return r;
-        for (size_t i = 0; i < n && r == 0; i++)
-                r = append_row(store, &rows[i]);
         if (r == 0) {
-                r = run(store, STORE_COMMIT);
+                r = store_run(store, STORE_COMMIT);
                 *ret_unknown = r < 0 && r != -ENOSPC && r != -EBUSY;
         }
         /* Some errors end the transaction by themselves. */
         if (r < 0 && !sqlite3_get_autocommit(store->db))
-                (void) run(store, STORE_ROLLBACK);
+                (void) store_run(store, STORE_ROLLBACK);
         if (!sqlite3_get_autocommit(store->db))
                 *ret_unknown = true;
         return r;
+}
+
+int store_append(Store *store, const StoreRow *rows, size_t n, bool *ret_unknown) {
+        int r;
+
+        *ret_unknown = false;
+        r = store_run(store, STORE_BEGIN);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < n && r == 0; i++)
+                r = append_row(store, &rows[i]);
+        return store_end(store, r, ret_unknown);
 }
 
 /* How many rows of each table there must be is the same number. */

@@ -32,9 +32,14 @@ typedef enum StoreStatement {
         STORE_INSERT_UNFINISHED,
         STORE_DELETE_UNFINISHED,
         STORE_DELETE_NEWEST,
+        STORE_INSERT_CHECKPOINT,
+        STORE_DELETE_CHECKPOINTS,
+        STORE_NEWEST_CHECKPOINT,
+        STORE_BEST_CHECKPOINT,
         STORE_SIZE,
         STORE_LAST,
         STORE_HASH,
+        STORE_HASHES,
         STORE_ENTRY,
         STORE_ENVELOPE,
         STORE_EXPORT,
@@ -84,6 +89,11 @@ typedef struct StoreRow {
  */
 int store_append(Store *store, const StoreRow *rows, size_t n, bool *ret_unknown);
 
+/* A statement that gives no rows. */
+int store_run(Store *store, StoreStatement which);
+/* Ends a transaction in which R was the outcome. *ret_unknown: as of store_append(). */
+int store_end(Store *store, int r, bool *ret_unknown);
+
 /* Makes record INDEX the one that `newest` names for SUBJECT and KEY, or takes the row away; within a transaction. */
 int store_insert_newest(Store *store, uint64_t index, const char *subject, const char *key);
 int store_delete_newest(Store *store, const char *subject, const char *key);
@@ -96,6 +106,18 @@ typedef struct Head {
 
 /* -EBADMSG where indices or hashes have a gap. */
 int store_head(Store *store, Head *ret);
+
+/* ---- checkpoints: see store-checkpoint.c ---- */
+
+/* A transaction of its own, in which old ones are dropped. *ret_unknown: as of store_append(). */
+int store_insert_checkpoint(Store *store, uint64_t size, const char *note, size_t n, bool *ret_unknown);
+/* The newest of at most LAST records, malloc'd; -ENOENT. */
+int store_newest_checkpoint(Store *store, uint64_t last, uint64_t *ret_size, char **ret, size_t *ret_n);
+/* Of those of FIRST … LAST records the newest among those that most witnesses have signed; -ENOENT. */
+int store_best_checkpoint(Store *store, uint64_t first, uint64_t last, uint64_t *ret_size, char **ret, size_t *ret_n);
+
+/* Works out the tree of SIZE records anew from its leaves. -EBADMSG: what stands there is not that tree. */
+int store_check_tree(Store *store, uint64_t size);
 
 /* TreeSource.read for a store as its userdata. -EBADMSG: there is no such hash. */
 int store_hash(void *store, uint64_t position, TreeHash *ret);

@@ -138,6 +138,7 @@ static int commit(RecordLog *log, const Batch *batch) {
         return log->head.tree.size == batch->end.tree.size ? 0 : error;
 }
 
+/* Only this thread sets it. */
 static void fail_log(RecordLog *log) {
         (void) pthread_mutex_lock(&log->mutex);
         log->has_failed = true;
@@ -148,7 +149,7 @@ static void write_groups(RecordLog *log, DraftGroup *groups, size_t n_records) {
         _cleanup_(batch_done) Batch batch = {};
         int r;
 
-        r = log->store ? 0 : writer_reopen(log);
+        r = log->has_failed ? -EIO : log->store ? 0 : writer_reopen(log);
         if (r == 0)
                 r = batch_init(&batch, &log->head, n_records);
         if (r == 0)
@@ -164,15 +165,67 @@ static void write_groups(RecordLog *log, DraftGroup *groups, size_t n_records) {
                         group->error = r;
 }
 
-/* Waits for work; takes what is there up to the size of a transaction. NULL: the log closes and nothing is
- * left. */
-static DraftGroup *take_groups(RecordLog *log, size_t *ret_n_records) {
+/* ---- checkpoints ---- */
+
+/* After a commit in doubt what is really there is looked up before anything else is written. */
+static int sign_checkpoint(RecordLog *log) {
+        bool unknown = false;
+        int r;
+
+        r = log->store ? 0 : writer_reopen(log);
+        if (r == 0)
+                r = publisher_sign(&log->publisher, log->store, &log->head.tree, &unknown);
+        if (unknown)
+                log->store = store_close(log->store);
+        return r;
+}
+
+static void tell(RecordLog *log) {
+        uint64_t one = 1;
+
+        /* Cannot fail: the counter is set back to 0 whenever the last outcome is taken. */
+        (void) !write(log->event_fd, &one, sizeof(one));
+}
+
+/* Where one is due, or in any case: then the log closes. */
+static void publish(RecordLog *log, bool is_last) {
+        uint64_t due = publisher_due(&log->publisher, log->head.tree.size);
+        int r, before;
+
+        if (log->has_failed || due == UINT64_MAX || (!is_last && due > monotonic_usec()))
+                return;
+        r = sign_checkpoint(log);
+        if (r == -EBADMSG)
+                fail_log(log);
+        if (r == 0)
+                atomic_store(&log->published, log->head.tree.size);
+        before = atomic_exchange(&log->publishing, r);
+        if (r == 0 || r != before)
+                tell(log);
+}
+
+/* ---- the thread ---- */
+
+/* Until there is work, the log closes, or a checkpoint is due. With the mutex held. */
+static void await(RecordLog *log) {
+        uint64_t due = log->has_failed ? UINT64_MAX : publisher_due(&log->publisher, log->head.tree.size);
+        const struct timespec until = { (time_t) (due / 1000000), (long) (due % 1000000 * 1000) };
+        int r = 0;
+
+        while (!log->queued && !log->is_closing && r == 0)
+                r = due == UINT64_MAX ? pthread_cond_wait(&log->wake, &log->mutex)
+                                      : pthread_cond_timedwait(&log->wake, &log->mutex, &until);
+}
+
+/* Takes what is there up to the size of a transaction. False: the log closes and nothing is left. */
+static bool take_groups(RecordLog *log, DraftGroup **ret, size_t *ret_n_records) {
         DraftGroup *groups, **end = &groups;
+        bool goes_on;
         size_t n = 0;
 
         (void) pthread_mutex_lock(&log->mutex);
-        while (!log->queued && !log->is_closing)
-                (void) pthread_cond_wait(&log->wake, &log->mutex);
+        await(log);
+        goes_on = log->queued || !log->is_closing;
         groups = log->queued;
         while (*end && (n == 0 || n + (*end)->n_drafts <= BATCH_RECORDS_MAX)) {
                 n += (*end)->n_drafts;
@@ -185,19 +238,17 @@ static DraftGroup *take_groups(RecordLog *log, size_t *ret_n_records) {
         (void) pthread_mutex_unlock(&log->mutex);
 
         *ret_n_records = n;
-        return groups;
+        *ret = groups;
+        return goes_on;
 }
 
 static void deliver(RecordLog *log, DraftGroup *groups) {
-        uint64_t one = 1;
-
         (void) pthread_mutex_lock(&log->mutex);
         *log->done_end = groups;
         while (*log->done_end)
                 log->done_end = &(*log->done_end)->next;
         (void) pthread_mutex_unlock(&log->mutex);
-        /* Cannot fail: the counter is set back to 0 whenever the last outcome is taken. */
-        (void) !write(log->event_fd, &one, sizeof(one));
+        tell(log);
 }
 
 void *writer_main(void *argument) {
@@ -205,9 +256,13 @@ void *writer_main(void *argument) {
         DraftGroup *groups;
         size_t n;
 
-        while ((groups = take_groups(log, &n))) {
-                write_groups(log, groups, n);
-                deliver(log, groups);
+        while (take_groups(log, &groups, &n)) {
+                if (groups) {
+                        write_groups(log, groups, n);
+                        deliver(log, groups);
+                }
+                publish(log, false);
         }
+        publish(log, true);
         return NULL;
 }

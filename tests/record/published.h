@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A log that publishes checkpoints: a place with a log key, an anchor and witnesses. */
+
+#include <time.h>
+
+#include "daemon/record/checkpoint.h"
+#include "tests/record/note-key.h"
+#include "tests/record/place.h"
+#include "tests/record/server.h"
+
+#define PUBLISHED_WITNESSES 2
+
+typedef struct Published {
+        Place place;
+        Server server;
+        char log_key[96], anchor[96];
+        double checkpoint_sec;
+        CheckpointPolicy policy; /* the log's key and the witnesses, as a reader has them */
+        RecordKey *signers[PUBLISHED_WITNESSES];
+        char *vkeys[PUBLISHED_WITNESSES];
+} Published;
+
+static inline RecordKey *published_key(const Published *p, const char *name, char path[static 96]) {
+        RecordKey *key;
+
+        (void) snprintf(path, 96, "%s/%.20s.key", p->place.folder, name);
+        if ((access(path, F_OK) < 0 && record_key_generate(path, RECORD_ED25519) < 0) || record_key_load(path, &key) < 0)
+                abort();
+        return key;
+}
+
+static inline void published_init(Published *p) {
+        RecordKey *key;
+        char path[96];
+
+        *p = (Published) { .checkpoint_sec = 0.001 };
+        place_init(&p->place);
+        server_init(&p->server);
+        (void) snprintf(p->anchor, sizeof(p->anchor), "%s/records.anchor", p->place.folder);
+        key = published_key(p, "log", p->log_key);
+        p->policy.log = note_key_of(PLACE_ORIGIN, NOTE_LOG, key);
+        (void) record_key_free(key);
+        for (unsigned i = 0; i < PUBLISHED_WITNESSES; i++) {
+                char name[32];
+                Printer vkey = {};
+
+                (void) snprintf(name, sizeof(name), "fleet.example/w%u", i + 1);
+                p->signers[i] = published_key(p, name + 14, path);
+                p->policy.witnesses[i] = note_key_of(name, NOTE_WITNESS, p->signers[i]);
+                p->policy.n_witnesses++;
+                note_key_print(&vkey, &p->policy.witnesses[i]);
+                printer_raw(&vkey, "", 1);
+                p->vkeys[i] = vkey.text;
+        }
+}
+
+static inline void published_done(Published *p) {
+        for (unsigned i = 0; i < PUBLISHED_WITNESSES; i++) {
+                (void) record_key_free(p->signers[i]);
+                free(p->vkeys[i]);
+        }
+        place_done(&p->place);
+}
+
+/* NULL: without a log key, or without an anchor. */
+static inline int published_open_with(const Published *p, const char *log_key, const char *anchor, RecordLog **ret, char **ret_error) {
+        RecordLogOptions options = {
+                .path = p->place.log,
+                .origin = PLACE_ORIGIN,
+                .producer = "https://fleet.example/stations/st-017",
+                .version = "0.1.0",
+                .anchor = anchor,
+                .checkpoint_sec = p->checkpoint_sec,
+                .n_witnesses = PUBLISHED_WITNESSES,
+                .witnesses = (const char *const *) p->vkeys,
+        };
+
+        if (record_key_load(p->place.key, &options.key) < 0 || (log_key && record_key_load(log_key, &options.log_key) < 0))
+                abort();
+        return record_log_open(&options, ret, ret_error);
+}
+
+static inline int published_open(const Published *p, RecordLog **ret, char **ret_error) {
+        return published_open_with(p, p->log_key, p->anchor, ret, ret_error);
+}
+
+/* N records more, committed: run-starts, one after the other. */
+static inline void published_append(Published *p, RecordLog *log, unsigned n) {
+        for (unsigned i = 0; i < n; i++) {
+                RecordOutcome outcome;
+
+                if (record_log_start(log, &p->server.scan.run, &p->server.scan.server, i) < 0)
+                        abort();
+                place_wait(log, &outcome);
+                if (outcome.error < 0)
+                        abort();
+                record_outcome_done(&outcome);
+        }
+}
+
+/* Until a checkpoint of SIZE records is there. */
+static inline void published_wait(RecordLog *log, uint64_t size) {
+        const struct timespec moment = { .tv_nsec = 1000000 };
+        uint64_t found;
+
+        for (unsigned i = 0; i < 20000; i++) {
+                if (record_log_checkpointed(log, &found) == 0 && found >= size)
+                        return;
+                (void) nanosleep(&moment, NULL);
+        }
+        abort();
+}
