@@ -2,6 +2,7 @@
 #include "daemon/record/envelope.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "daemon/record/base64.h"
@@ -48,16 +49,23 @@ int leaf_hash(const PublicKey *key, const uint8_t id[static DIGEST_BYTES], const
         return tree_leaf(leaf.text, leaf.n, ret);
 }
 
+/* What stands before payload, key ID and signature, and behind them. */
+static const char *const form[] = {
+        "{\"payload\":\"",
+        "\",\"payloadType\":\"" RECORD_PAYLOAD_TYPE "\",\"signatures\":[{\"keyid\":\"",
+        "\",\"sig\":\"",
+        "\"}]}",
+};
+
 static void envelope_print(Printer *printer, const RecordKey *key, const void *payload, size_t n,
                            const uint8_t *signature, size_t n_signature) {
-        printer_text(printer, "{\"payload\":\"");
+        printer_text(printer, form[0]);
         print_base64(printer, payload, n);
-        printer_text(printer,
-                     "\",\"payloadType\":\"" RECORD_PAYLOAD_TYPE "\",\"signatures\":[{\"keyid\":\"");
+        printer_text(printer, form[1]);
         printer_text(printer, record_key_id(key));
-        printer_text(printer, "\",\"sig\":\"");
+        printer_text(printer, form[2]);
         print_base64(printer, signature, n_signature);
-        printer_text(printer, "\"}]}");
+        printer_text(printer, form[3]);
 }
 
 void signed_done(Signed *record) {
@@ -100,40 +108,92 @@ void envelope_done(Envelope *envelope) {
         *envelope = (Envelope) {};
 }
 
-static int take_signature(json_t *signature, Envelope *envelope, const char **ret_wrong) {
-        const char *key_id, *text;
-        json_t *sig;
+/* What differs from one envelope to another, as it stands there. */
+typedef struct Part {
+        const char *text; /* NULL: missing, or no string */
         size_t n;
+} Part;
 
-        if (json_is_object(signature) && json_object_get(signature, "keyid") &&
-            !json_is_string(json_object_get(signature, "keyid"))) {
+typedef enum PartName { PART_PAYLOAD, PART_KEY_ID, PART_SIGNATURE, _PART_MAX } PartName;
+
+static bool is_plain(const char *text, size_t n) {
+        bool is = true;
+
+        for (size_t i = 0; i < n; i++)
+                is &= text[i] >= 0x20 && text[i] < 0x7f && text[i] != '\\';
+        return is;
+}
+
+/*
+ * An envelope as envelope_print() writes it, and as nearly all are: to read it like any JSON takes as long as to verify it. Whatever
+ * else it may be the general reader knows.
+ */
+static bool take_own_form(const char *text, size_t n, Part parts[static _PART_MAX]) {
+        for (size_t i = 0;; i++) {
+                size_t n_form = strlen(form[i]);
+                const char *end;
+
+                if (n < n_form || memcmp(text, form[i], n_form) != 0)
+                        return false;
+                text += n_form;
+                n -= n_form;
+                if (i == _PART_MAX)
+                        return n == 0;
+                end = memchr(text, '"', n);
+                if (!end || !is_plain(text, (size_t) (end - text)))
+                        return false;
+                parts[i] = (Part) { text, (size_t) (end - text) };
+                n -= parts[i].n;
+                text = end;
+        }
+}
+
+static Part string_part(const json_t *string) {
+        return (Part) { json_string_value(string), json_string_length(string) };
+}
+
+static int take_json(const json_t *object, Part parts[static _PART_MAX], const char **ret_wrong) {
+        const char *type = json_string_value(json_object_get(object, "payloadType"));
+        const json_t *signatures = json_object_get(object, "signatures"), *signature, *key_id;
+
+        if (!type || strcmp(type, RECORD_PAYLOAD_TYPE) != 0) {
+                *ret_wrong = "the payload type is not " RECORD_PAYLOAD_TYPE;
+                return -EBADMSG;
+        }
+        if (!json_is_array(signatures) || json_array_size(signatures) != 1) {
+                *ret_wrong = "there is not exactly one signature";
+                return -EBADMSG;
+        }
+        signature = json_array_get(signatures, 0);
+        key_id = json_object_get(signature, "keyid");
+        if (key_id && !json_is_string(key_id)) {
                 *ret_wrong = "the keyid is not a string";
                 return -EBADMSG;
         }
-        sig = json_object_get(signature, "sig");
-        text = json_string_value(sig);
-        n = json_string_length(sig);
-        if (!text || n == 0 || n > BASE64_SIZE(sizeof(envelope->signature) - 3) ||
-            base64_decode(text, n, envelope->signature, &envelope->n_signature) < 0) {
-                *ret_wrong = "the signature is not strict base64";
-                return -EBADMSG;
-        }
-        key_id = json_string_value(json_object_get(signature, "keyid"));
-        if (key_id && strlen(key_id) < sizeof(envelope->key_id))
-                (void) strcpy(envelope->key_id, key_id);
+        parts[PART_PAYLOAD] = string_part(json_object_get(object, "payload"));
+        parts[PART_KEY_ID] = string_part(key_id);
+        parts[PART_SIGNATURE] = string_part(json_object_get(signature, "sig"));
         return 0;
 }
 
-static int take_payload(json_t *payload, Envelope *envelope, const char **ret_wrong) {
+static int take_signature(const Part *part, Envelope *envelope, const char **ret_wrong) {
+        if (!part->text || part->n == 0 || part->n > BASE64_SIZE(sizeof(envelope->signature) - 3) ||
+            base64_decode(part->text, part->n, envelope->signature, &envelope->n_signature) < 0) {
+                *ret_wrong = "the signature is not strict base64";
+                return -EBADMSG;
+        }
+        return 0;
+}
+
+static int take_payload(const Part *part, Envelope *envelope, const char **ret_wrong) {
         _cleanup_free_ uint8_t *bytes = NULL;
         _cleanup_printer_ Printer pae = {};
-        const char *text = json_string_value(payload);
         size_t n;
 
-        bytes = malloc(json_string_length(payload) + 4);
+        bytes = malloc(part->n + 4);
         if (!bytes)
                 return -ENOMEM;
-        if (!text || base64_decode(text, json_string_length(payload), bytes, &n) < 0) {
+        if (!part->text || base64_decode(part->text, part->n, bytes, &n) < 0) {
                 *ret_wrong = "the payload is not strict base64";
                 return -EBADMSG;
         }
@@ -149,34 +209,27 @@ static int take_payload(json_t *payload, Envelope *envelope, const char **ret_wr
 int envelope_parse(const char *text, size_t n, Envelope *ret, const char **ret_wrong) {
         _cleanup_(envelope_done) Envelope envelope = {};
         _cleanup_json_ json_t *object = NULL;
-        const char *type;
-        json_t *signatures;
+        Part parts[_PART_MAX];
         int r;
 
         if (n > RECORD_ENVELOPE_MAX) {
                 *ret_wrong = "the envelope is larger than 1 MiB";
                 return -EBADMSG;
         }
-        r = json_read(text, n, &object, ret_wrong);
-        if (r < 0)
-                return r;
-
-        type = json_string_value(json_object_get(object, "payloadType"));
-        if (!type || strcmp(type, RECORD_PAYLOAD_TYPE) != 0) {
-                *ret_wrong = "the payload type is not " RECORD_PAYLOAD_TYPE;
-                return -EBADMSG;
+        if (!take_own_form(text, n, parts)) {
+                r = json_read(text, n, &object, ret_wrong);
+                if (r == 0)
+                        r = take_json(object, parts, ret_wrong);
+                if (r < 0)
+                        return r;
         }
-        signatures = json_object_get(object, "signatures");
-        if (!json_is_array(signatures) || json_array_size(signatures) != 1) {
-                *ret_wrong = "there is not exactly one signature";
-                return -EBADMSG;
-        }
-        r = take_signature(json_array_get(signatures, 0), &envelope, ret_wrong);
+        r = take_signature(&parts[PART_SIGNATURE], &envelope, ret_wrong);
+        if (r == 0)
+                r = take_payload(&parts[PART_PAYLOAD], &envelope, ret_wrong);
         if (r < 0)
                 return r;
-        r = take_payload(json_object_get(object, "payload"), &envelope, ret_wrong);
-        if (r < 0)
-                return r;
+        if (parts[PART_KEY_ID].text && parts[PART_KEY_ID].n < sizeof(envelope.key_id))
+                memcpy(envelope.key_id, parts[PART_KEY_ID].text, parts[PART_KEY_ID].n);
 
         *ret = envelope;
         envelope = (Envelope) {};

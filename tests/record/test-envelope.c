@@ -66,6 +66,40 @@ static void test_an_envelope_comes_back_as_the_bytes_that_are_verified(void **st
         envelope_done(&envelope);
 }
 
+#define OWN(payload, key_id, tail)                                                                          \
+        "{\"payload\":\"" payload "\",\"payloadType\":\"application/vnd.in-toto+json\",\"signatures\":[{"         \
+        "\"keyid\":\"" key_id "\",\"sig\":\"QUJD\"}]" tail
+
+static void test_the_form_of_our_own_means_what_it_means_as_json(void **state) {
+        static const struct {
+                const char *text, *key_id; /* NULL: refused */
+        } cases[] = {
+                { OWN("aGVsbG8=", "SHA256:x", "}"), "SHA256:x" },
+                { OWN("aGVsbG8=", "SHA256:x", "}\n"), "SHA256:x" },
+                { OWN("aGVsbG8=", "", "}"), "" },
+                { OWN("aGVsb\\u00478=", "SHA256:\\u0078", "}"), "SHA256:x" },
+                { OWN("aGVsbG8=", "\xc3\xbc", "}"), "\xc3\xbc" },
+                { OWN("aGVsbG8=", "SHA256:x", ""), NULL },
+                { OWN("aGVsbG8=", "SHA256:x", "}]"), NULL },
+                { OWN("aGVsbG8=", "\x01", "}"), NULL },
+                { OWN("aGVsbG8=", "\xff", "}"), NULL },
+                { OWN("aGVsbG8=\n", "", "}"), NULL },
+                { OWN("aGVsbG8", "", "}"), NULL },
+        };
+        Envelope envelope;
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                assert_int_equal(parse(cases[i].text, &envelope), cases[i].key_id ? 0 : -EBADMSG);
+                if (!cases[i].key_id)
+                        continue;
+                assert_string_equal(envelope.key_id, cases[i].key_id);
+                assert_int_equal(envelope.n_pae - envelope.payload_offset, 5);
+                assert_memory_equal(envelope.pae + envelope.payload_offset, "hello", 5);
+                assert_int_equal(envelope.n_signature, 3);
+                envelope_done(&envelope);
+        }
+}
+
 static void test_a_signature_or_key_id_of_any_length_stays_within_its_room(void **state) {
         char text[1200], sig[404], key_id[400];
         Envelope envelope;
@@ -132,6 +166,7 @@ int main(void) {
                 cmocka_unit_test(test_the_pae_is_that_of_the_specification),
                 cmocka_unit_test(test_lengths_are_those_of_bytes),
                 cmocka_unit_test(test_an_envelope_comes_back_as_the_bytes_that_are_verified),
+                cmocka_unit_test(test_the_form_of_our_own_means_what_it_means_as_json),
                 cmocka_unit_test(test_a_signature_or_key_id_of_any_length_stays_within_its_room),
                 cmocka_unit_test(test_the_leaf_says_the_algorithm_of_its_key),
         };
