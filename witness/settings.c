@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "witness/settings.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LINE_BYTES 4096
+#define WORDS_MAX  3
+
+typedef struct Words {
+        char text[LINE_BYTES];
+        size_t n;
+        char *words[WORDS_MAX + 1];
+} Words;
+
+/* Only tabs and spaces separate; what begins with '#' is a remark. NULL, or what is wrong. */
+static const char *split(Words *words, const char *line, size_t n) {
+        char *saved;
+
+        if (n >= sizeof(words->text))
+                return "is too long";
+        for (size_t i = 0; i < n; i++)
+                if (((uint8_t) line[i] < ' ' && line[i] != '\t') || line[i] == 0x7f)
+                        return "has a control character";
+        memcpy(words->text, line, n);
+        words->text[n] = '\0';
+        words->n = 0;
+        for (char *word = strtok_r(words->text, " \t", &saved); word; word = strtok_r(NULL, " \t", &saved)) {
+                if (words->n == 0 && word[0] == '#')
+                        break;
+                if (words->n == ELEMENTS(words->words))
+                        return "has too many words";
+                words->words[words->n++] = word;
+        }
+        return NULL;
+}
+
+static const char *take_text(char **to, const Words *words) {
+        if (*to)
+                return "says again what was said before";
+        *to = strdup(words->words[1]);
+        return *to ? NULL : "does not fit into memory";
+}
+
+static const char *take_name(Settings *settings, const Words *words) {
+        uint8_t none[NOTE_PUBLIC_BYTES] = {};
+        NoteKey key;
+
+        if (note_key_init(&key, words->words[1], NOTE_WITNESS, none) < 0)
+                return "has no name that a key may bear";
+        return take_text(&settings->name, words);
+}
+
+static const char *take_listen(Settings *settings, const Words *words) {
+        return take_text(&settings->listen, words);
+}
+
+static const char *take_key(Settings *settings, const Words *words) {
+        return take_text(&settings->key, words);
+}
+
+static const char *take_state(Settings *settings, const Words *words) {
+        return take_text(&settings->state, words);
+}
+
+static const char *take_anchor(Settings *settings, const Words *words) {
+        return take_text(&settings->anchor, words);
+}
+
+static const char *take_log(Settings *settings, const Words *words) {
+        size_t n = settings->n_logs;
+        NoteKey *logs;
+
+        if (n == SETTINGS_LOGS_MAX)
+                return "is one log too many";
+        /* Room for a power of two. */
+        if ((n & (n - 1)) == 0) {
+                logs = reallocarray(settings->logs, n ? 2 * n : 1, sizeof(*logs));
+                if (!logs)
+                        return "does not fit into memory";
+                settings->logs = logs;
+        }
+        if (note_key_parse(&settings->logs[n], words->words[1]) < 0 || settings->logs[n].type != NOTE_LOG)
+                return "has no vkey of a log: NAME+ID+KEY, of type 1";
+        settings->n_logs++;
+        return NULL;
+}
+
+static const struct {
+        const char *word;
+        size_t max; /* words; two at the least */
+        const char *(*take)(Settings *settings, const Words *words);
+} kinds[] = {
+        { "log",    3, take_log    },
+        { "name",   2, take_name   },
+        { "listen", 2, take_listen },
+        { "key",    2, take_key    },
+        { "state",  2, take_state  },
+        { "anchor", 2, take_anchor },
+};
+
+static const char *take_line(Settings *settings, const char *line, size_t n) {
+        const char *wrong;
+        Words words;
+
+        wrong = split(&words, line, n);
+        if (wrong || words.n == 0)
+                return wrong;
+        for (size_t i = 0; i < ELEMENTS(kinds); i++)
+                if (strcmp(words.words[0], kinds[i].word) == 0)
+                        return words.n < 2 ? "lacks a word" : words.n > kinds[i].max ? "has too many words" : kinds[i].take(settings, &words);
+        return "begins with none of log, name, listen, key, state, anchor";
+}
+
+static int compare_public(const void *a, const void *b) {
+        return memcmp(((const NoteKey *) a)->public, ((const NoteKey *) b)->public, NOTE_PUBLIC_BYTES);
+}
+
+static int compare_name(const void *a, const void *b) {
+        return strcmp(((const NoteKey *) a)->name, ((const NoteKey *) b)->name);
+}
+
+static int refuse(char **ret_wrong, unsigned number, const char *wrong) {
+        return asprintf(ret_wrong, "line %u %s", number, wrong) < 0 ? -ENOMEM : -EINVAL;
+}
+
+/* One public key under two names would let one log speak for another. */
+static int sort_logs(Settings *settings, char **ret_wrong) {
+        if (settings->n_logs == 0)
+                return 0;
+        qsort(settings->logs, settings->n_logs, sizeof(NoteKey), compare_public);
+        for (size_t i = 1; i < settings->n_logs; i++)
+                if (compare_public(&settings->logs[i - 1], &settings->logs[i]) == 0)
+                        return asprintf(ret_wrong, "the key of log %s is there twice", settings->logs[i].name) < 0 ? -ENOMEM : -EINVAL;
+        qsort(settings->logs, settings->n_logs, sizeof(NoteKey), compare_name);
+        return 0;
+}
+
+int settings_parse(const char *text, size_t n, Settings **ret, char **ret_wrong) {
+        _cleanup_(settings_freep) Settings *settings = NULL;
+        unsigned number = 0;
+        int r;
+
+        settings = calloc(1, sizeof(*settings));
+        if (!settings)
+                return -ENOMEM;
+        for (const char *line = text, *end; line < text + n; line = end + 1) {
+                const char *wrong;
+
+                end = memchr(line, '\n', n - (size_t) (line - text)) ?: text + n;
+                number++;
+                wrong = take_line(settings, line, (size_t) (end - line));
+                if (wrong)
+                        return refuse(ret_wrong, number, wrong);
+        }
+        r = sort_logs(settings, ret_wrong);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(settings);
+        return 0;
+}
+
+int settings_load(const char *path, Settings **ret, char **ret_wrong) {
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        _cleanup_free_ char *text = NULL;
+        size_t n = 0;
+
+        if (fd < 0)
+                return -errno;
+        text = malloc(SETTINGS_FILE_MAX + 1);
+        if (!text)
+                return -ENOMEM;
+        for (ssize_t k = 1; k > 0 && n <= SETTINGS_FILE_MAX; n += (size_t) k) {
+                k = read(fd, text + n, SETTINGS_FILE_MAX + 1 - n);
+                if (k < 0)
+                        return -errno;
+        }
+        return n > SETTINGS_FILE_MAX ? -EFBIG : settings_parse(text, n, ret, ret_wrong);
+}
+
+Settings *settings_free(Settings *settings) {
+        if (!settings)
+                return NULL;
+        free(settings->name);
+        free(settings->listen);
+        free(settings->key);
+        free(settings->state);
+        free(settings->anchor);
+        free(settings->logs);
+        free(settings);
+        return NULL;
+}
+
+const NoteKey *settings_find_log(const Settings *settings, const char *origin) {
+        size_t low = 0, high = settings->n_logs;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (strcmp(settings->logs[middle].name, origin) < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return low < settings->n_logs && strcmp(settings->logs[low].name, origin) == 0 ? &settings->logs[low] : NULL;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Settings
+ *
+ * What a witness is told about itself: lines of words, as c2sp.org/tlog-policy has them. `log` is a line of that format, so a
+ * file of logs can be handed from one witness to another.
+ *
+ *     name witness.example/w1        of its key: no schema, no '+'
+ *     log VKEY [URL]                 a log that may ask
+ *     listen 127.0.0.1:8447          or [ADDRESS]:PORT, or unix:/PATH
+ *     key FILE                       Ed25519, PEM
+ *     state FOLDER
+ *     anchor FILE
+ */
+
+#include "daemon/record/note.h"
+
+#define SETTINGS_FILE_MAX (16u << 20)
+#define SETTINGS_LOGS_MAX 65536
+
+typedef struct Settings {
+        char *name, *listen, *key, *state, *anchor; /* NULL: not said */
+        size_t n_logs;
+        NoteKey *logs; /* by name; a log may have several keys */
+} Settings;
+
+/* -EINVAL, and *ret_wrong (malloc'd) says which line is none; or the errno of reading. */
+int settings_load(const char *path, Settings **ret, char **ret_wrong);
+int settings_parse(const char *text, size_t n, Settings **ret, char **ret_wrong);
+Settings *settings_free(Settings *settings);
+DEFINE_CLEANUP(Settings *, settings_free);
+
+/* The first key of a log, or NULL; others follow it as long as their name is the same. */
+const NoteKey *settings_find_log(const Settings *settings, const char *origin);

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "witness/witness.h"
+
+#include <string.h>
+
+#include "daemon/record/lines.h"
+#include "witness/request.h"
+
+static const struct {
+        unsigned status;
+        int level;
+        const char *wrong;
+} answers[_WITNESS_ANSWER_MAX] = {
+        [WITNESS_COSIGNED] = { 200, -1, NULL },
+        [WITNESS_MALFORMED] = { 400, -1, "malformed" },
+        [WITNESS_UNKNOWN_LOG] = { 404, -1, "no log of this origin is known here" },
+        [WITNESS_NOT_SIGNED] = { 403, -1, "no key that is known of this log has signed the checkpoint" },
+        [WITNESS_BACKWARDS] = { 400, -1, "the old size is larger than the checkpoint's" },
+        [WITNESS_OTHER_SIZE] = { 409, -1, "another size is held" },
+        [WITNESS_OTHER_TREE] = { 409, LOG_ALERT, "a tree of the same size with another root is held" },
+        [WITNESS_NOT_CONSISTENT] = { 422, LOG_WARNING, "the proof does not show that the tree has grown out of the one that is held" },
+        [WITNESS_FORGOT] = { 503, LOG_ALERT, "the checkpoint bears a signature of this witness that it knows nothing of: its state is an old copy" },
+        [WITNESS_CLOCK] = { 503, LOG_ALERT, "the clock of this witness is behind what it has signed" },
+        [WITNESS_FAILED] = { 503, LOG_ERR, "what would be signed cannot be kept" },
+};
+
+unsigned witness_answer_to_status(WitnessAnswer answer) {
+        return answers[answer].status;
+}
+
+int witness_answer_to_level(WitnessAnswer answer) {
+        return answers[answer].level;
+}
+
+int witness_key_init(NoteKey *key, const char *name, const RecordKey *signer) {
+        const PublicKey *public = key_public(signer);
+
+        if (public->algorithm != RECORD_ED25519)
+                return -EINVAL;
+        return note_key_init(key, name, NOTE_WITNESS, public->spki + public->n_spki - NOTE_PUBLIC_BYTES);
+}
+
+/* ---- what is asked ---- */
+
+/* Any key of the log will do, and a line of a known key that does not fit is no signature. */
+static WitnessAnswer check_signature(const Witness *witness, const Request *request, int *ret_error) {
+        const NoteKey *key = settings_find_log(witness->settings, request->checkpoint.origin),
+                      *end = witness->settings->logs + witness->settings->n_logs;
+
+        if (!key)
+                return WITNESS_UNKNOWN_LOG;
+        for (; key < end && strcmp(key->name, request->checkpoint.origin) == 0; key++) {
+                uint64_t usec;
+                int r = note_verify(&request->note, key, &usec);
+
+                if (r > 0)
+                        return WITNESS_COSIGNED;
+                if (r < 0 && r != -EBADMSG) {
+                        *ret_error = r;
+                        return WITNESS_FAILED;
+                }
+        }
+        return WITNESS_NOT_SIGNED;
+}
+
+static bool same_root(const Checkpoint *checkpoint, const Held *held) {
+        return memcmp(checkpoint->root.bytes, held->root.bytes, DIGEST_BYTES) == 0;
+}
+
+/* Nobody else can have made such a line, and it was only given for what was kept before. */
+static bool has_forgotten(const Witness *witness, const Request *request, const Held *held) {
+        const Checkpoint *checkpoint = &request->checkpoint;
+        uint64_t usec;
+
+        if (checkpoint->size < held->size || (checkpoint->size == held->size && same_root(checkpoint, held)))
+                return false;
+        return note_verify(&request->note, &witness->key, &usec) > 0;
+}
+
+/* The order of the standard; but two trees of one size are what they are from whatever size they are said to have grown. */
+static WitnessAnswer check_growth(const Request *request, const Held *held, int *ret_error) {
+        const Checkpoint *checkpoint = &request->checkpoint;
+        int r;
+
+        if (request->old > checkpoint->size)
+                return WITNESS_BACKWARDS;
+        if (checkpoint->size == held->size && !same_root(checkpoint, held))
+                return WITNESS_OTHER_TREE;
+        if (request->old != held->size)
+                return WITNESS_OTHER_SIZE;
+        r = tree_consistency_verify(&request->path, held->size, &held->root, checkpoint->size, &checkpoint->root);
+        if (r < 0)
+                *ret_error = r;
+        return r < 0 ? WITNESS_FAILED : r == 0 ? WITNESS_NOT_CONSISTENT : WITNESS_COSIGNED;
+}
+
+/* ---- what is answered ---- */
+
+/* Kept first, on disk, and signed then. The same tree again asks for nothing to be kept. */
+static WitnessAnswer cosign(Witness *witness, const Request *request, Held *held, uint64_t now_usec, WitnessReply *reply) {
+        const Note *note = &request->note;
+        int r = 0;
+
+        if (now_usec + RECORD_AHEAD_USEC < held->usec)
+                return WITNESS_CLOCK;
+        if (request->checkpoint.size > held->size) {
+                Held grown = { request->checkpoint.size, request->checkpoint.root, now_usec };
+
+                r = book_write(witness->book, request->checkpoint.origin, &grown, note->text, request->n_note);
+                if (r == 0)
+                        *held = grown;
+        }
+        if (r == 0) {
+                note_sign(&reply->body, note->text, note->n, &witness->key, witness->signer, now_usec);
+                r = reply->body.error;
+        }
+        reply->error = r;
+        return r < 0 ? WITNESS_FAILED : WITNESS_COSIGNED;
+}
+
+static WitnessAnswer answer(Witness *witness, const Request *request, uint64_t now_usec, WitnessReply *reply) {
+        Held held = {};
+        WitnessAnswer found;
+        int r;
+
+        found = check_signature(witness, request, &reply->error);
+        if (found != WITNESS_COSIGNED)
+                return found;
+        memcpy(reply->origin, request->checkpoint.origin, sizeof(reply->origin));
+        reply->size = request->checkpoint.size;
+
+        r = book_read(witness->book, reply->origin, &held);
+        if (r < 0) {
+                reply->error = r;
+                return WITNESS_FAILED;
+        }
+        found = has_forgotten(witness, request, &held) ? WITNESS_FORGOT : check_growth(request, &held, &reply->error);
+        if (found == WITNESS_COSIGNED)
+                found = cosign(witness, request, &held, now_usec, reply);
+        reply->held = held.size;
+        return found;
+}
+
+static void print_body(WitnessReply *reply) {
+        switch (reply->answer) {
+        case WITNESS_COSIGNED:
+                return;
+        case WITNESS_OTHER_SIZE:
+        case WITNESS_OTHER_TREE:
+                line_print_number(&reply->body, reply->held);
+                return;
+        case WITNESS_MALFORMED:
+        case WITNESS_UNKNOWN_LOG:
+        case WITNESS_NOT_SIGNED:
+        case WITNESS_BACKWARDS:
+        case WITNESS_NOT_CONSISTENT:
+        case WITNESS_FORGOT:
+        case WITNESS_CLOCK:
+        case WITNESS_FAILED:
+        case _WITNESS_ANSWER_MAX:
+                printer_done(&reply->body); /* of what was signed in vain */
+                printer_text(&reply->body, reply->wrong);
+                printer_text(&reply->body, "\n");
+        }
+}
+
+void witness_add_checkpoint(Witness *witness, const char *body, size_t n, uint64_t now_usec, WitnessReply *ret) {
+        _cleanup_free_ Request *request = malloc(sizeof(*request));
+        const char *wrong = NULL;
+
+        *ret = (WitnessReply) { .answer = WITNESS_FAILED };
+        if (!request)
+                ret->error = -ENOMEM;
+        else if (request_parse(body, n, request, &wrong) < 0)
+                ret->answer = WITNESS_MALFORMED;
+        else
+                ret->answer = answer(witness, request, now_usec, ret);
+        ret->wrong = wrong ?: answers[ret->answer].wrong;
+        print_body(ret);
+}
+
+void witness_reply_done(WitnessReply *reply) {
+        printer_done(&reply->body);
+}

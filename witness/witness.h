@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Witness
+ *
+ * c2sp.org/tlog-witness@v1.0.0: vouches that a log only ever grew. It signs the newest checkpoint of a log it knows, with the time, when
+ * that one is proven to hold all of what it vouched for before, and never two that contradict each other. Whoever asks gets the same
+ * answer: what counts is the log's signature. One thread calls; so what is checked is still true when it is written.
+ */
+
+#include <syslog.h>
+
+#include "witness/book.h"
+#include "witness/settings.h"
+
+typedef struct Witness {
+        NoteKey key; /* of type NOTE_WITNESS */
+        const RecordKey *signer;
+        const Settings *settings;
+        Book *book;
+} Witness;
+
+typedef enum WitnessAnswer {
+        WITNESS_COSIGNED,
+        WITNESS_MALFORMED,
+        WITNESS_UNKNOWN_LOG,
+        WITNESS_NOT_SIGNED,
+        WITNESS_BACKWARDS,      /* the old size is above the new one */
+        WITNESS_OTHER_SIZE,     /* than the one it holds, which it tells */
+        WITNESS_OTHER_TREE,     /* of the same size */
+        WITNESS_NOT_CONSISTENT, /* the proof does not hold */
+        WITNESS_FORGOT,         /* the checkpoint bears a cosignature of its own that it knows nothing of */
+        WITNESS_CLOCK,          /* it has signed at a time that has yet to come */
+        WITNESS_FAILED,
+        _WITNESS_ANSWER_MAX,
+} WitnessAnswer;
+
+typedef struct WitnessReply {
+        WitnessAnswer answer;
+        const char *wrong; /* a sentence; NULL: cosigned */
+        Printer body;      /* what the protocol sends: signature lines, a size, or the sentence */
+        char origin[RECORD_ORIGIN_MAX]; /* "" before the log's signature held */
+        uint64_t size, held;            /* of the checkpoint, and of what it holds now */
+        int error;                      /* WITNESS_FAILED: why */
+} WitnessReply;
+
+/* Never fails: not being able to is an answer. The reply is done with witness_reply_done(). */
+void witness_add_checkpoint(Witness *witness, const char *body, size_t n, uint64_t now_usec, WitnessReply *ret);
+void witness_reply_done(WitnessReply *reply);
+
+unsigned witness_answer_to_status(WitnessAnswer answer); /* of HTTP */
+/*
+ * How urgently somebody must be told, LOG_… of syslog, or -1: a log that has signed two trees, a witness that is not itself. A proof that does
+ * not hold may be anyone's, since the checkpoint is not secret; strangers' mistakes are not told, they could fill a journal.
+ */
+int witness_answer_to_level(WitnessAnswer answer);
+
+/* The vkey of a name and an Ed25519 key. -EINVAL */
+int witness_key_init(NoteKey *key, const char *name, const RecordKey *signer);
