@@ -52,7 +52,11 @@ static bool parse_count(const char *text, unsigned *ret) {
         return true;
 }
 
+/* Names are shown to people: those beyond ASCII, which the standard allows, are none of ours. */
 static bool name_is_free(const RecordKeyring *keyring, const char *name) {
+        for (const char *c = name; *c; c++)
+                if (*c < 0x21 || *c > 0x7e)
+                        return false;
         return strlen(name) < NOTE_NAME_MAX && strcmp(name, NONE) != 0 && bit_of(keyring, name) == 0;
 }
 

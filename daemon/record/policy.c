@@ -7,6 +7,7 @@
 
 #include "daemon/record/base64.h"
 #include "daemon/record/json.h"
+#include "daemon/record/state.h"
 
 #define CHALLENGE_MAX 1024 /* bytes of base64 */
 
@@ -129,20 +130,38 @@ static int check_age(const RecordPolicy *policy, const RecordVerified *verified,
         return 0;
 }
 
-int policy_check(const RecordPolicy *policy, const KeyringKey *entry, const json_t *statement, const RecordVerified *verified,
-                 Refusal *refusal) {
+/* A record is accepted once: what its producer signed later is known. */
+static int check_replay(const RecordPolicy *policy, const RecordVerified *verified, Refusal *refusal) {
+        uint64_t newest;
+        int r;
+
+        if (!policy->state)
+                return 0;
+        r = state_read_accepted(policy->state, verified->producer, verified->origin, &newest);
+        if (r == -ENOENT)
+                return 0;
+        if (r == 0 && verified->entry.index <= newest)
+                return refuse(refusal, "it, or a newer one of this producer, was accepted before", "");
+        return r == -EBADMSG ? doubt(refusal, "what was kept of earlier records is damaged", "") : r;
+}
+
+int policy_check(const RecordPolicy *policy, const Evidence *evidence, const json_t *statement, RecordVerified *verified, Refusal *refusal) {
         const json_t *predicate = json_object_get(statement, "predicate");
         int r;
 
-        r = check_producer(entry, verified, refusal);
+        r = check_producer(evidence->key, verified, refusal);
         if (r == 0)
-                r = check_index(policy, entry, verified, refusal);
+                r = check_index(policy, evidence->key, verified, refusal);
         if (r == 0)
                 r = check_subject(policy, statement, refusal);
         if (r == 0)
                 r = check_challenge(policy, predicate, refusal);
         if (r == 0)
                 r = check_plan(policy, predicate, refusal);
+        if (r == 0)
+                r = check_replay(policy, verified, refusal);
+        if (r == 0)
+                r = policy_check_proof(policy, evidence, verified, refusal);
         if (r == 0)
                 r = check_age(policy, verified, refusal);
         if (r == 0 && now_usec(policy) >= policy->keyring->expires_usec)

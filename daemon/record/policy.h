@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "daemon/record/envelope.h"
 #include "daemon/record/keyring.h"
 
 /* Why a record does not stand; "" while it does. */
@@ -23,6 +24,15 @@ int refuse(Refusal *refusal, const char *what, const char *detail);
 /* 0: go on, there may be worse. The first doubt is the one that is told. */
 int doubt(Refusal *refusal, const char *what, const char *detail);
 
-/* STATEMENT has the shape that its type asks for, ENTRY is the key that signed it, and VERIFIED says what readers select by. */
-int policy_check(const RecordPolicy *policy, const KeyringKey *entry, const json_t *statement, const RecordVerified *verified,
-                 Refusal *refusal);
+/* The record as far as it is known: its envelope, its ID, the key that signed it. */
+typedef struct Evidence {
+        const Envelope *envelope;
+        const uint8_t *id;
+        const KeyringKey *key;
+} Evidence;
+
+/* STATEMENT has the shape that its type asks for, and VERIFIED says what readers select by; who has seen it is added there. */
+int policy_check(const RecordPolicy *policy, const Evidence *evidence, const json_t *statement, RecordVerified *verified, Refusal *refusal);
+
+/* policy-proof.c: that it is in its log, seen by enough witnesses, and the log is the one that was seen before. */
+int policy_check_proof(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal);

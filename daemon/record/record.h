@@ -338,7 +338,9 @@ typedef struct RecordVerified {
         char origin[RECORD_ORIGIN_MAX]; /* of its log; what does not fit is refused */
         char *producer;   /* its URI, malloc'd */
         Stage stage;
-        uint64_t witnessed_usec; /* when the first witness saw a log with this record in it; 0: none is known to have */
+        uint64_t log_size;       /* at which it was proven to be in its log; 0: it was not */
+        char *witnesses;         /* who saw the log so, malloc'd: "w1, w2"; NULL where nothing was proven */
+        uint64_t witnessed_usec; /* when the first of them did; 0: none has */
         char *payload; /* the signed bytes, malloc'd; only where trust is RECORD_VERIFIED */
         size_t n_payload;
         char *reason; /* the line of text a record's refusal or result comes with: "us0-2/chip3 hbm: hbm-cell at …" */
@@ -353,6 +355,15 @@ int record_verify(const RecordKeyring *keyring, const char *envelope, size_t n, 
                   RecordVerified *ret);
 void record_verified_done(RecordVerified *verified);
 
+/* What a reader remembers, in a folder of its own that one process at a time has open. -EACCES and the like. */
+typedef struct RecordState RecordState;
+
+int record_state_open(const char *path, RecordState **ret);
+/* Remembers what was verified with it so far as accepted: no record of these producers up to there will be again. */
+int record_state_accept(RecordState *state);
+RecordState *record_state_free(RecordState *state);
+DEFINE_CLEANUP(RecordState *, record_state_free);
+
 /* What a reader asks for. Another thing than that is refused; where it is left open the reader cannot tell. */
 typedef struct RecordPolicy {
         const RecordKeyring *keyring;
@@ -361,6 +372,18 @@ typedef struct RecordPolicy {
         const char *plan;      /* a name, or its SHA-256 in hex; NULL: any */
         uint64_t max_age_usec; /* 0: any. A failure does not age. */
         uint64_t now_usec;     /* 0: what the clock says */
+        bool needs_proof;      /* that the record is in a log of the keyring, seen by its quorum of witnesses */
+        const char *proof;     /* c2sp.org/tlog-proof@v1; NULL: none */
+        size_t n_proof;
+        const char *leaf;      /* the log's entry, where a proof came with it; NULL: none did */
+        size_t n_leaf;
+        RecordState *state;    /* NULL: nothing is remembered */
+        /*
+         * How a log grew from OLD to SIZE records, where a state knows an older checkpoint: lines of hashes in base64 and an empty line, as
+         * witnesses are told (malloc'd). NULL, or negative: nobody can tell; then only the same witnesses on both can.
+         */
+        int (*consistency)(void *userdata, uint64_t old, uint64_t size, char **ret, size_t *ret_n);
+        void *userdata;
 } RecordPolicy;
 
 /* The same by a policy. record_verify() asks for nothing but what the keyring does. */

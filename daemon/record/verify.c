@@ -10,6 +10,7 @@
 #include "daemon/record/policy.h"
 #include "daemon/record/reason.h"
 #include "daemon/record/schema.h"
+#include "daemon/record/state.h"
 #include "daemon/record/statement.h"
 
 /*
@@ -107,8 +108,8 @@ static int print_reason(const json_t *statement, const char *type, char **ret) {
 
 /* Everything after the signature: the payload is authentic, but is it a record and does it agree with
  * itself? */
-static int check_payload(const RecordPolicy *policy, const KeyringKey *key, const char *payload, size_t n,
-                         RecordVerified *verified, Refusal *refusal) {
+static int check_payload(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal) {
+        const Envelope *envelope = evidence->envelope;
         _cleanup_json_ json_t *statement = NULL;
         const json_t *predicate;
         SchemaWrong schema_wrong = {};
@@ -116,7 +117,7 @@ static int check_payload(const RecordPolicy *policy, const KeyringKey *key, cons
         Judgement judgement;
         int r;
 
-        r = json_read(payload, n, &statement, &wrong);
+        r = json_read(envelope->pae + envelope->payload_offset, envelope->n_pae - envelope->payload_offset, &statement, &wrong);
         if (r < 0)
                 return r == -EBADMSG ? refuse(refusal, "the payload: ", wrong) : r;
         if (strcmp(text_of(statement, "_type"), STATEMENT_TYPE) != 0)
@@ -129,29 +130,22 @@ static int check_payload(const RecordPolicy *policy, const KeyringKey *key, cons
                 return refuse(refusal, "the record contradicts itself: ", judgement.wrong);
         r = take_entry(predicate, type, verified, refusal);
         if (r == 0)
-                r = policy_check(policy, key, statement, verified, refusal);
+                r = policy_check(policy, evidence, statement, verified, refusal);
         return r < 0 ? r : print_reason(statement, type, &verified->reason);
 }
 
-static int take_payload(Envelope *envelope, RecordVerified *verified) {
-        uint8_t id[DIGEST_BYTES];
-        int r;
-
-        r = digest_sha256(envelope->pae, envelope->n_pae, id);
-        if (r < 0)
-                return -ENOMEM;
-        (void) digest_to_hex(id, verified->entry.id);
+static void take_payload(Envelope *envelope, RecordVerified *verified) {
         verified->n_payload = envelope->n_pae - envelope->payload_offset;
         memmove(envelope->pae, envelope->pae + envelope->payload_offset, verified->n_payload);
         envelope->pae[verified->n_payload] = '\0'; /* the PAE's head has left the room */
         verified->payload = TAKE_PTR(envelope->pae);
-        return 0;
 }
 
 static int verify(const RecordPolicy *policy, const char *text, size_t n, RecordTrust *ret_trust,
                   RecordVerified *verified, Refusal *refusal) {
         _cleanup_(envelope_done) Envelope envelope = {};
         const KeyringKey *key = NULL;
+        uint8_t id[DIGEST_BYTES];
         const char *wrong;
         int r;
 
@@ -169,17 +163,23 @@ static int verify(const RecordPolicy *policy, const char *text, size_t n, Record
                               "");
 
         *ret_trust = RECORD_REFUSED;
-        r = check_payload(policy, key, envelope.pae + envelope.payload_offset, envelope.n_pae - envelope.payload_offset,
-                          verified, refusal);
+        r = digest_sha256(envelope.pae, envelope.n_pae, id);
+        if (r < 0)
+                return -ENOMEM;
+        r = check_payload(policy, &(Evidence) { &envelope, id, key }, verified, refusal);
         if (r < 0)
                 return r;
         if (refusal->is_doubt) {
                 *ret_trust = RECORD_CANNOT_TELL;
                 return -EBADMSG;
         }
-        r = take_payload(&envelope, verified);
-        if (r < 0)
-                return r;
+        if (policy->state) {
+                r = state_note_accepted(policy->state, verified->producer, verified->origin, verified->entry.index);
+                if (r < 0)
+                        return r;
+        }
+        (void) digest_to_hex(id, verified->entry.id);
+        take_payload(&envelope, verified);
         (void) strcpy(verified->key_id, key->key.id);
         *ret_trust = RECORD_VERIFIED;
         return 0;
@@ -235,6 +235,7 @@ int record_verify(const RecordKeyring *keyring, const char *envelope, size_t n, 
 
 void record_verified_done(RecordVerified *verified) {
         free(verified->producer);
+        free(verified->witnesses);
         free(verified->payload);
         free(verified->reason);
         *verified = (RecordVerified) {};

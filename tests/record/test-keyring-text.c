@@ -101,6 +101,7 @@ static void test_a_line_that_cannot_be_kept_spoils_the_keyring(void **state) {
                 "witness w1 " LOG_1 "\nquorum none\n",
                 "witness w1 " W1 "\nwitness w1 " W2 "\nquorum none\n", /* one name */
                 "witness w1 " W1 "\nwitness w2 " W1 "\nquorum none\n", /* one key */
+                "witness w\xc3\xa4 " W1 "\nquorum none\n",
                 "witness none " W1 "\nquorum none\n",
                 "witness w1 " W1 "\n",
                 WITNESSES "quorum w4\n",

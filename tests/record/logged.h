@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A log with one of the test's records in it, as others would show it: the tree worked out from its definition. */
+
+#include "daemon/record/proof.h"
+#include "daemon/record/quorum.h"
+#include "tests/record/note-key.h"
+#include "tests/record/payload.h"
+
+#define LOGGED_INDEX 4 /* of `bad` */
+#define LOGGED_MAX   40
+#define LOGGED_SEEN  UINT64_C(1795252500000000) /* w1; each further witness a minute later */
+
+typedef struct Logged {
+        RecordKey *log, *witnesses[3];
+        NoteKey log_key, witness_keys[3];
+        TreeHash leaves[LOGGED_MAX];
+} Logged;
+
+static inline RecordKey *logged_key(const Payloads *p, const char *name) {
+        RecordKey *key;
+        char path[128];
+
+        (void) snprintf(path, sizeof(path), "%s/%s", p->place.folder, name);
+        if (record_key_generate(path, RECORD_ED25519) < 0 || record_key_load(path, &key) < 0)
+                abort();
+        return key;
+}
+
+static inline void logged_init(Logged *logged, const Payloads *p) {
+        Signed record;
+
+        *logged = (Logged) { .log = logged_key(p, "log") };
+        logged->log_key = note_key_of(PLACE_ORIGIN, NOTE_LOG, logged->log);
+        for (unsigned i = 0; i < 3; i++) {
+                char name[8];
+
+                (void) snprintf(name, sizeof(name), "w%u", i + 1);
+                logged->witnesses[i] = logged_key(p, name);
+                logged->witness_keys[i] = note_key_of(name, NOTE_WITNESS, logged->witnesses[i]);
+        }
+        for (unsigned i = 0; i < LOGGED_MAX; i++)
+                logged->leaves[i].bytes[0] = (uint8_t) i;
+        if (envelope_sign(p->key, p->bad, strlen(p->bad), &record) < 0)
+                abort();
+        logged->leaves[LOGGED_INDEX] = record.leaf;
+        signed_done(&record);
+}
+
+static inline void logged_done(Logged *logged) {
+        (void) record_key_free(logged->log);
+        for (unsigned i = 0; i < 3; i++)
+                (void) record_key_free(logged->witnesses[i]);
+}
+
+/* RFC 6962 section 2.1, word by word. */
+static inline TreeHash logged_root(const TreeHash *leaves, size_t n) {
+        TreeHash left, right, node;
+        size_t k = 1;
+
+        if (n == 1)
+                return leaves[0];
+        while (2 * k < n)
+                k *= 2;
+        left = logged_root(leaves, k);
+        right = logged_root(leaves + k, n - k);
+        if (tree_node(&left, &right, &node) < 0)
+                abort();
+        return node;
+}
+
+static inline void logged_path(const TreeHash *leaves, size_t m, size_t n, TreePath *path) {
+        size_t k = 1;
+
+        if (n == 1)
+                return;
+        while (2 * k < n)
+                k *= 2;
+        logged_path(m < k ? leaves : leaves + k, m < k ? m : m - k, m < k ? k : n - k, path);
+        path->hashes[path->n++] = m < k ? logged_root(leaves + k, n - k) : logged_root(leaves, k);
+}
+
+/* RFC 6962 section 2.1.2 */
+static inline void logged_subproof(const TreeHash *leaves, size_t m, size_t n, bool whole, TreePath *path) {
+        size_t k = 1;
+
+        if (m == n) {
+                if (!whole)
+                        path->hashes[path->n++] = logged_root(leaves, n);
+                return;
+        }
+        while (2 * k < n)
+                k *= 2;
+        logged_subproof(m <= k ? leaves : leaves + k, m <= k ? m : m - k, m <= k ? k : n - k, m <= k && whole, path);
+        path->hashes[path->n++] = m <= k ? logged_root(leaves + k, n - k) : logged_root(leaves, k);
+}
+
+/* The checkpoint of SIZE; bit i of WITNESSES: w(i+1) has seen it. */
+static inline Printer logged_note(const Logged *logged, size_t size, unsigned witnesses) {
+        Checkpoint checkpoint = { .origin = PLACE_ORIGIN, .size = size, .root = logged_root(logged->leaves, size) };
+        Printer note = {};
+        size_t n;
+
+        checkpoint_print(&note, &checkpoint);
+        n = note.n;
+        printer_text(&note, "\n");
+        note_sign(&note, note.text, n, &logged->log_key, logged->log, 0);
+        for (unsigned i = 0; i < 3; i++)
+                if (witnesses & 1u << i)
+                        note_sign(&note, note.text, n, &logged->witness_keys[i], logged->witnesses[i], LOGGED_SEEN + i * UINT64_C(60000000));
+        if (note.error < 0)
+                abort();
+        return note;
+}
+
+static inline Printer logged_proof(const Logged *logged, size_t index, size_t size, unsigned witnesses) {
+        Printer note = logged_note(logged, size, witnesses), proof = {};
+        TreePath path = {};
+
+        logged_path(logged->leaves, index, size, &path);
+        proof_print(&proof, index, &path, note.text, note.n);
+        printer_done(&note);
+        if (proof.error < 0)
+                abort();
+        return proof;
+}
+
+/* The keyring of the record's key, and of who keeps the log and has seen it. */
+static inline RecordKeyring *logged_keyring(const Logged *logged, const Payloads *p, const char *quorum) {
+        _cleanup_printer_ Printer text = {};
+        RecordKeyring *keyring;
+
+        printer_text(&text, record_key_public_pem(p->key));
+        printer_text(&text, "log ");
+        note_key_print(&text, &logged->log_key);
+        for (unsigned i = 0; i < 3; i++) {
+                printer_text(&text, "\nwitness ");
+                printer_text(&text, logged->witness_keys[i].name);
+                printer_text(&text, " ");
+                note_key_print(&text, &logged->witness_keys[i]);
+        }
+        printer_text(&text, "\nquorum ");
+        printer_text(&text, quorum);
+        printer_text(&text, "\n");
+        if (record_keyring_parse(text.text, text.n, &keyring) < 0)
+                abort();
+        return keyring;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include "daemon/record/state.h"
+#include "tests/record/payload.h"
+
+static char folder[128];
+
+static RecordState *opened(void) {
+        RecordState *state;
+
+        assert_int_equal(record_state_open(folder, &state), 0);
+        return state;
+}
+
+static int setup(void **state) {
+        payloads_init(&payloads);
+        (void) snprintf(folder, sizeof(folder), "%s/state", payloads.place.folder);
+        return 0;
+}
+
+static RecordTrust verify(RecordState *state, const char *envelope, const char **ret_reason) {
+        static char reason[256];
+        RecordVerified verified;
+        RecordTrust trust;
+
+        assert_int_equal(record_verify_with_policy(&(RecordPolicy) { .keyring = payloads.keyring, .state = state }, envelope,
+                                                   strlen(envelope), &trust, &verified), 0);
+        (void) snprintf(reason, sizeof(reason), "%s", verified.reason);
+        if (ret_reason)
+                *ret_reason = reason;
+        record_verified_done(&verified);
+        return trust;
+}
+
+static void test_what_is_written_is_read_back_by_the_next(void **state) {
+        _cleanup_(record_state_freep) RecordState *one = opened();
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+
+        assert_int_equal(state_read_checkpoint(one, "a", &text, &n), -ENOENT);
+        assert_int_equal(state_write_checkpoint(one, "a", "first", 5), 0);
+        assert_int_equal(state_write_checkpoint(one, "b", "other", 5), 0);
+        assert_int_equal(state_write_checkpoint(one, "a", "second", 6), 0);
+        one = record_state_free(one);
+        one = opened();
+        assert_int_equal(state_read_checkpoint(one, "a", &text, &n), 0);
+        assert_int_equal(n, 6);
+        assert_string_equal(text, "second");
+}
+
+static void test_a_record_is_accepted_once(void **state) {
+        RecordState *one = opened();
+        const char *reason;
+
+        /* Seen, but not accepted. */
+        assert_int_equal(verify(one, payloads.envelope, NULL), RECORD_VERIFIED);
+        assert_int_equal(verify(one, payloads.envelope, NULL), RECORD_VERIFIED);
+        (void) record_state_free(one);
+        one = opened();
+        assert_int_equal(verify(one, payloads.envelope, NULL), RECORD_VERIFIED);
+        assert_int_equal(record_state_accept(one), 0);
+        (void) record_state_free(one);
+
+        one = opened();
+        assert_int_equal(verify(one, payloads.envelope, &reason), RECORD_REFUSED);
+        assert_non_null(strstr(reason, "accepted before"));
+        assert_int_equal(verify(one, payloads.envelope_start, &reason), RECORD_REFUSED); /* index 0 */
+        assert_non_null(strstr(reason, "accepted before"));
+        (void) record_state_free(one);
+}
+
+static void test_what_is_damaged_leaves_a_doubt(void **state) {
+        DIR *dir = opendir(folder);
+        _cleanup_(record_state_freep) RecordState *one = NULL;
+        unsigned n = 0;
+
+        for (struct dirent *entry; (entry = readdir(dir));) {
+                int fd;
+
+                if (!strstr(entry->d_name, ".accepted"))
+                        continue;
+                fd = openat(dirfd(dir), entry->d_name, O_WRONLY | O_TRUNC | O_CLOEXEC);
+                assert_true(fd >= 0 && write(fd, "4", 1) == 1);
+                (void) close(fd);
+                n++;
+        }
+        (void) closedir(dir);
+        assert_int_equal(n, 1);
+        one = opened();
+        assert_int_equal(verify(one, payloads.envelope, NULL), RECORD_CANNOT_TELL);
+}
+
+static void test_one_at_a_time_has_it(void **state) {
+        _cleanup_(record_state_freep) RecordState *one = opened();
+        _cleanup_close_ int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        assert_true(flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK);
+        one = record_state_free(one);
+        assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+}
+
+static void test_a_folder_that_cannot_be_is_told(void **state) {
+        RecordState *one;
+
+        assert_int_equal(record_state_open("/nonexistent/folder/of/mine", &one), -ENOENT);
+        assert_int_equal(record_state_open("/dev/null", &one), -ENOTDIR);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_what_is_written_is_read_back_by_the_next),
+                cmocka_unit_test(test_a_record_is_accepted_once),
+                cmocka_unit_test(test_what_is_damaged_leaves_a_doubt),
+                cmocka_unit_test(test_one_at_a_time_has_it),
+                cmocka_unit_test(test_a_folder_that_cannot_be_is_told),
+        };
+
+        return cmocka_run_group_tests(tests, setup, payloads_teardown);
+}
