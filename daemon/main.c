@@ -236,7 +236,10 @@ static int open_log(const Config *config, const WorkerPlace *worker, RecordLog *
         }
         r = record_key_load(config->key, &key);
         if (r < 0)
-                return log_error_errno(r, "Failed to load the key %s: %m", config->key);
+                {
+                log_error("Failed to load the key %.*s: %s", (int) record_key_source_length(config->key), config->key, record_key_strerror(config->key, r));
+                return r == -EACCES ? -EBADMSG : r; /* systemd must not try a PIN again and again */
+        }
         public_key = strdup(record_key_public_pem(key));
         if (!public_key)
                 return -ENOMEM;

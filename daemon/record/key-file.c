@@ -2,7 +2,7 @@
 
 /* Private keys in files: PEM, PKCS#8, for their owner alone. */
 
-#include "daemon/record/key.h"
+#include "daemon/record/token.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -21,8 +21,7 @@ static void bio_freep(BIO **bio) {
 
 #define _cleanup_bio_ _cleanup_(bio_freep)
 
-/* Reads a small file that only its owner, or a group it cannot write in, may see. */
-static int key_file_read(const char *path, char **ret, size_t *ret_n) {
+int key_file_read(const char *path, bool is_secret, char **ret, size_t *ret_n) {
         _cleanup_close_ int fd = -EBADF;
         _cleanup_free_ char *text = NULL;
         struct stat st;
@@ -36,7 +35,7 @@ static int key_file_read(const char *path, char **ret, size_t *ret_n) {
         if (!S_ISREG(st.st_mode))
                 return -EBADMSG;
         /* Group read stays allowed: it is how an ACL for the service user shows on a credential. */
-        if (st.st_mode & (S_IRWXO | S_IWGRP))
+        if (is_secret && st.st_mode & (S_IRWXO | S_IWGRP))
                 return -EPERM;
 
         text = malloc(KEY_FILE_MAX);
@@ -63,17 +62,14 @@ static int no_passphrase(char *buffer, int size, int writing, void *userdata) {
         return -1;
 }
 
-int record_key_load(const char *source, RecordKey **ret) {
+static int load_private(const char *path, RecordKey **ret) {
         _cleanup_bio_ BIO *bio = NULL;
         char *text = NULL;
         EVP_PKEY *pkey;
         size_t n = 0;
         int r;
 
-        assert(source);
-        assert(ret);
-
-        r = key_file_read(source, &text, &n);
+        r = key_file_read(path, true, &text, &n);
         if (r < 0)
                 return r;
 
@@ -85,6 +81,71 @@ int record_key_load(const char *source, RecordKey **ret) {
         if (!pkey)
                 return bio ? -EBADMSG : -ENOMEM;
         return key_new(pkey, ret);
+}
+
+/* -EBADMSG: it is a private one, perhaps. */
+static int load_public(const char *path, RecordKey **ret) {
+        _cleanup_free_ char *text = NULL;
+        PublicKey public;
+        size_t n = 0;
+        int r;
+
+        r = key_file_read(path, false, &text, &n);
+        if (r == 0)
+                r = public_key_from_pem(&public, text, n);
+        return r < 0 ? r : key_from_public(&public, ret);
+}
+
+static bool is_token(const char *source) {
+        return strncmp(source, TOKEN_SCHEME, strlen(TOKEN_SCHEME)) == 0;
+}
+
+int record_key_load(const char *source, RecordKey **ret) {
+        assert(source);
+        assert(ret);
+
+        return is_token(source) ? key_from_token(source, true, ret) : load_private(source, ret);
+}
+
+int record_key_load_public(const char *source, RecordKey **ret) {
+        int r;
+
+        assert(source);
+        assert(ret);
+
+        if (is_token(source))
+                return key_from_token(source, false, ret);
+        r = load_public(source, ret);
+        return r == -EBADMSG ? load_private(source, ret) : r;
+}
+
+const char *record_key_strerror(const char *source, int error) {
+        static const struct {
+                int error;
+                const char *of_token, *of_file; /* NULL: as ever */
+        } texts[] = {
+                { -EINVAL, "it is no PKCS#11 URI, or one that says what is not understood" },
+                { -ELIBACC, "the PKCS#11 module cannot be loaded" },
+                { -ENODEV, "there is no such token" },
+                { -ENOKEY, "the token has no such key, or not both of its halves" },
+                { -ENOTUNIQ, "more than one token or key fits" },
+                { -EACCES, "the PIN is wrong, missing or locked; it is not tried again" },
+                { -EPERM, "others may read the file with the PIN", "others may read the file, or its group may write it" },
+                { -EBADMSG, "it is neither an Ed25519 nor a P-256 key", "there is no Ed25519 or P-256 key in it" },
+                { -EIO, "the token does not sign, or its halves are of different keys" },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(texts); i++) {
+                const char *text = is_token(source) ? texts[i].of_token : texts[i].of_file;
+
+                if (texts[i].error == error && text)
+                        return text;
+        }
+        return strerror(-error);
+}
+
+size_t record_key_source_length(const char *source) {
+        return is_token(source) ? strcspn(source, "?") : strlen(source);
 }
 
 /* Makes PATH with MODE and lets WRITE fill it; it is on disk, whole, or not there at all. */

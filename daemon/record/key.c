@@ -9,6 +9,7 @@
 
 #include "daemon/record/base64.h"
 #include "daemon/record/digest.h"
+#include "daemon/record/token.h"
 
 /*
  * What is known of an algorithm. Its SPKI is a fixed beginning and the key; SSH puts another beginning before the same bytes. So a
@@ -35,8 +36,9 @@ static const Algorithm algorithms[_RECORD_ALGORITHM_MAX] = {
 };
 
 struct RecordKey {
-        PublicKey public; /* its pkey holds the private half too */
+        PublicKey public; /* its pkey holds the private half too, where no token does */
         char *pem;
+        Token *token;
 };
 
 static void bio_freep(BIO **bio) {
@@ -120,12 +122,15 @@ int public_key_from_spki(PublicKey *key, const uint8_t *spki, size_t n) {
         return pkey ? public_key_init(key, pkey) : -EBADMSG;
 }
 
-int public_key_from_ed25519(PublicKey *key, const uint8_t raw[static KEY_ED25519_BYTES]) {
-        uint8_t spki[BYTES(ED25519_SPKI) + KEY_ED25519_BYTES];
+int public_key_from_raw(PublicKey *key, RecordAlgorithm algorithm, const uint8_t *raw, size_t n) {
+        const Algorithm *known = &algorithms[algorithm];
+        uint8_t spki[KEY_SPKI_MAX];
 
-        memcpy(spki, ED25519_SPKI, BYTES(ED25519_SPKI));
-        memcpy(spki + BYTES(ED25519_SPKI), raw, KEY_ED25519_BYTES);
-        return public_key_from_spki(key, spki, sizeof(spki));
+        if (n != known->n_key)
+                return -EBADMSG;
+        memcpy(spki, known->spki_head, known->n_spki_head);
+        memcpy(spki + known->n_spki_head, raw, n);
+        return public_key_from_spki(key, spki, known->n_spki_head + n);
 }
 
 /* Nothing but white space may be left: what one reader skips another trusts. */
@@ -200,21 +205,51 @@ const char *public_key_details(const PublicKey *key) {
 
 /* ---- private keys ---- */
 
-int key_new(EVP_PKEY *pkey, RecordKey **ret) {
+int key_from_public(PublicKey *public, RecordKey **ret) {
         _cleanup_(record_key_freep) RecordKey *key = NULL;
         int r;
 
         key = calloc(1, sizeof(*key));
         if (!key) {
-                EVP_PKEY_free(pkey);
+                public_key_done(public);
                 return -ENOMEM;
         }
-        r = public_key_init(&key->public, pkey);
-        if (r == 0)
-                r = public_key_to_pem(&key->public, &key->pem);
+        key->public = *public;
+        r = public_key_to_pem(&key->public, &key->pem);
         if (r < 0)
                 return r;
 
+        *ret = TAKE_PTR(key);
+        return 0;
+}
+
+int key_new(EVP_PKEY *pkey, RecordKey **ret) {
+        PublicKey public;
+        int r;
+
+        r = public_key_init(&public, pkey);
+        return r < 0 ? r : key_from_public(&public, ret);
+}
+
+/* Signs once, so that a half of another key shows before there is a record of it. */
+int key_from_token(const char *uri, bool is_private, RecordKey **ret) {
+        static const char probe[] = "assay: do the halves of this key belong together?";
+        _cleanup_(record_key_freep) RecordKey *key = NULL;
+        _cleanup_(token_freep) Token *token = NULL;
+        uint8_t signature[KEY_SIGNATURE_MAX];
+        PublicKey public;
+        size_t n;
+        int r;
+
+        r = token_open(uri, is_private, &token, &public);
+        if (r == 0)
+                r = key_from_public(&public, &key);
+        if (r == 0 && is_private) {
+                key->token = TAKE_PTR(token);
+                r = key_sign(key, probe, sizeof(probe), signature, &n);
+        }
+        if (r < 0)
+                return r;
         *ret = TAKE_PTR(key);
         return 0;
 }
@@ -223,6 +258,7 @@ RecordKey *record_key_free(RecordKey *key) {
         if (!key)
                 return NULL;
         public_key_done(&key->public);
+        (void) token_free(key->token);
         free(key->pem);
         free(key);
         return NULL;
@@ -247,11 +283,23 @@ const PublicKey *key_public(const RecordKey *key) {
         return &key->public;
 }
 
+/* What a token says is not believed: nobody could verify such a record, and none could take its place. */
+static int sign_with_token(const RecordKey *key, const void *pae, size_t n, uint8_t ret[static KEY_SIGNATURE_MAX], size_t *ret_n) {
+        int r;
+
+        r = token_sign(key->token, pae, n, ret, ret_n);
+        if (r == 0)
+                r = public_key_verify(&key->public, pae, n, ret, *ret_n);
+        return r == 0 ? -EIO : r < 0 ? r : 0;
+}
+
 int key_sign(const RecordKey *key, const void *pae, size_t n, uint8_t ret[static KEY_SIGNATURE_MAX], size_t *ret_n) {
         const char *digest = algorithms[key->public.algorithm].digest;
         _cleanup_md_ctx_ EVP_MD_CTX *ctx = NULL;
         size_t n_signature = KEY_SIGNATURE_MAX;
 
+        if (key->token)
+                return sign_with_token(key, pae, n, ret, ret_n);
         ctx = EVP_MD_CTX_new();
         if (!ctx)
                 return -ENOMEM;

@@ -39,9 +39,9 @@ const PublicKey *key_public(const RecordKey *key);
 
 /* Takes over PKEY also on failure. -EBADMSG: of another algorithm, or an SPKI in another form than the usual one. */
 int public_key_init(PublicKey *key, EVP_PKEY *pkey);
-/* Of a DER SubjectPublicKeyInfo, of a raw Ed25519 key, and of one PEM block and nothing more. -EBADMSG, -ENOMEM */
+/* Of a DER SubjectPublicKeyInfo, of the key alone (P-256: a point, not compressed), and of one PEM block and nothing more. -EBADMSG, -ENOMEM */
 int public_key_from_spki(PublicKey *key, const uint8_t *spki, size_t n);
-int public_key_from_ed25519(PublicKey *key, const uint8_t raw[static KEY_ED25519_BYTES]);
+int public_key_from_raw(PublicKey *key, RecordAlgorithm algorithm, const uint8_t *raw, size_t n);
 int public_key_from_pem(PublicKey *key, const char *pem, size_t n);
 void public_key_done(PublicKey *key);
 /* 1 good, 0 not, -ENOMEM. */
@@ -51,5 +51,12 @@ int public_key_to_pem(const PublicKey *key, char **ret);
 /* What Sigstore calls the algorithm: PKIX_ED25519, PKIX_ECDSA_P256_SHA_256. */
 const char *public_key_details(const PublicKey *key);
 
-/* A private key with both halves in PKEY, which is taken over also on failure. */
+/* Of both halves in PKEY, and of a public half alone, which signs nothing. Both take over what they are given also on failure. */
 int key_new(EVP_PKEY *pkey, RecordKey **ret);
+int key_from_public(PublicKey *public, RecordKey **ret);
+
+/* A key of a PKCS#11 token, see token.h. */
+int key_from_token(const char *uri, bool is_private, RecordKey **ret);
+
+/* A small file, malloc'd, not ended by a zero. -EBADMSG: no file; -EPERM: others may read it, or its group may write it, and that matters. */
+int key_file_read(const char *path, bool is_secret, char **ret, size_t *ret_n);

@@ -237,7 +237,7 @@ static int verify_signature(const Note *note, const NoteKey *key, const NoteSign
         if (message.error < 0)
                 return message.error;
 
-        r = public_key_from_ed25519(&public, key->public);
+        r = public_key_from_raw(&public, RECORD_ED25519, key->public, NOTE_PUBLIC_BYTES);
         if (r < 0)
                 return r;
         r = public_key_verify(&public, message.text, message.n, signature->bytes + n_time, KEY_ED25519_SIGNATURE);

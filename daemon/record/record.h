@@ -48,10 +48,15 @@ const char *record_algorithm_to_string(RecordAlgorithm algorithm); /* "ed25519",
 RecordAlgorithm record_algorithm_from_string(const char *word);
 
 /*
- * SOURCE: a file, PEM, PKCS#8. -EBADMSG: no such key in there; -EPERM: others may read the file or its group may write it; or the
- * errno of reading.
+ * SOURCE: a file, PEM, PKCS#8, that only its owner and a group may read; or the URI of a key on a PKCS#11 token, "pkcs11:token=…;object=…"
+ * (daemon/record/token.h). record_key_strerror() says in a static text what an error of either means.
  */
 int record_key_load(const char *source, RecordKey **ret);
+/* The public half alone, from a file with either half or a token, which is asked for no PIN. It signs nothing. */
+int record_key_load_public(const char *source, RecordKey **ret);
+const char *record_key_strerror(const char *source, int error);
+/* How much of SOURCE may be shown: not the end of a URI, which may hold a PIN. */
+size_t record_key_source_length(const char *source);
 /* Makes a new key at PATH (0600, must not exist) and its public half at PATH.pub (PEM, SPKI). */
 int record_key_generate(const char *path, RecordAlgorithm algorithm);
 RecordKey *record_key_free(RecordKey *key);
