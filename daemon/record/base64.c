@@ -28,76 +28,77 @@ char *base64_encode(const void *data, size_t n, char *text) {
         return text;
 }
 
-/* One entry per byte: the six bits + 1, so that what is not named is 0: no character of base64. */
-#define LETTER(c, first, value) [c] = (value) + (c) - (first) + 1
+/* One entry per byte: six bits, and a bit for each alphabet that it is a letter of. */
+enum {
+        STANDARD = 1 << 6,
+        URL_SAFE = 1 << 7,
+        BOTH     = STANDARD | URL_SAFE,
+};
+
+#define LETTER(c, first, value) [c] = BOTH + (value) + (c) - (first)
 #define FOUR(c, first, value)                                                                               \
         LETTER((c), first, value), LETTER((c) + 1, first, value), LETTER((c) + 2, first, value),            \
                         LETTER((c) + 3, first, value)
 
-static const uint8_t values[256] = {
+static const uint8_t letters[256] = {
         FOUR('A', 'A', 0),        FOUR('E', 'A', 0),        FOUR('I', 'A', 0),        FOUR('M', 'A', 0),
         FOUR('Q', 'A', 0),        FOUR('U', 'A', 0),        LETTER('Y', 'A', 0),      LETTER('Z', 'A', 0),
         FOUR('a', 'a', 26),       FOUR('e', 'a', 26),       FOUR('i', 'a', 26),       FOUR('m', 'a', 26),
         FOUR('q', 'a', 26),       FOUR('u', 'a', 26),       LETTER('y', 'a', 26),     LETTER('z', 'a', 26),
         FOUR('0', '0', 52),       FOUR('4', '0', 52),       LETTER('8', '0', 52),     LETTER('9', '0', 52),
-        LETTER('+', '+', 62),     LETTER('/', '/', 63),     LETTER('-', '-', 62),     LETTER('_', '_', 63),
+        ['+'] = STANDARD + 62,    ['/'] = STANDARD + 63,    ['-'] = URL_SAFE + 62,    ['_'] = URL_SAFE + 63,
 };
 
-enum {
-        ALPHABET_STANDARD = 1 << 0,
-        ALPHABET_URL_SAFE = 1 << 1,
-};
+/* The 24 bits of four letters; *ALPHABETS keeps those that all letters were of. */
+static uint32_t decode_four(const char text[static 4], unsigned *alphabets) {
+        uint8_t a = letters[(uint8_t) text[0]], b = letters[(uint8_t) text[1]];
+        uint8_t c = letters[(uint8_t) text[2]], d = letters[(uint8_t) text[3]];
 
-static unsigned alphabet_of(char c) {
-        if (c == '+' || c == '/')
-                return ALPHABET_STANDARD;
-        if (c == '-' || c == '_')
-                return ALPHABET_URL_SAFE;
-        return 0;
+        *alphabets &= a & b & c & d;
+        return (uint32_t) (a & 63) << 18 | (uint32_t) (b & 63) << 12 | (uint32_t) (c & 63) << 6 | (d & 63);
 }
 
-int base64_decode(const char *text, size_t n, uint8_t *data, size_t *ret_n) {
-        uint8_t *out = data;
-        unsigned seen = 0;
+static int decode(const char *text, size_t n, unsigned alphabets, uint8_t *data, size_t *ret_n) {
         size_t n_padding = 0;
+        uint8_t *out = data;
+        char last[4];
 
         if (n % 4 != 0)
                 return -EINVAL;
         if (n > 0 && text[n - 1] == '=')
                 n_padding = text[n - 2] == '=' ? 2 : 1;
 
-        for (size_t i = 0; i < n; i += 4) {
-                size_t n_letters = i + 4 == n ? 4 - n_padding : 4;
-                uint32_t bits = 0;
-
-                for (size_t k = 0; k < 4; k++) {
-                        uint8_t value = k < n_letters ? values[(uint8_t) text[i + k]] : 1;
-
-                        if (value == 0)
-                                return -EINVAL;
-                        if (value > 62)
-                                seen |= alphabet_of(text[i + k]);
-                        bits = bits << 6 | (value - 1);
-                }
-                /* Bits that no byte comes out of must be zero, else many texts would mean the same. */
-                if ((n_letters == 2 && (bits & 0xffff)) || (n_letters == 3 && (bits & 0xff)))
-                        return -EINVAL;
+        for (const char *end = text + (n_padding > 0 ? n - 4 : n); text < end; text += 4) {
+                uint32_t bits = decode_four(text, &alphabets);
 
                 *out++ = (uint8_t) (bits >> 16);
-                if (n_letters > 2)
-                        *out++ = (uint8_t) (bits >> 8);
-                if (n_letters > 3)
-                        *out++ = (uint8_t) bits;
+                *out++ = (uint8_t) (bits >> 8);
+                *out++ = (uint8_t) bits;
         }
-        if (seen == (ALPHABET_STANDARD | ALPHABET_URL_SAFE))
+        if (n_padding > 0) {
+                uint32_t bits;
+
+                memcpy(last, text, 4);
+                memset(last + 4 - n_padding, 'A', n_padding);
+                bits = decode_four(last, &alphabets);
+                /* Bits that no byte comes out of must be zero, else many texts would mean the same. */
+                if (bits & (n_padding == 2 ? 0xffff : 0xff))
+                        return -EINVAL;
+                *out++ = (uint8_t) (bits >> 16);
+                if (n_padding == 1)
+                        *out++ = (uint8_t) (bits >> 8);
+        }
+        if (!(alphabets & BOTH))
                 return -EINVAL;
 
         *ret_n = (size_t) (out - data);
         return 0;
 }
 
+int base64_decode(const char *text, size_t n, uint8_t *data, size_t *ret_n) {
+        return decode(text, n, BOTH, data, ret_n);
+}
+
 int base64_decode_standard(const char *text, size_t n, uint8_t *data, size_t *ret_n) {
-        if (memchr(text, '-', n) || memchr(text, '_', n))
-                return -EINVAL;
-        return base64_decode(text, n, data, ret_n);
+        return decode(text, n, STANDARD, data, ret_n);
 }

@@ -117,11 +117,11 @@ typedef struct Part {
 typedef enum PartName { PART_PAYLOAD, PART_KEY_ID, PART_SIGNATURE, _PART_MAX } PartName;
 
 static bool is_plain(const char *text, size_t n) {
-        bool is = true;
+        uint8_t odd = 0;
 
         for (size_t i = 0; i < n; i++)
-                is &= text[i] >= 0x20 && text[i] < 0x7f && text[i] != '\\';
-        return is;
+                odd |= (uint8_t) (text[i] - 0x20) > 0x5e || text[i] == '\\';
+        return !odd;
 }
 
 /*
