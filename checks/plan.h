@@ -93,6 +93,18 @@ int plan_load(const char *path, Plan **ret, char **ret_error);
  */
 int plan_find(const char *folders, const char *name, Plan **ret, char **ret_error);
 
+/*
+ * The limits profile of PLAN, malloc'd: its steps with what it gives them, its coverage, and the version of the checks, whose own limits
+ * fill the rest. Two plans that differ in name, words or layout alone have the same; its SHA-256 stands in records beside that of
+ * the plan. -ENOMEM, or -EINVAL for a plan that plan_parse() would not have read.
+ *
+ *     assay-limits/v1
+ *     checks 0.1.0
+ *     step hbm hbm required {"march":"March C-"}
+ *     coverage hbm_bytes_tested 103079215104
+ */
+int plan_limits(const Plan *plan, char **ret);
+
 /* In a checkout $ASSAY_PLANS says where; else /etc/assay/plans before PREFIX/share/assay/plans. */
 const char *plan_folders(void);
 

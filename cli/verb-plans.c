@@ -108,6 +108,10 @@ static int show(const char *name) {
 
         if (options.json) {
                 _cleanup_(json_decrefp) json_t *steps = json_array(), *promises = json_object();
+                _cleanup_free_ char *limits = NULL;
+
+                if (plan_limits(plan, &limits) < 0)
+                        return complain(STATUS_CANNOT_TELL, "out of memory");
 
                 for (size_t i = 0; i < plan->n_steps; i++)
                         (void) json_array_append_new(steps, json_pack("{s:s, s:s, s:b}", "name", plan->steps[i].name, "check",
@@ -116,9 +120,9 @@ static int show(const char *name) {
                         (void) json_object_set_new(promises, plan->promises[i].measurement, json_real(plan->promises[i].value));
 
                 _cleanup_(json_decrefp) json_t *object =
-                                json_pack("{s:s, s:s, s:s, s:f, s:f, s:O, s:O}", "plan", plan->name, "summary", plan->summary, "stage",
+                                json_pack("{s:s, s:s, s:s, s:f, s:f, s:O, s:O, s:s}", "plan", plan->name, "summary", plan->summary, "stage",
                                           stage_to_string(plan->stage), "budget_sec", plan->budget_sec, "rotation_sec", plan->rotation_sec,
-                                          "steps", steps, "coverage", promises);
+                                          "steps", steps, "coverage", promises, "limits", limits);
                 (void) json_dumpf(object, stdout, JSON_INDENT(2));
                 putchar('\n');
                 return STATUS_PASSED;

@@ -106,6 +106,44 @@ static void test_a_whole_plan_is_read(void **state) {
         assert_string_equal(plan->text, whole);
 }
 
+static char *limits_of(const char *text) {
+        _cleanup_(plan_freep) Plan *plan = NULL;
+        _cleanup_free_ char *error = NULL;
+        char *limits;
+
+        if (plan_parse("p", text, strlen(text), &plan, &error) < 0)
+                fail_msg("%s", error);
+        assert_int_equal(plan_limits(plan, &limits), 0);
+        return limits;
+}
+
+static void test_limits_are_what_a_plan_judges_by_and_no_more(void **state) {
+        _cleanup_free_ char *limits = limits_of(whole);
+        _cleanup_free_ char *same = limits_of(
+                        "# in other words\n{summary: all, coverage: {systolic_pe_fraction: 1.0, hbm_bytes_tested: 103079215104},\n"
+                        " rotation: 86400.0, plan: other, stage: RMA, steps: [{parameters: {loops: 3}, check: memory},\n"
+                        "  {check: memory, parameters: {march: 'MATS'}, name: memory-again, required: false}, {check: plain, required: true}]}");
+        static const char *const others[][2] = {
+                { "loops: 3", "loops: 4" }, { "march: MATS", "march: March X" }, { "required: false", "required: true" },
+                { "tested: 103079215104", "tested: 103079215103" }, { "  - check: plain\n", "" }, { "rotation: 86400\n", "" },
+        };
+
+        assert_string_equal(limits, "assay-limits/v1\nchecks " ASSAY_VERSION "\nrotation 86400\n"
+                                    "step memory memory required {\"loops\":\"3\"}\n"
+                                    "step memory-again memory optional {\"march\":\"MATS\"}\n"
+                                    "step plain plain required {}\n"
+                                    "coverage hbm_bytes_tested 103079215104\ncoverage systolic_pe_fraction 1\n");
+        assert_string_equal(same, limits);
+        for (size_t i = 0; i < ELEMENTS(others); i++) {
+                const char *at = strstr(whole, others[i][0]);
+                _cleanup_free_ char *changed = NULL, *other = NULL;
+
+                assert_true(asprintf(&changed, "%.*s%s%s", (int) (at - whole), whole, others[i][1], at + strlen(others[i][0])) > 0);
+                other = limits_of(changed);
+                assert_string_not_equal(other, limits);
+        }
+}
+
 static void test_what_may_be_left_out_has_a_default(void **state) {
         static const char text[] = "{plan: a, stage: RMA, steps: [{check: memory}]}";
         _cleanup_(plan_freep) Plan *plan = NULL;
@@ -260,6 +298,7 @@ static void test_the_environment_says_where_plans_are(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_whole_plan_is_read),
+                cmocka_unit_test(test_limits_are_what_a_plan_judges_by_and_no_more),
                 cmocka_unit_test(test_what_may_be_left_out_has_a_default),
                 cmocka_unit_test(test_every_refusal_says_where_and_what),
                 cmocka_unit_test(test_too_large_plans_are_refused),
