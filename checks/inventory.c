@@ -10,6 +10,7 @@ enum {
         FACT_SERIAL,
         FACT_PART_NUMBER,
         FACT_FIRMWARE,
+        FACT_FIRMWARE_BUILD,
         FACT_PCI_ADDRESS,
         FACT_TRAY,
         FACT_OCCUPIED,
@@ -21,6 +22,7 @@ static const char *const paths[_FACT_MAX] = {
         [FACT_SERIAL]        = "info/serial_number",
         [FACT_PART_NUMBER]   = "assay/part_number",
         [FACT_FIRMWARE]      = "assay/firmware",
+        [FACT_FIRMWARE_BUILD] = "mailbox/firmware_build",
         [FACT_PCI_ADDRESS]   = "assay/pci_address",
         [FACT_TRAY]          = "assay/tray",
         [FACT_OCCUPIED]      = "assay/occupied",
@@ -51,6 +53,7 @@ static void read_chip(Device *device, unsigned chip, Inventory *inventory) {
         memcpy(facts->serial, texts[FACT_SERIAL], ATTRIBUTE_TEXT_MAX);
         memcpy(facts->part_number, texts[FACT_PART_NUMBER], ATTRIBUTE_TEXT_MAX);
         memcpy(facts->firmware, texts[FACT_FIRMWARE], ATTRIBUTE_TEXT_MAX);
+        memcpy(facts->firmware_build, texts[FACT_FIRMWARE_BUILD], ATTRIBUTE_TEXT_MAX);
         memcpy(facts->pci_address, texts[FACT_PCI_ADDRESS], ATTRIBUTE_TEXT_MAX);
         facts->occupied = strcmp(texts[FACT_OCCUPIED], "0") != 0;
 

@@ -19,6 +19,7 @@ typedef struct ChipFacts {
         char serial[ATTRIBUTE_TEXT_MAX];
         char part_number[ATTRIBUTE_TEXT_MAX];
         char firmware[ATTRIBUTE_TEXT_MAX];
+        char firmware_build[ATTRIBUTE_TEXT_MAX];
         char pci_address[ATTRIBUTE_TEXT_MAX];
         char tray[16];      /* "3" */
         char tray_name[32]; /* "tray 3" */

@@ -34,16 +34,17 @@ static int declare_server(StreamReader *reader, const char *server) {
         return 0;
 }
 
-static const char *firmware_of(const json_t *dut, const char *id) {
+/* NULL: none is told. */
+static const json_t *firmware_of(const json_t *dut, const char *id) {
         size_t i;
         json_t *info;
 
         json_array_foreach(json_object_get(dut, "softwareInfos"), i, info)
                 if (strcmp(stream_text(info, "computerSystem"), id) == 0 &&
                     strcmp(stream_text(info, "softwareType"), "FIRMWARE") == 0)
-                        return stream_text(info, "version");
+                        return info;
 
-        return "";
+        return NULL;
 }
 
 /* Metadata holds what it likes: the schema has not looked into it. */
@@ -72,7 +73,8 @@ static int on_hardware(StreamReader *reader, const json_t *dut, const json_t *in
         event.hardware.serial = stream_text(info, "serialNumber");
         event.hardware.part_number = stream_text(info, "partNumber");
         event.hardware.tray = stream_text(info, "location");
-        event.hardware.firmware = firmware_of(dut, id);
+        event.hardware.firmware = stream_text(firmware_of(dut, id), "version");
+        event.hardware.firmware_build = stream_text(firmware_of(dut, id), "revision");
         event.hardware.pci_address = pci_address_of(dut, id);
         return stream_emit(reader, NULL, &event);
 }

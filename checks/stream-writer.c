@@ -103,6 +103,7 @@ static void put_firmware(JsonText *json, const Hardware *hardware) {
         put_string(json, "softwareInfoId", id);
         put_string(json, "name", "firmware");
         json_put_string_if(json, "version", hardware->firmware, HARDWARE_TEXT_MAX);
+        json_put_string_if(json, "revision", hardware->firmware_build, HARDWARE_TEXT_MAX);
         put_string(json, "softwareType", "FIRMWARE");
         *strrchr(id, ':') = '\0';
         put_string(json, "computerSystem", id);

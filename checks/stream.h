@@ -12,7 +12,7 @@
  *    of these and STEP the name in the plan.
  *  - A location inside a chip stands as subcomponent.location, the last part as subcomponent.name.
  *  - dutInfo.metadata.pciAddresses maps hardwareInfoId to PCI address; firmware is a softwareInfo whose computerSystem
- *    is the hardwareInfoId; the tray is the location of its hardwareInfo.
+ *    is the hardwareInfoId, its build the revision; the tray is the location of its hardwareInfo.
  *  - OCP has no place for some facts; they travel as `extension` artifacts of the step, named
  *      assay-evidence  {"code","location", of Evidence what is known,"reproduced","runs"}   after its diagnosis
  *      assay-part      {"part","verdict"}            a server step is done with one chip
@@ -81,6 +81,7 @@ typedef struct Hardware {
         const char *serial;
         const char *part_number;
         const char *firmware;
+        const char *firmware_build; /* of that version, as the part counts them */
         const char *tray; /* "tray 3"; "" for a server */
         const char *pci_address;
 } Hardware;

@@ -85,6 +85,7 @@ static size_t list_hardware(const Scan *scan, Hardware hardware[static UNITS_MAX
                         .serial = facts ? facts->serial : inventory->serial,
                         .part_number = facts ? facts->part_number : "",
                         .firmware = facts ? facts->firmware : "",
+                        .firmware_build = facts ? facts->firmware_build : "",
                         .tray = facts ? facts->tray_name : "",
                         .pci_address = facts ? facts->pci_address : "",
                 };

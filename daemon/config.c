@@ -183,6 +183,8 @@ static const YamlField limit_fields[] = {
         {}
 };
 
+const char *const config_clock_sources[] = { "ntp", "ptp", NULL };
+
 static const YamlField config_fields[] = {
         YAML_CUSTOM("origin", Config, origin, read_origin, .required = true),
         YAML_CUSTOM("producer", Config, producer, read_producer, .required = true),
@@ -192,6 +194,7 @@ static const YamlField config_fields[] = {
         YAML_CUSTOM("plans", Config, plans, read_path),
         YAML_CUSTOM("topology", Config, topology_file, read_path),
         YAML_CUSTOM("run_socket", Config, run_socket, read_path),
+        YAML_WORD("clock_source", Config, clock_source, config_clock_sources),
         YAML_NUMBER("heartbeat_sec", Config, heartbeat_sec, 0.1, 3600),
         YAML_STRUCT("limits", Config, limits, limit_fields),
         YAML_CUSTOM("targets", Config, targets, read_targets, .required = true),

@@ -15,6 +15,7 @@
  *     plans: /etc/assay/plans:/usr/share/assay/plans
  *     topology: /etc/assay/topology.yaml      # see topology.h; without it names tell which servers are a ring
  *     heartbeat_sec: 3600
+ *     clock_source: ntp                       # or ptp
  *     limits: {scans: 64, scans_per_uid: 16, workers: 2}
  *     targets:
  *       - device: sim:/run/assay/us0.sock
@@ -63,12 +64,15 @@ typedef struct Config {
         Topology *topology; /* read by config_load(); NULL: servers are named by their place */
         char *run_socket; /* of socket-activated workers */
         ConfigLimits limits;
+        int clock_source;     /* of config_clock_sources: who keeps the clock where the kernel says that it is kept */
         double heartbeat_sec; /* a record at least so often, whatever else there is to say */
         size_t n_targets;
         ConfigTarget *targets;
         size_t n_servers;
         ConfigServer *servers;
 } Config;
+
+extern const char *const config_clock_sources[]; /* up to a NULL */
 
 /* Return 0, or a negative errno with *ret_error set to a malloc'd "FILE:LINE:COLUMN: …", which the caller
  * frees. */

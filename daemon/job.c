@@ -92,6 +92,8 @@ Job *job_free(Job *job) {
 }
 
 void job_record_run(const Job *job, const JobServer *server, const char *digest, RecordRun *ret) {
+        Manager *manager = job->scan->manager;
+
         *ret = (RecordRun) {
                 .id = server->run,
                 .stage = job->scan->plan->stage,
@@ -101,10 +103,13 @@ void job_record_run(const Job *job, const JobServer *server, const char *digest,
                 .seed = job->seed,
                 .plan = job->scan->plan->name,
                 .plan_sha256 = job->scan->plan_sha256,
+                .limits_sha256 = job->scan->limits_sha256,
+                .worker_sha256 = program_sha256(&manager->worker_program, manager->worker.run_path),
         };
         if (digest[0] && job->evidence) {
                 ret->evidence_name = evidence_name(job->evidence);
                 ret->evidence_sha256 = digest;
+                ret->evidence_bytes = evidence_size(job->evidence);
         }
 }
 

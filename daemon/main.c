@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <systemd/sd-bus.h>
@@ -24,6 +23,7 @@
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
+#include "daemon/program.h"
 #include "daemon/restore.h"
 
 #define CONFIG_PATH "/etc/assay/assayd.yaml"
@@ -204,29 +204,10 @@ static void find_worker(const Config *config, WorkerPlace *ret) {
                 log_warning("There is no worker at %s: scans will be inconclusive", ret->run_path);
 }
 
-/* The digest of the worker's program, for the records; "" where it cannot be read. */
-static void hash_program(const char *path, char ret[static EVIDENCE_DIGEST_HEX]) {
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-        struct stat status;
-        void *bytes;
-
-        ret[0] = '\0';
-        if (fd < 0 || fstat(fd, &status) < 0 || status.st_size <= 0)
-                return;
-
-        bytes = mmap(NULL, (size_t) status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (bytes == MAP_FAILED)
-                return;
-        if (evidence_sha256(bytes, (size_t) status.st_size, ret) < 0)
-                ret[0] = '\0';
-        (void) munmap(bytes, (size_t) status.st_size);
-}
-
-static int open_log(const Config *config, const WorkerPlace *worker, RecordLog **ret,
-                    char **ret_public_key) {
+static int open_log(const Config *config, RecordLog **ret, char **ret_public_key) {
         _cleanup_(record_key_freep) RecordKey *key = NULL;
         _cleanup_free_ char *public_key = NULL, *text = NULL;
-        char digest[EVIDENCE_DIGEST_HEX];
+        Program self = {};
         int r;
 
         if (!config->key) {
@@ -244,13 +225,13 @@ static int open_log(const Config *config, const WorkerPlace *worker, RecordLog *
         if (!public_key)
                 return -ENOMEM;
 
-        hash_program(worker->run_path, digest);
         RecordLogOptions options = {
                 .path = config->store,
                 .origin = config->origin,
                 .producer = config->producer,
                 .version = ASSAY_VERSION,
-                .scanner_sha256 = digest[0] ? digest : NULL,
+                .scanner_sha256 = program_sha256(&self, "/proc/self/exe"),
+                .clock_source = config_clock_sources[config->clock_source],
                 .key = key,
                 .queue_max = CONFIG_SERVERS_MAX * 2,
         };
@@ -342,7 +323,7 @@ static int prepare_manager(sd_event *event, Config **config, Manager **ret) {
         int r;
 
         find_worker(*config, &worker);
-        r = open_log(*config, &worker, &log, &public_key);
+        r = open_log(*config, &log, &public_key);
         if (r < 0)
                 return r;
 

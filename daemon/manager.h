@@ -16,6 +16,7 @@
 #include <systemd/sd-event.h>
 
 #include "daemon/config.h"
+#include "daemon/program.h"
 #include "daemon/record/record.h"
 #include "daemon/scan.h"
 #include "daemon/target.h"
@@ -28,6 +29,7 @@ struct Manager {
         sd_bus *bus;
         Config *config;
         WorkerPlace worker;
+        Program worker_program;
         Targets targets;
         Authority *authority;
         EvidencePacker *packer;

@@ -114,6 +114,14 @@ static int draw_seed(uint64_t *ret) {
         return 0;
 }
 
+static int hash_limits(Scan *scan) {
+        _cleanup_free_ char *limits = NULL;
+        int r;
+
+        r = plan_limits(scan->plan, &limits);
+        return r < 0 ? r : evidence_sha256(limits, strlen(limits), scan->limits_sha256);
+}
+
 static int scan_fill(Scan *scan) {
         int r;
 
@@ -123,6 +131,8 @@ static int scan_fill(Scan *scan) {
                         return r;
         }
         r = evidence_sha256(scan->plan->text, scan->plan->n_text, scan->plan_sha256);
+        if (r >= 0)
+                r = hash_limits(scan);
         if (r < 0)
                 return r;
 

@@ -53,7 +53,7 @@ struct Scan {
         uint64_t id;
         char path[SCAN_PATH_MAX];
         Plan *plan;
-        char plan_sha256[EVIDENCE_DIGEST_HEX];
+        char plan_sha256[EVIDENCE_DIGEST_HEX], limits_sha256[EVIDENCE_DIGEST_HEX];
         ScanOptions options;
         uid_t uid;
         ScanState state;

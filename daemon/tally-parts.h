@@ -36,7 +36,7 @@ typedef struct TallyStep {
 typedef struct TallyUnit {
         bool wanted;
         Location where;
-        char *serial, *part_number, *firmware, *tray, *pci_address; /* NULL: not told */
+        char *serial, *part_number, *firmware, *firmware_build, *tray, *pci_address; /* NULL: not told */
         size_t n_measurements, n_findings;
         TallyStep *steps; /* plan->n_steps */
 } TallyUnit;

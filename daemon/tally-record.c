@@ -67,6 +67,7 @@ static void judge_step(const Tally *tally, const TallyServer *server, const Tall
                 .name = planned->name,
                 .check = planned->check->name,
                 .required = planned->required,
+                .counts = planned->check->counts,
                 .n_measurements = own->n_measurements,
                 .measurements = own->measurements,
                 .n_diagnoses = own->n_findings,
@@ -125,6 +126,7 @@ static void unit_subject(const TallyUnit *unit, const char *product, RecordSubje
                 .product = product,
                 .part_number = or_empty(unit->part_number),
                 .firmware = or_empty(unit->firmware),
+                .firmware_build = or_empty(unit->firmware_build),
                 .tray = or_empty(unit->tray),
                 .pci_address = or_empty(unit->pci_address),
         };

@@ -85,6 +85,7 @@ static void unit_done(TallyUnit *unit, const Plan *plan) {
         free(unit->serial);
         free(unit->part_number);
         free(unit->firmware);
+        free(unit->firmware_build);
         free(unit->tray);
         free(unit->pci_address);
 }
@@ -148,6 +149,7 @@ static void take_hardware(Tally *tally, const Hardware *hardware) {
         replace(&unit->serial, hardware->serial);
         replace(&unit->part_number, hardware->part_number);
         replace(&unit->firmware, hardware->firmware);
+        replace(&unit->firmware_build, hardware->firmware_build);
         replace(&unit->tray, hardware->tray);
         replace(&unit->pci_address, hardware->pci_address);
 }

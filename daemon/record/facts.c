@@ -69,6 +69,8 @@ const char *facts_wrong_with_run(const RecordRun *run) {
                 return "the plan has no name, or a too long one";
         if (!is_sha256(run->plan_sha256))
                 return "the plan has no digest";
+        if ((run->limits_sha256 && !is_sha256(run->limits_sha256)) || (run->worker_sha256 && !is_sha256(run->worker_sha256)))
+                return "the limits' digest or the worker's is none";
         if (run->evidence_name && !is_sha256(run->evidence_sha256))
                 return "the evidence has no digest";
         if (run->finished_usec > TIME_USEC_MAX || run->started_usec > TIME_USEC_MAX)

@@ -112,8 +112,6 @@ static bool is_printable(const RecordMeasurement *measurement) {
 }
 
 static void print_measurements(Printer *printer, const RecordStep *step, const Location *unit) {
-        size_t n_errors = 0;
-
         if (step->n_measurements == 0)
                 return;
         printer_key(printer, "measurements");
@@ -121,22 +119,32 @@ static void print_measurements(Printer *printer, const RecordStep *step, const L
         for (size_t i = 0; i < step->n_measurements; i++)
                 if (is_printable(&step->measurements[i]))
                         print_measurement(printer, &step->measurements[i], unit);
-                else
-                        n_errors++;
         printer_close(printer, ']');
-        if (n_errors == 0)
+}
+
+static void print_error(Printer *printer, const char *symptom, const char *message) {
+        printer_open(printer, '{');
+        printer_member(printer, "symptom", symptom);
+        printer_member(printer, "message", message);
+        printer_close(printer, '}');
+}
+
+/* What kept the step from judging, and values that are none. */
+static void print_errors(Printer *printer, const RecordStep *step) {
+        size_t n = step->verdict == VERDICT_ERROR;
+
+        for (size_t i = 0; i < step->n_measurements; i++)
+                n += !is_printable(&step->measurements[i]);
+        if (n == 0)
                 return;
 
         printer_key(printer, "errors");
         printer_open(printer, '[');
-        for (size_t i = 0; i < step->n_measurements; i++) {
-                if (is_printable(&step->measurements[i]))
-                        continue;
-                printer_open(printer, '{');
-                printer_member(printer, "symptom", "not-a-number");
-                printer_member(printer, "message", step->measurements[i].name);
-                printer_close(printer, '}');
-        }
+        if (step->verdict == VERDICT_ERROR)
+                print_error(printer, reason_to_string(step->reason), step->message);
+        for (size_t i = 0; i < step->n_measurements; i++)
+                if (!is_printable(&step->measurements[i]))
+                        print_error(printer, "not-a-number", step->measurements[i].name);
         printer_close(printer, ']');
 }
 
@@ -215,6 +223,7 @@ static void print_step(Printer *printer, const RecordStep *step, size_t i, const
         if (step->regions)
                 print_regions(printer, step->regions);
         print_measurements(printer, step, unit);
+        print_errors(printer, step);
         print_diagnoses(printer, step->diagnoses, step->n_diagnoses);
         printer_close(printer, '}');
 }
@@ -226,6 +235,28 @@ static void print_names(Printer *printer, const char *key, const RecordHealth *h
                 if (health->steps[i].verdict == verdict)
                         printer_string(printer, health->steps[i].name);
         printer_close(printer, ']');
+}
+
+/* Promises that STEP could have kept and nobody else did. */
+static void print_open_coverage(Printer *printer, const RecordHealth *health, const RecordStep *step) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < health->n_promises; i++) {
+                const RecordPromise *promise = &health->promises[i];
+                const char *const *counted = step->counts;
+
+                while (counted && *counted && strcmp(*counted, promise->measurement) != 0)
+                        counted++;
+                if (!counted || !*counted || promise->reached >= promise->promised)
+                        continue;
+                if (n++ == 0) {
+                        printer_key(printer, "coverage");
+                        printer_open(printer, '[');
+                }
+                printer_string(printer, promise->measurement);
+        }
+        if (n > 0)
+                printer_close(printer, ']');
 }
 
 /* What the verdict leaves open is part of it. */
@@ -240,6 +271,7 @@ static void print_untested(Printer *printer, const RecordHealth *health) {
                 printer_open(printer, '{');
                 printer_member(printer, "name", step->name);
                 printer_member(printer, "reason", reason_to_string(step->reason));
+                print_open_coverage(printer, health, step);
                 printer_close(printer, '}');
         }
         printer_close(printer, ']');

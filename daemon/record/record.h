@@ -113,6 +113,7 @@ typedef struct RecordStep {
         bool required;
         uint64_t seed;
         uint64_t device_nsec;
+        const char *const *counts; /* the promises it can keep, with a final NULL; NULL: none */
         const RecordRegions *regions; /* NULL: it tests all at once */
         size_t n_measurements;
         const RecordMeasurement *measurements;
@@ -130,8 +131,11 @@ typedef struct RecordRun {
         uint64_t seed;
         const char *plan;
         const char *plan_sha256;     /* hex */
+        const char *limits_sha256;   /* of what the plan judges by, see plan_limits(); NULL: not known, as the next */
+        const char *worker_sha256;   /* of the program that measured */
         const char *evidence_name;   /* file name of the OCP stream; NULL: none */
         const char *evidence_sha256; /* hex, of the plain bytes */
+        uint64_t evidence_bytes;
 } RecordRun;
 
 typedef struct RecordSubject {
@@ -140,6 +144,7 @@ typedef struct RecordSubject {
         const char *product;     /* Trainium2, Trn2 */
         const char *part_number; /* mutable facts from here on: they go into the predicate */
         const char *firmware;
+        const char *firmware_build;
         const char *tray;
         const char *pci_address;
 } RecordSubject;
@@ -187,6 +192,7 @@ typedef struct RecordLogOptions {
         const char *producer; /* URI of this station */
         const char *version; /* of the scanner */
         const char *scanner_sha256; /* of its binary, hex; NULL: not known */
+        const char *clock_source; /* who keeps the clock where the kernel says that it is kept: "ntp" (NULL) or "ptp" */
         RecordKey *key;      /* the log takes it over, also when it cannot be opened */
         RecordKey *log_key;  /* Ed25519, another one; taken over likewise. It signs checkpoints; NULL: there are none */
         const char *anchor;  /* file that holds the newest published checkpoint; NULL: nothing tells an old copy of the log */

@@ -167,7 +167,8 @@ static const Shape shape_clock = {
                         { "challenge", FIELD_TEXT, .optional = true },                                      \
                         { "startedOn", FIELD_TEXT, .is_valid = is_time }, {                                 \
                 "seed", FIELD_COUNT, .optional = true                                                       \
-        }
+        },                                                                                                  \
+                        { "worker", FIELD_OBJECT, .optional = true, .of = &shape_digested }
 
 static const Shape shape_run_start = { FIELDS(RUN_FIELDS) };
 
@@ -180,7 +181,9 @@ static const Shape shape_location = {
         FIELDS({ "path", FIELD_TEXT, .optional = true }, { "pciAddress", FIELD_TEXT, .optional = true }),
 };
 
-static const Shape shape_version = { FIELDS({ "name", FIELD_TEXT }) };
+static const Shape shape_version = {
+        FIELDS({ "name", FIELD_TEXT }, { "version", FIELD_TEXT, .optional = true }, { "build", FIELD_TEXT, .optional = true }),
+};
 
 static const Shape shape_component = {
         FIELDS({ "name", FIELD_TEXT }, { "type", FIELD_TEXT, .optional = true, .words = WORDS_COMPONENT },
@@ -242,7 +245,8 @@ static const Shape shape_step = {
 };
 
 static const Shape shape_untested = {
-        FIELDS({ "name", FIELD_TEXT }, { "reason", FIELD_TEXT, .is_valid = is_code }),
+        FIELDS({ "name", FIELD_TEXT }, { "reason", FIELD_TEXT, .is_valid = is_code },
+               { "coverage", FIELD_NAMES, .optional = true }),
 };
 
 static const Shape shape_coverage = {

@@ -36,7 +36,17 @@ static DraftGroup *draft_group_new(size_t n_drafts) {
         return group->entries ? group : draft_group_free(group);
 }
 
-static void print_run(Printer *printer, const RecordRun *run, bool finished) {
+/* {"name":…,"digest":{…} and an open brace: the caller may go on, and closes. */
+static void print_digested(Printer *printer, const char *name, const char *sha256) {
+        printer_open(printer, '{');
+        printer_member(printer, "name", name);
+        printer_key(printer, "digest");
+        printer_open(printer, '{');
+        printer_member(printer, "sha256", sha256);
+        printer_close(printer, '}');
+}
+
+static void print_run(Printer *printer, const Station *station, const RecordRun *run, bool finished) {
         printer_key(printer, "run");
         printer_open(printer, '{');
         printer_member(printer, "id", run->id);
@@ -45,45 +55,75 @@ static void print_run(Printer *printer, const RecordRun *run, bool finished) {
         print_time(printer, "startedOn", run->started_usec);
         if (finished) {
                 print_time(printer, "finishedOn", run->finished_usec);
-                print_clock(printer);
+                print_clock(printer, station);
         }
         printer_member_unsigned(printer, "seed", run->seed);
+        if (run->worker_sha256) {
+                printer_key(printer, "worker");
+                print_digested(printer, "assay-run", run->worker_sha256);
+                printer_close(printer, '}');
+        }
         printer_close(printer, '}');
 }
 
-static void print_descriptor(Printer *printer, const char *name, const char *media_type,
-                             const char *sha256) {
-        printer_open(printer, '{');
-        printer_member(printer, "name", name);
-        printer_member(printer, "mediaType", media_type);
-        printer_key(printer, "digest");
-        printer_open(printer, '{');
-        printer_member(printer, "sha256", sha256);
-        printer_close(printer, '}');
-        printer_close(printer, '}');
-}
+/* The plan is always the first. */
+static void print_configuration(Printer *printer, const RecordRun *run) {
+        char limits[sizeof(((RecordEntry *) NULL)->plan) + sizeof("/limits")];
 
-static void print_run_context(Printer *printer, const RecordRun *run, bool finished) {
-        print_run(printer, run, finished);
         printer_key(printer, "configuration");
         printer_open(printer, '[');
-        print_descriptor(printer, run->plan, NULL, run->plan_sha256);
-        printer_close(printer, ']');
-        if (!finished || !run->evidence_name)
-                return;
-        printer_key(printer, "evidence");
-        printer_open(printer, '[');
-        print_descriptor(printer, run->evidence_name, "application/jsonl", run->evidence_sha256);
+        print_digested(printer, run->plan, run->plan_sha256);
+        printer_close(printer, '}');
+        if (run->limits_sha256) {
+                (void) snprintf(limits, sizeof(limits), "%s/limits", run->plan);
+                print_digested(printer, limits, run->limits_sha256);
+                printer_close(printer, '}');
+        }
         printer_close(printer, ']');
 }
 
-static void print_version(Printer *printer, const char *name, const char *version) {
-        if (!version || !*version)
+static void print_evidence(Printer *printer, const RecordRun *run) {
+        printer_key(printer, "evidence");
+        printer_open(printer, '[');
+        print_digested(printer, run->evidence_name, run->evidence_sha256);
+        printer_member(printer, "mediaType", "application/jsonl");
+        printer_key(printer, "annotations");
+        printer_open(printer, '{');
+        printer_member_unsigned(printer, "size", run->evidence_bytes);
+        printer_close(printer, '}');
+        printer_close(printer, '}');
+        printer_close(printer, ']');
+}
+
+static void print_run_context(Printer *printer, const Station *station, const RecordRun *run, bool finished) {
+        print_run(printer, station, run, finished);
+        print_configuration(printer, run);
+        if (finished && run->evidence_name)
+                print_evidence(printer, run);
+}
+
+static bool is_told(const char *text) {
+        return text && *text;
+}
+
+static void print_version(Printer *printer, const char *name, const char *version, const char *build) {
+        if (!is_told(version) && !is_told(build))
                 return;
         printer_open(printer, '{');
         printer_member(printer, "name", name);
         printer_member(printer, "version", version);
+        printer_member(printer, "build", build);
         printer_close(printer, '}');
+}
+
+static void print_environment(Printer *printer, const RecordSubject *subject) {
+        if (!is_told(subject->firmware) && !is_told(subject->firmware_build) && !is_told(subject->part_number))
+                return;
+        printer_key(printer, "environment");
+        printer_open(printer, '[');
+        print_version(printer, "firmware", subject->firmware, subject->firmware_build);
+        print_version(printer, "part-number", subject->part_number, NULL);
+        printer_close(printer, ']');
 }
 
 /* Where the subject sits and what about it may change: none of it belongs to its identity. */
@@ -98,12 +138,7 @@ static void print_place(Printer *printer, const RecordSubject *subject) {
         if (!identity_serial_is_valid(subject->serial))
                 printer_member(printer, "reportedSerial", subject->serial);
         printer_close(printer, '}');
-
-        printer_key(printer, "environment");
-        printer_open(printer, '[');
-        print_version(printer, "firmware", subject->firmware);
-        print_version(printer, "part-number", subject->part_number);
-        printer_close(printer, ']');
+        print_environment(printer, subject);
 }
 
 /* The statement up to the log's index. */
@@ -167,7 +202,7 @@ int draft_start(const Station *station, const RecordRun *run, const RecordSubjec
         group = draft_group_new(1);
         if (!group)
                 return -ENOMEM;
-        print_run_context(&context, run, false);
+        print_run_context(&context, station, run, false);
         if (context.error < 0)
                 return context.error;
 
@@ -210,7 +245,7 @@ int draft_heartbeat(const Station *station, RecordHeartbeat cause, DraftGroup **
         print_head(draft, station);
         print_time(&draft->tail, "sentOn", draft->entry.finished_usec);
         printer_member(&draft->tail, "cause", causes[cause]);
-        print_clock(&draft->tail);
+        print_clock(&draft->tail, station);
         r = draft_check(draft);
         if (r < 0)
                 return r;
@@ -298,7 +333,7 @@ int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret)
         group = draft_group_new(scan->n_chips + 1);
         if (!group)
                 return -ENOMEM;
-        print_run_context(&context, &scan->run, true);
+        print_run_context(&context, station, &scan->run, true);
         if (context.error < 0)
                 return context.error;
 

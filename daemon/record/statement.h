@@ -21,6 +21,7 @@
 typedef struct Station {
         IdentityIssuer issuer;
         char *origin;
+        const char *clock_source, *clock_start; /* who keeps the clock, and where it is from if nobody does */
         Printer producer; /* the JSON object */
         uint8_t key_digest[DIGEST_BYTES]; /* SHA-256 of the record key's SPKI */
 } Station;
@@ -71,7 +72,7 @@ int parse_time(const char *text, uint64_t *ret_usec);
 
 /* Parts of predicates. */
 void print_time(Printer *printer, const char *key, uint64_t usec);
-void print_clock(Printer *printer); /* how good the station's clock is now */
+void print_clock(Printer *printer, const Station *station); /* how good the station's clock is now */
 void print_diagnoses(Printer *printer, const RecordDiagnosis *diagnoses, size_t n); /* health.c: the list, where there are any */
 void print_health(Printer *printer, const RecordHealth *health); /* health.c: from `status` to `coverage` */
 const char *health_status(const RecordHealth *health);           /* COMPLETE, ERROR, SKIP */

@@ -55,6 +55,14 @@ static void read_boot_id(char id[static 37]) {
         id[36] = '\0';
 }
 
+/* Linux says in hctosys whether the clock was set from that of the board. */
+static const char *clock_start(void) {
+        _cleanup_close_ int fd = open("/sys/class/rtc/rtc0/hctosys", O_RDONLY | O_CLOEXEC);
+        char word = '0';
+
+        return fd >= 0 && read(fd, &word, 1) == 1 && word == '1' ? "rtc" : "none";
+}
+
 int station_init(Station *station, const RecordLogOptions *options) {
         Printer *p = &station->producer;
         const PublicKey *key = key_public(options->key);
@@ -65,6 +73,8 @@ int station_init(Station *station, const RecordLogOptions *options) {
                 station_done(station);
                 return -ENOMEM;
         }
+        station->clock_source = options->clock_source ? options->clock_source : "ntp";
+        station->clock_start = clock_start();
         station->issuer = (IdentityIssuer) { .pen = options->pen ?: DOCUMENTATION_PEN,
                                             .origin = station->origin };
         if (digest_sha256(key->spki, key->n_spki, station->key_digest) < 0) {
@@ -100,15 +110,17 @@ void station_done(Station *station) {
 }
 
 /* How good the station's clock is. Where the kernel does not tell (a sandbox), it is not vouched for. */
-void print_clock(Printer *printer) {
+void print_clock(Printer *printer, const Station *station) {
         struct timex timex = {};
         struct timespec now;
         bool synchronized;
+        int r;
 
-        synchronized = adjtimex(&timex) >= 0 && !(timex.status & STA_UNSYNC);
+        r = adjtimex(&timex);
+        synchronized = r >= 0 && !(timex.status & STA_UNSYNC);
         printer_key(printer, "clock");
         printer_open(printer, '{');
-        printer_member(printer, "source", synchronized ? "ntp" : "none");
+        printer_member(printer, "source", synchronized ? station->clock_source : r < 0 ? "none" : station->clock_start);
         printer_key(printer, "synchronized");
         printer_bool(printer, synchronized);
         if (synchronized)

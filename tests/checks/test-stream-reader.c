@@ -58,8 +58,8 @@ static int on_event(const Event *event, void *userdata) {
                 hear(heard, "start %s", event->plan);
                 break;
         case EVENT_HARDWARE:
-                hear(heard, "hardware %s %s %s %s %s %s %s", at(&event->hardware.where), event->hardware.name,
-                     event->hardware.serial, event->hardware.part_number, event->hardware.firmware, event->hardware.tray,
+                hear(heard, "hardware %s %s %s %s %s %s %s %s", at(&event->hardware.where), event->hardware.name,
+                     event->hardware.serial, event->hardware.part_number, event->hardware.firmware, event->hardware.firmware_build, event->hardware.tray,
                      event->hardware.pci_address);
                 break;
         case EVENT_STEP_START:
@@ -142,7 +142,7 @@ static void add(Text *text, char *lines) {
 static void add_start(Text *text) {
         Hardware hardware[] = {
                 { parse("us0-1"), "Trn2", "S1", "", "", "", "" },
-                { parse("us0-1/chip3"), "Trainium2", "C3", "P7", "1.2", "tray 0", "0000:10:1c.0" },
+                { parse("us0-1/chip3"), "Trainium2", "C3", "P7", "1.2", "0x1b7", "tray 0", "0000:10:1c.0" },
         };
         RunStart start = {
                 .version = "0.1.0", .command_line = "assay-run", .plan = "preflight", .dut = "us0-1", .seed = 7,
@@ -197,8 +197,8 @@ static void test_a_whole_run_comes_back_as_events(void **state) {
         assert_int_equal(stream_reader_sequence(reader), text.sequence);
         assert_string_equal(heard.text,
                             "1 : start preflight\n"
-                            "1 : hardware us0-1 Trn2 S1    \n"
-                            "1 : hardware us0-1/chip3 Trainium2 C3 P7 1.2 tray 0 0000:10:1c.0\n"
+                            "1 : hardware us0-1 Trn2 S1     \n"
+                            "1 : hardware us0-1/chip3 Trainium2 C3 P7 1.2 0x1b7 tray 0 0000:10:1c.0\n"
                             "2 : log hello\n"
                             "3 us0-1/chip3:hbm begins\n"
                             "4 us0-1:links begins\n"

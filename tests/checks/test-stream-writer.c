@@ -248,7 +248,7 @@ static void test_the_start_of_the_largest_run_fits_one_line(void **state) {
                 char text[LOCATION_STRING_MAX];
 
                 (void) snprintf(text, sizeof(text), "a23456789012345678901234567890%u/chip%u", i / 17, i % 16);
-                hardware[i] = (Hardware) { parse(text), long_text, long_text, long_text, long_text, long_text, long_text };
+                hardware[i] = (Hardware) { parse(text), long_text, long_text, long_text, long_text, long_text, long_text, long_text };
         }
 
         for (unsigned pass = 0; pass < 2; pass++) {

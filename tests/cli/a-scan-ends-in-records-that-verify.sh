@@ -66,6 +66,16 @@ expect 0 "a range of records" assayctl --json records 1 3
 query 'map(.index) == [1, 2, 3]'
 expect 1 "verify a failed record" assayctl verify 2
 expect 0 "verify a passed record" assayctl verify 3
+digest_of() { sha256sum "$@" | cut -d ' ' -f 1; }
+limits=$(assayctl --json plans quick | jq -rj .limits | digest_of)
+expect 1 "what it was judged by and with" assayctl verify 2 --payload
+query ".predicate | .configuration == [{name: \"quick\", digest: {sha256: \"$(digest_of "$stage/plans/quick.yaml")\"}},
+                                      {name: \"quick/limits\", digest: {sha256: \"$limits\"}}] and
+       .producer.scanner.digest.sha256 == \"$(digest_of "$1/daemon/assayd")\" and .run.worker.digest.sha256 == \"$(digest_of "$1/checks/assay-run")\""
+query '.predicate | .environment[0].version != "" and .environment[0].build == "0x1b7" and .host.uri != "" and .location.tray == "tray 0"'
+run=$(jq -r '.predicate.run.id' "$out")
+query ".predicate.evidence[0].annotations.size == $(zstd -dc "$stage/evidence/$run.ocp.jsonl.zst" | wc -c) and
+       .predicate.evidence[0].digest.sha256 == \"$(zstd -dc "$stage/evidence/$run.ocp.jsonl.zst" | digest_of)\""
 expect 1 "the worst of several counts" assayctl verify 3 2
 expect 0 "export writes a file" assayctl export 2 2 --output "$stage/two.jsonl"
 [ "$(wc -l <"$stage/two.jsonl")" = 2 ] || bad "not two lines"

@@ -48,8 +48,8 @@ static inline void server_init(Server *server) {
         server->scan = (RecordScan) {
                 .run = { .id = server->run, .stage = STAGE_PREFLIGHT, .challenge = "c2F5IHNvbWV0aGluZw==",
                          .started_usec = 1795252442000000, .finished_usec = 1795252449500000, .seed = 7,
-                         .plan = "preflight", .plan_sha256 = digest, .evidence_name = "us0-2.ocp.jsonl",
-                         .evidence_sha256 = digest },
+                         .plan = "preflight", .plan_sha256 = digest, .limits_sha256 = digest, .worker_sha256 = digest,
+                         .evidence_name = "us0-2.ocp.jsonl", .evidence_sha256 = digest, .evidence_bytes = 4816 },
                 .server = { .where = server_location("us0-2"), .serial = "SRV00017", .product = "Trn2" },
                 .result = RESULT_FAILED,
                 .n_chips = SERVER_CHIPS,
@@ -62,7 +62,7 @@ static inline void server_init(Server *server) {
                 (void) snprintf(server->serials[i], sizeof(server->serials[i]), "0123456789abc0%02x", i);
                 server->chips[i] = (RecordHealth) {
                         .subject = { .where = server_location(path), .serial = server->serials[i], .product = "Trainium2",
-                                     .firmware = "2.30.1", .tray = "0", .pci_address = "0000:4b:00.0" },
+                                     .firmware = "2.30.1", .firmware_build = "0x1b7", .tray = "0", .pci_address = "0000:4b:00.0" },
                         .host = server->scan.server,
                         .result = i == SERVER_BAD ? RESULT_FAILED : RESULT_PASSED,
                         .n_steps = SERVER_STEPS,

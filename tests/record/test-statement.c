@@ -58,6 +58,12 @@ static void test_a_failed_chip_tells_what_where_and_how_often(void **state) {
                 { "predicate.location.reportedSerial", "(nothing)" },
                 { "predicate.environment.0.name", "firmware" },
                 { "predicate.environment.0.version", "2.30.1" },
+                { "predicate.environment.0.build", "0x1b7" },
+                { "predicate.configuration.0.name", "preflight" },
+                { "predicate.configuration.1.name", "preflight/limits" },
+                { "predicate.run.worker.name", "assay-run" },
+                { "predicate.evidence.0.mediaType", "application/jsonl" },
+                { "predicate.evidence.0.annotations.size", "(no text)" },
                 { "predicate.evidence.0.name", "us0-2.ocp.jsonl" },
                 { "predicate.status", "COMPLETE" },
                 { "predicate.result", "FAILED" },
@@ -105,10 +111,15 @@ static json_t *sign_again(const Server *server) {
 }
 
 static void test_what_was_not_tested_is_told_with_its_reason(void **state) {
+        static const char *const counts[] = { "efa_packets", "efa_paths", NULL };
+        RecordPromise promises[] = { { "hbm-bytes-tested", 1, 1 }, { "efa_paths", 16, 16 }, { "efa_packets", 0, 1000 } };
         Server *server = &payloads.server;
         json_t *payload;
 
         server_init(server);
+        server->chips[0].promises = promises;
+        server->chips[0].n_promises = ELEMENTS(promises);
+        server->steps[0][3].counts = server->steps[0][0].counts = counts;
         server->steps[0][3].verdict = VERDICT_SKIPPED;
         server->steps[0][3].reason = REASON_OCCUPIED;
         server->steps[0][3].required = false;
@@ -121,8 +132,14 @@ static void test_what_was_not_tested_is_told_with_its_reason(void **state) {
         assert_string_equal(text_at(payload, "predicate.result"), "INCONCLUSIVE");
         assert_string_equal(text_at(payload, "predicate.untestedTests.0.name"), "efa");
         assert_string_equal(text_at(payload, "predicate.untestedTests.0.reason"), "occupied");
+        assert_string_equal(text_at(payload, "predicate.untestedTests.0.coverage.0"), "efa_packets");
+        assert_string_equal(text_at(payload, "predicate.untestedTests.0.coverage.1"), "(nothing)");
         assert_string_equal(text_at(payload, "predicate.untestedTests.1.name"), "rounding");
         assert_string_equal(text_at(payload, "predicate.untestedTests.1.reason"), "worker-crashed");
+        assert_string_equal(text_at(payload, "predicate.untestedTests.1.coverage"), "(nothing)");
+        assert_string_equal(text_at(payload, "predicate.steps.3.errors"), "(nothing)");
+        assert_string_equal(text_at(payload, "predicate.steps.4.errors.0.symptom"), "worker-crashed");
+        assert_string_equal(text_at(payload, "predicate.steps.4.errors.0.message"), "gone\ufffd");
         assert_string_equal(text_at(payload, "predicate.steps.3.status"), "SKIP");
         assert_string_equal(text_at(payload, "predicate.steps.4.status"), "ERROR");
         assert_string_equal(text_at(payload, "predicate.steps.4.message"), "gone\ufffd");
