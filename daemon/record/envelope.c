@@ -19,24 +19,17 @@ void pae_print(Printer *pae, const char *type, const void *payload, size_t n) {
         printer_raw(pae, payload, n);
 }
 
-static void print_base64(Printer *printer, const void *data, size_t n) {
-        char *to = printer_room(printer, BASE64_SIZE(n));
-
-        if (to)
-                (void) base64_encode(data, n, to);
-}
-
 void leaf_print(Printer *leaf, const PublicKey *key, const uint8_t id[static DIGEST_BYTES], const uint8_t *signature, size_t n_signature) {
         printer_text(leaf,
                      "{\"apiVersion\":\"0.0.2\",\"kind\":\"hashedrekord\",\"spec\":{\"hashedRekordV002\":"
                      "{\"data\":{\"algorithm\":\"SHA2_256\",\"digest\":\"");
-        print_base64(leaf, id, DIGEST_BYTES);
+        printer_base64(leaf, id, DIGEST_BYTES);
         printer_text(leaf, "\"},\"signature\":{\"content\":\"");
-        print_base64(leaf, signature, n_signature);
+        printer_base64(leaf, signature, n_signature);
         printer_text(leaf, "\",\"verifier\":{\"keyDetails\":\"");
         printer_text(leaf, public_key_details(key));
         printer_text(leaf, "\",\"publicKey\":{\"rawBytes\":\"");
-        print_base64(leaf, key->spki, key->n_spki);
+        printer_base64(leaf, key->spki, key->n_spki);
         printer_text(leaf, "\"}}}}}}");
 }
 
@@ -60,11 +53,11 @@ static const char *const form[] = {
 static void envelope_print(Printer *printer, const RecordKey *key, const void *payload, size_t n,
                            const uint8_t *signature, size_t n_signature) {
         printer_text(printer, form[0]);
-        print_base64(printer, payload, n);
+        printer_base64(printer, payload, n);
         printer_text(printer, form[1]);
         printer_text(printer, record_key_id(key));
         printer_text(printer, form[2]);
-        print_base64(printer, signature, n_signature);
+        printer_base64(printer, signature, n_signature);
         printer_text(printer, form[3]);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/record/note.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,26 +27,32 @@ static bool name_is_valid(const char *name) {
         return true;
 }
 
+int note_key_digest(const NoteKey *key, uint8_t ret[static DIGEST_BYTES]) {
+        uint8_t text[NOTE_NAME_MAX + 1 + VKEY_BYTES];
+        size_t n = strlen(key->name);
+
+        memcpy(text, key->name, n);
+        text[n] = '\n';
+        text[n + 1] = (uint8_t) key->type;
+        memcpy(text + n + 2, key->public, NOTE_PUBLIC_BYTES);
+        return digest_sha256(text, n + 1 + VKEY_BYTES, ret);
+}
+
 int note_key_init(NoteKey *key, const char *name, NoteKeyType type, const uint8_t public[static NOTE_PUBLIC_BYTES]) {
-        uint8_t text[NOTE_NAME_MAX + 1 + VKEY_BYTES], digest[DIGEST_BYTES];
-        size_t n = strlen(name);
+        NoteKey made = { .type = type };
+        uint8_t digest[DIGEST_BYTES];
         int r;
 
         if (!name_is_valid(name) || (type != NOTE_LOG && type != NOTE_WITNESS))
                 return -EINVAL;
 
-        memcpy(text, name, n);
-        text[n] = '\n';
-        text[n + 1] = (uint8_t) type;
-        memcpy(text + n + 2, public, NOTE_PUBLIC_BYTES);
-        r = digest_sha256(text, n + 1 + VKEY_BYTES, digest);
+        (void) strcpy(made.name, name);
+        memcpy(made.public, public, NOTE_PUBLIC_BYTES);
+        r = note_key_digest(&made, digest);
         if (r < 0)
                 return r;
-
-        *key = (NoteKey) { .type = type };
-        memcpy(key->name, name, n);
-        memcpy(key->id, digest, NOTE_ID_BYTES);
-        memcpy(key->public, public, NOTE_PUBLIC_BYTES);
+        memcpy(made.id, digest, NOTE_ID_BYTES);
+        *key = made;
         return 0;
 }
 
@@ -80,14 +85,6 @@ int note_key_parse(NoteKey *key, const char *vkey) {
         return 0;
 }
 
-static void print_base64(Printer *printer, const void *data, size_t n) {
-        char text[BASE64_SIZE(SIGNATURE_BYTES)], *end;
-
-        assert(n <= SIGNATURE_BYTES);
-        end = base64_encode(data, n, text);
-        printer_raw(printer, text, (size_t) (end - text));
-}
-
 void note_key_print(Printer *printer, const NoteKey *key) {
         uint8_t data[VKEY_BYTES] = { (uint8_t) key->type };
         char hex[2 * NOTE_ID_BYTES + 1];
@@ -98,7 +95,7 @@ void note_key_print(Printer *printer, const NoteKey *key) {
         printer_text(printer, "+");
         printer_text(printer, hex);
         printer_text(printer, "+");
-        print_base64(printer, data, sizeof(data));
+        printer_base64(printer, data, sizeof(data));
 }
 
 /* ---- what is signed ---- */
@@ -148,7 +145,7 @@ void note_sign(Printer *note, const char *text, size_t n, const NoteKey *key, co
         printer_text(note, DASH);
         printer_text(note, key->name);
         printer_text(note, " ");
-        print_base64(note, signature, NOTE_ID_BYTES + n_time + n_signature);
+        printer_base64(note, signature, NOTE_ID_BYTES + n_time + n_signature);
         printer_text(note, "\n");
 }
 

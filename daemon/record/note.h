@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 
+#include "daemon/record/digest.h"
 #include "daemon/record/key.h"
 #include "daemon/record/printer.h"
 
@@ -40,6 +41,8 @@ typedef struct NoteKey {
 int note_key_init(NoteKey *key, const char *name, NoteKeyType type, const uint8_t public[static NOTE_PUBLIC_BYTES]);
 int note_key_parse(NoteKey *key, const char *vkey);
 void note_key_print(Printer *printer, const NoteKey *key);
+/* All of what its ID is the beginning of, for those who name logs by it. 0, or -EIO. */
+int note_key_digest(const NoteKey *key, uint8_t ret[static DIGEST_BYTES]);
 
 /*
  * Appends the signature line of KEY, whose private half is SIGNER, for TEXT (N bytes). USEC: CLOCK_REALTIME, told by a witness to the

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/record/base64.h"
+
 #define DIGITS_MAX 20 /* of 64 bits */
 #define EXACT_MAX 9007199254740991.0 /* 2^53 - 1 */
 
@@ -38,7 +40,8 @@ static char *printer_reserve(Printer *printer, size_t n) {
         return printer->size - printer->n >= n ? printer->text + printer->n : printer_grow(printer, n);
 }
 
-char *printer_room(Printer *printer, size_t n) {
+/* N bytes to be filled; NULL after an error. */
+static char *printer_room(Printer *printer, size_t n) {
         char *room = printer_reserve(printer, n);
 
         if (room)
@@ -55,6 +58,13 @@ void printer_raw(Printer *printer, const void *text, size_t n) {
 
 void printer_text(Printer *printer, const char *text) {
         printer_raw(printer, text, strlen(text));
+}
+
+void printer_base64(Printer *printer, const void *data, size_t n) {
+        char *to = printer_room(printer, BASE64_SIZE(n));
+
+        if (to)
+                (void) base64_encode(data, n, to);
 }
 
 /* Whether a comma stands before a key or a value: unless it is the first in its bracket or follows its key. */

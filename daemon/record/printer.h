@@ -27,8 +27,7 @@ void printer_done(Printer *printer);
 void printer_raw(Printer *printer, const void *text, size_t n);
 void printer_text(Printer *printer, const char *text);
 void printer_digits(Printer *printer, uint64_t value); /* in decimal */
-/* N bytes for the caller to fill; NULL after an error. */
-char *printer_room(Printer *printer, size_t n);
+void printer_base64(Printer *printer, const void *data, size_t n);
 
 void printer_open(Printer *printer, char bracket);  /* '{' or '[', as a value */
 void printer_close(Printer *printer, char bracket); /* '}' or ']' */
