@@ -400,6 +400,40 @@ typedef struct RecordPolicy {
 /* The same by a policy. record_verify() asks for nothing but what the keyring does. */
 int record_verify_with_policy(const RecordPolicy *policy, const char *envelope, size_t n, RecordTrust *ret_trust, RecordVerified *ret);
 
+/* ---- for other readers: each text is malloc'd ---- */
+
+/* A CloudEvent, 1.0.2, in JSON: ENVELOPE, which VERIFIED tells of, as data; without a line's end. SOURCE: the log's origin. -ENOMEM. */
+int record_cloudevent(const char *source, const RecordVerified *verified, const char *envelope, size_t n, char **ret, size_t *ret_n);
+/* What every transport of events must carry; larger ones are for some alone. */
+#define RECORD_CLOUDEVENT_PORTABLE 65536
+
+/*
+ * A Sigstore bundle, v0.3, of an envelope and its tlog-proof, which is checked against the log's VKEY first. -EBADMSG, -ENOKEY, and
+ * *ret_wrong (a static sentence); -ENOMEM, -EIO.
+ */
+int record_bundle(const RecordKeyring *keyring, const char *vkey, const char *envelope, size_t n, const char *proof, size_t n_proof,
+                  char **ret, size_t *ret_n, const char **ret_wrong);
+/* Sigstore's trusted root of the log of VKEY, good from SINCE_USEC on. -EINVAL: no vkey of a log. */
+int record_trusted_root(const char *vkey, uint64_t since_usec, char **ret, size_t *ret_n);
+
+/*
+ * The log as tiles, c2sp.org/tlog-tiles, in a folder: opened with the signed checkpoint up to which it is told (NOTE), told all leaf
+ * hashes, then the envelopes from record_tiles_next() on in order, then published. A folder that holds an older state of the log is
+ * extended. All: -EBADMSG or -ENOKEY, and *ret_wrong (a static sentence): what was handed over or what is there is not this log; or the
+ * errno of a file. After any of these the folder holds what it published before. -EBUSY: another process is at it.
+ */
+typedef struct RecordTiles RecordTiles;
+int record_tiles_open(const char *path, const char *vkey, const char *note, size_t n, const RecordKeyring *keyring, RecordTiles **ret,
+                      const char **ret_wrong);
+RecordTiles *record_tiles_free(RecordTiles *tiles);
+DEFINE_CLEANUP(RecordTiles *, record_tiles_free);
+uint64_t record_tiles_size(const RecordTiles *tiles); /* of the checkpoint */
+int record_tiles_tree(RecordTiles *tiles, const void *leaves, size_t n, const char **ret_wrong); /* N bytes: 32 of each record */
+uint64_t record_tiles_next(const RecordTiles *tiles);
+int record_tiles_add(RecordTiles *tiles, const char *envelope, size_t n, const char **ret_wrong);
+int record_tiles_skip(RecordTiles *tiles, uint64_t n); /* records that the log keeps no envelopes of. -ERANGE */
+int record_tiles_publish(RecordTiles *tiles, const char **ret_wrong);
+
 /* ---- memories that scans test region by region ---- */
 
 #define RECORD_RUN_BYTES    37

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+
+#include "daemon/record/bundle.h"
+#include "daemon/record/leaf.h"
+#include "tests/record/tiny-log.h"
+
+#define RECORDS 11
+#define INDEX   3
+
+static TinyLog logs[_RECORD_ALGORITHM_MAX];
+
+static int make(TinyLog *tiny, uint64_t index, uint64_t proven, char **ret, size_t *ret_n) {
+        const Printer *envelope = &tiny->records[index].envelope;
+        _cleanup_printer_ Printer proof = {};
+        const char *wrong = NULL;
+        int r;
+
+        tiny_log_prove(tiny, proven, &proof);
+        r = record_bundle(tiny->keyring, tiny->vkey.text, envelope->text, envelope->n, proof.text, proof.n, ret, ret_n, &wrong);
+        assert_true(r != -EBADMSG || wrong);
+        return r;
+}
+
+/* Whether what was read proves record INDEX as the one that was written. */
+static int verify(const TinyLog *tiny, const char *text, size_t n) {
+        _cleanup_(bundle_done) Bundle bundle = {};
+        _cleanup_(leaf_done) Leaf leaf = {};
+        Checkpoint checkpoint;
+        CheckpointSeen seen;
+        const char *wrong = NULL;
+        Proof proof;
+        int r;
+
+        r = bundle_parse(text, n, &bundle, &wrong);
+        if (r == 0)
+                r = leaf_make(tiny->keyring, bundle.envelope.text, bundle.envelope.n, &leaf, &wrong);
+        if (r == 0)
+                r = leaf.body.n == bundle.body.n && memcmp(leaf.body.text, bundle.body.text, leaf.body.n) == 0 ? 0 : -EBADMSG;
+        if (r == 0)
+                r = proof_parse(bundle.proof.text, bundle.proof.n, &proof);
+        return r < 0 ? r : proof_verify(&proof, &leaf.hash, &tiny->policy, &checkpoint, &seen, &wrong);
+}
+
+static void test_a_bundle_reads_back_as_its_record_and_proof(void **state) {
+        for (RecordAlgorithm algorithm = 0; algorithm < _RECORD_ALGORITHM_MAX; algorithm++) {
+                TinyLog *tiny = &logs[algorithm];
+
+                for (uint64_t i = 0; i < RECORDS; i++) {
+                        _cleanup_(bundle_done) Bundle bundle = {};
+                        _cleanup_printer_ Printer proof = {};
+                        _cleanup_free_ char *text = NULL;
+                        const char *wrong;
+                        size_t n;
+
+                        assert_int_equal(make(tiny, i, i, &text, &n), 0);
+                        assert_int_equal(bundle_parse(text, n, &bundle, &wrong), 0);
+                        assert_int_equal(bundle.envelope.n, tiny->records[i].envelope.n);
+                        assert_memory_equal(bundle.envelope.text, tiny->records[i].envelope.text, bundle.envelope.n);
+                        tiny_log_prove(tiny, i, &proof);
+                        assert_int_equal(bundle.proof.n, proof.n);
+                        assert_memory_equal(bundle.proof.text, proof.text, proof.n);
+                        assert_int_equal(verify(tiny, text, n), 0);
+                }
+        }
+}
+
+static void test_a_bundle_is_made_of_what_belongs_together(void **state) {
+        TinyLog *tiny = &logs[RECORD_ED25519], *other = &logs[RECORD_ECDSA_P256];
+        const Printer *envelope = &tiny->records[INDEX].envelope;
+        _cleanup_printer_ Printer proof = {};
+        _cleanup_free_ char *text = NULL;
+        const char *wrong;
+        size_t n;
+
+        tiny_log_prove(tiny, INDEX, &proof);
+        assert_int_equal(make(tiny, INDEX, INDEX + 1, &text, &n), -EBADMSG);
+        assert_int_equal(record_bundle(other->keyring, tiny->vkey.text, envelope->text, envelope->n, proof.text, proof.n, &text, &n, &wrong), -ENOKEY);
+        assert_int_equal(record_bundle(tiny->keyring, other->vkey.text, envelope->text, envelope->n, proof.text, proof.n, &text, &n, &wrong), -EBADMSG);
+        assert_int_equal(record_bundle(tiny->keyring, "x", envelope->text, envelope->n, proof.text, proof.n, &text, &n, &wrong), -EBADMSG);
+        assert_int_equal(record_bundle(tiny->keyring, tiny->vkey.text, envelope->text, envelope->n, "x\n", 2, &text, &n, &wrong), -EBADMSG);
+        assert_null(text);
+}
+
+/* What of a bundle is neither signed, nor hashed, nor repeated, so that nobody may go by it; and the letter of a line feed's escape. */
+static bool is_free(const char *text, size_t at) {
+        static const char *const members[] = { "\"hint\":\"", "\"logId\":{\"keyId\":\"", "\"integratedTime\":\"", "\"keyid\":\"" };
+
+        for (size_t i = 0; i < ELEMENTS(members); i++) {
+                const char *value = strstr(text, members[i]);
+                size_t from = (size_t) (value - text) + strlen(members[i]);
+
+                if (at >= (size_t) (value - text) && at <= from + strcspn(text + from, "\""))
+                        return true;
+        }
+        return at > 5 && memcmp(text + at - 5, "\\u000", 5) == 0;
+}
+
+static void test_every_flipped_bit_is_refused_or_changes_nothing(void **state) {
+        TinyLog *tiny = &logs[RECORD_ED25519];
+        _cleanup_free_ char *text = NULL;
+        size_t n, passed = 0;
+
+        assert_int_equal(make(tiny, INDEX, INDEX, &text, &n), 0);
+        text = realloc(text, n + 1);
+        text[n] = '\0';
+        assert_int_equal(verify(tiny, text, n), 0);
+        for (size_t bit = 0; bit < n * 8; bit++) {
+                bool may_pass = is_free(text, bit / 8);
+
+                text[bit / 8] ^= (char) (1 << bit % 8);
+                if (verify(tiny, text, n) == 0) {
+                        assert_true(may_pass);
+                        passed++;
+                }
+                text[bit / 8] ^= (char) (1 << bit % 8);
+        }
+        assert_true(passed < n);
+        for (size_t i = 0; i < n; i++)
+                assert_true(verify(tiny, text, i) < 0);
+}
+
+static void test_what_is_no_bundle_is_refused(void **state) {
+        static const char *const damages[] = {
+                "mediaType=\"application/vnd.dev.sigstore.bundle+json;version=0.1\"",
+                "dsseEnvelope=[]",
+                "verificationMaterial.publicKey=null",
+                "verificationMaterial.tlogEntries.0.logIndex=3",
+                "verificationMaterial.tlogEntries.0.logIndex=\"03\"",
+                "verificationMaterial.tlogEntries.0.logIndex=\"4\"",
+                "verificationMaterial.tlogEntries.0.kindVersion.version=\"0.0.1\"",
+                "verificationMaterial.tlogEntries.0.canonicalizedBody=\"\"",
+                "verificationMaterial.tlogEntries.0.inclusionProof.treeSize=\"12\"",
+                "verificationMaterial.tlogEntries.0.inclusionProof.hashes=\"\"",
+                "verificationMaterial.tlogEntries.0.inclusionProof.hashes.0=\"AAAA\"",
+                "verificationMaterial.tlogEntries.0.inclusionProof.checkpoint.envelope=\"x\"",
+        };
+        TinyLog *tiny = &logs[RECORD_ED25519];
+        _cleanup_free_ char *text = NULL;
+        size_t n;
+
+        assert_int_equal(make(tiny, INDEX, INDEX, &text, &n), 0);
+        assert_int_equal(verify(tiny, text, n), 0);
+        for (size_t i = 0; i < ELEMENTS(damages); i++) {
+                _cleanup_free_ char *path = strdup(damages[i]), *damaged = NULL;
+                char *value = strchr(path, '='), *member = path, *dot;
+                json_t *object = json_loadb(text, n, 0, NULL), *at = object, *other;
+
+                *value++ = '\0';
+                for (; (dot = strchr(member, '.')); member = dot + 1) {
+                        *dot = '\0';
+                        at = json_is_array(at) ? json_array_get(at, (size_t) atoi(member)) : json_object_get(at, member);
+                }
+                other = json_loads(value, JSON_DECODE_ANY, NULL);
+                assert_int_equal(json_is_array(at) ? json_array_set_new(at, (size_t) atoi(member), other) : json_object_set_new(at, member, other), 0);
+                damaged = json_dumps(object, JSON_COMPACT);
+                json_decref(object);
+                assert_int_equal(verify(tiny, damaged, strlen(damaged)), -EBADMSG);
+        }
+}
+
+static int setup(void **state) {
+        for (RecordAlgorithm algorithm = 0; algorithm < _RECORD_ALGORITHM_MAX; algorithm++) {
+                tiny_log_init(&logs[algorithm], algorithm);
+                tiny_log_grow(&logs[algorithm], RECORDS, "x");
+        }
+        return 0;
+}
+
+static int teardown(void **state) {
+        for (RecordAlgorithm algorithm = 0; algorithm < _RECORD_ALGORITHM_MAX; algorithm++)
+                tiny_log_done(&logs[algorithm]);
+        return 0;
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_bundle_reads_back_as_its_record_and_proof),
+                cmocka_unit_test(test_a_bundle_is_made_of_what_belongs_together),
+                cmocka_unit_test(test_every_flipped_bit_is_refused_or_changes_nothing),
+                cmocka_unit_test(test_what_is_no_bundle_is_refused),
+        };
+
+        return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "tests/record/tiny-log.h"
+
+static TinyLog tiny;
+static char folder[128];
+static unsigned n_folders;
+
+static void new_folder(void) {
+        (void) snprintf(folder, sizeof(folder), "%s/tiles-%u", tiny.place.folder, n_folders++);
+}
+
+static char *read_file(const char *path, size_t *ret_n) {
+        char whole[256], *data = malloc((size_t) 1 << 20);
+        FILE *file;
+
+        (void) snprintf(whole, sizeof(whole), "%s/%s", folder, path);
+        file = fopen(whole, "re");
+        *ret_n = file && data ? fread(data, 1, (size_t) 1 << 20, file) : 0;
+        if (file)
+                (void) fclose(file);
+        return data;
+}
+
+static void write_file(const char *path, const char *data, size_t n) {
+        char whole[256];
+        FILE *file;
+
+        (void) snprintf(whole, sizeof(whole), "%s/%s", folder, path);
+        file = fopen(whole, "we");
+        assert_non_null(file);
+        assert_int_equal(fwrite(data, 1, n, file), n);
+        (void) fclose(file);
+}
+
+static ino_t inode(const char *path) {
+        char whole[256];
+        struct stat st;
+
+        (void) snprintf(whole, sizeof(whole), "%s/%s", folder, path);
+        return stat(whole, &st) < 0 ? 0 : st.st_ino;
+}
+
+static int open_tiles(const TinyLog *of, uint64_t size, RecordTiles **ret) {
+        _cleanup_printer_ Printer note = {};
+        const char *wrong = NULL;
+        int r;
+
+        tiny_log_sign(of, of->leaves, size, &note);
+        r = record_tiles_open(folder, of->vkey.text, note.text, note.n, of->keyring, ret, &wrong);
+        assert_true(r != -EBADMSG || wrong);
+        return r;
+}
+
+/* Up to SIZE records, the first SKIP of which have no envelopes; gives up before record UNTIL. */
+static int export_until(const TinyLog *of, uint64_t size, uint64_t skip, uint64_t until) {
+        _cleanup_(record_tiles_freep) RecordTiles *tiles = NULL;
+        const char *wrong = NULL;
+        uint64_t next;
+        int r;
+
+        r = open_tiles(of, size, &tiles);
+        if (r == 0)
+                r = record_tiles_tree(tiles, of->leaves, size * sizeof(TreeHash), &wrong);
+        if (r == 0 && record_tiles_next(tiles) < skip)
+                r = record_tiles_skip(tiles, skip - record_tiles_next(tiles));
+        while (r == 0 && (next = record_tiles_next(tiles)) < size) {
+                if (next == until)
+                        return -EINTR;
+                r = record_tiles_add(tiles, of->records[next].envelope.text, of->records[next].envelope.n, &wrong);
+        }
+        return r < 0 ? r : record_tiles_publish(tiles, &wrong);
+}
+
+static int export(const TinyLog *of, uint64_t size) {
+        return export_until(of, size, 0, UINT64_MAX);
+}
+
+/* The bodies of bundle PATH hash to the leaves from FIRST on. */
+static void assert_entries(const char *path, uint64_t first, unsigned count) {
+        _cleanup_free_ char *data = NULL;
+        size_t n, at = 0;
+        TreeHash hash;
+
+        data = read_file(path, &n);
+        for (unsigned i = 0; i < count; i++) {
+                size_t length = (size_t) ((uint8_t) data[at] << 8 | (uint8_t) data[at + 1]);
+
+                assert_true(at + 2 + length <= n);
+                assert_int_equal(tree_leaf(data + at + 2, length, &hash), 0);
+                assert_memory_equal(&hash, &tiny.leaves[first + i], sizeof(hash));
+                at += 2 + length;
+        }
+        assert_int_equal(at, n);
+}
+
+static void assert_lines(uint64_t first, uint64_t end) {
+        _cleanup_free_ char *data = NULL;
+        size_t n, at = 0;
+
+        data = read_file("records.intoto.jsonl", &n);
+        for (uint64_t i = first; i < end; i++) {
+                const Printer *envelope = &tiny.records[i].envelope;
+
+                assert_true(at + envelope->n < n);
+                assert_memory_equal(data + at, envelope->text, envelope->n);
+                assert_int_equal(data[at + envelope->n], '\n');
+                at += envelope->n + 1;
+        }
+        assert_int_equal(at, n);
+}
+
+static void assert_published(uint64_t size) {
+        _cleanup_free_ char *data = NULL;
+        _cleanup_printer_ Printer note = {};
+        size_t n;
+
+        data = read_file("checkpoint", &n);
+        tiny_log_sign(&tiny, tiny.leaves, size, &note);
+        assert_int_equal(n, note.n);
+        assert_memory_equal(data, note.text, n);
+}
+
+static void assert_leaves(const char *path, uint64_t first, unsigned count) {
+        _cleanup_free_ char *data = NULL;
+        size_t n;
+
+        data = read_file(path, &n);
+        assert_int_equal(n, count * sizeof(TreeHash));
+        assert_memory_equal(data, &tiny.leaves[first], n);
+}
+
+/* RFC 6962, as it is written down there. */
+static TreeHash root_of(const TreeHash *leaves, uint64_t n) {
+        TreeHash left, right;
+        uint64_t k = 1;
+
+        if (n == 1)
+                return *leaves;
+        while (k * 2 < n)
+                k *= 2;
+        left = root_of(leaves, k);
+        right = root_of(leaves + k, n - k);
+        assert_int_equal(tree_node(&left, &right, &left), 0);
+        return left;
+}
+
+static void test_an_export_is_extended_and_never_rewritten(void **state) {
+        _cleanup_free_ char *data = NULL;
+        TreeHash root;
+        ino_t tile, entries;
+        size_t n;
+
+        new_folder();
+        assert_int_equal(export(&tiny, 300), 0);
+        assert_published(300);
+        assert_leaves("tile/0/000", 0, 256);
+        assert_leaves("tile/0/001.p/44", 256, 44);
+        assert_entries("tile/entries/000", 0, 256);
+        assert_entries("tile/entries/001.p/44", 256, 44);
+        assert_lines(0, 300);
+        tile = inode("tile/0/000");
+        entries = inode("tile/entries/000");
+
+        assert_int_equal(export(&tiny, 300), 0);
+        assert_int_equal(export(&tiny, 301), 0);
+        assert_int_equal(export(&tiny, 700), 0);
+        assert_published(700);
+        assert_leaves("tile/0/001", 256, 256);
+        assert_leaves("tile/0/001.p/44", 256, 44); /* for who has the older checkpoint */
+        assert_leaves("tile/0/002.p/188", 512, 188);
+        assert_entries("tile/entries/001", 256, 256);
+        assert_entries("tile/entries/002.p/188", 512, 188);
+        assert_lines(0, 700);
+        assert_int_equal(inode("tile/0/000"), tile);
+        assert_int_equal(inode("tile/entries/000"), entries);
+
+        data = read_file("tile/1/000.p/2", &n);
+        assert_int_equal(n, 2 * sizeof(TreeHash));
+        for (unsigned i = 0; i < 2; i++) {
+                root = root_of(&tiny.leaves[(size_t) i * 256], 256);
+                assert_memory_equal(data + i * sizeof(root), &root, sizeof(root));
+        }
+}
+
+/* The example of the specification, and one that needs a folder for its thousandth tile. */
+static void test_large_logs_have_the_tiles_that_the_standard_counts(void **state) {
+        static const struct {
+                uint64_t size;
+                const char *path;
+                size_t n; /* hashes; 0: it is not there */
+        } there[] = {
+                { 70000, "tile/0/272", 256 },     { 70000, "tile/0/273.p/112", 112 }, { 70000, "tile/0/273", 0 },
+                { 70000, "tile/1/000", 256 },     { 70000, "tile/1/001.p/17", 17 },   { 70000, "tile/2/000.p/1", 1 },
+                { 70000, "tile/3/000.p/0", 0 },   { 256, "tile/0/000", 256 },         { 256, "tile/1/000.p/1", 1 },
+                { 256001, "tile/0/999", 256 },    { 256001, "tile/0/x001/000.p/1", 1 },
+                { 256001, "tile/1/003.p/232", 232 }, { 256001, "tile/2/000.p/3", 3 },
+        };
+        _cleanup_free_ TreeHash *leaves = calloc(256001, sizeof(TreeHash));
+
+        for (uint32_t i = 0; i < 256001; i++)
+                memcpy(leaves[i].bytes, &i, sizeof(i));
+        for (size_t i = 0; i < ELEMENTS(there); i++) {
+                _cleanup_(record_tiles_freep) RecordTiles *tiles = NULL;
+                _cleanup_printer_ Printer note = {};
+                _cleanup_free_ char *data = NULL;
+                const char *wrong;
+                size_t n;
+
+                if (i == 0 || there[i].size != there[i - 1].size) {
+                        new_folder();
+                        tiny_log_sign(&tiny, leaves, there[i].size, &note);
+                        assert_int_equal(record_tiles_open(folder, tiny.vkey.text, note.text, note.n, tiny.keyring, &tiles, &wrong), 0);
+                        assert_int_equal(record_tiles_tree(tiles, leaves, there[i].size * sizeof(TreeHash), &wrong), 0);
+                        assert_int_equal(record_tiles_skip(tiles, there[i].size), 0);
+                        assert_int_equal(record_tiles_publish(tiles, &wrong), 0);
+                }
+                data = read_file(there[i].path, &n);
+                assert_int_equal(n, there[i].n * sizeof(TreeHash));
+        }
+}
+
+/* Cut short at any record, even within a line. */
+static void test_what_was_cut_short_is_taken_up(void **state) {
+        static const uint64_t stops[] = { 0, 1, 44, 255, 256, 257, 511, 512, 600, 699 };
+
+        for (size_t i = 0; i < ELEMENTS(stops); i++) {
+                _cleanup_free_ char *lines = NULL;
+                size_t n;
+
+                new_folder();
+                assert_int_equal(export_until(&tiny, 700, 0, stops[i]), -EINTR);
+                assert_int_equal(inode("checkpoint"), 0);
+                lines = read_file("records.intoto.jsonl", &n);
+                (void) strcpy(lines + n, "{\"payload\":\"");
+                write_file("records.intoto.jsonl", lines, n + strlen("{\"payload\":\""));
+                assert_int_equal(export(&tiny, 700), 0);
+                assert_published(700);
+                assert_lines(0, 700);
+                assert_entries("tile/entries/000", 0, 256);
+                assert_entries("tile/entries/001", 256, 256);
+                assert_entries("tile/entries/002.p/188", 512, 188);
+        }
+}
+
+static void test_another_log_is_refused_and_nothing_changes(void **state) {
+        static TinyLog other, fork;
+
+        tiny_log_init(&other, RECORD_ED25519);
+        tiny_log_grow(&other, 400, "other");
+        fork = tiny;
+        fork.leaves[100].bytes[7] ^= 1;
+
+        new_folder();
+        assert_int_equal(export(&tiny, 300), 0);
+        assert_int_equal(export(&other, 400), -EBADMSG);  /* another key */
+        assert_int_equal(export(&tiny, 299), -EBADMSG); /* an old copy */
+        assert_int_equal(export(&fork, 400), -EBADMSG);   /* another history, well signed */
+        assert_published(300);
+        assert_lines(0, 300);
+        assert_leaves("tile/0/000", 0, 256);
+        assert_int_equal(inode("tile/0/001.p/144"), 0);
+        assert_int_equal(export(&tiny, 400), 0);
+        tiny_log_done(&other);
+}
+
+static void test_a_record_that_the_tree_does_not_hold_ends_it(void **state) {
+        Signed *record = &tiny.records[350];
+        const char *wrong = NULL;
+
+        new_folder();
+        assert_int_equal(export(&tiny, 300), 0);
+        for (size_t at = 0; at < record->envelope.n; at += 5) {
+                record->envelope.text[at] ^= 1;
+                assert_true(export(&tiny, 400) < 0);
+                assert_published(300);
+                record->envelope.text[at] ^= 1;
+        }
+        {
+                _cleanup_(record_tiles_freep) RecordTiles *tiles = NULL;
+
+                /* The neighbour's place; too few leaves; not all records. */
+                assert_int_equal(open_tiles(&tiny, 400, &tiles), 0);
+                assert_int_equal(record_tiles_tree(tiles, tiny.leaves, 399 * sizeof(TreeHash), &wrong), -EBADMSG);
+                assert_int_equal(record_tiles_tree(tiles, tiny.leaves, 400 * sizeof(TreeHash), &wrong), 0);
+                assert_int_equal(record_tiles_next(tiles), 256);
+                assert_int_equal(record_tiles_add(tiles, tiny.records[257].envelope.text, tiny.records[257].envelope.n, &wrong), -EBADMSG);
+                assert_int_equal(record_tiles_publish(tiles, &wrong), -EBADMSG);
+                assert_int_equal(record_tiles_skip(tiles, 145), -ERANGE);
+        }
+        assert_int_equal(export(&tiny, 400), 0);
+        assert_published(400);
+        assert_lines(0, 400);
+}
+
+/* Damage in the folder is told, and neither mended nor built upon. */
+static void test_a_damaged_folder_is_refused(void **state) {
+        static const char *const paths[] = { "tile/0/000", "tile/0/001.p/44", "checkpoint", "records.intoto.jsonl" };
+
+        for (size_t i = 0; i < ELEMENTS(paths); i++) {
+                _cleanup_free_ char *data = NULL;
+                size_t n;
+
+                new_folder();
+                assert_int_equal(export(&tiny, 300), 0);
+                data = read_file(paths[i], &n);
+                data[n - 40] ^= 1;
+                write_file(paths[i], data, n);
+                assert_int_equal(export(&tiny, 300), -EBADMSG);
+                data[n - 40] ^= 1;
+                write_file(paths[i], data, n);
+                assert_int_equal(export(&tiny, 300), 0);
+        }
+}
+
+static void test_pruned_records_leave_out_their_bundles_alone(void **state) {
+        new_folder();
+        assert_int_equal(export_until(&tiny, 600, 10, UINT64_MAX), 0);
+        assert_published(600);
+        assert_leaves("tile/0/000", 0, 256);
+        assert_int_equal(inode("tile/entries/000"), 0);
+        assert_entries("tile/entries/001", 256, 256);
+        assert_entries("tile/entries/002.p/88", 512, 88);
+        assert_lines(10, 600);
+
+        /* A later one keeps what it has. */
+        assert_int_equal(export_until(&tiny, 700, 650, UINT64_MAX), 0);
+        assert_published(700);
+        assert_entries("tile/entries/001", 256, 256);
+        assert_int_equal(inode("tile/entries/002.p/188"), 0);
+}
+
+static void test_one_at_a_time(void **state) {
+        _cleanup_(record_tiles_freep) RecordTiles *first = NULL, *second = NULL;
+
+        new_folder();
+        assert_int_equal(open_tiles(&tiny, 10, &first), 0);
+        assert_int_equal(open_tiles(&tiny, 10, &second), -EBUSY);
+}
+
+static int setup(void **state) {
+        tiny_log_init(&tiny, RECORD_ED25519);
+        tiny_log_grow(&tiny, 700, "x");
+        return 0;
+}
+
+static int teardown(void **state) {
+        tiny_log_done(&tiny);
+        return 0;
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_an_export_is_extended_and_never_rewritten),
+                cmocka_unit_test(test_large_logs_have_the_tiles_that_the_standard_counts),
+                cmocka_unit_test(test_what_was_cut_short_is_taken_up),
+                cmocka_unit_test(test_another_log_is_refused_and_nothing_changes),
+                cmocka_unit_test(test_a_record_that_the_tree_does_not_hold_ends_it),
+                cmocka_unit_test(test_a_damaged_folder_is_refused),
+                cmocka_unit_test(test_pruned_records_leave_out_their_bundles_alone),
+                cmocka_unit_test(test_one_at_a_time),
+        };
+
+        return cmocka_run_group_tests(tests, setup, teardown);
+}
