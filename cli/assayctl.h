@@ -29,6 +29,7 @@ typedef struct Options {
         const char *plan;
         const char *key;
         const char *output;
+        const char *checkpoint;
         const char *challenge;
         const char *unknown; /* --unknown=pass|fail */
         bool has_seed;
@@ -59,6 +60,7 @@ int verb_gate(int argc, char **argv);
 int verb_records(int argc, char **argv);
 int verb_verify(int argc, char **argv);
 int verb_export(int argc, char **argv);
+int verb_audit(int argc, char **argv);
 int verb_plans(int argc, char **argv);
 int verb_explain(int argc, char **argv);
 int verb_coverage(int argc, char **argv);

@@ -139,11 +139,11 @@ static int read_all(int fd, char **ret, size_t *ret_n) {
         return 0;
 }
 
-int call_records(sd_bus *bus, uint64_t first, uint64_t count, sd_bus_error *error, char **ret, size_t *ret_n) {
+static int call_memfd(sd_bus *bus, const char *method, uint64_t first, uint64_t count, sd_bus_error *error, char **ret, size_t *ret_n) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         int fd, r;
 
-        r = call_manager(bus, "OpenRecords", error, &reply, "ttt", first, count, (uint64_t) 0);
+        r = call_manager(bus, method, error, &reply, "ttt", first, count, (uint64_t) 0);
         if (r < 0)
                 return r;
 
@@ -152,6 +152,34 @@ int call_records(sd_bus *bus, uint64_t first, uint64_t count, sd_bus_error *erro
                 return r;
 
         return read_all(fd, ret, ret_n);
+}
+
+int call_records(sd_bus *bus, uint64_t first, uint64_t count, sd_bus_error *error, char **ret, size_t *ret_n) {
+        return call_memfd(bus, "OpenRecords", first, count, error, ret, ret_n);
+}
+
+int call_leaves(sd_bus *bus, uint64_t first, uint64_t count, char **ret, size_t *ret_n) {
+        return call_memfd(bus, "OpenLeaves", first, count, NULL, ret, ret_n);
+}
+
+int call_checkpoint(sd_bus *bus, char **ret, size_t *ret_n) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *note;
+        int r;
+
+        r = call_manager(bus, "GetCheckpoint", &error, &reply, "t", (uint64_t) 0);
+        if (sd_bus_error_has_name(&error, SD_BUS_ERROR_UNKNOWN_METHOD))
+                return 0;
+        if (r >= 0)
+                r = sd_bus_message_read(reply, "s", &note);
+        if (r < 0)
+                return complain_bus(&error, r, "could not read the checkpoint");
+        *ret = strdup(note);
+        if (!*ret)
+                return complain(STATUS_CANNOT_TELL, "out of memory");
+        *ret_n = strlen(note);
+        return 0;
 }
 
 int call_keyring(sd_bus *bus, RecordKeyring **ret) {

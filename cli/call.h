@@ -16,6 +16,12 @@ int call_manager(sd_bus *bus, const char *method, sd_bus_error *error, sd_bus_me
 /* Records FIRST … FIRST+COUNT-1 as JSON lines, malloc'd and zero-terminated. */
 int call_records(sd_bus *bus, uint64_t first, uint64_t count, sd_bus_error *error, char **ret, size_t *ret_n);
 
+/* What the log says of itself, signed; NULL where it says nothing. Returns 0 or an exit status, having complained. */
+int call_checkpoint(sd_bus *bus, char **ret, size_t *ret_n);
+
+/* Leaf hashes FIRST … FIRST+COUNT-1, 32 bytes each, malloc'd. Negative errno. */
+int call_leaves(sd_bus *bus, uint64_t first, uint64_t count, char **ret, size_t *ret_n);
+
 /* The keys to verify with: those of --key, else the one the daemon names. Returns 0 or an exit status, having complained. */
 int call_keyring(sd_bus *bus, RecordKeyring **ret);
 

@@ -30,6 +30,7 @@ static const Verb verbs[] = {
         { "records",   0, 2,  "[FIRST [COUNT]]", "List signed records",                                  "",                                  verb_records   },
         { "verify",    1, -1, "INDEX|FILE...",  "Verify records, from the daemon or offline from files",   "key payload",                       verb_verify    },
         { "export",    1, 2,  "FIRST [COUNT]", "Write records as JSON lines",                            "output",                            verb_export    },
+        { "audit",     0, 1,  "[FILE|FOLDER]", "Check a whole log: the daemon's, or one in files",        "key checkpoint chips",              verb_audit     },
         { "plans",     0, 1,  "[PLAN]",       "List plans, or show one",                                 "",                                  verb_plans     },
         { "explain",   0, 1,  "[CODE|INDEX]", "List finding codes, explain one, or the findings of a record", "key",                               verb_explain   },
         { "log-level", 0, 1,  "[LEVEL]",      "Show or set the daemon's log level",                      "",                                  verb_log_level },
@@ -53,6 +54,7 @@ enum {
         OPTION_PLAN,
         OPTION_KEY,
         OPTION_OUTPUT,
+        OPTION_CHECKPOINT,
         OPTION_CHALLENGE,
         OPTION_UNKNOWN,
         OPTION_SEED,
@@ -76,6 +78,7 @@ static const struct option long_options[] = {
         { "plan",      required_argument, NULL, OPTION_PLAN      },
         { "key",       required_argument, NULL, OPTION_KEY       },
         { "output",    required_argument, NULL, OPTION_OUTPUT    },
+        { "checkpoint", required_argument, NULL, OPTION_CHECKPOINT },
         { "challenge", required_argument, NULL, OPTION_CHALLENGE },
         { "unknown",   required_argument, NULL, OPTION_UNKNOWN   },
         { "seed",      required_argument, NULL, OPTION_SEED      },
@@ -164,7 +167,8 @@ static void print_help(void) {
                "  --challenge B64    scan: bytes of yours to be signed into the records\n"
                "  --budget SEC       scan: less device time than the plan allows\n"
                "  --no-wait          scan: print the scan's number and leave\n"
-               "  --chips            targets: list chips too\n"
+               "  --chips            targets: list chips too; audit: how often each was scanned, and with what result\n"
+               "  --checkpoint FILE  audit: what the log has signed of itself\n"
                "  --max-age AGE      verdict, gate: older is unknown, unless FAILED (90s, 15min, 12h, 7d)\n"
                "  --unknown WORD     gate: what unknown means to this hook, pass or fail\n"
                "  --npd              gate: node-problem-detector: codes 0 1 2, at most 80 bytes\n"
@@ -190,6 +194,7 @@ static int apply(int option, const char *value) {
         case OPTION_PLAN: options.plan = value; return 0;
         case OPTION_KEY: options.key = value; return 0;
         case OPTION_OUTPUT: options.output = value; return 0;
+        case OPTION_CHECKPOINT: options.checkpoint = value; return 0;
         case OPTION_CHALLENGE: options.challenge = value; return 0;
         case OPTION_UNKNOWN: options.unknown = value; return strcmp(value, "pass") == 0 || strcmp(value, "fail") == 0 ? 0 : -EINVAL;
         case OPTION_SEED: options.has_seed = true; return parse_u64(value, &options.seed);

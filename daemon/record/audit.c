@@ -217,8 +217,9 @@ static int skip_pruned(RecordAudit *audit, uint64_t end) {
                 return r;
         n = audit->tree.size - first;
         audit->report.n_pruned += n;
-        if (n > 0)
-                audit_find(audit, RECORD_AUDIT_PRUNED, first, first + n - 1, "only the hashes of %" PRIu64 " records are left", n);
+        /* What is old goes first, and that is as it should be. */
+        if (n > 0 && first > 0)
+                audit_find(audit, RECORD_AUDIT_PRUNED, first, first + n - 1, "pruned, %" PRIu64 " in all: behind records that are whole", n);
         return 0;
 }
 
@@ -229,7 +230,7 @@ static int skip_records(RecordAudit *audit, uint64_t end) {
         if (r < 0)
                 return r;
         if (audit->tree.size < end) {
-                audit_find(audit, RECORD_AUDIT_MISSING, audit->tree.size, end - 1, "%" PRIu64 " records are missing",
+                audit_find(audit, RECORD_AUDIT_MISSING, audit->tree.size, end - 1, "missing, %" PRIu64 " in all",
                            end - audit->tree.size);
                 audit->tree.size = end;
                 audit->is_torn = true;
@@ -348,6 +349,11 @@ int record_audit_take(RecordAudit *audit, const char *text, size_t n) {
         return r < 0 ? r : audit->error;
 }
 
+uint64_t record_audit_size(const RecordAudit *audit) {
+        assert(audit);
+        return audit->tree.size;
+}
+
 /* ---- the end ---- */
 
 static void judge_end(RecordAudit *audit) {
@@ -355,7 +361,7 @@ static void judge_end(RecordAudit *audit) {
 
         if (audit->has_checkpoint && audit->checkpoint.size > audit->tree.size)
                 audit_find(audit, RECORD_AUDIT_MISSING, audit->tree.size, audit->checkpoint.size - 1,
-                           "the log has signed that it has %" PRIu64 " records", audit->checkpoint.size);
+                           "missing: the log has signed that it has %" PRIu64, audit->checkpoint.size);
         if (report->n_verified == 0)
                 audit_find(audit, RECORD_AUDIT_NOTHING, 0, 0, "no record was verified");
         report->size = audit->tree.size;

@@ -504,7 +504,7 @@ typedef enum RecordAuditKind {
         RECORD_AUDIT_NO_WITNESS,         /* fewer witnesses than the keyring asks for */
         RECORD_AUDIT_NOTHING,            /* there is nothing to check */
         /* odd */
-        RECORD_AUDIT_PRUNED,             /* only leaf hashes are left */
+        RECORD_AUDIT_PRUNED,             /* only leaf hashes are left, behind records that are whole */
         RECORD_AUDIT_UNFINISHED,         /* a run has begun and no result follows */
         RECORD_AUDIT_UNSTARTED,          /* a result of a run that never began */
         RECORD_AUDIT_RERUN,              /* a chip failed, and then passed the same plan without a repair */
@@ -558,5 +558,7 @@ DEFINE_CLEANUP(RecordAudit *, record_audit_free);
 
 /* The next record, an envelope as record_verify() takes it, in the order of their indices. 0, or -ENOMEM. */
 int record_audit_take(RecordAudit *audit, const char *envelope, size_t n);
+/* The index that the next one is expected to have. */
+uint64_t record_audit_size(const RecordAudit *audit);
 /* There are no more. The report is the audit's. 0, or -ENOMEM. */
 int record_audit_end(RecordAudit *audit, const RecordAuditReport **ret);

@@ -202,7 +202,7 @@ static void test_pruned_records_leave_their_hashes(void **state) {
         for (unsigned i = 0; i < LEDGER_SCAN; i++)
                 trial.hides[i] = true;
         assert_int_equal(trial_run(&trial), RESULT_PASSED);
-        found_only(&trial, RECORD_AUDIT_PRUNED, 1, 0);
+        found_only(&trial, RECORD_AUDIT_PRUNED, 0, 0); /* the oldest go first */
         assert_int_equal(trial.report->n_pruned, LEDGER_SCAN);
         assert_int_equal(trial.report->n_verified, LEDGER_SCAN);
 

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * audit
+ *
+ * A whole log: the daemon's, or one in files. Nothing of it is believed, and it is read piece by piece. A log that holds may still show
+ * something to look at; like a warning that is 0, and 1 with --strict.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/assayctl.h"
+#include "cli/audit-report.h"
+#include "cli/call.h"
+#include "cli/log-files.h"
+#include "daemon/names.h"
+
+#define LEAVES_AT_ONCE 1024
+
+/* ---- of the daemon ---- */
+
+typedef struct BusLog {
+        sd_bus *bus;
+        uint64_t first; /* of the leaves that are kept here */
+        char *leaves;
+        size_t n_leaves;
+} BusLog;
+
+static int bus_leaf(void *userdata, uint64_t index, uint8_t ret[static LOG_LEAF_BYTES]) {
+        BusLog *log = userdata;
+
+        if (!log->leaves || index < log->first || index - log->first >= LEAVES_AT_ONCE) {
+                size_t n;
+
+                free(log->leaves);
+                log->leaves = NULL;
+                if (call_leaves(log->bus, index, LEAVES_AT_ONCE, &log->leaves, &n) < 0)
+                        return -ENOENT;
+                log->first = index;
+                log->n_leaves = n / LOG_LEAF_BYTES;
+        }
+        if (index - log->first >= log->n_leaves)
+                return -ENOENT;
+        memcpy(ret, log->leaves + (index - log->first) * LOG_LEAF_BYTES, LOG_LEAF_BYTES);
+        return 0;
+}
+
+static int take_lines(RecordAudit *audit, const char *text, size_t n) {
+        int r = 0;
+
+        for (const char *end; n > 0 && r == 0; n -= (size_t) (end + 1 - text), text = end + 1) {
+                end = memchr(text, '\n', n);
+                if (!end)
+                        return record_audit_take(audit, text, n);
+                r = record_audit_take(audit, text, (size_t) (end - text));
+        }
+        return r;
+}
+
+/* One call gives only so much. Those that were pruned are not among it. */
+static int take_bus(RecordAudit *audit, BusLog *log) {
+        for (;;) {
+                _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+                uint64_t first = record_audit_size(audit);
+                _cleanup_free_ char *lines = NULL;
+                size_t n = 0;
+                int r;
+
+                r = call_records(log->bus, first, 0, &error, &lines, &n);
+                if (sd_bus_error_has_name(&error, ASSAY_ERROR_NO_SUCH_RECORD) || (r >= 0 && n == 0))
+                        return 0;
+                if (r < 0)
+                        return complain_bus(&error, r, "could not read records");
+                r = take_lines(audit, lines, n);
+                if (r < 0)
+                        return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
+                if (record_audit_size(audit) == first)
+                        return complain(STATUS_CANNOT_TELL, "the daemon sent something else than record %" PRIu64, first);
+        }
+}
+
+/* ---- in files ---- */
+
+static int files_leaf(void *userdata, uint64_t index, uint8_t ret[static LOG_LEAF_BYTES]) {
+        return log_files_leaf(userdata, index, ret);
+}
+
+static int take_files(RecordAudit *audit, LogFiles *files, const char *path) {
+        const char *line;
+        size_t n;
+        int r;
+
+        while ((r = log_files_next(files, &line, &n)) > 0) {
+                r = record_audit_take(audit, line, n);
+                if (r < 0)
+                        break;
+        }
+        return r < 0 ? complain(STATUS_CANNOT_TELL, "%s: %s", path, strerror(-r)) : 0;
+}
+
+/* ---- either ---- */
+
+/* What is given counts, then what lies beside the records. */
+static int read_checkpoint(char **ret, size_t *ret_n) {
+        int r;
+
+        if (!options.checkpoint)
+                return 0;
+        free(*ret);
+        *ret = NULL;
+        r = read_small_file(AT_FDCWD, options.checkpoint, ret, ret_n);
+        return r < 0 ? complain(STATUS_USAGE, "%s: %s", options.checkpoint, strerror(-r)) : 0;
+}
+
+static int finish(RecordAudit *audit) {
+        const RecordAuditReport *report;
+        int r;
+
+        r = record_audit_end(audit, &report);
+        if (r < 0)
+                return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
+        return audit_report_print(report);
+}
+
+static int audit_files(const char *path, const RecordKeyring *keyring) {
+        _cleanup_(record_audit_freep) RecordAudit *audit = NULL;
+        _cleanup_(log_files_done) LogFiles files = LOG_FILES_INIT;
+        RecordAuditOptions with = { .keyring = keyring, .leaf = files_leaf, .userdata = &files };
+        int r;
+
+        r = log_files_open(&files, path);
+        if (r < 0)
+                return complain(STATUS_USAGE, "%s: %s", path, strerror(-r));
+        r = read_checkpoint(&files.checkpoint, &files.n_checkpoint);
+        if (r != 0)
+                return r;
+        with.checkpoint = files.checkpoint;
+        with.n_checkpoint = files.n_checkpoint;
+        r = record_audit_new(&with, &audit);
+        if (r < 0)
+                return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
+        r = take_files(audit, &files, path);
+        return r != 0 ? r : finish(audit);
+}
+
+static int audit_daemon(sd_bus *bus, const RecordKeyring *keyring) {
+        _cleanup_(record_audit_freep) RecordAudit *audit = NULL;
+        _cleanup_free_ char *checkpoint = NULL;
+        BusLog log = { .bus = bus };
+        RecordAuditOptions with = { .keyring = keyring, .leaf = bus_leaf, .userdata = &log };
+        int r;
+
+        /* Before the records: they may be more by then, and must not be fewer. */
+        r = call_checkpoint(bus, &checkpoint, &with.n_checkpoint);
+        if (r == 0)
+                r = read_checkpoint(&checkpoint, &with.n_checkpoint);
+        if (r != 0)
+                return r;
+        with.checkpoint = checkpoint;
+        r = record_audit_new(&with, &audit);
+        if (r < 0)
+                return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
+        r = take_bus(audit, &log);
+        if (r == 0)
+                r = finish(audit);
+        free(log.leaves);
+        return r;
+}
+
+int verb_audit(int argc, char **argv) {
+        _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+        _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
+        int r;
+
+        if (argc == 0 || !options.key) {
+                r = call_connect(&bus);
+                if (r != 0)
+                        return r == STATUS_UNREACHABLE && argc > 0 ?
+                                        complain(r, "to audit files without the daemon, give the keys to trust with --key") : r;
+        }
+        r = call_keyring(bus, &keyring);
+        if (r != 0)
+                return r;
+        return argc > 0 ? audit_files(argv[0], keyring) : audit_daemon(bus, keyring);
+}

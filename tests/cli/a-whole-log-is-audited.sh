@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A log in files, as it is and with something taken from it; then that of a daemon. usage: … BUILD-FOLDER MAKE-LOG
+set -euo pipefail
+make_log=$(realpath "$2")
+cd "$(dirname "$0")/../.."
+. tests/stage
+. tests/cli/expect
+
+stage_open "$1"
+log=$stage/log
+mkdir "$log"
+"$make_log" "$log" 15
+jsonl=$log/records.intoto.jsonl
+audit() { "$stage_build/cli/assayctl" --no-pager --bus unix:path=/nowhere audit "$@" --key "$log/keyring"; }
+# row REGEX: the last command's table has it.
+row() { grep -Eq -- "$1( |\$)" "$out" || bad "no row '$1'"; }
+# changed COMMAND…: a copy of the folder with other records.
+changed() {
+        rm -rf "$stage/changed"
+        cp -r "$log" "$stage/changed"
+        "$@" "$jsonl" >"$stage/changed/records.intoto.jsonl"
+}
+
+expect 0 "a log in tiles holds" audit "$log"
+has ": holds"
+has "270, verified 270"
+expect 0 "so do its records with their checkpoint" audit "$jsonl" --checkpoint "$log/checkpoint"
+expect 2 "without it their end is not known" audit "$jsonl"
+has "checkpoint-unknown"
+expect 0 "as JSON" audit "$log" --json
+query '.verdict == "holds" and .size == 270 and .runs == 15 and .findings == [] and (.chips | length) == 16'
+query '[.chips[] | select(.chip == "us0-2/chip3")][0] | .FAILED == 15 and .PASSED == 0 and .newest == 256'
+expect 0 "how often each chip was scanned" audit "$log" --chips
+has "us0-2/chip3  preflight      0      0     15"
+
+sed 5d "$jsonl" >"$stage/gap.jsonl"
+expect 3 "a record that is missing" audit "$stage/gap.jsonl" --checkpoint "$log/checkpoint"
+has "does not hold"
+row "records-missing +4"
+changed sed 5d
+expect 0 "one that was pruned has left its hash" audit "$stage/changed"
+row "records-pruned +4"
+expect 1 "which is a warning" audit "$stage/changed" --strict
+changed sed 1,40d
+expect 0 "the oldest may go" audit "$stage/changed" --strict
+has "verified 230, pruned 40"
+head -n -3 "$jsonl" >"$stage/short.jsonl"
+expect 3 "an end that is cut off" audit "$stage/short.jsonl" --checkpoint "$log/checkpoint"
+row "records-missing +267-269"
+sed '5{h;d};6G' "$jsonl" >"$stage/swapped.jsonl"
+expect 3 "records in another order" audit "$stage/swapped.jsonl" --checkpoint "$log/checkpoint"
+has "record-misplaced"
+changed sed '7s/"payload":"eyJ/"payload":"eyK/'
+expect 3 "a record that was changed" audit "$stage/changed"
+row "record-refused +6"
+changed cat
+printf '\1' | dd of="$stage/changed/tile/0/000" bs=1 seek=900 conv=notrunc status=none
+expect 3 "a hash that was changed" audit "$stage/changed"
+row "leaf-wrong +28"
+changed cat
+sed -i 2s/270/269/ "$stage/changed/checkpoint"
+expect 3 "a checkpoint that was changed" audit "$stage/changed"
+has "the log's signature does not fit"
+changed head -n 0
+expect 2 "hashes alone prove no record" audit "$stage/changed"
+has "nothing-checked"
+: >"$stage/empty.jsonl"
+expect 2 "nothing is not a log that holds" audit "$stage/empty.jsonl"
+head -c 3000000 /dev/zero | tr '\0' a >"$stage/long.jsonl"
+expect 3 "a line without an end" audit "$stage/long.jsonl"
+expect 64 "no such file" audit "$stage/nothing"
+grep -v ^log "$log/keyring" | grep -v ^quorum >"$stage/other.keyring"
+expect 2 "a log that the keyring does not name" "$1/cli/assayctl" audit "$log" --key "$stage/other.keyring"
+openssl genpkey -algorithm ed25519 2>/dev/null | openssl pkey -pubout -out "$stage/other.pub.pem"
+expect 2 "keys that nobody knows" "$1/cli/assayctl" audit "$jsonl" --key "$stage/other.pub.pem"
+has "unknown 270"
+
+stage_bus
+stage_sim sim sim/scenarios/demo.yaml
+mkdir "$stage/plans"
+printf 'plan: quick\nsummary: host links alone\nstage: PREFLIGHT\nsteps:\n  - check: host-link\n' >"$stage/plans/quick.yaml"
+export ASSAY_PLANS=$stage/plans
+stage_daemon us0-0
+sim() { "$stage_build/sim/assay-sim" "$1" --socket "$stage/sim.socket" "$2" >/dev/null; }
+sim inject '{at: us0-0/chip4, kind: host-link-narrowed, width: 4}'
+expect 1 "a chip fails" assayctl scan us0-0/chip4 --plan quick
+sim heal us0-0/chip4
+expect 0 "and passes" assayctl scan us0-0/chip4 --plan quick
+expect 2 "the daemon's log" assayctl audit --json
+query '.refused == 0 and .unknown == 0 and .verified == .size and .heartbeats == 1 and .runs == 2'
+query '[.findings[].kind] | contains(["passed-after-failed"])'
+done_expecting
