@@ -8,17 +8,17 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "checks/whole-file.h"
 #include "daemon/job-file.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 
 #define FILE_BYTES_MAX (1u << 20)
 
-static int file_path(const Job *job, const char *suffix, char ret[static PATH_MAX]) {
-        int n = snprintf(ret, PATH_MAX, "%s/%s" JOB_FILE_SUFFIX "%s", job->scan->manager->config->evidence,
-                         job->servers[0].run, suffix);
+static int file_path(const Job *job, char ret[static PATH_MAX]) {
+        int n = snprintf(ret, PATH_MAX, "%s/%s" JOB_FILE_SUFFIX, job->scan->manager->config->evidence,
+                         job->servers[0].run);
 
         return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
@@ -44,34 +44,25 @@ static json_t *describe(const Job *job) {
                          "servers", servers);
 }
 
-/* Whole or not at all, at least for a daemon that is killed. */
 int job_file_write(const Job *job) {
-        char path[PATH_MAX], temporary[PATH_MAX];
+        _cleanup_free_ char *text = NULL;
+        char path[PATH_MAX];
         json_t *content;
         int r;
 
-        r = file_path(job, "", path);
-        if (r >= 0)
-                r = file_path(job, ".new", temporary);
+        r = file_path(job, path);
         if (r < 0)
                 return r;
-
         content = describe(job);
-        if (!content)
-                return -ENOMEM;
-        if (json_dump_file(content, temporary, JSON_COMPACT) < 0 || rename(temporary, path) < 0) {
-                r = -EIO;
-                (void) unlink(temporary);
-        }
-
+        text = json_dumps(content, JSON_COMPACT);
         json_decref(content);
-        return r;
+        return text ? whole_file_replace(AT_FDCWD, path, 0640, text, strlen(text)) : -ENOMEM;
 }
 
 void job_file_remove(const Job *job) {
         char path[PATH_MAX];
 
-        if (file_path(job, "", path) >= 0)
+        if (file_path(job, path) >= 0)
                 (void) unlink(path);
 }
 
@@ -131,22 +122,20 @@ static int read_content(json_t *content, JobFile *ret) {
 }
 
 int job_file_read(const char *folder, const char *name, JobFile *ret) {
-        _cleanup_close_ int fd = -EBADF;
+        _cleanup_free_ char *text = NULL;
         char path[PATH_MAX];
-        struct stat status;
         json_t *content;
+        size_t n;
         int r;
 
         *ret = (JobFile) {};
         if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int) sizeof(path))
                 return -ENAMETOOLONG;
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        if (fd < 0 || fstat(fd, &status) < 0)
-                return -errno;
-        if (!S_ISREG(status.st_mode) || status.st_size > (off_t) FILE_BYTES_MAX)
-                return -EBADMSG;
+        r = whole_file_read(AT_FDCWD, path, FILE_BYTES_MAX, &text, &n);
+        if (r < 0)
+                return r == -EFBIG ? -EBADMSG : r;
 
-        content = json_loadfd(fd, JSON_REJECT_DUPLICATES, NULL);
+        content = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
         r = content ? read_content(content, ret) : -EBADMSG;
         json_decref(content);
         if (r < 0)

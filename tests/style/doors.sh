@@ -18,13 +18,14 @@ allowed() { # FROM TO HEADER
                 case $3 in checks/wire.h | checks/location.h | checks/yaml.h | checks/catalogue.h | checks/stream.h | \
                         checks/cleanup.h | checks/march/notation.h) return 0 ;; esac ;;
         'daemon/record>checks')
-                case $3 in checks/verdict.h | checks/catalogue.h | checks/location.h | checks/regions.h | checks/cleanup.h) return 0 ;; esac ;;
-        'witness>checks') case $3 in checks/cleanup.h | checks/verdict.h) return 0 ;; esac ;;
+                case $3 in checks/verdict.h | checks/catalogue.h | checks/location.h | checks/regions.h | checks/cleanup.h | \
+                        checks/whole-file.h) return 0 ;; esac ;;
+        'witness>checks') case $3 in checks/cleanup.h | checks/verdict.h | checks/whole-file.h) return 0 ;; esac ;;
         'witness>daemon/record') # notes, trees and checkpoints are the same on both sides
                 case $3 in daemon/record/record.h | daemon/record/checkpoint.h | daemon/record/lines.h | daemon/record/note.h) return 0 ;; esac ;;
         'daemon>checks' | 'cli>checks' | 'daemon/sinks>checks' | 'daemon/ledger>checks' | 'daemon/line>checks')
                 case $3 in checks/verdict.h | checks/plan.h | checks/stream.h | checks/location.h | checks/catalogue.h | \
-                        checks/yaml.h | checks/cleanup.h | checks/regions.h | checks/topology.h) return 0 ;; esac ;;
+                        checks/yaml.h | checks/cleanup.h | checks/regions.h | checks/topology.h | checks/whole-file.h) return 0 ;; esac ;;
         'daemon>daemon/record' | 'cli>daemon/record' | 'daemon/sinks>daemon/record' | 'daemon/ledger>daemon/record' | \
                 'daemon/line>daemon/record') [ "$3" = daemon/record/record.h ] && return 0 ;;
         'cli>daemon' | 'daemon/sinks>daemon' | 'daemon/ledger>daemon' | 'daemon/line>daemon')

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * WholeFile
+ *
+ * Small files that are read and replaced whole. PATH is looked up from the folder that DIR is an open descriptor of, AT_FDCWD for the
+ * process's own, as with openat().
+ */
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/*
+ * The whole of a regular file of at most MAX bytes, malloc'd and with a zero behind it. -EFBIG: it is longer; -EBADMSG: it is no regular file (one
+ * that is a pipe or a device is not waited for); or the errno of opening and reading.
+ */
+int whole_file_read(int dir, const char *path, size_t max, char **ret, size_t *ret_n);
+
+/*
+ * Makes the N bytes the content of PATH: whoever opens it, also after this process was killed or power lost, finds the old file or the new one,
+ * whole. On return it is durable. A file PATH.new is made beside it on the way, which whatever died leaves behind; two writers of one file
+ * need a lock of their own. -ENOSPC, -EIO …: the old one stands.
+ */
+int whole_file_replace(int dir, const char *path, mode_t mode, const void *bytes, size_t n);
