@@ -73,7 +73,10 @@ static int read_witness(RecordKeyring *keyring, const Words *words) {
 
         if (!name_is_free(keyring, words->words[1]) || note_key_parse(&witness.key, words->words[2]) < 0)
                 return -EBADMSG;
+        if (words->n > 3 && strlen(words->words[3]) >= sizeof(witness.url))
+                return -EBADMSG;
         (void) strcpy(witness.name, words->words[1]);
+        (void) strcpy(witness.url, words->n > 3 ? words->words[3] : "");
         return keyring_add_witness(keyring, &witness);
 }
 

@@ -147,7 +147,7 @@ int record_keyring_parse(const char *pem, size_t n, RecordKeyring **ret) {
         (void) BIO_free(bio);
         if (r == 0)
                 r = keyring_read_lines(keyring, pem, n);
-        if (r == 0 && keyring->n_keys + keyring->n_logs == 0)
+        if (r == 0 && keyring->n_keys + keyring->n_logs + keyring->n_witnesses == 0)
                 r = -EBADMSG;
         if (r < 0)
                 return r;

@@ -7,8 +7,8 @@
  * Whose word counts: the keys of records, each bound to a producer, a log and the indices it may sign there, and the keys of logs and
  * witnesses. A text holds public keys in PEM form, which are bound to nothing, and beside them the lines of c2sp.org/tlog-policy:
  *
- *     log VKEY
- *     witness NAME VKEY
+ *     log VKEY [URL]
+ *     witness NAME VKEY [URL]
  *     group NAME all|any|K NAME…
  *     quorum NAME|none|K           (K of all witnesses)
  */
@@ -21,6 +21,7 @@
 #define KEYRING_KEYS_MAX     1024
 #define KEYRING_LOGS_MAX     1024
 #define KEYRING_PRODUCER_MAX 256
+#define KEYRING_URL_MAX      512
 
 typedef struct KeyringKey {
         PublicKey key;
@@ -37,6 +38,7 @@ typedef struct KeyringLog {
 typedef struct KeyringWitness {
         char name[NOTE_NAME_MAX]; /* in this keyring, not in notes */
         NoteKey key;
+        char url[KEYRING_URL_MAX]; /* where logs ask it; "": not told */
 } KeyringWitness;
 
 struct RecordKeyring {

@@ -61,6 +61,14 @@ static void test_a_key_in_a_text_may_sign_anything_and_remarks_say_nothing(void 
         (void) record_keyring_free(keyring);
 }
 
+static void test_a_witness_may_have_a_url(void **state) {
+        RecordKeyring *keyring = parsed("witness w1 " W1 " https://w.example/1\nwitness w2 " W2 "\nquorum none\n");
+
+        assert_string_equal(keyring->witnesses[0].url, "https://w.example/1");
+        assert_string_equal(keyring->witnesses[1].url, "");
+        (void) record_keyring_free(keyring);
+}
+
 /* Which of the eight sets of three witnesses are enough, bit i for set i. */
 static unsigned enough(const char *lines) {
         char text[2048];
@@ -152,6 +160,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_lines_stand_among_keys),
                 cmocka_unit_test(test_a_key_in_a_text_may_sign_anything_and_remarks_say_nothing),
+                cmocka_unit_test(test_a_witness_may_have_a_url),
                 cmocka_unit_test(test_a_quorum_is_what_its_line_says),
                 cmocka_unit_test(test_a_line_that_cannot_be_kept_spoils_the_keyring),
                 cmocka_unit_test(test_long_lines_and_many_witnesses_are_bounded),
