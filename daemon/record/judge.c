@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/record/json.h"
+#include "daemon/record/key-rotation.h"
 
 static bool wrong(Judgement *judgement, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -250,6 +251,17 @@ static bool judge_summary(const json_t *predicate, Judgement *judgement) {
         return true;
 }
 
+static bool judge_rotation(const json_t *predicate, Judgement *judgement) {
+        KeyRotation rotation;
+        bool is_new;
+
+        if (key_rotation_parse(predicate, &rotation) < 0)
+                return wrong(judgement, "a key is not what its ID and algorithm say");
+        is_new = strcmp(rotation.new.id, rotation.old.id) != 0;
+        key_rotation_done(&rotation);
+        return is_new || wrong(judgement, "the key replaces itself");
+}
+
 bool judge_predicate(const json_t *predicate, const char *predicate_type, Judgement *ret) {
         bool is_first = json_integer_value(json_object_get(json_object_get(predicate, "log"), "index")) == 0;
 
@@ -260,5 +272,7 @@ bool judge_predicate(const json_t *predicate, const char *predicate_type, Judgem
                 return judge_health(predicate, ret);
         if (strcmp(predicate_type, RECORD_TYPE_SUMMARY) == 0)
                 return judge_summary(predicate, ret);
+        if (strcmp(predicate_type, RECORD_TYPE_ROTATION) == 0)
+                return judge_rotation(predicate, ret);
         return true;
 }

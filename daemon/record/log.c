@@ -40,6 +40,8 @@ static int check_last(RecordLog *log, char **ret_wrong) {
                 wrong = "is of another log";
         else if (strcmp(last.entry.id, digest_to_hex(id, hex)) != 0)
                 wrong = "is stored under another ID";
+        else if (strcmp(last.entry.type, RECORD_TYPE_ROTATION) == 0 && strcmp(last.key_id, record_key_id(log->key)) == 0)
+                wrong = "ends this key, and the table beside it does not say so";
         if (!wrong)
                 return 0;
         if (asprintf(ret_wrong, "the last record, %llu: %s", (unsigned long long) log->head.tree.size - 1,
@@ -92,7 +94,9 @@ static int open_stores(RecordLog *log, char **ret_wrong) {
         if (r < 0)
                 return r;
         reader_init(&log->reader, store);
-        r = check_last(log, ret_wrong);
+        r = log_read_keys(log, ret_wrong);
+        if (r == 0)
+                r = check_last(log, ret_wrong);
         if (r == 0)
                 r = publisher_resume(&log->publisher, log->store, log->head.tree.size, &published, ret_wrong);
         if (r == 0)
@@ -181,9 +185,6 @@ int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret
                 return log->path ? -errno : -ENOMEM;
 
         r = station_init(&log->station, options);
-        if (r == 0)
-                r = record_keyring_parse(record_key_public_pem(log->key),
-                                         strlen(record_key_public_pem(log->key)), &log->keyring);
         if (r == 0)
                 r = lock_log(log);
         if (r == 0)
@@ -302,6 +303,26 @@ int record_log_heartbeat(RecordLog *log, RecordHeartbeat cause, uint64_t ticket)
         if (r < 0)
                 return r;
         r = draft_heartbeat(&log->station, cause, &group);
+        queue_group(log, group, r, ticket);
+        return r;
+}
+
+int record_log_rotate(RecordLog *log, const char *public_pem, uint64_t ticket) {
+        _cleanup_(public_key_done) PublicKey key = {};
+        DraftGroup *group = NULL;
+        int r;
+
+        assert(log && public_pem);
+
+        r = public_key_from_pem(&key, public_pem, strlen(public_pem));
+        if (r < 0)
+                return r == -EBADMSG ? -EINVAL : r;
+        if (keyring_find(log->keyring, key.id))
+                return -EEXIST;
+        r = queue_room(log);
+        if (r < 0)
+                return r;
+        r = draft_rotation(&log->station, key_public(log->key), &key, &group);
         queue_group(log, group, r, ticket);
         return r;
 }

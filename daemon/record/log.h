@@ -20,7 +20,7 @@ struct RecordLog {
         /* set at opening */
         char *path;
         RecordKey *key;
-        RecordKeyring *keyring; /* of that key alone */
+        RecordKeyring *keyring; /* of that key, and of those that signed before it, each up to where it named the next */
         Station station;
         size_t queue_max;
         int lock_fd, event_fd;
@@ -48,6 +48,9 @@ struct RecordLog {
         bool is_closing;
         bool has_failed; /* what is on disk is not what was committed: nothing is signed any more */
 };
+
+/* log-keys.c: the keyring, from what keys said of their successors. -EBADMSG and *ret_wrong (malloc'd): our key is not the last of them. */
+int log_read_keys(RecordLog *log, char **ret_wrong);
 
 /* The writer thread: signs and commits what is queued until the log closes. */
 void *writer_main(void *log);

@@ -310,3 +310,20 @@ int reader_leaves(Reader *reader, uint64_t first, uint64_t last, int fd) {
         }
         return 0;
 }
+
+int reader_rotation(Reader *reader, uint64_t first, uint64_t *ret) {
+        sqlite3_stmt *statement = reader_begin(reader, STORE_ROTATION);
+        uint64_t index = 0;
+        int r;
+
+        (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) first);
+        r = reader_step(reader, statement);
+        if (r == 0 && sqlite3_column_type(statement, 0) != SQLITE_INTEGER)
+                r = -ENOENT;
+        if (r == 0)
+                index = (uint64_t) sqlite3_column_int64(statement, 0);
+        r = reader_end(reader, statement, r);
+        if (r == 0)
+                *ret = index;
+        return r;
+}

@@ -37,3 +37,5 @@ int reader_consistency(Reader *reader, uint64_t old, uint64_t size, TreePath *re
 int reader_leaves(Reader *reader, uint64_t first, uint64_t last, int fd);
 /* The document a subject's digest is of, malloc'd; -ENOENT. */
 int reader_identity(Reader *reader, const uint8_t digest[static DIGEST_BYTES], char **ret);
+/* The first record at or behind FIRST by which a key named the next; -ENOENT. */
+int reader_rotation(Reader *reader, uint64_t first, uint64_t *ret);

@@ -313,12 +313,25 @@ static void print_heartbeat_reason(Printer *printer, const json_t *predicate) {
         print_text(printer, boot);
 }
 
+/* "https://example.com/us0: key SHA256:… after SHA256:…" */
+static void print_rotation_reason(Printer *printer, const json_t *predicate) {
+        print_text(printer, text_of(json_object_get(predicate, "producer"), "id"));
+        printer_text(printer, ": key ");
+        print_text(printer, text_of(predicate, "keyid"));
+        printer_text(printer, " after ");
+        print_text(printer, text_of(json_object_get(predicate, "replaces"), "keyid"));
+}
+
 void reason_print(Printer *printer, const json_t *predicate, const char *predicate_type, const char *uri) {
         const char *path = text_of(json_object_get(predicate, "location"), "path");
         const char *subject = *path ? path : uri;
 
         if (strcmp(predicate_type, RECORD_TYPE_HEARTBEAT) == 0) {
                 print_heartbeat_reason(printer, predicate);
+                return;
+        }
+        if (strcmp(predicate_type, RECORD_TYPE_ROTATION) == 0) {
+                print_rotation_reason(printer, predicate);
                 return;
         }
         print_text(printer, subject);

@@ -32,6 +32,7 @@
 #define RECORD_TYPE_SUMMARY   "urn:assay:attestation:health-summary:v1"
 #define RECORD_TYPE_RUN_START "urn:assay:attestation:run-start:v1"
 #define RECORD_TYPE_HEARTBEAT "urn:assay:attestation:heartbeat:v1"
+#define RECORD_TYPE_ROTATION  "urn:assay:attestation:key-rotation:v1"
 
 /* ---- keys ---- */
 
@@ -249,6 +250,11 @@ typedef enum RecordHeartbeat {
 
 /* A sign of life, queued likewise: a log that falls silent, or whose end was cut off, shows it. */
 int record_log_heartbeat(RecordLog *log, RecordHeartbeat cause, uint64_t ticket);
+/*
+ * A record by which the key of the log names the one that signs after it, PEM of which is given. Once it is committed the log takes nothing
+ * more (outcomes of -EKEYEXPIRED) until it is opened with that key, and no other. -EINVAL: no public key; -EEXIST: it has signed here before.
+ */
+int record_log_rotate(RecordLog *log, const char *public_pem, uint64_t ticket);
 
 /* Readable (an eventfd) while outcomes wait. */
 int record_log_fd(const RecordLog *log);
@@ -270,6 +276,8 @@ void record_outcome_done(RecordOutcome *outcome);
 
 uint64_t record_log_size(RecordLog *log);
 const char *record_log_key_id(const RecordLog *log);
+/* PEM (malloc'd) of all keys that signed in this log when it was opened, the newest first. */
+int record_log_public_keys(const RecordLog *log, char **ret);
 const char *record_log_vkey(const RecordLog *log); /* of the log key, C2SP signed-note; "" without one */
 
 /*

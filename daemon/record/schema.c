@@ -308,6 +308,15 @@ static const Shape shape_heartbeat = {
                { "clock", FIELD_OBJECT, .optional = true, .of = &shape_clock }),
 };
 
+#define KEY_FIELDS { "keyid", FIELD_TEXT }, { "algorithm", FIELD_TEXT }, { "spki", FIELD_TEXT }
+
+static const Shape shape_key = { FIELDS(KEY_FIELDS) };
+
+static const Shape shape_rotation = {
+        FIELDS(LOGGED_FIELDS, KEY_FIELDS, { "sentOn", FIELD_TEXT, .is_valid = is_time },
+               { "replaces", FIELD_OBJECT, .of = &shape_key }),
+};
+
 #define STATEMENT(shape)                                                                                    \
         {                                                                                                   \
                 FIELDS({ "subject", FIELD_OBJECTS, .min = 1, .max = 1, .of = &shape_digested },             \
@@ -322,6 +331,7 @@ static const struct {
         { RECORD_TYPE_SUMMARY,   STATEMENT(&shape_summary) },
         { RECORD_TYPE_RUN_START, STATEMENT(&shape_start)   },
         { RECORD_TYPE_HEARTBEAT, STATEMENT(&shape_heartbeat) },
+        { RECORD_TYPE_ROTATION,  STATEMENT(&shape_rotation) },
 };
 
 /* ---- looking ---- */

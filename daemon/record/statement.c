@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "daemon/record/facts.h"
+#include "daemon/record/key-rotation.h"
 
 /* What the draft leaves open costs less than this, apart from the components of a roll-up. */
 #define OPEN_BYTES 256
@@ -217,17 +218,11 @@ int draft_start(const Station *station, const RecordRun *run, const RecordSubjec
         return 0;
 }
 
-int draft_heartbeat(const Station *station, RecordHeartbeat cause, DraftGroup **ret) {
-        static const char *const causes[_RECORD_HEARTBEAT_MAX] = {
-                [RECORD_HEARTBEAT_START] = "start",
-                [RECORD_HEARTBEAT_INTERVAL] = "interval",
-        };
-        _cleanup_(draft_group_freep) DraftGroup *group = NULL;
+/* A record about a key, up to what it says. */
+static int draft_of_key(const Station *station, const char *type, const uint8_t digest[static DIGEST_BYTES], DraftGroup **ret) {
         struct timespec now;
+        DraftGroup *group;
         Draft *draft;
-        int r;
-
-        assert(cause >= 0 && cause < _RECORD_HEARTBEAT_MAX);
 
         if (clock_gettime(CLOCK_REALTIME, &now) < 0)
                 return -errno;
@@ -236,17 +231,55 @@ int draft_heartbeat(const Station *station, RecordHeartbeat cause, DraftGroup **
                 return -ENOMEM;
         draft = &group->drafts[0];
         draft->entry = (RecordEntry) {
-                .type = RECORD_TYPE_HEARTBEAT,
                 .result = RESULT_INCONCLUSIVE,
                 .finished_usec = (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000,
         };
+        (void) snprintf(draft->entry.type, sizeof(draft->entry.type), "%s", type);
         draft->identity.name = "record-key";
-        memcpy(draft->identity.digest, station->key_digest, DIGEST_BYTES);
+        memcpy(draft->identity.digest, digest, DIGEST_BYTES);
         print_head(draft, station);
         print_time(&draft->tail, "sentOn", draft->entry.finished_usec);
+        *ret = group;
+        return 0;
+}
+
+int draft_heartbeat(const Station *station, RecordHeartbeat cause, DraftGroup **ret) {
+        static const char *const causes[_RECORD_HEARTBEAT_MAX] = {
+                [RECORD_HEARTBEAT_START] = "start",
+                [RECORD_HEARTBEAT_INTERVAL] = "interval",
+        };
+        _cleanup_(draft_group_freep) DraftGroup *group = NULL;
+        Draft *draft;
+        int r;
+
+        assert(cause >= 0 && cause < _RECORD_HEARTBEAT_MAX);
+
+        r = draft_of_key(station, RECORD_TYPE_HEARTBEAT, station->key_digest, &group);
+        if (r < 0)
+                return r;
+        draft = &group->drafts[0];
         printer_member(&draft->tail, "cause", causes[cause]);
         print_clock(&draft->tail, station);
         r = draft_check(draft);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(group);
+        return 0;
+}
+
+int draft_rotation(const Station *station, const PublicKey *old, const PublicKey *new, DraftGroup **ret) {
+        _cleanup_(draft_group_freep) DraftGroup *group = NULL;
+        uint8_t digest[DIGEST_BYTES];
+        int r;
+
+        r = digest_sha256(new->spki, new->n_spki, digest);
+        if (r == 0)
+                r = draft_of_key(station, RECORD_TYPE_ROTATION, digest, &group);
+        if (r < 0)
+                return r;
+        key_rotation_print(&group->drafts[0].tail, old, new);
+        r = draft_check(&group->drafts[0]);
         if (r < 0)
                 return r;
 

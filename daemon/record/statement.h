@@ -58,6 +58,7 @@ DEFINE_CLEANUP(DraftGroup *, draft_group_free);
 /* -EINVAL: the facts contradict themselves; -E2BIG: no envelope can hold them. */
 int draft_start(const Station *station, const RecordRun *run, const RecordSubject *server, DraftGroup **ret);
 int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret);
+int draft_rotation(const Station *station, const PublicKey *old, const PublicKey *new, DraftGroup **ret);
 int draft_heartbeat(const Station *station, RecordHeartbeat cause, DraftGroup **ret);
 
 /*

@@ -103,6 +103,9 @@ static const char version_3[] =
                 "ALTER TABLE checkpoint ADD COLUMN witnesses INTEGER NOT NULL DEFAULT 0;"
                 "CREATE INDEX witnessed ON checkpoint (witnesses, size);";
 
+/* Where keys change: so few that every opening looks at all of them. */
+static const char version_4[] = "CREATE INDEX rotation ON entry (idx) WHERE type = '" RECORD_TYPE_ROTATION "'";
+
 static const struct {
         const char *before, *after; /* NULL: nothing */
         int (*between)(Store *store);
@@ -110,6 +113,7 @@ static const struct {
         { .before = version_1 },
         { .before = version_2, .between = plant_tree, .after = version_2_end },
         { .before = version_3 },
+        { .before = version_4 },
 };
 
 static int raise_version(Store *store, size_t from) {

@@ -49,6 +49,7 @@ typedef enum StoreStatement {
         STORE_FAILURES,
         STORE_UNFINISHED,
         STORE_IDENTITY,
+        STORE_ROTATION,
         _STORE_STATEMENT_MAX,
 } StoreStatement;
 
@@ -102,6 +103,7 @@ int store_delete_newest(Store *store, const char *subject, const char *key);
 typedef struct Head {
         Frontier tree;            /* tree.size records */
         uint8_t id[DIGEST_BYTES]; /* of the last one */
+        bool is_handed_over;      /* the writer's: the last one names the key that signs after ours */
 } Head;
 
 /* -EBADMSG where indices or hashes have a gap. */

@@ -218,6 +218,7 @@ const char *record_word(const RecordEntry *entry) {
         static const char *const words[][2] = {
                 { RECORD_TYPE_RUN_START, "run started" },
                 { RECORD_TYPE_HEARTBEAT, "heartbeat"   },
+                { RECORD_TYPE_ROTATION,  "key changed" },
         };
 
         assert(entry);

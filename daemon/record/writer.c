@@ -43,6 +43,8 @@ static int sign_draft(RecordLog *log, Batch *batch, DraftGroup *group, size_t k)
         uint64_t index = batch->end.tree.size;
         int r, n;
 
+        if (batch->end.is_handed_over)
+                return -EKEYEXPIRED;
         statement_print(&payload, group, k, index, batch->end.id, record - k);
         if (payload.error < 0)
                 return payload.error;
@@ -56,6 +58,7 @@ static int sign_draft(RecordLog *log, Batch *batch, DraftGroup *group, size_t k)
         }
         memcpy(nodes, whole, (size_t) n * sizeof(TreeHash));
         memcpy(batch->end.id, record->id, DIGEST_BYTES);
+        batch->end.is_handed_over = strcmp(group->drafts[k].entry.type, RECORD_TYPE_ROTATION) == 0;
         *entry = group->drafts[k].entry;
         entry->index = index;
         (void) digest_to_hex(record->id, entry->id);
@@ -107,6 +110,7 @@ static int writer_reopen(RecordLog *log) {
                 if (r < 0)
                         return r;
                 log->head = found;
+                log->head.is_handed_over = log->doubt.is_handed_over;
                 atomic_store(&log->size, found.tree.size);
         } else if (found.tree.size != log->head.tree.size || memcmp(found.id, log->head.id, DIGEST_BYTES) != 0)
                 return -EBADMSG;
@@ -160,8 +164,9 @@ static void write_groups(RecordLog *log, DraftGroup *groups, size_t n_records) {
                 fail_log(log);
                 r = -EIO;
         }
+        /* Nor did the key change that some came too late for. */
         for (DraftGroup *group = groups; group && r < 0; group = group->next)
-                if (group->error == 0)
+                if (group->error == 0 || group->error == -EKEYEXPIRED)
                         group->error = r;
 }
 

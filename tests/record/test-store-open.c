@@ -43,7 +43,7 @@ static void make_version_1(void) {
                                 (unsigned long long) tree_position(0, i));
                 execute(db, sql);
         }
-        execute(db, "DROP TABLE record; ALTER TABLE old RENAME TO record; DROP TABLE hash; DROP TABLE checkpoint; PRAGMA user_version=0; COMMIT");
+        execute(db, "DROP TABLE record; ALTER TABLE old RENAME TO record; DROP TABLE hash; DROP TABLE checkpoint; DROP INDEX rotation; PRAGMA user_version=0; COMMIT");
         assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 

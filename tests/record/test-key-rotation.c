@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "daemon/record/json.h"
+#include "daemon/record/judge.h"
+#include "daemon/record/key-rotation.h"
+
+/* RFC 8032 section 7.1, test 1, and RFC 6979 section A.2.5; the fingerprints are ssh-keygen's. */
+#define ED25519 "\"keyid\":\"SHA256:bbXpuKG6zhzdmnxq256TlqzFBzRl2f6OOg722cYNbU8\",\"algorithm\":\"ed25519\"," \
+                "\"spki\":\"MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\""
+#define P256    "\"keyid\":\"SHA256:hfuNWmjIYvsBGZ6dpCLTTAEa5LxbZABRHHVoynAxFlo\",\"algorithm\":\"ecdsa-p256\"," \
+                "\"spki\":\"MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEYP7UuiVanTHJYet0xjVtaMBJuJI7Yfps5mliLmDyn7Z5A/4QCLi8maQa6elWKLxk8vGyDC1+n1F3o8KU1EYimQ==\""
+#define GOOD    "{" P256 ",\"replaces\":{" ED25519 "}}"
+
+static json_t *read_text(const char *text) {
+        const char *wrong;
+        json_t *value;
+
+        assert_int_equal(json_read(text, strlen(text), &value, &wrong), 0);
+        return value;
+}
+
+static void test_what_is_printed_is_read(void **state) {
+        _cleanup_printer_ Printer printer = {};
+        json_t *value = read_text(GOOD);
+        KeyRotation rotation;
+
+        assert_int_equal(key_rotation_parse(value, &rotation), 0);
+        assert_int_equal(rotation.old.algorithm, RECORD_ED25519);
+        assert_int_equal(rotation.new.algorithm, RECORD_ECDSA_P256);
+        printer_open(&printer, '{');
+        key_rotation_print(&printer, &rotation.old, &rotation.new);
+        printer_close(&printer, '}');
+        assert_int_equal(printer.n, strlen(GOOD));
+        assert_memory_equal(printer.text, GOOD, printer.n);
+        key_rotation_done(&rotation);
+        json_decref(value);
+}
+
+static void test_keys_that_are_not_what_they_are_called_are_refused(void **state) {
+        static const char *const bad[] = {
+                "{}",
+                "{" P256 "}",
+                "{" P256 ",\"replaces\":{}}",
+                "{" P256 ",\"replaces\":[{" ED25519 "}]}",
+                "{" P256 ",\"replaces\":{\"keyid\":\"SHA256:hfuNWmjIYvsBGZ6dpCLTTAEa5LxbZABRHHVoynAxFlo\",\"algorithm\":\"ed25519\","
+                "\"spki\":\"MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\"}}",
+                "{" P256 ",\"replaces\":{\"keyid\":\"SHA256:bbXpuKG6zhzdmnxq256TlqzFBzRl2f6OOg722cYNbU8\",\"algorithm\":\"ecdsa-p256\","
+                "\"spki\":\"MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\"}}",
+                "{" P256 ",\"replaces\":{\"keyid\":\"SHA256:bbXpuKG6zhzdmnxq256TlqzFBzRl2f6OOg722cYNbU8\",\"algorithm\":\"ed25519\","
+                "\"spki\":\"MCowBQYDK2VwAyEA11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo=\"}}",
+        };
+        Judgement judgement;
+        KeyRotation rotation;
+
+        for (size_t i = 0; i < ELEMENTS(bad); i++) {
+                json_t *value = read_text(bad[i]);
+
+                assert_int_equal(key_rotation_parse(value, &rotation), -EBADMSG);
+                assert_int_equal(json_object_set_new(value, "log", json_pack("{s:i}", "index", 1)), 0);
+                assert_int_equal(json_object_set_new(value, "previous", json_object()), 0);
+                assert_false(judge_predicate(value, RECORD_TYPE_ROTATION, &judgement));
+                assert_non_null(strstr(judgement.wrong, "a key is not"));
+                json_decref(value);
+        }
+}
+
+static void test_a_key_does_not_follow_itself(void **state) {
+        json_t *value = read_text("{\"log\":{\"index\":0}," P256 ",\"replaces\":{" P256 "}}"), *good = read_text("{\"log\":{\"index\":0}," P256 ",\"replaces\":{" ED25519 "}}");
+        Judgement judgement;
+
+        assert_false(judge_predicate(value, RECORD_TYPE_ROTATION, &judgement));
+        assert_true(judge_predicate(good, RECORD_TYPE_ROTATION, &judgement));
+        json_decref(value);
+        json_decref(good);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_what_is_printed_is_read),
+                cmocka_unit_test(test_keys_that_are_not_what_they_are_called_are_refused),
+                cmocka_unit_test(test_a_key_does_not_follow_itself),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

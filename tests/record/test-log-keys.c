@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sqlite3.h>
+
+#include "tests/record/place.h"
+#include "tests/record/server.h"
+
+#define KEYS 4
+
+typedef struct Fixture {
+        Place place;
+        Server server;
+        RecordLog *log;
+        char keys[KEYS][128]; /* the first one made the log */
+        char *pems[KEYS];
+        char ids[KEYS][64];
+} Fixture;
+
+static const RecordAlgorithm algorithms[KEYS] = { RECORD_ED25519, RECORD_ECDSA_P256, RECORD_ED25519, RECORD_ED25519 };
+
+static int setup(void **state) {
+        static Fixture fixture;
+
+        fixture = (Fixture) {};
+        place_init(&fixture.place);
+        server_init(&fixture.server);
+        for (unsigned i = 0; i < KEYS; i++) {
+                RecordKey *key;
+
+                (void) snprintf(fixture.keys[i], sizeof(fixture.keys[i]), "%s/%u.key", fixture.place.folder, i);
+                assert_int_equal(record_key_generate(fixture.keys[i], algorithms[i]), 0);
+                assert_int_equal(record_key_load(fixture.keys[i], &key), 0);
+                fixture.pems[i] = strdup(record_key_public_pem(key));
+                (void) snprintf(fixture.ids[i], sizeof(fixture.ids[i]), "%s", record_key_id(key));
+                (void) record_key_free(key);
+        }
+        *state = &fixture;
+        return 0;
+}
+
+static int teardown(void **state) {
+        Fixture *fixture = *state;
+
+        fixture->log = record_log_free(fixture->log);
+        for (unsigned i = 0; i < KEYS; i++)
+                free(fixture->pems[i]);
+        place_done(&fixture->place);
+        return 0;
+}
+
+static void open_with(Fixture *fixture, unsigned key) {
+        char *error = NULL;
+
+        fixture->log = record_log_free(fixture->log);
+        if (place_open_as(&fixture->place, PLACE_ORIGIN, fixture->keys[key], &fixture->log, &error) < 0)
+                fail_msg("%s", error);
+        free(error);
+}
+
+static void refuse_with(Fixture *fixture, unsigned key, const char *why) {
+        char *error = NULL;
+
+        fixture->log = record_log_free(fixture->log);
+        assert_int_equal(place_open_as(&fixture->place, PLACE_ORIGIN, fixture->keys[key], &fixture->log, &error), -EBADMSG);
+        assert_null(fixture->log);
+        assert_non_null(error);
+        if (!strstr(error, why))
+                fail_msg("%s: %s expected", error, why);
+        free(error);
+}
+
+static int outcome_of(Fixture *fixture, uint64_t ticket, uint64_t *ret_index) {
+        RecordOutcome outcome;
+        int r;
+
+        place_wait(fixture->log, &outcome);
+        assert_int_equal(outcome.ticket, ticket);
+        r = outcome.error;
+        if (r == 0 && ret_index)
+                *ret_index = outcome.entries[outcome.n_entries - 1].index;
+        record_outcome_done(&outcome);
+        return r;
+}
+
+static void scan(Fixture *fixture) {
+        assert_int_equal(record_log_scan(fixture->log, &fixture->server.scan, 1), 0);
+        assert_int_equal(outcome_of(fixture, 1, NULL), 0);
+}
+
+static uint64_t rotate(Fixture *fixture, unsigned key) {
+        uint64_t index;
+
+        assert_int_equal(record_log_rotate(fixture->log, fixture->pems[key], 2), 0);
+        assert_int_equal(outcome_of(fixture, 2, &index), 0);
+        return index;
+}
+
+static void execute(Fixture *fixture, const char *sql) {
+        char *message = NULL;
+        sqlite3 *db;
+
+        fixture->log = record_log_free(fixture->log);
+        assert_int_equal(sqlite3_open(fixture->place.log, &db), SQLITE_OK);
+        if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK)
+                fail_msg("%s", message);
+        (void) sqlite3_close(db);
+}
+
+static void test_a_key_that_named_the_next_signs_nothing_more(void **state) {
+        Fixture *fixture = *state;
+        uint64_t size;
+
+        open_with(fixture, 0);
+        scan(fixture);
+        assert_int_equal(record_log_rotate(fixture->log, fixture->pems[1], 2), 0);
+        assert_int_equal(record_log_scan(fixture->log, &fixture->server.scan, 3), 0);
+        assert_int_equal(record_log_rotate(fixture->log, fixture->pems[2], 4), 0);
+        assert_int_equal(outcome_of(fixture, 2, &size), 0);
+        assert_int_equal(outcome_of(fixture, 3, NULL), -EKEYEXPIRED);
+        assert_int_equal(outcome_of(fixture, 4, NULL), -EKEYEXPIRED);
+        assert_int_equal(record_log_heartbeat(fixture->log, RECORD_HEARTBEAT_INTERVAL, 5), 0);
+        assert_int_equal(outcome_of(fixture, 5, NULL), -EKEYEXPIRED);
+        assert_int_equal(record_log_size(fixture->log), size + 1);
+
+        /* It says what to do where the key was not put in its place, and takes no third one. */
+        refuse_with(fixture, 0, "assayctl keys rotate --finish ");
+        refuse_with(fixture, 0, fixture->ids[1]);
+        refuse_with(fixture, 2, "since record ");
+        open_with(fixture, 1);
+        assert_string_equal(record_log_key_id(fixture->log), fixture->ids[1]);
+        scan(fixture);
+        refuse_with(fixture, 0, "assayctl keys rotate --finish ");
+        refuse_with(fixture, 2, "since record ");
+}
+
+static void test_a_log_verifies_what_each_of_its_keys_signed(void **state) {
+        Fixture *fixture = *state;
+        RecordKeyring *keyring;
+        char *pems, *expected;
+        uint64_t indices[2];
+
+        open_with(fixture, 0);
+        scan(fixture);
+        indices[0] = rotate(fixture, 1);
+        open_with(fixture, 1);
+        scan(fixture);
+        indices[1] = rotate(fixture, 2);
+        open_with(fixture, 2);
+        scan(fixture);
+        open_with(fixture, 2);
+        assert_true(indices[0] == SERVER_CHIPS + 1 && indices[1] == 2 * (SERVER_CHIPS + 2) - 1);
+
+        assert_int_equal(record_log_public_keys(fixture->log, &pems), 0);
+        assert_true(asprintf(&expected, "%s%s%s", fixture->pems[2], fixture->pems[1], fixture->pems[0]) > 0);
+        assert_string_equal(pems, expected);
+        assert_int_equal(record_keyring_parse(pems, strlen(pems), &keyring), 0);
+        for (uint64_t i = 0; i < record_log_size(fixture->log); i++) {
+                char *envelope = place_envelope(fixture->log, i);
+                unsigned key = i <= indices[0] ? 0 : i <= indices[1] ? 1 : 2;
+                RecordVerified verified;
+                RecordTrust trust;
+
+                assert_int_equal(record_verify(keyring, envelope, strlen(envelope), &trust, &verified), 0);
+                assert_int_equal(trust, RECORD_VERIFIED);
+                assert_string_equal(verified.key_id, fixture->ids[key]);
+                if (i == indices[0]) {
+                        assert_string_equal(verified.entry.type, RECORD_TYPE_ROTATION);
+                        assert_string_equal(record_word(&verified.entry), "key changed");
+                        assert_non_null(strstr(verified.reason, fixture->ids[1]));
+                        assert_true(verified.entry.finished_usec > 0);
+                }
+                record_verified_done(&verified);
+                free(envelope);
+        }
+        (void) record_keyring_free(keyring);
+        free(pems);
+        free(expected);
+}
+
+static void test_a_key_comes_once(void **state) {
+        Fixture *fixture = *state;
+
+        open_with(fixture, 0);
+        assert_int_equal(record_log_rotate(fixture->log, fixture->pems[0], 1), -EEXIST);
+        assert_int_equal(record_log_rotate(fixture->log, "", 1), -EINVAL);
+        assert_int_equal(record_log_rotate(fixture->log, "-----BEGIN PUBLIC KEY-----\nMCow\n-----END PUBLIC KEY-----\n", 1), -EINVAL);
+        (void) rotate(fixture, 1);
+        open_with(fixture, 1);
+        assert_int_equal(record_log_rotate(fixture->log, fixture->pems[0], 1), -EEXIST);
+        (void) rotate(fixture, 2);
+        open_with(fixture, 2);
+}
+
+static void test_a_table_that_hides_a_rotation_gives_the_log_to_nobody(void **state) {
+        Fixture *fixture = *state;
+
+        open_with(fixture, 0);
+        scan(fixture);
+        (void) rotate(fixture, 1);
+        execute(fixture, "UPDATE entry SET type = 'urn:assay:attestation:heartbeat:v1' WHERE type LIKE '%key-rotation%'");
+        refuse_with(fixture, 0, "ends this key");
+        refuse_with(fixture, 2, "another key");
+        execute(fixture, "UPDATE entry SET type = 'urn:assay:attestation:key-rotation:v1' WHERE idx = 3");
+        refuse_with(fixture, 1, "record 3, by which the key was changed, cannot be believed");
+}
+
+/* Somebody who can write the database makes another log with a key of his own, which ends with our key too. */
+static void test_no_other_key_can_be_put_before_ours(void **state) {
+        Fixture *fixture = *state, other = *fixture;
+        char sql[512];
+
+        (void) snprintf(other.place.log, sizeof(other.place.log), "%.80s/other.db", other.place.folder);
+        open_with(fixture, 0);
+        scan(fixture);
+        (void) rotate(fixture, 1);
+        open_with(fixture, 1);
+        open_with(&other, 3);
+        scan(&other);
+        (void) rotate(&other, 1);
+        other.log = record_log_free(other.log);
+
+        /* Before the new key has signed nobody can tell; then it has named the record that it follows. */
+        scan(fixture);
+        (void) snprintf(sql, sizeof(sql),
+                        "ATTACH '%s' AS other; UPDATE record SET (id, envelope) = (SELECT id, envelope FROM other.record WHERE idx = %d) WHERE idx = %d",
+                        other.place.log, SERVER_CHIPS + 1, SERVER_CHIPS + 1);
+        execute(fixture, sql);
+        refuse_with(fixture, 1, "is not the one that the new key follows");
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_a_key_that_named_the_next_signs_nothing_more, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_verifies_what_each_of_its_keys_signed, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_key_comes_once, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_table_that_hides_a_rotation_gives_the_log_to_nobody, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_no_other_key_can_be_put_before_ours, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
