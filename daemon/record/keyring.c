@@ -156,13 +156,10 @@ int record_keyring_parse(const char *pem, size_t n, RecordKeyring **ret) {
         return 0;
 }
 
-int record_keyring_load(const char *path, RecordKeyring **ret) {
+int keyring_read_file(const char *path, char **ret, size_t *ret_n) {
         _cleanup_close_ int fd = -EBADF;
         _cleanup_free_ char *text = NULL;
         size_t n = 0;
-
-        assert(path);
-        assert(ret);
 
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         if (fd < 0)
@@ -181,7 +178,23 @@ int record_keyring_load(const char *path, RecordKeyring **ret) {
                         break;
                 n += (size_t) k;
         }
-        return record_keyring_parse(text, n, ret);
+        if (n > KEYRING_FILE_MAX)
+                return -E2BIG;
+        *ret = TAKE_PTR(text);
+        *ret_n = n;
+        return 0;
+}
+
+int record_keyring_load(const char *path, RecordKeyring **ret) {
+        _cleanup_free_ char *text = NULL;
+        size_t n = 0;
+        int r;
+
+        assert(path);
+        assert(ret);
+
+        r = keyring_read_file(path, &text, &n);
+        return r < 0 ? r : record_keyring_parse(text, n, ret);
 }
 
 RecordKeyring *record_keyring_free(RecordKeyring *keyring) {

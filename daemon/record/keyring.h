@@ -71,5 +71,8 @@ int keyring_add_witness(RecordKeyring *keyring, const KeyringWitness *witness);
 /* Asks for THRESHOLD of all witnesses there are. -EBADMSG: there are fewer, or no room. */
 int keyring_set_quorum(RecordKeyring *keyring, uint64_t threshold);
 
+/* Up to KEYRING_FILE_MAX bytes of a file, malloc'd. -E2BIG */
+int keyring_read_file(const char *path, char **ret, size_t *ret_n);
+
 /* keyring-text.c: adds what the lines outside of PEM blocks say. -EBADMSG */
 int keyring_read_lines(RecordKeyring *keyring, const char *text, size_t n);

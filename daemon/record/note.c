@@ -16,7 +16,7 @@
 /* ---- keys ---- */
 
 /* Names beyond ASCII are allowed by the standard, and none of ours: what looks alike must be alike. */
-static bool name_is_valid(const char *name) {
+bool note_name_is_valid(const char *name) {
         size_t n = strlen(name);
 
         if (n == 0 || n >= NOTE_NAME_MAX)
@@ -43,7 +43,7 @@ int note_key_init(NoteKey *key, const char *name, NoteKeyType type, const uint8_
         uint8_t digest[DIGEST_BYTES];
         int r;
 
-        if (!name_is_valid(name) || (type != NOTE_LOG && type != NOTE_WITNESS))
+        if (!note_name_is_valid(name) || (type != NOTE_LOG && type != NOTE_WITNESS))
                 return -EINVAL;
 
         (void) strcpy(made.name, name);

@@ -340,6 +340,30 @@ int record_keyring_parse(const char *pem, size_t n, RecordKeyring **ret);
 RecordKeyring *record_keyring_free(RecordKeyring *keyring);
 DEFINE_CLEANUP(RecordKeyring *, record_keyring_free);
 
+/* What a reader remembers, in a folder of its own that one process at a time has open. -EACCES and the like. */
+typedef struct RecordState RecordState;
+
+int record_state_open(const char *path, RecordState **ret);
+/* Remembers what was verified with it so far as accepted: no record of these producers up to there will be again. */
+int record_state_accept(RecordState *state);
+RecordState *record_state_free(RecordState *state);
+DEFINE_CLEANUP(RecordState *, record_state_free);
+
+/*
+ * The same, where PATH may also hold a keyring that roots have signed (JSON, application/vnd.assay.keyring+json). It is believed if enough of
+ * ROOTS have signed it, a file of public keys with a line "threshold N" (without it: all of them) or an earlier keyring, and enough of the roots
+ * that stand in it; once STATE remembers one, if enough of that one's have, and its version is no lower. -EKEYREJECTED: it is not to be believed;
+ * -ENOKEY: nobody vouches for it; and *ret_why (malloc'd) says why, of any error.
+ */
+int record_keyring_open(const char *path, const char *roots, RecordState *state, RecordKeyring **ret, char **ret_why);
+
+/*
+ * Makes such a keyring of DRAFT (see keyring-draft.c), signed by ROOT, or adds the signature of ROOT to one. Nothing else is ever signed. -EBADMSG:
+ * what was given is no such thing, and *ret_why (malloc'd) says why. *RET is malloc'd, one line.
+ */
+int record_ring_make(const char *draft, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why);
+int record_ring_sign(const char *ring, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why);
+
 typedef enum RecordTrust {
         RECORD_VERIFIED,
         RECORD_UNKNOWN_KEY, /* cannot tell: exit 2 */
@@ -373,15 +397,6 @@ typedef struct RecordVerified {
 int record_verify(const RecordKeyring *keyring, const char *envelope, size_t n, RecordTrust *ret_trust,
                   RecordVerified *ret);
 void record_verified_done(RecordVerified *verified);
-
-/* What a reader remembers, in a folder of its own that one process at a time has open. -EACCES and the like. */
-typedef struct RecordState RecordState;
-
-int record_state_open(const char *path, RecordState **ret);
-/* Remembers what was verified with it so far as accepted: no record of these producers up to there will be again. */
-int record_state_accept(RecordState *state);
-RecordState *record_state_free(RecordState *state);
-DEFINE_CLEANUP(RecordState *, record_state_free);
 
 /* What a reader asks for. Another thing than that is refused; where it is left open the reader cannot tell. */
 typedef struct RecordPolicy {

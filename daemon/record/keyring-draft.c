@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/record/base64.h"
+#include "daemon/record/json.h"
+#include "daemon/record/keyring-document.h"
+
+/*
+ * A keyring as people write it, to be signed by roots. Lines of words; '#' begins a remark:
+ *
+ *     version N
+ *     expires 2027-11-20T00:00:00Z
+ *     root FILE                        a public key in PEM form
+ *     threshold N                      of the roots
+ *     record FILE PRODUCER ORIGIN [FROM [UNTIL [REASON]]]    a key, and the indices it may sign in that log
+ *     log VKEY
+ *     min ORIGIN N                     nothing before this index of the log counts
+ *     witness NAME VKEY
+ *     quorum N                         of the witnesses
+ *
+ * They may stand in any order: what is wrong with the whole its reader tells, before it is signed.
+ */
+
+#define DRAFT_WORDS_MAX 8
+
+typedef struct KeyringDraft {
+        json_t *document;
+        char why[512];
+} KeyringDraft;
+
+static int wrong(KeyringDraft *draft, const char *what, const char *why) {
+        (void) snprintf(draft->why, sizeof(draft->why), "%s: %s", what, why);
+        return -EBADMSG;
+}
+
+/* Each setter takes its value over. The object at KEY of PARENT is made where it is not there. */
+static int set(json_t *object, const char *key, json_t *value) {
+        return json_object_set_new(object, key, value) < 0 ? -ENOMEM : 0;
+}
+
+static json_t *child(json_t *parent, const char *key, json_t *(*make)(void)) {
+        if (!json_object_get(parent, key))
+                (void) json_object_set_new(parent, key, make());
+        return json_object_get(parent, key);
+}
+
+static int set_number(KeyringDraft *draft, json_t *object, const char *key, const char *text) {
+        size_t n = strspn(text, "0123456789");
+
+        if (n == 0 || n > 16 || text[n] || (*text == '0' && n > 1))
+                return wrong(draft, text, "no number");
+        return set(object, key, json_integer((json_int_t) strtoll(text, NULL, 10)));
+}
+
+/* The one public key of a file. */
+static int add_key(KeyringDraft *draft, json_t *keys, const char *path, json_t **ret) {
+        _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
+        char spki[BASE64_SIZE(KEY_SPKI_MAX) + 1];
+        const PublicKey *key;
+        int r;
+
+        r = record_keyring_load(path, &keyring);
+        if (r < 0 && r != -EBADMSG)
+                return r == -ENOMEM ? r : wrong(draft, path, strerror(-r));
+        if (r < 0 || keyring->n_keys != 1)
+                return wrong(draft, path, "not one public key in PEM form");
+        key = &keyring->keys[0].key;
+        if (json_object_get(keys, key->id))
+                return wrong(draft, path, "this key is named twice");
+        *base64_encode(key->spki, key->n_spki, spki) = '\0';
+        *ret = json_pack("{s:s, s:s}", "algorithm", record_algorithm_to_string(key->algorithm), "spki", spki);
+        return set(keys, key->id, *ret);
+}
+
+/* ---- the lines ---- */
+
+typedef char *const *Arguments; /* what follows the first word, up to a NULL */
+
+static int take_version(KeyringDraft *draft, Arguments words) {
+        return set_number(draft, draft->document, "version", words[0]);
+}
+
+static int take_expires(KeyringDraft *draft, Arguments words) {
+        return set(draft->document, "expires", json_string(words[0]));
+}
+
+static int take_root(KeyringDraft *draft, Arguments words) {
+        json_t *entry;
+
+        return add_key(draft, child(child(draft->document, "root", json_object), "keys", json_object), words[0], &entry);
+}
+
+static int take_threshold(KeyringDraft *draft, Arguments words) {
+        return set_number(draft, child(draft->document, "root", json_object), "threshold", words[0]);
+}
+
+static int take_record(KeyringDraft *draft, Arguments words) {
+        json_t *entry;
+        int r;
+
+        r = add_key(draft, child(draft->document, "recordKeys", json_object), words[0], &entry);
+        if (r == 0)
+                r = set(entry, "producer", json_string(words[1]));
+        if (r == 0)
+                r = set(entry, "log", json_string(words[2]));
+        if (r == 0)
+                r = set_number(draft, entry, "fromIndex", words[3] ?: "0");
+        if (r == 0 && words[3] && words[4])
+                r = set_number(draft, entry, "untilIndex", words[4]);
+        if (r == 0 && words[3] && words[4] && words[5])
+                r = set(entry, "reason", json_string(words[5]));
+        return r;
+}
+
+static int take_log(KeyringDraft *draft, Arguments words) {
+        return json_array_append_new(child(draft->document, "logs", json_array), json_pack("{s:s}", "vkey", words[0])) < 0 ? -ENOMEM : 0;
+}
+
+static int take_min(KeyringDraft *draft, Arguments words) {
+        return set_number(draft, child(draft->document, "minIndex", json_object), words[0], words[1]);
+}
+
+static int take_witness(KeyringDraft *draft, Arguments words) {
+        return json_array_append_new(child(draft->document, "witnesses", json_array),
+                                     json_pack("{s:s, s:s}", "name", words[0], "vkey", words[1])) < 0 ? -ENOMEM : 0;
+}
+
+static int take_quorum(KeyringDraft *draft, Arguments words) {
+        return set_number(draft, draft->document, "quorum", words[0]);
+}
+
+static const struct {
+        const char *word;
+        size_t min, max; /* arguments */
+        int (*take)(KeyringDraft *draft, Arguments words);
+} kinds[] = {
+        { "version",   1, 1, take_version   },
+        { "expires",   1, 1, take_expires   },
+        { "root",      1, 1, take_root      },
+        { "threshold", 1, 1, take_threshold },
+        { "record",    3, 6, take_record    },
+        { "log",       1, 1, take_log       },
+        { "min",       2, 2, take_min       },
+        { "witness",   2, 2, take_witness   },
+        { "quorum",    1, 1, take_quorum    },
+};
+
+static int take_line(KeyringDraft *draft, char *line) {
+        char *words[DRAFT_WORDS_MAX + 1] = {}, *saved;
+        size_t n = 0;
+
+        for (char *word = strtok_r(line, " \t\r", &saved); word && *word != '#'; word = strtok_r(NULL, " \t\r", &saved)) {
+                if (n == DRAFT_WORDS_MAX)
+                        return wrong(draft, words[0], "too many words");
+                words[n++] = word;
+        }
+        if (n == 0)
+                return 0;
+        for (size_t i = 0; i < ELEMENTS(kinds); i++)
+                if (strcmp(kinds[i].word, words[0]) == 0)
+                        return n - 1 < kinds[i].min || n - 1 > kinds[i].max ? wrong(draft, words[0], "too few words, or too many")
+                                                                           : kinds[i].take(draft, words + 1);
+        return wrong(draft, words[0], "no line begins so");
+}
+
+/* ---- what is signed ---- */
+
+static int set_issued(KeyringDraft *draft) {
+        time_t now = time(NULL);
+        char text[32];
+        struct tm tm;
+
+        if (!gmtime_r(&now, &tm) || strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+                return -EINVAL;
+        return set(draft->document, "issuedOn", json_string(text));
+}
+
+static int read_lines(KeyringDraft *draft, char *text) {
+        char *saved;
+        int r;
+
+        r = set(draft->document, "_type", json_string(KEYRING_TYPE));
+        if (r == 0)
+                r = set_issued(draft);
+        if (r == 0 && !child(draft->document, "recordKeys", json_object))
+                r = -ENOMEM;
+        for (char *line = strtok_r(text, "\n", &saved); line && r == 0; line = strtok_r(NULL, "\n", &saved))
+                r = take_line(draft, line);
+        return r;
+}
+
+/* Signs what a reader takes, and nothing else. */
+static int sign(Ring *ring, const RecordKey *root, char **ret, size_t *ret_n, KeyringDraft *draft) {
+        _cleanup_(keyring_document_done) KeyringDocument document = {};
+        _cleanup_printer_ Printer text = {};
+        const char *why = "";
+        int r;
+
+        r = keyring_document_read(ring, &document, &why);
+        if (r < 0)
+                return r == -EBADMSG ? wrong(draft, "no keyring", why) : r;
+        r = ring_sign(ring, root);
+        if (r < 0)
+                return r == -E2BIG ? wrong(draft, "no keyring", "too many have signed it") : r;
+        ring_print(&text, ring);
+        if (text.error < 0)
+                return text.error;
+        *ret = TAKE_PTR(text.text);
+        *ret_n = text.n;
+        return 0;
+}
+
+static int told(int r, const KeyringDraft *draft, char **ret_why) {
+        if (r >= 0)
+                return r;
+        *ret_why = strdup(draft->why[0] ? draft->why : strerror(-r));
+        return *ret_why ? r : -ENOMEM;
+}
+
+int record_ring_make(const char *text, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why) {
+        _cleanup_json_ json_t *document = json_object();
+        _cleanup_free_ char *copy = strndup(text, n), *payload = NULL;
+        _cleanup_(ring_done) Ring ring = {};
+        KeyringDraft draft = { .document = document };
+        int r;
+
+        assert(text && root && ret && ret_n && ret_why);
+
+        r = document && copy ? read_lines(&draft, copy) : -ENOMEM;
+        if (r == 0) {
+                payload = json_dumps(document, JSON_COMPACT);
+                r = payload ? ring_init(&ring, payload, strlen(payload)) : -ENOMEM;
+        }
+        if (r == 0)
+                r = sign(&ring, root, ret, ret_n, &draft);
+        return told(r, &draft, ret_why);
+}
+
+int record_ring_sign(const char *text, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why) {
+        _cleanup_(ring_done) Ring ring = {};
+        KeyringDraft draft = {};
+        const char *why;
+        int r;
+
+        assert(text && root && ret && ret_n && ret_why);
+
+        r = ring_parse(text, n, &ring, &why);
+        if (r == -EBADMSG)
+                (void) wrong(&draft, "no keyring", why);
+        if (r == 0)
+                r = sign(&ring, root, ret, ret_n, &draft);
+        return told(r, &draft, ret_why);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The same bytes as a keyring in text form, as the envelope of one that roots have signed, and as what they signed; and as roots. */
+
+#include <stdint.h>
+#include <string.h>
+
+#include "daemon/record/keyring-document.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define HOLDS(condition)                                                                                     \
+        do {                                                                                                 \
+                if (!(condition))                                                                            \
+                        abort();                                                                             \
+        } while (0)
+
+static void look_at(const RecordKeyring *keyring) {
+        CheckpointPolicy policy;
+
+        HOLDS(keyring->n_keys <= KEYRING_KEYS_MAX && keyring->n_logs <= KEYRING_LOGS_MAX);
+        for (size_t i = 0; i < keyring->n_keys; i++) {
+                HOLDS(keyring_find(keyring, keyring->keys[i].key.id) == &keyring->keys[i]);
+                HOLDS(keyring->keys[i].from_index <= keyring->keys[i].until_index);
+        }
+        for (size_t i = 0; i < keyring->n_logs; i++)
+                HOLDS(keyring_policy(keyring, keyring->logs[i].key.name, &policy) && policy.n_witnesses == keyring->n_witnesses);
+        /* Who is enough with some witnesses is enough with all. */
+        HOLDS(quorum_is_met(&keyring->quorum, UINT32_MAX));
+        HOLDS(!keyring->quorum.wanted || !quorum_is_met(&keyring->quorum, 0));
+}
+
+static void read_ring(const Ring *ring) {
+        KeyringDocument document;
+        const char *wrong = NULL;
+
+        if (keyring_document_read(ring, &document, &wrong) < 0) {
+                HOLDS(wrong);
+                return;
+        }
+        look_at(document.keyring);
+        HOLDS(document.keyring->version > 0 && document.roots.threshold > 0 && document.roots.threshold <= document.roots.n);
+        HOLDS(roots_have_signed(&document.roots, ring) >= 0);
+        keyring_document_done(&document);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        const char *text = (const char *) data, *wrong = NULL;
+        RecordKeyring *keyring;
+        Roots roots = {};
+        Ring ring;
+
+        if (record_keyring_parse(text, size, &keyring) == 0) {
+                look_at(keyring);
+                (void) record_keyring_free(keyring);
+        }
+        if (roots_parse(&roots, text, size) == 0) {
+                HOLDS(roots.threshold > 0 && roots.threshold <= roots.n);
+                roots_done(&roots);
+        }
+        if (ring_parse(text, size, &ring, &wrong) == 0) {
+                HOLDS(ring.n_signatures > 0);
+                read_ring(&ring);
+                ring_done(&ring);
+        } else
+                HOLDS(wrong);
+        HOLDS(ring_init(&ring, data, size) == 0);
+        read_ring(&ring);
+        ring_done(&ring);
+        return 0;
+}
