@@ -203,6 +203,14 @@ static int take_entry(const json_t *entry, Bundle *ret, const char **ret_wrong) 
         return ret->body.error ?: take_proof(entry, &ret->proof, ret_wrong);
 }
 
+/* Where both name the key they name the same one. */
+static bool hint_fits(const json_t *material, const json_t *envelope) {
+        const char *hint = text_of(json_object_get(material, "publicKey"), "hint");
+        const char *key_id = text_of(json_array_get(json_object_get(envelope, "signatures"), 0), "keyid");
+
+        return !*hint || !*key_id || strcmp(hint, key_id) == 0;
+}
+
 int bundle_parse(const char *text, size_t n, Bundle *ret, const char **ret_wrong) {
         _cleanup_(bundle_done) Bundle bundle = {};
         _cleanup_json_ json_t *object = NULL;
@@ -221,6 +229,8 @@ int bundle_parse(const char *text, size_t n, Bundle *ret, const char **ret_wrong
                 return wrong(ret_wrong, "it is no bundle of type " BUNDLE_TYPE);
         if (!json_is_object(json_object_get(object, "dsseEnvelope")) || !json_is_object(json_object_get(material, "publicKey")))
                 return wrong(ret_wrong, "the bundle has no envelope, or is not signed with a bare key");
+        if (!hint_fits(material, json_object_get(object, "dsseEnvelope")))
+                return wrong(ret_wrong, "the bundle's hint is not the keyid of its signature");
         if (json_array_size(entries) > 1)
                 return wrong(ret_wrong, "the bundle is of more than one log");
 

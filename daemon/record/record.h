@@ -420,7 +420,10 @@ typedef struct RecordPolicy {
         void *userdata;
 } RecordPolicy;
 
-/* The same by a policy. record_verify() asks for nothing but what the keyring does. */
+/*
+ * The same by a policy, of an envelope or of a Sigstore bundle v0.3, whose own proof counts. record_verify() asks for nothing but what the
+ * keyring does.
+ */
 int record_verify_with_policy(const RecordPolicy *policy, const char *envelope, size_t n, RecordTrust *ret_trust, RecordVerified *ret);
 
 /* ---- for other readers: each text is malloc'd ---- */

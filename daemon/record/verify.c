@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "daemon/record/bundle.h"
 #include "daemon/record/envelope.h"
 #include "daemon/record/json.h"
 #include "daemon/record/judge.h"
@@ -185,6 +186,33 @@ static int verify(const RecordPolicy *policy, const char *text, size_t n, Record
         return 0;
 }
 
+/* A bundle is an envelope, and its proof in other words. */
+static int verify_bundle(const RecordPolicy *policy, const char *text, size_t n, RecordTrust *ret_trust,
+                         RecordVerified *verified, Refusal *refusal) {
+        _cleanup_(bundle_done) Bundle bundle = {};
+        RecordPolicy with_proof = *policy;
+        const char *wrong;
+        int r;
+
+        *ret_trust = RECORD_REFUSED;
+        r = bundle_parse(text, n, &bundle, &wrong);
+        if (r < 0)
+                return r == -EBADMSG ? refuse(refusal, wrong, "") : r;
+        if (bundle.proof.n > 0) {
+                with_proof.proof = bundle.proof.text;
+                with_proof.n_proof = bundle.proof.n;
+                with_proof.leaf = bundle.body.text;
+                with_proof.n_leaf = bundle.body.n;
+        }
+        return verify(&with_proof, bundle.envelope.text, bundle.envelope.n, ret_trust, verified, refusal);
+}
+
+static bool is_bundle(const char *text, size_t n) {
+        static const char member[] = "\"dsseEnvelope\"";
+
+        return memmem(text, n, member, sizeof(member) - 1) != NULL;
+}
+
 int record_verify_with_policy(const RecordPolicy *policy, const char *envelope, size_t n, RecordTrust *ret_trust,
                               RecordVerified *ret) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
@@ -194,7 +222,7 @@ int record_verify_with_policy(const RecordPolicy *policy, const char *envelope, 
 
         assert(policy && policy->keyring && envelope && ret_trust && ret);
 
-        r = verify(policy, envelope, n, &trust, &verified, &refusal);
+        r = (is_bundle(envelope, n) ? verify_bundle : verify)(policy, envelope, n, &trust, &verified, &refusal);
         if (r == -EBADMSG) {
                 /* Of what did not verify nothing is told but why. */
                 record_verified_done(&verified);

@@ -148,6 +148,52 @@ static void test_bombs_are_refused(void **state) {
         }
 }
 
+/* The same proof in Sigstore's words, and each thing it tells twice told otherwise. */
+static void test_a_bundle_is_a_record_and_its_proof(void **state) {
+        static const char *const edits[][2] = {
+                { "\"logIndex\":\"4\"", "\"logIndex\":\"5\"" },
+                { "\"treeSize\":\"11\"", "\"treeSize\":\"12\"" },
+                { "\"rootHash\":\"", "\"rootHash\":\"A" },
+                { "\"hashes\":[", "\"hashes\":[\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"," },
+                { "\"canonicalizedBody\":\"ey", "\"canonicalizedBody\":\"fy" },
+                { "\"hint\":\"SHA256:", "\"hint\":\"SHA256;" },
+                { "\"version\":\"0.0.2\"", "\"version\":\"0.0.1\"" },
+                { "bundle.v0.3+json", "bundle.v0.2+json" },
+                { "\"tlogEntries\":[", "\"tlogEntries\":[{}," },
+                { "\"signatures\":[", "\"signatures\":[{\"sig\":\"AAAA\"}," },
+                { "\"tlogEntries\"", "\"tlogEntries\":[],\"tlogEntries\"" },
+        };
+        _cleanup_(record_keyring_freep) RecordKeyring *keyring = logged_keyring(&logged, &payloads, "w1");
+        _cleanup_printer_ Printer proof = logged_proof(&logged, LOGGED_INDEX, 11, 1), vkey = {};
+        RecordPolicy policy = { .keyring = keyring, .needs_proof = true };
+        _cleanup_free_ char *made = NULL, *bundle = NULL;
+        RecordVerified verified;
+        const char *wrong;
+        size_t n;
+
+        note_key_print(&vkey, &logged.log_key);
+        printer_raw(&vkey, "", 1);
+        assert_int_equal(record_bundle(keyring, vkey.text, payloads.envelope, strlen(payloads.envelope), proof.text, proof.n, &made, &n, &wrong), 0);
+        bundle = strndup(made, n);
+        expect_record(&policy, bundle, RECORD_VERIFIED, NULL, &verified);
+        assert_int_equal(verified.log_size, 11);
+        assert_string_equal(verified.witnesses, "w1");
+        record_verified_done(&verified);
+        for (size_t i = 0; i < ELEMENTS(edits); i++) {
+                const char *at = strstr(bundle, edits[i][0]);
+                char *edited;
+
+                if (!at)
+                        fail_msg("no %s in %s", edits[i][0], bundle);
+                assert_true(asprintf(&edited, "%.*s%s%s", (int) (at - bundle), bundle, edits[i][1], at + strlen(edits[i][0])) > 0);
+                expect_record(&policy, edited, RECORD_REFUSED, NULL, NULL);
+                free(edited);
+        }
+        /* Without a log in the keyring there is only the signature. */
+        expect_record(&(RecordPolicy) { .keyring = payloads.keyring }, bundle, RECORD_VERIFIED, NULL, NULL);
+        expect_record(&(RecordPolicy) { .keyring = payloads.keyring, .needs_proof = true }, bundle, RECORD_CANNOT_TELL, NULL, NULL);
+}
+
 static void test_the_entry_of_the_log_is_of_this_signature(void **state) {
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = logged_keyring(&logged, &payloads, "none");
         _cleanup_printer_ Printer proof = logged_proof(&logged, LOGGED_INDEX, 11, 0);
@@ -279,6 +325,7 @@ int main(void) {
                 cmocka_unit_test(test_a_proof_of_another_record_is_refused),
                 cmocka_unit_test(test_every_flipped_bit_of_a_proof_is_refused_or_signed_by_nobody),
                 cmocka_unit_test(test_bombs_are_refused),
+                cmocka_unit_test(test_a_bundle_is_a_record_and_its_proof),
                 cmocka_unit_test(test_the_entry_of_the_log_is_of_this_signature),
                 cmocka_unit_test(test_a_record_is_as_old_as_its_witness_says),
                 cmocka_unit_test(test_a_log_only_grows),
