@@ -8,15 +8,17 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "checks/whole-file.h"
 #include "daemon/record/digest.h"
 #include "daemon/record/keyring.h"
 #include "daemon/record/lines.h"
 
 #define KEYRING_NAME "keyring.json"
-#define NAME_MAX_    (DIGEST_HEX + 16)
+#define NAME_BYTES   (DIGEST_HEX + 16)
+#define NUMBER_BYTES 32
 
 typedef struct Accepted {
-        char name[NAME_MAX_]; /* of its file */
+        char name[NAME_BYTES]; /* of its file */
         uint64_t index;
 } Accepted;
 
@@ -29,7 +31,7 @@ struct RecordState {
 /* ---- files ---- */
 
 /* Origins and producers have any length and character: their digest names the file, with what it is about inside. */
-static int file_name(char name[static NAME_MAX_], const char *about, const char *kind) {
+static int file_name(char name[static NAME_BYTES], const char *about, const char *kind) {
         uint8_t digest[DIGEST_BYTES];
         char hex[DIGEST_HEX];
         int r;
@@ -37,101 +39,38 @@ static int file_name(char name[static NAME_MAX_], const char *about, const char 
         r = digest_sha256(about, strlen(about), digest);
         if (r < 0)
                 return r;
-        (void) snprintf(name, NAME_MAX_, "%s.%s", digest_to_hex(digest, hex), kind);
+        (void) snprintf(name, NAME_BYTES, "%s.%s", digest_to_hex(digest, hex), kind);
         return 0;
-}
-
-static int read_file(const RecordState *state, const char *name, size_t max, char **ret, size_t *ret_n) {
-        _cleanup_close_ int fd = openat(state->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        _cleanup_free_ char *text = NULL;
-        struct stat st;
-        size_t n = 0;
-
-        if (fd < 0 || fstat(fd, &st) < 0)
-                return -errno;
-        if (!S_ISREG(st.st_mode) || st.st_size < 0 || (size_t) st.st_size > max)
-                return -EBADMSG;
-        text = malloc((size_t) st.st_size + 1);
-        if (!text)
-                return -ENOMEM;
-        while (n < (size_t) st.st_size) {
-                ssize_t k = read(fd, text + n, (size_t) st.st_size - n);
-
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                if (k == 0)
-                        return -EBADMSG;
-                n += (size_t) k;
-        }
-        text[n] = '\0';
-        *ret = TAKE_PTR(text);
-        *ret_n = n;
-        return 0;
-}
-
-static int write_all(int fd, const char *text, size_t n) {
-        while (n > 0) {
-                ssize_t k = write(fd, text, n);
-
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                text += k;
-                n -= (size_t) k;
-        }
-        return fsync(fd) < 0 ? -errno : 0;
-}
-
-/* The old file or the new one, whatever happens. */
-static int write_file(const RecordState *state, const char *name, const char *text, size_t n) {
-        char new[NAME_MAX_ + 8];
-        int fd, r;
-
-        (void) snprintf(new, sizeof(new), "%s.new", name);
-        fd = openat(state->fd, new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-        if (fd < 0)
-                return -errno;
-        r = write_all(fd, text, n);
-        if (close(fd) < 0 && r == 0)
-                r = -errno;
-        if (r == 0 && (renameat(state->fd, new, state->fd, name) < 0 || fsync(state->fd) < 0))
-                r = -errno;
-        if (r < 0)
-                (void) unlinkat(state->fd, new, 0);
-        return r;
 }
 
 /* ---- what is remembered ---- */
 
 int state_read_checkpoint(const RecordState *state, const char *origin, char **ret, size_t *ret_n) {
-        char name[NAME_MAX_];
+        char name[NAME_BYTES];
         int r;
 
         r = file_name(name, origin, "checkpoint");
-        return r < 0 ? r : read_file(state, name, NOTE_MAX, ret, ret_n);
+        return r < 0 ? r : whole_file_read(state->fd, name, NOTE_MAX, ret, ret_n);
 }
 
 int state_write_checkpoint(RecordState *state, const char *origin, const char *note, size_t n) {
-        char name[NAME_MAX_];
+        char name[NAME_BYTES];
         int r;
 
         r = file_name(name, origin, "checkpoint");
-        return r < 0 ? r : write_file(state, name, note, n);
+        return r < 0 ? r : whole_file_replace(state->fd, name, 0644, note, n);
 }
 
 int state_read_keyring(const RecordState *state, char **ret, size_t *ret_n) {
-        return read_file(state, KEYRING_NAME, KEYRING_FILE_MAX, ret, ret_n);
+        return whole_file_read(state->fd, KEYRING_NAME, KEYRING_FILE_MAX, ret, ret_n);
 }
 
 int state_write_keyring(RecordState *state, const char *envelope, size_t n) {
-        return write_file(state, KEYRING_NAME, envelope, n);
+        return whole_file_replace(state->fd, KEYRING_NAME, 0644, envelope, n);
 }
 
 /* An origin has no line feed, a producer could. */
-static int accepted_name(char name[static NAME_MAX_], const char *producer, const char *origin) {
+static int accepted_name(char name[static NAME_BYTES], const char *producer, const char *origin) {
         _cleanup_free_ char *about = NULL;
 
         if (asprintf(&about, "%s\n%s", origin, producer) < 0)
@@ -141,14 +80,14 @@ static int accepted_name(char name[static NAME_MAX_], const char *producer, cons
 
 int state_read_accepted(const RecordState *state, const char *producer, const char *origin, uint64_t *ret) {
         _cleanup_free_ char *text = NULL;
-        char name[NAME_MAX_];
+        char name[NAME_BYTES];
         Lines lines = {};
         Line line;
         int r;
 
         r = accepted_name(name, producer, origin);
         if (r == 0)
-                r = read_file(state, name, 64, &text, &lines.n);
+                r = whole_file_read(state->fd, name, NUMBER_BYTES, &text, &lines.n);
         if (r < 0)
                 return r;
         lines.text = text;
@@ -184,10 +123,10 @@ int record_state_accept(RecordState *state) {
         int r = 0;
 
         for (size_t i = 0; i < state->n_accepted && r == 0; i++) {
-                char text[32];
+                char text[NUMBER_BYTES];
                 int n = snprintf(text, sizeof(text), "%llu\n", (unsigned long long) state->accepted[i].index);
 
-                r = write_file(state, state->accepted[i].name, text, (size_t) n);
+                r = whole_file_replace(state->fd, state->accepted[i].name, 0644, text, (size_t) n);
         }
         return r;
 }
