@@ -39,6 +39,7 @@ struct RecordKey {
         PublicKey public; /* its pkey holds the private half too, where no token does */
         char *pem;
         Token *token;
+        EVP_MD_CTX *signing; /* as PublicKey.verifying; NULL: the token signs */
 };
 
 static void bio_freep(BIO **bio) {
@@ -88,36 +89,64 @@ static int key_fingerprint(const Algorithm *algorithm, const uint8_t *spki, char
         return 0;
 }
 
-static int take_spki(PublicKey *key) {
-        uint8_t *end = key->spki;
-        int n;
+/* What either begins with, EVP_DigestSignInit_ex or EVP_DigestVerifyInit_ex. */
+typedef int Begin(EVP_MD_CTX *ctx, EVP_PKEY_CTX **ret, const char *digest, OSSL_LIB_CTX *library, const char *properties, EVP_PKEY *pkey,
+                  const OSSL_PARAM *parameters);
 
-        n = i2d_PUBKEY(key->pkey, NULL);
-        if (n < 0 || n > KEY_SPKI_MAX || i2d_PUBKEY(key->pkey, &end) != n)
-                return -EBADMSG;
-        key->n_spki = (size_t) n;
-        key->algorithm = algorithm_of(key->spki, key->n_spki);
-        return key->algorithm < 0 ? -EBADMSG : key_fingerprint(&algorithms[key->algorithm], key->spki, key->id);
+static int begin(const PublicKey *key, Begin *init, EVP_MD_CTX **ret) {
+        _cleanup_md_ctx_ EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+
+        if (!ctx || init(ctx, NULL, algorithms[key->algorithm].digest, NULL, NULL, key->pkey, NULL) != 1)
+                return -ENOMEM;
+        *ret = TAKE_PTR(ctx);
+        return 0;
 }
 
-int public_key_init(PublicKey *key, EVP_PKEY *pkey) {
-        int r;
+/* A copy of what has begun, since a context is good for one message and one thread. */
+static EVP_MD_CTX *begun(const EVP_MD_CTX *from) {
+        _cleanup_md_ctx_ EVP_MD_CTX *ctx = EVP_MD_CTX_new();
 
-        *key = (PublicKey) { .pkey = pkey };
-        r = take_spki(key);
+        return ctx && EVP_MD_CTX_copy_ex(ctx, from) == 1 ? TAKE_PTR(ctx) : NULL;
+}
+
+/* Takes over PKEY, whose SPKI is that of N bytes. */
+static int take(PublicKey *key, EVP_PKEY *pkey, const uint8_t *spki, size_t n) {
+        int r = -EBADMSG;
+
+        *key = (PublicKey) { .pkey = pkey, .algorithm = algorithm_of(spki, n), .n_spki = n };
+        if (key->algorithm >= 0) {
+                memcpy(key->spki, spki, n);
+                r = key_fingerprint(&algorithms[key->algorithm], spki, key->id);
+        }
+        if (r == 0)
+                r = begin(key, EVP_DigestVerifyInit_ex, &key->verifying);
         ERR_clear_error();
         if (r < 0)
                 public_key_done(key);
         return r;
 }
 
+int public_key_init(PublicKey *key, EVP_PKEY *pkey) {
+        uint8_t spki[KEY_SPKI_MAX], *end = spki;
+        int n;
+
+        n = i2d_PUBKEY(pkey, NULL);
+        if (n < 0 || n > KEY_SPKI_MAX || i2d_PUBKEY(pkey, &end) != n)
+                n = 0;
+        return take(key, pkey, spki, (size_t) n);
+}
+
+/* OpenSSL takes longer to decode a key than to verify with it, so the usual one is not decoded. */
 int public_key_from_spki(PublicKey *key, const uint8_t *spki, size_t n) {
+        RecordAlgorithm algorithm = algorithm_of(spki, n);
         const uint8_t *end = spki;
         EVP_PKEY *pkey;
 
-        if (algorithm_of(spki, n) < 0)
-                return -EBADMSG;
-        pkey = d2i_PUBKEY(NULL, &end, (long) n);
+        if (algorithm == RECORD_ED25519) {
+                pkey = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, spki + n - KEY_ED25519_BYTES, KEY_ED25519_BYTES);
+                return pkey ? take(key, pkey, spki, n) : -ENOMEM;
+        }
+        pkey = algorithm < 0 ? NULL : d2i_PUBKEY(NULL, &end, (long) n);
         ERR_clear_error();
         return pkey ? public_key_init(key, pkey) : -EBADMSG;
 }
@@ -165,7 +194,9 @@ int public_key_from_pem(PublicKey *key, const char *pem, size_t n) {
 }
 
 void public_key_done(PublicKey *key) {
+        EVP_MD_CTX_free(key->verifying);
         EVP_PKEY_free(key->pkey);
+        key->verifying = NULL;
         key->pkey = NULL;
 }
 
@@ -175,8 +206,8 @@ int public_key_verify(const PublicKey *key, const void *pae, size_t n, const uin
 
         if (n_signature > KEY_SIGNATURE_MAX)
                 return 0;
-        ctx = EVP_MD_CTX_new();
-        if (!ctx || EVP_DigestVerifyInit_ex(ctx, NULL, algorithms[key->algorithm].digest, NULL, NULL, key->pkey, NULL) != 1)
+        ctx = begun(key->verifying);
+        if (!ctx)
                 return -ENOMEM;
         r = EVP_DigestVerify(ctx, signature, n_signature, pae, n);
         ERR_clear_error();
@@ -224,11 +255,19 @@ int key_from_public(PublicKey *public, RecordKey **ret) {
 }
 
 int key_new(EVP_PKEY *pkey, RecordKey **ret) {
+        _cleanup_(record_key_freep) RecordKey *key = NULL;
         PublicKey public;
         int r;
 
         r = public_key_init(&public, pkey);
-        return r < 0 ? r : key_from_public(&public, ret);
+        if (r == 0)
+                r = key_from_public(&public, &key);
+        if (r == 0)
+                r = begin(&key->public, EVP_DigestSignInit_ex, &key->signing);
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(key);
+        return 0;
 }
 
 /* Signs once, so that a half of another key shows before there is a record of it. */
@@ -259,6 +298,7 @@ RecordKey *record_key_free(RecordKey *key) {
                 return NULL;
         public_key_done(&key->public);
         (void) token_free(key->token);
+        EVP_MD_CTX_free(key->signing);
         free(key->pem);
         free(key);
         return NULL;
@@ -294,17 +334,15 @@ static int sign_with_token(const RecordKey *key, const void *pae, size_t n, uint
 }
 
 int key_sign(const RecordKey *key, const void *pae, size_t n, uint8_t ret[static KEY_SIGNATURE_MAX], size_t *ret_n) {
-        const char *digest = algorithms[key->public.algorithm].digest;
         _cleanup_md_ctx_ EVP_MD_CTX *ctx = NULL;
         size_t n_signature = KEY_SIGNATURE_MAX;
 
         if (key->token)
                 return sign_with_token(key, pae, n, ret, ret_n);
-        ctx = EVP_MD_CTX_new();
+        ctx = begun(key->signing);
         if (!ctx)
                 return -ENOMEM;
-        if (EVP_DigestSignInit_ex(ctx, NULL, digest, NULL, NULL, key->public.pkey, NULL) != 1 ||
-            EVP_DigestSign(ctx, ret, &n_signature, pae, n) != 1) {
+        if (EVP_DigestSign(ctx, ret, &n_signature, pae, n) != 1) {
                 ERR_clear_error();
                 return -EIO;
         }

@@ -24,6 +24,7 @@
 
 typedef struct PublicKey {
         EVP_PKEY *pkey;
+        EVP_MD_CTX *verifying; /* begun once, since looking algorithms up takes a while */
         RecordAlgorithm algorithm;
         char id[KEY_ID_MAX];
         uint8_t spki[KEY_SPKI_MAX];
