@@ -6,110 +6,7 @@
 
 #include <cmocka.h>
 
-#include "tests/record/ledger.h"
-
-static RecordKey *log_key;
-static NoteKey log_note_key;
-static char log_line[256]; /* of the keyring */
-
-/* The record keys of A and B, the log, and what is asked of witnesses. */
-static RecordKeyring *make_keyring(const RecordKey *a, const RecordKey *b, const char *lines) {
-        _cleanup_free_ char *text = NULL;
-        RecordKeyring *keyring;
-
-        if (asprintf(&text, "%s%s%s%s", record_key_public_pem(a), b ? record_key_public_pem(b) : "", log_line, lines) < 0 ||
-            record_keyring_parse(text, strlen(text), &keyring) < 0)
-                abort();
-        return keyring;
-}
-
-static int setup(void **state) {
-        _cleanup_printer_ Printer vkey = {};
-        char path[160];
-
-        payloads_init(&payloads);
-        (void) snprintf(path, sizeof(path), "%s/log.key", payloads.place.folder);
-        if (record_key_generate(path, RECORD_ED25519) < 0 || record_key_load(path, &log_key) < 0)
-                return -1;
-        log_note_key = note_key_of(PLACE_ORIGIN, NOTE_LOG, log_key);
-        note_key_print(&vkey, &log_note_key);
-        (void) snprintf(log_line, sizeof(log_line), "log %.*s\n", (int) vkey.n, vkey.text);
-        return vkey.error;
-}
-
-static int teardown(void **state) {
-        (void) record_key_free(log_key);
-        payloads_done(&payloads);
-        return 0;
-}
-
-/* What is handed to an audit: the ledger, its checkpoint, and which of its records are left out. */
-typedef struct Trial {
-        Ledger ledger;
-        RecordKeyring *keyring;
-        Printer checkpoint;
-        bool tells_leaves;
-        bool hides[LEDGER_MAX];
-        uint64_t end; /* records up to there */
-        RecordAudit *audit;
-        const RecordAuditReport *report;
-} Trial;
-
-static void trial_init(Trial *trial) {
-        *trial = (Trial) { .end = UINT64_MAX, .keyring = make_keyring(payloads.key, NULL, "quorum none\n") };
-        ledger_init(&trial->ledger, &payloads);
-}
-
-static void trial_done(Trial *trial) {
-        trial->audit = record_audit_free(trial->audit);
-        trial->keyring = record_keyring_free(trial->keyring);
-        printer_done(&trial->checkpoint);
-        ledger_done(&trial->ledger);
-}
-
-static int tell_leaf(void *userdata, uint64_t index, uint8_t ret[static 32]) {
-        const Trial *trial = userdata;
-
-        if (!trial->tells_leaves || index >= trial->ledger.size)
-                return -ENOENT;
-        memcpy(ret, trial->ledger.leaves[index].bytes, DIGEST_BYTES);
-        return 0;
-}
-
-static void trial_sign(Trial *trial) {
-        ledger_checkpoint(&trial->ledger, &log_note_key, log_key, &trial->checkpoint);
-}
-
-static Result trial_run(Trial *trial) {
-        const RecordAuditOptions options = {
-                .keyring = trial->keyring, .checkpoint = trial->checkpoint.text, .n_checkpoint = trial->checkpoint.n,
-                .leaf = tell_leaf, .userdata = trial,
-        };
-
-        trial->audit = record_audit_free(trial->audit);
-        assert_int_equal(record_audit_new(&options, &trial->audit), 0);
-        for (uint64_t i = 0; i < trial->ledger.size && i < trial->end; i++)
-                if (!trial->hides[i])
-                        assert_int_equal(record_audit_take(trial->audit, trial->ledger.lines[i], strlen(trial->ledger.lines[i])), 0);
-        assert_int_equal(record_audit_end(trial->audit, &trial->report), 0);
-        return trial->report->verdict;
-}
-
-static const RecordAuditFinding *finding(const Trial *trial, RecordAuditKind kind) {
-        for (size_t i = 0; i < trial->report->n_findings; i++)
-                if (trial->report->findings[i].kind == kind)
-                        return &trial->report->findings[i];
-        return NULL;
-}
-
-/* Nothing but what is expected was found. */
-static void found_only(const Trial *trial, RecordAuditKind kind, uint64_t n, uint64_t first) {
-        for (RecordAuditKind k = 0; k < _RECORD_AUDIT_KIND_MAX; k++)
-                if (trial->report->n_of_kind[k] != (k == kind ? n : 0))
-                        fail_msg("%s: %llu times", record_audit_kind_to_string(k), (unsigned long long) trial->report->n_of_kind[k]);
-        if (n > 0)
-                assert_int_equal(finding(trial, kind)->first, first);
-}
+#include "tests/record/audited.h"
 
 static void test_a_sound_log_holds(void **state) {
         Trial trial;
@@ -246,25 +143,6 @@ static void test_records_in_another_order_are_told(void **state) {
         trial_done(&trial);
 }
 
-/* One change to the record at INDEX of a scan, signed by the right key. */
-typedef struct Change {
-        unsigned at;
-        const char *path, *json;
-        RecordAuditKind kind;
-} Change;
-
-static void changed_scan(Ledger *ledger, const Change *change, bool passed) {
-        for (unsigned i = 0; i < LEDGER_SCAN; i++) {
-                json_t *root = i == 0 ? ledger_statement(ledger, payloads.start) : i == 1 ? ledger_statement(ledger, payloads.health) :
-                               i == 2 ? ledger_second(ledger, passed) : ledger_roll_up(ledger);
-
-                ledger_add(ledger, root, i == change->at ? change->path : NULL, change->json);
-        }
-        ledger->hour++;
-}
-
-static const char zeros[] = "\"0000000000000000000000000000000000000000000000000000000000000000\"";
-
 static void test_what_the_signer_says_wrongly_is_told(void **state) {
         static const Change changes[] = {
                 { 2, "predicate.previous.sha256", zeros, RECORD_AUDIT_PREVIOUS },
@@ -302,17 +180,6 @@ static void test_a_refused_record_spoils_the_log(void **state) {
         assert_int_equal(trial.report->n_refused, 1);
         assert_int_equal(finding(&trial, RECORD_AUDIT_REFUSED)->first, 2);
         trial_done(&trial);
-}
-
-static RecordKey *other_key(void) {
-        RecordKey *key;
-        char path[160];
-
-        (void) snprintf(path, sizeof(path), "%s/other.key", payloads.place.folder);
-        if (access(path, F_OK) < 0 && record_key_generate(path, RECORD_ED25519) < 0)
-                abort();
-        assert_int_equal(record_key_load(path, &key), 0);
-        return key;
 }
 
 static void test_an_unknown_key_leaves_it_open(void **state) {
@@ -539,5 +406,5 @@ int main(void) {
                 cmocka_unit_test(test_the_report_is_bounded),
         };
 
-        return cmocka_run_group_tests(tests, setup, teardown);
+        return cmocka_run_group_tests(tests, audited_setup, audited_teardown);
 }
