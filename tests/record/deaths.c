@@ -2,8 +2,9 @@
 
 /*
  * The process that writes the log dies: of SIGKILL at random moments under load, and at each write, sync and truncation of the database, with
- * all, none or some sectors of what was not synced left on the disk. After each death the log opens again; what was acknowledged is there once,
- * a group is there whole or not at all, and every record verifies and names the one before.
+ * all, none or some sectors of what was not synced left on the disk. After each death the log opens again, which checks it against the checkpoints
+ * that it published; what was acknowledged is there once, a group is there whole or not at all, and every record verifies and names the one
+ * before.
  */
 
 #include <setjmp.h>
@@ -17,30 +18,27 @@
 #include <time.h>
 
 #include "tests/record/chain.h"
-#include "tests/record/place.h"
 #include "tests/record/power.h"
-#include "tests/record/server.h"
+#include "tests/record/published.h"
 
 #define CHIPS         2
 #define RECORDS       (CHIPS + 1) /* of one scan here */
 #define KILLS_DEFAULT 50          /* DEATHS=1000 for more */
 #define OPERATIONS    400         /* more than a writer here does */
 
-static Place place;
-static Server server;
+static Published published;
 static unsigned seed;
 static int nowhere; /* for acknowledgements that nobody waits for */
 
 static int setup(void **state) {
-        place_init(&place);
-        server_init(&server);
-        server.scan.n_chips = CHIPS; /* without the broken one */
-        server.scan.result = RESULT_PASSED;
+        published_init(&published);
+        published.server.scan.n_chips = CHIPS; /* without the broken one */
+        published.server.scan.result = RESULT_PASSED;
         return 0;
 }
 
 static int teardown(void **state) {
-        place_done(&place);
+        published_done(&published);
         return 0;
 }
 
@@ -49,7 +47,7 @@ static RecordLog *open_log(const char *when, unsigned n) {
         char *error = NULL;
         int r;
 
-        r = place_open(&place, &log, &error);
+        r = published_open(&published, &log, &error);
         if (r < 0)
                 fail_msg("the log does not open %s %u (seed %u): %s (%s)", when, n, seed, strerror(-r), error ? error : "-");
         return log;
@@ -58,7 +56,7 @@ static RecordLog *open_log(const char *when, unsigned n) {
 /* Several scans at once, so that a death meets group commits too; the last index of each goes to FD when it is acknowledged. */
 static void append(RecordLog *log, unsigned n, int fd) {
         for (unsigned i = 0; i < n; i++)
-                if (record_log_scan(log, &server.scan, i) < 0)
+                if (record_log_scan(log, &published.server.scan, i) < 0)
                         _exit(2);
         for (unsigned i = 0; i < n; i++) {
                 RecordOutcome outcome;
@@ -77,21 +75,23 @@ static void append(RecordLog *log, unsigned n, int fd) {
 static void append_for_ever(int fd) {
         RecordLog *log = NULL;
 
-        if (place_open(&place, &log, NULL) < 0)
+        if (published_open(&published, &log, NULL) < 0)
                 _exit(1);
         for (;;)
                 append(log, 3, fd);
 }
 
-/* Four scans and an end, and power fails at operation DIES_AT of all that. */
+/* Four scans, checkpoints and an end, and power fails at operation DIES_AT of all that. */
 static void append_until_power_fails(int fd, unsigned dies_at, PowerLoss loss) {
         RecordLog *log = NULL;
 
         power_install(dies_at, loss, seed + dies_at);
-        if (place_open(&place, &log, NULL) < 0)
+        if (published_open(&published, &log, NULL) < 0)
                 _exit(1);
         append(log, 1, fd);
+        published_wait(log, RECORDS);
         append(log, 3, fd);
+        published_wait(log, 4 * RECORDS);
         (void) record_log_free(log);
         _exit(0);
 }
@@ -114,7 +114,7 @@ static uint64_t look(const char *when, unsigned n, uint64_t size, uint64_t n_ack
         assert_true(now >= size);
         assert_int_equal(now % RECORDS, 0); /* a group is there or it is not */
         if (all)
-                check_chain(log, &place);
+                check_chain(log, &published.place);
         (void) record_log_free(log);
         return now;
 }
@@ -147,6 +147,18 @@ static void test_nothing_acknowledged_is_lost_by_kills_at_random_moments(void **
         print_message("# %u kills, %llu records\n", n_kills, (unsigned long long) size);
 }
 
+/* The keys stay: making them would take longer than all else. */
+static void begin_anew(void) {
+        static const char *const suffixes[] = { "", "-wal", "-shm", ".lock" };
+        char path[128];
+
+        for (size_t i = 0; i < ELEMENTS(suffixes); i++) {
+                (void) snprintf(path, sizeof(path), "%s%s", published.place.log, suffixes[i]);
+                (void) unlink(path);
+        }
+        (void) unlink(published.anchor);
+}
+
 /* For one kind of loss: power fails at operation 1, 2, … until nothing fails any more; each time from an empty place. */
 static unsigned sweep(PowerLoss loss) {
         for (unsigned n = 1; n < OPERATIONS; n++) {
@@ -172,8 +184,7 @@ static unsigned sweep(PowerLoss loss) {
                 log = open_log("again after operation", n);
                 append(log, 1, nowhere);
                 (void) record_log_free(log);
-                place_done(&place);
-                place_init(&place);
+                begin_anew();
         }
         fail_msg("a writer does more than %u operations", OPERATIONS);
         return 0;
