@@ -63,6 +63,31 @@ static int read_path(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata) {
         return *(char **) ret ? 0 : -ENOMEM;
 }
 
+/* What is in it beyond its three parts the log looks at. */
+static int read_witness(Yaml *yaml, yaml_node_t *item, size_t index, void *userdata) {
+        Config *config = userdata;
+        const char *vkey;
+        char **grown;
+        int r;
+
+        r = yaml_scalar(yaml, item, "the key of a witness, NAME+ID+KEY", &vkey);
+        if (r < 0)
+                return r;
+        if (strlen(vkey) > 511 || !record_vkey_is_witness(vkey))
+                return yaml_refuse(yaml, item, 0, "not the key of a witness, expected NAME+ID+KEY of type 0x04");
+
+        grown = realloc(config->witnesses, (config->n_witnesses + 1) * sizeof(*grown));
+        if (!grown)
+                return -ENOMEM;
+        config->witnesses = grown;
+        grown[config->n_witnesses] = strdup(vkey);
+        return grown[config->n_witnesses++] ? 0 : -ENOMEM;
+}
+
+static int read_witnesses(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata) {
+        return yaml_items(yaml, node, RECORD_WITNESSES_MAX, "a list of keys of witnesses", read_witness, userdata);
+}
+
 static int read_device(Yaml *yaml, yaml_node_t *node, void *ret, void *userdata) {
         const char *text;
         int r;
@@ -189,7 +214,12 @@ static const YamlField config_fields[] = {
         YAML_CUSTOM("origin", Config, origin, read_origin, .required = true),
         YAML_CUSTOM("producer", Config, producer, read_producer, .required = true),
         YAML_CUSTOM("key", Config, key, read_path),
+        YAML_CUSTOM("log_key", Config, log_key, read_path),
         YAML_CUSTOM("store", Config, store, read_path),
+        YAML_CUSTOM("anchor", Config, anchor, read_path),
+        YAML_NUMBER("checkpoint_sec", Config, checkpoint_sec, 0.01, 86400),
+        YAML_CUSTOM("witnesses", Config, witnesses, read_witnesses),
+        YAML_UNSIGNED("keep_days", Config, keep_days, 0, 36500),
         YAML_CUSTOM("evidence", Config, evidence, read_path),
         YAML_CUSTOM("plans", Config, plans, read_path),
         YAML_CUSTOM("topology", Config, topology_file, read_path),
@@ -223,6 +253,7 @@ static int config_read(Yaml *yaml, Config **ret) {
                 return -ENOMEM;
 
         config->heartbeat_sec = 3600;
+        config->checkpoint_sec = 1;
         config->limits = (ConfigLimits) {
                 .scans = 64,
                 .scans_per_uid = 16,
@@ -303,8 +334,13 @@ Config *config_free(Config *config) {
                 free(config->targets[i].device);
                 free(config->targets[i].model);
         }
+        for (size_t i = 0; i < config->n_witnesses; i++)
+                free(config->witnesses[i]);
+        free(config->witnesses);
         free(config->targets);
         free(config->servers);
+        free(config->log_key);
+        free(config->anchor);
         free(config->origin);
         free(config->producer);
         free(config->key);

@@ -10,7 +10,12 @@
  *     origin: us0.example/assayd              # of the log; stays for ever
  *     producer: https://example.com/us0       # URI of this station
  *     key: /etc/assay/record-key.pem          # optional, and so on with what has a default
+ *     log_key: /etc/assay/log-key.pem         # signs checkpoints
  *     store: /var/lib/assay/records.db
+ *     anchor: /var/lib/assay/records.db.anchor # tells an old copy of the store
+ *     checkpoint_sec: 1
+ *     witnesses: [fleet.example/w1+7b8fc2b0+BKf…] # vkeys
+ *     keep_days: 0                            # of envelopes; 0: for ever
  *     evidence: /var/lib/assay/evidence
  *     plans: /etc/assay/plans:/usr/share/assay/plans
  *     topology: /etc/assay/topology.yaml      # see topology.h; without it names tell which servers are a ring
@@ -57,7 +62,9 @@ typedef struct Config {
         char *origin;
         char *producer;
         char *key;
+        char *log_key; /* NULL: none */
         char *store;
+        char *anchor;
         char *evidence;
         char *plans;
         char *topology_file;
@@ -65,6 +72,10 @@ typedef struct Config {
         char *run_socket; /* of socket-activated workers */
         ConfigLimits limits;
         int clock_source;     /* of config_clock_sources: who keeps the clock where the kernel says that it is kept */
+        double checkpoint_sec;
+        uint64_t keep_days; /* 0: for ever */
+        size_t n_witnesses;
+        char **witnesses; /* vkeys */
         double heartbeat_sec; /* a record at least so often, whatever else there is to say */
         size_t n_targets;
         ConfigTarget *targets;

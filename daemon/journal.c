@@ -73,6 +73,17 @@ int journal_errno(int level, int error, const char *format, ...) {
         return error;
 }
 
+void journal_alarm(const char *log, const char *format, ...) {
+        va_list arguments;
+        char line[1024];
+
+        va_start(arguments, format);
+        (void) vsnprintf(line, sizeof(line), format, arguments);
+        va_end(arguments);
+        journal_print(LOG_ALERT, "%s", line);
+        (void) sd_journal_send("MESSAGE=%s", line, "PRIORITY=%i", LOG_ALERT, ASSAY_JOURNAL_ALARM "=%s", log, NULL);
+}
+
 void journal_record(uint64_t scan, const RecordEntry *entry) {
         char subject[LOCATION_STRING_MAX];
         const char *result = record_word(entry);

@@ -34,5 +34,8 @@ int journal_errno(int level, int error, const char *format, ...) __attribute__((
 #define log_error_errno(r, ...) journal_errno(LOG_ERR, r, __VA_ARGS__)
 #define log_warning_errno(r, ...) journal_errno(LOG_WARNING, r, __VA_ARGS__)
 
+/* Somebody must act at once: a line, and a structured entry with ASSAY_ALARM=LOG where there is a journal. */
+void journal_alarm(const char *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Structured: ASSAY_SCAN, ASSAY_TARGET, ASSAY_RECORD. Nothing where there is no journal. */
 void journal_record(uint64_t scan, const RecordEntry *entry);

@@ -7,7 +7,6 @@
  * users.
  */
 
-#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,18 +20,20 @@
 #include "checks/verdict.h"
 #include "daemon/heartbeat.h"
 #include "daemon/journal.h"
+#include "daemon/log-open.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
-#include "daemon/program.h"
 #include "daemon/restore.h"
 
 #define CONFIG_PATH "/etc/assay/assayd.yaml"
 #define STATE_PATH  "/var/lib/assay"
 #define CREDENTIAL  "record-key"
+#define LOG_CREDENTIAL "log-key"
 
 static const char *arg_config = CONFIG_PATH;
 static const char *arg_bus = "system";
 static const char *arg_key = NULL;
+static const char *arg_log_key = NULL;
 static const char *arg_store = NULL;
 static const char *arg_state = NULL;
 static const char *arg_run = NULL;
@@ -48,6 +49,8 @@ static int help(void) {
                "  --bus WHERE        system (default), session, or the address of a bus\n"
                "  --key FILE         private key of the records, PEM; else `key` of the configuration, else the\n"
                "                     credential " CREDENTIAL "\n"
+               "  --log-key FILE     private key of the log, which signs checkpoints; else `log_key`, else the credential\n"
+               "                     " LOG_CREDENTIAL "\n"
                "  --store FILE       the log, default STATE/records.db\n"
                "  --state-dir STATE  default " STATE_PATH "\n"
                "  --run PATH         execute this assay-run; else $ASSAY_RUN, else " WORKER_SOCKET_PATH ",\n"
@@ -68,7 +71,7 @@ enum {
 
 /* Options that are a text and nothing more. */
 static const char **const texts[] = { &arg_config, &arg_bus, &arg_key, &arg_store, &arg_state, &arg_run, &arg_make_key,
-                                     &arg_algorithm };
+                                     &arg_algorithm, &arg_log_key };
 
 static const struct option long_options[] = {
         { "config",    required_argument, NULL, OPTION_TEXT + 0  },
@@ -79,6 +82,7 @@ static const struct option long_options[] = {
         { "run",       required_argument, NULL, OPTION_TEXT + 5  },
         { "make-key",  required_argument, NULL, OPTION_TEXT + 6  },
         { "algorithm", required_argument, NULL, OPTION_TEXT + 7  },
+        { "log-key",   required_argument, NULL, OPTION_TEXT + 8  },
         { "log-level", required_argument, NULL, OPTION_LOG_LEVEL },
         { "help",      no_argument,       NULL, OPTION_HELP      },
         { "version",   no_argument,       NULL, OPTION_VERSION   },
@@ -163,6 +167,21 @@ static int settle_path(char **path, const char *argument, const char *folder, co
         return *path ? 0 : -ENOMEM;
 }
 
+/* A log may do without a key of its own: one that was installed before there were any. */
+static int settle_log_key(Config *config, const char *credentials) {
+        int r;
+
+        if (!arg_log_key && !config->log_key && !credentials)
+                return 0;
+        r = settle_path(&config->log_key, arg_log_key, credentials, LOG_CREDENTIAL);
+        if (r >= 0 && credentials && strncmp(config->log_key, credentials, strlen(credentials)) == 0 &&
+            access(config->log_key, F_OK) < 0) {
+                free(config->log_key);
+                config->log_key = NULL;
+        }
+        return r;
+}
+
 static int settle_config(Config *config) {
         const char *state = arg_state ? arg_state : getenv("STATE_DIRECTORY"),
                    *credentials = getenv("CREDENTIALS_DIRECTORY");
@@ -174,7 +193,8 @@ static int settle_config(Config *config) {
         if (arg_state) {
                 free(config->store);
                 free(config->evidence);
-                config->store = config->evidence = NULL;
+                free(config->anchor);
+                config->store = config->evidence = config->anchor = NULL;
         }
 
         r = settle_path(&config->store, arg_store, state, "records.db");
@@ -182,6 +202,10 @@ static int settle_config(Config *config) {
                 r = settle_path(&config->evidence, NULL, state, "evidence");
         if (r >= 0 && (arg_key || config->key || credentials))
                 r = settle_path(&config->key, arg_key, credentials, CREDENTIAL);
+        if (r >= 0)
+                r = settle_log_key(config, credentials);
+        if (r >= 0 && !config->anchor && asprintf(&config->anchor, "%s.anchor", config->store) < 0)
+                r = -ENOMEM;
         if (r < 0)
                 return log_error_errno(r, "Failed to read the configuration: %m");
 
@@ -202,51 +226,6 @@ static void find_worker(const Config *config, WorkerPlace *ret) {
                 ret->socket_path = socket_path;
         else if (access(ret->run_path, X_OK) < 0)
                 log_warning("There is no worker at %s: scans will be inconclusive", ret->run_path);
-}
-
-static int open_log(const Config *config, RecordLog **ret, char **ret_public_key) {
-        _cleanup_(record_key_freep) RecordKey *key = NULL;
-        _cleanup_free_ char *public_key = NULL, *text = NULL;
-        Program self = {};
-        int r;
-
-        if (!config->key) {
-                log_error("No key: give --key FILE, `key:` in %s, or the credential " CREDENTIAL,
-                          arg_config);
-                return -ENOKEY;
-        }
-        r = record_key_load(config->key, &key);
-        if (r < 0)
-                {
-                log_error("Failed to load the key %.*s: %s", (int) record_key_source_length(config->key), config->key, record_key_strerror(config->key, r));
-                return r == -EACCES ? -EBADMSG : r; /* systemd must not try a PIN again and again */
-        }
-        public_key = strdup(record_key_public_pem(key));
-        if (!public_key)
-                return -ENOMEM;
-
-        RecordLogOptions options = {
-                .path = config->store,
-                .origin = config->origin,
-                .producer = config->producer,
-                .version = ASSAY_VERSION,
-                .scanner_sha256 = program_sha256(&self, "/proc/self/exe"),
-                .clock_source = config_clock_sources[config->clock_source],
-                .key = key,
-                .queue_max = CONFIG_SERVERS_MAX * 2,
-        };
-        r = record_log_open(&options, ret, &text);
-        key = NULL; /* the log has it, or has released it */
-        if (r == -EBADMSG)
-                log_error("The log %s is not sound, nothing is signed: %s", config->store,
-                          text ? text : "damaged");
-        else if (r < 0)
-                log_error("Failed to open the log %s: %s", config->store, text ? text : strerror(-r));
-        if (r < 0)
-                return r;
-
-        *ret_public_key = TAKE_PTR(public_key);
-        return 0;
 }
 
 static int open_bus(sd_event *event, sd_bus **ret) {
@@ -323,7 +302,7 @@ static int prepare_manager(sd_event *event, Config **config, Manager **ret) {
         int r;
 
         find_worker(*config, &worker);
-        r = open_log(*config, &log, &public_key);
+        r = log_open(*config, &log, &public_key);
         if (r < 0)
                 return r;
 

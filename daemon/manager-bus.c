@@ -11,6 +11,7 @@
 
 #include "daemon/authorize.h"
 #include "daemon/bus-errors.h"
+#include "daemon/log-bus.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
 #include "daemon/scan-request.h"
@@ -351,6 +352,7 @@ static const sd_bus_vtable manager_vtable[] = {
         SD_BUS_PROPERTY("LogSize", "t", property_get_log_size, 0, 0),
         SD_BUS_PROPERTY("KeyId", "s", property_get_key_id, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("PublicKey", "s", property_get_public_key, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+        SD_BUS_PROPERTY("LogKey", "s", property_get_log_key, 0, SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_METHOD_WITH_ARGS("ListTargets",
                                 SD_BUS_ARGS("t", flags),
                                 SD_BUS_RESULT("a(ssss)", targets),
@@ -386,11 +388,32 @@ static const sd_bus_vtable manager_vtable[] = {
                                 SD_BUS_RESULT("h", records),
                                 method_open_records,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("GetCheckpoint",
+                                SD_BUS_ARGS("t", flags),
+                                SD_BUS_RESULT("s", note),
+                                method_get_checkpoint,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("GetProof",
+                                SD_BUS_ARGS("t", index, "t", flags),
+                                SD_BUS_RESULT("s", proof),
+                                method_get_proof,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("GetConsistency",
+                                SD_BUS_ARGS("t", old, "t", size, "t", flags),
+                                SD_BUS_RESULT("as", hashes),
+                                method_get_consistency,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("OpenLeaves",
+                                SD_BUS_ARGS("t", first, "t", count, "t", flags),
+                                SD_BUS_RESULT("h", leaves),
+                                method_open_leaves,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_SIGNAL_WITH_ARGS("ScanNew", SD_BUS_ARGS("t", id, "o", scan), 0),
         SD_BUS_SIGNAL_WITH_ARGS("ScanRemoved", SD_BUS_ARGS("t", id, "o", scan, "s", result), 0),
         SD_BUS_SIGNAL_WITH_ARGS("RecordSigned",
                                 SD_BUS_ARGS("t", index, "s", id, "s", subject, "s", result),
                                 0),
+        SD_BUS_SIGNAL_WITH_ARGS("Checkpointed", SD_BUS_ARGS("t", size), 0),
         SD_BUS_VTABLE_END
 };
 

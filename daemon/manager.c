@@ -10,6 +10,7 @@
 #include "daemon/authorize.h"
 #include "daemon/heartbeat.h"
 #include "daemon/journal.h"
+#include "daemon/log-bus.h"
 #include "daemon/log-control.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
@@ -75,6 +76,7 @@ static int on_outcomes(sd_event_source *source, int fd, uint32_t events, void *u
         if (r != -EAGAIN)
                 log_error_errno(r, "Failed to read what became of records: %m");
 
+        log_bus_tell(manager);
         sign_waiting(manager);
         manager_schedule(manager);
         manager_evict(manager);

@@ -37,6 +37,8 @@ struct Manager {
         RecordLog *log;
         char *public_key;
         sd_event_source *log_source;
+        uint64_t checkpointed; /* the checkpoint that was told last */
+        int checkpoint_error;  /* why there is no newer one; 0: there is nothing wrong */
         Heartbeat *heartbeat; /* NULL: not begun */
 
         TAILQ_HEAD(, Scan) scans; /* oldest first */

@@ -24,6 +24,7 @@
 #define ASSAY_ERROR_TOO_MANY_SCANS "org.assay.Assay1.Error.TooManyScans"  /* EDQUOT */
 #define ASSAY_ERROR_OCCUPIED       "org.assay.Assay1.Error.Occupied"      /* EBUSY */
 #define ASSAY_ERROR_NO_SUCH_RECORD "org.assay.Assay1.Error.NoSuchRecord"  /* ERANGE */
+#define ASSAY_ERROR_NO_CHECKPOINT  "org.assay.Assay1.Error.NoCheckpoint"  /* ENODATA: none that covers it, yet */
 #define ASSAY_ERROR_STORE          "org.assay.Assay1.Error.Store"         /* EIO: the log cannot take records */
 
 /* options of StartScan, a{sv}; any other key is refused */
@@ -35,6 +36,7 @@
 #define ASSAY_TARGETS_CHIPS (1u << 0) /* ListTargets: chips too */
 #define ASSAY_SCAN_NO_QUEUE (1u << 0) /* StartScan: Occupied instead of waiting for another scan */
 #define ASSAY_RECORD_REGIONS (1u << 0) /* FindRecord: one that tells regions */
+#define ASSAY_LEAVES_MAX    65536     /* OpenLeaves: of one call */
 #define ASSAY_SCANS_KEPT    64        /* finished scans that keep their object */
 
 /* the state of a target that no scan wants; else the words of Scan.State */
@@ -50,3 +52,4 @@
 #define ASSAY_JOURNAL_SCAN   "ASSAY_SCAN"
 #define ASSAY_JOURNAL_TARGET "ASSAY_TARGET"
 #define ASSAY_JOURNAL_RECORD "ASSAY_RECORD"
+#define ASSAY_JOURNAL_ALARM  "ASSAY_ALARM" /* the log that is not sound */

@@ -12,6 +12,13 @@
 
 static_assert(RECORD_PATH_MAX == TREE_PATH_MAX && RECORD_HASH_TEXT == BASE64_SIZE(DIGEST_BYTES) + 1, "");
 
+bool record_vkey_is_witness(const char *vkey) {
+        NoteKey key;
+
+        assert(vkey);
+        return note_key_parse(&key, vkey) == 0 && key.type == NOTE_WITNESS;
+}
+
 const char *record_log_vkey(const RecordLog *log) {
         assert(log);
         return log->publisher.vkey.text ?: "";

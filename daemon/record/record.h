@@ -278,6 +278,7 @@ uint64_t record_log_size(RecordLog *log);
 const char *record_log_key_id(const RecordLog *log);
 /* PEM (malloc'd) of all keys that signed in this log when it was opened, the newest first. */
 int record_log_public_keys(const RecordLog *log, char **ret);
+bool record_vkey_is_witness(const char *vkey); /* well-formed, of type 0x04 */
 const char *record_log_vkey(const RecordLog *log); /* of the log key, C2SP signed-note; "" without one */
 
 /*

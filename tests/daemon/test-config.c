@@ -15,6 +15,8 @@
 
 #define A32     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define HEAD    "origin: us0.example/assayd\nproducer: https://example.com/us0\n"
+#define WITNESS "fleet.example/w1+2506ecbe+BAEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEB"
+#define LOG     "fleet.example/w1+bb70dd3b+AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEB"
 #define TARGETS "targets: [{device: sim:/run/a.sock, servers: [us0-0]}]\n"
 
 typedef struct Refusal {
@@ -61,6 +63,12 @@ static const Refusal refusals[] = {
         { HEAD TARGETS "clock_source: gps\n",                       "4:15:", "ntp"               },
         { HEAD TARGETS "store: ''\n",                               "4:8:",  "path"              },
         { HEAD TARGETS "key: [a]\n",                                "4:6:",  "path"              },
+        { HEAD TARGETS "witnesses: " WITNESS "\n",                  "4:12:", "list of keys"      },
+        { HEAD TARGETS "witnesses: [w1]\n",                         "4:13:", "type 0x04"         },
+        { HEAD TARGETS "witnesses: [" LOG "]\n",                    "4:13:", "type 0x04"         },
+        { HEAD TARGETS "checkpoint_sec: 0\n",                       "4:17:", ""                  },
+        { HEAD TARGETS "keep_days: -1\n",                           "4:12:", ""                  },
+        { HEAD TARGETS "anchor: ''\n",                              "4:9:",  "path"              },
         { HEAD TARGETS "topology: {}\n",                            "4:11:", "path"              },
 };
 
@@ -83,7 +91,7 @@ static void test_what_is_wrong_is_refused_with_its_position(void **state) {
 
 static void test_a_whole_file_is_read(void **state) {
         static const char text[] =
-                        HEAD "key: /k\nstore: /s\nevidence: /e\nplans: /p:/q\nrun_socket: /r\n"
+                        HEAD "key: /k\nlog_key: /l\nstore: /s\nanchor: /a\ncheckpoint_sec: 0.5\nkeep_days: 400\nwitnesses: [" WITNESS "]\nevidence: /e\nplans: /p:/q\nrun_socket: /r\n"
                              "limits: {scans: 3, scans_per_uid: 2, workers: 5, reconnects: 1, step_sec: 0.5, "
                              "silence_sec: 2, deadline_scale: 4}\n"
                              "targets:\n"
@@ -97,7 +105,13 @@ static void test_a_whole_file_is_read(void **state) {
         assert_string_equal(config->origin, "us0.example/assayd");
         assert_string_equal(config->producer, "https://example.com/us0");
         assert_string_equal(config->key, "/k");
+        assert_string_equal(config->log_key, "/l");
         assert_string_equal(config->store, "/s");
+        assert_string_equal(config->anchor, "/a");
+        assert_true(config->checkpoint_sec == 0.5);
+        assert_int_equal(config->keep_days, 400);
+        assert_int_equal(config->n_witnesses, 1);
+        assert_string_equal(config->witnesses[0], WITNESS);
         assert_string_equal(config->evidence, "/e");
         assert_string_equal(config->plans, "/p:/q");
         assert_string_equal(config->run_socket, "/r");

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Log bus: see log-bus.h. */
+
+#include "daemon/log-bus.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/bus-errors.h"
+#include "daemon/journal.h"
+#include "daemon/names.h"
+#include "daemon/sealed.h"
+
+/* ---- checkpoints and proofs ---- */
+
+static int reply_text(sd_bus_message *message, char *text) {
+        int r;
+
+        r = sd_bus_reply_method_return(message, "s", text);
+        free(text);
+        return r;
+}
+
+int method_get_checkpoint(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        uint64_t flags;
+        char *note;
+        size_t n;
+        int r;
+
+        r = sd_bus_message_read(message, "t", &flags);
+        if (r < 0)
+                return r;
+        r = bus_check_flags(flags, 0, error);
+        if (r < 0)
+                return r;
+        r = record_log_checkpoint(manager->log, &note, &n);
+        if (r == -ENOENT)
+                return sd_bus_error_setf(error, ASSAY_ERROR_NO_CHECKPOINT, "The log has no checkpoint%s",
+                                         *record_log_vkey(manager->log) ? " yet" : ", since it has no key");
+        if (r < 0)
+                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to read the checkpoint: %s", strerror(-r));
+        return reply_text(message, note);
+}
+
+static int no_such_record(Manager *manager, uint64_t index, sd_bus_error *error) {
+        return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_RECORD, "No record %" PRIu64 ", the log has %" PRIu64, index,
+                                 record_log_size(manager->log));
+}
+
+int method_get_proof(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        uint64_t index, flags;
+        char *proof;
+        size_t n;
+        int r;
+
+        r = sd_bus_message_read(message, "tt", &index, &flags);
+        if (r < 0)
+                return r;
+        r = bus_check_flags(flags, 0, error);
+        if (r < 0)
+                return r;
+        r = record_log_proof(manager->log, index, &proof, &n);
+        if (r == -ERANGE)
+                return no_such_record(manager, index, error);
+        if (r == -ENOENT)
+                return sd_bus_error_setf(error, ASSAY_ERROR_NO_CHECKPOINT, "No checkpoint covers record %" PRIu64 "%s", index,
+                                         *record_log_vkey(manager->log) ? " yet" : ": the log has no key");
+        if (r < 0)
+                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to prove record %" PRIu64 ": %s", index, strerror(-r));
+        return reply_text(message, proof);
+}
+
+static int reply_path(sd_bus_message *message, const RecordPath *path) {
+        sd_bus_message *reply = NULL;
+        int r;
+
+        r = sd_bus_message_new_method_return(message, &reply);
+        if (r >= 0)
+                r = sd_bus_message_open_container(reply, 'a', "s");
+        for (size_t i = 0; r >= 0 && i < path->n; i++)
+                r = sd_bus_message_append(reply, "s", path->hashes[i]);
+        if (r >= 0)
+                r = sd_bus_message_close_container(reply);
+        if (r >= 0)
+                r = sd_bus_send(NULL, reply, NULL);
+        sd_bus_message_unref(reply);
+        return r;
+}
+
+int method_get_consistency(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        uint64_t old, size, flags;
+        RecordPath path;
+        int r;
+
+        r = sd_bus_message_read(message, "ttt", &old, &size, &flags);
+        if (r < 0)
+                return r;
+        r = bus_check_flags(flags, 0, error);
+        if (r < 0)
+                return r;
+        r = record_log_consistency(manager->log, old, size, &path);
+        if (r == -ERANGE)
+                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_RECORD,
+                                         "No log of %" PRIu64 " records within one of %" PRIu64 ", the log has %" PRIu64, old, size,
+                                         record_log_size(manager->log));
+        if (r < 0)
+                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to prove that the log grew: %s", strerror(-r));
+        return reply_path(message, &path);
+}
+
+int method_open_leaves(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        _cleanup_close_ int fd = -EBADF, sealed = -EBADF;
+        Manager *manager = userdata;
+        uint64_t first, count, flags;
+        int r;
+
+        r = sd_bus_message_read(message, "ttt", &first, &count, &flags);
+        if (r < 0)
+                return r;
+        r = bus_check_flags(flags, 0, error);
+        if (r < 0)
+                return r;
+        if (count == 0 || count > ASSAY_LEAVES_MAX)
+                count = ASSAY_LEAVES_MAX;
+
+        fd = sealed_new("assay-leaves");
+        if (fd < 0)
+                return sd_bus_error_set_errnof(error, fd, "Failed to export leaves: %s", strerror(-fd));
+        r = record_log_leaves(manager->log, first, count, fd);
+        if (r == -ERANGE)
+                return no_such_record(manager, first, error);
+        if (r < 0)
+                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to export leaves: %s", strerror(-r));
+        sealed = sealed_open(fd);
+        if (sealed < 0)
+                return sd_bus_error_set_errnof(error, sealed, "Failed to seal leaves: %s", strerror(-sealed));
+        return sd_bus_reply_method_return(message, "h", sealed);
+}
+
+int property_get_log_key(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
+                         void *userdata, sd_bus_error *error) {
+        const Manager *manager = userdata;
+
+        return sd_bus_message_append(reply, "s", record_log_vkey(manager->log));
+}
+
+/* ---- what the log tells by itself ---- */
+
+void log_bus_tell(Manager *manager) {
+        uint64_t size;
+        int r;
+
+        r = record_log_checkpointed(manager->log, &size);
+        if (r < 0 && r != manager->checkpoint_error)
+                (void) log_error_errno(r, "Failed to publish a checkpoint of the log, trying again: %m");
+        if (r == 0 && manager->checkpoint_error < 0)
+                log_info("Checkpoints of the log are published again");
+        manager->checkpoint_error = r;
+
+        if (size > manager->checkpointed && manager->bus)
+                (void) sd_bus_emit_signal(manager->bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "Checkpointed", "t", size);
+        manager->checkpointed = size;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Log bus: what the manager's interface tells of the log as a whole. Handlers of its vtable, which is in manager-bus.c. */
+
+#include "daemon/manager.h"
+
+int method_get_checkpoint(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int method_get_proof(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int method_get_consistency(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int method_open_leaves(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int property_get_log_key(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
+                         void *userdata, sd_bus_error *error);
+
+/* The log has something to tell: a newer checkpoint, which is signalled, or why there is none, which is logged once. */
+void log_bus_tell(Manager *manager);

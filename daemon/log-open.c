@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Log open: see log-open.h. */
+
+#include "daemon/log-open.h"
+
+#include <string.h>
+
+#include "daemon/journal.h"
+#include "daemon/program.h"
+
+static int load_key(const char *source, const char *what, RecordKey **ret) {
+        int r;
+
+        r = record_key_load(source, ret);
+        if (r == 0)
+                return 0;
+        log_error("Failed to load %s %.*s: %s", what, (int) record_key_source_length(source), source, record_key_strerror(source, r));
+        return r == -EACCES ? -EBADMSG : r; /* systemd must not try a PIN again and again */
+}
+
+static int load_keys(const Config *config, RecordKey **ret_key, RecordKey **ret_log_key) {
+        _cleanup_(record_key_freep) RecordKey *key = NULL, *log_key = NULL;
+        int r;
+
+        if (!config->key) {
+                log_error("No key: give --key FILE, `key:` in the configuration, or the credential record-key");
+                return -ENOKEY;
+        }
+        r = load_key(config->key, "the key", &key);
+        if (r == 0 && config->log_key)
+                r = load_key(config->log_key, "the log key", &log_key);
+        if (r < 0)
+                return r;
+        if (!log_key)
+                log_warning("No log key: there are no checkpoints, and nothing proves that a record is in the log");
+
+        *ret_key = TAKE_PTR(key);
+        *ret_log_key = TAKE_PTR(log_key);
+        return 0;
+}
+
+static int open_with(const Config *config, RecordKey *key, RecordKey *log_key, RecordLog **ret) {
+        Program self = {};
+        const RecordLogOptions options = {
+                .path = config->store,
+                .origin = config->origin,
+                .producer = config->producer,
+                .version = ASSAY_VERSION,
+                .scanner_sha256 = program_sha256(&self, "/proc/self/exe"),
+                .clock_source = config_clock_sources[config->clock_source],
+                .key = key,
+                .log_key = log_key,
+                .anchor = config->anchor,
+                .checkpoint_sec = config->checkpoint_sec,
+                .n_witnesses = config->n_witnesses,
+                .witnesses = (const char *const *) config->witnesses,
+                .queue_max = CONFIG_SERVERS_MAX * 2,
+        };
+        _cleanup_free_ char *text = NULL;
+        int r;
+
+        r = record_log_open(&options, ret, &text);
+        if (r == -EBADMSG)
+                journal_alarm(config->store, "The log %s is not sound, nothing is signed: %s", config->store, text ?: "damaged");
+        else if (r < 0)
+                log_error("Failed to open the log %s: %s", config->store, text ?: strerror(-r));
+        else if (text)
+                log_warning("The log %s: %s", config->store, text);
+        return r;
+}
+
+int log_open(const Config *config, RecordLog **ret, char **ret_public_key) {
+        _cleanup_free_ char *public_key = NULL;
+        RecordKey *key = NULL, *log_key = NULL;
+        int r;
+
+        r = load_keys(config, &key, &log_key);
+        if (r < 0)
+                return r;
+        public_key = strdup(record_key_public_pem(key));
+        r = open_with(config, key, log_key, ret); /* which has the keys, or has released them */
+        if (r < 0)
+                return r;
+        if (!public_key) {
+                *ret = record_log_free(*ret);
+                return -ENOMEM;
+        }
+        *ret_public_key = TAKE_PTR(public_key);
+        return 0;
+}

@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A daemon goes on from what it published, or not at all: a backup that was put back, a log that went on elsewhere too, another key,
+# another log, hashes that were changed. Every start of a daemon is a record, so that nothing needs to be scanned.
+# usage: … BUILD-FOLDER
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. tests/stage
+. tests/cli/expect
+
+stage_open "$1"
+stage_bus
+
+start() { stage_daemon us0-0; }
+stop() {
+        kill "$stage_daemon_pid"
+        wait "$stage_daemon_pid" || bad "the daemon did not end well"
+}
+database() { # FILE SQL
+        python3 -c 'import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); print(*[row[0] for row in db.execute(sys.argv[2])]); db.commit()' "$@"
+}
+records() { database "$1" "SELECT count(*) FROM record"; }
+put() { # FILE: in place of the database, without what was beside it
+        rm -f "$stage"/records.db "$stage"/records.db-wal "$stage"/records.db-shm
+        cp "$1" "$stage/records.db"
+}
+daemon() { # ARGUMENT…
+        timeout 20 "$1/daemon/assayd" --config "$stage/assayd.yaml" --bus "$bus" --key "$stage/record.pem" --state-dir "$stage" "${@:2}"
+}
+refused() { # TEXT NAME ARGUMENT…: with status 3 and an alarm, and nothing was signed
+        local text=$1 name=$2 before
+        shift 2
+        before=$(records "$stage/records.db")
+        expect 3 "$name" daemon "$stage_build" "$@"
+        has "nothing is signed"
+        has "$text"
+        [ "$(records "$stage/records.db")" = "$before" ] || bad "something was signed"
+}
+own=(--log-key "$stage/log.pem")
+
+start
+database "$stage/records.db" "VACUUM INTO '$stage/first.db'"
+stop
+cp "$stage/records.db.anchor" "$stage/first.anchor"
+for _ in 1 2; do start; stop; done
+[ "$(records "$stage/records.db")" = 3 ] || bad "a start is no record"
+[ "$(sed -n 2p "$stage/records.db.anchor")" = 3 ] || bad "the anchor is of $(sed -n 2p "$stage/records.db.anchor") records"
+cp "$stage/records.db" "$stage/newest.db"
+cp "$stage/records.db.anchor" "$stage/newest.anchor"
+
+put "$stage/first.db"
+refused "this is an old copy" "a backup that was put back is refused" "${own[@]}"
+has "checkpoint of 3"
+refused "there is no log key" "without the log key nothing is told from the rest"
+put "$stage/newest.db"
+start
+stop
+[ "$(records "$stage/records.db")" = 4 ] || bad "the newest copy does not go on"
+cp "$stage/records.db" "$stage/newest.db"
+cp "$stage/records.db.anchor" "$stage/newest.anchor"
+
+# The same state, gone on elsewhere: the same indices, other records.
+put "$stage/first.db"
+cp "$stage/first.anchor" "$stage/records.db.anchor"
+for _ in 1 2 3 4; do start; stop; done
+cp "$stage/newest.anchor" "$stage/records.db.anchor"
+refused "two copies went on from the same state" "a log that used an index twice is refused" "${own[@]}"
+
+put "$stage/newest.db"
+"$1/daemon/assayd" --make-key "$stage/other.pem" 2>/dev/null
+refused "it is not signed by the log" "another log key is refused" --log-key "$stage/other.pem"
+expect 1 "the key of the records is no log key" daemon "$1" --log-key "$stage/record.pem"
+has "make another one"
+
+database "$stage/records.db" "UPDATE hash SET hash = zeroblob(32) WHERE pos = 1" >/dev/null
+refused "hashes were changed" "a leaf that was changed is refused" "${own[@]}"
+put "$stage/newest.db"
+database "$stage/records.db" "DELETE FROM checkpoint" >/dev/null
+database "$stage/records.db" "UPDATE record SET id = zeroblob(32) WHERE idx = 3" >/dev/null
+refused "is stored under another ID" "a record that was changed is refused" "${own[@]}"
+put "$stage/newest.db"
+echo nonsense >"$stage/records.db.anchor"
+refused "holds no checkpoint of this log" "an anchor that is none is refused" "${own[@]}"
+
+rm "$stage/records.db.anchor"
+start
+stop
+expect 0 "a lost anchor is said" grep "nothing would tell if this were an old copy" "$stage/assayd.log"
+[ "$(sed -n 2p "$stage/records.db.anchor")" = 5 ] || bad "a lost anchor is not written anew"
+
+# Committed and not anchored: what a crash between the two leaves.
+cp "$stage/newest.anchor" "$stage/records.db.anchor"
+start
+stop
+[ "$(sed -n 2p "$stage/records.db.anchor")" = 6 ] || bad "an anchor that is behind is an alarm"
+
+done_expecting
