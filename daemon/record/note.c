@@ -234,10 +234,9 @@ static int verify_signature(const Note *note, const NoteKey *key, const NoteSign
         if (message.error < 0)
                 return message.error;
 
-        /* Its SPKI and its fingerprint are of no use here, and cost more than a verification. */
-        public = (PublicKey) { .algorithm = RECORD_ED25519, .pkey = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key->public, NOTE_PUBLIC_BYTES) };
-        if (!public.pkey)
-                return -ENOMEM;
+        r = public_key_from_raw(&public, RECORD_ED25519, key->public, NOTE_PUBLIC_BYTES);
+        if (r < 0)
+                return r;
         r = public_key_verify(&public, message.text, message.n, signature->bytes + n_time, KEY_ED25519_SIGNATURE);
         if (r <= 0)
                 return r < 0 ? r : -EBADMSG;
