@@ -9,6 +9,7 @@
 
 #include "daemon/record/envelope.h"
 #include "daemon/record/json.h"
+#include "daemon/record/key-rotation.h"
 #include "daemon/record/keyring.h"
 #include "daemon/record/lines.h"
 
@@ -242,6 +243,26 @@ static int skip_records(RecordAudit *audit, uint64_t end) {
 
 /* ---- records ---- */
 
+/* The key that signs this names who signs from the next record on. */
+static int take_rotation(RecordAudit *audit, const AuditRecord *record) {
+        const RecordVerified *verified = record->verified;
+        KeyRotation rotation;
+        int r;
+
+        if (strcmp(verified->entry.type, RECORD_TYPE_ROTATION) != 0)
+                return 0;
+        r = key_rotation_parse(record->predicate, &rotation);
+        if (r < 0)
+                return r;
+        audit->report.n_rotations++;
+        if (strcmp(rotation.old.id, verified->key_id) != 0)
+                audit_find(audit, RECORD_AUDIT_KEY, verified->entry.index, verified->entry.index, "it ends %s and is signed with %s",
+                           rotation.old.id, verified->key_id);
+        (void) strcpy(audit->successor, rotation.new.id);
+        key_rotation_done(&rotation);
+        return 0;
+}
+
 /* Whoever signs is told by the one who signed before. */
 static void check_key(RecordAudit *audit, const RecordVerified *verified) {
         const char *due = audit->successor[0] ? audit->successor : audit->key_id;
@@ -285,6 +306,9 @@ static int take_verified(RecordAudit *audit, const AuditRecord *record, const Tr
                         return r;
         }
         check_chain(audit, record);
+        r = take_rotation(audit, record);
+        if (r < 0)
+                return r;
         audit_times_take(audit, record);
         audit_runs_take(audit, record);
         (void) strcpy(audit->id, entry->id);

@@ -7,6 +7,7 @@
 
 #include "daemon/record/checkpoint.h"
 #include "daemon/record/json.h"
+#include "daemon/record/key-rotation.h"
 #include "tests/record/note-key.h"
 #include "tests/record/payload.h"
 
@@ -133,6 +134,24 @@ static inline void ledger_scan(Ledger *ledger, bool passed) {
         ledger_add(ledger, ledger_second(ledger, passed), NULL, NULL);
         ledger_add(ledger, ledger_roll_up(ledger), NULL, NULL);
         ledger->hour++;
+}
+
+/* OLD says that NEW signs from here on; whoever signs the ledger signs that too. */
+static inline void ledger_rotate(Ledger *ledger, const PublicKey *old, const PublicKey *new) {
+        json_t *start = ledger_statement(ledger, ledger->source->start), *root, *predicate;
+        _cleanup_printer_ Printer keys = {};
+
+        printer_open(&keys, '{');
+        key_rotation_print(&keys, old, new);
+        printer_close(&keys, '}');
+        predicate = json_loadb(keys.text, keys.n, 0, NULL);
+        (void) json_object_set(predicate, "producer", json_object_get(json_object_get(start, "predicate"), "producer"));
+        (void) json_object_set(predicate, "log", json_object_get(json_object_get(start, "predicate"), "log"));
+        ledger_set(predicate, "sentOn", "\"2026-11-21T%02u:00:00.000Z\"", ledger->hour++);
+        root = json_pack("{s:s, s:[{s:{s:s}}], s:s, s:o}", "_type", "https://in-toto.io/Statement/v1", "subject", "digest", "sha256",
+                         "1111111111111111111111111111111111111111111111111111111111111111", "predicateType", RECORD_TYPE_ROTATION, "predicate", predicate);
+        ledger_add(ledger, root, NULL, NULL);
+        json_decref(start);
 }
 
 /* What the log says of itself as it is now. */

@@ -216,6 +216,46 @@ static void test_a_key_that_no_rotation_names_is_told(void **state) {
         (void) record_key_free(other);
 }
 
+/* A scan, a rotation and a scan: which keys sign the last two, and whom the rotation names. */
+static void rotate(Trial *trial, const RecordKey *signer, const RecordKey *old, const RecordKey *new, const RecordKey *after) {
+        RecordKey *other = other_key();
+
+        trial_init(trial);
+        (void) record_keyring_free(trial->keyring);
+        trial->keyring = make_keyring(payloads.key, other, "quorum none\n");
+        ledger_scan(&trial->ledger, true);
+        trial->ledger.key = signer;
+        ledger_rotate(&trial->ledger, key_public(old), key_public(new));
+        trial->ledger.key = after;
+        ledger_scan(&trial->ledger, true);
+        trial_sign(trial);
+        (void) record_key_free(other);
+}
+
+static void test_a_rotation_names_who_signs_next(void **state) {
+        RecordKey *first = payloads.key, *other = other_key();
+        Trial trial;
+
+        rotate(&trial, first, first, other, other);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        found_only(&trial, RECORD_AUDIT_KEY, 0, 0);
+        assert_int_equal(trial.report->n_rotations, 1);
+        trial_done(&trial);
+
+        /* The old key goes on. */
+        rotate(&trial, first, first, other, first);
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        found_only(&trial, RECORD_AUDIT_KEY, 1, LEDGER_SCAN + 1);
+        trial_done(&trial);
+
+        /* The new key names itself. */
+        rotate(&trial, other, first, other, other);
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        assert_int_equal(finding(&trial, RECORD_AUDIT_KEY)->first, LEDGER_SCAN);
+        trial_done(&trial);
+        (void) record_key_free(other);
+}
+
 static void test_a_checkpoint_counts_only_as_the_log_signed_it(void **state) {
         RecordKey *other = other_key();
         Printer sound;
@@ -396,6 +436,7 @@ int main(void) {
                 cmocka_unit_test(test_a_refused_record_spoils_the_log),
                 cmocka_unit_test(test_an_unknown_key_leaves_it_open),
                 cmocka_unit_test(test_a_key_that_no_rotation_names_is_told),
+                cmocka_unit_test(test_a_rotation_names_who_signs_next),
                 cmocka_unit_test(test_a_checkpoint_counts_only_as_the_log_signed_it),
                 cmocka_unit_test(test_witnesses_are_asked_for),
                 cmocka_unit_test(test_a_checkpoint_of_a_log_nobody_knows_proves_nothing),
