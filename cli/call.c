@@ -169,7 +169,7 @@ int call_checkpoint(sd_bus *bus, char **ret, size_t *ret_n) {
         int r;
 
         r = call_manager(bus, "GetCheckpoint", &error, &reply, "t", (uint64_t) 0);
-        if (sd_bus_error_has_name(&error, SD_BUS_ERROR_UNKNOWN_METHOD))
+        if (sd_bus_error_has_name(&error, ASSAY_ERROR_NO_CHECKPOINT))
                 return 0;
         if (r >= 0)
                 r = sd_bus_message_read(reply, "s", &note);
