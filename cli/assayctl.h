@@ -29,6 +29,7 @@ typedef struct Options {
         const char *plan;
         const char *key;
         const char *output;
+        const char *format; /* --format: of export and watch */
         const char *checkpoint;
         const char *challenge;
         const char *unknown; /* --unknown=pass|fail */

@@ -182,6 +182,44 @@ int call_checkpoint(sd_bus *bus, char **ret, size_t *ret_n) {
         return 0;
 }
 
+#define PROOF_TRIES 50 /* of a tenth of a second: checkpoints come once in a second, unless the administrator says otherwise */
+
+int call_proof(sd_bus *bus, uint64_t index, char **ret) {
+        for (unsigned left = PROOF_TRIES;; left--) {
+                _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+                _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+                const char *proof;
+                int r;
+
+                r = call_manager(bus, "GetProof", &error, &reply, "tt", index, (uint64_t) 0);
+                if (sd_bus_error_has_name(&error, ASSAY_ERROR_NO_CHECKPOINT) && left > 0) {
+                        (void) usleep(100000);
+                        continue;
+                }
+                if (r >= 0)
+                        r = sd_bus_message_read(reply, "s", &proof);
+                if (r < 0)
+                        return complain_bus(&error, r, "could not read the proof");
+                *ret = strdup(proof);
+                return *ret ? 0 : complain(STATUS_CANNOT_TELL, "out of memory");
+        }
+}
+
+static int call_property(sd_bus *bus, const char *name, char **ret) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        int r;
+
+        r = sd_bus_get_property_string(bus, ASSAY_BUS_NAME, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, name, &error, ret);
+        return r < 0 ? complain_bus(&error, r, "could not read what the log is called") : 0;
+}
+
+int call_log(sd_bus *bus, char **ret_origin, char **ret_vkey) {
+        int r;
+
+        r = call_property(bus, "Origin", ret_origin);
+        return r != 0 ? r : call_property(bus, "LogKey", ret_vkey);
+}
+
 int call_keyring(sd_bus *bus, RecordKeyring **ret) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_free_ char *pem = NULL;

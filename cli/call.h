@@ -22,6 +22,13 @@ int call_checkpoint(sd_bus *bus, char **ret, size_t *ret_n);
 /* Leaf hashes FIRST … FIRST+COUNT-1, 32 bytes each, malloc'd. Negative errno. */
 int call_leaves(sd_bus *bus, uint64_t first, uint64_t count, char **ret, size_t *ret_n);
 
+/* That record INDEX is in the log, as tlog-proof, malloc'd. Waits where the log has yet to sign a checkpoint over it. Returns 0 or an exit status,
+ * having complained. */
+int call_proof(sd_bus *bus, uint64_t index, char **ret);
+
+/* The log's origin, and its key as a vkey ("" where it has none), malloc'd. Returns 0 or an exit status, having complained. */
+int call_log(sd_bus *bus, char **ret_origin, char **ret_vkey);
+
 /* The keys to verify with: those of --key, else the one the daemon names. Returns 0 or an exit status, having complained. */
 int call_keyring(sd_bus *bus, RecordKeyring **ret);
 

@@ -21,7 +21,7 @@ static const Verb verbs[] = {
         { "targets",   0, 0,  "",             "List servers (and chips) with state and newest verdict",  "chips",                             verb_targets   },
         { "scan",      1, -1, "TARGET...",      "Scan servers, chips or an UltraServer and show the verdicts", "plan seed challenge budget no-wait", verb_scan      },
         { "scans",     0, 0,  "",             "List scans of this run of the daemon",                    "",                                  verb_scans     },
-        { "watch",     0, 0,  "",             "Print every record as it is signed",                      "",                                  verb_watch     },
+        { "watch",     0, 0,  "",             "Print every record as it is signed",                      "format",                            verb_watch     },
         { "show",      1, 1,  "SCAN",         "Show a scan and its verdicts",                            "",                                  verb_show      },
         { "cancel",    1, 1,  "SCAN",         "Cancel a scan",                                           "",                                  verb_cancel    },
         { "verdict",   1, 1,  "TARGET",       "Show the newest verdict on a server or chip",             "plan max-age",                      verb_verdict   },
@@ -29,7 +29,7 @@ static const Verb verbs[] = {
         { "coverage",  1, 1,  "TARGET",       "Show which regions of memory were tested, and when",      "plan",                              verb_coverage  },
         { "records",   0, 2,  "[FIRST [COUNT]]", "List signed records",                                  "",                                  verb_records   },
         { "verify",    1, -1, "INDEX|FILE...",  "Verify records, from the daemon or offline from files",   "key payload",                       verb_verify    },
-        { "export",    1, 2,  "FIRST [COUNT]", "Write records as JSON lines",                            "output",                            verb_export    },
+        { "export",    0, 2,  "[FIRST [COUNT]]", "Write records, or the log, in forms that others read", "format key output",                 verb_export    },
         { "audit",     0, 1,  "[FILE|FOLDER]", "Check a whole log: the daemon's, or one in files",        "key checkpoint chips",              verb_audit     },
         { "plans",     0, 1,  "[PLAN]",       "List plans, or show one",                                 "",                                  verb_plans     },
         { "explain",   0, 1,  "[CODE|INDEX]", "List finding codes, explain one, or the findings of a record", "key",                               verb_explain   },
@@ -54,6 +54,7 @@ enum {
         OPTION_PLAN,
         OPTION_KEY,
         OPTION_OUTPUT,
+        OPTION_FORMAT,
         OPTION_CHECKPOINT,
         OPTION_CHALLENGE,
         OPTION_UNKNOWN,
@@ -78,6 +79,7 @@ static const struct option long_options[] = {
         { "plan",      required_argument, NULL, OPTION_PLAN      },
         { "key",       required_argument, NULL, OPTION_KEY       },
         { "output",    required_argument, NULL, OPTION_OUTPUT    },
+        { "format",    required_argument, NULL, OPTION_FORMAT    },
         { "checkpoint", required_argument, NULL, OPTION_CHECKPOINT },
         { "challenge", required_argument, NULL, OPTION_CHALLENGE },
         { "unknown",   required_argument, NULL, OPTION_UNKNOWN   },
@@ -174,7 +176,8 @@ static void print_help(void) {
                "  --npd              gate: node-problem-detector: codes 0 1 2, at most 80 bytes\n"
                "  --key FILE         gate, verify, explain: public keys (PEM) to trust\n"
                "  --payload          verify: print the signed statement after it has verified\n"
-               "  --output FILE      export: instead of stdout\n\n"
+               "  --format WORD      export: jsonl (default), cloudevents, proof, bundle, trusted-root, tiles; watch: cloudevents\n"
+               "  --output FILE      export: instead of stdout; a folder for tiles\n\n"
                "Exit status: 0 PASSED or WARNED, 1 FAILED, 2 cannot tell, 3 refused (does not verify),\n"
                "64 usage or bad input, 69 daemon not reachable, 77 not permitted.\n");
 }
@@ -194,6 +197,7 @@ static int apply(int option, const char *value) {
         case OPTION_PLAN: options.plan = value; return 0;
         case OPTION_KEY: options.key = value; return 0;
         case OPTION_OUTPUT: options.output = value; return 0;
+        case OPTION_FORMAT: options.format = value; return 0;
         case OPTION_CHECKPOINT: options.checkpoint = value; return 0;
         case OPTION_CHALLENGE: options.challenge = value; return 0;
         case OPTION_UNKNOWN: options.unknown = value; return strcmp(value, "pass") == 0 || strcmp(value, "fail") == 0 ? 0 : -EINVAL;

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+/*
+ * export
+ *
+ * Records, or the whole log, in a form that others read. Nothing is signed here and nothing of it is trusted: who reads an export checks it
+ * like any other copy.
+ */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,88 +18,243 @@
 
 #include "cli/assayctl.h"
 #include "cli/call.h"
+#include "cli/event.h"
+#include "cli/export-tiles.h"
 #include "daemon/names.h"
 
-static int write_all(int fd, const char *text, size_t n) {
-        while (n > 0) {
-                ssize_t k = write(fd, text, n);
+typedef struct Export {
+        sd_bus *bus;
+        RecordKeyring *keyring;
+        char *origin, *vkey;
+        uint64_t first, count;
+        FILE *file;
+} Export;
 
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                text += k;
-                n -= (size_t) k;
-        }
+static void export_done(Export *export) {
+        (void) record_keyring_free(export->keyring);
+        free(export->origin);
+        free(export->vkey);
+        if (export->file && export->file != stdout)
+                (void) fclose(export->file);
+        sd_bus_flush_close_unref(export->bus);
+}
+
+static int put(Export *export, const char *text, size_t n) {
+        return fwrite(text, 1, n, export->file) == n && fputc('\n', export->file) != EOF ? 0 : complain(STATUS_CANNOT_TELL, "could not write: %m");
+}
+
+/* ---- records, one line each ---- */
+
+static int judge(const Export *export, const char *line, size_t n, RecordVerified *ret) {
+        RecordTrust trust;
+        int r;
+
+        r = record_verify(export->keyring, line, n, &trust, ret);
+        if (r < 0)
+                return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
+        if (trust != RECORD_VERIFIED)
+                return complain(call_trust_status(trust), "a record does not verify: %s", ret->reason ?: "its key is not trusted here");
         return 0;
 }
 
-static uint64_t count_lines(const char *text, size_t n) {
-        uint64_t lines = 0;
-
-        for (const char *end = text + n; (text = memchr(text, '\n', (size_t) (end - text))); text++)
-                lines++;
-        return lines;
+static int put_envelope(Export *export, const char *line, size_t n) {
+        return put(export, line, n);
 }
 
-/* One call gives only so much: goes on until COUNT records or the end of the log. Returns an exit status. */
-static int copy_records(sd_bus *bus, uint64_t first, uint64_t count, int fd) {
-        for (bool begun = false; count > 0; begun = true) {
+static int put_event(Export *export, const char *line, size_t n) {
+        _cleanup_(record_verified_done) RecordVerified verified = {};
+        int r;
+
+        r = judge(export, line, n, &verified);
+        return r != 0 ? r : event_print(export->file, export->origin, &verified, line, n);
+}
+
+static int put_bundle(Export *export, const char *line, size_t n) {
+        _cleanup_(record_verified_done) RecordVerified verified = {};
+        _cleanup_free_ char *proof = NULL, *bundle = NULL;
+        const char *wrong = NULL;
+        int r;
+
+        r = judge(export, line, n, &verified);
+        if (r == 0)
+                r = call_proof(export->bus, verified.entry.index, &proof);
+        if (r != 0)
+                return r;
+        r = record_bundle(export->keyring, export->vkey, line, n, proof, strlen(proof), &bundle, &n, &wrong);
+        if (r < 0)
+                return complain(r == -EBADMSG ? STATUS_REFUSED : STATUS_CANNOT_TELL, "record %" PRIu64 ": %s", verified.entry.index,
+                                wrong ?: strerror(-r));
+        return put(export, bundle, n);
+}
+
+/* Those that were pruned are missing from an answer: its last record tells where the next one begins. */
+static int find_next(const Export *export, const char *last, size_t n, uint64_t *ret) {
+        _cleanup_(record_verified_done) RecordVerified verified = {};
+        int r;
+
+        r = judge(export, last, n, &verified);
+        if (r == 0)
+                *ret = verified.entry.index + 1;
+        return r;
+}
+
+/* The lines of one answer, of at most the records from FIRST to END. *ret is where the next one begins. */
+static int put_some(Export *export, char *lines, size_t n, uint64_t first, uint64_t end, int (*put_one)(Export *, const char *, size_t),
+                    uint64_t *ret) {
+        char *line = lines, *last = lines;
+        size_t n_last = 0;
+        uint64_t n_lines = 0;
+        int r;
+
+        for (char *stop; (stop = memchr(line, '\n', n - (size_t) (line - lines))); line = stop + 1, n_lines++) {
+                last = line;
+                n_last = (size_t) (stop - line);
+                r = put_one(export, last, n_last);
+                if (r != 0)
+                        return r;
+        }
+        if (n_lines == 0 || n_lines > end - first || line != lines + n)
+                return complain(STATUS_CANNOT_TELL, "the daemon sent something else than record %" PRIu64, first);
+        *ret = first + n_lines;
+        r = n_lines == end - first ? 0 : find_next(export, last, n_last, ret);
+        return r == 0 && (*ret <= first || *ret > end) ? complain(STATUS_REFUSED, "the daemon sent other records than asked for") : r;
+}
+
+/* One call gives only so much: goes on until COUNT records or the end of the log. */
+static int put_records(Export *export, int (*put_one)(Export *, const char *, size_t)) {
+        uint64_t first = export->first, end = export->count < UINT64_MAX - first ? first + export->count : UINT64_MAX;
+        int r = 0;
+
+        for (bool begun = false; r == 0 && first < end; begun = true) {
                 _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
                 _cleanup_free_ char *lines = NULL;
-                uint64_t n_lines;
                 size_t n = 0;
-                int r;
 
-                r = call_records(bus, first, count, &error, &lines, &n);
+                r = call_records(export->bus, first, end - first, &error, &lines, &n);
                 if (begun && sd_bus_error_has_name(&error, ASSAY_ERROR_NO_SUCH_RECORD))
-                        break;
+                        return 0;
                 if (r < 0)
                         return complain_bus(&error, r, "could not read records");
-
-                n_lines = count_lines(lines, n);
-                if (n_lines == 0 || n_lines > count || lines[n - 1] != '\n')
-                        return complain(STATUS_CANNOT_TELL, "the daemon sent something else than record %" PRIu64, first);
-                r = write_all(fd, lines, n);
-                if (r < 0)
-                        return complain(STATUS_CANNOT_TELL, "could not write: %s", strerror(-r));
-                first += n_lines;
-                count -= n_lines;
+                if (n == 0)
+                        return begun ? 0 : complain(STATUS_CANNOT_TELL, "the log has no envelopes of these records any more");
+                r = put_some(export, lines, n, first, end, put_one, &first);
         }
-        return STATUS_PASSED;
+        return r;
 }
 
-/* A temporary name first: a reader never sees half an export. */
-static int write_file(sd_bus *bus, uint64_t first, uint64_t count, const char *path) {
-        _cleanup_free_ char *temporary = NULL;
-        _cleanup_close_ int fd = -EBADF;
+static int write_envelopes(Export *export) {
+        return put_records(export, put_envelope);
+}
+
+static int write_events(Export *export) {
+        return put_records(export, put_event);
+}
+
+static int write_bundles(Export *export) {
+        return put_records(export, put_bundle);
+}
+
+/* ---- one text ---- */
+
+static int write_proof(Export *export) {
+        _cleanup_free_ char *proof = NULL;
         int r;
+
+        if (export->count != 1)
+                return complain(STATUS_USAGE, "a proof is of one record: bundles have one each");
+        r = call_proof(export->bus, export->first, &proof);
+        if (r == 0 && fputs(proof, export->file) == EOF)
+                r = complain(STATUS_CANNOT_TELL, "could not write: %m");
+        return r;
+}
+
+/* Good since the log's oldest record that there is. */
+static int write_trusted_root(Export *export) {
+        _cleanup_(record_verified_done) RecordVerified verified = {};
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_free_ char *lines = NULL, *root = NULL;
+        size_t n = 0;
+        int r;
+
+        r = call_records(export->bus, export->first, 0, &error, &lines, &n);
+        if (r < 0)
+                return complain_bus(&error, r, "could not read records");
+        r = judge(export, lines, strcspn(lines, "\n"), &verified);
+        if (r != 0)
+                return r;
+        r = record_trusted_root(export->vkey, verified.entry.finished_usec, &root, &n);
+        if (r < 0)
+                return complain(STATUS_CANNOT_TELL, "the log's key cannot be told: %s", strerror(-r));
+        return fwrite(root, 1, n, export->file) == n ? 0 : complain(STATUS_CANNOT_TELL, "could not write: %m");
+}
+
+/* ---- where to ---- */
+
+/* A temporary name first: a reader never sees half an export. */
+static int write_file(Export *export, const char *path, int (*write_all)(Export *)) {
+        _cleanup_free_ char *temporary = NULL;
+        int fd, r;
 
         if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
                 return complain(STATUS_CANNOT_TELL, "out of memory");
         fd = mkostemp(temporary, O_CLOEXEC);
-        if (fd < 0)
+        export->file = fd >= 0 ? fdopen(fd, "we") : NULL;
+        if (!export->file)
                 return complain(STATUS_CANNOT_TELL, "%s: %m", path);
 
-        r = copy_records(bus, first, count, fd);
-        if (r == 0 && (fchmod(fd, 0644) < 0 || fsync(fd) < 0 || rename(temporary, path) < 0))
+        r = write_all(export);
+        if (r == 0 && (fflush(export->file) != 0 || fchmod(fd, 0644) < 0 || fsync(fd) < 0 || rename(temporary, path) < 0))
                 r = complain(STATUS_CANNOT_TELL, "%s: %m", path);
         if (r != 0)
                 (void) unlink(temporary);
         return r;
 }
 
-int verb_export(int argc, char **argv) {
-        _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-        uint64_t first, count = 1;
+static int write_stdout(Export *export, int (*write_all)(Export *)) {
         int r;
 
-        if (parse_u64(argv[0], &first) < 0 || (argc > 1 && (parse_u64(argv[1], &count) < 0 || count == 0)))
-                return complain(STATUS_USAGE, "FIRST and COUNT are numbers");
+        export->file = stdout;
+        r = write_all(export);
+        return r == 0 && fflush(stdout) != 0 ? complain(STATUS_CANNOT_TELL, "could not write: %m") : r;
+}
 
-        r = call_connect(&bus);
+static const struct {
+        const char *name;
+        int (*write)(Export *export); /* NULL: into a folder */
+        bool of_log;                  /* whole, and with its key */
+} formats[] = {
+        { "jsonl",         write_envelopes,    false },
+        { "cloudevents",   write_events,       false },
+        { "proof",         write_proof,        false },
+        { "bundle",        write_bundles,      false },
+        { "trusted-root",  write_trusted_root, true  },
+        { "tiles",         NULL,               true  },
+};
+
+int verb_export(int argc, char **argv) {
+        _cleanup_(export_done) Export export = { .count = 1 };
+        size_t format = 0;
+        int r;
+
+        while (format < ELEMENTS(formats) && strcmp(options.format ?: "jsonl", formats[format].name) != 0)
+                format++;
+        if (format == ELEMENTS(formats))
+                return complain(STATUS_USAGE, "--format is jsonl, cloudevents, proof, bundle, trusted-root or tiles");
+        if (formats[format].of_log != (argc == 0))
+                return complain(STATUS_USAGE, formats[format].of_log ? "%s: is of the whole log" : "%s: of which record?", formats[format].name);
+        if (argc > 0 && (parse_u64(argv[0], &export.first) < 0 || (argc > 1 && (parse_u64(argv[1], &export.count) < 0 || export.count == 0))))
+                return complain(STATUS_USAGE, "FIRST and COUNT are numbers");
+        if (!formats[format].write && !options.output)
+                return complain(STATUS_USAGE, "tiles go into a folder: --output FOLDER");
+
+        r = call_connect(&export.bus);
+        if (r == 0)
+                r = call_keyring(export.bus, &export.keyring);
+        if (r == 0)
+                r = call_log(export.bus, &export.origin, &export.vkey);
         if (r != 0)
                 return r;
-
-        return options.output ? write_file(bus, first, count, options.output) : copy_records(bus, first, count, STDOUT_FILENO);
+        if (!formats[format].write)
+                return export_tiles(export.bus, export.keyring, export.vkey, options.output);
+        return options.output ? write_file(&export, options.output, formats[format].write) : write_stdout(&export, formats[format].write);
 }

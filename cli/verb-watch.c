@@ -3,19 +3,17 @@
 /*
  * watch
  *
- * Every record as it is signed; with --json as a CloudEvent 1.0 line. The attributes of an event are hints: what is
- * signed is in data, a DSSE envelope.
+ * Every record as it is signed; with --json or --format cloudevents as an event on a line.
  */
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/assayctl.h"
 #include "cli/call.h"
+#include "cli/event.h"
 #include "daemon/names.h"
 
 typedef struct Watch {
@@ -52,26 +50,6 @@ static int on_owner(sd_bus_message *message, void *userdata, sd_bus_error *error
         return 0;
 }
 
-static json_t *cloud_event(const Watch *watch, const RecordVerified *verified, const char *line, size_t n) {
-        json_t *statement = json_loadb(verified->payload, verified->n_payload, JSON_REJECT_DUPLICATES, NULL);
-        json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
-        json_t *envelope = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL);
-        char sequence[24], when[40] = "";
-        time_t seconds = (time_t) (verified->entry.finished_usec / 1000000);
-        json_t *event;
-        struct tm tm;
-
-        if (gmtime_r(&seconds, &tm))
-                strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-        snprintf(sequence, sizeof(sequence), "%020" PRIu64, verified->entry.index);
-        event = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "specversion", "1.0", "id", verified->entry.id,
-                          "source", watch->origin, "type", verified->entry.type, "subject",
-                          json_string_value(json_object_get(subject, "uri")) ?: "unknown", "time", when, "sequence", sequence,
-                          "datacontenttype", "application/vnd.dsse.envelope.v1+json", "data", envelope);
-        json_decref(statement);
-        return event;
-}
-
 static int print_one(const Watch *watch, const char *line, size_t n) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         char subject[LOCATION_STRING_MAX];
@@ -85,12 +63,10 @@ static int print_one(const Watch *watch, const char *line, size_t n) {
                 return complain(call_trust_status(trust), "record %" PRIu64 " does not verify",
                                 watch->next);
 
-        if (options.json) {
-                _cleanup_(json_decrefp) json_t *event = cloud_event(watch, &verified, line, n);
-
-                if (!event || json_dumpf(event, stdout, JSON_COMPACT) < 0)
-                        return complain(STATUS_CANNOT_TELL, "could not write");
-                putchar('\n');
+        if (options.json || options.format) {
+                r = event_print(stdout, watch->origin, &verified, line, n);
+                if (r != 0)
+                        return r;
         } else {
                 location_format(&verified.entry.subject, subject);
                 printf("%" PRIu64 "  %-14s %-14s %s\n", verified.entry.index, subject,
@@ -145,6 +121,8 @@ int verb_watch(int argc, char **argv) {
         _cleanup_(watch_done) Watch watch = {};
         int r;
 
+        if (options.format && strcmp(options.format, "cloudevents") != 0)
+                return complain(STATUS_USAGE, "--format is cloudevents");
         r = call_connect(&watch.bus);
         if (r == 0)
                 r = prepare(&watch);

@@ -51,6 +51,7 @@ struct RecordTiles {
         uint64_t next_record; /* the one that is expected next */
         Printer entries; /* of the bundle that next_record belongs to */
         unsigned n_entries;
+        uint64_t n_pruned; /* records that were left out, since there are no envelopes of them */
 };
 
 /* ---- files ---- */
@@ -362,6 +363,10 @@ uint64_t record_tiles_next(const RecordTiles *tiles) {
         return tiles->next_record;
 }
 
+uint64_t record_tiles_pruned(const RecordTiles *tiles) {
+        return tiles->n_pruned;
+}
+
 static int write_entries(RecordTiles *tiles, const char **ret_wrong) {
         char path[PATH_BYTES];
 
@@ -383,15 +388,31 @@ static int add_entry(RecordTiles *tiles, const Leaf *leaf, const char **ret_wron
         return ++tiles->n_entries == TILE_WIDTH ? write_entries(tiles, ret_wrong) : 0;
 }
 
+/* Its place, for the one expected or one after it: of those between the log has no envelopes any more. */
+static int find_place(RecordTiles *tiles, const TreeHash *leaf, const char **ret_wrong) {
+        uint64_t place = tiles->next_record;
+
+        while (place < tiles->new.size && memcmp(leaf, &tiles->leaves[place], sizeof(TreeHash)) != 0)
+                place++;
+        if (place == tiles->new.size)
+                return wrong(ret_wrong, "it is not one that the log's tree holds there");
+        if (place == tiles->next_record)
+                return 0;
+        tiles->n_pruned += place - tiles->next_record;
+        tiles->n_entries = TILE_WIDTH; /* what follows in this bundle has a gap before it */
+        tiles->next_record = place;
+        if (tiles->next_line < place)
+                tiles->next_line = place;
+        return 0;
+}
+
 int record_tiles_add(RecordTiles *tiles, const char *envelope, size_t n, const char **ret_wrong) {
         _cleanup_(leaf_done) Leaf leaf = {};
         int r;
 
-        if (tiles->next_record >= tiles->new.size)
-                return -ERANGE;
         r = leaf_make(tiles->keyring, envelope, n, &leaf, ret_wrong);
-        if (r == 0 && memcmp(&leaf.hash, &tiles->leaves[tiles->next_record], sizeof(TreeHash)) != 0)
-                r = wrong(ret_wrong, "it is not the one that the log's tree holds there");
+        if (r == 0)
+                r = find_place(tiles, &leaf.hash, ret_wrong);
         if (r < 0)
                 return r;
 
@@ -404,16 +425,6 @@ int record_tiles_add(RecordTiles *tiles, const char *envelope, size_t n, const c
                 r = write_all(tiles->lines, "\n", 1);
         tiles->next_line++;
         return r;
-}
-
-int record_tiles_skip(RecordTiles *tiles, uint64_t n) {
-        if (n > tiles->new.size - tiles->next_record)
-                return -ERANGE;
-        tiles->n_entries = TILE_WIDTH; /* what follows in this bundle has a gap before it */
-        tiles->next_record += n;
-        if (tiles->next_line < tiles->next_record)
-                tiles->next_line = tiles->next_record;
-        return 0;
 }
 
 int record_tiles_publish(RecordTiles *tiles, const char **ret_wrong) {

@@ -102,7 +102,7 @@ expect 0 "log-level was set" assayctl log-level
 has debug
 
 sleep 0.3
-jq -es 'length == 21 and all(.specversion == "1.0" and (.data.payload | @base64d | fromjson | .predicateType) == .type) and
+jq -es 'length == 21 and all(.specversion == "1.0" and (.data.payload | @base64d | fromjson | .predicateType | sub("urn:"; "org.") | gsub(":"; ".")) == .type) and
         (map(.sequence) == (map(.sequence) | sort)) and (map(.id) | unique | length) == 21' "$stage/events" >/dev/null ||
         bad "watch --json did not give one CloudEvent per record"
 expect 0 "chips work together" assayctl --json scan trn-0 --plan together

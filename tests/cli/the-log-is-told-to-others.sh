@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Records and the log in the forms that other programs read; those programs themselves stand in tests/interop. usage: … BUILD-FOLDER
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. tests/stage
+. tests/cli/expect
+
+stage_open "$1"
+stage_bus
+stage_sim sim sim/scenarios/rounding-sr-off.yaml
+mkdir "$stage/plans"
+printf 'plan: quick\nsummary: rounding alone\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n    parameters: {every_format: false}\n' >"$stage/plans/quick.yaml"
+export ASSAY_PLANS=$stage/plans
+stage_daemon trn-0
+size_of() { sed -n 2p "$1/checkpoint"; }
+log_size() { assayctl --json records 0 1000 | jq length; }
+
+assayctl watch --format cloudevents >"$stage/live" 2>/dev/null &
+stage_pids+=($!)
+sleep 0.3
+expect 1 "a scan" assayctl scan trn-0 --plan quick
+# The daemon's own sign of life comes first: what was signed before somebody watched is not told.
+first=$(jq -rs '.[0].sequence | tonumber' "$stage/live")
+
+expect 0 "a bundle as soon as a record is there" assayctl export 2 --format bundle --output "$stage/one.sigstore.json"
+expect 1 "which is a record and its proof to verify" assayctl verify "$stage/one.sigstore.json" --key "$stage/record.pub.pem"
+expect 0 "bundles of several records, one on each line" assayctl export 0 100 --format bundle
+[ "$(wc -l <"$out")" = 19 ] || bad "not one bundle for each record"
+jq -es 'all(.verificationMaterial.publicKey.hint == .dsseEnvelope.signatures[0].keyid) and
+        (map(.verificationMaterial.tlogEntries[0].logIndex) == (map(.dsseEnvelope.payload | @base64d | fromjson | .predicate.log.index | tostring)))' "$out" >/dev/null ||
+        bad "bundles are of other records"
+expect 0 "a proof alone" assayctl export 2 --format proof --output "$stage/2.tlog-proof"
+[ "$(sed -n 1,2p "$stage/2.tlog-proof")" = "$(printf 'c2sp.org/tlog-proof@v1\nindex 2')" ] || bad "no such proof"
+expect 64 "is of one record" assayctl export 2 2 --format proof
+expect 64 "that there is" assayctl export 1000 --format proof
+expect 0 "the root that Sigstore's verifiers trust" assayctl export --format trusted-root
+query '.tlogs[0].baseUrl == "https://stage.example/assayd" and (.tlogs[0].publicKey.validFor.start | endswith("Z"))'
+expect 0 "events of what was signed" assayctl export "$first" 100 --format cloudevents
+cmp "$out" "$stage/live" || bad "not what watch told live"
+expect 64 "a form that nobody knows" assayctl export 2 --format xml
+expect 64 "a form that watch does not have" assayctl watch --format bundle
+expect 64 "one record of what is whole" assayctl export 2 --format tiles --output "$stage/tiles"
+expect 64 "records without saying which" assayctl export --format jsonl
+expect 64 "tiles to a terminal" assayctl export --format tiles
+
+expect 0 "the log as tiles" assayctl export --format tiles --output "$stage/tiles"
+[ "$(size_of "$stage/tiles")" = 19 ] || bad "not all records"
+cmp "$stage/tiles/records.intoto.jsonl" <(assayctl export 0 100) || bad "not the records of the log"
+[ "$(sha256sum <"$stage/tiles/tile/0/000.p/19")" != "$(sha256sum </dev/null)" ] || bad "a tile without hashes"
+expect 0 "a scan more" assayctl scan trn-0/chip1 --plan quick
+stage_await "a checkpoint of it" sh -c "'$1/cli/assayctl' --bus '$bus' export 21 --format proof"
+expect 0 "extends what is there" assayctl export --format tiles --output "$stage/tiles"
+[ "$(size_of "$stage/tiles")" = 22 ] || bad "not the new records"
+cmp "$stage/tiles/records.intoto.jsonl" <(assayctl export 0 100) || bad "not the records of the log, extended"
+[ -s "$stage/tiles/tile/0/000.p/19" ] || bad "who has the older checkpoint misses its tile"
+
+# A record changed behind the daemon's back: no leaf of this log.
+cp -r "$stage/tiles" "$stage/before"
+python3 - "$stage/records.db" <<'PY'
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as db:
+    (envelope,) = db.execute("SELECT envelope FROM record WHERE idx = 20").fetchone()
+    at = len(envelope) // 2
+    db.execute("UPDATE record SET envelope = ? WHERE idx = 20", (envelope[:at] + (b"A" if envelope[at:at + 1] != b"A" else b"B") + envelope[at + 1:],))
+PY
+expect 3 "a record that the tree does not hold ends an export" assayctl export --format tiles --output "$stage/anew"
+has "not one that the log's tree holds"
+[ ! -e "$stage/anew/checkpoint" ] || bad "it was published"
+expect 3 "and is no bundle" assayctl export 20 --format bundle --output "$stage/bad.json"
+[ ! -e "$stage/bad.json" ] || bad "it was written"
+kill "$stage_daemon_pid" && wait "$stage_daemon_pid" || true
+
+# Another log of the same name.
+rm "$stage"/records.db* "$stage/log.pem" "$stage/log.pem.pub"
+stage_daemon trn-0
+expect 0 "the other log has a scan too" assayctl scan trn-0/chip1 --plan quick
+expect 3 "a folder of one log takes no other" assayctl export --format tiles --output "$stage/tiles"
+has "not one of this log"
+diff -r "$stage/before" "$stage/tiles" || bad "the folder has changed"
+done_expecting
