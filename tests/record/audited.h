@@ -5,8 +5,8 @@
 
 #include "tests/record/ledger.h"
 
-static RecordKey *log_key;
-static NoteKey log_note_key;
+static RecordKey *log_signer;
+static NoteKey log_name;
 static char log_line[256]; /* of the keyring */
 
 /* The record keys of A and B, the log, and what is asked of witnesses. */
@@ -26,16 +26,16 @@ static inline int audited_setup(void **state) {
 
         payloads_init(&payloads);
         (void) snprintf(path, sizeof(path), "%s/log.key", payloads.place.folder);
-        if (record_key_generate(path, RECORD_ED25519) < 0 || record_key_load(path, &log_key) < 0)
+        if (record_key_generate(path, RECORD_ED25519) < 0 || record_key_load(path, &log_signer) < 0)
                 return -1;
-        log_note_key = note_key_of(PLACE_ORIGIN, NOTE_LOG, log_key);
-        note_key_print(&vkey, &log_note_key);
+        log_name = note_key_of(PLACE_ORIGIN, NOTE_LOG, log_signer);
+        note_key_print(&vkey, &log_name);
         (void) snprintf(log_line, sizeof(log_line), "log %.*s\n", (int) vkey.n, vkey.text);
         return vkey.error;
 }
 
 static inline int audited_teardown(void **state) {
-        (void) record_key_free(log_key);
+        (void) record_key_free(log_signer);
         payloads_done(&payloads);
         return 0;
 }
@@ -74,7 +74,7 @@ static inline int tell_leaf(void *userdata, uint64_t index, uint8_t ret[static 3
 }
 
 static inline void trial_sign(Trial *trial) {
-        ledger_checkpoint(&trial->ledger, &log_note_key, log_key, &trial->checkpoint);
+        ledger_checkpoint(&trial->ledger, &log_name, log_signer, &trial->checkpoint);
 }
 
 static inline Result trial_run(Trial *trial) {

@@ -269,7 +269,7 @@ static void test_a_checkpoint_counts_only_as_the_log_signed_it(void **state) {
 
         /* By another key under the log's name. */
         trial.checkpoint = (Printer) {};
-        ledger_checkpoint(&trial.ledger, &log_note_key, other, &trial.checkpoint);
+        ledger_checkpoint(&trial.ledger, &log_name, other, &trial.checkpoint);
         assert_int_equal(trial_run(&trial), RESULT_FAILED);
         found_only(&trial, RECORD_AUDIT_CHECKPOINT, 1, 0);
 
