@@ -65,6 +65,7 @@ int verb_audit(int argc, char **argv);
 int verb_plans(int argc, char **argv);
 int verb_explain(int argc, char **argv);
 int verb_coverage(int argc, char **argv);
+int verb_cosign(int argc, char **argv);
 int verb_log_level(int argc, char **argv);
 
 /* Prints "assayctl: …" on stderr and returns STATUS. */

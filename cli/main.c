@@ -31,6 +31,7 @@ static const Verb verbs[] = {
         { "verify",    1, -1, "INDEX|FILE...",  "Verify records, from the daemon or offline from files",   "key payload",                       verb_verify    },
         { "export",    0, 2,  "[FIRST [COUNT]]", "Write records, or the log, in forms that others read", "format key output",                 verb_export    },
         { "audit",     0, 1,  "[FILE|FOLDER]", "Check a whole log: the daemon's, or one in files",        "key checkpoint chips",              verb_audit     },
+        { "cosign",    0, -1, "[WITNESS...]",  "Have the log's newest checkpoint cosigned by witnesses",  "key",                               verb_cosign    },
         { "plans",     0, 1,  "[PLAN]",       "List plans, or show one",                                 "",                                  verb_plans     },
         { "explain",   0, 1,  "[CODE|INDEX]", "List finding codes, explain one, or the findings of a record", "key",                               verb_explain   },
         { "log-level", 0, 1,  "[LEVEL]",      "Show or set the daemon's log level",                      "",                                  verb_log_level },
@@ -174,6 +175,7 @@ static void print_help(void) {
                "  --max-age AGE      verdict, gate: older is unknown, unless FAILED (90s, 15min, 12h, 7d)\n"
                "  --unknown WORD     gate: what unknown means to this hook, pass or fail\n"
                "  --npd              gate: node-problem-detector: codes 0 1 2, at most 80 bytes\n"
+               "  --key FILE         cosign: witnesses to ask, default /etc/assay/witnesses\n"
                "  --key FILE         gate, verify, explain: public keys (PEM) to trust\n"
                "  --payload          verify: print the signed statement after it has verified\n"
                "  --format WORD      export: jsonl (default), cloudevents, proof, bundle, trusted-root, tiles; watch: cloudevents\n"

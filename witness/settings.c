@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "checks/whole-file.h"
+
 #define LINE_BYTES 4096
 #define WORDS_MAX  3
 
@@ -162,21 +164,12 @@ int settings_parse(const char *text, size_t n, Settings **ret, char **ret_wrong)
 }
 
 int settings_load(const char *path, Settings **ret, char **ret_wrong) {
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         _cleanup_free_ char *text = NULL;
-        size_t n = 0;
+        size_t n;
+        int r;
 
-        if (fd < 0)
-                return -errno;
-        text = malloc(SETTINGS_FILE_MAX + 1);
-        if (!text)
-                return -ENOMEM;
-        for (ssize_t k = 1; k > 0 && n <= SETTINGS_FILE_MAX; n += (size_t) k) {
-                k = read(fd, text + n, SETTINGS_FILE_MAX + 1 - n);
-                if (k < 0)
-                        return -errno;
-        }
-        return n > SETTINGS_FILE_MAX ? -EFBIG : settings_parse(text, n, ret, ret_wrong);
+        r = whole_file_read(AT_FDCWD, path, SETTINGS_FILE_MAX, &text, &n);
+        return r < 0 ? r : settings_parse(text, n, ret, ret_wrong);
 }
 
 Settings *settings_free(Settings *settings) {

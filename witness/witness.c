@@ -21,7 +21,7 @@ static const struct {
         [WITNESS_NOT_CONSISTENT] = { 422, LOG_WARNING, "the proof does not show that the tree has grown out of the one that is held" },
         [WITNESS_FORGOT] = { 503, LOG_ALERT, "the checkpoint bears a signature of this witness that it knows nothing of: its state is an old copy" },
         [WITNESS_CLOCK] = { 503, LOG_ALERT, "the clock of this witness is behind what it has signed" },
-        [WITNESS_FAILED] = { 503, LOG_ERR, "what would be signed cannot be kept" },
+        [WITNESS_FAILED] = { 503, LOG_ERR, "what is asked for cannot be checked or kept" },
 };
 
 unsigned witness_answer_to_status(WitnessAnswer answer) {

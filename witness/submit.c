@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "witness/submit.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/record/keyring.h"
+#include "daemon/record/lines.h"
+#include "witness/exchange.h"
+#include "witness/request.h"
+
+#define TRIES 3 /* others may move a witness meanwhile */
+
+/* What all witnesses are shown. */
+typedef struct Submission {
+        CURL *curl;
+        const SubmitLog *log;
+        Note note;
+        Checkpoint checkpoint;
+        Printer lines; /* of new cosignatures */
+} Submission;
+
+static const char *const words[_SUBMIT_OUTCOME_MAX] = {
+        [SUBMIT_COSIGNED] = "cosigned", [SUBMIT_UNREACHABLE] = "unreachable", [SUBMIT_UNKNOWN] = "unknown",
+        [SUBMIT_ODD] = "odd",           [SUBMIT_ROLLED_BACK] = "rolled-back", [SUBMIT_REWRITTEN] = "rewritten",
+};
+
+const char *submit_outcome_to_string(SubmitOutcome outcome) {
+        return outcome >= 0 && outcome < _SUBMIT_OUTCOME_MAX ? words[outcome] : NULL;
+}
+
+/* What strangers wrote goes on to terminals: only plain characters do. */
+__attribute__((format(printf, 3, 4))) static SubmitOutcome end(SubmitResult *result, SubmitOutcome outcome, const char *format, ...) {
+        va_list arguments;
+
+        va_start(arguments, format);
+        (void) vsnprintf(result->reason, sizeof(result->reason), format, arguments);
+        va_end(arguments);
+        for (char *p = result->reason; *p; p++)
+                if (*p == '\n' && !p[1])
+                        *p = '\0';
+                else if (*p < ' ' || *p > '~')
+                        *p = '?';
+        return outcome;
+}
+
+static uint64_t now_usec(void) {
+        struct timespec now;
+
+        (void) clock_gettime(CLOCK_REALTIME, &now);
+        return (uint64_t) now.tv_sec * 1000000 + (uint64_t) now.tv_nsec / 1000;
+}
+
+/* ---- a cosignature ---- */
+
+/* The answer's lines stand under our checkpoint: the first that is of KEY, where all that are of it verify. */
+static int take_line(const Submission *submission, const Answer *answer, const NoteKey *key, Printer *line, uint64_t *ret_usec) {
+        _cleanup_free_ Note *note = malloc(sizeof(*note));
+        _cleanup_printer_ Printer text = {};
+        int r;
+
+        printer_raw(&text, submission->note.text, submission->note.n);
+        printer_text(&text, "\n");
+        printer_raw(&text, answer->body.text, answer->body.n);
+        r = !note ? -ENOMEM : text.error ?: note_parse(text.text, text.n, note);
+        if (r == 0)
+                r = note_verify(note, key, ret_usec);
+        if (r <= 0)
+                return r;
+        for (size_t i = 0; i < note->n_signatures; i++) {
+                const NoteSignature *signature = &note->signatures[i];
+
+                if (strcmp(signature->name, key->name) != 0 || memcmp(signature->id, key->id, NOTE_ID_BYTES) != 0)
+                        continue;
+                printer_raw(line, signature->line, signature->n_line);
+                printer_text(line, "\n");
+                break;
+        }
+        return 1;
+}
+
+static SubmitOutcome read_cosignature(Submission *submission, const KeyringWitness *witness, const Answer *answer, SubmitResult *result) {
+        _cleanup_printer_ Printer line = {};
+        uint64_t usec;
+        int r = take_line(submission, answer, &witness->key, &line, &usec);
+
+        if (r <= 0 || line.error < 0)
+                return end(result, SUBMIT_ODD, "%s", r == 0 ? "it answers with no signature of its key" : "its signature does not fit the checkpoint");
+        if (usec > now_usec() + RECORD_AHEAD_USEC)
+                return end(result, SUBMIT_ODD, "its clock is ahead of this one");
+        printer_raw(&submission->lines, line.text, line.n);
+        result->usec = usec;
+        result->held = submission->checkpoint.size;
+        return SUBMIT_COSIGNED;
+}
+
+/* ---- another size ---- */
+
+/* It has signed this very checkpoint before. */
+static bool has_cosigned(const Submission *submission, const KeyringWitness *witness) {
+        uint64_t usec;
+
+        return note_verify(&submission->note, &witness->key, &usec) > 0;
+}
+
+/* _SUBMIT_OUTCOME_INVALID: ask again, from the size that it holds. */
+static SubmitOutcome read_size(const Submission *submission, const KeyringWitness *witness, uint64_t old, const Answer *answer, SubmitResult *result) {
+        uint64_t size = submission->checkpoint.size;
+        Lines lines = { answer->body.text, answer->body.n };
+        Line line;
+
+        if (line_take(&lines, &line) < 0 || lines.n > 0 || line_number(&line, &result->held) < 0)
+                return end(result, SUBMIT_ODD, "it answers with no size");
+        if (result->held > size)
+                return end(result, SUBMIT_ROLLED_BACK, "it holds %" PRIu64 " records, the log has %" PRIu64, result->held, size);
+        if (result->held < size && has_cosigned(submission, witness))
+                return end(result, SUBMIT_ODD, "it holds %" PRIu64 " records and has cosigned %" PRIu64 ": its state was lost or restored", result->held, size);
+        if (result->held != old)
+                return _SUBMIT_OUTCOME_INVALID;
+        if (old == size)
+                return end(result, SUBMIT_REWRITTEN, "it holds another log of %" PRIu64 " records", size);
+        return end(result, SUBMIT_ODD, "it holds %" PRIu64 " records, and is not content with that", old);
+}
+
+/* ---- asking ---- */
+
+static int print_request(const Submission *submission, uint64_t old, Printer *body) {
+        uint64_t size = submission->checkpoint.size;
+        const SubmitLog *log = submission->log;
+        _cleanup_printer_ Printer text = {};
+        _cleanup_free_ char *proof = NULL;
+        TreePath path = {};
+        Lines lines;
+        int r = 0;
+
+        if (old > 0 && old < size) {
+                r = log->prove(log->userdata, old, size, &proof);
+                if (r < 0)
+                        return r;
+                printer_text(&text, proof);
+                printer_text(&text, "\n");
+                lines = (Lines) { text.text, text.n };
+                r = text.error ?: lines_take_path(&lines, &path);
+        }
+        if (r == 0)
+                request_print(body, old, &path, log->note, log->n_note);
+        return r < 0 ? r : body->error;
+}
+
+static SubmitOutcome read_answer(Submission *submission, const KeyringWitness *witness, uint64_t old, const Answer *answer, SubmitResult *result) {
+        int n = (int) answer->body.n;
+
+        switch (answer->status) {
+        case 200:
+                return read_cosignature(submission, witness, answer, result);
+        case 409:
+                return read_size(submission, witness, old, answer, result);
+        case 422:
+                if (old == 0)
+                        return end(result, SUBMIT_ODD, "it wants a proof from nothing");
+                return end(result, SUBMIT_REWRITTEN, "the log has not grown out of the %" PRIu64 " records it holds", old);
+        case 403:
+        case 404:
+                return end(result, SUBMIT_UNKNOWN, "%ld: %.*s", answer->status, n, answer->body.text ?: "");
+        default:
+                return end(result, answer->status >= 500 || answer->status == 429 ? SUBMIT_UNREACHABLE : SUBMIT_ODD, "%ld: %.*s", answer->status, n,
+                           answer->body.text ?: "");
+        }
+}
+
+/* What it holds is not known at first, unless it has signed this checkpoint: from nothing, it says it. */
+static int ask(Submission *submission, const KeyringWitness *witness, SubmitResult *result) {
+        uint64_t old = has_cosigned(submission, witness) ? submission->checkpoint.size : 0;
+
+        (void) strcpy(result->name, witness->name);
+        for (unsigned i = 0; i < TRIES; i++, old = result->held) {
+                _cleanup_(answer_done) Answer answer = {};
+                _cleanup_printer_ Printer body = {};
+                char wrong[CURL_ERROR_SIZE];
+                int r;
+
+                r = print_request(submission, old, &body);
+                if (r < 0)
+                        return r;
+                if (exchange_post(submission->curl, witness->url, &body, &answer, wrong) < 0) {
+                        result->outcome = end(result, SUBMIT_UNREACHABLE, "%s", wrong);
+                        return 0;
+                }
+                result->outcome = read_answer(submission, witness, old, &answer, result);
+                if (result->outcome != _SUBMIT_OUTCOME_INVALID)
+                        return 0;
+        }
+        result->outcome = end(result, SUBMIT_ODD, "the size it holds is another each time");
+        return 0;
+}
+
+/* ---- all of them ---- */
+
+static bool is_wanted(const KeyringWitness *witness, const char *const *names, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (strcmp(witness->name, names[i]) == 0 || (witness->url[0] && strcmp(witness->url, names[i]) == 0))
+                        return true;
+        return n == 0 && witness->url[0];
+}
+
+static int check_names(const RecordKeyring *keyring, const char *const *names, size_t n) {
+        unsigned n_wanted = 0;
+
+        for (size_t i = 0; i < keyring->n_witnesses; i++)
+                n_wanted += is_wanted(&keyring->witnesses[i], names, n);
+        for (size_t i = 0; i < n; i++) {
+                bool found = false;
+
+                for (size_t j = 0; j < keyring->n_witnesses; j++)
+                        found = found || (is_wanted(&keyring->witnesses[j], &names[i], 1) && keyring->witnesses[j].url[0]);
+                if (!found)
+                        return -ENOENT;
+        }
+        return n_wanted > 0 ? 0 : -ENOENT;
+}
+
+static int ask_all(Submission *submission, const RecordKeyring *keyring, const char *const *names, size_t n_names, SubmitReport *report) {
+        uint32_t seen = 0;
+        int r;
+
+        for (size_t i = 0; i < keyring->n_witnesses; i++) {
+                SubmitResult *result = &report->results[report->n_results];
+
+                if (!is_wanted(&keyring->witnesses[i], names, n_names))
+                        continue;
+                r = ask(submission, &keyring->witnesses[i], result);
+                if (r < 0)
+                        return r;
+                report->n_results++;
+                seen |= result->outcome == SUBMIT_COSIGNED ? UINT32_C(1) << i : 0;
+        }
+        report->has_quorum = seen && quorum_is_met(&keyring->quorum, seen);
+        return submission->lines.error;
+}
+
+/* The whole note, and what is new below. */
+static int write_note(const Submission *submission, SubmitReport *report) {
+        if (asprintf(&report->note, "%.*s%.*s", (int) submission->log->n_note, submission->log->note, (int) submission->lines.n,
+                     submission->lines.text ?: "") < 0) {
+                report->note = NULL;
+                return -ENOMEM;
+        }
+        return 0;
+}
+
+int submit(const RecordKeyring *keyring, const SubmitLog *log, const char *const *names, size_t n_names, SubmitReport *ret) {
+        _cleanup_free_ Submission *submission = calloc(1, sizeof(*submission));
+        SubmitReport report = {};
+        int r;
+
+        if (!submission)
+                return -ENOMEM;
+        submission->log = log;
+        r = check_names(keyring, names, n_names);
+        if (r == 0)
+                r = note_parse(log->note, log->n_note, &submission->note);
+        if (r == 0)
+                r = checkpoint_parse(submission->note.text, submission->note.n, &submission->checkpoint);
+        if (r < 0)
+                return r;
+        memcpy(report.origin, submission->checkpoint.origin, sizeof(report.origin));
+        report.size = submission->checkpoint.size;
+
+        submission->curl = curl_easy_init();
+        r = submission->curl ? ask_all(submission, keyring, names, n_names, &report) : -ENOMEM;
+        if (r == 0)
+                r = write_note(submission, &report);
+        curl_easy_cleanup(submission->curl);
+        printer_done(&submission->lines);
+        if (r == 0)
+                *ret = report;
+        return r;
+}
+
+void submit_report_done(SubmitReport *report) {
+        free(report->note);
+        report->note = NULL;
+}
