@@ -32,6 +32,10 @@ typedef struct Options {
         const char *format; /* --format: of export and watch */
         const char *checkpoint;
         const char *challenge;
+        const char *root;    /* who vouches for the keyring of --key */
+        const char *state;   /* a folder */
+        const char *subject; /* a file, a digest or a serial */
+        const char *proof;
         const char *unknown; /* --unknown=pass|fail */
         bool has_seed;
         uint64_t seed;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -182,34 +183,41 @@ int call_checkpoint(sd_bus *bus, char **ret, size_t *ret_n) {
         return 0;
 }
 
+int call_proof_now(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *proof;
+        int r;
+
+        r = call_manager(bus, "GetProof", error, &reply, "tt", index, (uint64_t) 0);
+        if (r >= 0)
+                r = sd_bus_message_read(reply, "s", &proof);
+        if (r < 0)
+                return r;
+        *ret = strdup(proof);
+        return *ret ? 0 : -ENOMEM;
+}
+
 #define PROOF_TRIES 50 /* of a tenth of a second: checkpoints come once in a second, unless the administrator says otherwise */
 
 int call_proof(sd_bus *bus, uint64_t index, char **ret) {
         for (unsigned left = PROOF_TRIES;; left--) {
                 _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-                _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-                const char *proof;
-                int r;
+                int r = call_proof_now(bus, index, &error, ret);
 
-                r = call_manager(bus, "GetProof", &error, &reply, "tt", index, (uint64_t) 0);
-                if (sd_bus_error_has_name(&error, ASSAY_ERROR_NO_CHECKPOINT) && left > 0) {
-                        (void) usleep(100000);
-                        continue;
-                }
-                if (r >= 0)
-                        r = sd_bus_message_read(reply, "s", &proof);
-                if (r < 0)
-                        return complain_bus(&error, r, "could not read the proof");
-                *ret = strdup(proof);
-                return *ret ? 0 : complain(STATUS_CANNOT_TELL, "out of memory");
+                if (!sd_bus_error_has_name(&error, ASSAY_ERROR_NO_CHECKPOINT) || left == 0)
+                        return r < 0 ? complain_bus(&error, r, "could not read the proof") : 0;
+                (void) usleep(100000);
         }
+}
+
+static int get_text(sd_bus *bus, const char *name, sd_bus_error *error, char **ret) {
+        return sd_bus_get_property_string(bus, ASSAY_BUS_NAME, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, name, error, ret);
 }
 
 static int call_property(sd_bus *bus, const char *name, char **ret) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-        int r;
+        int r = get_text(bus, name, &error, ret);
 
-        r = sd_bus_get_property_string(bus, ASSAY_BUS_NAME, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, name, &error, ret);
         return r < 0 ? complain_bus(&error, r, "could not read what the log is called") : 0;
 }
 
@@ -220,27 +228,77 @@ int call_log(sd_bus *bus, char **ret_origin, char **ret_vkey) {
         return r != 0 ? r : call_property(bus, "LogKey", ret_vkey);
 }
 
-int call_keyring(sd_bus *bus, RecordKeyring **ret) {
+static int join_lines(char **lines, char **ret, size_t *ret_n) {
+        char *text = NULL;
+        FILE *file = open_memstream(&text, ret_n);
+
+        if (!file)
+                return -ENOMEM;
+        for (char **line = lines; line && *line; line++)
+                fprintf(file, "%s\n", *line);
+        fputc('\n', file);
+        if (fclose(file) != 0) {
+                free(text);
+                return -ENOMEM;
+        }
+        *ret = text;
+        return 0;
+}
+
+static void strv_drop(char ***lines) {
+        for (char **line = *lines; line && *line; line++)
+                free(*line);
+        free(*lines);
+}
+
+int call_consistency(sd_bus *bus, const char *origin, uint64_t old, uint64_t size, char **ret, size_t *ret_n) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-        _cleanup_free_ char *pem = NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        _cleanup_(strv_drop) char **lines = NULL;
+        _cleanup_free_ char *vkey = NULL;
+        size_t n = strlen(origin);
         int r;
 
-        if (options.key) {
-                r = record_keyring_load(options.key, ret);
-                if (r < 0)
-                        return complain(STATUS_USAGE, "%s: no public key in PEM form there: %s", options.key, strerror(-r));
-                return 0;
-        }
+        if (get_text(bus, "LogKey", &error, &vkey) < 0 || strncmp(vkey, origin, n) != 0 || vkey[n] != '+')
+                return -ENODATA;
+        r = call_manager(bus, "GetConsistency", &error, &reply, "ttt", old, size, (uint64_t) 0);
+        if (r >= 0)
+                r = sd_bus_message_read_strv(reply, &lines);
+        return r < 0 ? -ENODATA : join_lines(lines, ret, ret_n);
+}
 
-        r = sd_bus_get_property_string(bus, ASSAY_BUS_NAME, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "PublicKey",
-                                       &error, &pem);
+/* The daemon's own keys: of its records and, where it has one, of its log. */
+static int own_keyring(sd_bus *bus, RecordKeyring **ret) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL, ignored = SD_BUS_ERROR_NULL;
+        _cleanup_free_ char *pem = NULL, *vkey = NULL, *text = NULL;
+        int r, n;
+
+        r = get_text(bus, "PublicKey", &error, &pem);
         if (r < 0)
                 return complain_bus(&error, r, "could not read the daemon's public key");
+        if (get_text(bus, "LogKey", &ignored, &vkey) >= 0 && *vkey)
+                n = asprintf(&text, "%s\nlog %s\nquorum none\n", pem, vkey);
+        else
+                n = asprintf(&text, "%s", pem);
+        r = n < 0 ? -ENOMEM : record_keyring_parse(text, (size_t) n, ret);
+        return r < 0 ? complain(STATUS_CANNOT_TELL, "the daemon's public key cannot be read: %s", strerror(-r)) : 0;
+}
 
-        r = record_keyring_parse(pem, strlen(pem), ret);
+int call_keyring_of(sd_bus *bus, RecordState *state, RecordKeyring **ret) {
+        _cleanup_free_ char *why = NULL;
+        int r;
+
+        if (!options.key)
+                return own_keyring(bus, ret);
+        r = record_keyring_open(options.key, options.root, state, ret, &why);
         if (r < 0)
-                return complain(STATUS_CANNOT_TELL, "the daemon's public key cannot be read: %s", strerror(-r));
+                return complain(r == -EKEYREJECTED ? STATUS_REFUSED : r == -ENOKEY ? STATUS_CANNOT_TELL : STATUS_USAGE, "%s: %s", options.key,
+                                why ?: strerror(-r));
         return 0;
+}
+
+int call_keyring(sd_bus *bus, RecordKeyring **ret) {
+        return call_keyring_of(bus, NULL, ret);
 }
 
 int call_trust_status(RecordTrust trust) {

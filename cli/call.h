@@ -25,12 +25,19 @@ int call_leaves(sd_bus *bus, uint64_t first, uint64_t count, char **ret, size_t 
 /* That record INDEX is in the log, as tlog-proof, malloc'd. Waits where the log has yet to sign a checkpoint over it. Returns 0 or an exit status,
  * having complained. */
 int call_proof(sd_bus *bus, uint64_t index, char **ret);
+/* The same without waiting, or complaining. Negative errno: there is no proof, or not yet. */
+int call_proof_now(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret);
 
 /* The log's origin, and its key as a vkey ("" where it has none), malloc'd. Returns 0 or an exit status, having complained. */
 int call_log(sd_bus *bus, char **ret_origin, char **ret_vkey);
 
-/* The keys to verify with: those of --key, else the one the daemon names. Returns 0 or an exit status, having complained. */
+/* The keys to verify with: those of --key, else what the daemon says of itself. Returns 0 or an exit status, having complained. */
 int call_keyring(sd_bus *bus, RecordKeyring **ret);
+/* The same, with what STATE (NULL: nothing) remembers of keyrings. */
+int call_keyring_of(sd_bus *bus, RecordState *state, RecordKeyring **ret);
+
+/* How the daemon's log grew from OLD to SIZE records, as RecordPolicy asks for it. -ENODATA: it keeps another log than that of ORIGIN, or does not tell. */
+int call_consistency(sd_bus *bus, const char *origin, uint64_t old, uint64_t size, char **ret, size_t *ret_n);
 
 /* The exit status of what did not verify. */
 int call_trust_status(RecordTrust trust);

@@ -28,7 +28,8 @@ static const Verb verbs[] = {
         { "gate",      1, 1,  "TARGET",       "For hooks: 0 fit, 1 not fit, 2 unknown, one line of reason", "plan max-age key npd unknown",   verb_gate      },
         { "coverage",  1, 1,  "TARGET",       "Show which regions of memory were tested, and when",      "plan",                              verb_coverage  },
         { "records",   0, 2,  "[FIRST [COUNT]]", "List signed records",                                  "",                                  verb_records   },
-        { "verify",    1, -1, "INDEX|FILE...",  "Verify records, from the daemon or offline from files",   "key payload",                       verb_verify    },
+        { "verify",    1, -1, "INDEX|FILE...",  "Verify records, from the daemon or offline from files",
+          "key keyring root state subject proof challenge plan max-age payload", verb_verify    },
         { "export",    0, 2,  "[FIRST [COUNT]]", "Write records, or the log, in forms that others read", "format key output",                 verb_export    },
         { "audit",     0, 1,  "[FILE|FOLDER]", "Check a whole log: the daemon's, or one in files",        "key checkpoint chips",              verb_audit     },
         { "cosign",    0, -1, "[WITNESS...]",  "Have the log's newest checkpoint cosigned by witnesses",  "key",                               verb_cosign    },
@@ -62,6 +63,11 @@ enum {
         OPTION_SEED,
         OPTION_BUDGET,
         OPTION_MAX_AGE,
+        OPTION_KEYRING,
+        OPTION_ROOT,
+        OPTION_STATE,
+        OPTION_SUBJECT,
+        OPTION_PROOF,
 };
 
 static const struct option long_options[] = {
@@ -87,6 +93,11 @@ static const struct option long_options[] = {
         { "seed",      required_argument, NULL, OPTION_SEED      },
         { "budget",    required_argument, NULL, OPTION_BUDGET    },
         { "max-age",   required_argument, NULL, OPTION_MAX_AGE   },
+        { "keyring",   required_argument, NULL, OPTION_KEYRING   },
+        { "root",      required_argument, NULL, OPTION_ROOT      },
+        { "state",     required_argument, NULL, OPTION_STATE     },
+        { "subject",   required_argument, NULL, OPTION_SUBJECT   },
+        { "proof",     required_argument, NULL, OPTION_PROOF     },
         {},
 };
 
@@ -165,18 +176,22 @@ static void print_help(void) {
                "  --strict           WARNED counts as failed\n"
                "  --help --version\n\n"
                "Options of some verbs:\n"
-               "  --plan NAME        scan, verdict, gate, coverage: the plan (scan: preflight, coverage: infleet by default)\n"
+               "  --plan NAME        scan, verdict, gate, coverage, verify: the plan (scan: preflight, coverage: infleet by default)\n"
                "  --seed N           scan: repeat the random choices of an earlier scan\n"
-               "  --challenge B64    scan: bytes of yours to be signed into the records\n"
+               "  --challenge B64    scan: bytes of yours to be signed into the records; verify: which must be in them\n"
                "  --budget SEC       scan: less device time than the plan allows\n"
                "  --no-wait          scan: print the scan's number and leave\n"
                "  --chips            targets: list chips too; audit: how often each was scanned, and with what result\n"
                "  --checkpoint FILE  audit: what the log has signed of itself\n"
-               "  --max-age AGE      verdict, gate: older is unknown, unless FAILED (90s, 15min, 12h, 7d)\n"
+               "  --max-age AGE      verdict, gate, verify: older is unknown, unless FAILED (90s, 15min, 12h, 7d)\n"
                "  --unknown WORD     gate: what unknown means to this hook, pass or fail\n"
                "  --npd              gate: node-problem-detector: codes 0 1 2, at most 80 bytes\n"
+               "  --key FILE         gate, verify, explain: public keys to trust, PEM or a keyring (--keyring says the same)\n"
+               "  --root FILE        verify: the root keys that vouch for a signed keyring\n"
+               "  --state DIR        verify: remember what was seen here, and refuse what is older\n"
+               "  --subject WHAT     verify: it must be about this: an identity document, its SHA-256 or a serial\n"
+               "  --proof FILE       verify: that the record is in its log (tlog-proof)\n"
                "  --key FILE         cosign: witnesses to ask, default /etc/assay/witnesses\n"
-               "  --key FILE         gate, verify, explain: public keys (PEM) to trust\n"
                "  --payload          verify: print the signed statement after it has verified\n"
                "  --format WORD      export: jsonl (default), cloudevents, proof, bundle, trusted-root, tiles; watch: cloudevents\n"
                "  --output FILE      export: instead of stdout; a folder for tiles\n\n"
@@ -197,7 +212,12 @@ static int apply(int option, const char *value) {
         case OPTION_NPD: options.npd = true; return 0;
         case OPTION_PAYLOAD: options.payload = true; return 0;
         case OPTION_PLAN: options.plan = value; return 0;
-        case OPTION_KEY: options.key = value; return 0;
+        case OPTION_KEY:
+        case OPTION_KEYRING: options.key = value; return 0;
+        case OPTION_ROOT: options.root = value; return 0;
+        case OPTION_STATE: options.state = value; return 0;
+        case OPTION_SUBJECT: options.subject = value; return 0;
+        case OPTION_PROOF: options.proof = value; return 0;
         case OPTION_OUTPUT: options.output = value; return 0;
         case OPTION_FORMAT: options.format = value; return 0;
         case OPTION_CHECKPOINT: options.checkpoint = value; return 0;
@@ -230,7 +250,7 @@ static bool takes(const char *list, const char *name) {
 }
 
 /* Returns -1 to go on, or an exit status. */
-static int parse_options(int argc, char **argv, unsigned *ret_given) {
+static int parse_options(int argc, char **argv, uint64_t *ret_given) {
         int option;
 
         while ((option = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
@@ -247,15 +267,15 @@ static int parse_options(int argc, char **argv, unsigned *ret_given) {
                 if (apply(option, optarg) < 0)
                         return complain(STATUS_USAGE, "--%s does not take '%s'", option_name(option), optarg);
                 if (option > _OPTION_GLOBAL_END)
-                        *ret_given |= 1u << (option - _OPTION_GLOBAL_END);
+                        *ret_given |= UINT64_C(1) << (option - _OPTION_GLOBAL_END);
         }
 
         return -1;
 }
 
-static int refuse_options(const Verb *verb, unsigned given) {
+static int refuse_options(const Verb *verb, uint64_t given) {
         for (const struct option *o = long_options; o->name; o++)
-                if (o->val > _OPTION_GLOBAL_END && (given & 1u << (o->val - _OPTION_GLOBAL_END)) &&
+                if (o->val > _OPTION_GLOBAL_END && (given & UINT64_C(1) << (o->val - _OPTION_GLOBAL_END)) &&
                     !takes(verb->options, o->name))
                         return complain(STATUS_USAGE, "%s takes no --%s", verb->name, o->name);
 
@@ -263,7 +283,7 @@ static int refuse_options(const Verb *verb, unsigned given) {
 }
 
 int main(int argc, char **argv) {
-        unsigned given = 0;
+        uint64_t given = 0;
         int status;
 
         status = parse_options(argc, argv, &given);

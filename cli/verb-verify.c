@@ -3,8 +3,9 @@
 /*
  * verify
  *
- * Numbers are records of the daemon's log; everything else is a file, judged offline with --key: one envelope, or JSON
- * lines as `export` writes them. Nothing verified is never 0.
+ * Numbers are records of the daemon's log; everything else is a file, judged offline with --key: an envelope, a bundle, or JSON lines of them
+ * as `export` writes them. Nothing verified is never 0, and a record that says nothing of health, a run-start or a heartbeat, makes nothing
+ * healthy: it verifies, and beside others it does not count.
  */
 
 #include <errno.h>
@@ -14,16 +15,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/assayctl.h"
 #include "cli/call.h"
+#include "cli/verify-policy.h"
 
 #define FILE_BYTES_MAX ((size_t) 1 << 30)
+#define NO_VERDICT     (-1) /* verified, and says nothing of health */
 
-/* The worst of several: refused over cannot tell over failed over passed. */
+/* The worst of several: refused over cannot tell over failed over passed. What is no verdict is worse than nothing and better than all. */
 static int worse(int a, int b) {
-        static const int order[] = { STATUS_REFUSED, STATUS_CANNOT_TELL, STATUS_FAILED, STATUS_PASSED };
+        static const int order[] = { STATUS_REFUSED, STATUS_CANNOT_TELL, STATUS_FAILED, STATUS_PASSED, NO_VERDICT };
 
         for (size_t i = 0; i < ELEMENTS(order); i++)
                 if (a == order[i] || b == order[i])
@@ -31,54 +35,98 @@ static int worse(int a, int b) {
         return STATUS_CANNOT_TELL;
 }
 
-/* A name is whatever the file was called by who sent it. */
-static void print_json(const char *name, const char *status, const RecordVerified *verified) {
-        json_t *text = json_string(name) ?: json_string("");
+static const char *trust_word(RecordTrust trust) {
+        static const char *const words[_RECORD_TRUST_MAX] = {
+                [RECORD_VERIFIED] = "verified",
+                [RECORD_UNKNOWN_KEY] = "unknown key",
+                [RECORD_REFUSED] = "refused",
+                [RECORD_CANNOT_TELL] = "cannot tell",
+        };
 
-        fputs("{\"record\": ", stdout);
-        (void) json_dumpf(text, stdout, JSON_ENCODE_ANY);
+        return words[trust];
+}
+
+static const char *time_text(uint64_t usec, char text[static 32]) {
+        time_t sec = (time_t) (usec / 1000000);
+        struct tm tm;
+
+        if (!gmtime_r(&sec, &tm) || strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+                text[0] = '\0';
+        return text;
+}
+
+/* A name is whatever the file was called by who sent it, and a producer what it calls itself. */
+static void print_text(const char *key, const char *value) {
+        json_t *text = json_string(value) ?: json_string("");
+
+        printf("%s\"%s\": ", strcmp(key, "record") == 0 ? "{" : ", ", key);
+        (void) json_dumpf(text, stdout, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
         json_decref(text);
-        printf(", \"status\": \"%s\"", status);
-        if (verified)
-                printf(", \"index\": %" PRIu64 ", \"id\": \"%s\", \"key\": \"%s\", \"statement\": %s", verified->entry.index,
-                       verified->entry.id, verified->key_id, verified->payload);
+}
+
+static void print_json(const char *name, RecordTrust trust, const RecordVerified *verified) {
+        char when[32];
+
+        print_text("record", name);
+        print_text("status", trust_word(trust));
+        if (trust == RECORD_VERIFIED) {
+                printf(", \"index\": %" PRIu64, verified->entry.index);
+                print_text("id", verified->entry.id);
+                print_text("key", verified->key_id);
+                print_text("producer", verified->producer);
+                print_text("origin", verified->origin);
+                if (verified->log_size > 0) {
+                        printf(", \"logSize\": %" PRIu64 ", \"proofHashes\": %zu", verified->log_size, verified->n_hashes);
+                        print_text("witnesses", verified->witnesses);
+                }
+                if (verified->witnessed_usec > 0)
+                        print_text("witnessedOn", time_text(verified->witnessed_usec, when));
+                printf(", \"statement\": %s", verified->payload);
+        } else
+                print_text("reason", verified->reason);
         puts("}");
 }
 
-static int report(const char *name, RecordTrust trust, const RecordVerified *verified) {
+static void print_text_of(const char *name, const RecordVerified *verified) {
         const RecordEntry *entry = &verified->entry;
-        char subject[LOCATION_STRING_MAX];
-
-        if (trust != RECORD_VERIFIED) {
-                const char *status = trust == RECORD_UNKNOWN_KEY ? "unknown key" : "refused";
-
-                if (options.json)
-                        print_json(name, status, NULL);
-                else
-                        fprintf(stderr, "%s: %s\n", name, trust == RECORD_UNKNOWN_KEY ? "cannot tell: signed with a key that is not trusted here" :
-                                                                                     "REFUSED: the signature or the record does not hold");
-                return trust == RECORD_UNKNOWN_KEY ? STATUS_CANNOT_TELL : STATUS_REFUSED;
-        }
+        char subject[LOCATION_STRING_MAX], when[32];
 
         location_format(&entry->subject, subject);
+        printf("%s: verified  %s  %s  %s\n  record  %" PRIu64 " %s\n  key     %s\n  of      %s\n  log     %s", name, subject, record_word(entry),
+               verified->reason ?: "", entry->index, entry->id, verified->key_id, verified->producer, verified->origin);
+        if (verified->log_size == 0)
+                puts(", not proven to be in it");
+        else if (verified->witnessed_usec == 0)
+                printf(", proven by %zu hashes to be among its %" PRIu64 " records\n", verified->n_hashes, verified->log_size);
+        else
+                printf(", proven by %zu hashes to be among its %" PRIu64 " records\n  seen    by %s, first at %s\n", verified->n_hashes,
+                       verified->log_size, verified->witnesses, time_text(verified->witnessed_usec, when));
+        printf("  ended   %s by its own clock\n  type    %s\n", time_text(entry->finished_usec, when), entry->type);
+}
+
+static int report(const char *name, RecordTrust trust, const RecordVerified *verified) {
         if (options.json)
-                print_json(name, "verified", verified);
+                print_json(name, trust, verified);
+        else if (trust == RECORD_REFUSED)
+                fprintf(stderr, "%s: REFUSED: %s\n", name, verified->reason ?: "it is another record than the one asked for");
+        else if (trust != RECORD_VERIFIED)
+                fprintf(stderr, "%s: cannot tell: %s\n", name, verified->reason);
         else if (options.payload)
                 printf("%.*s\n", (int) verified->n_payload, verified->payload);
         else if (!options.quiet)
-                printf("%s: verified  %s%s%s  %s\n  record  %" PRIu64 " %s\n  key     %s\n  type    %s\n", name, subject,
-                       *subject ? "  " : "", record_word(entry), verified->reason ?: "", entry->index, entry->id, verified->key_id, entry->type);
+                print_text_of(name, verified);
 
-        /* What says nothing about health verifies, and that is all. */
-        return record_is_verdict(entry) ? result_to_status(entry->result, options.strict) : STATUS_PASSED;
+        if (trust != RECORD_VERIFIED)
+                return call_trust_status(trust);
+        return record_is_verdict(&verified->entry) ? result_to_status(verified->entry.result, options.strict) : NO_VERDICT;
 }
 
-static int judge(const RecordKeyring *keyring, const char *name, const char *envelope, size_t n) {
+static int judge(const RecordPolicy *policy, const char *name, const char *envelope, size_t n) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         RecordTrust trust;
         int r;
 
-        r = record_verify(keyring, envelope, n, &trust, &verified);
+        r = record_verify_with_policy(policy, envelope, n, &trust, &verified);
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "%s: %s", name, strerror(-r));
         return report(name, trust, &verified);
@@ -118,10 +166,10 @@ static int read_file(const char *path, char **ret, size_t *ret_n) {
 }
 
 /* An envelope over several lines is one; else each line is one. */
-static int verify_file(const RecordKeyring *keyring, const char *path) {
+static int verify_file(const RecordPolicy *policy, const char *path) {
         _cleanup_free_ char *text = NULL;
         char *end, name[4200];
-        int r, status = -1;
+        int r, status = NO_VERDICT;
         unsigned number = 0;
         size_t n = 0;
 
@@ -131,27 +179,46 @@ static int verify_file(const RecordKeyring *keyring, const char *path) {
 
         end = memchr(text, '\n', n);
         if (!end || end == text + n - 1 || (end > text && end[-1] != '}'))
-                return n == 0 ? complain(STATUS_CANNOT_TELL, "%s: empty, nothing to verify", path) : judge(keyring, path, text, n);
+                return n == 0 ? complain(STATUS_CANNOT_TELL, "%s: empty, nothing to verify", path) : judge(policy, path, text, n);
 
         for (char *line = text; line < text + n; line = end + 1) {
                 end = memchr(line, '\n', n - (size_t) (line - text)) ?: text + n;
                 snprintf(name, sizeof(name), "%s:%u", path, ++number);
-                r = judge(keyring, name, line, (size_t) (end - line));
-                status = status < 0 ? r : worse(status, r);
+                r = judge(policy, name, line, (size_t) (end - line));
+                status = worse(status, r);
         }
         return status;
 }
 
-static int verify_index(sd_bus *bus, const RecordKeyring *keyring, uint64_t index) {
+/* The daemon's proof comes with the record. One that is not there yet is missing only where it is asked for. */
+static int verify_index(const VerifyPolicy *policy, uint64_t index) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL, no_proof = SD_BUS_ERROR_NULL;
+        _cleanup_free_ char *line = NULL, *proof = NULL;
+        RecordPolicy with_proof = policy->policy;
         RecordTrust trust;
         char name[32];
+        size_t n = 0;
         int r;
 
-        r = call_verified(bus, keyring, index, &trust, &verified);
-        if (r != 0)
-                return r;
+        r = call_records(policy->bus, index, 1, &error, &line, &n);
+        if (r < 0)
+                return complain_bus(&error, r, "could not read the record");
+        if (!with_proof.proof && call_proof_now(policy->bus, index, &no_proof, &proof) >= 0) {
+                with_proof.proof = proof;
+                with_proof.n_proof = strlen(proof);
+        }
+        if (n > 0 && line[n - 1] == '\n')
+                n--;
 
+        r = record_verify_with_policy(&with_proof, line, n, &trust, &verified);
+        if (r < 0)
+                return complain(STATUS_CANNOT_TELL, "could not verify record %" PRIu64 ": %s", index, strerror(-r));
+        /* A daemon that answers with another record than the one asked for is not to be believed. */
+        if (trust == RECORD_VERIFIED && verified.entry.index != index) {
+                record_verified_done(&verified);
+                trust = RECORD_REFUSED;
+        }
         snprintf(name, sizeof(name), "%" PRIu64, index);
         return report(name, trust, &verified);
 }
@@ -162,29 +229,45 @@ static bool is_index(const char *text) {
         return parse_u64(text, &index) >= 0;
 }
 
-int verb_verify(int argc, char **argv) {
-        _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-        _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
-        int r, status = STATUS_PASSED;
-        bool online = !options.key;
-
-        for (int i = 0; i < argc; i++)
-                online = online || is_index(argv[i]);
-
-        if (online && (r = call_connect(&bus)) != 0)
-                return r == STATUS_UNREACHABLE && !options.key ?
-                                complain(r, "to verify a file without the daemon, give its public key with --key") : r;
-        r = call_keyring(bus, &keyring);
-        if (r != 0)
-                return r;
+static int verify_all(const VerifyPolicy *policy, int argc, char **argv) {
+        int r, status = NO_VERDICT;
 
         for (int i = 0; i < argc; i++) {
                 uint64_t index;
 
-                r = parse_u64(argv[i], &index) >= 0 ? verify_index(bus, keyring, index) : verify_file(keyring, argv[i]);
+                r = parse_u64(argv[i], &index) >= 0 ? verify_index(policy, index) : verify_file(&policy->policy, argv[i]);
                 if (r > STATUS_REFUSED)
                         return r;
                 status = worse(status, r);
         }
         return status;
+}
+
+/* A daemon is asked for records by number and for keys that nobody gave; and, where one was named, how its log grew. */
+static bool is_online(int argc, char **argv) {
+        bool online = !options.key || (options.state && (options.host || strcmp(options.bus, "system") != 0));
+
+        for (int i = 0; i < argc; i++)
+                online = online || is_index(argv[i]);
+        return online;
+}
+
+int verb_verify(int argc, char **argv) {
+        _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+        _cleanup_(verify_policy_done) VerifyPolicy policy = {};
+        int r, status;
+
+        if (is_online(argc, argv) && (r = call_connect(&bus)) != 0)
+                return r == STATUS_UNREACHABLE && !options.key ?
+                                complain(r, "to verify a file without the daemon, give its public key with --key") : r;
+        r = verify_policy_init(&policy, bus);
+        if (r != 0)
+                return r;
+
+        status = verify_all(&policy, argc, argv);
+        if (status == NO_VERDICT)
+                return complain(STATUS_CANNOT_TELL, "cannot tell: nothing of this says how a server or a chip is");
+        /* What was not acted on may be shown again. */
+        r = policy.state && status <= STATUS_FAILED ? record_state_accept(policy.state) : 0;
+        return r < 0 ? complain(STATUS_CANNOT_TELL, "%s: %s", options.state, strerror(-r)) : status;
 }

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "daemon/record/record.h"
+
 /* Fetched once, for good: looking the algorithm up costs as much as hashing a kilobyte. */
 static EVP_MD *sha256;
 static pthread_once_t sha256_once = PTHREAD_ONCE_INIT;
@@ -18,6 +20,17 @@ int digest_sha256(const void *data, size_t n, uint8_t ret[static DIGEST_BYTES]) 
         (void) pthread_once(&sha256_once, sha256_fetch);
         if (!sha256 || EVP_Digest(data, n, ret, NULL, sha256, NULL) != 1)
                 return -EIO;
+        return 0;
+}
+
+int record_digest(const void *data, size_t n, char ret[static RECORD_ID_HEX]) {
+        uint8_t digest[DIGEST_BYTES];
+        int r;
+
+        r = digest_sha256(data, n, digest);
+        if (r < 0)
+                return r;
+        (void) digest_to_hex(digest, ret);
         return 0;
 }
 

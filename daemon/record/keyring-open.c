@@ -71,7 +71,7 @@ static int find_anchor(Opening *opening, const RecordState *state, const char *r
                 r = take_anchor(opening, text, n, &opening->before);
                 if (r == -EBADMSG)
                         opening->wrong = "the keyring that was kept is damaged";
-                return r;
+                return r == -EBADMSG ? -ENOKEY : r;
         }
         if (r != -ENOENT)
                 return r;
@@ -98,12 +98,10 @@ static int find_anchor(Opening *opening, const RecordState *state, const char *r
 }
 
 /* The signatures of those known before come first: nothing of the payload is read until they hold. */
-static int check_ring(Opening *opening, const char *text, size_t n) {
+static int check_ring(Opening *opening) {
         int r;
 
-        r = ring_parse(text, n, &opening->ring, &opening->wrong);
-        if (r == 0)
-                r = roots_have_signed(&opening->anchor, &opening->ring);
+        r = roots_have_signed(&opening->anchor, &opening->ring);
         if (r == 0)
                 return refuse(opening, "too few of the known roots have signed the keyring");
         if (r > 0)
@@ -126,9 +124,13 @@ static bool is_same(const Ring *a, const Ring *b) {
 static int open_ring(Opening *opening, const char *text, size_t n, const char *roots, RecordState *state) {
         int r;
 
-        r = find_anchor(opening, state, roots);
+        r = ring_parse(text, n, &opening->ring, &opening->wrong);
+        if (r == -EBADMSG)
+                return roots || state ? -EKEYREJECTED : r;
         if (r == 0)
-                r = check_ring(opening, text, n);
+                r = find_anchor(opening, state, roots);
+        if (r == 0)
+                r = check_ring(opening);
         if (r < 0 || !state)
                 return r;
         if (opening->is_remembered && opening->document.keyring->version == opening->version)

@@ -208,6 +208,11 @@ RecordKeyring *record_keyring_free(RecordKeyring *keyring) {
         return NULL;
 }
 
+bool record_keyring_has_logs(const RecordKeyring *keyring) {
+        assert(keyring);
+        return keyring->n_logs > 0;
+}
+
 const KeyringKey *keyring_find(const RecordKeyring *keyring, const char *key_id) {
         for (size_t i = 0; i < keyring->n_keys; i++)
                 if (strcmp(keyring->keys[i].key.id, key_id) == 0)

@@ -31,7 +31,7 @@ static int ask_consistency(const RecordPolicy *policy, const Checkpoint *old, co
                 return 1;
         if (!policy->consistency)
                 return -ENODATA;
-        r = policy->consistency(policy->userdata, old->size, new->size, &text, &lines.n);
+        r = policy->consistency(policy->userdata, new->origin, old->size, new->size, &text, &lines.n);
         if (r < 0)
                 return r == -ENOMEM ? r : -ENODATA;
         lines.text = text;
@@ -87,7 +87,7 @@ static int check_state(const RecordPolicy *policy, const CheckpointPolicy *vouch
         return state_write_checkpoint(policy->state, new->checkpoint.origin, new->note, new->n_note);
 }
 
-static int tell_witnesses(const RecordPolicy *policy, const Believed *new, RecordVerified *verified) {
+static int tell_witnesses(const RecordPolicy *policy, const Believed *new, size_t n_hashes, RecordVerified *verified) {
         _cleanup_printer_ Printer names = {};
 
         for (size_t i = 0; i < policy->keyring->n_witnesses; i++) {
@@ -102,6 +102,7 @@ static int tell_witnesses(const RecordPolicy *policy, const Believed *new, Recor
         verified->witnesses = TAKE_PTR(names.text);
         verified->witnessed_usec = new->seen.first_usec;
         verified->log_size = new->checkpoint.size;
+        verified->n_hashes = n_hashes;
         return 0;
 }
 
@@ -119,7 +120,7 @@ static int check_proof(const RecordPolicy *policy, const Proof *proof, const Tre
         if (!quorum_is_met(&policy->keyring->quorum, new.seen.witnesses))
                 (void) doubt(refusal, "not enough witnesses have seen the log with it", "");
         r = policy->state ? check_state(policy, vouchers, &new, refusal) : 0;
-        return r < 0 ? r : tell_witnesses(policy, &new, verified);
+        return r < 0 ? r : tell_witnesses(policy, &new, proof->path.n, verified);
 }
 
 int policy_check_proof(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal) {

@@ -60,10 +60,29 @@ static int check_index(const RecordPolicy *policy, const KeyringKey *entry, cons
 
 /* ---- whether it is what was asked for ---- */
 
+/*
+ * What readers match subjects by is the digest, and anyone can write down the document it must be of: kind and product are those that the
+ * record tells, the serial is the one that was asked for.
+ */
+static bool has_serial(const json_t *subject, const char *serial) {
+        const char *uri = text_of(subject, "uri"), *product = strncmp(uri, "urn:dev:ops:", 12) == 0 ? strchr(uri + 12, '-') : NULL;
+        const char *end = product ? strchr(product + 1, '-') : NULL;
+        char document[1024], hex[RECORD_ID_HEX];
+        int n;
+
+        if (!end || strcmp(end + 1, serial) != 0)
+                return false;
+        n = snprintf(document, sizeof(document), "assay-identity/v1\nkind: %s\nmanufacturer: Amazon\nproduct: %.*s\nserial: %s\n",
+                     text_of(subject, "name"), (int) (end - product - 1), product + 1, serial);
+        return n > 0 && (size_t) n < sizeof(document) && record_digest(document, (size_t) n, hex) == 0 &&
+               strcmp(hex, text_of(json_object_get(subject, "digest"), "sha256")) == 0;
+}
+
 static int check_subject(const RecordPolicy *policy, const json_t *statement, Refusal *refusal) {
         const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
 
-        if (policy->subject && strcmp(policy->subject, text_of(json_object_get(subject, "digest"), "sha256")) != 0)
+        if (policy->subject && strcmp(policy->subject, text_of(json_object_get(subject, "digest"), "sha256")) != 0 &&
+            !has_serial(subject, policy->subject))
                 return refuse(refusal, "it is about another subject: ", text_of(subject, "uri"));
         return 0;
 }

@@ -339,6 +339,7 @@ typedef struct RecordKeyring RecordKeyring;
 int record_keyring_load(const char *path, RecordKeyring **ret);
 int record_keyring_parse(const char *pem, size_t n, RecordKeyring **ret);
 RecordKeyring *record_keyring_free(RecordKeyring *keyring);
+bool record_keyring_has_logs(const RecordKeyring *keyring); /* then it says where records must be */
 DEFINE_CLEANUP(RecordKeyring *, record_keyring_free);
 
 /* What a reader remembers, in a folder of its own that one process at a time has open. -EACCES and the like. */
@@ -383,6 +384,7 @@ typedef struct RecordVerified {
         char *producer;   /* its URI, malloc'd */
         Stage stage;
         uint64_t log_size;       /* at which it was proven to be in its log; 0: it was not */
+        size_t n_hashes;         /* by so many */
         char *witnesses;         /* who saw the log so, malloc'd: "w1, w2"; NULL where nothing was proven */
         uint64_t witnessed_usec; /* when the first of them did; 0: none has */
         char *payload; /* the signed bytes, malloc'd; only where trust is RECORD_VERIFIED */
@@ -402,7 +404,7 @@ void record_verified_done(RecordVerified *verified);
 /* What a reader asks for. Another thing than that is refused; where it is left open the reader cannot tell. */
 typedef struct RecordPolicy {
         const RecordKeyring *keyring;
-        const char *subject;   /* SHA-256 of the identity document, hex; NULL: any */
+        const char *subject;   /* SHA-256 of the identity document, hex, or the serial in it; NULL: any */
         const char *challenge; /* base64 of the bytes that the run must have signed; NULL: any or none */
         const char *plan;      /* a name, or its SHA-256 in hex; NULL: any */
         uint64_t max_age_usec; /* 0: any. A failure does not age. */
@@ -417,7 +419,7 @@ typedef struct RecordPolicy {
          * How a log grew from OLD to SIZE records, where a state knows an older checkpoint: lines of hashes in base64 and an empty line, as
          * witnesses are told (malloc'd). NULL, or negative: nobody can tell; then only the same witnesses on both can.
          */
-        int (*consistency)(void *userdata, uint64_t old, uint64_t size, char **ret, size_t *ret_n);
+        int (*consistency)(void *userdata, const char *origin, uint64_t old, uint64_t size, char **ret, size_t *ret_n);
         void *userdata;
 } RecordPolicy;
 
@@ -460,6 +462,9 @@ uint64_t record_tiles_next(const RecordTiles *tiles);
 int record_tiles_add(RecordTiles *tiles, const char *envelope, size_t n, const char **ret_wrong);
 uint64_t record_tiles_pruned(const RecordTiles *tiles); /* how many were passed over in between: the log has no envelopes of them */
 int record_tiles_publish(RecordTiles *tiles, const char **ret_wrong);
+
+/* SHA-256 in hex: of an identity document it is what subjects are known by. -EIO */
+int record_digest(const void *data, size_t n, char ret[static RECORD_ID_HEX]);
 
 /* ---- memories that scans test region by region ---- */
 

@@ -138,11 +138,19 @@ last=$(assayctl --json records | jq '.[-1].index')
 kill -9 "$stage_daemon_pid"
 wait "$stage_daemon_pid" || true
 stage_daemon trn-0
-expect 0 "a start is a record" assayctl verify $((last + 1)) --payload
+expect 2 "a start is a record, and says nothing of health" assayctl verify $((last + 1)) --payload
 query '.predicateType == "urn:assay:attestation:heartbeat:v1" and .predicate.cause == "start" and (.predicate.producer.bootId | length) == 36'
 digest=$(openssl pkey -in "$stage/record.pem" -pubout -outform DER | sha256sum | cut -d " " -f 1)
 query ".subject[0].digest.sha256 == \"$digest\""
 expect 0 "a heartbeat in a line" assayctl explain $((last + 1))
 has "https://stage.example/stations/1: started, boot "
 expect 1 "and no news of any part" assayctl verdict trn-0
+expect 0 "by now the log shows that it holds an earlier record" assayctl verify 3
+has ", proven by "
+expect 0 "and how it grew since it was last asked" assayctl verify 3 --state "$stage/state"
+rm "$stage"/state/*.accepted
+expect 1 "a scan on top" assayctl --quiet scan trn-0/chip7 --plan quick
+log_grew() { [ "$(assayctl --json verify 3 | jq .logSize)" -gt $((last + 2)) ]; }
+stage_await "a larger checkpoint" log_grew
+expect 0 "the log only grew" assayctl verify 3 --state "$stage/state"
 done_expecting

@@ -354,7 +354,7 @@ static void test_what_was_kept_and_is_damaged_vouches_for_nothing(void **state) 
         expect(&(Make) {}, write_roots(7, "threshold 2\n"), true, 0, NULL);
         (void) snprintf(path, sizeof(path), "%s/state/keyring.json", folder);
         assert_int_equal(truncate(path, 100), 0);
-        expect(&(Make) { .version = "8" }, write_roots(7, "threshold 2\n"), true, -EBADMSG, "kept is damaged");
+        expect(&(Make) { .version = "8" }, write_roots(7, "threshold 2\n"), true, -ENOKEY, "kept is damaged");
 }
 
 int main(void) {

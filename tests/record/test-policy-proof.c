@@ -62,6 +62,7 @@ static void test_a_proof_tells_who_has_seen_the_record_and_when(void **state) {
                         }
                         expect_record(&policy, payloads.envelope, RECORD_VERIFIED, NULL, &verified);
                         assert_int_equal(verified.log_size, size);
+                        assert_in_range(verified.n_hashes, 1, 6);
                         assert_string_equal(verified.witnesses, "w2, w3");
                         assert_true(verified.witnessed_usec == LOGGED_SEEN + 60000000);
                         record_verified_done(&verified);
@@ -242,7 +243,7 @@ static void make_folder(char *path, size_t n) {
 }
 
 /* How the log grew, for whoever asks; USERDATA: the leaves that are shown. */
-static int show_growth(void *userdata, uint64_t old, uint64_t size, char **ret, size_t *ret_n) {
+static int show_growth(void *userdata, const char *origin, uint64_t old, uint64_t size, char **ret, size_t *ret_n) {
         Printer text = {};
         TreePath path = {};
 

@@ -104,6 +104,33 @@ static void test_a_subject_is_known_by_the_digest_of_its_document(void **state) 
 
         expect(&policy, false, RECORD_VERIFIED, NULL);
         expect(&policy, true, RECORD_REFUSED, "another subject");
+        policy.subject = "0123456789abc003";
+        expect(&policy, false, RECORD_VERIFIED, NULL);
+        expect(&policy, true, RECORD_REFUSED, "another subject");
+        policy.subject = "3";
+        expect(&policy, false, RECORD_REFUSED, "another subject");
+}
+
+/* Whoever holds a key may not call one chip by another's serial. */
+static void test_a_serial_must_be_that_of_the_digest(void **state) {
+        const char *const changes[] = { "subject.0.uri", "\"urn:dev:ops:32473-Trainium2-0123456789abc009\"", NULL };
+        json_t *root = json_loads(payloads.bad, 0, NULL);
+        RecordPolicy policy = { .keyring = payloads.keyring, .subject = "0123456789abc009" };
+        RecordVerified verified;
+        RecordTrust trust;
+        Signed record;
+        char *text;
+
+        payload_set(root, changes[0], changes[1]);
+        text = json_dumps(root, JSON_COMPACT);
+        assert_int_equal(envelope_sign(payloads.key, text, strlen(text), &record), 0);
+        assert_int_equal(record_verify_with_policy(&policy, record.envelope.text, record.envelope.n, &trust, &verified), 0);
+        assert_int_equal(trust, RECORD_REFUSED);
+        assert_non_null(strstr(verified.reason, "another subject"));
+        record_verified_done(&verified);
+        signed_done(&record);
+        free(text);
+        json_decref(root);
 }
 
 static void test_a_run_without_a_challenge_answers_none(void **state) {
@@ -161,6 +188,7 @@ int main(void) {
                 cmocka_unit_test(test_a_key_signs_between_its_first_and_last_index),
                 cmocka_unit_test(test_another_thing_than_was_asked_for_is_refused),
                 cmocka_unit_test(test_a_subject_is_known_by_the_digest_of_its_document),
+                cmocka_unit_test(test_a_serial_must_be_that_of_the_digest),
                 cmocka_unit_test(test_a_run_without_a_challenge_answers_none),
                 cmocka_unit_test(test_what_is_old_cannot_be_told_unless_it_failed),
                 cmocka_unit_test(test_a_keyring_that_has_expired_tells_nothing_but_refusals),

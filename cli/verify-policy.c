@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "cli/verify-policy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/assayctl.h"
+#include "cli/call.h"
+#include "cli/log-files.h"
+
+static int open_state(VerifyPolicy *policy) {
+        int r;
+
+        if (!options.state)
+                return 0;
+        r = record_state_open(options.state, &policy->state);
+        if (r < 0)
+                return complain(STATUS_USAGE, "%s: %s", options.state, strerror(-r));
+        policy->policy.state = policy->state;
+        return 0;
+}
+
+static bool is_digest(const char *text) {
+        return strlen(text) == RECORD_ID_HEX - 1 && text[strspn(text, "0123456789abcdef")] == '\0';
+}
+
+/* A file is an identity document; a word is a digest, or a serial. */
+static int take_subject(VerifyPolicy *policy) {
+        _cleanup_free_ char *document = NULL;
+        size_t n;
+        int r;
+
+        policy->policy.subject = options.subject;
+        if (!options.subject || is_digest(options.subject))
+                return 0;
+        r = read_small_file(AT_FDCWD, options.subject, &document, &n);
+        if (r == -ENOENT && !strchr(options.subject, '/'))
+                return 0;
+        if (r == 0)
+                r = record_digest(document, n, policy->subject);
+        if (r < 0)
+                return complain(STATUS_USAGE, "%s: %s", options.subject, strerror(-r));
+        policy->policy.subject = policy->subject;
+        return 0;
+}
+
+static int take_proof(VerifyPolicy *policy) {
+        int r;
+
+        if (!options.proof)
+                return 0;
+        r = read_small_file(AT_FDCWD, options.proof, &policy->proof, &policy->policy.n_proof);
+        if (r < 0)
+                return complain(STATUS_USAGE, "%s: %s", options.proof, strerror(-r));
+        policy->policy.proof = policy->proof;
+        policy->policy.needs_proof = true;
+        return 0;
+}
+
+static int ask_consistency(void *userdata, const char *origin, uint64_t old, uint64_t size, char **ret, size_t *ret_n) {
+        const VerifyPolicy *policy = userdata;
+
+        return call_consistency(policy->bus, origin, old, size, ret, ret_n);
+}
+
+int verify_policy_init(VerifyPolicy *policy, sd_bus *bus) {
+        int r;
+
+        *policy = (VerifyPolicy) {
+                .bus = bus,
+                .policy = { .challenge = options.challenge, .plan = options.plan,
+                            .max_age_usec = options.max_age_usec == UINT64_MAX ? 0 : options.max_age_usec },
+        };
+        r = open_state(policy);
+        if (r == 0)
+                r = take_subject(policy);
+        if (r == 0)
+                r = take_proof(policy);
+        if (r == 0)
+                r = call_keyring_of(bus, policy->state, &policy->keyring);
+        if (r != 0)
+                return r;
+        policy->policy.keyring = policy->keyring;
+        /* What the daemon says of its own keys asks for nothing; who brings keys of a log wants to see the record there. */
+        if (options.key && record_keyring_has_logs(policy->keyring))
+                policy->policy.needs_proof = true;
+        if (bus) {
+                policy->policy.consistency = ask_consistency;
+                policy->policy.userdata = policy;
+        }
+        return 0;
+}
+
+void verify_policy_done(VerifyPolicy *policy) {
+        (void) record_keyring_free(policy->keyring);
+        (void) record_state_free(policy->state);
+        free(policy->proof);
+        *policy = (VerifyPolicy) {};
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What `verify` asks of records, as its options say it: keyring, state, subject, challenge, plan, age and proof. */
+
+#include <systemd/sd-bus.h>
+
+#include "daemon/record/record.h"
+
+typedef struct VerifyPolicy {
+        RecordPolicy policy;
+        RecordKeyring *keyring;
+        RecordState *state; /* NULL without --state */
+        char *proof;        /* of --proof */
+        char subject[RECORD_ID_HEX];
+        sd_bus *bus;        /* borrowed; NULL where no daemon is asked */
+} VerifyPolicy;
+
+/* Returns 0, or an exit status, having complained. It must stay where it is. */
+int verify_policy_init(VerifyPolicy *policy, sd_bus *bus);
+void verify_policy_done(VerifyPolicy *policy);

@@ -1,0 +1,134 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Records, proofs, bundles and keyrings that were made without assay, as a reader without a daemon meets them: each row of what `verify`
+# may say, and its exit status. usage: … BUILD-FOLDER
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. tests/cli/expect
+
+work=$(mktemp -d -t assay.XXXXXX)
+trap 'rm -rf "$work"' EXIT
+"$1/tests/record/export-records" "$work"
+python3 tests/cli/prove-by-hand.py "$work"
+key=$(tests/record/ssh-fingerprint "$work/record.key.pub")
+ctl=("$1/cli/assayctl" verify)
+cd "$work"
+ring=(--keyring ring-7.json --root roots)
+
+# 0 and 1: verified.
+expect 0 "a sound chip, seen by a witness" "${ctl[@]}" 1.json --proof 1.proof --keyring keyring
+has "proven by 5 hashes to be among its 18 records"
+has "seen    by w1, w2, first at 2026-11-21T09:15:00Z"
+has "https://fleet.example/stations/st-017"
+has "key     $key"
+expect 1 "a chip that failed" "${ctl[@]}" 4.json --proof 4.proof --keyring keyring
+has "systolic-pe"
+expect 1 "the same as a bundle" "${ctl[@]}" 4.sigstore.json --keyring keyring
+has "w1, w2"
+expect 1 "the same as JSON" "$1/cli/assayctl" --json verify 4.sigstore.json --keyring keyring
+query '.status == "verified" and .index == 4 and .logSize == 18 and .proofHashes == 5 and .witnesses == "w1, w2" and
+       .witnessedOn == "2026-11-21T09:15:00Z" and .producer == "https://fleet.example/stations/st-017" and .statement.predicate.result == "FAILED"'
+expect 1 "by a keyring that two of three roots have signed" "${ctl[@]}" 4.sigstore.json "${ring[@]}"
+expect 1 "by its key alone, without a proof" "${ctl[@]}" 4.json --key record.key.pub
+has "not proven to be in it"
+expect 1 "all of a log: what says nothing of health does not count" "${ctl[@]}" records.intoto.jsonl --key record.key.pub
+
+# What was asked for.
+printf 'assay-identity/v1\nkind: accelerator\nmanufacturer: Amazon\nproduct: Trainium2\nserial: 0123456789abc003\n' >chip3.txt
+sed s/3$/4/ chip3.txt >chip4.txt
+expect 1 "about the chip of this document" "${ctl[@]}" 4.json --key record.key.pub --subject chip3.txt
+expect 1 "about the chip of this digest" "${ctl[@]}" 4.json --key record.key.pub --subject "$(sha256sum chip3.txt | cut -d ' ' -f 1)"
+expect 1 "about the chip of this serial" "${ctl[@]}" 4.json --key record.key.pub --subject 0123456789abc003
+expect 3 "about another document's" "${ctl[@]}" 4.json --key record.key.pub --subject chip4.txt
+has "another subject"
+expect 3 "about another serial" "${ctl[@]}" 4.json --key record.key.pub --subject 0123456789abc004
+expect 64 "a document that is not there" "${ctl[@]}" 4.json --key record.key.pub --subject ./chip5.txt
+expect 1 "this challenge" "${ctl[@]}" 4.json --key record.key.pub --challenge "$(printf 'say something' | base64)"
+expect 3 "another challenge" "${ctl[@]}" 4.json --key record.key.pub --challenge "$(printf 'say nothing' | base64)"
+expect 1 "this plan" "${ctl[@]}" 4.json --key record.key.pub --plan preflight
+expect 3 "another plan" "${ctl[@]}" 4.json --key record.key.pub --plan production
+expect 2 "fresher than it is" "${ctl[@]}" 1.json --key record.key.pub --max-age 1s
+expect 1 "a failure does not age" "${ctl[@]}" 4.json --key record.key.pub --max-age 1s
+
+# 2: cannot tell.
+expect 2 "a run-start says nothing of health" "${ctl[@]}" 0.json --key record.key.pub
+has "says how"
+expect 2 "without the proof that the keyring asks for" "${ctl[@]}" 4.json --keyring keyring
+has "nothing proves"
+expect 2 "seen by the wrong witness" "${ctl[@]}" 4.json --proof unseen.proof --keyring keyring
+has "not enough witnesses"
+expect 2 "a proof and nobody who knows the log" "${ctl[@]}" 4.json --proof 4.proof --key record.key.pub
+has "does not know the log"
+expect 2 "a key that nobody knows" "${ctl[@]}" 4.json --key root1.pub.pem
+expect 2 "a keyring that nobody vouches for" "${ctl[@]}" 4.sigstore.json --keyring ring-7.json
+has "nobody vouches"
+expect 2 "a keyring that has expired" "${ctl[@]}" 4.sigstore.json --keyring ring-9-expired.json --root roots
+has "expired"
+: >nothing
+expect 2 "nothing" "${ctl[@]}" nothing --key record.key.pub
+
+# 3: refused.
+expect 3 "a proof of another record" "${ctl[@]}" 4.json --proof 1.proof --keyring keyring
+sed 's/^index 1$/index 4/' 1.proof >moved.proof
+expect 3 "a proof of another record that says it is of this one" "${ctl[@]}" 4.json --proof moved.proof --keyring keyring
+awk 'NR == 3 { $0 = (/^A/ ? "B" : "A") substr($0, 2) } 1' 4.proof >bent.proof
+expect 3 "a hash of the proof altered" "${ctl[@]}" 4.json --proof bent.proof --keyring keyring
+sed 's/^18$/17/' 4.proof >short.proof
+expect 3 "the size altered" "${ctl[@]}" 4.json --proof short.proof --keyring keyring
+has "does not fit"
+jq -c '.payload |= (@base64d | sub("FAILED"; "PASSED") | @base64)' 4.json >forged.json
+expect 3 "the payload altered" "${ctl[@]}" forged.json --key record.key.pub
+jq -c '.dsseEnvelope.payload |= (@base64d | sub("FAILED"; "PASSED") | @base64)' 4.sigstore.json >forged.sigstore.json
+expect 3 "the payload in a bundle altered" "${ctl[@]}" forged.sigstore.json --keyring keyring
+jq -c '.verificationMaterial.tlogEntries[0].canonicalizedBody |= (@base64d | sub("0.0.2"; "0.0.3") | @base64)' 4.sigstore.json >body.sigstore.json
+expect 3 "the entry of the log altered" "${ctl[@]}" body.sigstore.json --keyring keyring
+jq -c '.dsseEnvelope.signatures += .dsseEnvelope.signatures' 4.sigstore.json >two.sigstore.json
+expect 3 "a second signature in a bundle" "${ctl[@]}" two.sigstore.json --keyring keyring
+jq -c '.payloadType = "application/vnd.dev.cosign.simplesigning.v1+json"' 4.json >type.json
+expect 3 "another payload type" "${ctl[@]}" type.json --key record.key.pub
+sed 's/^{/{"payload":"e30=",/' 4.json >twice.json
+expect 3 "a key that stands twice" "${ctl[@]}" twice.json --key record.key.pub
+{ printf '{"a":'; printf '[%.0s' $(seq 100000); } >deep.json
+expect 3 "a hundred thousand brackets" "${ctl[@]}" deep.json --key record.key.pub
+head -c 3000000 /dev/zero | tr '\0' ' ' | cat - 4.json >huge.json
+expect 3 "an envelope of three megabytes" "${ctl[@]}" huge.json --key record.key.pub
+jq -c '.signatures[0].sig |= sub("=="; "")' 4.json >odd.json
+expect 3 "odd base64" "${ctl[@]}" odd.json --key record.key.pub
+jq -c '.payload |= "-_" + .' 4.json >mixed.json
+expect 3 "two alphabets" "${ctl[@]}" mixed.json --key record.key.pub
+{ head -n 2 4.proof; for _ in $(seq 64); do sed -n 3p 4.proof; done; sed 1,2d 4.proof; } >bomb.proof
+expect 3 "a proof of too many hashes" "${ctl[@]}" 4.json --proof bomb.proof --keyring keyring
+expect 3 "a key of another producer" "${ctl[@]}" 4.sigstore.json --keyring ring-other.json --root roots
+has "not that of producer"
+expect 3 "a keyring that one root has signed" "${ctl[@]}" 4.sigstore.json --keyring ring-7-one.json --root roots
+has "too few"
+expect 3 "a text in place of a signed keyring" "${ctl[@]}" 4.sigstore.json --keyring keyring --root roots
+expect 0 "a record before its key was revoked" "${ctl[@]}" 1.json --proof 1.proof --keyring ring-8.json --root roots
+expect 3 "a record after its key was revoked" "${ctl[@]}" 4.sigstore.json --keyring ring-8.json --root roots
+has "revoked before index 4"
+grep -q statement "$out" && bad "a payload was printed"
+
+# What is remembered.
+expect 1 "seen for the first time" "${ctl[@]}" 4.json --proof old.proof --keyring keyring --state seen
+expect 3 "shown a second time" "${ctl[@]}" 4.json --proof 4.proof --keyring keyring --state seen
+has "accepted before"
+expect 3 "older than what was accepted" "${ctl[@]}" 1.json --proof 1.proof --keyring keyring --state seen
+expect 1 "a log of ten" "${ctl[@]}" 4.json --proof unseen-old.proof --keyring unwitnessed --state grown
+rm grown/*.accepted
+expect 2 "grew, and nobody says how" "${ctl[@]}" 4.json --proof 4.proof --keyring unwitnessed --state grown
+has "only grew"
+expect 1 "a log of eighteen" "${ctl[@]}" 4.json --proof 4.proof --keyring keyring --state whole
+rm whole/*.accepted
+expect 3 "became shorter" "${ctl[@]}" 4.json --proof old.proof --keyring keyring --state whole
+has "older state of the log"
+expect 3 "had another history" "${ctl[@]}" 4.json --proof other.proof --keyring keyring --state whole
+has "another history"
+expect 1 "a keyring of version 7" "${ctl[@]}" 4.sigstore.json "${ring[@]}" --state rings
+rm rings/*.accepted
+expect 1 "is known without its roots" "${ctl[@]}" 4.sigstore.json --keyring ring-7.json --state rings
+expect 3 "version 8 revokes" "${ctl[@]}" 4.sigstore.json --keyring ring-8.json --state rings
+has "revoked"
+expect 3 "version 7 is past" "${ctl[@]}" 4.sigstore.json "${ring[@]}" --state rings
+has "newer keyring"
+done_expecting
