@@ -12,6 +12,7 @@
 #include "daemon/record/key-rotation.h"
 #include "daemon/record/keyring.h"
 #include "daemon/record/lines.h"
+#include "daemon/record/verify.h"
 
 static const struct {
         const char *word;
@@ -316,7 +317,7 @@ static int take_verified(RecordAudit *audit, const AuditRecord *record, const Tr
 }
 
 /* What it says is not to be believed, not even where it belongs; but what follows it names its ID, which needs no key. */
-static int take_other(RecordAudit *audit, RecordTrust trust, const RecordVerified *verified, const Envelope *envelope) {
+static int take_other(RecordAudit *audit, RecordTrust trust, const char *reason, const Envelope *envelope) {
         uint64_t index = audit->tree.size;
         uint8_t id[DIGEST_BYTES];
 
@@ -324,7 +325,7 @@ static int take_other(RecordAudit *audit, RecordTrust trust, const RecordVerifie
                 audit->report.n_refused++;
         else
                 audit->report.n_unknown++;
-        audit_find(audit, trust == RECORD_REFUSED ? RECORD_AUDIT_REFUSED : RECORD_AUDIT_UNKNOWN, index, index, "%s", verified->reason);
+        audit_find(audit, trust == RECORD_REFUSED ? RECORD_AUDIT_REFUSED : RECORD_AUDIT_UNKNOWN, index, index, "%s", reason);
         audit->id[0] = '\0';
         if (envelope->pae && digest_sha256(envelope->pae, envelope->n_pae, id) == 0)
                 (void) digest_to_hex(id, audit->id);
@@ -333,43 +334,40 @@ static int take_other(RecordAudit *audit, RecordTrust trust, const RecordVerifie
         return take_place(audit, NULL);
 }
 
-/* The signature has held: the bytes are read once more for what only a whole log is asked about. */
-static int take_statement(RecordAudit *audit, const RecordVerified *verified, const Envelope *envelope) {
-        const KeyringKey *key = keyring_find(audit->options.keyring, verified->key_id);
-        _cleanup_json_ json_t *statement = NULL;
-        AuditRecord record = { .verified = verified };
+static int take_statement(RecordAudit *audit, const Verification *v, const Envelope *envelope) {
+        const json_t *subject = json_array_get(json_object_get(v->statement, "subject"), 0);
+        const AuditRecord record = {
+                .verified = &v->verified,
+                .predicate = json_object_get(v->statement, "predicate"),
+                .subject = text_of(json_object_get(subject, "digest"), "sha256"),
+        };
         uint8_t id[DIGEST_BYTES];
-        const char *wrong;
         TreeHash leaf;
         int r;
 
-        r = json_read(verified->payload, verified->n_payload, &statement, &wrong);
-        if (r < 0)
-                return r;
-        record.predicate = json_object_get(statement, "predicate");
-        record.subject = text_of(json_object_get(json_array_get(json_object_get(statement, "subject"), 0), "digest"), "sha256");
-        r = digest_from_hex(verified->entry.id, id);
+        r = digest_from_hex(v->verified.entry.id, id);
         if (r == 0)
-                r = leaf_hash(&key->key, id, envelope->signature, envelope->n_signature, &leaf);
+                r = leaf_hash(&v->key->key, id, envelope->signature, envelope->n_signature, &leaf);
         return r < 0 ? r : take_verified(audit, &record, &leaf);
 }
 
 int record_audit_take(RecordAudit *audit, const char *text, size_t n) {
-        _cleanup_(record_verified_done) RecordVerified verified = {};
+        _cleanup_(verification_done) Verification v = {};
         _cleanup_(envelope_done) Envelope envelope = {};
-        RecordTrust trust;
         const char *wrong;
         int r;
 
         assert(audit && text);
 
         r = envelope_parse(text, n, &envelope, &wrong);
-        if (r < 0 && r != -EBADMSG)
-                return r;
-        r = record_verify(audit->options.keyring, text, n, &trust, &verified);
-        if (r == 0)
-                r = trust == RECORD_VERIFIED ? take_statement(audit, &verified, &envelope) :
-                                               take_other(audit, trust, &verified, &envelope);
+        if (r == -EBADMSG)
+                r = take_other(audit, RECORD_REFUSED, wrong, &envelope);
+        else if (r == 0) {
+                r = verify_envelope(&(RecordPolicy) { .keyring = audit->options.keyring }, &envelope, &v);
+                if (r == 0)
+                        r = v.trust == RECORD_VERIFIED ? take_statement(audit, &v, &envelope) :
+                                                         take_other(audit, v.trust, v.verified.reason, &envelope);
+        }
         return r < 0 ? r : audit->error;
 }
 

@@ -13,6 +13,7 @@
 #include "daemon/record/schema.h"
 #include "daemon/record/state.h"
 #include "daemon/record/statement.h"
+#include "daemon/record/verify.h"
 
 /*
  * The key ID only says where to look first; the signature decides. A signature that no key fits is forged
@@ -109,8 +110,9 @@ static int print_reason(const json_t *statement, const char *type, char **ret) {
 
 /* Everything after the signature: the payload is authentic, but is it a record and does it agree with
  * itself? */
-static int check_payload(const RecordPolicy *policy, const Evidence *evidence, RecordVerified *verified, Refusal *refusal) {
+static int check_payload(const RecordPolicy *policy, const Evidence *evidence, Verification *v, Refusal *refusal) {
         const Envelope *envelope = evidence->envelope;
+        RecordVerified *verified = &v->verified;
         _cleanup_json_ json_t *statement = NULL;
         const json_t *predicate;
         SchemaWrong schema_wrong = {};
@@ -132,7 +134,12 @@ static int check_payload(const RecordPolicy *policy, const Evidence *evidence, R
         r = take_entry(predicate, type, verified, refusal);
         if (r == 0)
                 r = policy_check(policy, evidence, statement, verified, refusal);
-        return r < 0 ? r : print_reason(statement, type, &verified->reason);
+        if (r == 0)
+                r = print_reason(statement, type, &verified->reason);
+        if (r < 0)
+                return r;
+        v->statement = TAKE_PTR(statement);
+        return 0;
 }
 
 static void take_payload(Envelope *envelope, RecordVerified *verified) {
@@ -142,36 +149,28 @@ static void take_payload(Envelope *envelope, RecordVerified *verified) {
         verified->payload = TAKE_PTR(envelope->pae);
 }
 
-static int verify(const RecordPolicy *policy, const char *text, size_t n, RecordTrust *ret_trust,
-                  RecordVerified *verified, Refusal *refusal) {
-        _cleanup_(envelope_done) Envelope envelope = {};
-        const KeyringKey *key = NULL;
+static int check_envelope(const RecordPolicy *policy, Envelope *envelope, Verification *v, Refusal *refusal) {
+        RecordVerified *verified = &v->verified;
         uint8_t id[DIGEST_BYTES];
-        const char *wrong;
         int r;
 
-        *ret_trust = RECORD_REFUSED;
-        r = envelope_parse(text, n, &envelope, &wrong);
-        if (r < 0)
-                return r == -EBADMSG ? refuse(refusal, wrong, "") : r;
-        r = check_signature(policy->keyring, &envelope, ret_trust, &key);
+        r = check_signature(policy->keyring, envelope, &v->trust, &v->key);
         if (r < 0)
                 return r;
-        if (!key)
+        if (!v->key)
                 return refuse(refusal,
-                              *ret_trust == RECORD_REFUSED ? "the signature does not fit"
-                                                           : "no key of the keyring fits",
+                              v->trust == RECORD_REFUSED ? "the signature does not fit" : "no key of the keyring fits",
                               "");
 
-        *ret_trust = RECORD_REFUSED;
-        r = digest_sha256(envelope.pae, envelope.n_pae, id);
+        v->trust = RECORD_REFUSED;
+        r = digest_sha256(envelope->pae, envelope->n_pae, id);
         if (r < 0)
                 return -ENOMEM;
-        r = check_payload(policy, &(Evidence) { &envelope, id, key }, verified, refusal);
+        r = check_payload(policy, &(Evidence) { envelope, id, v->key }, v, refusal);
         if (r < 0)
                 return r;
         if (refusal->is_doubt) {
-                *ret_trust = RECORD_CANNOT_TELL;
+                v->trust = RECORD_CANNOT_TELL;
                 return -EBADMSG;
         }
         if (policy->state) {
@@ -180,21 +179,30 @@ static int verify(const RecordPolicy *policy, const char *text, size_t n, Record
                         return r;
         }
         (void) digest_to_hex(id, verified->entry.id);
-        take_payload(&envelope, verified);
-        (void) strcpy(verified->key_id, key->key.id);
-        *ret_trust = RECORD_VERIFIED;
+        take_payload(envelope, verified);
+        (void) strcpy(verified->key_id, v->key->key.id);
+        v->trust = RECORD_VERIFIED;
         return 0;
 }
 
+static int verify(const RecordPolicy *policy, const char *text, size_t n, Verification *v, Refusal *refusal) {
+        _cleanup_(envelope_done) Envelope envelope = {};
+        const char *wrong;
+        int r;
+
+        r = envelope_parse(text, n, &envelope, &wrong);
+        if (r < 0)
+                return r == -EBADMSG ? refuse(refusal, wrong, "") : r;
+        return check_envelope(policy, &envelope, v, refusal);
+}
+
 /* A bundle is an envelope, and its proof in other words. */
-static int verify_bundle(const RecordPolicy *policy, const char *text, size_t n, RecordTrust *ret_trust,
-                         RecordVerified *verified, Refusal *refusal) {
+static int verify_bundle(const RecordPolicy *policy, const char *text, size_t n, Verification *v, Refusal *refusal) {
         _cleanup_(bundle_done) Bundle bundle = {};
         RecordPolicy with_proof = *policy;
         const char *wrong;
         int r;
 
-        *ret_trust = RECORD_REFUSED;
         r = bundle_parse(text, n, &bundle, &wrong);
         if (r < 0)
                 return r == -EBADMSG ? refuse(refusal, wrong, "") : r;
@@ -204,7 +212,7 @@ static int verify_bundle(const RecordPolicy *policy, const char *text, size_t n,
                 with_proof.leaf = bundle.body.text;
                 with_proof.n_leaf = bundle.body.n;
         }
-        return verify(&with_proof, bundle.envelope.text, bundle.envelope.n, ret_trust, verified, refusal);
+        return verify(&with_proof, bundle.envelope.text, bundle.envelope.n, v, refusal);
 }
 
 static bool is_bundle(const char *text, size_t n) {
@@ -213,27 +221,51 @@ static bool is_bundle(const char *text, size_t n) {
         return memmem(text, n, member, sizeof(member) - 1) != NULL;
 }
 
+void verification_done(Verification *verification) {
+        record_verified_done(&verification->verified);
+        json_decref(verification->statement);
+        *verification = (Verification) {};
+}
+
+/* Of what did not verify nothing is told but why. */
+static int conclude(int r, const Refusal *refusal, Verification *v, Verification *ret) {
+        if (r == -EBADMSG) {
+                RecordTrust trust = v->trust;
+
+                verification_done(v);
+                v->trust = trust;
+                v->verified.reason = strdup(refusal->text);
+                r = v->verified.reason ? 0 : -ENOMEM;
+        }
+        if (r < 0)
+                return r;
+        *ret = *v;
+        *v = (Verification) {};
+        return 0;
+}
+
+int verify_envelope(const RecordPolicy *policy, Envelope *envelope, Verification *ret) {
+        _cleanup_(verification_done) Verification v = { .trust = RECORD_REFUSED };
+        Refusal refusal = {};
+
+        return conclude(check_envelope(policy, envelope, &v, &refusal), &refusal, &v, ret);
+}
+
 int record_verify_with_policy(const RecordPolicy *policy, const char *envelope, size_t n, RecordTrust *ret_trust,
                               RecordVerified *ret) {
-        _cleanup_(record_verified_done) RecordVerified verified = {};
+        _cleanup_(verification_done) Verification v = { .trust = RECORD_REFUSED }, found = {};
         Refusal refusal = {};
-        RecordTrust trust;
         int r;
 
         assert(policy && policy->keyring && envelope && ret_trust && ret);
 
-        r = (is_bundle(envelope, n) ? verify_bundle : verify)(policy, envelope, n, &trust, &verified, &refusal);
-        if (r == -EBADMSG) {
-                /* Of what did not verify nothing is told but why. */
-                record_verified_done(&verified);
-                verified.reason = strdup(refusal.text);
-                r = verified.reason ? 0 : -ENOMEM;
-        }
+        r = (is_bundle(envelope, n) ? verify_bundle : verify)(policy, envelope, n, &v, &refusal);
+        r = conclude(r, &refusal, &v, &found);
         if (r < 0)
                 return r;
-        *ret_trust = trust;
-        *ret = verified;
-        verified = (RecordVerified) {};
+        *ret_trust = found.trust;
+        *ret = found.verified;
+        found.verified = (RecordVerified) {};
         return 0;
 }
 
