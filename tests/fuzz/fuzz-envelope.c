@@ -9,37 +9,18 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "daemon/record/base64.h"
 #include "daemon/record/envelope.h"
-#include "daemon/record/record.h"
+#include "tests/fuzz/known-key.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define HOLDS(condition)                                                                                    \
-        do {                                                                                                \
-                if (!(condition))                                                                           \
-                        abort();                                                                            \
-        } while (0)
-
-/* RFC 8032 section 7.1, test 1: everyone's key. */
-static const char pem[] = "-----BEGIN PRIVATE KEY-----\n"
-                          "MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
-                          "-----END PRIVATE KEY-----\n";
 
 static RecordKey *key;
 static RecordKeyring *keyring;
 
 static void make_keys(void) {
-        _cleanup_close_ int fd = memfd_create("key", MFD_CLOEXEC);
-        char path[64];
-
-        HOLDS(fd >= 0 && fchmod(fd, 0600) == 0 &&
-              write(fd, pem, sizeof(pem) - 1) == (ssize_t) sizeof(pem) - 1);
-        (void) snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        HOLDS(record_key_load(path, &key) == 0);
+        key = known_key();
         HOLDS(record_keyring_parse(record_key_public_pem(key), strlen(record_key_public_pem(key)),
                                    &keyring) == 0);
 }
