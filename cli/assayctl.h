@@ -31,6 +31,8 @@ typedef struct Options {
         const char *output;
         const char *format; /* --format: of export and watch */
         const char *checkpoint;
+        const char *algorithm, *origin; /* of a key */
+        const char *to, *finish;        /* keys rotate */
         const char *challenge;
         const char *root;    /* who vouches for the keyring of --key */
         const char *state;   /* a folder */
@@ -70,6 +72,7 @@ int verb_plans(int argc, char **argv);
 int verb_explain(int argc, char **argv);
 int verb_coverage(int argc, char **argv);
 int verb_cosign(int argc, char **argv);
+int verb_keys(int argc, char **argv);
 int verb_log_level(int argc, char **argv);
 
 /* Prints "assayctl: …" on stderr and returns STATUS. */

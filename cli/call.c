@@ -273,7 +273,7 @@ static int own_keyring(sd_bus *bus, RecordKeyring **ret) {
         _cleanup_free_ char *pem = NULL, *vkey = NULL, *text = NULL;
         int r, n;
 
-        r = get_text(bus, "PublicKey", &error, &pem);
+        r = get_text(bus, "PublicKeys", &error, &pem);
         if (r < 0)
                 return complain_bus(&error, r, "could not read the daemon's public key");
         if (get_text(bus, "LogKey", &ignored, &vkey) >= 0 && *vkey)

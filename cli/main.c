@@ -35,6 +35,7 @@ static const Verb verbs[] = {
         { "cosign",    0, -1, "[WITNESS...]",  "Have the log's newest checkpoint cosigned by witnesses",  "key",                               verb_cosign    },
         { "plans",     0, 1,  "[PLAN]",       "List plans, or show one",                                 "",                                  verb_plans     },
         { "explain",   0, 1,  "[CODE|INDEX]", "List finding codes, explain one, or the findings of a record", "key",                               verb_explain   },
+        { "keys",      1, 2,  "create|show|rotate", "Make keys, show them, change the daemon's",         "algorithm origin key to finish",    verb_keys      },
         { "log-level", 0, 1,  "[LEVEL]",      "Show or set the daemon's log level",                      "",                                  verb_log_level },
         {},
 };
@@ -68,6 +69,10 @@ enum {
         OPTION_STATE,
         OPTION_SUBJECT,
         OPTION_PROOF,
+        OPTION_ALGORITHM,
+        OPTION_ORIGIN,
+        OPTION_TO,
+        OPTION_FINISH,
 };
 
 static const struct option long_options[] = {
@@ -98,6 +103,10 @@ static const struct option long_options[] = {
         { "state",     required_argument, NULL, OPTION_STATE     },
         { "subject",   required_argument, NULL, OPTION_SUBJECT   },
         { "proof",     required_argument, NULL, OPTION_PROOF     },
+        { "algorithm", required_argument, NULL, OPTION_ALGORITHM },
+        { "origin",    required_argument, NULL, OPTION_ORIGIN    },
+        { "to",        required_argument, NULL, OPTION_TO        },
+        { "finish",    required_argument, NULL, OPTION_FINISH    },
         {},
 };
 
@@ -187,11 +196,16 @@ static void print_help(void) {
                "  --unknown WORD     gate: what unknown means to this hook, pass or fail\n"
                "  --npd              gate: node-problem-detector: codes 0 1 2, at most 80 bytes\n"
                "  --key FILE         gate, verify, explain: public keys to trust, PEM or a keyring (--keyring says the same)\n"
+               "  --key FILE         keys rotate: the daemon's own, default /etc/assay/keys/record.pem\n"
                "  --root FILE        verify: the root keys that vouch for a signed keyring\n"
                "  --state DIR        verify: remember what was seen here, and refuse what is older\n"
                "  --subject WHAT     verify: it must be about this: an identity document, its SHA-256 or a serial\n"
                "  --proof FILE       verify: that the record is in its log (tlog-proof)\n"
                "  --key FILE         cosign: witnesses to ask, default /etc/assay/witnesses\n"
+               "  --algorithm WORD   keys create, rotate: ed25519 (default; rotate: as before) or ecdsa-p256\n"
+               "  --origin NAME      keys create, show: of a log, whose verifier key is told too\n"
+               "  --to FILE|URI      keys rotate: to this key, and change no file\n"
+               "  --finish KEYID     keys rotate: this change is in the log, as assayd said when it would not start\n"
                "  --payload          verify: print the signed statement after it has verified\n"
                "  --format WORD      export: jsonl (default), cloudevents, proof, bundle, trusted-root, tiles; watch: cloudevents\n"
                "  --output FILE      export: instead of stdout; a folder for tiles\n\n"
@@ -218,6 +232,10 @@ static int apply(int option, const char *value) {
         case OPTION_STATE: options.state = value; return 0;
         case OPTION_SUBJECT: options.subject = value; return 0;
         case OPTION_PROOF: options.proof = value; return 0;
+        case OPTION_ALGORITHM: options.algorithm = value; return 0;
+        case OPTION_ORIGIN: options.origin = value; return 0;
+        case OPTION_TO: options.to = value; return 0;
+        case OPTION_FINISH: options.finish = value; return 0;
         case OPTION_OUTPUT: options.output = value; return 0;
         case OPTION_FORMAT: options.format = value; return 0;
         case OPTION_CHECKPOINT: options.checkpoint = value; return 0;

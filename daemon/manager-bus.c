@@ -11,6 +11,7 @@
 
 #include "daemon/authorize.h"
 #include "daemon/bus-errors.h"
+#include "daemon/keys-bus.h"
 #include "daemon/log-bus.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
@@ -53,6 +54,10 @@ static int method_start_scan(sd_bus_message *message, void *userdata, sd_bus_err
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r, "Failed to learn who asks: %s", strerror(-r));
         r = scan_request_validate(manager, &request, uid, error);
+        if (r < 0)
+                return r;
+
+        r = keys_check_scan(manager->keys, error);
         if (r < 0)
                 return r;
 

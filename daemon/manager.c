@@ -10,6 +10,7 @@
 #include "daemon/authorize.h"
 #include "daemon/heartbeat.h"
 #include "daemon/journal.h"
+#include "daemon/keys-bus.h"
 #include "daemon/log-bus.h"
 #include "daemon/log-control.h"
 #include "daemon/manager.h"
@@ -49,7 +50,7 @@ static void take_outcome(Manager *manager, const RecordOutcome *outcome) {
         tell_entries(manager, job ? job->scan->id : 0, outcome);
         if (job)
                 (void) job_take_outcome(job, outcome);
-        else if (!heartbeat_take_outcome(manager->heartbeat, outcome) && outcome->error < 0)
+        else if (!heartbeat_take_outcome(manager->heartbeat, outcome) && !keys_take_outcome(manager->keys, outcome) && outcome->error < 0)
                 log_error_errno(outcome->error, "Failed to commit a record that no scan waits for: %m");
 }
 
@@ -232,6 +233,7 @@ Manager *manager_free(Manager *manager) {
 
         sd_event_source_disable_unref(manager->log_source);
         heartbeat_free(manager->heartbeat);
+        keys_free(manager->keys);
         authority_free(manager->authority);
         evidence_packer_free(manager->packer);
         record_log_free(manager->log);
@@ -252,6 +254,9 @@ int manager_attach(Manager *manager, sd_bus *bus) {
         if (r < 0)
                 return r;
         r = manager_bus_attach(manager, bus);
+        if (r < 0)
+                return r;
+        r = keys_bus_attach(manager, bus);
         if (r < 0)
                 return r;
         r = scan_bus_attach(manager, bus);

@@ -23,6 +23,7 @@
 
 typedef struct Authority Authority;
 typedef struct Heartbeat Heartbeat;
+typedef struct Keys Keys;
 
 struct Manager {
         sd_event *event;
@@ -40,6 +41,7 @@ struct Manager {
         uint64_t checkpointed; /* the checkpoint that was told last */
         int checkpoint_error;  /* why there is no newer one; 0: there is nothing wrong */
         Heartbeat *heartbeat; /* NULL: not begun */
+        Keys *keys;
 
         TAILQ_HEAD(, Scan) scans; /* oldest first */
         uint64_t last_scan, last_ticket, turn;

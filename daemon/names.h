@@ -13,6 +13,7 @@
 #define ASSAY_ACTION_SCAN             "org.assay.assay1.scan"             /* plans that disturb at most idle parts */
 #define ASSAY_ACTION_SCAN_DESTRUCTIVE "org.assay.assay1.scan-destructive" /* resets, repairs, ignores `occupied` */
 #define ASSAY_ACTION_CANCEL_ANY       "org.assay.assay1.cancel-any"       /* someone else's scan */
+#define ASSAY_ACTION_KEYS             "org.assay.assay1.keys"             /* changes of the key of records */
 #define ASSAY_ACTION_LOG_LEVEL        "org.assay.assay1.log-level"
 
 /* errors, and the errno each is on both sides of the bus (SD_BUS_ERROR_MAP) */
@@ -26,6 +27,7 @@
 #define ASSAY_ERROR_NO_SUCH_RECORD "org.assay.Assay1.Error.NoSuchRecord"  /* ERANGE */
 #define ASSAY_ERROR_NO_CHECKPOINT  "org.assay.Assay1.Error.NoCheckpoint"  /* ENODATA: none that covers it, yet */
 #define ASSAY_ERROR_STORE          "org.assay.Assay1.Error.Store"         /* EIO: the log cannot take records */
+#define ASSAY_ERROR_KEY_CHANGED    "org.assay.Assay1.Error.KeyChanged"    /* EKEYEXPIRED: restart with the new key */
 
 /* options of StartScan, a{sv}; any other key is refused */
 #define ASSAY_OPTION_SEED      "Seed"      /* t */

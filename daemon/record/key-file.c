@@ -96,6 +96,17 @@ static int load_public(const char *path, RecordKey **ret) {
         return r < 0 ? r : key_from_public(&public, ret);
 }
 
+int record_key_from_public_pem(const char *pem, RecordKey **ret) {
+        PublicKey public;
+        int r;
+
+        assert(pem);
+        assert(ret);
+
+        r = public_key_from_pem(&public, pem, strlen(pem));
+        return r < 0 ? r : key_from_public(&public, ret);
+}
+
 static bool is_token(const char *source) {
         return strncmp(source, TOKEN_SCHEME, strlen(TOKEN_SCHEME)) == 0;
 }

@@ -264,3 +264,22 @@ int note_verify(const Note *note, const NoteKey *key, uint64_t *ret_usec) {
         }
         return found;
 }
+
+int record_key_vkey(const RecordKey *key, const char *origin, char **ret) {
+        const PublicKey *public = key_public(key);
+        _cleanup_printer_ Printer text = {};
+        NoteKey note;
+        int r;
+
+        if (public->algorithm != RECORD_ED25519)
+                return -EINVAL;
+        r = note_key_init(&note, origin, NOTE_LOG, public->spki + public->n_spki - NOTE_PUBLIC_BYTES);
+        if (r < 0)
+                return r;
+        note_key_print(&text, &note);
+        printer_raw(&text, "", 1);
+        if (text.error < 0)
+                return text.error;
+        *ret = TAKE_PTR(text.text);
+        return 0;
+}

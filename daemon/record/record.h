@@ -53,6 +53,8 @@ RecordAlgorithm record_algorithm_from_string(const char *word);
  * (daemon/record/token.h). record_key_strerror() says in a static text what an error of either means.
  */
 int record_key_load(const char *source, RecordKey **ret);
+/* Of a public half in PEM form; it signs nothing. -EBADMSG */
+int record_key_from_public_pem(const char *pem, RecordKey **ret);
 /* The public half alone, from a file with either half or a token, which is asked for no PIN. It signs nothing. */
 int record_key_load_public(const char *source, RecordKey **ret);
 const char *record_key_strerror(const char *source, int error);
@@ -65,6 +67,8 @@ DEFINE_CLEANUP(RecordKey *, record_key_free);
 RecordAlgorithm record_key_algorithm(const RecordKey *key);
 const char *record_key_id(const RecordKey *key);         /* "SHA256:…", the OpenSSH fingerprint */
 const char *record_key_public_pem(const RecordKey *key); /* SPKI */
+/* As the key of the log ORIGIN, C2SP signed-note; malloc'd. -EINVAL: it is not Ed25519, or that is no origin. */
+int record_key_vkey(const RecordKey *key, const char *origin, char **ret);
 
 /* ---- what the daemon hands over: plain facts, borrowed until the call returns ---- */
 
