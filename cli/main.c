@@ -25,17 +25,17 @@ static const Verb verbs[] = {
         { "show",      1, 1,  "SCAN",         "Show a scan and its verdicts",                            "",                                  verb_show      },
         { "cancel",    1, 1,  "SCAN",         "Cancel a scan",                                           "",                                  verb_cancel    },
         { "verdict",   1, 1,  "TARGET",       "Show the newest verdict on a server or chip",             "plan max-age",                      verb_verdict   },
-        { "gate",      1, 1,  "TARGET",       "For hooks: 0 fit, 1 not fit, 2 unknown, one line of reason", "plan max-age key npd unknown",   verb_gate      },
+        { "gate",      1, 1,  "TARGET",       "For hooks: 0 fit, 1 not fit, 2 unknown, one line of reason", "plan max-age key keyring root npd unknown",   verb_gate      },
         { "coverage",  1, 1,  "TARGET",       "Show which regions of memory were tested, and when",      "plan",                              verb_coverage  },
         { "records",   0, 2,  "[FIRST [COUNT]]", "List signed records",                                  "",                                  verb_records   },
         { "verify",    1, -1, "INDEX|FILE...",  "Verify records, from the daemon or offline from files",
           "key keyring root state subject proof challenge plan max-age payload", verb_verify    },
         { "export",    0, 2,  "[FIRST [COUNT]]", "Write records, or the log, in forms that others read", "format key output",                 verb_export    },
-        { "audit",     0, 1,  "[FILE|FOLDER]", "Check a whole log: the daemon's, or one in files",        "key checkpoint chips",              verb_audit     },
+        { "audit",     0, 1,  "[FILE|FOLDER]", "Check a whole log: the daemon's, or one in files",        "key keyring root checkpoint chips",   verb_audit     },
         { "cosign",    0, -1, "[WITNESS...]",  "Have the log's newest checkpoint cosigned by witnesses",  "key",                               verb_cosign    },
         { "plans",     0, 1,  "[PLAN]",       "List plans, or show one",                                 "",                                  verb_plans     },
         { "explain",   0, 1,  "[CODE|INDEX]", "List finding codes, explain one, or the findings of a record", "key",                               verb_explain   },
-        { "keys",      1, 2,  "create|show|rotate", "Make keys, show them, change the daemon's",         "algorithm origin key to finish",    verb_keys      },
+        { "keys",      1, 2,  "create|show|rotate|ring|sign", "Make keys, show them, change the daemon's; make keyrings", "algorithm origin key to finish output", verb_keys      },
         { "log-level", 0, 1,  "[LEVEL]",      "Show or set the daemon's log level",                      "",                                  verb_log_level },
         {},
 };
@@ -196,8 +196,8 @@ static void print_help(void) {
                "  --unknown WORD     gate: what unknown means to this hook, pass or fail\n"
                "  --npd              gate: node-problem-detector: codes 0 1 2, at most 80 bytes\n"
                "  --key FILE         gate, verify, explain: public keys to trust, PEM or a keyring (--keyring says the same)\n"
-               "  --key FILE         keys rotate: the daemon's own, default /etc/assay/keys/record.pem\n"
-               "  --root FILE        verify: the root keys that vouch for a signed keyring\n"
+               "  --key FILE         keys rotate: the daemon's own, default /etc/assay/keys/record.pem; keys ring, sign: of a root\n"
+               "  --root FILE        verify, gate, audit: the root keys that vouch for a signed keyring\n"
                "  --state DIR        verify: remember what was seen here, and refuse what is older\n"
                "  --subject WHAT     verify: it must be about this: an identity document, its SHA-256 or a serial\n"
                "  --proof FILE       verify: that the record is in its log (tlog-proof)\n"
@@ -208,7 +208,7 @@ static void print_help(void) {
                "  --finish KEYID     keys rotate: this change is in the log, as assayd said when it would not start\n"
                "  --payload          verify: print the signed statement after it has verified\n"
                "  --format WORD      export: jsonl (default), cloudevents, proof, bundle, trusted-root, tiles; watch: cloudevents\n"
-               "  --output FILE      export: instead of stdout; a folder for tiles\n\n"
+               "  --output FILE      export, keys ring, keys sign: instead of stdout; a folder for tiles\n\n"
                "Exit status: 0 PASSED or WARNED, 1 FAILED, 2 cannot tell, 3 refused (does not verify),\n"
                "64 usage or bad input, 69 daemon not reachable, 77 not permitted.\n");
 }

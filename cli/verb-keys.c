@@ -9,6 +9,7 @@
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/key-swap.h"
+#include "cli/keys-ring.h"
 #include "daemon/names.h"
 
 #define KEY_DEFAULT "/etc/assay/keys/record.pem"
@@ -251,6 +252,8 @@ int verb_keys(int argc, char **argv) {
                 { "create", "FILE",       1, 1, keys_create },
                 { "show",   "[FILE|URI]", 0, 1, keys_show   },
                 { "rotate", "",           0, 0, keys_rotate },
+                { "ring",   "DRAFT",      1, 1, keys_ring   },
+                { "sign",   "KEYRING",    1, 1, keys_sign   },
         };
 
         for (size_t i = 0; i < ELEMENTS(parts); i++) {
@@ -260,5 +263,5 @@ int verb_keys(int argc, char **argv) {
                         return complain(STATUS_USAGE, "usage: assayctl keys %s %s", parts[i].name, parts[i].arguments);
                 return parts[i].run(argc - 1, argv + 1);
         }
-        return complain(STATUS_USAGE, "keys does not %s; it can create, show and rotate", argv[0]);
+        return complain(STATUS_USAGE, "keys does not %s; it can create, show and rotate, and make and sign a ring", argv[0]);
 }

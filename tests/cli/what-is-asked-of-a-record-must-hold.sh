@@ -131,4 +131,39 @@ expect 3 "version 8 revokes" "${ctl[@]}" 4.sigstore.json --keyring ring-8.json -
 has "revoked"
 expect 3 "version 7 is past" "${ctl[@]}" 4.sigstore.json "${ring[@]}" --state rings
 has "newer keyring"
+
+# Keyrings of our own, made by two people one after the other, of keys that OpenSSL made.
+keys=("$1/cli/assayctl" keys)
+{
+        printf 'version 10\nexpires 2126-11-20T00:00:00Z # far off\n\nthreshold 2\nroot root1.pub.pem\nroot root2.pub.pem\nroot root3.pub.pem\n'
+        printf 'record record.key.pub https://fleet.example/stations/st-017 fleet.example/stations/st-017\n'
+        sed -n '/^log/p; /^witness w1/p' keyring
+        printf 'quorum 1\n'
+} >draft
+expect 0 "one root makes a keyring" "${keys[@]}" ring draft --key root1.pem --output ring-10.json
+jq -e '.payloadType == "application/vnd.assay.keyring+json" and (.signatures | length) == 1' ring-10.json >/dev/null || bad "no keyring"
+jq -e --slurpfile by_hand <(jq '.payload | @base64d | fromjson' ring-7.json) '.payload | @base64d | fromjson | del(.version, .issuedOn, .expires) ==
+        ($by_hand[0] | del(.version, .issuedOn, .expires))' ring-10.json >/dev/null || bad "another keyring than the one made by hand"
+expect 3 "which alone is not enough" "${ctl[@]}" 4.sigstore.json --keyring ring-10.json --root roots
+expect 0 "another root signs it" "${keys[@]}" sign ring-10.json --key root3.pem --output ring-10.json
+expect 1 "and it is believed" "${ctl[@]}" 4.sigstore.json --keyring ring-10.json --root roots
+expect 0 "twice is once" "${keys[@]}" sign ring-10.json --key root3.pem
+query '.signatures | length == 2'
+sed 's/^record .*/& 0 3 stolen/; s/^version 10/version 11/' draft >revoking
+expect 0 "a keyring that revokes" "${keys[@]}" ring revoking --key root2.pem --output ring-11.json
+expect 0 "of two roots" "${keys[@]}" sign ring-11.json --key root1.pem --output ring-11.json
+expect 3 "revokes" "${ctl[@]}" 4.sigstore.json --keyring ring-11.json --root roots
+has "revoked before index 4"
+for spoilt in 's/^version/versoin/' 's/^version 10/version ten/' 's/^threshold 2/threshold 4/' 's/^quorum 1/quorum 2/' 's/^root root2/root root1/' \
+        's/root1.pub.pem/nothing.pem/' 's/^expires .*/expires soon/' '/^expires/d' 's/^log .*/log vkey/' 's/^record record.key.pub/record roots/' \
+        's/^record .*/& 4 3/' 's/^threshold 2/threshold 2 of 3/' '/^version/d'; do
+        sed "$spoilt" draft >spoilt
+        expect 64 "a draft after $spoilt" "${keys[@]}" ring spoilt --key root1.pem --output never
+done
+[ ! -e never ] || bad "something was signed"
+expect 64 "a root without its private half" "${keys[@]}" ring draft --key root1.pub.pem
+expect 64 "a root that is not named" "${keys[@]}" ring draft
+expect 64 "a record is no keyring to sign" "${keys[@]}" sign 4.json --key root1.pem
+jq -c '.payload |= (@base64d | sub("expires"; "expired") | @base64)' ring-10.json >no-ring.json
+expect 64 "nor is what is no keyring" "${keys[@]}" sign no-ring.json --key root1.pem
 done_expecting

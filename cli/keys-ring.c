@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "cli/keys-ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "checks/whole-file.h"
+#include "cli/assayctl.h"
+#include "daemon/record/record.h"
+
+#define FILE_BYTES_MAX ((size_t) 1 << 20)
+
+/* To stdout, or in the place of the file, which may be the one that was read. */
+static int write_ring(const char *ring, size_t n) {
+        int r;
+
+        if (!options.output)
+                return fwrite(ring, 1, n, stdout) == n ? STATUS_PASSED : complain(STATUS_CANNOT_TELL, "could not write: %m");
+        r = whole_file_replace(AT_FDCWD, options.output, 0644, ring, n);
+        return r < 0 ? complain(STATUS_CANNOT_TELL, "%s: %s", options.output, strerror(-r)) : STATUS_PASSED;
+}
+
+static int sign(const char *path, int (*make)(const char *text, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why)) {
+        _cleanup_free_ char *text = NULL, *ring = NULL, *why = NULL;
+        _cleanup_(record_key_freep) RecordKey *root = NULL;
+        size_t n, n_ring;
+        int r;
+
+        if (!options.key)
+                return complain(STATUS_USAGE, "give the root key to sign with --key");
+        r = record_key_load(options.key, &root);
+        if (r < 0)
+                return complain(STATUS_USAGE, "%s: %s", options.key, record_key_strerror(options.key, r));
+        r = whole_file_read(AT_FDCWD, path, FILE_BYTES_MAX, &text, &n);
+        if (r < 0)
+                return complain(STATUS_USAGE, "%s: %s", path, strerror(-r));
+        r = make(text, n, root, &ring, &n_ring, &why);
+        if (r < 0)
+                return complain(r == -EBADMSG ? STATUS_USAGE : STATUS_CANNOT_TELL, "%s: %s", path, why ?: strerror(-r));
+        return write_ring(ring, n_ring);
+}
+
+int keys_ring(int argc, char **argv) {
+        return sign(argv[0], record_ring_make);
+}
+
+int keys_sign(int argc, char **argv) {
+        return sign(argv[0], record_ring_sign);
+}
