@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "daemon/authorize.h"
 #include "daemon/bus-errors.h"
 #include "daemon/journal.h"
 #include "daemon/names.h"
@@ -146,6 +147,97 @@ int property_get_log_key(sd_bus *bus, const char *path, const char *interface, c
         const Manager *manager = userdata;
 
         return sd_bus_message_append(reply, "s", record_log_vkey(manager->log));
+}
+
+/* ---- cosignatures ---- */
+
+/* A call that is answered when the log has done what it asks for. */
+struct LogCall {
+        LogCall *next;
+        uint64_t ticket;
+        sd_bus_message *message;
+};
+
+static LogCall *call_free(LogCall *call) {
+        sd_bus_message_unref(call->message);
+        free(call);
+        return NULL;
+}
+
+static int start_cosigning(Manager *manager, sd_bus_message *message, const char *note, sd_bus_error *error) {
+        LogCall *call = calloc(1, sizeof(*call));
+        int r;
+
+        if (!call)
+                return -ENOMEM;
+        *call = (LogCall) { manager->log_calls, manager_next_ticket(manager), sd_bus_message_ref(message) };
+        r = record_log_cosign(manager->log, note, strlen(note), call->ticket);
+        if (r < 0) {
+                (void) call_free(call);
+                return sd_bus_error_setf(error, r == -E2BIG ? SD_BUS_ERROR_INVALID_ARGS : ASSAY_ERROR_STORE, "Failed to keep cosignatures: %s",
+                                         r == -E2BIG ? "that is longer than any note" : strerror(-r));
+        }
+        manager->log_calls = call;
+        return 1;
+}
+
+int method_add_cosignatures(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        const char *const details[] = { NULL };
+        Manager *manager = userdata;
+        const char *note;
+        uint64_t flags;
+        int r;
+
+        r = sd_bus_message_read(message, "st", &note, &flags);
+        if (r < 0)
+                return r;
+        r = bus_check_flags(flags, 0, error);
+        if (r < 0)
+                return r;
+        r = authorize(manager->authority, message, ASSAY_ACTION_COSIGN, details, error);
+        if (r < 0)
+                return r;
+        if (r == 0)
+                return 1; /* polkit is being asked; this handler runs again with the answer */
+        return start_cosigning(manager, message, note, error);
+}
+
+/* A sentence is there where the note was wrong, and none where the disk was. */
+static void reply_cosigned(Manager *manager, sd_bus_message *message, const RecordOutcome *outcome) {
+        const char *wrong = outcome->wrong ?: strerror(-outcome->error);
+
+        if (outcome->error == -ENOTUNIQ)
+                journal_alarm(manager->config->store, "The log %s is not sound, nothing is signed: %s", manager->config->store, wrong);
+        if (outcome->error == 0)
+                (void) sd_bus_reply_method_return(message, NULL);
+        else
+                (void) sd_bus_reply_method_errorf(message,
+                                                  outcome->error == -ENOENT            ? ASSAY_ERROR_NO_CHECKPOINT
+                                                          : outcome->error == -EBADMSG ? SD_BUS_ERROR_INVALID_ARGS
+                                                                                       : ASSAY_ERROR_STORE,
+                                                  "Cosignatures are not kept: %s", wrong);
+}
+
+bool log_bus_take_outcome(Manager *manager, const RecordOutcome *outcome) {
+        for (LogCall **at = &manager->log_calls; *at; at = &(*at)->next)
+                if ((*at)->ticket == outcome->ticket) {
+                        LogCall *call = *at;
+
+                        *at = call->next;
+                        reply_cosigned(manager, call->message, outcome);
+                        (void) call_free(call);
+                        return true;
+                }
+        return false;
+}
+
+void log_bus_done(Manager *manager) {
+        while (manager->log_calls) {
+                LogCall *call = manager->log_calls;
+
+                manager->log_calls = call->next;
+                (void) call_free(call);
+        }
 }
 
 /* ---- what the log tells by itself ---- */

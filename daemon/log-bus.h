@@ -8,9 +8,13 @@
 int method_get_checkpoint(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int method_get_proof(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int method_get_consistency(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int method_add_cosignatures(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int method_open_leaves(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int property_get_log_key(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
                          void *userdata, sd_bus_error *error);
 
 /* The log has something to tell: a newer checkpoint, which is signalled, or why there is none, which is logged once. */
 void log_bus_tell(Manager *manager);
+/* Whether a call waits for OUTCOME, and now has its answer. */
+bool log_bus_take_outcome(Manager *manager, const RecordOutcome *outcome);
+void log_bus_done(Manager *manager);

@@ -23,6 +23,7 @@
 #include "daemon/log-open.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
+#include "daemon/pruning.h"
 #include "daemon/restore.h"
 
 #define CONFIG_PATH "/etc/assay/assayd.yaml"
@@ -335,6 +336,11 @@ static int serve(sd_event *event, Manager *manager) {
                 r = manager_start_heartbeat(manager);
                 if (r < 0)
                         (void) log_error_errno(r, "Failed to record the start: %m");
+        }
+        if (r >= 0) {
+                r = manager_start_pruning(manager);
+                if (r < 0)
+                        (void) log_error_errno(r, "Failed to drop old envelopes: %m");
         }
         if (r >= 0) {
                 manager_restore(manager);

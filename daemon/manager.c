@@ -15,6 +15,7 @@
 #include "daemon/log-control.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
+#include "daemon/pruning.h"
 #include "daemon/standing.h"
 
 /* ---- the log ---- */
@@ -50,7 +51,8 @@ static void take_outcome(Manager *manager, const RecordOutcome *outcome) {
         tell_entries(manager, job ? job->scan->id : 0, outcome);
         if (job)
                 (void) job_take_outcome(job, outcome);
-        else if (!heartbeat_take_outcome(manager->heartbeat, outcome) && !keys_take_outcome(manager->keys, outcome) && outcome->error < 0)
+        else if (!heartbeat_take_outcome(manager->heartbeat, outcome) && !keys_take_outcome(manager->keys, outcome) &&
+                 !pruning_take_outcome(manager->pruning, outcome) && !log_bus_take_outcome(manager, outcome) && outcome->error < 0)
                 log_error_errno(outcome->error, "Failed to commit a record that no scan waits for: %m");
 }
 
@@ -234,6 +236,8 @@ Manager *manager_free(Manager *manager) {
         sd_event_source_disable_unref(manager->log_source);
         heartbeat_free(manager->heartbeat);
         keys_free(manager->keys);
+        pruning_free(manager->pruning);
+        log_bus_done(manager);
         authority_free(manager->authority);
         evidence_packer_free(manager->packer);
         record_log_free(manager->log);

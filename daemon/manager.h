@@ -24,6 +24,8 @@
 typedef struct Authority Authority;
 typedef struct Heartbeat Heartbeat;
 typedef struct Keys Keys;
+typedef struct LogCall LogCall;
+typedef struct Pruning Pruning;
 
 struct Manager {
         sd_event *event;
@@ -42,6 +44,8 @@ struct Manager {
         int checkpoint_error;  /* why there is no newer one; 0: there is nothing wrong */
         Heartbeat *heartbeat; /* NULL: not begun */
         Keys *keys;
+        Pruning *pruning;     /* NULL: all is kept */
+        LogCall *log_calls;   /* that wait for an outcome */
 
         TAILQ_HEAD(, Scan) scans; /* oldest first */
         uint64_t last_scan, last_ticket, turn;

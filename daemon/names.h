@@ -14,6 +14,7 @@
 #define ASSAY_ACTION_SCAN_DESTRUCTIVE "org.assay.assay1.scan-destructive" /* resets, repairs, ignores `occupied` */
 #define ASSAY_ACTION_CANCEL_ANY       "org.assay.assay1.cancel-any"       /* someone else's scan */
 #define ASSAY_ACTION_KEYS             "org.assay.assay1.keys"             /* changes of the key of records */
+#define ASSAY_ACTION_COSIGN           "org.assay.assay1.cosign"           /* bring signatures of witnesses */
 #define ASSAY_ACTION_LOG_LEVEL        "org.assay.assay1.log-level"
 
 /* errors, and the errno each is on both sides of the bus (SD_BUS_ERROR_MAP) */

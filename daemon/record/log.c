@@ -265,6 +265,17 @@ static void queue_group(RecordLog *log, DraftGroup *group, int error, uint64_t t
         (void) pthread_mutex_unlock(&log->mutex);
 }
 
+int queue_put(RecordLog *log, DraftGroup *group, uint64_t ticket) {
+        int r;
+
+        r = queue_room(log);
+        if (r < 0)
+                (void) draft_group_free(group);
+        else
+                queue_group(log, group, 0, ticket);
+        return r;
+}
+
 int record_log_start(RecordLog *log, const RecordRun *run, const RecordSubject *server, uint64_t ticket) {
         DraftGroup *group = NULL;
         int r;
@@ -357,6 +368,8 @@ int record_log_next(RecordLog *log, RecordOutcome *ret) {
                 .error = group->error,
                 .n_entries = group->error == 0 ? group->n_drafts : 0,
                 .entries = group->error == 0 ? TAKE_PTR(group->entries) : NULL,
+                .wrong = group->errand ? group->errand->wrong : NULL,
+                .n_pruned = group->errand ? group->errand->n_pruned : 0,
         };
         (void) draft_group_free(group);
         return 0;

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "daemon/record/errand.h"
 #include "daemon/record/keyring.h"
 #include "daemon/record/publisher.h"
 #include "daemon/record/reader.h"
@@ -52,5 +53,10 @@ struct RecordLog {
 /* log-keys.c: the keyring, from what keys said of their successors. -EBADMSG and *ret_wrong (malloc'd): our key is not the last of them. */
 int log_read_keys(RecordLog *log, char **ret_wrong);
 
+/* Takes over GROUP. -EIO, -EAGAIN: there is no room for it. */
+int queue_put(RecordLog *log, DraftGroup *group, uint64_t ticket);
+
+/* From here on nothing is signed. In the writer's thread. */
+void writer_fail(RecordLog *log);
 /* The writer thread: signs and commits what is queued until the log closes. */
 void *writer_main(void *log);

@@ -7,11 +7,13 @@
 
 #include "daemon/record/publisher.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/record/anchor.h"
+#include "checks/whole-file.h"
+
 
 __attribute__((format(printf, 2, 3))) static int refuse(char **ret_wrong, const char *format, ...) {
         va_list arguments;
@@ -25,8 +27,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(char **ret_wrong, const 
         return n < 0 ? -ENOMEM : -EBADMSG;
 }
 
-/* A checkpoint that this log's key has signed, and the root of our own tree at its size. */
-static int compare(Store *store, uint64_t size, const Checkpoint *checkpoint, bool *ret_equal) {
+int publisher_compare(Store *store, const Checkpoint *checkpoint, bool *ret_equal) {
         TreeSource source = { store_hash, store };
         Frontier tree;
         TreeHash root;
@@ -63,7 +64,7 @@ static int check_newest(const Publisher *publisher, Store *store, uint64_t size,
                 return refuse(ret_wrong, "it has %llu records, and a checkpoint of %llu: records were taken away. Put the newest backup back",
                               (unsigned long long) size, (unsigned long long) checkpoint.size);
         if (r == 0)
-                r = compare(store, size, &checkpoint, &equal);
+                r = publisher_compare(store, &checkpoint, &equal);
         if (r == 0 && !equal)
                 return refuse(ret_wrong,
                               "its first %llu records are not those of its checkpoint: records were exchanged. Put the newest backup back",
@@ -83,14 +84,14 @@ static int check_anchor(const Publisher *publisher, Store *store, uint64_t size,
         size_t n;
         int r;
 
-        r = anchor_read(path, &note, &n);
+        r = whole_file_read(AT_FDCWD, path, NOTE_MAX, &note, &n);
         if (r == -ENOENT) {
                 if (size > 0 && refuse(ret_wrong, "there is no %s, so nothing would tell if this were an old copy of the log; it is written anew", path) == -ENOMEM)
                         return -ENOMEM;
                 return 0;
         }
         r = r < 0 ? r : checkpoint_verify(note, n, &publisher->policy, &checkpoint, &seen, &wrong);
-        if (r == -EBADMSG)
+        if (r == -EBADMSG || r == -EFBIG)
                 return refuse(ret_wrong, "%s holds no checkpoint of this log: %s. Use the log and key it belongs to; move it away only where a new"
                                          " log begins",
                               path, note ? wrong : "it cannot be read");
@@ -101,7 +102,7 @@ static int check_anchor(const Publisher *publisher, Store *store, uint64_t size,
                               "it has %llu records, and a checkpoint of %llu was published (%s): this is an old copy. Put the newest one back,"
                               " or begin a new log with another `origin` and store",
                               (unsigned long long) size, (unsigned long long) checkpoint.size, path);
-        r = compare(store, size, &checkpoint, &equal);
+        r = publisher_compare(store, &checkpoint, &equal);
         if (r == 0 && !equal)
                 return refuse(ret_wrong,
                               "its first %llu records are not those that were published (%s): two copies went on from the same state. Keep"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/record/publisher.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "daemon/record/anchor.h"
+#include "checks/whole-file.h"
 
 #define INTERVAL_DEFAULT_SEC 1.0
 
@@ -76,6 +77,10 @@ uint64_t publisher_due(const Publisher *publisher, uint64_t size) {
         return publisher->key && publisher->covered < size ? publisher->due_usec : UINT64_MAX;
 }
 
+int publisher_anchor(const Publisher *publisher, const char *note, size_t n) {
+        return publisher->anchor ? whole_file_replace(AT_FDCWD, publisher->anchor, 0640, note, n) : 0;
+}
+
 static void print_note(Printer *note, const Publisher *publisher, const Checkpoint *checkpoint) {
         size_t n;
 
@@ -100,8 +105,8 @@ int publisher_sign(Publisher *publisher, Store *store, const Frontier *tree, boo
                 return r;
         print_note(&note, publisher, &checkpoint);
         r = note.error ?: store_insert_checkpoint(store, tree->size, note.text, note.n, ret_unknown);
-        if (r == 0 && publisher->anchor)
-                r = anchor_write(publisher->anchor, note.text, note.n);
+        if (r == 0)
+                r = publisher_anchor(publisher, note.text, note.n);
         if (r == 0)
                 publisher->covered = tree->size;
         return r;

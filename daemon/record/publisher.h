@@ -33,6 +33,19 @@ void publisher_done(Publisher *publisher);
  * *ret_wrong may hold a remark.
  */
 int publisher_resume(Publisher *publisher, Store *store, uint64_t size, uint64_t *ret_size, char **ret_wrong);
+/*
+ * Puts NOTE into the anchor, where there is one: a file outside of the database, so that a database that is put back from an old copy does not
+ * take it along, and is found out.
+ */
+int publisher_anchor(const Publisher *publisher, const char *note, size_t n);
+/* Whether CHECKPOINT, of no more records than STORE has, is of this tree. */
+int publisher_compare(Store *store, const Checkpoint *checkpoint, bool *ret_equal);
+/*
+ * Puts signatures of witnesses, in a note (N bytes of DATA), to the checkpoint that they are for; SIZE is that of the log. Errors as of
+ * record_log_cosign(), with *ret_wrong (a static sentence); *ret_unknown: as of store_append().
+ */
+int publisher_cosign(const Publisher *publisher, Store *store, uint64_t size, const char *data, size_t n, bool *ret_unknown,
+                     const char **ret_wrong);
 /* When a checkpoint over SIZE records is to be signed, CLOCK_MONOTONIC; UINT64_MAX: there is nothing new to say. */
 uint64_t publisher_due(const Publisher *publisher, uint64_t size);
 /* Signs, commits and anchors a checkpoint over TREE, which is all that is committed. *ret_unknown: as of store_append(). */

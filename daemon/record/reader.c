@@ -55,6 +55,8 @@ int reader_envelope(Reader *reader, uint64_t index, char **ret, size_t *ret_n,
                 text = malloc(n + 1);
                 if (!text)
                         r = -ENOMEM;
+                else if (sqlite3_column_type(statement, 0) == SQLITE_NULL)
+                        r = -ENODATA;
                 else if (!blob || sqlite3_column_bytes(statement, 1) != DIGEST_BYTES)
                         r = -EBADMSG;
                 else {
@@ -189,6 +191,19 @@ static int write_line(int fd, const void *text, size_t n) {
         return 0;
 }
 
+/* Columns index, envelope and ID. In place of an envelope that was pruned stands that it was. */
+static int write_record(int fd, sqlite3_stmt *statement) {
+        char text[64 + DIGEST_HEX], hex[DIGEST_HEX];
+
+        if (sqlite3_column_type(statement, 1) != SQLITE_NULL)
+                return write_line(fd, sqlite3_column_blob(statement, 1), (size_t) sqlite3_column_bytes(statement, 1));
+        if (sqlite3_column_bytes(statement, 2) != DIGEST_BYTES)
+                return -EBADMSG;
+        (void) snprintf(text, sizeof(text), "{\"pruned\":{\"index\":%lld,\"sha256\":\"%s\"}}", sqlite3_column_int64(statement, 0),
+                        digest_to_hex(sqlite3_column_blob(statement, 2), hex));
+        return write_line(fd, text, strlen(text));
+}
+
 int reader_export(Reader *reader, uint64_t first, uint64_t last, int fd) {
         sqlite3_stmt *statement = reader_begin(reader, STORE_EXPORT);
         int n = 0, r;
@@ -204,8 +219,7 @@ int reader_export(Reader *reader, uint64_t first, uint64_t last, int fd) {
                         r = -EBADMSG;
                         break;
                 }
-                r = write_line(fd, sqlite3_column_blob(statement, 1),
-                               (size_t) sqlite3_column_bytes(statement, 1));
+                r = write_record(fd, statement);
                 if (r < 0)
                         break;
         }

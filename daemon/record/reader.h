@@ -16,7 +16,7 @@ typedef struct Reader {
 void reader_init(Reader *reader, Store *store);
 void reader_done(Reader *reader);
 
-/* The envelope of INDEX, malloc'd, and the ID it is stored under; -ENOENT. */
+/* The envelope of INDEX, malloc'd, and the ID it is stored under; -ENOENT; -ENODATA: it was pruned. */
 int reader_envelope(Reader *reader, uint64_t index, char **ret, size_t *ret_n,
                     uint8_t ret_id[static DIGEST_BYTES]);
 int reader_newest(Reader *reader, const Location *subject, const char *plan, RecordEntry *ret);

@@ -260,6 +260,20 @@ int record_log_heartbeat(RecordLog *log, RecordHeartbeat cause, uint64_t ticket)
  */
 int record_log_rotate(RecordLog *log, const char *public_pem, uint64_t ticket);
 
+/*
+ * Keeps what witnesses of the options have signed: NOTE is a checkpoint of this log with their signature lines, and whatever others. The
+ * outcome's error, with a sentence: -EBADMSG: a signature of theirs does not fit, or there is none; -ENOENT: there is no such checkpoint (any
+ * more); -ENOTUNIQ: the log's own key has signed it, and it is of another tree. Then the log takes nothing more, now and after a restart. -E2BIG:
+ * it is longer than any note.
+ */
+int record_log_cosign(RecordLog *log, const char *note, size_t n, uint64_t ticket);
+/*
+ * Drops the envelopes of records that ended before BEFORE_USEC, in small steps between other records; never the newest of a part and plan nor
+ * what failures, regions and unfinished runs refer to, changes of keys and what follows them, or the last record. IDs, hashes and entries stay: a record that was dropped is still
+ * proven to have been there.
+ */
+int record_log_prune(RecordLog *log, uint64_t before_usec, uint64_t ticket);
+
 /* Readable (an eventfd) while outcomes wait. */
 int record_log_fd(const RecordLog *log);
 
@@ -321,13 +335,16 @@ int record_log_failure(RecordLog *log, const Location *chip, RecordEntry *ret);
  * recomputed. -EBADMSG where that fails: then nothing may be concluded.
  */
 int record_log_newest_verified(RecordLog *log, const Location *subject, const char *plan, struct RecordVerified *ret);
-/* The same of ENTRY, which one of the above told, of SUBJECT. */
+/* The same of ENTRY, which one of the above told, of SUBJECT. -ENODATA: its envelope was pruned. */
 int record_log_verified(RecordLog *log, const Location *subject, const RecordEntry *entry, struct RecordVerified *ret);
 /* The same of the newest health record of a chip under PLAN that tells regions: others in between tell nothing new of them. */
 int record_log_regions_verified(RecordLog *log, const Location *subject, const char *plan, struct RecordVerified *ret);
 /* The identity document (malloc'd) that a subject's digest, in hex, is the SHA-256 of. -ENOENT: none in this log. */
 int record_log_identity(RecordLog *log, const char *sha256, char **ret);
-/* Writes envelopes FIRST … FIRST+COUNT-1 (fewer at the end) to FD, one JSON line each. Returns how many; -ERANGE: FIRST ≥ size. */
+/*
+ * Writes envelopes FIRST … FIRST+COUNT-1 (fewer at the end) to FD, one JSON line each. Returns how many; -ERANGE: FIRST ≥ size. In place of
+ * one that was pruned stands {"pruned":{"index":INDEX,"sha256":"ID"}}, which is no envelope.
+ */
 int record_log_export(RecordLog *log, uint64_t first, uint64_t count, int fd);
 /* Runs without an end: run-starts that no summary follows, for a daemon that comes back. -ENOENT past the last. */
 int record_log_unfinished(RecordLog *log, uint64_t *cursor, RecordEntry *ret);
@@ -500,101 +517,4 @@ struct json_t;
  */
 int record_regions_read(const struct json_t *statement, size_t index, RecordKnownRegions **ret);
 
-/* ---- audit: a whole log, record by record; needs no log of ours ---- */
-
-typedef struct RecordAudit RecordAudit;
-
-typedef struct RecordAuditOptions {
-        const RecordKeyring *keyring; /* where it does not name the log, a checkpoint proves nothing */
-        const char *checkpoint;       /* a signed note; NULL: none */
-        size_t n_checkpoint;
-        /*
-         * The leaf hash of record INDEX, as whoever holds the log tells it: it stands for an envelope that was pruned, and must be that of
-         * one that was not. -ENOENT: there is none. NULL: none are known.
-         */
-        int (*leaf)(void *userdata, uint64_t index, uint8_t ret[static 32]);
-        void *userdata;
-} RecordAuditOptions;
-
-typedef enum RecordAuditWeight {
-        RECORD_AUDIT_ODD,    /* to be looked at */
-        RECORD_AUDIT_OPEN,   /* cannot tell: exit 2 */
-        RECORD_AUDIT_BROKEN, /* the log does not hold: exit 3 */
-} RecordAuditWeight;
-
-typedef enum RecordAuditKind {
-        /* broken */
-        RECORD_AUDIT_REFUSED,            /* a record does not verify */
-        RECORD_AUDIT_MISSING,            /* records are not there, nor their leaf hashes */
-        RECORD_AUDIT_MISPLACED,          /* a record stands where another belongs */
-        RECORD_AUDIT_PREVIOUS,           /* a record does not follow the one before it */
-        RECORD_AUDIT_ORIGIN,             /* a record is of another log */
-        RECORD_AUDIT_LEAF,               /* a record is not the one the tree was made of */
-        RECORD_AUDIT_CHECKPOINT,         /* what the log says of itself does not verify */
-        RECORD_AUDIT_ROOT,               /* the tree is not that of the checkpoint */
-        RECORD_AUDIT_ROLL_UP,            /* a roll-up does not tell what the records of its chips tell */
-        RECORD_AUDIT_KEY,                /* another key signs, and no rotation says so */
-        /* cannot tell */
-        RECORD_AUDIT_UNKNOWN,            /* a record of a key that is not known, or that a keyring cannot tell of */
-        RECORD_AUDIT_NO_CHECKPOINT,      /* none was given, or whose signature counts is not known */
-        RECORD_AUDIT_NO_WITNESS,         /* fewer witnesses than the keyring asks for */
-        RECORD_AUDIT_NOTHING,            /* there is nothing to check */
-        /* odd */
-        RECORD_AUDIT_PRUNED,             /* only leaf hashes are left, behind records that are whole */
-        RECORD_AUDIT_UNFINISHED,         /* a run has begun and no result follows */
-        RECORD_AUDIT_UNSTARTED,          /* a result of a run that never began */
-        RECORD_AUDIT_RERUN,              /* a chip failed, and then passed the same plan without a repair */
-        RECORD_AUDIT_PLAN,               /* two plans of one name */
-        RECORD_AUDIT_CHALLENGE,          /* a challenge was answered twice */
-        RECORD_AUDIT_SILENCE,            /* more than two hours without a record */
-        RECORD_AUDIT_CLOCK,              /* the clock went backwards in a boot */
-        _RECORD_AUDIT_KIND_MAX,
-        _RECORD_AUDIT_KIND_INVALID = -EINVAL,
-} RecordAuditKind;
-
-const char *record_audit_kind_to_string(RecordAuditKind kind); /* "record-refused" … */
-RecordAuditWeight record_audit_kind_weight(RecordAuditKind kind);
-
-typedef struct RecordAuditFinding {
-        RecordAuditKind kind;
-        uint64_t first, last; /* records it is about */
-        char text[256];
-} RecordAuditFinding;
-
-typedef struct RecordAuditChip { /* under one plan */
-        char subject[RECORD_ID_HEX]; /* digest of its identity */
-        char where[LOCATION_STRING_MAX]; /* in its newest record */
-        char plan[64];
-        uint64_t n_results[_RESULT_MAX];
-        uint64_t newest;
-} RecordAuditChip;
-
-typedef struct RecordAuditReport {
-        char origin[RECORD_ORIGIN_MAX];
-        uint64_t size; /* records and pruned ones */
-        uint64_t n_verified, n_unknown, n_refused, n_pruned;
-        uint64_t n_starts, n_boots, n_heartbeats, n_rotations;
-        uint64_t first_usec, last_usec; /* of the log's own clock; 0: no record */
-        uint64_t checkpoint_size;       /* 0: none that verifies */
-        unsigned n_witnesses;
-        uint64_t witnessed_usec;
-        Result verdict;                 /* PASSED: it holds; INCONCLUSIVE: cannot tell; FAILED: it does not hold */
-        size_t n_findings;              /* those kept, in the order they were met: the first RECORD_AUDIT_KEPT of each kind */
-        RecordAuditFinding *findings;
-        uint64_t n_of_kind[_RECORD_AUDIT_KIND_MAX]; /* kept or not */
-        size_t n_chips;
-        RecordAuditChip *chips;         /* by place and plan */
-} RecordAuditReport;
-
-#define RECORD_AUDIT_KEPT 100
-
-int record_audit_new(const RecordAuditOptions *options, RecordAudit **ret);
-RecordAudit *record_audit_free(RecordAudit *audit);
-DEFINE_CLEANUP(RecordAudit *, record_audit_free);
-
-/* The next record, an envelope as record_verify() takes it, in the order of their indices. 0, or -ENOMEM. */
-int record_audit_take(RecordAudit *audit, const char *envelope, size_t n);
-/* The index that the next one is expected to have. */
-uint64_t record_audit_size(const RecordAudit *audit);
-/* There are no more. The report is the audit's. 0, or -ENOMEM. */
-int record_audit_end(RecordAudit *audit, const RecordAuditReport **ret);
+#include "daemon/record/record-audit.h"

@@ -22,6 +22,7 @@ DraftGroup *draft_group_free(DraftGroup *group) {
                 places_done(&group->drafts[i].places);
         }
         free(group->entries);
+        free(group->errand);
         free(group);
         return NULL;
 }
@@ -35,6 +36,11 @@ static DraftGroup *draft_group_new(size_t n_drafts) {
         group->n_drafts = n_drafts;
         group->entries = calloc(n_drafts, sizeof(RecordEntry));
         return group->entries ? group : draft_group_free(group);
+}
+
+int draft_nothing(DraftGroup **ret) {
+        *ret = draft_group_new(0);
+        return *ret ? 0 : -ENOMEM;
 }
 
 /* {"name":…,"digest":{…} and an open brace: the caller may go on, and closes. */

@@ -48,6 +48,7 @@ struct DraftGroup {
         uint64_t ticket;
         int error;            /* what came of it */
         RecordEntry *entries; /* room for the outcome, so that telling it cannot fail */
+        struct Errand *errand; /* something else to do; then there are no drafts */
         size_t n_drafts;
         Draft drafts[];
 };
@@ -55,6 +56,7 @@ struct DraftGroup {
 DraftGroup *draft_group_free(DraftGroup *group);
 DEFINE_CLEANUP(DraftGroup *, draft_group_free);
 
+int draft_nothing(DraftGroup **ret);
 /* -EINVAL: the facts contradict themselves; -E2BIG: no envelope can hold them. */
 int draft_start(const Station *station, const RecordRun *run, const RecordSubject *server, DraftGroup **ret);
 int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret);

@@ -39,6 +39,21 @@ int store_insert_checkpoint(Store *store, uint64_t size, const char *note, size_
         return store_end(store, r, ret_unknown);
 }
 
+int store_update_checkpoint(Store *store, uint64_t size, const char *note, size_t n, unsigned n_witnesses, bool *ret_unknown) {
+        sqlite3_stmt *statement = store->statements[STORE_UPDATE_CHECKPOINT];
+        int r;
+
+        *ret_unknown = false;
+        r = store_run(store, STORE_BEGIN);
+        if (r < 0)
+                return r;
+        (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) size);
+        (void) sqlite3_bind_blob(statement, 2, note, (int) n, SQLITE_STATIC);
+        (void) sqlite3_bind_int(statement, 3, (int) n_witnesses);
+        r = store_run(store, STORE_UPDATE_CHECKPOINT);
+        return store_end(store, r, ret_unknown);
+}
+
 /* Columns size and note of the row that STATEMENT comes to. */
 static int take_checkpoint(Store *store, sqlite3_stmt *statement, uint64_t *ret_size, char **ret, size_t *ret_n) {
         size_t n;

@@ -22,6 +22,7 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_DELETE_UNFINISHED] = "DELETE FROM unfinished WHERE run = ?1 AND subject = ?2",
         [STORE_DELETE_NEWEST] = "DELETE FROM newest WHERE subject = ?1 AND plan = ?2",
         [STORE_INSERT_CHECKPOINT] = "INSERT INTO checkpoint VALUES (?1, ?2, ?3, 0) ON CONFLICT DO NOTHING",
+        [STORE_UPDATE_CHECKPOINT] = "UPDATE checkpoint SET note = ?2, witnesses = ?3 WHERE size = ?1",
         /* Looks at a few that just became old: what stays of them is pushed on by newer ones. */
         [STORE_DELETE_CHECKPOINTS] = "DELETE FROM checkpoint AS old WHERE size IN"
                                      " (SELECT size FROM checkpoint ORDER BY size DESC LIMIT 32 OFFSET 128) AND EXISTS"
@@ -30,6 +31,11 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_NEWEST_CHECKPOINT] = "SELECT size, note FROM checkpoint WHERE size <= ?1 ORDER BY size DESC LIMIT 1",
         [STORE_BEST_CHECKPOINT] = "SELECT size, note FROM checkpoint WHERE witnesses = ?1 AND size BETWEEN ?2 AND ?3"
                                   " ORDER BY size DESC LIMIT 1",
+        /* What follows a change of keys is how the change is known. */
+        [STORE_PRUNE] = "UPDATE record SET envelope = NULL WHERE idx >= ?1 AND idx < ?2 AND envelope IS NOT NULL"
+                        " AND (SELECT finished FROM entry AS e WHERE e.idx = record.idx) < ?3"
+                        " AND idx NOT IN (SELECT idx FROM newest) AND idx NOT IN (SELECT idx FROM unfinished)"
+                        " AND NOT EXISTS (SELECT 1 FROM entry AS e WHERE e.idx IN (record.idx, record.idx - 1) AND e.type = '" RECORD_TYPE_ROTATION "')",
         [STORE_SIZE] = "SELECT count(*), coalesce(min(idx), 0), coalesce(max(idx), -1),"
                        " (SELECT count(*) FROM entry), (SELECT coalesce(max(pos), -1) FROM hash) FROM record",
         [STORE_LAST] = "SELECT id FROM record ORDER BY idx DESC LIMIT 1",
@@ -37,7 +43,7 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_HASHES] = "SELECT pos, hash FROM hash ORDER BY pos",
         [STORE_ENTRY] = "SELECT " ENTRY_COLUMNS ENTRY_FROM "WHERE e.idx = ?1",
         [STORE_ENVELOPE] = "SELECT envelope, id FROM record WHERE idx = ?1",
-        [STORE_EXPORT] = "SELECT idx, envelope FROM record WHERE idx >= ?1 AND idx < ?2 ORDER BY idx",
+        [STORE_EXPORT] = "SELECT idx, envelope, id FROM record WHERE idx >= ?1 AND idx < ?2 ORDER BY idx",
         [STORE_NEWEST] = "SELECT max(idx) FROM newest WHERE subject = ?1",
         [STORE_NEWEST_OF_PLAN] = "SELECT max(idx) FROM newest WHERE subject = ?1 AND plan = ?2",
         [STORE_NEWEST_BEFORE] = "SELECT max(idx) FROM newest WHERE subject = ?1 AND idx < ?2 AND instr(plan, '/') = 0",

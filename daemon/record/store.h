@@ -33,9 +33,11 @@ typedef enum StoreStatement {
         STORE_DELETE_UNFINISHED,
         STORE_DELETE_NEWEST,
         STORE_INSERT_CHECKPOINT,
+        STORE_UPDATE_CHECKPOINT,
         STORE_DELETE_CHECKPOINTS,
         STORE_NEWEST_CHECKPOINT,
         STORE_BEST_CHECKPOINT,
+        STORE_PRUNE,
         STORE_SIZE,
         STORE_LAST,
         STORE_HASH,
@@ -113,10 +115,15 @@ int store_head(Store *store, Head *ret);
 
 /* A transaction of its own, in which old ones are dropped. *ret_unknown: as of store_append(). */
 int store_insert_checkpoint(Store *store, uint64_t size, const char *note, size_t n, bool *ret_unknown);
+/* The same checkpoint with signatures of N_WITNESSES. *ret_unknown: as of store_append(). */
+int store_update_checkpoint(Store *store, uint64_t size, const char *note, size_t n, unsigned n_witnesses, bool *ret_unknown);
 /* The newest of at most LAST records, malloc'd; -ENOENT. */
 int store_newest_checkpoint(Store *store, uint64_t last, uint64_t *ret_size, char **ret, size_t *ret_n);
 /* Of those of FIRST … LAST records the newest among those that most witnesses have signed; -ENOENT. */
 int store_best_checkpoint(Store *store, uint64_t first, uint64_t last, uint64_t *ret_size, char **ret, size_t *ret_n);
+
+/* Drops envelopes of records FIRST … LAST-1 that ended before BEFORE_USEC and that nothing refers to. *ret_unknown: as of store_append(). */
+int store_prune(Store *store, uint64_t first, uint64_t last, uint64_t before_usec, uint64_t *ret_n, bool *ret_unknown);
 
 /* Works out the tree of SIZE records anew from its leaves. -EBADMSG: what stands there is not that tree. */
 int store_check_tree(Store *store, uint64_t size);

@@ -143,7 +143,7 @@ static int commit(RecordLog *log, const Batch *batch) {
 }
 
 /* Only this thread sets it. */
-static void fail_log(RecordLog *log) {
+void writer_fail(RecordLog *log) {
         (void) pthread_mutex_lock(&log->mutex);
         log->has_failed = true;
         (void) pthread_mutex_unlock(&log->mutex);
@@ -161,13 +161,36 @@ static void write_groups(RecordLog *log, DraftGroup *groups, size_t n_records) {
         if (r == 0 && batch.n > 0)
                 r = commit(log, &batch);
         if (r == -EBADMSG) {
-                fail_log(log);
+                writer_fail(log);
                 r = -EIO;
         }
         /* Nor did the key change that some came too late for. */
         for (DraftGroup *group = groups; group && r < 0; group = group->next)
                 if (group->error == 0 || group->error == -EKEYEXPIRED)
                         group->error = r;
+}
+
+/* Done, or put back behind what waits. Returns what is done. */
+static DraftGroup *run_errands(RecordLog *log, DraftGroup *groups) {
+        DraftGroup **at = &groups;
+
+        while (*at) {
+                DraftGroup *group = *at;
+
+                if (group->errand && group->error == 0)
+                        group->error = log->store ? group->errand->run(log, group->errand) : -EIO;
+                if (group->error != 1) {
+                        at = &group->next;
+                        continue;
+                }
+                group->error = 0;
+                *at = TAKE_PTR(group->next);
+                (void) pthread_mutex_lock(&log->mutex);
+                *log->queued_end = group;
+                log->queued_end = &group->next;
+                (void) pthread_mutex_unlock(&log->mutex);
+        }
+        return groups;
 }
 
 /* ---- checkpoints ---- */
@@ -201,7 +224,7 @@ static void publish(RecordLog *log, bool is_last) {
                 return;
         r = sign_checkpoint(log);
         if (r == -EBADMSG)
-                fail_log(log);
+                writer_fail(log);
         if (r == 0)
                 atomic_store(&log->published, log->head.tree.size);
         before = atomic_exchange(&log->publishing, r);
@@ -264,6 +287,7 @@ void *writer_main(void *argument) {
         while (take_groups(log, &groups, &n)) {
                 if (groups) {
                         write_groups(log, groups, n);
+                        groups = run_errands(log, groups);
                         deliver(log, groups);
                 }
                 publish(log, false);

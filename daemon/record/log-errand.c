@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Errands: see errand.h. Which there are, and how they are put into the queue. */
+
+#include <assert.h>
+#include <string.h>
+
+#include "daemon/record/errand.h"
+#include "daemon/record/log.h"
+
+#define PRUNE_SLICE 512 /* records looked at in one transaction: new ones wait for no more */
+
+/* After a commit in doubt what is really there is looked up before anything else is written. */
+static void close_if(RecordLog *log, bool unknown) {
+        if (unknown)
+                log->store = store_close(log->store);
+}
+
+static int run_cosign(RecordLog *log, Errand *errand) {
+        bool unknown;
+        int r;
+
+        r = publisher_cosign(&log->publisher, log->store, log->head.tree.size, errand->note, errand->n, &unknown, &errand->wrong);
+        close_if(log, unknown);
+        if (r == -ENOTUNIQ)
+                writer_fail(log);
+        return r;
+}
+
+static bool is_closing(RecordLog *log) {
+        bool closing;
+
+        (void) pthread_mutex_lock(&log->mutex);
+        closing = log->is_closing;
+        (void) pthread_mutex_unlock(&log->mutex);
+        return closing;
+}
+
+/* Never the last record, which is checked when the log is opened. */
+static int run_prune(RecordLog *log, Errand *errand) {
+        uint64_t last = log->head.tree.size > 0 ? log->head.tree.size - 1 : 0, end = errand->first + PRUNE_SLICE, n = 0;
+        bool unknown = false;
+        int r;
+
+        if (errand->first >= last || is_closing(log))
+                return 0;
+        r = store_prune(log->store, errand->first, end < last ? end : last, errand->before_usec, &n, &unknown);
+        close_if(log, unknown);
+        if (r < 0)
+                return r;
+        errand->n_pruned += n;
+        errand->first = end;
+        return 1;
+}
+
+static int queue_errand(RecordLog *log, const Errand *errand, const char *note, uint64_t ticket) {
+        _cleanup_(draft_group_freep) DraftGroup *group = NULL;
+        int r;
+
+        r = draft_nothing(&group);
+        if (r < 0)
+                return r;
+        group->errand = malloc(sizeof(*errand) + errand->n);
+        if (!group->errand)
+                return -ENOMEM;
+        *group->errand = *errand;
+        if (errand->n > 0)
+                memcpy(group->errand->note, note, errand->n);
+        return queue_put(log, TAKE_PTR(group), ticket);
+}
+
+int record_log_cosign(RecordLog *log, const char *note, size_t n, uint64_t ticket) {
+        const Errand errand = { .run = run_cosign, .n = n };
+
+        assert(log && note);
+        return n > NOTE_MAX ? -E2BIG : queue_errand(log, &errand, note, ticket);
+}
+
+int record_log_prune(RecordLog *log, uint64_t before_usec, uint64_t ticket) {
+        const Errand errand = { .run = run_prune, .before_usec = before_usec };
+
+        assert(log);
+        return queue_errand(log, &errand, NULL, ticket);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/record/proof.h"
+#include "tests/record/faults.h"
+#include "tests/record/published.h"
+
+static Published published;
+static RecordLog *record_log;
+
+static int setup(void **state) {
+        published_init(&published);
+        return published_open(&published, &record_log, NULL);
+}
+
+static int teardown(void **state) {
+        faults_set(0, 0, false, false);
+        record_log = record_log_free(record_log);
+        published_done(&published);
+        return 0;
+}
+
+/* The newest checkpoint as it is now, and who has signed it. */
+static char *newest(CheckpointSeen *ret_seen, uint64_t *ret_size) {
+        Checkpoint checkpoint;
+        const char *wrong;
+        char *note;
+        size_t n;
+
+        assert_int_equal(record_log_checkpoint(record_log, &note, &n), 0);
+        assert_int_equal(strlen(note), n);
+        if (checkpoint_verify(note, n, &published.policy, &checkpoint, ret_seen, &wrong) < 0)
+                fail_msg("%s: %s", wrong, note);
+        *ret_size = checkpoint.size;
+        return note;
+}
+
+/* The text of a note, and signatures of SIGNERS (a bit each) at SEC. */
+static Printer signed_by(const char *note, unsigned signers, uint64_t sec) {
+        size_t n = (size_t) (strstr(note, "\n\n") - note) + 1;
+        Printer printer = {};
+
+        printer_raw(&printer, note, n + 1);
+        for (unsigned i = 0; i < PUBLISHED_WITNESSES; i++)
+                if (signers & 1u << i)
+                        note_sign(&printer, note, n, &published.policy.witnesses[i], published.signers[i], sec * 1000000);
+        assert_int_equal(printer.error, 0);
+        return printer;
+}
+
+static int bring(const char *note, size_t n, const char **ret_wrong) {
+        RecordOutcome outcome;
+        int r;
+
+        assert_int_equal(record_log_cosign(record_log, note, n, 77), 0);
+        place_wait(record_log, &outcome);
+        assert_int_equal(outcome.ticket, 77);
+        assert_int_equal(outcome.n_entries, 0);
+        *ret_wrong = outcome.wrong;
+        r = outcome.error;
+        record_outcome_done(&outcome);
+        return r;
+}
+
+static void cosign(const char *note, unsigned signers, uint64_t sec) {
+        Printer brought = signed_by(note, signers, sec);
+        const char *wrong;
+
+        assert_int_equal(bring(brought.text, brought.n, &wrong), 0);
+        assert_null(wrong);
+        printer_done(&brought);
+}
+
+static void refuse(const Printer *brought, int error, const char *says) {
+        const char *wrong;
+
+        assert_int_equal(bring(brought->text, brought->n, &wrong), error);
+        assert_non_null(wrong);
+        if (!strstr(wrong, says))
+                fail_msg("\"%s\" does not say \"%s\"", wrong, says);
+}
+
+static void test_witnesses_sign_one_after_the_other(void **state) {
+        CheckpointSeen seen;
+        uint64_t size;
+        char *note;
+
+        published_append(&published, record_log, 3);
+        published_wait(record_log, 3);
+        note = newest(&seen, &size);
+        assert_int_equal(seen.n_witnesses, 0);
+        cosign(note, 2, 1800000000);
+        free(note);
+        note = newest(&seen, &size);
+        assert_int_equal(seen.n_witnesses, 1);
+        cosign(note, 1, 1800000100);
+        free(note);
+        note = newest(&seen, &size);
+        assert_int_equal(seen.n_witnesses, 2);
+        assert_int_equal(seen.usec, 1800000100000000);
+
+        /* Later it was seen again, which an older signature does not undo. */
+        cosign(note, 3, 1800000200);
+        cosign(note, 3, 1800000000);
+        free(note);
+        record_log = record_log_free(record_log);
+        assert_int_equal(published_open(&published, &record_log, NULL), 0);
+        note = newest(&seen, &size);
+        assert_int_equal(seen.n_witnesses, 2);
+        assert_int_equal(seen.usec, 1800000200000000);
+        assert_int_equal(size, 3);
+        free(note);
+}
+
+static void check_proof(uint64_t index, uint64_t size, unsigned n_witnesses) {
+        _cleanup_free_ char *text = NULL;
+        FILE *file = tmpfile();
+        Checkpoint checkpoint;
+        CheckpointSeen seen;
+        const char *wrong;
+        TreeHash leaf;
+        Proof proof;
+        size_t n;
+
+        assert_int_equal(record_log_leaves(record_log, index, 1, fileno(file)), 1);
+        rewind(file);
+        assert_int_equal(fread(&leaf, sizeof(leaf), 1, file), 1);
+        (void) fclose(file);
+        assert_int_equal(record_log_proof(record_log, index, &text, &n), 0);
+        assert_int_equal(proof_parse(text, n, &proof), 0);
+        assert_int_equal(proof_verify(&proof, &leaf, &published.policy, &checkpoint, &seen, &wrong), 0);
+        assert_int_equal(checkpoint.size, size);
+        assert_int_equal(seen.n_witnesses, n_witnesses);
+}
+
+static void test_proofs_are_against_what_most_witnesses_have_signed(void **state) {
+        static const unsigned signers[] = { 3, 1, 0 };
+        CheckpointSeen seen;
+        uint64_t size;
+
+        for (unsigned i = 0; i < ELEMENTS(signers); i++) {
+                char *note;
+
+                published_append(&published, record_log, 2);
+                published_wait(record_log, 2 * (i + 1));
+                note = newest(&seen, &size);
+                if (signers[i])
+                        cosign(note, signers[i], 1800000000);
+                free(note);
+        }
+        check_proof(0, 2, 2);
+        check_proof(1, 2, 2);
+        check_proof(2, 4, 1);
+        check_proof(3, 4, 1);
+        check_proof(4, 6, 0);
+        free(newest(&seen, &size));
+        assert_int_equal(size, 6);
+}
+
+static void test_what_no_witness_has_signed_is_not_kept(void **state) {
+        Printer brought, text = {};
+        CheckpointSeen seen;
+        uint64_t size;
+        char *note, *other;
+        Printer empty = {};
+
+        published_append(&published, record_log, 2);
+        published_wait(record_log, 2);
+        note = newest(&seen, &size);
+
+        printer_text(&text, note);
+        refuse(&text, -EBADMSG, "no witness");
+        printer_done(&text);
+        printer_text(&empty, "nonsense");
+        refuse(&empty, -EBADMSG, "no signed note");
+        printer_done(&empty);
+
+        brought = signed_by(note, 3, 1800000000);
+        brought.text[brought.n - 20] ^= 1; /* in base64 */
+        refuse(&brought, -EBADMSG, "witness does not fit");
+        printer_done(&brought);
+
+        /* The same signatures under a text that is not ours. */
+        brought = signed_by(note, 3, 1800000000);
+        *strchr(brought.text, '\n') = '\n';
+        brought.text[0] ^= 1;
+        refuse(&brought, -EBADMSG, "no checkpoint of this log");
+        printer_done(&brought);
+
+        other = strdup(note);
+        other[strchr(other, '\n') - other + 1] = '9'; /* nine records */
+        brought = signed_by(other, 3, 1800000000);
+        refuse(&brought, -ENOENT, "no such checkpoint");
+        printer_done(&brought);
+        free(other);
+
+        free(note);
+        note = newest(&seen, &size);
+        assert_int_equal(seen.n_witnesses, 0);
+        free(note);
+        assert_int_equal(record_log_cosign(record_log, "", NOTE_MAX + 1, 1), -E2BIG);
+}
+
+/* A checkpoint of SIZE records with another root, signed by the log's own key. */
+static Printer another(uint64_t size) {
+        Checkpoint checkpoint = { .origin = PLACE_ORIGIN, .size = size, .root = { { 1, 2, 3 } } };
+        Printer note = {};
+        RecordKey *key;
+        size_t n;
+
+        assert_int_equal(record_key_load(published.log_key, &key), 0);
+        checkpoint_print(&note, &checkpoint);
+        n = note.n;
+        printer_text(&note, "\n");
+        note_sign(&note, note.text, n, &published.policy.log, key, 0);
+        (void) record_key_free(key);
+        return note;
+}
+
+static void check_stops(uint64_t size, const char *says) {
+        _cleanup_free_ char *error = NULL;
+        Printer note = another(size);
+
+        published_append(&published, record_log, 2);
+        published_wait(record_log, 2);
+        refuse(&note, -ENOTUNIQ, "Nothing is signed any more");
+        printer_done(&note);
+        assert_int_equal(record_log_start(record_log, &published.server.scan.run, &published.server.scan.server, 1), -EIO);
+        assert_int_equal(record_log_size(record_log), 2);
+
+        /* Nor after a start. */
+        record_log = record_log_free(record_log);
+        assert_int_equal(published_open(&published, &record_log, &error), -EBADMSG);
+        if (!strstr(error, says))
+                fail_msg("%s", error);
+}
+
+static void test_a_log_that_signs_elsewhere_too_stops(void **state) {
+        check_stops(2, "two copies went on");
+}
+
+static void test_a_log_that_is_an_old_copy_stops(void **state) {
+        check_stops(5, "this is an old copy");
+}
+
+static void test_a_failing_disk_keeps_what_was_there(void **state) {
+        static const int errors[] = { SQLITE_FULL, SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC };
+        unsigned n_failed = 0;
+        CheckpointSeen seen;
+        uint64_t size;
+        char *note;
+
+        published_append(&published, record_log, 2);
+        published_wait(record_log, 2);
+        note = newest(&seen, &size);
+        for (size_t e = 0; e < ELEMENTS(errors); e++)
+                for (int i = 1; i < 100; i++) {
+                        Printer brought = signed_by(note, 3, 1800000000 + 100 * e + (unsigned) i);
+                        const char *wrong;
+                        int r;
+
+                        faults_set(i, errors[e], true, false);
+                        r = bring(brought.text, brought.n, &wrong);
+                        faults_set(0, 0, false, false);
+                        printer_done(&brought);
+                        free(newest(&seen, &size)); /* whole, whichever it is */
+                        assert_int_equal(size, 2);
+                        if (r == 0)
+                                break;
+                        n_failed++;
+                }
+        assert_in_range(n_failed, 3, 200);
+        cosign(note, 3, 1900000000);
+        free(newest(&seen, &size));
+        assert_int_equal(seen.usec, 1900000000000000);
+        free(note);
+}
+
+int main(void) {
+        faults_install();
+
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_witnesses_sign_one_after_the_other, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_proofs_are_against_what_most_witnesses_have_signed, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_no_witness_has_signed_is_not_kept, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_that_signs_elsewhere_too_stops, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_that_is_an_old_copy_stops, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_failing_disk_keeps_what_was_there, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/record/store.h"
+#include "tests/record/faults.h"
+#include "tests/record/published.h"
+
+#define RECORDS (SERVER_CHIPS + 1)
+#define OLD     UINT64_C(1000000000000000)
+#define NEW     UINT64_C(1700000000000000)
+
+static Published published;
+static RecordLog *record_log;
+
+static int setup(void **state) {
+        published_init(&published);
+        return published_open(&published, &record_log, NULL);
+}
+
+static int teardown(void **state) {
+        faults_set(0, 0, false, false);
+        record_log = record_log_free(record_log);
+        published_done(&published);
+        return 0;
+}
+
+static void scan(uint64_t finished_usec) {
+        RecordRun *run = &published.server.scan.run;
+        RecordOutcome outcome;
+
+        run->finished_usec = finished_usec;
+        run->started_usec = finished_usec - 1000000;
+        assert_int_equal(record_log_scan(record_log, &published.server.scan, 1), 0);
+        place_wait(record_log, &outcome);
+        assert_int_equal(outcome.error, 0);
+        record_outcome_done(&outcome);
+}
+
+static int prune(uint64_t before_usec, uint64_t *ret_n) {
+        RecordOutcome outcome;
+        int r;
+
+        assert_int_equal(record_log_prune(record_log, before_usec, 5), 0);
+        place_wait(record_log, &outcome);
+        assert_int_equal(outcome.ticket, 5);
+        assert_int_equal(outcome.n_entries, 0);
+        *ret_n = outcome.n_pruned;
+        r = outcome.error;
+        record_outcome_done(&outcome);
+        return r;
+}
+
+static bool is_pruned(uint64_t index) {
+        _cleanup_free_ char *line = place_envelope(record_log, index);
+        char wanted[64];
+
+        if (strstr(line, "\"payload\""))
+                return false;
+        (void) snprintf(wanted, sizeof(wanted), "{\"pruned\":{\"index\":%u,\"sha256\":\"", (unsigned) index);
+        if (strncmp(line, wanted, strlen(wanted)) != 0 || strlen(line) != strlen(wanted) + 64 + 3)
+                fail_msg("%s", line);
+        return true;
+}
+
+static unsigned count_pruned(void) {
+        unsigned n = 0;
+
+        for (uint64_t i = 0; i < record_log_size(record_log); i++)
+                n += is_pruned(i);
+        return n;
+}
+
+static void test_what_nothing_refers_to_goes_and_is_still_proven(void **state) {
+        Location chip = server_location("us0-2/chip3");
+        RecordVerified verified;
+        RecordEntry entry;
+        uint64_t n;
+
+        scan(OLD);
+        scan(OLD);
+        published_wait(record_log, 2 * RECORDS);
+        assert_int_equal(prune(OLD, &n), 0);
+        assert_int_equal(n, 0);
+        assert_int_equal(prune(NEW, &n), 0);
+        assert_int_equal(n, RECORDS);
+        assert_int_equal(count_pruned(), RECORDS);
+        assert_true(is_pruned(0));
+        assert_false(is_pruned(RECORDS));
+        assert_int_equal(prune(NEW, &n), 0);
+        assert_int_equal(n, 0);
+
+        for (uint64_t i = 0; i < 2 * RECORDS; i++) {
+                char *proof;
+                size_t size;
+
+                assert_int_equal(record_log_proof(record_log, i, &proof, &size), 0);
+                free(proof);
+        }
+        assert_int_equal(record_log_newest_verified(record_log, &chip, "preflight", &verified), 0);
+        assert_int_equal(verified.entry.index, RECORDS + SERVER_BAD);
+        entry = verified.entry;
+        record_verified_done(&verified);
+        entry.index = SERVER_BAD;
+        assert_int_equal(record_log_verified(record_log, &chip, &entry, &verified), -ENODATA);
+
+        record_log = record_log_free(record_log);
+        assert_int_equal(published_open(&published, &record_log, NULL), 0);
+        assert_int_equal(record_log_size(record_log), 2 * RECORDS);
+        assert_int_equal(count_pruned(), RECORDS);
+}
+
+/* A failure under one plan, regions under another: what stands stays, however old. */
+static void test_what_is_referred_to_stays(void **state) {
+        Location chip = server_location("us0-2/chip0"), bad = server_location("us0-2/chip3");
+        RecordVerified verified;
+        RecordOutcome outcome;
+        RecordEntry entry;
+        uint64_t n;
+
+        published_append(&published, record_log, 1); /* a run that does not end */
+        scan(OLD);
+        published.server.run[35] = '7'; /* another run */
+        assert_int_equal(record_log_start(record_log, &published.server.scan.run, &published.server.scan.server, 9), 0);
+        place_wait(record_log, &outcome);
+        record_outcome_done(&outcome);
+        published.server.steps[0][0].regions = NULL;
+        scan(OLD);
+        assert_int_equal(prune(NEW, &n), 0);
+        assert_false(is_pruned(1)); /* regions of chip 0 */
+        assert_true(is_pruned(2));
+        assert_true(is_pruned(RECORDS + 1)); /* the start of a run that ended */
+        assert_int_equal(record_log_regions_verified(record_log, &chip, "preflight", &verified), 0);
+        assert_int_equal(verified.entry.index, 1);
+        record_verified_done(&verified);
+        assert_int_equal(record_log_failure(record_log, &bad, &entry), 0);
+        assert_false(is_pruned(entry.index));
+}
+
+static void test_a_run_without_its_end_stays(void **state) {
+        uint64_t n, cursor = 0;
+        RecordEntry entry;
+
+        published.server.scan.run.started_usec = OLD;
+        published_append(&published, record_log, 3);
+        assert_int_equal(prune(NEW, &n), 0);
+        assert_int_equal(n, 0);
+        assert_int_equal(record_log_unfinished(record_log, &cursor, &entry), 0);
+        assert_false(is_pruned(entry.index));
+}
+
+static void test_a_change_of_keys_and_what_follows_it_stay(void **state) {
+        sqlite3 *db;
+        uint64_t n;
+
+        scan(OLD);
+        scan(OLD);
+        record_log = record_log_free(record_log);
+        assert_int_equal(sqlite3_open(published.place.log, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, "UPDATE entry SET type = '" RECORD_TYPE_ROTATION "' WHERE idx = 4", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+
+        {
+                Store *store = NULL;
+                bool unknown;
+                char *wrong = NULL;
+
+                assert_int_equal(store_open(published.place.log, PLACE_ORIGIN, &store, &wrong), 0);
+                assert_int_equal(store_prune(store, 0, 2 * RECORDS - 1, NEW, &n, &unknown), 0);
+                (void) store_close(store);
+        }
+        assert_int_equal(n, RECORDS - 2);
+}
+
+static void test_a_failing_disk_drops_all_of_a_step_or_nothing(void **state) {
+        static const int errors[] = { SQLITE_FULL, SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC };
+        unsigned n_failed = 0;
+        uint64_t n;
+
+        scan(OLD);
+        scan(OLD);
+        published_wait(record_log, 2 * RECORDS);
+        for (size_t e = 0; e < ELEMENTS(errors); e++)
+                for (int i = 1; i < 100; i++) {
+                        unsigned before = count_pruned();
+                        int r;
+
+                        faults_set(i, errors[e], true, false);
+                        r = prune(NEW, &n);
+                        faults_set(0, 0, false, false);
+                        if (r == 0)
+                                break;
+                        n_failed++;
+                        assert_true(count_pruned() == before || count_pruned() == RECORDS);
+                        if (count_pruned() == RECORDS)
+                                break;
+                }
+        assert_in_range(n_failed, 1, 200);
+        assert_int_equal(prune(NEW, &n), 0);
+        assert_int_equal(count_pruned(), RECORDS);
+        scan(NEW);
+        assert_int_equal(record_log_size(record_log), 3 * RECORDS);
+}
+
+int main(void) {
+        faults_install();
+
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_what_nothing_refers_to_goes_and_is_still_proven, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_is_referred_to_stays, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_run_without_its_end_stays, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_change_of_keys_and_what_follows_it_stay, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_failing_disk_drops_all_of_a_step_or_nothing, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
