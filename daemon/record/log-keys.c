@@ -111,7 +111,7 @@ static int take_rotation(RecordLog *log, uint64_t from, uint64_t index, PublicKe
         return r;
 }
 
-/* Every rotation is the previous record of one that the new key signed; none is where there is no record yet, or it was pruned. */
+/* Every rotation is the previous record of one that the new key signed, unless there is none yet. Neither is ever pruned. */
 static int check_successor(RecordLog *log, uint64_t index) {
         _cleanup_json_ json_t *statement = NULL, *rotation = NULL;
         uint8_t id[DIGEST_BYTES], next[DIGEST_BYTES];
