@@ -18,6 +18,15 @@ static int wrong_key(const char *source, int r) {
         return complain(STATUS_USAGE, "%.*s: %s", (int) record_key_source_length(source), source, record_key_strerror(source, r));
 }
 
+static int load_public(const char *source, RecordKey **ret) {
+        int r;
+
+        if (record_key_source_has_pin(source))
+                return complain(STATUS_USAGE, "a PIN on the command line is everyone's to see, and none is needed");
+        r = record_key_load_public(source, ret);
+        return r < 0 ? wrong_key(source, r) : 0;
+}
+
 /* ---- what is shown of a key ---- */
 
 typedef struct Shown {
@@ -97,8 +106,8 @@ static int keys_show(int argc, char **argv) {
 
         if (argc == 0)
                 return show_running();
-        r = record_key_load_public(argv[0], &key);
-        return r < 0 ? wrong_key(argv[0], r) : print_loaded(key);
+        r = load_public(argv[0], &key);
+        return r != 0 ? r : print_loaded(key);
 }
 
 /* ---- making one ---- */
@@ -157,10 +166,9 @@ static int rotate_to(const char *source) {
         _cleanup_(record_key_freep) RecordKey *key = NULL;
         int r;
 
-        r = record_key_load_public(source, &key);
-        if (r < 0)
-                return wrong_key(source, r);
-        r = call_connect(&bus);
+        r = load_public(source, &key);
+        if (r == 0)
+                r = call_connect(&bus);
         if (r == 0)
                 r = ask(bus, key);
         return r != 0 ? r : say_restart(key);

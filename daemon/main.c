@@ -128,6 +128,10 @@ static int parse_arguments(int argc, char **argv) {
                         return r;
         }
 
+        if ((arg_key && record_key_source_has_pin(arg_key)) || (arg_log_key && record_key_source_has_pin(arg_log_key))) {
+                log_error("A PIN on the command line is everyone's to see: name a file with pin-source=");
+                return -EINVAL;
+        }
         if (optind < argc) {
                 log_error("Unexpected argument '%s'", argv[optind]);
                 return -EINVAL;

@@ -159,6 +159,10 @@ size_t record_key_source_length(const char *source) {
         return is_token(source) ? strcspn(source, "?") : strlen(source);
 }
 
+bool record_key_source_has_pin(const char *source) {
+        return is_token(source) && strstr(source + record_key_source_length(source), "pin-value=");
+}
+
 /* Makes PATH with MODE and lets WRITE fill it; it is on disk, whole, or not there at all. */
 static int key_file_write(const char *path, mode_t mode, EVP_PKEY *pkey,
                           int (*write_pem)(BIO *bio, EVP_PKEY *pkey)) {

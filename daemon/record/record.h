@@ -60,6 +60,8 @@ int record_key_load_public(const char *source, RecordKey **ret);
 const char *record_key_strerror(const char *source, int error);
 /* How much of SOURCE may be shown: not the end of a URI, which may hold a PIN. */
 size_t record_key_source_length(const char *source);
+/* A command line shows it to everyone. */
+bool record_key_source_has_pin(const char *source);
 /* Makes a new key at PATH (0600, must not exist) and its public half at PATH.pub (PEM, SPKI). */
 int record_key_generate(const char *path, RecordAlgorithm algorithm);
 RecordKey *record_key_free(RecordKey *key);
