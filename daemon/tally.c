@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "checks/catalogue.h"
 #include "daemon/tally-parts.h"
 
 #define STEP_ID_MAX (LOCATION_STRING_MAX + PLAN_NAME_MAX)
@@ -154,6 +155,14 @@ static void take_hardware(Tally *tally, const Hardware *hardware) {
         replace(&unit->pci_address, hardware->pci_address);
 }
 
+static bool is_promised(const Plan *plan, const char *name) {
+        for (size_t i = 0; i < plan->n_promises; i++)
+                if (strcmp(plan->promises[i].measurement, name) == 0)
+                        return true;
+
+        return false;
+}
+
 /* Promises are kept by measurements of the chip itself; a step that runs twice covers no more than once. */
 static int take_reached(const Plan *plan, TallyUnit *unit, TallyStep *step, const Measurement *measurement) {
         for (size_t i = 0; i < plan->n_promises; i++) {
@@ -189,7 +198,7 @@ static int take_measurement(Tally *tally, TallyUnit *unit, size_t index, const M
         r = take_reached(tally->plan, holder, step, measurement);
         if (r < 0)
                 return r;
-        if (holder->n_measurements >= TALLY_MEASUREMENTS_MAX)
+        if (holder->n_measurements >= TALLY_MEASUREMENTS_MAX && !is_promised(tally->plan, measurement->name))
                 return 0; /* the evidence has the rest */
 
         grown = realloc(step->measurements, (step->n_measurements + 1) * sizeof(*grown));
@@ -212,6 +221,8 @@ static int take_measurement(Tally *tally, TallyUnit *unit, size_t index, const M
 
 static int take_finding(Tally *tally, TallyUnit *unit, size_t index, const Finding *finding) {
         TallyUnit *holder = find_unit(tally, &finding->where);
+        const CatalogueEntry *meaning = catalogue_find(finding->code);
+        Severity severity = meaning && meaning->severity > finding->severity ? meaning->severity : finding->severity;
         const Evidence *evidence = &finding->evidence;
         RecordDiagnosis *grown;
         TallyStep *step;
@@ -220,7 +231,7 @@ static int take_finding(Tally *tally, TallyUnit *unit, size_t index, const Findi
                 holder = unit;
 
         step = &holder->steps[index];
-        verdict_raise(&step->found, finding->severity);
+        verdict_raise(&step->found, severity);
         if (step->n_findings > 0 && holder->n_findings >= TALLY_FINDINGS_MAX)
                 return 0;
 
@@ -231,7 +242,7 @@ static int take_finding(Tally *tally, TallyUnit *unit, size_t index, const Findi
         step->findings = grown;
         grown[step->n_findings] = (RecordDiagnosis) {
                 .code = strdup(finding->code),
-                .severity = finding->severity,
+                .severity = severity,
                 .where = finding->where,
                 .message = strdup(finding->message ? finding->message : ""),
                 .address = copy(evidence->address),

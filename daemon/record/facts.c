@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "checks/catalogue.h"
 #include "daemon/record/base64.h"
 #include "daemon/record/digest.h"
 
@@ -85,6 +86,13 @@ static bool is_amount(double value) {
         return isfinite(value) && value >= 0;
 }
 
+/* What the code means, or worse. */
+static Severity diagnosis_severity(const RecordDiagnosis *diagnosis) {
+        const CatalogueEntry *entry = catalogue_find(diagnosis->code);
+
+        return entry && entry->severity > diagnosis->severity ? entry->severity : diagnosis->severity;
+}
+
 /* The best that can be said of a step in the face of its evidence. */
 static Verdict step_evidence(const RecordStep *step) {
         Verdict verdict = VERDICT_PASSED;
@@ -96,8 +104,25 @@ static Verdict step_evidence(const RecordStep *step) {
                         verdict_raise(&verdict, SEVERITY_WARN);
         }
         for (size_t i = 0; i < step->n_diagnoses; i++)
-                verdict_raise(&verdict, step->diagnoses[i].severity);
+                verdict_raise(&verdict, diagnosis_severity(&step->diagnoses[i]));
         return verdict;
+}
+
+/* A failure that was found is not undone by what kept the step from its end. */
+bool facts_verdict_stands(Verdict verdict, Verdict evidence) {
+        return verdict == VERDICT_FAILED || evidence == VERDICT_PASSED || (evidence == VERDICT_WARNED && verdict != VERDICT_PASSED);
+}
+
+unsigned facts_chips_of(const char *product, size_t n) {
+        static const struct {
+                const char *product;
+                unsigned chips;
+        } servers[] = { { "Trn2", 16 } };
+
+        for (size_t i = 0; i < ELEMENTS(servers); i++)
+                if (strlen(servers[i].product) == n && memcmp(servers[i].product, product, n) == 0)
+                        return servers[i].chips;
+        return 0;
 }
 
 static bool is_set(const char *text) {
@@ -123,7 +148,8 @@ static const char *wrong_with_regions(const RecordRegions *regions, Verdict verd
 
 static bool are_diagnoses(const RecordDiagnosis *diagnoses, size_t n) {
         for (size_t i = 0; i < n; i++)
-                if (!is_code(diagnoses[i].code) || diagnoses[i].severity < 0 || diagnoses[i].severity >= _SEVERITY_MAX)
+                if (!is_code(diagnoses[i].code) || diagnoses[i].severity < 0 || diagnoses[i].severity >= _SEVERITY_MAX ||
+                    diagnoses[i].reproduced > diagnoses[i].runs)
                         return false;
         return true;
 }
@@ -146,12 +172,29 @@ static const char *wrong_with_step(const RecordStep *step) {
                 return wrong_with_regions(step->regions, step->verdict);
 
         evidence = step_evidence(step);
-        if (step->verdict == VERDICT_PASSED && evidence != VERDICT_PASSED)
-                return "a step passed in the face of its own evidence";
-        if ((step->verdict == VERDICT_WARNED || step->verdict == VERDICT_SKIPPED) &&
-            evidence == VERDICT_FAILED)
-                return "a step did not fail in the face of its own evidence";
+        if (!facts_verdict_stands(step->verdict, evidence))
+                return "a step is called better than its own evidence";
         return NULL;
+}
+
+/* The most that a step which ran to its end measured of the chip itself. */
+static double measured(const RecordHealth *health, const char *name) {
+        double most = 0;
+
+        for (size_t i = 0; i < health->n_steps; i++) {
+                const RecordStep *step = &health->steps[i];
+
+                if (step->verdict == VERDICT_SKIPPED || step->verdict == VERDICT_ERROR)
+                        continue;
+                for (size_t k = 0; k < step->n_measurements; k++) {
+                        const RecordMeasurement *m = &step->measurements[k];
+
+                        if (m->value > most && isfinite(m->value) && (m->limit_type == LIMIT_NONE || isfinite(m->limit)) && strcmp(m->name, name) == 0 &&
+                            location_equal(&m->where, &health->subject.where))
+                                most = m->value;
+                }
+        }
+        return most;
 }
 
 const char *facts_wrong_with_health(const RecordHealth *health) {
@@ -174,6 +217,11 @@ const char *facts_wrong_with_health(const RecordHealth *health) {
                 if (!is_name(health->promises[i].measurement, NAME_BYTES_MAX) ||
                     !is_amount(health->promises[i].reached) || !is_amount(health->promises[i].promised))
                         return "a promise of coverage has no name or no number";
+                if (health->promises[i].reached > measured(health, health->promises[i].measurement))
+                        return "a promise is called kept beyond what was measured";
+                for (size_t k = 0; k < i; k++)
+                        if (strcmp(health->promises[k].measurement, health->promises[i].measurement) == 0)
+                                return "a coverage is promised twice";
                 fold_coverage(&fold, health->promises[i].reached, health->promises[i].promised);
         }
         if (health->result != fold_result(&fold))
@@ -183,28 +231,36 @@ const char *facts_wrong_with_health(const RecordHealth *health) {
 
 const char *facts_wrong_with_scan(const RecordScan *scan) {
         const char *wrong = facts_wrong_with_run(&scan->run);
-        Result worst = scan->n_chips > 0 ? RESULT_PASSED : RESULT_INCONCLUSIVE;
+        const char *product = scan->server.product ? scan->server.product : "";
+        Result worst = scan->n_chips == 0 || scan->n_chips < facts_chips_of(product, strlen(product)) ? RESULT_INCONCLUSIVE :
+                                                                                                        RESULT_PASSED;
 
         if (wrong)
                 return wrong;
+        if (location_kind(&scan->server.where) != LOCATION_SERVER)
+                return "the server is none";
         if (scan->result < 0 || scan->result >= _RESULT_MAX)
                 return "the server's result is unknown";
         if (scan->n_chips > CHIPS_MAX)
                 return "the server has too many chips";
         for (size_t i = 0; i < scan->n_chips; i++) {
+                if (location_kind(&scan->chips[i].subject.where) == LOCATION_SERVER ||
+                    !location_contains(&scan->server.where, &scan->chips[i].subject.where))
+                        return "a chip is not in the server";
+                for (size_t k = 0; k < i; k++)
+                        if (location_equal(&scan->chips[k].subject.where, &scan->chips[i].subject.where))
+                                return "a chip is told twice";
                 wrong = facts_wrong_with_health(&scan->chips[i]);
                 if (wrong)
                         return wrong;
-                if (!location_contains(&scan->server.where, &scan->chips[i].subject.where))
-                        return "a chip is not in the server";
                 worst = result_worst(worst, scan->chips[i].result);
         }
         if (result_worst(scan->result, worst) != scan->result)
-                return "the server's result is better than that of a chip";
+                return "the server's result is better than that of a chip, or leaves one out";
         if (!are_diagnoses(scan->diagnoses, scan->n_diagnoses))
                 return "a diagnosis has no code or an unknown severity";
         for (size_t i = 0; i < scan->n_diagnoses; i++)
-                if (result_worst(scan->result, result_of_severity(scan->diagnoses[i].severity)) != scan->result)
+                if (result_worst(scan->result, result_of_severity(diagnosis_severity(&scan->diagnoses[i]))) != scan->result)
                         return "the server's result is better than its own diagnoses";
         return NULL;
 }

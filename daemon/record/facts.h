@@ -11,6 +11,12 @@
 
 #include "daemon/record/record.h"
 
+/* Whether a step with such evidence (passed, warned, failed) may be called VERDICT. */
+bool facts_verdict_stands(Verdict verdict, Verdict evidence);
+
+/* How many chips a server of PRODUCT (N bytes) has: no roll-up clears it with fewer. 0: not known. */
+unsigned facts_chips_of(const char *product, size_t n);
+
 /* NULL, or a static sentence on what is wrong. */
 const char *facts_wrong_with_run(const RecordRun *run);
 const char *facts_wrong_with_health(const RecordHealth *health);

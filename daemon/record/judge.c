@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/record/judge.h"
+#include "daemon/record/judge-parts.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "checks/catalogue.h"
+#include "daemon/record/facts.h"
 #include "daemon/record/json.h"
 #include "daemon/record/key-rotation.h"
 
-static bool wrong(Judgement *judgement, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static bool wrong(Judgement *judgement, const char *format, ...) {
+bool judge_wrong(Judgement *judgement, const char *format, ...) {
         va_list arguments;
 
         va_start(arguments, format);
         (void) vsnprintf(judgement->wrong, sizeof(judgement->wrong), format, arguments);
         va_end(arguments);
         return false;
-}
-
-static bool says(const json_t *object, const char *key, const char *word) {
-        return strcmp(text_of(object, key), word) == 0;
 }
 
 /* ---- a measurement ---- */
@@ -63,52 +59,72 @@ static bool judge_measurement(const json_t *measurement, const char *step, Verdi
                 int r = limit_judge(json_object_get(measurement, "value"), json_array_get(limits, i));
 
                 if (r < 0)
-                        return wrong(judgement, "%.40s: the limit of %.60s cannot be recomputed", step,
+                        return judge_wrong(judgement, "%.40s: the limit of %.60s cannot be recomputed", step,
                                      name);
                 holds = holds && r > 0;
         }
+        if (json_array_size(limits) == 0 && judge_says(measurement, "result", "PASSED"))
+                return judge_wrong(judgement, "%.40s: %.60s is called PASSED without a limit", step, name);
         if (json_array_size(limits) > 0 && json_object_get(measurement, "result") &&
-            says(measurement, "result", "PASSED") != holds)
-                return wrong(judgement, "%.40s: %.60s is called %s against its limit", step, name,
+            judge_says(measurement, "result", "PASSED") != holds)
+                return judge_wrong(judgement, "%.40s: %.60s is called %s against its limit", step, name,
                              text_of(measurement, "result"));
-        if (!holds || says(measurement, "result", "FAILED"))
+        if (!holds || judge_says(measurement, "result", "FAILED"))
                 verdict_raise(evidence, SEVERITY_WARN);
+        return true;
+}
+
+/* ---- a diagnosis ---- */
+
+/* Raises *evidence. What a code means is not for the record to say: it may only be worse. */
+static bool judge_diagnosis(const json_t *diagnosis, Verdict *evidence, Judgement *judgement) {
+        const CatalogueEntry *entry = catalogue_find(text_of(diagnosis, "verdict"));
+        const json_t *reproduced = json_object_get(diagnosis, "reproduced"), *runs = json_object_get(diagnosis, "runs");
+
+        if (json_is_integer(reproduced) && json_is_integer(runs) && json_integer_value(reproduced) > json_integer_value(runs))
+                return judge_wrong(judgement, "%.60s was reproduced more often than it was looked for", text_of(diagnosis, "verdict"));
+        if (entry)
+                verdict_raise(evidence, entry->severity);
+        if (judge_says(diagnosis, "type", "FAIL"))
+                verdict_raise(evidence, SEVERITY_FAIL);
+        else if (judge_says(diagnosis, "type", "UNKNOWN"))
+                verdict_raise(evidence, SEVERITY_WARN);
+        return true;
+}
+
+bool judge_diagnoses(const json_t *diagnoses, Verdict *evidence, Judgement *judgement) {
+        for (size_t i = 0; i < json_array_size(diagnoses); i++)
+                if (!judge_diagnosis(json_array_get(diagnoses, i), evidence, judgement))
+                        return false;
         return true;
 }
 
 /* ---- a step ---- */
 
 Verdict judge_step_verdict(const json_t *step) {
-        bool is_inconclusive = says(step, "result", "INCONCLUSIVE");
+        bool is_inconclusive = judge_says(step, "result", "INCONCLUSIVE");
 
-        if (says(step, "status", "SKIP"))
+        if (judge_says(step, "status", "SKIP"))
                 return is_inconclusive ? VERDICT_SKIPPED : _VERDICT_INVALID;
-        if (says(step, "status", "ERROR"))
+        if (judge_says(step, "status", "ERROR"))
                 return is_inconclusive ? VERDICT_ERROR : _VERDICT_INVALID;
-        if (says(step, "result", "PASSED"))
+        if (judge_says(step, "result", "PASSED"))
                 return VERDICT_PASSED;
-        if (says(step, "result", "WARNED"))
+        if (judge_says(step, "result", "WARNED"))
                 return VERDICT_WARNED;
         return is_inconclusive ? _VERDICT_INVALID : VERDICT_FAILED;
 }
 
 static bool judge_evidence(const json_t *step, Verdict *evidence, Judgement *judgement) {
         const json_t *measurements = json_object_get(step, "measurements");
-        const json_t *diagnoses = json_object_get(step, "diagnoses");
 
         *evidence = VERDICT_PASSED;
         for (size_t i = 0; i < json_array_size(measurements); i++)
                 if (!judge_measurement(json_array_get(measurements, i), text_of(step, "name"), evidence,
                                        judgement))
                         return false;
-        for (size_t i = 0; i < json_array_size(diagnoses); i++) {
-                const json_t *diagnosis = json_array_get(diagnoses, i);
-
-                if (says(diagnosis, "type", "FAIL"))
-                        verdict_raise(evidence, SEVERITY_FAIL);
-                else if (says(diagnosis, "type", "UNKNOWN"))
-                        verdict_raise(evidence, SEVERITY_WARN);
-        }
+        if (!judge_diagnoses(json_object_get(step, "diagnoses"), evidence, judgement))
+                return false;
         if (json_array_size(json_object_get(step, "errors")) > 0)
                 verdict_raise(evidence, SEVERITY_WARN);
         return true;
@@ -118,22 +134,25 @@ static bool judge_step(const json_t *step, Verdict *ret, Judgement *judgement) {
         const char *name = text_of(step, "name");
         Verdict verdict = judge_step_verdict(step), evidence;
         bool is_open = verdict == VERDICT_SKIPPED || verdict == VERDICT_ERROR;
+        Reason reason = reason_from_string(text_of(step, "reason"));
 
         if (verdict < 0)
-                return wrong(judgement, "%.40s: status %s with result %s", name, text_of(step, "status"),
+                return judge_wrong(judgement, "%.40s: status %s with result %s", name, text_of(step, "status"),
                              text_of(step, "result"));
         if (is_open != (json_object_get(step, "reason") != NULL))
-                return wrong(judgement, "%.40s: a reason is %s", name,
+                return judge_wrong(judgement, "%.40s: a reason is %s", name,
                              is_open ? "missing" : "given for what was tested");
+        if (is_open && reason >= 0 && !reason_fits(reason, verdict)) /* later ones are let through */
+                return judge_wrong(judgement, "%.40s: %.40s is no reason for %s", name, text_of(step, "reason"),
+                             text_of(step, "status"));
         if (!judge_evidence(step, &evidence, judgement))
                 return false;
-        if ((verdict == VERDICT_PASSED && evidence != VERDICT_PASSED) ||
-            ((verdict == VERDICT_WARNED || verdict == VERDICT_SKIPPED) && evidence == VERDICT_FAILED))
-                return wrong(judgement, "%.40s: called %s in the face of its own evidence", name,
+        if (!facts_verdict_stands(verdict, evidence))
+                return judge_wrong(judgement, "%.40s: called %s in the face of its own evidence", name,
                              text_of(step, "result"));
         if ((verdict == VERDICT_PASSED || verdict == VERDICT_WARNED) &&
             *text_of(json_object_get(step, "regions"), "failed"))
-                return wrong(judgement, "%.40s: called %s although regions have failed", name, text_of(step, "result"));
+                return judge_wrong(judgement, "%.40s: called %s although regions have failed", name, text_of(step, "result"));
         *ret = verdict;
         return true;
 }
@@ -162,12 +181,12 @@ static bool judge_names(const json_t *predicate, const char *key, Verdict a, Ver
 
                         found = strcmp(json_string_value(item) ?: text_of(item, "name"),
                                        text_of(step, "name")) == 0 &&
-                                (!json_is_object(item) || says(item, "reason", text_of(step, "reason")));
+                                (!json_is_object(item) || judge_says(item, "reason", text_of(step, "reason")));
                 }
                 if (!found)
-                        return wrong(judgement, "%s does not name %.60s", key, text_of(step, "name"));
+                        return judge_wrong(judgement, "%s does not name %.60s", key, text_of(step, "name"));
         }
-        return n == json_array_size(list) || wrong(judgement, "%s names what is no such step", key);
+        return n == json_array_size(list) || judge_wrong(judgement, "%s names what is no such step", key);
 }
 
 static bool judge_steps(const json_t *steps, Fold *fold, Judgement *judgement) {
@@ -176,8 +195,9 @@ static bool judge_steps(const json_t *steps, Fold *fold, Judgement *judgement) {
                 Verdict verdict = _VERDICT_INVALID;
 
                 for (size_t k = 0; k < i; k++)
-                        if (says(json_array_get(steps, k), "name", text_of(step, "name")))
-                                return wrong(judgement, "two steps are called %.60s", text_of(step, "name"));
+                        if (judge_says(json_array_get(steps, k), "name", text_of(step, "name")) ||
+                            judge_says(json_array_get(steps, k), "id", text_of(step, "id")))
+                                return judge_wrong(judgement, "two steps are called %.60s", text_of(step, "name"));
                 if (!judge_step(step, &verdict, judgement))
                         return false;
                 fold_step(fold, verdict, json_is_true(json_object_get(step, "required")));
@@ -185,28 +205,83 @@ static bool judge_steps(const json_t *steps, Fold *fold, Judgement *judgement) {
         return true;
 }
 
-static bool judge_status(const json_t *predicate, Judgement *judgement) {
-        if (!says(predicate, "status", "COMPLETE") && !says(predicate, "result", "INCONCLUSIVE"))
-                return wrong(judgement, "status %s with result %s", text_of(predicate, "status"),
+bool judge_status(const json_t *predicate, Judgement *judgement) {
+        if (!judge_says(predicate, "status", "COMPLETE") && !judge_says(predicate, "result", "INCONCLUSIVE"))
+                return judge_wrong(judgement, "status %s with result %s", text_of(predicate, "status"),
                              text_of(predicate, "result"));
         return true;
 }
 
+/* The most that a step which ran to its end measured of the subject itself; 0 where none did. */
+static double measured(const json_t *steps, const char *name) {
+        double most = 0;
+
+        for (size_t i = 0; i < json_array_size(steps); i++) {
+                const json_t *step = json_array_get(steps, i), *measurements = json_object_get(step, "measurements");
+
+                for (size_t k = 0; judge_says(step, "status", "COMPLETE") && k < json_array_size(measurements); k++) {
+                        const json_t *measurement = json_array_get(measurements, k);
+                        double value = json_number_value(json_object_get(measurement, "value"));
+
+                        if (value > most && judge_says(measurement, "name", name) && !json_object_get(measurement, "component"))
+                                most = value;
+                }
+        }
+        return most;
+}
+
+static bool judge_coverage(const json_t *predicate, Fold *fold, Judgement *judgement) {
+        const json_t *coverage = json_object_get(predicate, "coverage"), *steps = json_object_get(predicate, "steps");
+
+        for (size_t i = 0; i < json_array_size(coverage); i++) {
+                const json_t *promise = json_array_get(coverage, i);
+                double reached = json_number_value(json_object_get(promise, "reached"));
+                const char *name = text_of(promise, "name");
+
+                for (size_t k = 0; k < i; k++)
+                        if (judge_says(json_array_get(coverage, k), "name", name))
+                                return judge_wrong(judgement, "%.60s is promised twice", name);
+                if (reached > measured(steps, name))
+                        return judge_wrong(judgement, "%.60s is called reached beyond what was measured", name);
+                fold_coverage(fold, reached, json_number_value(json_object_get(promise, "promised")));
+        }
+        return true;
+}
+
+/* What an untested step leaves open, nobody else has reached. */
+static bool judge_untested(const json_t *predicate, Judgement *judgement) {
+        const json_t *untested = json_object_get(predicate, "untestedTests"), *coverage = json_object_get(predicate, "coverage");
+
+        for (size_t i = 0; i < json_array_size(untested); i++) {
+                const json_t *names = json_object_get(json_array_get(untested, i), "coverage");
+
+                for (size_t k = 0; k < json_array_size(names); k++) {
+                        const char *name = json_string_value(json_array_get(names, k));
+                        bool is_open = false;
+
+                        for (size_t c = 0; c < json_array_size(coverage) && !is_open; c++) {
+                                const json_t *promise = json_array_get(coverage, c);
+
+                                is_open = judge_says(promise, "name", name) &&
+                                          json_number_value(json_object_get(promise, "reached")) <
+                                                          json_number_value(json_object_get(promise, "promised"));
+                        }
+                        if (!is_open)
+                                return judge_wrong(judgement, "%.60s is called open and is not", name);
+                }
+        }
+        return true;
+}
+
 static bool judge_health(const json_t *predicate, Judgement *judgement) {
-        const json_t *coverage = json_object_get(predicate, "coverage");
         Fold fold = {};
 
         if (!judge_status(predicate, judgement) ||
-            !judge_steps(json_object_get(predicate, "steps"), &fold, judgement))
+            !judge_steps(json_object_get(predicate, "steps"), &fold, judgement) ||
+            !judge_coverage(predicate, &fold, judgement) || !judge_untested(predicate, judgement))
                 return false;
-        for (size_t i = 0; i < json_array_size(coverage); i++) {
-                const json_t *promise = json_array_get(coverage, i);
-
-                fold_coverage(&fold, json_number_value(json_object_get(promise, "reached")),
-                              json_number_value(json_object_get(promise, "promised")));
-        }
-        if (!says(predicate, "result", result_to_string(fold_result(&fold))))
-                return wrong(judgement, "the result is called %s, its steps and coverage come to %s",
+        if (!judge_says(predicate, "result", result_to_string(fold_result(&fold))))
+                return judge_wrong(judgement, "the result is called %s, its steps and coverage come to %s",
                              text_of(predicate, "result"), result_to_string(fold_result(&fold)));
 
         return judge_names(predicate, "passedTests", VERDICT_PASSED, VERDICT_PASSED, judgement) &&
@@ -215,63 +290,39 @@ static bool judge_health(const json_t *predicate, Judgement *judgement) {
                judge_names(predicate, "untestedTests", VERDICT_SKIPPED, VERDICT_ERROR, judgement);
 }
 
-/* ---- a server ---- */
-
-/* What lies in none of the chips. */
-static Result judge_diagnoses(const json_t *diagnoses) {
-        Result worst = RESULT_PASSED;
-
-        for (size_t i = 0; i < json_array_size(diagnoses); i++) {
-                const json_t *diagnosis = json_array_get(diagnoses, i);
-
-                if (says(diagnosis, "type", "FAIL"))
-                        worst = result_worst(worst, RESULT_FAILED);
-                else if (says(diagnosis, "type", "UNKNOWN"))
-                        worst = result_worst(worst, RESULT_WARNED);
-        }
-        return worst;
-}
-
-static bool judge_summary(const json_t *predicate, Judgement *judgement) {
-        const json_t *components = json_object_get(predicate, "components");
-        Result worst = json_array_size(components) > 0 ? RESULT_PASSED : RESULT_INCONCLUSIVE;
-        Result result = result_from_string(text_of(predicate, "result"));
-
-        if (!judge_status(predicate, judgement))
-                return false;
-        for (size_t i = 0; i < json_array_size(components); i++) {
-                const json_t *annotations = json_object_get(json_array_get(components, i), "annotations");
-
-                worst = result_worst(worst, result_from_string(text_of(annotations, "result")));
-        }
-        worst = result_worst(worst, judge_diagnoses(json_object_get(predicate, "diagnoses")));
-        if (result_worst(result, worst) != result)
-                return wrong(judgement, "the result is called %s, its chips and diagnoses come to %s",
-                             text_of(predicate, "result"), result_to_string(worst));
-        return true;
-}
+/* ---- any record ---- */
 
 static bool judge_rotation(const json_t *predicate, Judgement *judgement) {
         KeyRotation rotation;
         bool is_new;
 
         if (key_rotation_parse(predicate, &rotation) < 0)
-                return wrong(judgement, "a key is not what its ID and algorithm say");
+                return judge_wrong(judgement, "a key is not what its ID and algorithm say");
         is_new = strcmp(rotation.new.id, rotation.old.id) != 0;
         key_rotation_done(&rotation);
-        return is_new || wrong(judgement, "the key replaces itself");
+        return is_new || judge_wrong(judgement, "the key replaces itself");
 }
 
-bool judge_predicate(const json_t *predicate, const char *predicate_type, Judgement *ret) {
+/* The subject of a record is where it says it is. */
+static bool judge_place(const json_t *predicate, bool is_server, Judgement *judgement) {
+        const char *path = text_of(json_object_get(predicate, "location"), "path");
+        Location where;
+
+        if (*path && location_parse(path, &where, NULL, NULL) == 0 && (location_kind(&where) == LOCATION_SERVER) != is_server)
+                return judge_wrong(judgement, "%.80s is %s server", path, is_server ? "no" : "a");
+        return true;
+}
+
+bool judge_predicate(const json_t *predicate, const char *predicate_type, const char *uri, Judgement *ret) {
         bool is_first = json_integer_value(json_object_get(json_object_get(predicate, "log"), "index")) == 0;
 
         *ret = (Judgement) {};
         if (is_first != (json_object_get(predicate, "previous") == NULL))
-                return wrong(ret, "the previous record is %s", is_first ? "named in the first" : "missing");
+                return judge_wrong(ret, "the previous record is %s", is_first ? "named in the first" : "missing");
         if (strcmp(predicate_type, RECORD_TYPE_HEALTH) == 0)
-                return judge_health(predicate, ret);
+                return judge_place(predicate, false, ret) && judge_health(predicate, ret);
         if (strcmp(predicate_type, RECORD_TYPE_SUMMARY) == 0)
-                return judge_summary(predicate, ret);
+                return judge_place(predicate, true, ret) && judge_summary(predicate, uri, ret);
         if (strcmp(predicate_type, RECORD_TYPE_ROTATION) == 0)
                 return judge_rotation(predicate, ret);
         return true;

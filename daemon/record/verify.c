@@ -108,13 +108,27 @@ static int print_reason(const json_t *statement, const char *type, char **ret) {
         return 0;
 }
 
+/* A sign of life is of the key that signed it, and of no other. */
+static int check_signer(const PublicKey *key, const char *type, const json_t *subject, Refusal *refusal) {
+        uint8_t digest[DIGEST_BYTES];
+        char hex[DIGEST_HEX];
+
+        if (strcmp(type, RECORD_TYPE_HEARTBEAT) != 0)
+                return 0;
+        if (digest_sha256(key->spki, key->n_spki, digest) < 0)
+                return -ENOMEM;
+        if (strcmp(text_of(json_object_get(subject, "digest"), "sha256"), digest_to_hex(digest, hex)) != 0)
+                return refuse(refusal, "the subject is not the key that signed", "");
+        return 0;
+}
+
 /* Everything after the signature: the payload is authentic, but is it a record and does it agree with
  * itself? */
 static int check_payload(const RecordPolicy *policy, const Evidence *evidence, Verification *v, Refusal *refusal) {
         const Envelope *envelope = evidence->envelope;
         RecordVerified *verified = &v->verified;
         _cleanup_json_ json_t *statement = NULL;
-        const json_t *predicate;
+        const json_t *predicate, *subject;
         SchemaWrong schema_wrong = {};
         const char *type, *wrong;
         Judgement judgement;
@@ -129,9 +143,12 @@ static int check_payload(const RecordPolicy *policy, const Evidence *evidence, V
         if (!schema_fits(statement, type, &schema_wrong))
                 return refuse(refusal, "the payload: ", schema_wrong.text);
         predicate = json_object_get(statement, "predicate");
-        if (!judge_predicate(predicate, type, &judgement))
+        subject = json_array_get(json_object_get(statement, "subject"), 0);
+        if (!judge_predicate(predicate, type, text_of(subject, "uri"), &judgement))
                 return refuse(refusal, "the record contradicts itself: ", judgement.wrong);
-        r = take_entry(predicate, type, verified, refusal);
+        r = check_signer(&evidence->key->key, type, subject, refusal);
+        if (r == 0)
+                r = take_entry(predicate, type, verified, refusal);
         if (r == 0)
                 r = policy_check(policy, evidence, statement, verified, refusal);
         if (r == 0)

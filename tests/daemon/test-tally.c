@@ -82,7 +82,7 @@ static int end(const char *unit, const char *step, Verdict verdict, Reason reaso
 
 static int find(const char *unit, const char *step, Severity severity, const char *where) {
         return tell(&(Event) { .type = EVENT_FINDING, .unit = unit, .step = step,
-                               .finding = { .code = "link-errors", .severity = severity, .where = at(where),
+                               .finding = { .code = severity == SEVERITY_FAIL ? "link-errors" : "in-no-catalogue", .severity = severity, .where = at(where),
                                             .message = "m", .reproduced = 1, .runs = 1 } });
 }
 

@@ -33,7 +33,7 @@ static int nowhere; /* for acknowledgements that nobody waits for */
 static int setup(void **state) {
         published_init(&published);
         published.server.scan.n_chips = CHIPS; /* without the broken one */
-        published.server.scan.result = RESULT_PASSED;
+        published.server.scan.result = RESULT_INCONCLUSIVE;
         return 0;
 }
 

@@ -18,11 +18,24 @@
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"
 
-static const char payload[] =
+#define SUBJECT "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff" /* in its place: the key */
+
+static char payload[] =
                 "{\"_type\":\"https://in-toto.io/Statement/v1\",\"subject\":[{\"digest\":{\"sha256\":"
-                "\"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\"}}],\"predicateType\":\"" RECORD_TYPE_HEARTBEAT "\","
+                "\"" SUBJECT "\"}}],\"predicateType\":\"" RECORD_TYPE_HEARTBEAT "\","
                 "\"predicate\":{\"producer\":{\"id\":\"p\",\"scanner\":{\"uri\":\"u\"}},\"log\":{\"origin\":\"o\",\"index\":0},"
                 "\"sentOn\":\"2026-11-21T09:00:00Z\"}}";
+
+/* The payload of a heartbeat of KEY. */
+static void tell_key(const RecordKey *key) {
+        static char *at = NULL;
+        uint8_t digest[DIGEST_BYTES];
+        char hex[DIGEST_HEX];
+
+        at = at ? at : strstr(payload, SUBJECT);
+        assert_int_equal(digest_sha256(key_public(key)->spki, key_public(key)->n_spki, digest), 0);
+        memcpy(at, digest_to_hex(digest, hex), DIGEST_HEX - 1);
+}
 
 /* A part of a text that nobody signs, and why. */
 typedef struct Loose {
@@ -84,6 +97,7 @@ static void turn_envelope(RecordAlgorithm algorithm) {
         size_t n;
 
         assert_int_equal(record_keyring_parse(record_key_public_pem(key), strlen(record_key_public_pem(key)), &keyring), 0);
+        tell_key(key);
         assert_int_equal(envelope_sign(key, payload, strlen(payload), &record), 0);
         text = record.envelope.text;
         n = record.envelope.n;

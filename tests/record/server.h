@@ -16,7 +16,7 @@ typedef struct Server {
         RecordScan scan;
         RecordHealth chips[SERVER_CHIPS];
         RecordStep steps[SERVER_CHIPS][SERVER_STEPS];
-        RecordMeasurement measurements[SERVER_CHIPS][SERVER_STEPS];
+        RecordMeasurement measurements[SERVER_CHIPS][SERVER_STEPS + 1]; /* the last step has two */
         RecordPromise promise;
         RecordDiagnosis diagnosis;
         RecordRegionTest tests[2];
@@ -80,6 +80,12 @@ static inline void server_init(Server *server) {
                                 .measurements = &server->measurements[i][k],
                         };
                 }
+        }
+        for (unsigned i = 0; i < SERVER_CHIPS; i++) {
+                server->measurements[i][SERVER_STEPS] = (RecordMeasurement) {
+                        "hbm-bytes-tested", 103079215104, "By", LIMIT_NONE, 0, server->chips[i].subject.where
+                };
+                server->steps[i][SERVER_STEPS - 1].n_measurements = 2;
         }
         /* The memory of the first chip is tested region by region. */
         server->tests[0] = (RecordRegionTest) { "01934a6e-5e00-7000-8000-000000000000", 1795248849500000, "0-12,40" };

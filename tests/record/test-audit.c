@@ -147,7 +147,7 @@ static void test_what_the_signer_says_wrongly_is_told(void **state) {
         static const Change changes[] = {
                 { 2, "predicate.previous.sha256", zeros, RECORD_AUDIT_PREVIOUS },
                 { 2, "predicate.log.origin", "\"fleet.example/stations/st-018\"", RECORD_AUDIT_ORIGIN },
-                { 3, "predicate.components.1.annotations.recordSha256", zeros, RECORD_AUDIT_ROLL_UP },
+                { 3, "predicate.components.0.annotations.recordSha256", zeros, RECORD_AUDIT_ROLL_UP },
                 { 3, "predicate.components.1.annotations.result", "\"WARNED\"", RECORD_AUDIT_ROLL_UP },
                 { 3, "predicate.components.1", NULL, RECORD_AUDIT_ROLL_UP },
                 { 3, "predicate.run.clock.monotonicNs", "\"1000000000\"", RECORD_AUDIT_CLOCK },

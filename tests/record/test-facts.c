@@ -54,7 +54,8 @@ static void test_a_step_is_not_better_than_its_evidence(void **state) {
                 { VERDICT_SKIPPED, REASON_BUDGET,       false, -1,            true  },
                 { VERDICT_SKIPPED, REASON_NONE,         false, -1,            false },
                 { VERDICT_SKIPPED, REASON_DEVICE_ERROR, false, -1,            false },
-                { VERDICT_ERROR,   REASON_DEVICE_ERROR, false, SEVERITY_FAIL, true  },
+                { VERDICT_ERROR,   REASON_DEVICE_ERROR, false, SEVERITY_FAIL, false },
+                { VERDICT_ERROR,   REASON_DEVICE_ERROR, true,  SEVERITY_WARN, true  },
                 { VERDICT_ERROR,   REASON_NONE,         false, -1,            false },
                 { VERDICT_PASSED,  REASON_BUDGET,       false, -1,            false },
         };
@@ -64,6 +65,7 @@ static void test_a_step_is_not_better_than_its_evidence(void **state) {
                 RecordStep *step = &server.steps[0][0];
                 Fold fold = {};
 
+                diagnosis.code = "in-no-catalogue";
                 diagnosis.severity = cases[i].severity >= 0 ? (Severity) cases[i].severity : SEVERITY_INFO;
                 server.measurements[0][0].value = cases[i].beyond ? 1 : 0;
                 step->verdict = cases[i].verdict;
@@ -115,6 +117,21 @@ static void test_results_are_what_they_fold_to(void **state) {
         assert_wrong("server's result");
         server.scan.result = RESULT_INCONCLUSIVE;
         assert_wrong("server's result");
+        server.scan.n_chips = SERVER_BAD; /* all of them passed */
+        server.scan.result = RESULT_PASSED;
+        assert_wrong("leaves one out");
+        server.chips[1].subject.where = server.chips[0].subject.where;
+        assert_wrong("told twice");
+        server.scan.server.where = server.chips[0].subject.where;
+        assert_wrong("the server is none");
+        server.promise.reached = 103079215105;
+        assert_wrong("beyond what was measured");
+        server.measurements[0][SERVER_STEPS].where = server_location("us0-2/chip0/hbm2");
+        assert_wrong("beyond what was measured");
+        server.steps[0][SERVER_STEPS - 1].verdict = VERDICT_SKIPPED;
+        server.steps[0][SERVER_STEPS - 1].reason = REASON_BUDGET;
+        server.steps[0][SERVER_STEPS - 1].required = false;
+        assert_wrong("beyond what was measured");
         server.scan.n_chips = 0;
         server.scan.result = RESULT_PASSED;
         assert_wrong("server's result");
@@ -122,8 +139,10 @@ static void test_results_are_what_they_fold_to(void **state) {
         server.scan.result = RESULT_INCONCLUSIVE;
         server.scan.n_diagnoses = 1;
         server.scan.diagnoses = &server.diagnosis;
-        server.diagnosis.severity = SEVERITY_FAIL;
+        server.diagnosis.severity = SEVERITY_INFO; /* the catalogue knows better */
         assert_wrong("its own diagnoses");
+        server.diagnosis.reproduced = 4;
+        assert_wrong("diagnosis");
         server.scan.n_chips = 0;
         server.scan.result = RESULT_INCONCLUSIVE;
         assert_int_equal(record_scan_check(&server.scan, NULL), 0);
@@ -256,17 +275,19 @@ static void draw_step(RecordStep *step, RecordMeasurement *measurement, RecordDi
                 diagnosis->code = draw_text();
 }
 
-/* One chip with at most three steps, so that some of the random ones agree with themselves. */
+/* One chip with at most three strange steps, so that some of the random ones agree with themselves. */
 static void draw_server(void) {
         RecordHealth *chip = &server.chips[0];
 
         server_init(&server);
         server.scan.n_chips = draw(5) > 0;
-        chip->n_steps = draw(4);
-        for (size_t i = 0; i < chip->n_steps; i++)
+        if (draw(8) == 0)
+                chip->n_steps = draw(4);
+        for (size_t i = 0, n = draw(4); i < n; i++)
                 draw_step(&server.steps[0][i], &server.measurements[0][i], &server.diagnosis);
         if (draw(4) == 0)
                 server.promise.reached = draw_number();
+        chip->n_promises = draw(4) > 0;
         chip->result = (Result) draw(_RESULT_MAX);
         server.scan.result = (Result) draw(_RESULT_MAX);
         server.scan.n_diagnoses = draw(2);

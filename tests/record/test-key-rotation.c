@@ -66,7 +66,7 @@ static void test_keys_that_are_not_what_they_are_called_are_refused(void **state
                 assert_int_equal(key_rotation_parse(value, &rotation), -EBADMSG);
                 assert_int_equal(json_object_set_new(value, "log", json_pack("{s:i}", "index", 1)), 0);
                 assert_int_equal(json_object_set_new(value, "previous", json_object()), 0);
-                assert_false(judge_predicate(value, RECORD_TYPE_ROTATION, &judgement));
+                assert_false(judge_predicate(value, RECORD_TYPE_ROTATION, "", &judgement));
                 assert_non_null(strstr(judgement.wrong, "a key is not"));
                 json_decref(value);
         }
@@ -76,8 +76,8 @@ static void test_a_key_does_not_follow_itself(void **state) {
         json_t *value = read_text("{\"log\":{\"index\":0}," P256 ",\"replaces\":{" P256 "}}"), *good = read_text("{\"log\":{\"index\":0}," P256 ",\"replaces\":{" ED25519 "}}");
         Judgement judgement;
 
-        assert_false(judge_predicate(value, RECORD_TYPE_ROTATION, &judgement));
-        assert_true(judge_predicate(good, RECORD_TYPE_ROTATION, &judgement));
+        assert_false(judge_predicate(value, RECORD_TYPE_ROTATION, "", &judgement));
+        assert_true(judge_predicate(good, RECORD_TYPE_ROTATION, "", &judgement));
         json_decref(value);
         json_decref(good);
 }

@@ -112,7 +112,7 @@ static json_t *sign_again(const Server *server) {
 
 static void test_what_was_not_tested_is_told_with_its_reason(void **state) {
         static const char *const counts[] = { "efa_packets", "efa_paths", NULL };
-        RecordPromise promises[] = { { "hbm-bytes-tested", 1, 1 }, { "efa_paths", 16, 16 }, { "efa_packets", 0, 1000 } };
+        RecordPromise promises[] = { { "hbm-bytes-tested", 1, 1 }, { "efa_paths", 0, 0 }, { "efa_packets", 0, 1000 } };
         Server *server = &payloads.server;
         json_t *payload;
 

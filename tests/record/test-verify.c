@@ -216,6 +216,28 @@ static void test_a_payload_that_is_no_record_is_refused_though_its_signature_is_
         }
 }
 
+static void test_a_heartbeat_is_of_the_key_that_signs_it(void **state) {
+        static const char *const changes[] = { "subject.0.digest.sha256", "\"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\"", NULL };
+        RecordVerified verified;
+        RecordOutcome outcome;
+        RecordLog *log;
+        char *heartbeat;
+
+        assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+        assert_int_equal(record_log_heartbeat(log, RECORD_HEARTBEAT_START, 1), 0);
+        place_wait(log, &outcome);
+        heartbeat = payload_of(&payloads, log, outcome.entries[0].index);
+        record_outcome_done(&outcome);
+        (void) record_log_free(log);
+
+        assert_int_equal(payload_verify_changed(&payloads, heartbeat, changes + 2, &verified), RECORD_VERIFIED);
+        record_verified_done(&verified);
+        assert_int_equal(payload_verify_changed(&payloads, heartbeat, changes, &verified), RECORD_REFUSED);
+        assert_non_null(strstr(verified.reason, "not the key that signed"));
+        record_verified_done(&verified);
+        free(heartbeat);
+}
+
 static void test_one_type_of_record_is_not_taken_for_another(void **state) {
         const char *const changes[] = { "predicateType", "\"" RECORD_TYPE_SUMMARY "\"", NULL };
         RecordVerified verified;
@@ -235,6 +257,7 @@ int main(void) {
                 cmocka_unit_test(test_size_and_depth_are_bounded),
                 cmocka_unit_test(test_a_key_that_is_not_in_the_keyring_is_unknown_and_not_refused),
                 cmocka_unit_test(test_a_payload_that_is_no_record_is_refused_though_its_signature_is_good),
+                cmocka_unit_test(test_a_heartbeat_is_of_the_key_that_signs_it),
                 cmocka_unit_test(test_one_type_of_record_is_not_taken_for_another),
         };
 

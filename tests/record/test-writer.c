@@ -25,7 +25,7 @@ static int setup(void **state) {
         place_init(&place);
         server_init(&server);
         server.scan.n_chips = CHIPS; /* without the broken one */
-        server.scan.result = RESULT_PASSED;
+        server.scan.result = RESULT_INCONCLUSIVE;
         return 0;
 }
 

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The inside of a judge, for judge.c and judge-summary.c. */
+
+#include <string.h>
+
+#include "daemon/record/json.h"
+#include "daemon/record/judge.h"
+
+/* Says what is wrong, and returns false. */
+bool judge_wrong(Judgement *judgement, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static inline bool judge_says(const json_t *object, const char *key, const char *word) {
+        return strcmp(text_of(object, key), word) == 0;
+}
+
+/* Raises *evidence to what DIAGNOSES mean. */
+bool judge_diagnoses(const json_t *diagnoses, Verdict *evidence, Judgement *judgement);
+bool judge_status(const json_t *predicate, Judgement *judgement);
+/* URI: of the subject */
+bool judge_summary(const json_t *predicate, const char *uri, Judgement *judgement);
