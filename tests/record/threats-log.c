@@ -70,7 +70,7 @@ static void make_history(Ledger *ledger, bool first_passed, unsigned n_scans) {
 }
 
 /* What an attacker can show of his log: the best there is. */
-static int show_growth(void *userdata, uint64_t old, uint64_t size, char **ret, size_t *ret_n) {
+static int show_growth(void *userdata, const char *origin, uint64_t old, uint64_t size, char **ret, size_t *ret_n) {
         const Ledger *ledger = userdata;
         Printer text = {};
         TreePath path = {};
