@@ -10,8 +10,6 @@
 #include "daemon/record/envelope.h"
 #include "daemon/record/json.h"
 #include "daemon/record/key-rotation.h"
-#include "daemon/record/keyring.h"
-#include "daemon/record/lines.h"
 #include "daemon/record/verify.h"
 
 static const struct {
@@ -81,68 +79,6 @@ void audit_find(RecordAudit *audit, RecordAuditKind kind, uint64_t first, uint64
         va_end(arguments);
 }
 
-/* ---- the checkpoint ---- */
-
-/* The first line, of which nothing is believed but where to look. */
-static bool find_policy(const RecordAuditOptions *options, CheckpointPolicy *ret) {
-        Lines lines = { options->checkpoint, options->n_checkpoint };
-        char origin[RECORD_ORIGIN_MAX] = "";
-        Line line;
-
-        if (line_take(&lines, &line) == 0 && line.n < sizeof(origin))
-                memcpy(origin, line.text, line.n);
-        return keyring_policy(options->keyring, origin, ret);
-}
-
-static int take_checkpoint(RecordAudit *audit) {
-        const RecordAuditOptions *options = &audit->options;
-        CheckpointPolicy policy;
-        CheckpointSeen seen;
-        const char *wrong;
-        int r;
-
-        if (!options->checkpoint || !find_policy(options, &policy)) {
-                audit_find(audit, RECORD_AUDIT_NO_CHECKPOINT, 0, 0, "%s",
-                           options->checkpoint ? "the checkpoint is of a log whose key is not known" :
-                                                 "there is no checkpoint: nothing tells whether the end is missing");
-                return 0;
-        }
-        r = checkpoint_verify(options->checkpoint, options->n_checkpoint, &policy, &audit->checkpoint, &seen, &wrong);
-        if (r == -EBADMSG) {
-                audit_find(audit, RECORD_AUDIT_CHECKPOINT, 0, 0, "the checkpoint: %s", wrong);
-                return 0;
-        }
-        if (r < 0)
-                return r;
-        if (!quorum_is_met(&options->keyring->quorum, seen.witnesses))
-                audit_find(audit, RECORD_AUDIT_NO_WITNESS, 0, 0, "%u of the keyring's witnesses have seen it, which are too few", seen.n_witnesses);
-        audit->has_checkpoint = true;
-        audit->report.checkpoint_size = audit->checkpoint.size;
-        audit->report.n_witnesses = seen.n_witnesses;
-        audit->report.witnessed_usec = seen.usec;
-        (void) strcpy(audit->report.origin, audit->checkpoint.origin);
-        return 0;
-}
-
-/* Whenever the tree has as many leaves as the checkpoint tells of. */
-static int compare_root(RecordAudit *audit) {
-        TreeHash root;
-        int r;
-
-        if (!audit->has_checkpoint || audit->is_compared || audit->tree.size != audit->checkpoint.size)
-                return 0;
-        audit->is_compared = true;
-        if (audit->is_torn)
-                return 0;
-        r = audit->tree.size > 0 ? frontier_root(&audit->tree, &root) : tree_empty(&root);
-        if (r < 0)
-                return r;
-        if (memcmp(root.bytes, audit->checkpoint.root.bytes, DIGEST_BYTES) != 0)
-                audit_find(audit, RECORD_AUDIT_ROOT, 0, audit->tree.size > 0 ? audit->tree.size - 1 : 0,
-                           "the tree of these records is not the one that the log has signed");
-        return 0;
-}
-
 int record_audit_new(const RecordAuditOptions *options, RecordAudit **ret) {
         _cleanup_(record_audit_freep) RecordAudit *audit = NULL;
         int r;
@@ -154,9 +90,8 @@ int record_audit_new(const RecordAuditOptions *options, RecordAudit **ret) {
         if (!audit)
                 return -ENOMEM;
         audit->options = *options;
-        r = take_checkpoint(audit);
-        if (r == 0)
-                r = compare_root(audit);
+        audit->spare = audit->rotated = UINT64_MAX;
+        r = audit_checkpoint(audit);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(audit);
@@ -173,72 +108,38 @@ RecordAudit *record_audit_free(RecordAudit *audit) {
         return NULL;
 }
 
-/* ---- the tree ---- */
-
-/* -ENOENT: nobody tells. */
-static int leaf_told(RecordAudit *audit, uint64_t index, TreeHash *ret) {
-        return audit->options.leaf ? audit->options.leaf(audit->options.userdata, index, ret->bytes) : -ENOENT;
-}
-
-static int take_leaf(RecordAudit *audit, const TreeHash *leaf) {
-        TreeHash whole[TREE_LEVELS];
+/* {"pruned":{"index":INDEX,"sha256":"ID"}}, as the daemon tells of what it has no more. Nobody has signed it; what follows must fit it. */
+static int take_pruned(RecordAudit *audit, const char *text, size_t n, bool *ret_is_one) {
+        _cleanup_json_ json_t *object = NULL;
+        bool was_torn = audit->is_torn;
+        uint8_t id[DIGEST_BYTES];
+        const json_t *pruned;
+        const char *wrong;
+        uint64_t index;
         int r;
 
-        r = frontier_append(&audit->tree, leaf, whole);
-        return r < 0 ? r : compare_root(audit);
-}
+        *ret_is_one = false;
+        r = json_read(text, n, &object, &wrong);
+        if (r < 0)
+                return r == -EBADMSG ? 0 : r;
+        pruned = json_object_get(object, "pruned");
+        if (!json_is_integer(json_object_get(pruned, "index")) || digest_from_hex(text_of(pruned, "sha256"), id) < 0)
+                return 0;
+        index = (uint64_t) json_integer_value(json_object_get(pruned, "index"));
+        if (index >= TREE_SIZE_MAX)
+                return 0;
 
-/* Record at the end of the tree, whose leaf hash follows from it, or does not (NULL). */
-static int take_place(RecordAudit *audit, const TreeHash *leaf) {
-        uint64_t index = audit->tree.size;
-        TreeHash told = {};
-        int r;
-
-        r = leaf_told(audit, index, &told);
-        if (r < 0 && r != -ENOENT)
+        *ret_is_one = true;
+        r = audit_reach(audit, index);
+        if (r <= 0)
                 return r;
-        if (r == 0 && leaf && memcmp(told.bytes, leaf->bytes, DIGEST_BYTES) != 0)
-                audit_find(audit, RECORD_AUDIT_LEAF, index, index, "it is not the record whose hash is in the tree");
-        if (r < 0 && !leaf)
-                audit->is_torn = true;
-        return take_leaf(audit, leaf ?: &told);
-}
-
-/* Records up to the one before END are not there: their leaf hashes are all that can be left. Goes as far as these do. */
-static int skip_pruned(RecordAudit *audit, uint64_t end) {
-        uint64_t first = audit->tree.size, n;
-        TreeHash leaf;
-        int r = 0;
-
-        while (audit->tree.size < end && r == 0) {
-                r = leaf_told(audit, audit->tree.size, &leaf);
-                if (r == 0)
-                        r = take_leaf(audit, &leaf);
-        }
-        if (r < 0 && r != -ENOENT)
-                return r;
-        n = audit->tree.size - first;
-        audit->report.n_pruned += n;
-        /* What is old goes first, and that is as it should be. */
-        if (n > 0 && first > 0)
-                audit_find(audit, RECORD_AUDIT_PRUNED, first, first + n - 1, "pruned, %" PRIu64 " in all: behind records that are whole", n);
-        return 0;
-}
-
-static int skip_records(RecordAudit *audit, uint64_t end) {
-        int r;
-
-        r = skip_pruned(audit, end);
+        r = audit_place(audit, NULL);
         if (r < 0)
                 return r;
-        if (audit->tree.size < end) {
-                audit_find(audit, RECORD_AUDIT_MISSING, audit->tree.size, end - 1, "missing, %" PRIu64 " in all",
-                           end - audit->tree.size);
-                audit->tree.size = end;
-                audit->is_torn = true;
-        }
-        audit->unseen = end;
-        audit->id[0] = audit->key_id[0] = audit->successor[0] = '\0';
+        if (audit->is_torn && !was_torn)
+                audit_find(audit, RECORD_AUDIT_NO_CHECKPOINT, index, index, "pruned, and nobody tells its hash: no tree can be made to hold against a checkpoint");
+        audit_gap(audit, index, index + 1);
+        (void) digest_to_hex(id, audit->id);
         return 0;
 }
 
@@ -260,6 +161,7 @@ static int take_rotation(RecordAudit *audit, const AuditRecord *record) {
                 audit_find(audit, RECORD_AUDIT_KEY, verified->entry.index, verified->entry.index, "it ends %s and is signed with %s",
                            rotation.old.id, verified->key_id);
         (void) strcpy(audit->successor, rotation.new.id);
+        audit->rotated = verified->entry.index + 1;
         key_rotation_done(&rotation);
         return 0;
 }
@@ -296,16 +198,10 @@ static int take_verified(RecordAudit *audit, const AuditRecord *record, const Tr
         int r;
 
         audit->report.n_verified++;
-        if (entry->index < audit->tree.size) {
-                audit_find(audit, RECORD_AUDIT_MISPLACED, entry->index, entry->index, "it stands behind record %" PRIu64,
-                           audit->tree.size - 1);
-                return 0;
-        }
-        if (entry->index > audit->tree.size) {
-                r = skip_records(audit, entry->index);
-                if (r < 0)
-                        return r;
-        }
+        r = audit_reach(audit, entry->index);
+        if (r <= 0)
+                return r;
+        audit_gap_tell(audit);
         check_chain(audit, record);
         r = take_rotation(audit, record);
         if (r < 0)
@@ -313,7 +209,7 @@ static int take_verified(RecordAudit *audit, const AuditRecord *record, const Tr
         audit_times_take(audit, record);
         audit_runs_take(audit, record);
         (void) strcpy(audit->id, entry->id);
-        return take_place(audit, leaf);
+        return audit_place(audit, leaf);
 }
 
 /* What it says is not to be believed, not even where it belongs; but what follows it names its ID, which needs no key. */
@@ -331,7 +227,7 @@ static int take_other(RecordAudit *audit, RecordTrust trust, const char *reason,
                 (void) digest_to_hex(id, audit->id);
         audit->key_id[0] = audit->successor[0] = '\0';
         audit->unseen = index + 1;
-        return take_place(audit, NULL);
+        return audit_place(audit, NULL);
 }
 
 static int take_statement(RecordAudit *audit, const Verification *v, const Envelope *envelope) {
@@ -354,15 +250,18 @@ static int take_statement(RecordAudit *audit, const Verification *v, const Envel
 int record_audit_take(RecordAudit *audit, const char *text, size_t n) {
         _cleanup_(verification_done) Verification v = {};
         _cleanup_(envelope_done) Envelope envelope = {};
+        bool is_pruned = false;
         const char *wrong;
         int r;
 
         assert(audit && text);
 
         r = envelope_parse(text, n, &envelope, &wrong);
-        if (r == -EBADMSG)
-                r = take_other(audit, RECORD_REFUSED, wrong, &envelope);
-        else if (r == 0) {
+        if (r == -EBADMSG) {
+                r = take_pruned(audit, text, n, &is_pruned);
+                if (r == 0 && !is_pruned)
+                        r = take_other(audit, RECORD_REFUSED, wrong, &envelope);
+        } else if (r == 0) {
                 r = verify_envelope(&(RecordPolicy) { .keyring = audit->options.keyring }, &envelope, &v);
                 if (r == 0)
                         r = v.trust == RECORD_VERIFIED ? take_statement(audit, &v, &envelope) :
@@ -401,9 +300,10 @@ int record_audit_end(RecordAudit *audit, const RecordAuditReport **ret) {
 
         /* Leaves behind the last record: what they are of was pruned, or is kept back. */
         if (audit->has_checkpoint && audit->checkpoint.size > audit->tree.size)
-                r = skip_pruned(audit, audit->checkpoint.size);
+                r = audit_skip(audit, audit->checkpoint.size);
         if (r < 0)
                 return r;
+        audit_gap_tell(audit);
         audit_runs_end(audit);
         judge_end(audit);
         if (audit->error < 0)

@@ -46,6 +46,12 @@ struct RecordAudit {
         char key_id[64], successor[64]; /* who signs, and who shall from the next record on */
         uint64_t unseen;           /* records before this one are not all known */
 
+        /* what was pruned: the last of the holes, empty before the first */
+        uint64_t gap, gap_end;
+        bool gap_is_told;
+        uint64_t spare;            /* a record that pruning would have taken before what follows it; UINT64_MAX: none */
+        uint64_t rotated;          /* the record after a rotation, which stays with it; UINT64_MAX: none */
+
         /* the tree */
         Frontier tree;
         bool is_torn; /* a leaf is not known */
@@ -65,6 +71,20 @@ struct RecordAudit {
 /* FIRST … LAST: the records it is about. */
 void audit_find(RecordAudit *audit, RecordAuditKind kind, uint64_t first, uint64_t last, const char *format, ...)
         __attribute__((format(printf, 5, 6)));
+
+/* audit-tree.c: what the log has signed of itself; 0, or a negative errno, like all of these. */
+int audit_checkpoint(RecordAudit *audit);
+/* The record at the end of the tree, whose leaf hash follows from it, or does not (NULL). */
+int audit_place(RecordAudit *audit, const TreeHash *leaf);
+/* Record INDEX stands here: 1, and what is missing before it is told; 0, told too: it does not belong here. */
+int audit_reach(RecordAudit *audit, uint64_t index);
+/* Goes on to record END as far as leaf hashes do. */
+int audit_skip(RecordAudit *audit, uint64_t end);
+/* Records FIRST … END-1 were pruned; a hole goes on where it ended, up to audit_gap_tell(). */
+void audit_gap(RecordAudit *audit, uint64_t first, uint64_t end);
+void audit_gap_tell(RecordAudit *audit);
+/* Record INDEX is here, and nothing refers to it: what follows it is not missing for its age. */
+void audit_spare(RecordAudit *audit, uint64_t index);
 
 /* audit-runs.c: run-starts, what they came to, and how often each chip was tried. */
 void audit_runs_take(RecordAudit *audit, const AuditRecord *record);

@@ -103,12 +103,24 @@ static void test_pruned_records_leave_their_hashes(void **state) {
         assert_int_equal(trial.report->n_pruned, LEDGER_SCAN);
         assert_int_equal(trial.report->n_verified, LEDGER_SCAN);
 
-        /* Part of a run, and the end. */
-        trial.hides[3] = trial.hides[6] = trial.hides[7] = true;
-        trial.hides[0] = trial.hides[1] = trial.hides[2] = false;
+        /* But for what something refers to. */
+        trial.hides[2] = false;
         assert_int_equal(trial_run(&trial), RESULT_PASSED);
-        assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_PRUNED], 2);
-        assert_int_equal(trial.report->n_pruned, 3);
+        assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_PRUNED], 0);
+
+        /* A run that has ended is nothing of that kind: what follows its beginning should be there. */
+        memset(trial.hides, 0, sizeof(trial.hides));
+        trial.hides[2] = true;
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        found_only(&trial, RECORD_AUDIT_PRUNED, 1, 2);
+        assert_int_equal(finding(&trial, RECORD_AUDIT_PRUNED)->last, 2);
+        trial.hides[2] = false;
+        trial.hides[6] = trial.hides[7] = true;
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_PRUNED], 1);
+        assert_int_equal(finding(&trial, RECORD_AUDIT_PRUNED)->first, 6);
+        assert_int_equal(finding(&trial, RECORD_AUDIT_PRUNED)->last, 7);
+        assert_int_equal(trial.report->n_pruned, 2);
 
         /* A hash that is not that of the record is told at the record, and the tree is another one. */
         memset(trial.hides, 0, sizeof(trial.hides));
@@ -118,6 +130,45 @@ static void test_pruned_records_leave_their_hashes(void **state) {
         trial.hides[5] = true;
         assert_int_equal(trial_run(&trial), RESULT_FAILED);
         assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_ROOT], 1);
+        trial_done(&trial);
+}
+
+/* In place of record INDEX, as the daemon tells of it. */
+static void prune(Trial *trial, uint64_t index, const char *id) {
+        free(trial->ledger.lines[index]);
+        if (asprintf(&trial->ledger.lines[index], "{\"pruned\":{\"index\":%llu,\"sha256\":\"%s\"}}", (unsigned long long) index, id) < 0)
+                abort();
+}
+
+static void test_what_is_said_of_pruned_records_must_fit(void **state) {
+        Trial trial;
+
+        for (unsigned i = 0; i < 3; i++) {
+                trial_init(&trial);
+                trial.tells_leaves = i != 1;
+                ledger_scan(&trial.ledger, true);
+                ledger_scan(&trial.ledger, true);
+                trial_sign(&trial);
+                for (unsigned k = 0; k < LEDGER_SCAN; k++)
+                        prune(&trial, k, trial.ledger.ids[i == 2 ? 0 : k]);
+                assert_int_equal(trial_run(&trial), i == 0 ? RESULT_PASSED : i == 1 ? RESULT_INCONCLUSIVE : RESULT_FAILED);
+                found_only(&trial, i == 1 ? RECORD_AUDIT_NO_CHECKPOINT : RECORD_AUDIT_PREVIOUS, i > 0, i == 2 ? LEDGER_SCAN : 0);
+                assert_int_equal(trial.report->n_pruned, LEDGER_SCAN);
+                assert_int_equal(trial.report->n_verified, LEDGER_SCAN);
+                trial_done(&trial);
+        }
+        /* One that was told of twice, and one that is far away. */
+        trial_init(&trial);
+        trial.tells_leaves = true;
+        ledger_scan(&trial.ledger, true);
+        trial_sign(&trial);
+        prune(&trial, 1, trial.ledger.ids[1]);
+        trial.ledger.lines[1][strlen("{\"pruned\":{\"index\":")] = '0';
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_MISPLACED], 1);
+        trial.ledger.lines[1][strlen("{\"pruned\":{\"index\":")] = '9';
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_MISSING], 1);
         trial_done(&trial);
 }
 
@@ -431,6 +482,7 @@ int main(void) {
                 cmocka_unit_test(test_without_a_checkpoint_the_end_is_not_known),
                 cmocka_unit_test(test_each_record_left_out_is_missed),
                 cmocka_unit_test(test_pruned_records_leave_their_hashes),
+                cmocka_unit_test(test_what_is_said_of_pruned_records_must_fit),
                 cmocka_unit_test(test_records_in_another_order_are_told),
                 cmocka_unit_test(test_what_the_signer_says_wrongly_is_told),
                 cmocka_unit_test(test_a_refused_record_spoils_the_log),

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/record/audit.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/record/keyring.h"
+#include "daemon/record/lines.h"
+
+/* ---- the checkpoint ---- */
+
+/* Whenever the tree has as many leaves as the checkpoint tells of. */
+static int compare_root(RecordAudit *audit) {
+        TreeHash root;
+        int r;
+
+        if (!audit->has_checkpoint || audit->is_compared || audit->tree.size != audit->checkpoint.size)
+                return 0;
+        audit->is_compared = true;
+        if (audit->is_torn)
+                return 0;
+        r = audit->tree.size > 0 ? frontier_root(&audit->tree, &root) : tree_empty(&root);
+        if (r < 0)
+                return r;
+        if (memcmp(root.bytes, audit->checkpoint.root.bytes, DIGEST_BYTES) != 0)
+                audit_find(audit, RECORD_AUDIT_ROOT, 0, audit->tree.size > 0 ? audit->tree.size - 1 : 0,
+                           "the tree of these records is not the one that the log has signed");
+        return 0;
+}
+
+/* The first line, of which nothing is believed but where to look. */
+static bool find_policy(const RecordAuditOptions *options, CheckpointPolicy *ret) {
+        Lines lines = { options->checkpoint, options->n_checkpoint };
+        char origin[RECORD_ORIGIN_MAX] = "";
+        Line line;
+
+        if (line_take(&lines, &line) == 0 && line.n < sizeof(origin))
+                memcpy(origin, line.text, line.n);
+        return keyring_policy(options->keyring, origin, ret);
+}
+
+int audit_checkpoint(RecordAudit *audit) {
+        const RecordAuditOptions *options = &audit->options;
+        CheckpointPolicy policy;
+        CheckpointSeen seen;
+        const char *wrong;
+        int r;
+
+        if (!options->checkpoint || !find_policy(options, &policy)) {
+                audit_find(audit, RECORD_AUDIT_NO_CHECKPOINT, 0, 0, "%s",
+                           options->checkpoint ? "the checkpoint is of a log whose key is not known" :
+                                                 "there is no checkpoint: nothing tells whether the end is missing");
+                return 0;
+        }
+        r = checkpoint_verify(options->checkpoint, options->n_checkpoint, &policy, &audit->checkpoint, &seen, &wrong);
+        if (r == -EBADMSG) {
+                audit_find(audit, RECORD_AUDIT_CHECKPOINT, 0, 0, "the checkpoint: %s", wrong);
+                return 0;
+        }
+        if (r < 0)
+                return r;
+        if (!quorum_is_met(&options->keyring->quorum, seen.witnesses))
+                audit_find(audit, RECORD_AUDIT_NO_WITNESS, 0, 0, "%u of the keyring's witnesses have seen it, which are too few", seen.n_witnesses);
+        audit->has_checkpoint = true;
+        audit->report.checkpoint_size = audit->checkpoint.size;
+        audit->report.n_witnesses = seen.n_witnesses;
+        audit->report.witnessed_usec = seen.usec;
+        (void) strcpy(audit->report.origin, audit->checkpoint.origin);
+        return compare_root(audit);
+}
+
+/* ---- the tree ---- */
+
+/* -ENOENT: nobody tells. */
+static int leaf_told(RecordAudit *audit, uint64_t index, TreeHash *ret) {
+        return audit->options.leaf ? audit->options.leaf(audit->options.userdata, index, ret->bytes) : -ENOENT;
+}
+
+static int take_leaf(RecordAudit *audit, const TreeHash *leaf) {
+        TreeHash whole[TREE_LEVELS];
+        int r;
+
+        r = frontier_append(&audit->tree, leaf, whole);
+        return r < 0 ? r : compare_root(audit);
+}
+
+/* Record at the end of the tree, whose leaf hash follows from it, or does not (NULL). */
+int audit_place(RecordAudit *audit, const TreeHash *leaf) {
+        uint64_t index = audit->tree.size;
+        TreeHash told = {};
+        int r;
+
+        r = leaf_told(audit, index, &told);
+        if (r < 0 && r != -ENOENT)
+                return r;
+        if (r == 0 && leaf && memcmp(told.bytes, leaf->bytes, DIGEST_BYTES) != 0)
+                audit_find(audit, RECORD_AUDIT_LEAF, index, index, "it is not the record whose hash is in the tree");
+        if (r < 0 && !leaf)
+                audit->is_torn = true;
+        return take_leaf(audit, leaf ?: &told);
+}
+
+/* ---- what is not there ---- */
+
+/*
+ * What is old is pruned first, but for what something refers to: the newest of each part and the like. So a hole is as it should be, unless an
+ * older record stands that nothing spares.
+ */
+void audit_gap_tell(RecordAudit *audit) {
+        if (audit->gap_is_told || audit->gap_end == 0 || audit->spare > audit->gap)
+                return;
+        audit->gap_is_told = true;
+        audit_find(audit, RECORD_AUDIT_PRUNED, audit->gap, audit->gap_end - 1, "pruned, %" PRIu64 " in all, and record %" PRIu64 ", which is older, is not",
+                   audit->gap_end - audit->gap, audit->spare);
+}
+
+void audit_spare(RecordAudit *audit, uint64_t index) {
+        if (index >= audit->spare || index == audit->rotated)
+                return;
+        audit->spare = index;
+        audit_gap_tell(audit);
+}
+
+/* Records FIRST … END-1 were pruned; a hole goes on where it ended. */
+void audit_gap(RecordAudit *audit, uint64_t first, uint64_t end) {
+        audit->report.n_pruned += end - first;
+        audit->unseen = end;
+        audit->id[0] = audit->key_id[0] = audit->successor[0] = '\0';
+        if (audit->gap_end == first && first > 0)
+                audit->gap_end = end;
+        else {
+                audit->gap = first;
+                audit->gap_end = end;
+                audit->gap_is_told = false;
+        }
+}
+
+/* Records up to the one before END are not there: their leaf hashes are all that can be left. Goes as far as these do. */
+int audit_skip(RecordAudit *audit, uint64_t end) {
+        uint64_t first = audit->tree.size;
+        TreeHash leaf;
+        int r = 0;
+
+        while (audit->tree.size < end && r == 0) {
+                r = leaf_told(audit, audit->tree.size, &leaf);
+                if (r == 0)
+                        r = take_leaf(audit, &leaf);
+        }
+        if (r < 0 && r != -ENOENT)
+                return r;
+        if (audit->tree.size > first)
+                audit_gap(audit, first, audit->tree.size);
+        return 0;
+}
+
+static int skip_records(RecordAudit *audit, uint64_t end) {
+        int r;
+
+        r = audit_skip(audit, end);
+        if (r < 0)
+                return r;
+        if (audit->tree.size < end) {
+                audit_find(audit, RECORD_AUDIT_MISSING, audit->tree.size, end - 1, "missing, %" PRIu64 " in all",
+                           end - audit->tree.size);
+                audit->tree.size = end;
+                audit->is_torn = true;
+        }
+        audit->unseen = end;
+        audit->id[0] = audit->key_id[0] = audit->successor[0] = '\0';
+        return 0;
+}
+
+/* Where record INDEX belongs; 0: it does not belong here. */
+int audit_reach(RecordAudit *audit, uint64_t index) {
+        int r;
+
+        if (index < audit->tree.size) {
+                audit_find(audit, RECORD_AUDIT_MISPLACED, index, index, "it stands behind record %" PRIu64, audit->tree.size - 1);
+                return 0;
+        }
+        r = index > audit->tree.size ? skip_records(audit, index) : 0;
+        return r < 0 ? r : 1;
+}
