@@ -60,6 +60,9 @@ expect 64 "none.yaml" "a configuration that is not there is refused" "$assayd" -
 expect 1 "No key" "it makes no key silently" "$assayd" --config "$folder/good.yaml" --state-dir "$folder"
 expect 0 "key.pub" "it makes a key when told to" "$assayd" --make-key "$folder/key"
 expect 1 "File exists" "it never overwrites a key" "$assayd" --make-key "$folder/key"
+expect 0 "p256.pub" "it makes one of the other algorithm" "$assayd" --make-key "$folder/p256" --algorithm ecdsa-p256
+grep -q 'MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE' "$folder/p256.pub" || { echo "FAILED: that is no P-256 key"; exit 1; }
+expect 64 "expected ed25519 or ecdsa-p256" "there is no third" "$assayd" --make-key "$folder/rsa" --algorithm rsa
 expect 1 "bus" "it does not start without its bus" "$assayd" --config "$folder/good.yaml" --key "$folder/key" \
         --state-dir "$folder" --bus "unix:path=$folder/bus"
 

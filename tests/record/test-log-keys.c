@@ -8,6 +8,7 @@
 
 #include <sqlite3.h>
 
+#include "tests/record/faults.h"
 #include "tests/record/place.h"
 #include "tests/record/server.h"
 
@@ -234,14 +235,61 @@ static void test_no_other_key_can_be_put_before_ours(void **state) {
         refuse_with(fixture, 1, "is not the one that the new key follows");
 }
 
+/* Whatever fails in a change of keys: it is in the log and told so, or the old key goes on. */
+static void test_a_change_that_was_not_committed_is_none(void **state) {
+        static const struct {
+                int error;
+                bool after; /* it is on the disk all the same */
+        } faulty[] = { { SQLITE_FULL }, { SQLITE_IOERR_WRITE }, { SQLITE_IOERR_FSYNC }, { SQLITE_IOERR_FSYNC, true } };
+        Fixture *fixture = *state;
+        unsigned n_failed = 0, n_changed = 0;
+
+        open_with(fixture, 0);
+        for (size_t e = 0; e < ELEMENTS(faulty); e++)
+                for (int n = 1; n < 20; n++) {
+                        unsigned key = n_changed % 2, next = 1 - key;
+                        int first, second, r;
+
+                        faults_set(n, faulty[e].error, false, faulty[e].after);
+                        assert_int_equal(record_log_rotate(fixture->log, fixture->pems[next], 2), 0);
+                        assert_int_equal(record_log_heartbeat(fixture->log, RECORD_HEARTBEAT_INTERVAL, 3), 0);
+                        first = outcome_of(fixture, 2, NULL);
+                        second = outcome_of(fixture, 3, NULL);
+                        faults_set(0, 0, false, false);
+                        if (first < 0) {
+                                n_failed++;
+                                assert_true(second == 0 || second == first);
+                                scan(fixture);
+                                open_with(fixture, key);
+                                continue;
+                        }
+                        assert_int_equal(second, -EKEYEXPIRED);
+                        assert_int_equal(record_log_heartbeat(fixture->log, RECORD_HEARTBEAT_INTERVAL, 4), 0);
+                        assert_int_equal(outcome_of(fixture, 4, NULL), -EKEYEXPIRED);
+                        refuse_with(fixture, key, "--finish");
+                        open_with(fixture, next);
+
+                        /* No key comes back, so the log begins anew. */
+                        fixture->log = record_log_free(fixture->log);
+                        r = unlink(fixture->place.log);
+                        assert_int_equal(r, 0);
+                        n_changed++;
+                        open_with(fixture, n_changed % 2);
+                }
+        print_message("# %u failed, %u changed\n", n_failed, n_changed);
+        assert_true(n_failed > 5 && n_changed > 5);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_a_key_that_named_the_next_signs_nothing_more, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_verifies_what_each_of_its_keys_signed, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_key_comes_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_table_that_hides_a_rotation_gives_the_log_to_nobody, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_change_that_was_not_committed_is_none, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_no_other_key_can_be_put_before_ours, setup, teardown),
         };
 
+        faults_install();
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
