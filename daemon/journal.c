@@ -81,23 +81,6 @@ void journal_alarm(const char *log, const char *format, ...) {
         (void) vsnprintf(line, sizeof(line), format, arguments);
         va_end(arguments);
         journal_print(LOG_ALERT, "%s", line);
-        (void) sd_journal_send("MESSAGE=%s", line, "PRIORITY=%i", LOG_ALERT, ASSAY_JOURNAL_ALARM "=%s", log, NULL);
-}
-
-void journal_record(uint64_t scan, const RecordEntry *entry) {
-        char subject[LOCATION_STRING_MAX];
-        const char *result = record_word(entry);
-
-        location_format(&entry->subject, subject);
-
-        /* A lost entry never fails a scan: the record is in the log. */
-        (void) sd_journal_send("MESSAGE=Record %" PRIu64 ": %s%s%s%s%s", entry->index, subject, *subject ? " " : "",
-                               result, *entry->plan ? ", plan " : "", entry->plan,
-                               "PRIORITY=%i", entry->result == RESULT_FAILED ? LOG_WARNING : LOG_INFO,
-                               ASSAY_JOURNAL_SCAN "=%" PRIu64, scan,
-                               ASSAY_JOURNAL_TARGET "=%s", subject,
-                               ASSAY_JOURNAL_RECORD "=%" PRIu64, entry->index,
-                               "ASSAY_RECORD_ID=%s", entry->id,
-                               "ASSAY_RESULT=%s", result,
-                               NULL);
+        (void) sd_journal_send("MESSAGE=%s", line, "PRIORITY=%i", LOG_ALERT, ASSAY_JOURNAL_ALARM "=%s", log,
+                               "MESSAGE_ID=" ASSAY_MESSAGE_ALARM, NULL);
 }

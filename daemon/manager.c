@@ -20,6 +20,14 @@
 
 /* ---- the log ---- */
 
+/* What a verdict says beyond its entry is read back from the log: so the journal tells what was signed. */
+static void tell_journal(Manager *manager, uint64_t scan, const RecordEntry *entry) {
+        _cleanup_(record_verified_done) RecordVerified verified = {};
+        int r = record_is_verdict(entry) ? record_log_verified(manager->log, &entry->subject, entry, &verified) : -ENODATA;
+
+        journal_record(scan, entry, r < 0 ? NULL : &verified);
+}
+
 /* Everything that is committed is told, in index order, before the scan that it belongs to goes on. */
 static void tell_entries(Manager *manager, uint64_t scan, const RecordOutcome *outcome) {
         for (size_t i = 0; i < outcome->n_entries; i++) {
@@ -29,7 +37,7 @@ static void tell_entries(Manager *manager, uint64_t scan, const RecordOutcome *o
                 if (target && record_is_verdict(entry))
                         target_take(target, &entry->subject, entry->result);
                 manager_bus_record_signed(manager, entry);
-                journal_record(scan, entry);
+                tell_journal(manager, scan, entry);
         }
 }
 

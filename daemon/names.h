@@ -56,3 +56,13 @@
 #define ASSAY_JOURNAL_TARGET "ASSAY_TARGET"
 #define ASSAY_JOURNAL_RECORD "ASSAY_RECORD"
 #define ASSAY_JOURNAL_ALARM  "ASSAY_ALARM" /* the log that is not sound */
+
+/* what a journal entry is an instance of: MESSAGE_ID=, explained in units/assay.catalog */
+#define ASSAY_MESSAGE_PASSED       "b02c2d64179549ba96a380d7dfa99b0c"
+#define ASSAY_MESSAGE_WARNED       "9a0880c12e0c4eb5a62515fa40e4a14f"
+#define ASSAY_MESSAGE_FAILED       "7a0e9422cf8f445a8be5dae55e3976a9"
+#define ASSAY_MESSAGE_INCONCLUSIVE "c4bd87da91e4456d9489c4e6f9a3cd46"
+#define ASSAY_MESSAGE_RUN_STARTED  "d512592fa3c0493e98643a96bf09f7db"
+#define ASSAY_MESSAGE_HEARTBEAT    "99f692565f5e4d0baf0e1776a5369c68"
+#define ASSAY_MESSAGE_KEY_ROTATED  "6a35d7e9f4aa4d7d98920ba91c6c9ded"
+#define ASSAY_MESSAGE_ALARM        "efb4de9e5e9a48b39a9c3cfdb92516c5"

@@ -98,5 +98,11 @@ again=$(busctl get-property org.assay.Assay1 /org/assay/Assay1 org.assay.Assay1.
 
 step "the journal names targets and records"
 journalctl -u assayd -o json | jq -rs 'map(select(.ASSAY_RECORD)) | length' | grep -qv '^0$' || fail "no journal entry has ASSAY_RECORD="
+code=$(journalctl -u assayd -o json ASSAY_RESULT=FAILED | jq -rs 'map(.ASSAY_CODE // empty) | flatten | first')
+assayctl explain "$code" >/dev/null || fail "the journal names no finding of the scan, but '$code'"
+
+step "and explains them"
+journalctl --update-catalog
+journalctl -u assayd -x ASSAY_RESULT=FAILED | grep -q 'assayctl explain [0-9]' || fail "journalctl -x does not explain a failure"
 
 echo "the installed service scans and signs"
