@@ -20,7 +20,7 @@ systemctl daemon-reload
 systemctl try-reload-or-restart dbus
 
 step "units are well-formed"
-for unit in assayd.service assay-run.socket assay-key.service; do
+for unit in assayd.service assay-run.socket assay-key.service assay-witness.service assay-cosign.service assay-cosign.timer; do
         systemd-analyze verify "$unit" 2>&1 | grep -i assay && fail "systemd-analyze verify $unit"
 done
 
@@ -88,6 +88,26 @@ runuser -u visitor -- assayctl --quiet scan us0-0 || status=$?
 step "what it may do is little"
 systemd-analyze security --no-pager --threshold=30 assayd.service >/run/security || { cat /run/security >&2; fail "assayd.service is too open"; }
 tail -n 1 /run/security
+
+step "a witness cosigns the log, each under its own user"
+vkey=$(busctl get-property org.assay.Assay1 /org/assay/Assay1 org.assay.Assay1.Manager LogKey | cut -d'"' -f2)
+printf 'name witness.example/w1\nlog %s\n' "$vkey" >>/etc/assay/witness.conf
+systemctl start assay-witness || fail "assay-witness does not start"
+[ "$(ps -o user:20= -C assay-witness | tr -d ' ')" = assay-witness ] || fail "assay-witness runs as someone else"
+[ "$(stat -c '%U %a' /etc/assay/keys/witness.pem)" = "root 600" ] || fail "its key is $(stat -c '%U %a' /etc/assay/keys/witness.pem)"
+witness=$(assay-witness --key /etc/assay/keys/witness.pem --print-vkey)
+echo "witnesses: ['$witness']" >>/etc/assay/assayd.yaml
+printf 'witness w1 %s http://127.0.0.1:8447\nquorum w1\n' "$witness" >/etc/assay/witnesses
+systemctl restart assayd
+sleep 2 # until the new record has a checkpoint
+systemctl start assay-cosign || fail "assay-cosign ended with $(systemctl show -P ExecMainStatus assay-cosign)"
+busctl call org.assay.Assay1 /org/assay/Assay1 org.assay.Assay1.Manager GetCheckpoint t 0 | grep -q 'witness.example/w1' || fail "the daemon has no cosignature"
+status=0
+runuser -u visitor -- assayctl --quiet cosign 2>/run/visitor || status=$?
+[ "$status" = 77 ] || { cat /run/visitor >&2; fail "a visitor's cosignatures ended with $status, not 77"; }
+for unit in assay-witness assay-cosign; do
+        systemd-analyze security --no-pager --threshold=30 "$unit.service" >/run/security || { cat /run/security >&2; fail "$unit.service is too open"; }
+done
 
 step "after a crash it is back and the log goes on"
 size=$(busctl get-property org.assay.Assay1 /org/assay/Assay1 org.assay.Assay1.Manager LogSize | cut -d' ' -f2)

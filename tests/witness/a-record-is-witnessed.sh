@@ -1,0 +1,126 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# From a scan to a record of which a reader without any daemon knows who witnessed it and when; and what a log that was rolled back or
+# rewritten comes to. Over a private bus and sockets. Every start of a daemon is a record: only the first part needs a scan.
+# usage: a-record-is-witnessed.sh BUILD-FOLDER
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. tests/stage
+. tests/cli/expect
+
+stage_open "$1"
+stage_bus
+
+start() { stage_daemon us0-0; }
+stop() {
+        kill "$stage_daemon_pid"
+        wait "$stage_daemon_pid" || bad "the daemon did not end well"
+}
+call() { dbus-send --bus="$bus" --print-reply=literal --dest=org.assay.Assay1 /org/assay/Assay1 "$@"; }
+property() { call org.freedesktop.DBus.Properties.Get string:org.assay.Assay1.Manager string:"$1" | awk '{ print $NF }'; }
+size() { property LogSize; }
+# Until the newest checkpoint covers all records.
+settled() { call org.assay.Assay1.Manager.GetCheckpoint uint64:0 | grep -qx "$(size)"; }
+witness() { # NAME: makes one that is to listen on a socket
+        mkdir "$stage/$1"
+        "$stage_build/witness/assay-witness" --make-key "$stage/$1/key.pem" 2>/dev/null
+        printf '%s\n' "name witness.example/$1" "key $stage/$1/key.pem" "state $stage/$1" "listen unix:$stage/$1/socket" >"$stage/$1/conf"
+        "$stage_build/witness/assay-witness" --config "$stage/$1/conf" --print-vkey >"$stage/$1/vkey"
+        echo "witness $1 $(cat "$stage/$1/vkey") unix:$stage/$1/socket" >>"$stage/witnesses"
+}
+declare -A pids
+serve() { # NAME
+        "$stage_build/witness/assay-witness" --config "$stage/$1/conf" 2>"$stage/$1.log" &
+        pids[$1]=$!
+        stage_pids+=("${pids[$1]}")
+        stage_await "witness $1" grep -q ' Ready: ' "$stage/$1.log"
+}
+end() { # NAME
+        kill "${pids[$1]}"
+        wait "${pids[$1]}" || bad "witness $1 did not end well"
+}
+cosign() { assayctl --json cosign --key "$stage/witnesses" "$@"; }
+keyring() { # QUORUM: what a reader trusts
+        cat "$stage/record.pub.pem"
+        echo "log $vkey"
+        grep '^witness' "$stage/witnesses"
+        echo "quorum $1"
+}
+reader() { "$stage_build/cli/assayctl" --bus unix:path=/nowhere --json verify "$stage/record.json" "$@"; }
+
+for name in w1 w2 w3; do witness "$name"; done
+echo "quorum 2" >>"$stage/witnesses"
+cat >"$stage/assayd.yaml" <<YAML
+origin: stage.example/assayd
+producer: https://stage.example/stations/1
+witnesses:
+$(sed 's/^/  - /' "$stage"/w?/vkey)
+targets:
+  - {device: "sim:$stage/sim.socket", servers: [us0-0]}
+YAML
+stage_sim sim sim/scenarios/healthy.yaml
+start
+vkey=$(property LogKey)
+for name in w1 w2; do
+        echo "log $vkey" >>"$stage/$name/conf"
+        serve "$name"
+done
+expect 0 "a healthy server passes" assayctl --quiet scan us0-0
+index=$(assayctl --json records 0 100 | jq '[.[] | select(.type == "health:v1" and .subject == "us0-0/chip3") | .index] | max')
+stage_await "a checkpoint" settled
+
+# What nobody has witnessed is not believed by who asks for witnesses.
+keyring 2 >"$stage/two.keyring"
+keyring w3 >"$stage/third.keyring"
+proof() { call org.assay.Assay1.Manager.GetProof uint64:"$index" uint64:0 | sed '1s/^ *//' >"$stage/record.proof"; }
+assayctl export "$index" --output "$stage/record.json"
+proof
+expect 2 "without witnesses nobody can tell" reader --key "$stage/two.keyring" --proof "$stage/record.proof"
+
+expect 0 "two of three witnesses are a quorum" cosign
+query 'map(.outcome) == ["cosigned", "cosigned", "unreachable"]'
+query 'all(.[:2][]; .records > 16 and (.at | endswith("Z")))'
+stage_await "the cosignatures" sh -c 'dbus-send --bus="$1" --print-reply=literal --dest=org.assay.Assay1 /org/assay/Assay1 \
+        org.assay.Assay1.Manager.GetCheckpoint uint64:0 | grep -q witness.example/w2' sh "$bus"
+proof
+expect 0 "then a reader without daemon or network can" reader --key "$stage/two.keyring" --proof "$stage/record.proof"
+query '.status == "verified" and (.witnesses | contains("w1") and contains("w2"))'
+at=$(jq -r .witnessedOn "$out")
+[ $(($(date +%s) - $(date -d "$at" +%s))) -lt 60 ] || bad "witnessed at $at"
+expect 2 "who asks for the third cannot tell" reader --key "$stage/third.keyring" --proof "$stage/record.proof"
+sed '/w1/s/[A-Za-z0-9]\(....\)$/_\1/;/w1/s/_/A/' "$stage/record.proof" >"$stage/forged.proof"
+cmp -s "$stage/record.proof" "$stage/forged.proof" || expect 3 "a cosignature that was altered is refused" reader --key "$stage/two.keyring" --proof "$stage/forged.proof"
+
+expect 2 "one of three is no quorum" cosign w1
+query 'length == 1'
+expect 64 "a witness that nobody knows" cosign w9
+serve w3
+expect 0 "a witness that does not know the log is passed over" cosign
+query '.[2].outcome == "unknown"'
+end w3
+
+# Threat 10: all files of the log are put back, of which the daemon itself can know nothing.
+stop
+mkdir "$stage/old"
+cp -a "$stage"/records.db* "$stage/old"
+for _ in 1 2; do start; stop; done
+start
+stage_await "a checkpoint" settled
+expect 0 "a log that has grown is cosigned" cosign
+stop
+rm "$stage"/records.db*
+cp -a "$stage"/old/* "$stage"
+start
+stage_await "a checkpoint" settled
+expect 3 "a log that was put back is an alarm" cosign
+has ALARM
+query 'map(.outcome)[:2] == ["rolled-back", "rolled-back"]'
+for _ in 1 2 3; do stop; start; done
+stage_await "a checkpoint" settled
+expect 3 "and once it has outgrown what it was too" cosign
+query 'map(.outcome)[:2] == ["rewritten", "rewritten"]'
+expect 3 "whoever is asked" cosign w2
+stop
+
+done_expecting
