@@ -10,46 +10,6 @@
 
 #define QUEUE_DEFAULT 256
 
-/* The last record must be ours and stand where it says: then what is signed next follows it. */
-static int check_last(RecordLog *log, char **ret_wrong) {
-        _cleanup_(record_verified_done) RecordVerified last = {};
-        _cleanup_free_ char *envelope = NULL;
-        uint8_t id[DIGEST_BYTES];
-        const char *wrong = NULL;
-        RecordTrust trust;
-        char hex[DIGEST_HEX];
-        size_t n;
-        int r;
-
-        if (log->head.tree.size == 0)
-                return 0;
-        r = reader_envelope(&log->reader, log->head.tree.size - 1, &envelope, &n, id);
-        if (r < 0)
-                return r;
-        r = record_verify(log->keyring, envelope, n, &trust, &last);
-        if (r < 0)
-                return r;
-
-        if (trust == RECORD_UNKNOWN_KEY)
-                wrong = "is signed with another key";
-        else if (trust != RECORD_VERIFIED)
-                wrong = last.reason;
-        else if (last.entry.index != log->head.tree.size - 1)
-                wrong = "has another index";
-        else if (strcmp(last.origin, log->station.origin) != 0)
-                wrong = "is of another log";
-        else if (strcmp(last.entry.id, digest_to_hex(id, hex)) != 0)
-                wrong = "is stored under another ID";
-        else if (strcmp(last.entry.type, RECORD_TYPE_ROTATION) == 0 && strcmp(last.key_id, record_key_id(log->key)) == 0)
-                wrong = "ends this key, and the table beside it does not say so";
-        if (!wrong)
-                return 0;
-        if (asprintf(ret_wrong, "the last record, %llu: %s", (unsigned long long) log->head.tree.size - 1,
-                     wrong) < 0)
-                return -ENOMEM;
-        return -EBADMSG;
-}
-
 /*
  * One writer at a time. A lock of this process, not of the open file (flock): that one a worker being started
  * would hold until it has become another program, and a daemon killed at that moment could not start again.
@@ -96,7 +56,7 @@ static int open_stores(RecordLog *log, char **ret_wrong) {
         reader_init(&log->reader, store);
         r = log_read_keys(log, ret_wrong);
         if (r == 0)
-                r = check_last(log, ret_wrong);
+                r = log_check_last(log, ret_wrong);
         if (r == 0)
                 r = publisher_resume(&log->publisher, log->store, log->head.tree.size, &published, ret_wrong);
         if (r == 0)

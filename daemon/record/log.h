@@ -53,6 +53,9 @@ struct RecordLog {
 /* log-keys.c: the keyring, from what keys said of their successors. -EBADMSG and *ret_wrong (malloc'd): our key is not the last of them. */
 int log_read_keys(RecordLog *log, char **ret_wrong);
 
+/* log-check.c: -EBADMSG and *ret_wrong (malloc'd): the last record is not ours, or does not stand where it says. */
+int log_check_last(RecordLog *log, char **ret_wrong);
+
 /* Takes over GROUP. -EIO, -EAGAIN: there is no room for it. */
 int queue_put(RecordLog *log, DraftGroup *group, uint64_t ticket);
 

@@ -60,12 +60,12 @@ static int check_newest(const Publisher *publisher, Store *store, uint64_t size,
                               "its newest checkpoint is not believed: %s. Start with the log key that it was made with; a new log key needs"
                               " a new log, with another `origin` and store",
                               wrong);
-        if (r == 0 && (checkpoint.size != covered || covered > size))
+        if (r == 0 && checkpoint.size > size)
                 return refuse(ret_wrong, "it has %llu records, and a checkpoint of %llu: records were taken away. Put the newest backup back",
                               (unsigned long long) size, (unsigned long long) checkpoint.size);
         if (r == 0)
                 r = publisher_compare(store, &checkpoint, &equal);
-        if (r == 0 && !equal)
+        if (r == 0 && (!equal || checkpoint.size != covered))
                 return refuse(ret_wrong,
                               "its first %llu records are not those of its checkpoint: records were exchanged. Put the newest backup back",
                               (unsigned long long) covered);

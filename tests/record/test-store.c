@@ -58,6 +58,36 @@ static void test_the_last_id_edited_is_refused(void **state) {
         assert_refused("UPDATE record SET id = zeroblob(32) WHERE idx = 17", "is stored under another ID");
 }
 
+static void read_hash(unsigned position, unsigned char hash[static 32]) {
+        sqlite3_stmt *statement;
+        sqlite3 *db;
+
+        assert_int_equal(sqlite3_open(payloads.place.log, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_prepare_v2(db, "SELECT hash FROM hash WHERE pos = ?1", -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_bind_int(statement, 1, (int) position), SQLITE_OK);
+        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+        memcpy(hash, sqlite3_column_blob(statement, 0), 32);
+        (void) sqlite3_finalize(statement);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* A tree that follows from its leaves, of which the last is of no record. */
+static void test_the_last_leaf_edited_is_refused(void **state) {
+        unsigned char node[65] = { 1 }, digest[32];
+        char sql[256], hex[65];
+
+        read_hash(31, node + 1);
+        assert_int_equal(EVP_Digest(node, sizeof(node), digest, NULL, EVP_sha256(), NULL), 1);
+        for (unsigned i = 0; i < 32; i++)
+                (void) snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+        (void) snprintf(sql, sizeof(sql), "UPDATE hash SET hash = zeroblob(32) WHERE pos = 32; UPDATE hash SET hash = x'%s' WHERE pos = 33", hex);
+        assert_refused(sql, "is not the one that is in the tree");
+}
+
+static void test_an_earlier_leaf_edited_is_refused(void **state) {
+        assert_refused("UPDATE hash SET hash = zeroblob(32) WHERE pos = 7", "hashes were changed");
+}
+
 static void test_the_last_envelope_damaged_is_refused(void **state) {
         assert_refused("UPDATE record SET envelope = CAST(replace(CAST(envelope AS TEXT), 'sig\":\"', 'sig\":\"A') AS BLOB)"
                        " WHERE idx = 17", "the last record, 17");
@@ -184,6 +214,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_an_index_moved_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_the_last_envelope_edited_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_the_last_id_edited_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_the_last_leaf_edited_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_an_earlier_leaf_edited_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_the_last_envelope_damaged_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_cut_short_goes_on_where_it_ends, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_a_trigger_that_takes_records_away_is_refused, payloads_setup, payloads_teardown),

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Whether what a log ends with is ours: then what is signed next follows it. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/record/log.h"
+
+/* What stands in the tree must be the leaf of this very record: the rest of the tree was worked out from what stands there. */
+static int check_leaf(RecordLog *log, const char *text, size_t n, const RecordVerified *last, const uint8_t id[static DIGEST_BYTES],
+                      const char **ret_wrong) {
+        const KeyringKey *key = keyring_find(log->keyring, last->key_id);
+        _cleanup_(envelope_done) Envelope envelope = {};
+        TreeHash leaf, found;
+        const char *wrong;
+        int r;
+
+        r = envelope_parse(text, n, &envelope, &wrong);
+        if (r == 0)
+                r = key ? leaf_hash(&key->key, id, envelope.signature, envelope.n_signature, &leaf) : -EBADMSG;
+        if (r == 0)
+                r = store_hash(log->store, tree_position(0, log->head.tree.size - 1), &found);
+        if (r == 0 && memcmp(leaf.bytes, found.bytes, DIGEST_BYTES) != 0)
+                *ret_wrong = "is not the one that is in the tree";
+        return r;
+}
+
+/* The last record must be ours and stand where it says: then what is signed next follows it. */
+int log_check_last(RecordLog *log, char **ret_wrong) {
+        _cleanup_(record_verified_done) RecordVerified last = {};
+        _cleanup_free_ char *envelope = NULL;
+        uint8_t id[DIGEST_BYTES];
+        const char *wrong = NULL;
+        RecordTrust trust;
+        char hex[DIGEST_HEX];
+        size_t n;
+        int r;
+
+        if (log->head.tree.size == 0)
+                return 0;
+        r = reader_envelope(&log->reader, log->head.tree.size - 1, &envelope, &n, id);
+        if (r < 0)
+                return r;
+        r = record_verify(log->keyring, envelope, n, &trust, &last);
+        if (r < 0)
+                return r;
+
+        if (trust == RECORD_VERIFIED) {
+                r = check_leaf(log, envelope, n, &last, id, &wrong);
+                if (r < 0)
+                        return r;
+        }
+        if (trust == RECORD_UNKNOWN_KEY)
+                wrong = "is signed with another key";
+        else if (trust != RECORD_VERIFIED)
+                wrong = last.reason;
+        else if (last.entry.index != log->head.tree.size - 1)
+                wrong = "has another index";
+        else if (strcmp(last.origin, log->station.origin) != 0)
+                wrong = "is of another log";
+        else if (strcmp(last.entry.id, digest_to_hex(id, hex)) != 0)
+                wrong = "is stored under another ID";
+        else if (strcmp(last.entry.type, RECORD_TYPE_ROTATION) == 0 && strcmp(last.key_id, record_key_id(log->key)) == 0)
+                wrong = "ends this key, and the table beside it does not say so";
+        if (!wrong)
+                return 0;
+        if (asprintf(ret_wrong, "the last record, %llu: %s", (unsigned long long) log->head.tree.size - 1,
+                     wrong) < 0)
+                return -ENOMEM;
+        return -EBADMSG;
+}
