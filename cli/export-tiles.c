@@ -40,7 +40,7 @@ static int read_leaves(sd_bus *bus, uint64_t size, char **ret) {
         return 0;
 }
 
-/* One call gives only so much, and none that was pruned. */
+/* One call gives only so much. */
 static int add_records(sd_bus *bus, RecordTiles *tiles, const char *folder) {
         uint64_t next;
 
@@ -100,7 +100,7 @@ int export_tiles(sd_bus *bus, const RecordKeyring *keyring, const char *vkey, co
                 return refuse(folder, r, wrong);
         r = write_tiles(bus, tiles, folder);
         if (r == 0 && record_tiles_pruned(tiles) > 0)
-                fprintf(stderr, "assayctl: %" PRIu64 " records are pruned: their hashes are in the tiles, their entries and envelopes are not\n",
+                fprintf(stderr, "assayctl: %" PRIu64 " records are pruned: their hashes are in the tiles, their envelopes are not\n",
                         record_tiles_pruned(tiles));
         if (r == 0 && !options.quiet)
                 printf("%s: %" PRIu64 " records\n", folder, record_tiles_size(tiles));

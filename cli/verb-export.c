@@ -28,6 +28,7 @@ typedef struct Export {
         char *origin, *vkey;
         uint64_t first, count;
         FILE *file;
+        uint64_t n_pruned; /* records left out, since the log has no envelopes of them */
 } Export;
 
 static void export_done(Export *export) {
@@ -61,10 +62,20 @@ static int put_envelope(Export *export, const char *line, size_t n) {
         return put(export, line, n);
 }
 
+/* What the log tells in place of an envelope that it has no more. */
+static bool is_pruned(Export *export, const char *line) {
+        bool is = strncmp(line, "{\"pruned\":", 10) == 0;
+
+        export->n_pruned += is;
+        return is;
+}
+
 static int put_event(Export *export, const char *line, size_t n) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         int r;
 
+        if (is_pruned(export, line))
+                return 0;
         r = judge(export, line, n, &verified);
         return r != 0 ? r : event_print(export->file, export->origin, &verified, line, n);
 }
@@ -75,6 +86,8 @@ static int put_bundle(Export *export, const char *line, size_t n) {
         const char *wrong = NULL;
         int r;
 
+        if (is_pruned(export, line))
+                return 0;
         r = judge(export, line, n, &verified);
         if (r == 0)
                 r = call_proof(export->bus, verified.entry.index, &proof);
@@ -87,37 +100,22 @@ static int put_bundle(Export *export, const char *line, size_t n) {
         return put(export, bundle, n);
 }
 
-/* Those that were pruned are missing from an answer: its last record tells where the next one begins. */
-static int find_next(const Export *export, const char *last, size_t n, uint64_t *ret) {
-        _cleanup_(record_verified_done) RecordVerified verified = {};
-        int r;
-
-        r = judge(export, last, n, &verified);
-        if (r == 0)
-                *ret = verified.entry.index + 1;
-        return r;
-}
-
-/* The lines of one answer, of at most the records from FIRST to END. *ret is where the next one begins. */
-static int put_some(Export *export, char *lines, size_t n, uint64_t first, uint64_t end, int (*put_one)(Export *, const char *, size_t),
+/* The lines of one answer, one for each record from FIRST, up to END. *ret is where the next one begins. */
+static int put_some(Export *export, const char *lines, size_t n, uint64_t first, uint64_t end, int (*put_one)(Export *, const char *, size_t),
                     uint64_t *ret) {
-        char *line = lines, *last = lines;
-        size_t n_last = 0;
-        uint64_t n_lines = 0;
+        const char *line = lines;
         int r;
 
-        for (char *stop; (stop = memchr(line, '\n', n - (size_t) (line - lines))); line = stop + 1, n_lines++) {
-                last = line;
-                n_last = (size_t) (stop - line);
-                r = put_one(export, last, n_last);
+        for (const char *stop; (stop = memchr(line, '\n', n - (size_t) (line - lines))); line = stop + 1) {
+                r = put_one(export, line, (size_t) (stop - line));
                 if (r != 0)
                         return r;
+                first++;
         }
-        if (n_lines == 0 || n_lines > end - first || line != lines + n)
+        if (line == lines || first > end || line != lines + n)
                 return complain(STATUS_CANNOT_TELL, "the daemon sent something else than record %" PRIu64, first);
-        *ret = first + n_lines;
-        r = n_lines == end - first ? 0 : find_next(export, last, n_last, ret);
-        return r == 0 && (*ret <= first || *ret > end) ? complain(STATUS_REFUSED, "the daemon sent other records than asked for") : r;
+        *ret = first;
+        return 0;
 }
 
 /* One call gives only so much: goes on until COUNT records or the end of the log. */
@@ -135,8 +133,6 @@ static int put_records(Export *export, int (*put_one)(Export *, const char *, si
                         return 0;
                 if (r < 0)
                         return complain_bus(&error, r, "could not read records");
-                if (n == 0)
-                        return begun ? 0 : complain(STATUS_CANNOT_TELL, "the log has no envelopes of these records any more");
                 r = put_some(export, lines, n, first, end, put_one, &first);
         }
         return r;
@@ -168,18 +164,21 @@ static int write_proof(Export *export) {
         return r;
 }
 
-/* Good since the log's oldest record that there is. */
+/* Good since the oldest record that there is. */
 static int write_trusted_root(Export *export) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_free_ char *lines = NULL, *root = NULL;
+        const char *line;
         size_t n = 0;
         int r;
 
-        r = call_records(export->bus, export->first, 0, &error, &lines, &n);
+        r = call_records(export->bus, 0, 0, &error, &lines, &n);
         if (r < 0)
                 return complain_bus(&error, r, "could not read records");
-        r = judge(export, lines, strcspn(lines, "\n"), &verified);
+        for (line = lines; is_pruned(export, line);)
+                line += strcspn(line, "\n") + 1;
+        r = judge(export, line, strcspn(line, "\n"), &verified);
         if (r != 0)
                 return r;
         r = record_trusted_root(export->vkey, verified.entry.finished_usec, &root, &n);
@@ -256,5 +255,8 @@ int verb_export(int argc, char **argv) {
                 return r;
         if (!formats[format].write)
                 return export_tiles(export.bus, export.keyring, export.vkey, options.output);
-        return options.output ? write_file(&export, options.output, formats[format].write) : write_stdout(&export, formats[format].write);
+        r = options.output ? write_file(&export, options.output, formats[format].write) : write_stdout(&export, formats[format].write);
+        if (export.n_pruned > 0 && !formats[format].of_log)
+                (void) complain(0, "%" PRIu64 " records are pruned and left out", export.n_pruned);
+        return r;
 }

@@ -470,7 +470,7 @@ int record_trusted_root(const char *vkey, uint64_t since_usec, char **ret, size_
 
 /*
  * The log as tiles, c2sp.org/tlog-tiles, in a folder: opened with the signed checkpoint up to which it is told (NOTE), told all leaf
- * hashes, then the envelopes from record_tiles_next() on in order, all that there are, then published. A folder that holds an older state of the log is
+ * hashes, then the lines of record_log_export() from record_tiles_next() on, then published. A folder that holds an older state of the log is
  * extended. All: -EBADMSG or -ENOKEY, and *ret_wrong (a static sentence): what was handed over or what is there is not this log; or the
  * errno of a file. After any of these the folder holds what it published before. -EBUSY: another process is at it.
  */
@@ -482,8 +482,8 @@ DEFINE_CLEANUP(RecordTiles *, record_tiles_free);
 uint64_t record_tiles_size(const RecordTiles *tiles); /* of the checkpoint */
 int record_tiles_tree(RecordTiles *tiles, const void *leaves, size_t n, const char **ret_wrong); /* N bytes: 32 of each record */
 uint64_t record_tiles_next(const RecordTiles *tiles);
-int record_tiles_add(RecordTiles *tiles, const char *envelope, size_t n, const char **ret_wrong);
-uint64_t record_tiles_pruned(const RecordTiles *tiles); /* how many were passed over in between: the log has no envelopes of them */
+int record_tiles_add(RecordTiles *tiles, const char *line, size_t n, const char **ret_wrong);
+uint64_t record_tiles_pruned(const RecordTiles *tiles); /* how many of these were pruned: bundles of entries with such a gap are left out */
 int record_tiles_publish(RecordTiles *tiles, const char **ret_wrong);
 
 /* SHA-256 in hex: of an identity document it is what subjects are known by. -EIO */

@@ -8,7 +8,7 @@
  *     checkpoint                 the signed note; written last, so that nothing it promises is missing
  *     tile/L/N[.p/W]             256 hashes of level 8 L of the tree, or the W that there are yet
  *     tile/entries/N[.p/W]       leaf bodies, each behind its length in two bytes
- *     records.intoto.jsonl       the envelopes, one line each, in order
+ *     records.intoto.jsonl       the envelopes, one line each, in order, or that one was pruned
  *
  * Nothing that is there is written again: files appear under their names whole and synced, what is full stays as it is, and lines are
  * appended. What a run that was cut short has left is taken up by the next one.
@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 
 #include "daemon/record/checkpoint.h"
+#include "daemon/record/json.h"
 #include "daemon/record/leaf.h"
 
 #define TILE_WIDTH  256
@@ -31,6 +32,7 @@
 #define ENTRY_MAX   UINT16_MAX
 #define LINES       "records.intoto.jsonl"
 #define PATH_BYTES  64
+#define MARK_MAX    256 /* bytes of what stands in place of a pruned record */
 
 typedef struct Tile {
         uint64_t index;
@@ -317,28 +319,53 @@ static int read_last_line(const RecordTiles *tiles, char **ret, const char **ret
         return *ret ? 0 : -ENOMEM;
 }
 
-/* What the last line is the record of, by its place in the tree. */
-static int find_next(RecordTiles *tiles, const char **ret_wrong) {
-        _cleanup_(leaf_done) Leaf leaf = {};
-        _cleanup_free_ char *line = NULL;
-        uint64_t next = 0;
+/* {"pruned":{"index":INDEX,"sha256":"ID"}}, which the log tells in place of an envelope that it has no more. */
+static bool is_pruned(const char *line, size_t n, uint64_t *ret_index) {
+        _cleanup_json_ json_t *object = NULL;
+        const json_t *index;
         const char *why;
+
+        if (n > MARK_MAX || json_read(line, n, &object, &why) < 0)
+                return false;
+        index = json_object_get(json_object_get(object, "pruned"), "index");
+        *ret_index = (uint64_t) json_integer_value(index);
+        return json_is_integer(index) && *ret_index < TREE_SIZE_MAX;
+}
+
+/* The record that the last line is of, by its place in the tree. */
+static int find_line(const RecordTiles *tiles, const char *line, uint64_t *ret) {
+        _cleanup_(leaf_done) Leaf leaf = {};
+        const char *why;
+        int r;
+
+        if (is_pruned(line, strlen(line), ret))
+                return *ret < tiles->new.size ? 0 : -EBADMSG;
+        r = leaf_make(tiles->keyring, line, strlen(line), &leaf, &why);
+        if (r < 0)
+                return r;
+        for (*ret = tiles->new.size; *ret > 0;)
+                if (memcmp(&leaf.hash, &tiles->leaves[--*ret], sizeof(TreeHash)) == 0)
+                        return 0;
+        return -EBADMSG;
+}
+
+static int find_next(RecordTiles *tiles, const char **ret_wrong) {
+        _cleanup_free_ char *line = NULL;
+        uint64_t last = 0;
         int r;
 
         r = read_last_line(tiles, &line, ret_wrong);
         if (r < 0)
                 return r;
         if (*line) {
-                r = leaf_make(tiles->keyring, line, strlen(line), &leaf, &why);
-                if (r == -ENOMEM || r == -EIO)
-                        return r;
-                for (next = tiles->new.size; r == 0 && next > 0 && memcmp(&leaf.hash, &tiles->leaves[next - 1], sizeof(TreeHash)) != 0;)
-                        next--;
-                if (r < 0 || next == 0)
+                r = find_line(tiles, line, &last);
+                if (r == -EBADMSG || r == -ENOKEY)
                         return wrong(ret_wrong, "the last line of " LINES " there is no record of this log");
+                if (r < 0)
+                        return r;
+                tiles->next_line = last + 1;
         }
-        tiles->next_line = next;
-        tiles->next_record = next - next % TILE_WIDTH;
+        tiles->next_record = tiles->next_line - tiles->next_line % TILE_WIDTH;
         return 0;
 }
 
@@ -388,43 +415,36 @@ static int add_entry(RecordTiles *tiles, const Leaf *leaf, const char **ret_wron
         return ++tiles->n_entries == TILE_WIDTH ? write_entries(tiles, ret_wrong) : 0;
 }
 
-/* Its place, for the one expected or one after it: of those between the log has no envelopes any more. */
-static int find_place(RecordTiles *tiles, const TreeHash *leaf, const char **ret_wrong) {
-        uint64_t place = tiles->next_record;
-
-        while (place < tiles->new.size && memcmp(leaf, &tiles->leaves[place], sizeof(TreeHash)) != 0)
-                place++;
-        if (place == tiles->new.size)
-                return wrong(ret_wrong, "it is not one that the log's tree holds there");
-        if (place == tiles->next_record)
-                return 0;
-        tiles->n_pruned += place - tiles->next_record;
-        tiles->n_entries = TILE_WIDTH; /* what follows in this bundle has a gap before it */
-        tiles->next_record = place;
-        if (tiles->next_line < place)
-                tiles->next_line = place;
-        return 0;
-}
-
-int record_tiles_add(RecordTiles *tiles, const char *envelope, size_t n, const char **ret_wrong) {
-        _cleanup_(leaf_done) Leaf leaf = {};
+static int append_line(RecordTiles *tiles, const char *line, size_t n) {
         int r;
 
-        r = leaf_make(tiles->keyring, envelope, n, &leaf, ret_wrong);
-        if (r == 0)
-                r = find_place(tiles, &leaf.hash, ret_wrong);
-        if (r < 0)
-                return r;
-
-        /* The last line tells the next run where to begin: what belongs to it is there before. */
-        r = add_entry(tiles, &leaf, ret_wrong);
-        if (r < 0 || tiles->next_record <= tiles->next_line)
-                return r;
-        r = write_all(tiles->lines, envelope, n);
-        if (r == 0)
-                r = write_all(tiles->lines, "\n", 1);
+        if (tiles->next_record <= tiles->next_line)
+                return 0;
         tiles->next_line++;
-        return r;
+        r = write_all(tiles->lines, line, n);
+        return r < 0 ? r : write_all(tiles->lines, "\n", 1);
+}
+
+int record_tiles_add(RecordTiles *tiles, const char *line, size_t n, const char **ret_wrong) {
+        _cleanup_(leaf_done) Leaf leaf = {};
+        uint64_t pruned;
+        int r;
+
+        if (tiles->next_record == tiles->new.size)
+                return wrong(ret_wrong, "there are more records than the checkpoint says");
+        if (is_pruned(line, n, &pruned) && pruned == tiles->next_record) {
+                tiles->n_pruned++;
+                tiles->n_entries = TILE_WIDTH; /* what follows in this bundle has a gap before it */
+                tiles->next_record++;
+                return append_line(tiles, line, n);
+        }
+        r = leaf_make(tiles->keyring, line, n, &leaf, ret_wrong);
+        if (r == 0 && memcmp(&leaf.hash, &tiles->leaves[tiles->next_record], sizeof(TreeHash)) != 0)
+                r = wrong(ret_wrong, "it is not the one that the log's tree holds there");
+        /* The last line tells the next run where to begin: what belongs to it is there before. */
+        if (r == 0)
+                r = add_entry(tiles, &leaf, ret_wrong);
+        return r < 0 ? r : append_line(tiles, line, n);
 }
 
 int record_tiles_publish(RecordTiles *tiles, const char **ret_wrong) {

@@ -56,6 +56,25 @@ expect 0 "extends what is there" assayctl export --format tiles --output "$stage
 cmp "$stage/tiles/records.intoto.jsonl" <(assayctl export 0 100) || bad "not the records of the log, extended"
 [ -s "$stage/tiles/tile/0/000.p/19" ] || bad "who has the older checkpoint misses its tile"
 
+# A record whose envelope is no more, as after pruning.
+change() { # STATEMENT
+        python3 -c 'import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as db:
+    db.execute(sys.argv[2])' "$stage/records.db" "$1"
+}
+change "UPDATE record SET envelope = NULL WHERE idx = 5"
+expect 0 "bundles leave it out" assayctl export 4 3 --format bundle
+has "1 records are pruned"
+[ "$(wc -l <"$out")" = 2 ] || bad "not the two that are there"
+expect 0 "a line stands in its place" assayctl export 4 3
+jq -es 'length == 3 and .[1].pruned.index == 5' "$out" >/dev/null || bad "it is not told"
+expect 0 "tiles keep its hash" assayctl export --format tiles --output "$stage/holed"
+has "1 records are pruned"
+cmp "$stage/holed/tile/0/000.p/22" "$stage/tiles/tile/0/000.p/22" || bad "another tree"
+[ ! -e "$stage/holed/tile/entries" ] || bad "a bundle with a gap"
+expect 0 "and a folder that has it keeps it" assayctl export --format tiles --output "$stage/tiles"
+cmp "$stage/tiles/records.intoto.jsonl" "$stage/holed/records.intoto.jsonl" >/dev/null && bad "it was forgotten"
+
 # A record changed behind the daemon's back: no leaf of this log.
 cp -r "$stage/tiles" "$stage/before"
 python3 - "$stage/records.db" <<'PY'
@@ -66,7 +85,7 @@ with sqlite3.connect(sys.argv[1]) as db:
     db.execute("UPDATE record SET envelope = ? WHERE idx = 20", (envelope[:at] + (b"A" if envelope[at:at + 1] != b"A" else b"B") + envelope[at + 1:],))
 PY
 expect 3 "a record that the tree does not hold ends an export" assayctl export --format tiles --output "$stage/anew"
-has "not one that the log's tree holds"
+has "not the one that the log's tree holds"
 [ ! -e "$stage/anew/checkpoint" ] || bad "it was published"
 expect 3 "and is no bundle" assayctl export 20 --format bundle --output "$stage/bad.json"
 [ ! -e "$stage/bad.json" ] || bad "it was written"

@@ -61,6 +61,18 @@ static int open_tiles(const TinyLog *of, uint64_t size, RecordTiles **ret) {
         return r;
 }
 
+static int mark(uint64_t index, char text[static 128]) {
+        return snprintf(text, 128, "{\"pruned\":{\"index\":%u,\"sha256\":\"00\"}}", (unsigned) index);
+}
+
+static int add_mark(RecordTiles *tiles, uint64_t index) {
+        const char *wrong = NULL;
+        char text[128];
+        int n = mark(index, text);
+
+        return record_tiles_add(tiles, text, (size_t) n, &wrong);
+}
+
 /* Up to SIZE records, the first SKIP of which have no envelopes; gives up before record UNTIL. */
 static int export_until(const TinyLog *of, uint64_t size, uint64_t skip, uint64_t until) {
         _cleanup_(record_tiles_freep) RecordTiles *tiles = NULL;
@@ -75,9 +87,8 @@ static int export_until(const TinyLog *of, uint64_t size, uint64_t skip, uint64_
         while (r == 0 && (next = record_tiles_next(tiles)) < size) {
                 if (next == until)
                         return -EINTR;
-                if (next < skip)
-                        next = skip;
-                r = record_tiles_add(tiles, of->records[next].envelope.text, of->records[next].envelope.n, &wrong);
+                r = next < skip ? add_mark(tiles, next)
+                                : record_tiles_add(tiles, of->records[next].envelope.text, of->records[next].envelope.n, &wrong);
         }
         if (r == 0)
                 assert_int_equal(record_tiles_pruned(tiles), skip > first ? skip - first : 0);
@@ -106,11 +117,19 @@ static void assert_entries(const char *path, uint64_t first, unsigned count) {
         assert_int_equal(at, n);
 }
 
+/* Lines of all records up to END, those before FIRST of pruned ones. */
 static void assert_lines(uint64_t first, uint64_t end) {
         _cleanup_free_ char *data = NULL;
         size_t n, at = 0;
 
         data = read_file("records.intoto.jsonl", &n);
+        for (uint64_t i = 0; i < first; i++) {
+                char text[128];
+                int n_text = mark(i, text);
+
+                assert_memory_equal(data + at, text, n_text);
+                at += (size_t) n_text + 1;
+        }
         for (uint64_t i = first; i < end; i++) {
                 const Printer *envelope = &tiny.records[i].envelope;
 
@@ -334,7 +353,19 @@ static void test_pruned_records_leave_out_their_bundles_alone(void **state) {
         assert_entries("tile/entries/002.p/88", 512, 88);
         assert_lines(10, 600);
 
-        /* A later one keeps what it has. */
+        /* A pruned record is no other's. */
+        {
+                _cleanup_(record_tiles_freep) RecordTiles *tiles = NULL;
+                const char *wrong = NULL;
+
+                assert_int_equal(open_tiles(&tiny, 610, &tiles), 0);
+                assert_int_equal(record_tiles_tree(tiles, tiny.leaves, 610 * sizeof(TreeHash), &wrong), 0);
+                assert_int_equal(add_mark(tiles, 511), -EBADMSG);
+                assert_int_equal(add_mark(tiles, 610), -EBADMSG);
+        }
+
+        /* The last one may be pruned, and a later export keeps what it has. */
+        assert_int_equal(export_until(&tiny, 610, 610, UINT64_MAX), 0);
         assert_int_equal(export_until(&tiny, 700, 650, UINT64_MAX), 0);
         assert_published(700);
         assert_entries("tile/entries/001", 256, 256);
