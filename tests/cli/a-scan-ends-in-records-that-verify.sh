@@ -153,4 +153,18 @@ expect 1 "a scan on top" assayctl --quiet scan trn-0/chip7 --plan quick
 log_grew() { [ "$(assayctl --json verify 3 | jq .logSize)" -gt $((last + 2)) ]; }
 stage_await "a larger checkpoint" log_grew
 expect 0 "the log only grew" assayctl verify 3 --state "$stage/state"
+
+# What the daemon exports a reader takes who never asks it, by the keys that it names.
+expect 0 "its keys" assayctl --json keys show
+{ jq -r .publicKey "$out"; jq -r '"log " + .logKey' "$out"; echo 'quorum none'; } >"$stage/keyring"
+offline() { "$stage_build/cli/assayctl" --bus unix:path=/nowhere "$@"; }
+assayctl export 2 --format bundle --output "$stage/2.sigstore.json"
+assayctl export 2 --format proof --output "$stage/2.proof"
+assayctl export 2 1 --output "$stage/2.json"
+expect 1 "a bundle of the daemon's" offline verify "$stage/2.sigstore.json" --keyring "$stage/keyring"
+has ", proven by "
+expect 1 "its proof beside its record" offline verify "$stage/2.json" --proof "$stage/2.proof" --keyring "$stage/keyring" --plan quick
+has ", proven by "
+expect 2 "its record alone" offline verify "$stage/2.json" --keyring "$stage/keyring"
+expect 3 "the proof of one for another" offline verify <(assayctl export 3 1) --proof "$stage/2.proof" --keyring "$stage/keyring"
 done_expecting
