@@ -158,6 +158,7 @@ static void count_chip(RecordAudit *audit, const AuditRecord *record) {
         (void) snprintf(chip->told.subject, sizeof(chip->told.subject), "%s", record->subject);
         (void) snprintf(chip->told.where, sizeof(chip->told.where), "%s", place_of(record, where));
         (void) snprintf(chip->told.plan, sizeof(chip->told.plan), "%s", entry->plan);
+        (void) audit_plain(chip->told.plan);
         chip->told.n_results[entry->result]++;
         chip->told.newest = entry->index;
 

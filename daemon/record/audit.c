@@ -61,6 +61,13 @@ static int report_grow(void **list, size_t n, size_t size) {
         return 0;
 }
 
+char *audit_plain(char *text) {
+        for (char *p = text; *p; p++)
+                if (*p < 0x20 || *p > 0x7e)
+                        *p = '?';
+        return text;
+}
+
 void audit_find(RecordAudit *audit, RecordAuditKind kind, uint64_t first, uint64_t last, const char *format, ...) {
         RecordAuditReport *report = &audit->report;
         RecordAuditFinding *finding;
@@ -77,6 +84,7 @@ void audit_find(RecordAudit *audit, RecordAuditKind kind, uint64_t first, uint64
         va_start(arguments, format);
         (void) vsnprintf(finding->text, sizeof(finding->text), format, arguments);
         va_end(arguments);
+        (void) audit_plain(finding->text);
 }
 
 int record_audit_new(const RecordAuditOptions *options, RecordAudit **ret) {
@@ -286,6 +294,7 @@ static void judge_end(RecordAudit *audit) {
         if (report->n_verified == 0)
                 audit_find(audit, RECORD_AUDIT_NOTHING, 0, 0, "no record was verified");
         report->size = audit->tree.size;
+        (void) audit_plain(report->origin);
         report->verdict = RESULT_PASSED;
         for (RecordAuditKind kind = 0; kind < _RECORD_AUDIT_KIND_MAX; kind++)
                 if (report->n_of_kind[kind] > 0 && kinds[kind].weight != RECORD_AUDIT_ODD)

@@ -68,6 +68,9 @@ struct RecordAudit {
         uint64_t monotonic_nsec;
 };
 
+/* Texts of records go on to terminals: only plain characters are kept. Returns TEXT. */
+char *audit_plain(char *text);
+
 /* FIRST … LAST: the records it is about. */
 void audit_find(RecordAudit *audit, RecordAuditKind kind, uint64_t first, uint64_t last, const char *format, ...)
         __attribute__((format(printf, 5, 6)));

@@ -47,6 +47,8 @@ static void look_at(const RecordAuditReport *report, uint64_t n_lines) {
                 const RecordAuditFinding *finding = &report->findings[i];
 
                 HOLDS(record_audit_kind_to_string(finding->kind) && finding->first <= finding->last && finding->text[0]);
+                for (const char *p = finding->text; *p; p++)
+                        HOLDS(*p >= 0x20 && *p < 0x7f);
                 n_broken += record_audit_kind_weight(finding->kind) == RECORD_AUDIT_BROKEN;
         }
         for (size_t i = 0; i < report->n_chips; i++)

@@ -442,6 +442,19 @@ static void test_a_plan_that_changes_is_shown(void **state) {
         trial_done(&trial);
 }
 
+static void test_what_is_told_is_plain(void **state) {
+        Trial trial;
+
+        trial_init(&trial);
+        ledger_add(&trial.ledger, ledger_statement(&trial.ledger, payloads.start), "predicate.configuration.0.name", "\"\\u001b[2J\\u009b\"");
+        ledger_add(&trial.ledger, ledger_statement(&trial.ledger, payloads.health), "predicate.configuration.0.name", "\"\\u001b[2J\\u009b\"");
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        assert_non_null(strstr(finding(&trial, RECORD_AUDIT_UNFINISHED)->text, "?[2J??"));
+        assert_string_equal(trial.report->chips[0].plan, "?[2J??");
+        trial_done(&trial);
+}
+
 static void test_silence_is_shown(void **state) {
         Trial trial;
 
@@ -495,6 +508,7 @@ int main(void) {
                 cmocka_unit_test(test_a_pass_after_a_failure_is_shown),
                 cmocka_unit_test(test_a_run_without_an_end_or_a_beginning_is_shown),
                 cmocka_unit_test(test_a_plan_that_changes_is_shown),
+                cmocka_unit_test(test_what_is_told_is_plain),
                 cmocka_unit_test(test_silence_is_shown),
                 cmocka_unit_test(test_the_report_is_bounded),
         };
