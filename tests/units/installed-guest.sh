@@ -116,6 +116,34 @@ sleep 2
 again=$(busctl get-property org.assay.Assay1 /org/assay/Assay1 org.assay.Assay1.Manager LogSize | cut -d' ' -f2)
 [ "$again" -ge "$size" ] || fail "the log had $size records and has $again"
 
+step "the key is changed, and then sealed to this host"
+key_id() {
+        busctl get-property org.assay.Assay1 /org/assay/Assay1 org.assay.Assay1.Manager KeyId | cut -d'"' -f2
+}
+before=$(key_id)
+for _ in $(seq 100); do
+        assayctl --json scans | grep -qE 'queued|running|signing' || break
+        sleep 0.2
+done
+assayctl keys rotate || fail "the key was not changed"
+systemctl restart assayd || fail "assayd does not start with the new key"
+[ "$(key_id)" != "$before" ] || fail "the key is the old one"
+[ "$(stat -c '%U %a' /etc/assay/keys/record.pem)" = "root 600" ] || fail "the new key is $(stat -c '%U %a' /etc/assay/keys/record.pem)"
+after=$(key_id)
+mkdir -p /etc/credstore.encrypted /etc/systemd/system/assayd.service.d
+systemd-creds encrypt --with-key=host --name=record-key /etc/assay/keys/record.pem /etc/credstore.encrypted/record-key || fail "the key cannot be sealed"
+systemctl mask --quiet assay-key.service
+rm /etc/assay/keys/record.pem
+cat >/etc/systemd/system/assayd.service.d/key.conf <<'UNIT'
+[Service]
+LoadCredential=
+LoadCredential=log-key:/etc/assay/keys/log.pem
+LoadCredentialEncrypted=record-key:/etc/credstore.encrypted/record-key
+UNIT
+systemctl daemon-reload
+systemctl restart assayd || fail "assayd does not start with a sealed key"
+[ "$(key_id)" = "$after" ] || fail "the sealed key is another one"
+
 step "the journal names targets and records"
 journalctl -u assayd -o json | jq -rs 'map(select(.ASSAY_RECORD)) | length' | grep -qv '^0$' || fail "no journal entry has ASSAY_RECORD="
 code=$(journalctl -u assayd -o json ASSAY_RESULT=FAILED | jq -rs 'map(.ASSAY_CODE // empty) | flatten | first')
