@@ -135,6 +135,9 @@ static const Shape shape_digest = { FIELDS({ "sha256", FIELD_TEXT, .is_valid = i
 
 static const Shape shape_descriptor = { FIELDS(DESCRIPTOR_FIELDS), .is_descriptor = true };
 
+/* Whatever it holds. */
+static const Shape shape_any = { (const Field[]) { {} } };
+
 static const Shape shape_digested = {
         FIELDS({ "name", FIELD_TEXT, .optional = true }, { "uri", FIELD_TEXT, .optional = true },
                { "mediaType", FIELD_TEXT, .optional = true },
@@ -178,7 +181,8 @@ static const Shape shape_run = {
 };
 
 static const Shape shape_location = {
-        FIELDS({ "path", FIELD_TEXT, .optional = true }, { "pciAddress", FIELD_TEXT, .optional = true }),
+        FIELDS({ "path", FIELD_TEXT, .optional = true }, { "pciAddress", FIELD_TEXT, .optional = true },
+               { "tray", FIELD_TEXT, .optional = true }, { "reportedSerial", FIELD_TEXT, .optional = true }),
 };
 
 static const Shape shape_version = {
@@ -200,6 +204,7 @@ static const Shape shape_measurement = {
                { "limits", FIELD_OBJECTS, .optional = true, .of = &shape_limit },
                { "result", FIELD_TEXT, .optional = true, .words = WORDS("PASSED", "FAILED") },
                { "component", FIELD_OBJECT, .optional = true, .of = &shape_component },
+               { "annotations", FIELD_OBJECT, .optional = true, .of = &shape_any },
                { "statistic", FIELD_TEXT, .optional = true, .words = WORDS_STATISTIC },
                { "count", FIELD_COUNT, .optional = true }),
 };
@@ -209,6 +214,7 @@ static const Shape shape_diagnosis = {
                { "type", FIELD_TEXT, .words = WORDS("PASS", "FAIL", "UNKNOWN") },
                { "message", FIELD_TEXT, .optional = true },
                { "component", FIELD_OBJECT, .optional = true, .of = &shape_component },
+               { "annotations", FIELD_OBJECT, .optional = true, .of = &shape_any },
                { "reproduced", FIELD_COUNT, .optional = true }, { "runs", FIELD_COUNT, .optional = true }),
 };
 
@@ -231,7 +237,8 @@ static const Shape shape_regions = {
 };
 
 static const Shape shape_step = {
-        FIELDS({ "id", FIELD_TEXT }, { "name", FIELD_TEXT }, { "status", FIELD_TEXT, .words = WORDS_STATUS },
+        FIELDS({ "id", FIELD_TEXT }, { "name", FIELD_TEXT }, { "check", FIELD_TEXT, .optional = true },
+               { "status", FIELD_TEXT, .words = WORDS_STATUS },
                { "result", FIELD_TEXT, .words = WORDS_RESULT }, { "required", FIELD_BOOL },
                { "reason", FIELD_TEXT, .optional = true, .is_valid = is_code },
                { "message", FIELD_TEXT, .optional = true }, { "seed", FIELD_COUNT, .optional = true },
@@ -285,6 +292,7 @@ static const Shape shape_chip = {
 static const Shape shape_health = {
         FIELDS(LOGGED_FIELDS, CONTEXT_FIELDS, RESULT_FIELDS,
                { "host", FIELD_OBJECT, .optional = true, .of = &shape_descriptor },
+               { "deviceIdentity", FIELD_OBJECT, .optional = true, .of = &shape_any },
                { "steps", FIELD_OBJECTS, .max = LIST_MAX, .of = &shape_step },
                { "passedTests", FIELD_NAMES }, { "warnedTests", FIELD_NAMES },
                { "failedTests", FIELD_NAMES },

@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* export-records FOLDER [ALGORITHM]: signs a server's scan and leaves there records.intoto.jsonl and record.key.pub. */
+/*
+ * export-records FOLDER [ALGORITHM [all]]: signs a server's scan and leaves there records.intoto.jsonl and record.key.pub. Of all types of records
+ * those that a scan has not, a heartbeat and a rotation of the key, come last.
+ */
 
 #include <fcntl.h>
 #include <stdio.h>
 
 #include "tests/record/place.h"
 #include "tests/record/server.h"
+
+/* The last record names the key after this one. */
+static int rotate(const Place *place, RecordLog *log) {
+        _cleanup_(record_key_freep) RecordKey *next = NULL;
+        char path[160];
+
+        (void) snprintf(path, sizeof(path), "%.80s.next", place->key);
+        if (record_key_generate(path, RECORD_ED25519) < 0 || record_key_load(path, &next) < 0)
+                return -1;
+        return record_log_rotate(log, record_key_public_pem(next), 4);
+}
 
 int main(int argc, char *argv[]) {
         RecordOutcome outcome;
@@ -16,7 +30,7 @@ int main(int argc, char *argv[]) {
         char path[256];
         int fd, r;
 
-        if (argc != 2 && argc != 3)
+        if (argc < 2 || argc > 4)
                 return 64;
         (void) snprintf(place.key, sizeof(place.key), "%.80s/record.key", argv[1]);
         (void) snprintf(place.log, sizeof(place.log), "%.80s/records.db", argv[1]);
@@ -24,9 +38,11 @@ int main(int argc, char *argv[]) {
         if (record_key_generate(place.key, argc > 2 ? record_algorithm_from_string(argv[2]) : RECORD_ED25519) < 0 || place_open(&place, &log, NULL) < 0)
                 return 1;
         if (record_log_start(log, &server.scan.run, &server.scan.server, 1) < 0 ||
-            record_log_scan(log, &server.scan, 2) < 0)
+            record_log_scan(log, &server.scan, 2) < 0 )
                 return 1;
-        for (unsigned i = 0; i < 2; i++) {
+        if (argc > 3 && (record_log_heartbeat(log, RECORD_HEARTBEAT_INTERVAL, 3) < 0 || rotate(&place, log) < 0))
+                return 1;
+        for (unsigned i = 0; i < (argc > 3 ? 4 : 2); i++) {
                 place_wait(log, &outcome);
                 if (outcome.error < 0)
                         return 1;
@@ -36,5 +52,5 @@ int main(int argc, char *argv[]) {
         fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
         r = fd < 0 ? -errno : record_log_export(log, 0, UINT64_MAX, fd);
         (void) record_log_free(log);
-        return r == SERVER_CHIPS + 2 ? 0 : 1;
+        return r == SERVER_CHIPS + (argc > 3 ? 4 : 2) ? 0 : 1;
 }

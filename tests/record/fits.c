@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * fits: of each statement on standard input, one JSON line each, whether it is one of ours (fits), has another shape (schema), or contradicts
+ * itself (judge). No signature is looked at.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/record/json.h"
+#include "daemon/record/judge.h"
+#include "daemon/record/schema.h"
+#include "daemon/record/statement.h"
+
+static const char *judge(const char *line, size_t n) {
+        _cleanup_json_ json_t *statement = NULL;
+        const char *wrong, *type;
+        SchemaWrong schema_wrong;
+        Judgement judgement;
+
+        if (json_read(line, n, &statement, &wrong) < 0)
+                return "unreadable";
+        type = text_of(statement, "predicateType");
+        if (strcmp(text_of(statement, "_type"), STATEMENT_TYPE) != 0 || !schema_fits(statement, type, &schema_wrong))
+                return "schema";
+        return judge_predicate(json_object_get(statement, "predicate"), type,
+                               text_of(json_array_get(json_object_get(statement, "subject"), 0), "uri"), &judgement) ? "fits" : "judge";
+}
+
+int main(void) {
+        _cleanup_free_ char *line = NULL;
+        size_t size = 0;
+        ssize_t n;
+
+        while ((n = getline(&line, &size, stdin)) > 0)
+                puts(judge(line, (size_t) n - (line[n - 1] == '\n')));
+        return ferror(stdin) || fflush(stdout) != 0;
+}
