@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <stdatomic.h>
 
-#include "tests/record/payload.h"
+#include "tests/record/logged.h"
 
 extern void *__libc_malloc(size_t n);
 extern void *__libc_calloc(size_t n, size_t size);
@@ -97,6 +97,93 @@ static void test_nothing_is_verified_for_want_of_memory(void **state) {
         }
         print_message("# %u times out of memory, %u times refused\n", n_failed, n_refused);
         assert_true(n_failed + n_refused > 50);
+}
+
+/* A bundle, by a keyring that asks for a proof. */
+static void test_nothing_is_proven_for_want_of_memory(void **state) {
+        Logged logged;
+
+        logged_init(&logged, &payloads);
+        {
+                _cleanup_(record_keyring_freep) RecordKeyring *keyring = logged_keyring(&logged, &payloads, "w1");
+                _cleanup_printer_ Printer proof = logged_proof(&logged, LOGGED_INDEX, 11, 1), vkey = {};
+                RecordPolicy policy = { .keyring = keyring, .needs_proof = true };
+                _cleanup_free_ char *bundle = NULL;
+                const char *wrong;
+                size_t n_bundle;
+
+                note_key_print(&vkey, &logged.log_key);
+                printer_raw(&vkey, "", 1);
+                assert_int_equal(record_bundle(keyring, vkey.text, payloads.envelope, strlen(payloads.envelope), proof.text, proof.n, &bundle,
+                                               &n_bundle, &wrong), 0);
+                for (int n = 1;; n += 1 + n / 100) {
+                        RecordVerified verified = {};
+                        RecordTrust trust = RECORD_REFUSED;
+                        bool was_hit;
+                        int r;
+
+                        arm(n);
+                        r = record_verify_with_policy(&policy, bundle, n_bundle, &trust, &verified);
+                        was_hit = disarm();
+                        if (r == 0 && trust == RECORD_VERIFIED) {
+                                assert_int_equal(verified.log_size, 11);
+                                assert_string_equal(verified.witnesses, "w1");
+                        } else
+                                assert_null(verified.payload);
+                        record_verified_done(&verified);
+                        if (!was_hit) {
+                                assert_int_equal(r, 0);
+                                assert_int_equal(trust, RECORD_VERIFIED);
+                                break;
+                        }
+                }
+        }
+        logged_done(&logged);
+}
+
+/* One root makes a keyring, writes it down and believes it. */
+static int make_and_open(const char *draft, const RecordKey *root, const char *roots, RecordKeyring **ret) {
+        _cleanup_free_ char *ring = NULL, *why = NULL;
+        char path[128];
+        FILE *file;
+        size_t n;
+        int r;
+
+        r = record_ring_make(draft, strlen(draft), root, &ring, &n, &why);
+        if (r < 0)
+                return r;
+        (void) snprintf(path, sizeof(path), "%s/ring.json", payloads.place.folder);
+        file = fopen(path, "we");
+        if (!file)
+                return -ENOMEM;
+        r = fwrite(ring, 1, n, file) == n ? 0 : -ENOMEM;
+        if (fclose(file) != 0 || r < 0)
+                return -ENOMEM;
+        free(TAKE_PTR(why));
+        return record_keyring_open(path, roots, NULL, ret, &why);
+}
+
+static void test_keyrings_are_made_and_believed_whole_or_not_at_all(void **state) {
+        char draft[1024], public[128];
+
+        (void) snprintf(public, sizeof(public), "%s.pub", payloads.place.key);
+        (void) snprintf(draft, sizeof(draft), "version 1\nexpires 2126-01-01T00:00:00Z\nthreshold 1\nroot %s\nrecord %s p " PLACE_ORIGIN " 0 9 x\nquorum 0\n",
+                        public, public);
+        for (int n = 1;; n += 1 + n / 50) {
+                RecordKeyring *keyring = NULL;
+                bool was_hit;
+                int r;
+
+                arm(n);
+                r = make_and_open(draft, payloads.key, public, &keyring);
+                was_hit = disarm();
+                assert_true((r == 0) == (keyring != NULL));
+                (void) record_keyring_free(keyring);
+                if (!was_hit) {
+                        assert_int_equal(r, 0);
+                        break;
+                }
+        }
 }
 
 static void test_keys_are_loaded_whole_or_not_at_all(void **state) {
@@ -190,6 +277,8 @@ static void test_a_log_is_opened_whole_or_not_at_all(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_nothing_is_verified_for_want_of_memory, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_nothing_is_proven_for_want_of_memory, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_keyrings_are_made_and_believed_whole_or_not_at_all, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_keys_are_loaded_whole_or_not_at_all, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_a_scan_is_committed_whole_or_not_at_all, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_is_opened_whole_or_not_at_all, payloads_setup, payloads_teardown),
