@@ -121,7 +121,6 @@ static void test_6(void **state) {
 static void test_8(void **state) {
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = logged_keyring(&logged, &payloads, "none");
         RecordPolicy policy = { .keyring = keyring, .consistency = show_growth };
-        _cleanup_printer_ Printer note = {};
         Ledger sound, forged;
         Trial trial;
 
