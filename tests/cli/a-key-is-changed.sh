@@ -62,7 +62,7 @@ expect 0 "the change" assayctl keys rotate --key "$key" --algorithm ecdsa-p256
 has "restart assayd"
 new=$(fingerprint "$key.pub")
 [ "$old" != "$new" ] || bad "the same key"
-[ ! -e "$key.new" ] && [ ! -e "$key.new.pub" ] || bad "something is left over"
+if [ -e "$key.new" ] || [ -e "$key.new.pub" ]; then bad "something is left over"; fi
 [ "$(fingerprint "$key.$(tr '/+' '_-' <<<"${old#*:}").pub")" = "$old" ] || bad "the old public half is gone"
 expect 2 "no scan until the restart" assayctl scan trn-0 --plan quick
 has "restart assayd"
@@ -84,6 +84,11 @@ cat "$key".*.pub "$key.pub" >"$stage/keys.pem"
 assayctl --quiet verify "$stage/records.jsonl" --key "$stage/keys.pem" >/dev/null 2>"$err" || [ $? -le 2 ] || bad "the export does not verify"
 jq -r .payload "$stage/records.jsonl" | base64 -d 2>/dev/null | jq -r 'select(.predicateType | endswith("key-rotation:v1")) | .predicate.keyid + " " + .predicate.replaces.keyid' >"$out"
 has "$new $old"
+
+assayctl verify $((size - 1)) >"$out" 2>"$err" || [ $? -le 2 ] || bad "the last record does not verify"
+has "proven by"
+expect 0 "the whole log holds" assayctl audit
+has "key rotations 1"
 
 # A key of another place: nothing is moved.
 expect 0 "to a key that is elsewhere" assayctl keys rotate --to "$stage/p256.pem"

@@ -11,7 +11,10 @@ cd "$(dirname "$0")/../.."
 for module in /usr/lib/softhsm/libsofthsm2.so /usr/lib64/pkcs11/libsofthsm2.so /usr/lib/pkcs11/libsofthsm2.so; do
         [ ! -e "$module" ] || break
 done
-[ -e "$module" ] && command -v softhsm2-util >/dev/null || { echo "skipped: no softhsm2"; exit 77; }
+if ! [ -e "$module" ] || ! command -v softhsm2-util >/dev/null; then
+        echo "skipped: no softhsm2"
+        exit 77
+fi
 
 stage_open "$1"
 stage_bus
