@@ -97,4 +97,23 @@ expect 0 "and so does what it exports" assayctl export --format tiles --output "
 expect 0 "in tiles" assayctl audit "$stage/tiles" --json
 query '.verdict == "holds" and .checkpoint.size == .size'
 expect 1 "where something is to be looked at" assayctl audit "$stage/tiles" --strict
+
+# Envelopes that are no more, as after pruning.
+prune() {
+        python3 -c 'import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as db:
+    db.execute("UPDATE record SET envelope = NULL WHERE idx IN (%s)" % sys.argv[2])' "$stage/records.db" "$1"
+}
+prune 0,1,2
+expect 0 "the oldest were pruned" assayctl audit --json
+query '.verdict == "holds" and .pruned == 3 and .verified == 4 and .findings == []'
+expect 0 "and so they are in tiles" assayctl export --format tiles --output "$stage/pruned"
+expect 0 "which hold" assayctl audit "$stage/pruned" --strict
+has "verified 4, pruned 3"
+expect 0 "alone" assayctl export 0 7 --output "$stage/pruned.jsonl"
+expect 2 "records make no tree without them" assayctl audit "$stage/pruned.jsonl" --checkpoint "$stage/pruned/checkpoint"
+row "checkpoint-unknown +0"
+prune 5
+expect 0 "one was pruned that is younger than others" assayctl audit
+row "records-pruned +5"
 done_expecting
