@@ -18,12 +18,12 @@ static int wrong_key(const char *source, int r) {
         return complain(STATUS_USAGE, "%.*s: %s", (int) record_key_source_length(source), source, record_key_strerror(source, r));
 }
 
-static int load_public(const char *source, RecordKey **ret) {
+static int load(const char *source, int (*loader)(const char *source, RecordKey **ret), RecordKey **ret) {
         int r;
 
         if (record_key_source_has_pin(source))
-                return complain(STATUS_USAGE, "a PIN on the command line is everyone's to see, and none is needed");
-        r = record_key_load_public(source, ret);
+                return complain(STATUS_USAGE, "a PIN on the command line is everyone's to see: name a file with pin-source=");
+        r = loader(source, ret);
         return r < 0 ? wrong_key(source, r) : 0;
 }
 
@@ -106,7 +106,7 @@ static int keys_show(int argc, char **argv) {
 
         if (argc == 0)
                 return show_running();
-        r = load_public(argv[0], &key);
+        r = load(argv[0], record_key_load_public, &key);
         return r != 0 ? r : print_loaded(key);
 }
 
@@ -160,13 +160,16 @@ static int say_restart(const RecordKey *key) {
         return STATUS_PASSED;
 }
 
-/* To a key that is where it is to stay: a token, or a file or credential that somebody else puts in place. */
+/*
+ * To a key that is where it is to stay: a token, or a file that somebody else puts in place. Its private half must be at hand, for to one
+ * that nobody has there is no way back.
+ */
 static int rotate_to(const char *source) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(record_key_freep) RecordKey *key = NULL;
         int r;
 
-        r = load_public(source, &key);
+        r = load(source, record_key_load, &key);
         if (r == 0)
                 r = call_connect(&bus);
         if (r == 0)

@@ -68,7 +68,8 @@ expect 2 "no scan until the restart" assayctl scan trn-0 --plan quick
 has "restart assayd"
 expect 64 "nor another change" assayctl keys rotate --key "$key"
 has "restart it"
-expect 2 "nor to a third key" assayctl keys rotate --to "$stage/log.pem.pub"
+expect 2 "nor to a third key" assayctl keys rotate --to "$stage/log.pem"
+expect 64 "still less to a key that nobody has" assayctl keys rotate --to "$stage/log.pem.pub"
 
 restart
 expect 0 "the daemon has the new key" assayctl keys show --json

@@ -77,7 +77,9 @@ expect 64 "and none is typed" assayctl keys show "$uri&pin-value=1234"
 expect 64 "nor to the daemon" "$1/daemon/assayd" --config /dev/null --key "$uri&pin-value=1234"
 
 start "$stage/first.pem"
-expect 0 "the key in the file names the one on the token" assayctl keys rotate --to "$uri"
+expect 64 "who changes to it must be able to use it" assayctl keys rotate --to "$uri&pin-source=$stage/wrong-pin"
+has "the PIN is wrong"
+expect 0 "the key in the file names the one on the token" assayctl keys rotate --to "$uri&pin-source=$stage/pin"
 stop
 expect 3 "a wrong PIN" refused "$uri&pin-source=$stage/wrong-pin"
 has "the PIN is wrong"
