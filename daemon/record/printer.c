@@ -50,9 +50,9 @@ static char *printer_room(Printer *printer, size_t n) {
 }
 
 void printer_raw(Printer *printer, const void *text, size_t n) {
-        char *to = printer_room(printer, n);
+        char *to = n > 0 ? printer_room(printer, n) : NULL;
 
-        if (to && n > 0)
+        if (to)
                 memcpy(to, text, n);
 }
 

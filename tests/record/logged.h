@@ -114,6 +114,7 @@ static inline Printer logged_note(const Logged *logged, size_t size, unsigned wi
         return note;
 }
 
+/* A zero stands behind it. */
 static inline Printer logged_proof(const Logged *logged, size_t index, size_t size, unsigned witnesses) {
         Printer note = logged_note(logged, size, witnesses), proof = {};
         TreePath path = {};
@@ -121,8 +122,10 @@ static inline Printer logged_proof(const Logged *logged, size_t index, size_t si
         logged_path(logged->leaves, index, size, &path);
         proof_print(&proof, index, &path, note.text, note.n);
         printer_done(&note);
+        printer_raw(&proof, "", 1);
         if (proof.error < 0)
                 abort();
+        proof.n--;
         return proof;
 }
 

@@ -89,6 +89,7 @@ static void make_payload(const Make *make, Printer *payload) {
         printer_text(payload, "}");
 }
 
+/* A zero stands behind it. */
 static Printer make_ring(const Make *make) {
         _cleanup_(ring_done) Ring ring = {};
         _cleanup_printer_ Printer payload = {};
@@ -100,7 +101,9 @@ static Printer make_ring(const Make *make) {
                 if ((make->signers ?: 3) & 1u << i)
                         assert_int_equal(ring_sign(&ring, roots[i]), 0);
         ring_print(&text, &ring);
+        printer_raw(&text, "", 1);
         assert_int_equal(text.error, 0);
+        text.n--;
         return text;
 }
 
@@ -292,7 +295,6 @@ static void test_a_bad_envelope_of_a_keyring_is_refused(void **state) {
                 { "\"keyid\":\"", "\"keyid\":7,\"x\":\"" },
         };
 
-        printer_raw(&text, "", 1);
         for (size_t i = 0; i < ELEMENTS(edits); i++) {
                 const char *at = strstr(text.text, edits[i][0]);
                 char *edited;
