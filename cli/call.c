@@ -315,7 +315,7 @@ int call_trust_status(RecordTrust trust) {
 int call_verified(sd_bus *bus, const RecordKeyring *keyring, uint64_t index, RecordTrust *ret_trust, RecordVerified *ret) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_free_ char *line = NULL;
-        size_t n;
+        size_t n = 0;
         int r;
 
         r = call_records(bus, index, 1, &error, &line, &n);

@@ -64,8 +64,7 @@ static int queue_errand(RecordLog *log, const Errand *errand, const char *note, 
         if (!group->errand)
                 return -ENOMEM;
         *group->errand = *errand;
-        if (errand->n > 0)
-                memcpy(group->errand->note, note, errand->n);
+        memcpy(group->errand->note, note, errand->n);
         return queue_put(log, TAKE_PTR(group), ticket);
 }
 
@@ -80,5 +79,5 @@ int record_log_prune(RecordLog *log, uint64_t before_usec, uint64_t ticket) {
         const Errand errand = { .run = run_prune, .before_usec = before_usec };
 
         assert(log);
-        return queue_errand(log, &errand, NULL, ticket);
+        return queue_errand(log, &errand, "", ticket);
 }
