@@ -35,18 +35,14 @@ static int add(Table *table, uint64_t index, RecordTrust trust, const RecordVeri
                                                    when });
 }
 
-/* One fetch, split at its newlines. *INDEX moves past what came, and past what was pruned, which does not come. */
-static int add_some(sd_bus *bus, const RecordKeyring *keyring, Table *table, uint64_t *index, uint64_t count, uint64_t *n_listed) {
+/* One fetch, split at its newlines. *INDEX moves past what came. */
+static int add_some(sd_bus *bus, const RecordKeyring *keyring, Table *table, uint64_t *index, uint64_t count) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_free_ char *lines = NULL;
         size_t n;
         int r;
 
         r = call_records(bus, *index, count, &error, &lines, &n);
-        if (sd_bus_error_has_name(&error, ASSAY_ERROR_NO_SUCH_RECORD)) {
-                *index += count;
-                return 0;
-        }
         if (r < 0)
                 return complain_bus(&error, r, "could not read records");
 
@@ -55,11 +51,8 @@ static int add_some(sd_bus *bus, const RecordKeyring *keyring, Table *table, uin
                 RecordTrust trust;
 
                 r = record_verify(keyring, line, (size_t) (end - line), &trust, &verified);
-                if (r >= 0 && trust == RECORD_VERIFIED && verified.entry.index > *index)
-                        *index = verified.entry.index;
                 if (r >= 0)
                         r = add(table, (*index)++, trust, &verified);
-                *n_listed += 1;
                 if (r < 0)
                         return complain(STATUS_CANNOT_TELL, "could not list records: %s", strerror(-r));
         }
@@ -100,7 +93,7 @@ int verb_records(int argc, char **argv) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
         _cleanup_(table_freep) Table *table = NULL;
-        uint64_t index = 0, end = 0, n_listed = 0, n_asked;
+        uint64_t index = 0, end = 0;
         int r;
 
         r = call_connect(&bus);
@@ -114,20 +107,16 @@ int verb_records(int argc, char **argv) {
         r = table_new(columns, &table);
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
-        n_asked = end - index;
         while (index < end) {
                 uint64_t before = index;
 
-                r = add_some(bus, keyring, table, &index, end - index < AT_ONCE ? end - index : AT_ONCE, &n_listed);
+                r = add_some(bus, keyring, table, &index, end - index < AT_ONCE ? end - index : AT_ONCE);
                 if (r != 0)
                         return r;
                 if (index == before)
                         return complain(STATUS_CANNOT_TELL, "the daemon sent no record %" PRIu64, index);
         }
 
-        if (n_listed < n_asked)
-                fprintf(stderr, "assayctl: %" PRIu64 " of these records were pruned: their hashes are in the log, their envelopes are not\n",
-                        n_asked - n_listed);
         pager_open();
         r = table_print(table);
         return r < 0 ? complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r)) : STATUS_PASSED;

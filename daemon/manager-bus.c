@@ -21,7 +21,6 @@
 
 #define OPEN_RECORDS_BYTES (4u << 20) /* of one call: others wait while it is copied */
 #define OPEN_RECORDS_SLICE 16
-#define OPEN_PRUNED_SLICE  512 /* after some that were all pruned */
 
 static int start_scan(Manager *manager, ScanRequest *request, uid_t uid, sd_bus_message *message,
                       sd_bus_error *error) {
@@ -265,18 +264,21 @@ static int method_find_record(sd_bus_message *message, void *userdata, sd_bus_er
         return sd_bus_reply_method_return(message, "t", index);
 }
 
-/* Slices, so that what one call may take is bounded by bytes and not by what records weigh; those that were pruned weigh nothing. */
+/* Slices, so that what one call may take is bounded by bytes and not by what records weigh. */
 static int export_records(RecordLog *log, uint64_t first, uint64_t count, int fd) {
-        uint64_t size = record_log_size(log), last = count < size - first ? first + count : size, slice = OPEN_RECORDS_SLICE;
-
-        while (first < last && lseek(fd, 0, SEEK_CUR) < (off_t) OPEN_RECORDS_BYTES) {
+        while (count > 0) {
+                uint64_t slice = count < OPEN_RECORDS_SLICE ? count : OPEN_RECORDS_SLICE;
                 int n;
 
-                n = record_log_export(log, first, slice < last - first ? slice : last - first, fd);
+                n = record_log_export(log, first, slice, fd);
                 if (n < 0)
                         return n;
-                first += slice;
-                slice = n == 0 ? OPEN_PRUNED_SLICE : OPEN_RECORDS_SLICE;
+                if ((uint64_t) n < slice || lseek(fd, 0, SEEK_CUR) >= (off_t) OPEN_RECORDS_BYTES)
+                        return 0;
+                first += (uint64_t) n;
+                count -= (uint64_t) n;
+                if (first >= record_log_size(log))
+                        return 0;
         }
 
         return 0;
@@ -306,9 +308,6 @@ static int method_open_records(sd_bus_message *message, void *userdata, sd_bus_e
         if (r < 0)
                 return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to export records: %s",
                                          strerror(-r));
-        if (lseek(fd, 0, SEEK_CUR) == 0)
-                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_RECORD, "Record %" PRIu64 " was pruned: its envelope is gone, its proof is not",
-                                         first);
         sealed = sealed_open(fd);
         if (sealed < 0)
                 return sd_bus_error_set_errnof(error, sealed, "Failed to seal records: %s",

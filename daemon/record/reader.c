@@ -191,23 +191,39 @@ static int write_line(int fd, const void *text, size_t n) {
         return 0;
 }
 
+/* Columns index, envelope and ID. In place of an envelope that was pruned stands that it was. */
+static int write_record(int fd, sqlite3_stmt *statement) {
+        char text[64 + DIGEST_HEX], hex[DIGEST_HEX];
+
+        if (sqlite3_column_type(statement, 1) != SQLITE_NULL)
+                return write_line(fd, sqlite3_column_blob(statement, 1), (size_t) sqlite3_column_bytes(statement, 1));
+        if (sqlite3_column_bytes(statement, 2) != DIGEST_BYTES)
+                return -EBADMSG;
+        (void) snprintf(text, sizeof(text), "{\"pruned\":{\"index\":%lld,\"sha256\":\"%s\"}}", sqlite3_column_int64(statement, 0),
+                        digest_to_hex(sqlite3_column_blob(statement, 2), hex));
+        return write_line(fd, text, strlen(text));
+}
+
 int reader_export(Reader *reader, uint64_t first, uint64_t last, int fd) {
         sqlite3_stmt *statement = reader_begin(reader, STORE_EXPORT);
-        int n = 0, r = 0;
+        int n = 0, r;
 
         (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) first);
         (void) sqlite3_bind_int64(statement, 2, (sqlite3_int64) last);
-        for (; r == 0 && first < last && n < INT_MAX; first++) {
+        for (; n < INT_MAX; n++) {
                 r = reader_step(reader, statement);
+                if (r < 0)
+                        break;
                 /* A hole in the log is no shorter answer, it is damage. */
-                if (r == -ENOENT || (r == 0 && (uint64_t) sqlite3_column_int64(statement, 0) != first))
+                if ((uint64_t) sqlite3_column_int64(statement, 0) != first + (uint64_t) n) {
                         r = -EBADMSG;
-                if (r < 0 || sqlite3_column_type(statement, 1) == SQLITE_NULL)
-                        continue;
-                r = write_line(fd, sqlite3_column_blob(statement, 1), (size_t) sqlite3_column_bytes(statement, 1));
-                n++;
+                        break;
+                }
+                r = write_record(fd, statement);
+                if (r < 0)
+                        break;
         }
-        return reader_end(reader, statement, r < 0 ? r : n);
+        return reader_end(reader, statement, r == -ENOENT || r == 0 ? n : r);
 }
 
 int reader_identity(Reader *reader, const uint8_t digest[static DIGEST_BYTES], char **ret) {

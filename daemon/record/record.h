@@ -344,8 +344,8 @@ int record_log_regions_verified(RecordLog *log, const Location *subject, const c
 /* The identity document (malloc'd) that a subject's digest, in hex, is the SHA-256 of. -ENOENT: none in this log. */
 int record_log_identity(RecordLog *log, const char *sha256, char **ret);
 /*
- * Writes envelopes FIRST … FIRST+COUNT-1 (fewer at the end) to FD, one JSON line each; those that were pruned are left out. Returns how many it
- * wrote; -ERANGE: FIRST ≥ size.
+ * Writes envelopes FIRST … FIRST+COUNT-1 (fewer at the end) to FD, one JSON line each. Returns how many; -ERANGE: FIRST ≥ size. In place of
+ * one that was pruned stands {"pruned":{"index":INDEX,"sha256":"ID"}}, which is no envelope.
  */
 int record_log_export(RecordLog *log, uint64_t first, uint64_t count, int fd);
 /* Runs without an end: run-starts that no summary follows, for a daemon that comes back. -ENOENT past the last. */

@@ -43,7 +43,7 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_HASHES] = "SELECT pos, hash FROM hash ORDER BY pos",
         [STORE_ENTRY] = "SELECT " ENTRY_COLUMNS ENTRY_FROM "WHERE e.idx = ?1",
         [STORE_ENVELOPE] = "SELECT envelope, id FROM record WHERE idx = ?1",
-        [STORE_EXPORT] = "SELECT idx, envelope FROM record WHERE idx >= ?1 AND idx < ?2 ORDER BY idx",
+        [STORE_EXPORT] = "SELECT idx, envelope, id FROM record WHERE idx >= ?1 AND idx < ?2 ORDER BY idx",
         [STORE_NEWEST] = "SELECT max(idx) FROM newest WHERE subject = ?1",
         [STORE_NEWEST_OF_PLAN] = "SELECT max(idx) FROM newest WHERE subject = ?1 AND plan = ?2",
         [STORE_NEWEST_BEFORE] = "SELECT max(idx) FROM newest WHERE subject = ?1 AND idx < ?2 AND instr(plan, '/') = 0",

@@ -70,13 +70,6 @@ db.commit()
 PYTHON
 start
 expect 0 "the daemon says what it dropped" stage_await "it" grep "Dropped the envelopes of 2 records older than 1 days" "$stage/assayd.log"
-expect 1 "who asks for one is told" call OpenRecords uint64:0 uint64:2 uint64:0
-has "Record 0 was pruned"
-expect 0 "what is exported leaves them out" assayctl export 0 99 --format jsonl
-[ "$(wc -l <"$out")" = 1 ] || bad "it has $(wc -l <"$out") records, not 1"
-expect 0 "nor are they listed" assayctl records 0
-has "2 of these records were pruned"
-[ "$(awk '$1 ~ /^[0-9]+$/ { print $1 }' "$out")" = 2 ] || bad "it lists others"
 expect 0 "a record that was dropped is still proven" call GetProof uint64:0 uint64:0
 expect 0 "against the checkpoint that the witness signed" call GetProof uint64:0 uint64:0
 has "— example.com/w1 "

@@ -56,13 +56,15 @@ static int prune(uint64_t before_usec, uint64_t *ret_n) {
 }
 
 static bool is_pruned(uint64_t index) {
-        FILE *file = tmpfile();
-        int n = record_log_export(record_log, index, 1, fileno(file));
+        _cleanup_free_ char *line = place_envelope(record_log, index);
+        char wanted[64];
 
-        assert_int_equal(ftell(file) == 0 && lseek(fileno(file), 0, SEEK_END) == 0, n == 0);
-        (void) fclose(file);
-        assert_in_range(n, 0, 1);
-        return n == 0;
+        if (strstr(line, "\"payload\""))
+                return false;
+        (void) snprintf(wanted, sizeof(wanted), "{\"pruned\":{\"index\":%u,\"sha256\":\"", (unsigned) index);
+        if (strncmp(line, wanted, strlen(wanted)) != 0 || strlen(line) != strlen(wanted) + 64 + 3)
+                fail_msg("%s", line);
+        return true;
 }
 
 static unsigned count_pruned(void) {
@@ -87,7 +89,6 @@ static void test_what_nothing_refers_to_goes_and_is_still_proven(void **state) {
         assert_int_equal(prune(NEW, &n), 0);
         assert_int_equal(n, RECORDS);
         assert_int_equal(count_pruned(), RECORDS);
-        assert_int_equal(record_log_export(record_log, RECORDS - 1, 3, STDERR_FILENO), 2);
         assert_true(is_pruned(0));
         assert_false(is_pruned(RECORDS));
         assert_int_equal(prune(NEW, &n), 0);
