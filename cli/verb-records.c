@@ -35,8 +35,8 @@ static int add(Table *table, uint64_t index, RecordTrust trust, const RecordVeri
                                                    when });
 }
 
-/* One fetch, split at its newlines. *INDEX moves past what came. */
-static int add_some(sd_bus *bus, const RecordKeyring *keyring, Table *table, uint64_t *index, uint64_t count) {
+/* One fetch, split at its newlines. *INDEX moves past what came. Of what was pruned the daemon tells only that. */
+static int add_some(sd_bus *bus, const RecordKeyring *keyring, Table *table, uint64_t *index, uint64_t count, uint64_t *n_pruned) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_free_ char *lines = NULL;
         size_t n;
@@ -50,6 +50,11 @@ static int add_some(sd_bus *bus, const RecordKeyring *keyring, Table *table, uin
                 _cleanup_(record_verified_done) RecordVerified verified = {};
                 RecordTrust trust;
 
+                if (strncmp(line, RECORD_PRUNED, strlen(RECORD_PRUNED)) == 0) {
+                        *n_pruned += 1;
+                        *index += 1;
+                        continue;
+                }
                 r = record_verify(keyring, line, (size_t) (end - line), &trust, &verified);
                 if (r >= 0)
                         r = add(table, (*index)++, trust, &verified);
@@ -93,7 +98,7 @@ int verb_records(int argc, char **argv) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
         _cleanup_(table_freep) Table *table = NULL;
-        uint64_t index = 0, end = 0;
+        uint64_t index = 0, end = 0, n_pruned = 0;
         int r;
 
         r = call_connect(&bus);
@@ -110,13 +115,15 @@ int verb_records(int argc, char **argv) {
         while (index < end) {
                 uint64_t before = index;
 
-                r = add_some(bus, keyring, table, &index, end - index < AT_ONCE ? end - index : AT_ONCE);
+                r = add_some(bus, keyring, table, &index, end - index < AT_ONCE ? end - index : AT_ONCE, &n_pruned);
                 if (r != 0)
                         return r;
                 if (index == before)
                         return complain(STATUS_CANNOT_TELL, "the daemon sent no record %" PRIu64, index);
         }
 
+        if (n_pruned > 0)
+                (void) complain(0, "%" PRIu64 " records are pruned and left out", n_pruned);
         pager_open();
         r = table_print(table);
         return r < 0 ? complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r)) : STATUS_PASSED;

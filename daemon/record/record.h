@@ -27,6 +27,7 @@
 #define RECORD_PATH_MAX       63  /* hashes in a proof */
 #define RECORD_HASH_TEXT      45  /* base64, with the final zero */
 #define RECORD_WITNESSES_MAX  16
+#define RECORD_PRUNED         "{\"pruned\":" /* how the line begins that stands in an export for an envelope that was pruned */
 #define RECORD_PAYLOAD_TYPE   "application/vnd.in-toto+json"
 #define RECORD_TYPE_HEALTH    "urn:assay:attestation:health:v1"
 #define RECORD_TYPE_SUMMARY   "urn:assay:attestation:health-summary:v1"

@@ -70,6 +70,11 @@ db.commit()
 PYTHON
 start
 expect 0 "the daemon says what it dropped" stage_await "it" grep "Dropped the envelopes of 2 records older than 1 days" "$stage/assayd.log"
+expect 0 "an export says that they were" assayctl export 0 99 --format jsonl
+[ "$(wc -l <"$out") $(grep -c '^{"pruned":' "$out")" = "3 2" ] || bad "it has $(wc -l <"$out") lines"
+expect 0 "they are not listed" assayctl records 0
+has "2 records are pruned"
+[ "$(awk '$1 ~ /^[0-9]+$/ { print $1 }' "$out")" = 2 ] || bad "it lists others"
 expect 0 "a record that was dropped is still proven" call GetProof uint64:0 uint64:0
 expect 0 "against the checkpoint that the witness signed" call GetProof uint64:0 uint64:0
 has "— example.com/w1 "
