@@ -207,7 +207,8 @@ static void print_help(void) {
                "  --to FILE|URI      keys rotate: to this key, and change no file\n"
                "  --finish KEYID     keys rotate: this change is in the log, as assayd said when it would not start\n"
                "  --payload          verify: print the signed statement after it has verified\n"
-               "  --format WORD      export: jsonl (default), cloudevents, proof, bundle, trusted-root, tiles; watch: cloudevents\n"
+               "  --format WORD      export: jsonl (default), cloudevents, proof, bundle, test-result,\n"
+               "                     trusted-root, tiles; watch: cloudevents\n"
                "  --output FILE      export, keys ring, keys sign: instead of stdout; a folder for tiles\n\n"
                "Exit status: 0 PASSED or WARNED, 1 FAILED, 2 cannot tell, 3 refused (does not verify),\n"
                "64 usage or bad input, 69 daemon not reachable, 77 not permitted.\n");

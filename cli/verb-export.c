@@ -150,6 +150,28 @@ static int write_bundles(Export *export) {
         return put_records(export, put_bundle);
 }
 
+static int put_test_result(Export *export, const char *line, size_t n) {
+        _cleanup_(record_verified_done) RecordVerified verified = {};
+        _cleanup_free_ char *companion = NULL;
+        int r;
+
+        if (is_pruned(export, line))
+                return 0;
+        r = judge(export, line, n, &verified);
+        if (r != 0)
+                return r;
+        r = record_companion(&verified, &companion);
+        if (r == -EINVAL)
+                return 0; /* what is no verdict has no result */
+        if (r < 0)
+                return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
+        return put(export, companion, strlen(companion));
+}
+
+static int write_test_results(Export *export) {
+        return put_records(export, put_test_result);
+}
+
 /* ---- one text ---- */
 
 static int write_proof(Export *export) {
@@ -226,6 +248,7 @@ static const struct {
         { "cloudevents",   write_events,       false },
         { "proof",         write_proof,        false },
         { "bundle",        write_bundles,      false },
+        { "test-result",   write_test_results, false },
         { "trusted-root",  write_trusted_root, true  },
         { "tiles",         NULL,               true  },
 };
@@ -238,7 +261,7 @@ int verb_export(int argc, char **argv) {
         while (format < ELEMENTS(formats) && strcmp(options.format ?: "jsonl", formats[format].name) != 0)
                 format++;
         if (format == ELEMENTS(formats))
-                return complain(STATUS_USAGE, "--format is jsonl, cloudevents, proof, bundle, trusted-root or tiles");
+                return complain(STATUS_USAGE, "--format is jsonl, cloudevents, proof, bundle, test-result, trusted-root or tiles");
         if (formats[format].of_log != (argc == 0))
                 return complain(STATUS_USAGE, formats[format].of_log ? "%s: is of the whole log" : "%s: of which record?", formats[format].name);
         if (argc > 0 && (parse_u64(argv[0], &export.first) < 0 || (argc > 1 && (parse_u64(argv[1], &export.count) < 0 || export.count == 0))))

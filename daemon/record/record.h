@@ -425,6 +425,13 @@ int record_verify(const RecordKeyring *keyring, const char *envelope, size_t n, 
                   RecordVerified *ret);
 void record_verified_done(RecordVerified *verified);
 
+/*
+ * What a verified health or summary record says as an in-toto statement with the predicate test-result/v0.1 (malloc'd, one line), for readers who know
+ * no other: the same subject and plan, and FAILED where the record is INCONCLUSIVE. It names the record and is not signed: whoever
+ * hands it on vouches for it, with a key of his own. -EINVAL: the record is no verdict.
+ */
+int record_companion(const RecordVerified *verified, char **ret);
+
 /* What a reader asks for. Another thing than that is refused; where it is left open the reader cannot tell. */
 typedef struct RecordPolicy {
         const RecordKeyring *keyring;

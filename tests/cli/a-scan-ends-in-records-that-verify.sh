@@ -77,6 +77,23 @@ run=$(jq -r '.predicate.run.id' "$out")
 query ".predicate.evidence[0].annotations.size == $(zstd -dc "$stage/evidence/$run.ocp.jsonl.zst" | wc -c) and
        .predicate.evidence[0].digest.sha256 == \"$(zstd -dc "$stage/evidence/$run.ocp.jsonl.zst" | digest_of)\""
 expect 1 "the worst of several counts" assayctl verify 3 2
+assayctl verify 2 --payload >"$stage/failed.json" || true
+expect 0 "a record in the words of in-toto's test-result" assayctl export 2 --format test-result
+jq -e --slurpfile record "$stage/failed.json" '.subject == $record[0].subject and .predicateType == "https://in-toto.io/attestation/test-result/v0.1" and
+        .predicate.result == "FAILED" and .predicate.failedTests == ["rounding"] and .predicate.passedTests == [] and
+        .predicate.configuration == $record[0].predicate.configuration' "$out" >/dev/null || bad "another result"
+expect 0 "what nobody knows has not passed" assayctl export 0 22 --format test-result
+jq -es '[.[].predicate.result] | length == 19 and .[17:] == ["PASSED", "FAILED"]' "$out" >/dev/null || bad "19 verdicts expected, the last open"
+python3 -c 'import json, sys
+try: from jsonschema import Draft202012Validator
+except ImportError: sys.exit()
+validator = Draft202012Validator(json.load(open("daemon/record/test-result-v0.1.json")))
+for line in open(sys.argv[1]):
+    validator.validate(json.loads(line))
+    twin = json.loads(line.replace("FAILED", "INCONCLUSIVE").replace("PASSED", "INCONCLUSIVE"))
+    assert not validator.is_valid(twin)
+    del twin["subject"][0]["digest"]; twin["predicate"]["result"] = "PASSED"
+    assert not validator.is_valid(twin)' "$out" || bad "a companion does not fit its schema"
 expect 0 "export writes a file" assayctl export 2 2 --output "$stage/two.jsonl"
 [ "$(wc -l <"$stage/two.jsonl")" = 2 ] || bad "not two lines"
 expect 0 "export ends with the log" assayctl export 0 100000
