@@ -18,6 +18,7 @@ typedef struct Opening {
         Ring before;        /* what is remembered, if anything */
         bool is_remembered;
         const char *wrong;
+        char text[KEYRING_WRONG_MAX]; /* room for one of no fixed words */
 } Opening;
 
 static void opening_done(Opening *opening) {
@@ -149,9 +150,9 @@ static int open_text(Opening *opening, const char *text, size_t n, const char *r
                 return r;
         if (roots || r == 0)
                 return refuse(opening, "no root has signed the keyring");
-        r = record_keyring_parse(text, n, ret);
+        r = keyring_parse(text, n, ret, opening->text);
         if (r == -EBADMSG)
-                opening->wrong = "it holds no public keys in PEM form, or a line that cannot be";
+                opening->wrong = opening->text;
         return r;
 }
 

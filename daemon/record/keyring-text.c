@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/record/keyring.h"
@@ -129,14 +130,14 @@ enum {
 };
 
 static const struct {
-        const char *word;
+        const char *word, *form;
         size_t min, max; /* words */
         int (*read)(RecordKeyring *keyring, const Words *words);
 } kinds[] = {
-        [LINE_LOG] = { "log", 2, 3, read_log }, /* and its URL, which is for others */
-        [LINE_WITNESS] = { "witness", 3, 4, read_witness },
-        [LINE_GROUP] = { "group", 4, WORDS_MAX, read_group },
-        [LINE_QUORUM] = { "quorum", 2, 2, read_quorum },
+        [LINE_LOG] = { "log", "log VKEY [URL]", 2, 3, read_log }, /* and its URL, which is for others */
+        [LINE_WITNESS] = { "witness", "witness NAME VKEY [URL]", 3, 4, read_witness },
+        [LINE_GROUP] = { "group", "group NAME all|any|K NAME...", 4, WORDS_MAX, read_group },
+        [LINE_QUORUM] = { "quorum", "quorum NAME|none|K", 2, 2, read_quorum },
 };
 
 static bool begins(const char *line, size_t n, const char *word) {
@@ -150,13 +151,15 @@ static bool is_about(const char *line, size_t n, const char *word) {
         return begins(line, n, word) && (n == strlen(word) || line[strlen(word)] == ' ' || line[strlen(word)] == '\t');
 }
 
-static int read_line(RecordKeyring *keyring, const char *line, size_t n, unsigned seen[static _LINE_MAX]) {
+/* *ret_form is what the line should have been, while it is one of ours. */
+static int read_line(RecordKeyring *keyring, const char *line, size_t n, unsigned seen[static _LINE_MAX], const char **ret_form) {
         Words words;
         int r;
 
         for (size_t i = 0; i < _LINE_MAX; i++) {
                 if (!is_about(line, n, kinds[i].word))
                         continue;
+                *ret_form = kinds[i].form;
                 r = words_split(&words, line, n);
                 if (r < 0)
                         return r;
@@ -169,11 +172,12 @@ static int read_line(RecordKeyring *keyring, const char *line, size_t n, unsigne
         return 0;
 }
 
-int keyring_read_lines(RecordKeyring *keyring, const char *text, size_t n) {
-        unsigned seen[_LINE_MAX] = {};
+int keyring_read_lines(RecordKeyring *keyring, const char *text, size_t n, char wrong[static KEYRING_WRONG_MAX]) {
+        unsigned seen[_LINE_MAX] = {}, number = 1;
         bool in_block = false;
 
-        for (const char *line = text, *end; line < text + n; line = end + 1) {
+        for (const char *line = text, *end; line < text + n; line = end + 1, number++) {
+                const char *form = "-----END of the block before";
                 size_t left = n - (size_t) (line - text), n_line;
                 int r = 0;
 
@@ -184,10 +188,16 @@ int keyring_read_lines(RecordKeyring *keyring, const char *text, size_t n) {
                 else if (in_block)
                         in_block = !begins(line, n_line, "-----END ");
                 else
-                        r = read_line(keyring, line, n_line, seen);
-                if (r < 0)
-                        return r;
+                        r = read_line(keyring, line, n_line, seen, &form);
+                if (r == 0)
+                        continue;
+                (void) snprintf(wrong, KEYRING_WRONG_MAX, "line %u is no `%s` that can stand there", number, form);
+                return r;
         }
+        (void) snprintf(wrong, KEYRING_WRONG_MAX, "a PEM block has no end");
+        if (in_block)
+                return -EBADMSG;
         /* Whoever names logs says what is asked of witnesses, if only that nothing is. */
-        return in_block || (seen[LINE_LOG] + seen[LINE_WITNESS] + seen[LINE_GROUP] > 0 && !seen[LINE_QUORUM]) ? -EBADMSG : 0;
+        (void) snprintf(wrong, KEYRING_WRONG_MAX, "no last line tells the quorum of witnesses, `quorum none` where none is asked for");
+        return seen[LINE_LOG] + seen[LINE_WITNESS] + seen[LINE_GROUP] > 0 && !seen[LINE_QUORUM] ? -EBADMSG : 0;
 }

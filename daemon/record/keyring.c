@@ -7,6 +7,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -124,18 +125,15 @@ static int keyring_read_blocks(RecordKeyring *keyring, BIO *bio) {
         return r;
 }
 
-int record_keyring_parse(const char *pem, size_t n, RecordKeyring **ret) {
+int keyring_parse(const char *text, size_t n, RecordKeyring **ret, char wrong[static KEYRING_WRONG_MAX]) {
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
         BIO *bio;
         int r;
 
-        assert(pem);
-        assert(ret);
-
         if (n > KEYRING_FILE_MAX)
                 return -E2BIG;
         keyring = keyring_new();
-        bio = BIO_new_mem_buf(pem, (int) n);
+        bio = BIO_new_mem_buf(text, (int) n);
         if (!keyring || !bio) {
                 (void) BIO_free(bio);
                 return -ENOMEM;
@@ -145,15 +143,27 @@ int record_keyring_parse(const char *pem, size_t n, RecordKeyring **ret) {
         r = keyring_read_blocks(keyring, bio);
         ERR_clear_error();
         (void) BIO_free(bio);
+        (void) snprintf(wrong, KEYRING_WRONG_MAX, "a PEM block is no public key, Ed25519 or P-256");
         if (r == 0)
-                r = keyring_read_lines(keyring, pem, n);
-        if (r == 0 && keyring->n_keys + keyring->n_logs + keyring->n_witnesses == 0)
+                r = keyring_read_lines(keyring, text, n, wrong);
+        if (r == 0 && keyring->n_keys + keyring->n_logs + keyring->n_witnesses == 0) {
+                (void) snprintf(wrong, KEYRING_WRONG_MAX, "it holds no public keys in PEM form");
                 r = -EBADMSG;
+        }
         if (r < 0)
                 return r;
 
         *ret = TAKE_PTR(keyring);
         return 0;
+}
+
+int record_keyring_parse(const char *pem, size_t n, RecordKeyring **ret) {
+        char wrong[KEYRING_WRONG_MAX];
+
+        assert(pem);
+        assert(ret);
+
+        return keyring_parse(pem, n, ret, wrong);
 }
 
 int keyring_read_file(const char *path, char **ret, size_t *ret_n) {

@@ -74,5 +74,9 @@ int keyring_set_quorum(RecordKeyring *keyring, uint64_t threshold);
 /* Up to KEYRING_FILE_MAX bytes of a file, malloc'd. -E2BIG */
 int keyring_read_file(const char *path, char **ret, size_t *ret_n);
 
-/* keyring-text.c: adds what the lines outside of PEM blocks say. -EBADMSG */
-int keyring_read_lines(RecordKeyring *keyring, const char *text, size_t n);
+#define KEYRING_WRONG_MAX 128 /* bytes of a sentence, with its zero */
+
+/* record_keyring_parse(), and where it says -EBADMSG what is wrong. */
+int keyring_parse(const char *text, size_t n, RecordKeyring **ret, char wrong[static KEYRING_WRONG_MAX]);
+/* keyring-text.c: adds what the lines outside of PEM blocks say. -EBADMSG, and what is wrong. */
+int keyring_read_lines(RecordKeyring *keyring, const char *text, size_t n, char wrong[static KEYRING_WRONG_MAX]);
