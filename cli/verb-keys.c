@@ -32,6 +32,7 @@ static int load(const char *source, int (*loader)(const char *source, RecordKey 
 typedef struct Shown {
         const char *algorithm, *pem, *vkey; /* NULL or "": none */
         const char *id;
+        const char *ring; /* which keys a reader is to trust, PEM; "": none, as of a log's key, which signs no records */
 } Shown;
 
 static int print_json(const Shown *shown) {
@@ -46,19 +47,20 @@ static int print_json(const Shown *shown) {
         return STATUS_PASSED;
 }
 
+/* What is said first are remarks to a keyring: the whole is one, as it stands. */
 static int print_key(const Shown *shown) {
         if (options.json)
                 return print_json(shown);
-        printf("key        %s\nalgorithm  %s\n", shown->id, shown->algorithm);
+        printf("key        %s\nalgorithm  %s\n%s", shown->id, shown->algorithm, shown->ring);
         if (shown->vkey && *shown->vkey)
-                printf("log        %s\n", shown->vkey);
-        printf("%s", shown->pem);
+                printf("log %s\nquorum none\n", shown->vkey);
         return STATUS_PASSED;
 }
 
 static int print_loaded(const RecordKey *key) {
         _cleanup_free_ char *vkey = NULL;
-        Shown shown = { record_algorithm_to_string(record_key_algorithm(key)), record_key_public_pem(key), NULL, record_key_id(key) };
+        const char *pem = record_key_public_pem(key);
+        Shown shown = { record_algorithm_to_string(record_key_algorithm(key)), pem, NULL, record_key_id(key), pem };
         int r;
 
         if (options.origin) {
@@ -66,6 +68,7 @@ static int print_loaded(const RecordKey *key) {
                 if (r < 0)
                         return complain(STATUS_USAGE, "a log has an Ed25519 key, and an origin without white space and '+'");
                 shown.vkey = vkey;
+                shown.ring = "";
         }
         return print_key(&shown);
 }
@@ -84,12 +87,14 @@ static int get_text(sd_bus *bus, const char *property, char **ret) {
 static int show_running(void) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(record_key_freep) RecordKey *key = NULL;
-        _cleanup_free_ char *pem = NULL, *vkey = NULL;
+        _cleanup_free_ char *pem = NULL, *all = NULL, *vkey = NULL;
         int r;
 
         r = call_connect(&bus);
         if (r == 0)
                 r = get_text(bus, "PublicKey", &pem);
+        if (r == 0)
+                r = get_text(bus, "PublicKeys", &all);
         if (r == 0)
                 r = get_text(bus, "LogKey", &vkey);
         if (r != 0)
@@ -97,7 +102,8 @@ static int show_running(void) {
         r = pem ? record_key_from_public_pem(pem, &key) : -ENOENT;
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "the daemon's public key cannot be read: %s", strerror(-r));
-        return print_key(&(Shown) { record_algorithm_to_string(record_key_algorithm(key)), pem, vkey, record_key_id(key) });
+        return print_key(&(Shown) { record_algorithm_to_string(record_key_algorithm(key)), pem, vkey, record_key_id(key),
+                                     all ?: pem });
 }
 
 static int keys_show(int argc, char **argv) {

@@ -35,7 +35,7 @@ expect 0 "one of the other algorithm" assayctl keys create "$stage/p256.pem" --a
 query ".keyId == \"$(fingerprint "$stage/p256.pem.pub")\" and .algorithm == \"ecdsa-p256\""
 expect 64 "there is no third" assayctl keys create "$stage/rsa.pem" --algorithm rsa
 expect 0 "a log's key has a vkey" assayctl keys create "$stage/log.pem" --origin stage.example/log
-has "log        stage.example/log+"
+has "log stage.example/log+"
 expect 64 "which P-256 has not" assayctl keys create "$stage/other.pem" --algorithm ecdsa-p256 --origin stage.example/log
 [ ! -e "$stage/other.pem" ] || bad "it was made all the same"
 expect 0 "a file is shown" assayctl keys show "$stage/p256.pem.pub"
