@@ -32,7 +32,7 @@ static const Verb verbs[] = {
           "key keyring root state subject proof challenge plan max-age payload", verb_verify    },
         { "export",    0, 2,  "[FIRST [COUNT]]", "Write records, or the log, in forms that others read", "format key output",                 verb_export    },
         { "audit",     0, 1,  "[FILE|FOLDER]", "Check a whole log: the daemon's, or one in files",        "key keyring root checkpoint chips",   verb_audit     },
-        { "cosign",    0, -1, "[WITNESS...]",  "Have the log's newest checkpoint cosigned by witnesses",  "key",                               verb_cosign    },
+        { "cosign",    0, -1, "[WITNESS...]",  "Have the log's newest checkpoint cosigned by witnesses",  "key keyring",                       verb_cosign    },
         { "plans",     0, 1,  "[PLAN]",       "List plans, or show one",                                 "",                                  verb_plans     },
         { "explain",   0, 1,  "[CODE|INDEX]", "List finding codes, explain one, or the findings of a record", "key",                               verb_explain   },
         { "keys",      1, 2,  "create|show|rotate|ring|sign", "Make keys, show them, change the daemon's; make keyrings", "algorithm origin key to finish output", verb_keys      },
@@ -195,13 +195,13 @@ static void print_help(void) {
                "  --max-age AGE      verdict, gate, verify: older is unknown, unless FAILED (90s, 15min, 12h, 7d)\n"
                "  --unknown WORD     gate: what unknown means to this hook, pass or fail\n"
                "  --npd              gate: node-problem-detector: codes 0 1 2, at most 80 bytes\n"
-               "  --key FILE         gate, verify, explain: public keys to trust, PEM or a keyring (--keyring says the same)\n"
+               "  --keyring FILE     gate, verify, audit, explain: whose word counts, as `keys show` prints it (--key says the same);\n"
+               "                     cosign: the witnesses to ask, default /etc/assay/witnesses\n"
                "  --key FILE         keys rotate: the daemon's own, default /etc/assay/keys/record.pem; keys ring, sign: of a root\n"
                "  --root FILE        verify, gate, audit: the root keys that vouch for a signed keyring\n"
                "  --state DIR        verify: remember what was seen here, and refuse what is older\n"
                "  --subject WHAT     verify: it must be about this: an identity document, its SHA-256 or a serial\n"
                "  --proof FILE       verify: that the record is in its log (tlog-proof)\n"
-               "  --key FILE         cosign: witnesses to ask, default /etc/assay/witnesses\n"
                "  --algorithm WORD   keys create, rotate: ed25519 (default; rotate: as before) or ecdsa-p256\n"
                "  --origin NAME      keys create, show: of a log, whose verifier key is told too\n"
                "  --to FILE|URI      keys rotate: to this key, and change no file\n"

@@ -263,7 +263,8 @@ int verb_export(int argc, char **argv) {
         if (format == ELEMENTS(formats))
                 return complain(STATUS_USAGE, "--format is jsonl, cloudevents, proof, bundle, test-result, trusted-root or tiles");
         if (formats[format].of_log != (argc == 0))
-                return complain(STATUS_USAGE, formats[format].of_log ? "%s: is of the whole log" : "%s: of which record?", formats[format].name);
+                return complain(STATUS_USAGE, formats[format].of_log ? "--format %s is of the whole log, and takes no FIRST" : "--format %s wants to know which record: FIRST [COUNT]",
+                                formats[format].name);
         if (argc > 0 && (parse_u64(argv[0], &export.first) < 0 || (argc > 1 && (parse_u64(argv[1], &export.count) < 0 || export.count == 0))))
                 return complain(STATUS_USAGE, "FIRST and COUNT are numbers");
         if (!formats[format].write && !options.output)

@@ -40,7 +40,7 @@ end() { # NAME
         kill "${pids[$1]}"
         wait "${pids[$1]}" || bad "witness $1 did not end well"
 }
-cosign() { assayctl --json cosign --key "$stage/witnesses" "$@"; }
+cosign() { assayctl --json cosign --keyring "$stage/witnesses" "$@"; }
 keyring() { # QUORUM: what a reader trusts
         cat "$stage/record.pub.pem"
         echo "log $vkey"
