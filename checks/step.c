@@ -183,8 +183,8 @@ static int write_measurement(Step *step, const Measurement *measurement) {
         return step_write(step, stream_measurement(step->id, measurement));
 }
 
-int step_measure(Step *step, const char *name, double value, const char *unit, LimitType type, double limit,
-                 const Location *where) {
+int step_measure_series(Step *step, const char *name, Series series, double value, const char *unit, LimitType type, double limit,
+                        const Location *where) {
         Measurement measurement = {
                 .name = name,
                 .value = value,
@@ -192,6 +192,7 @@ int step_measure(Step *step, const char *name, double value, const char *unit, L
                 .limit_type = type,
                 .limit = limit,
                 .where = where ? *where : step->settings.unit,
+                .series = series,
         };
         int r;
 
@@ -212,11 +213,20 @@ int step_measure(Step *step, const char *name, double value, const char *unit, L
         return 1;
 }
 
-int step_note(Step *step, const char *name, double value, const char *unit, const Location *where) {
+int step_measure(Step *step, const char *name, double value, const char *unit, LimitType type, double limit,
+                 const Location *where) {
+        return step_measure_series(step, name, (Series) {}, value, unit, type, limit, where);
+}
+
+int step_note_series(Step *step, const char *name, Series series, double value, const char *unit, const Location *where) {
         if (!isfinite(value))
                 return step_error(step, -ERANGE, "%s is not finite", name);
 
-        return step_measure(step, name, value, unit, LIMIT_NONE, 0, where);
+        return step_measure_series(step, name, series, value, unit, LIMIT_NONE, 0, where);
+}
+
+int step_note(Step *step, const char *name, double value, const char *unit, const Location *where) {
+        return step_note_series(step, name, (Series) {}, value, unit, where);
 }
 
 /* Formats, and where the text was cut takes away the half of a character that may stand at its end. */

@@ -71,6 +71,10 @@ int step_measure(Step *step, const char *name, double value, const char *unit, L
 /* The same without a limit. A test that chance can fail notes NAME_false_alarms, unit "1": how many parts of a sound unit it
  * calls broken on average, at most; `assay-sim qualify` adds them up for a fleet. */
 int step_note(Step *step, const char *name, double value, const char *unit, const Location *where);
+/* Both, of a value that sums up others: { STATISTIC_MIN, 32 } is the smallest of 32. */
+int step_measure_series(Step *step, const char *name, Series series, double value, const char *unit, LimitType type, double limit,
+                        const Location *where);
+int step_note_series(Step *step, const char *name, Series series, double value, const char *unit, const Location *where);
 
 /*
  * Writes a finding and raises *verdict by the severity of CODE in the catalogue. WHERE NULL is the unit;

@@ -176,6 +176,21 @@ static int read_limit(StreamReader *reader, const json_t *validators, Measuremen
         return 0;
 }
 
+/* Other metadata means nothing to us. */
+static int read_series(StreamReader *reader, const json_t *metadata, Series *ret) {
+        const json_t *word = json_object_get(metadata, "statistic"), *count = json_object_get(metadata, "count");
+
+        if (!word)
+                return 0;
+
+        ret->statistic = statistic_from_string(json_string_value(word));
+        if (ret->statistic <= STATISTIC_NONE || !json_is_integer(count) || json_integer_value(count) < 0)
+                return stream_refuse(reader, "a statistic that is none, or of nobody knows how many values");
+
+        ret->count = (uint64_t) json_integer_value(count);
+        return 0;
+}
+
 static int on_measurement(StreamReader *reader, StreamStep *step, json_t *object) {
         Event event = { .type = EVENT_MEASUREMENT };
         Measurement *measurement = &event.measurement;
@@ -190,6 +205,9 @@ static int on_measurement(StreamReader *reader, StreamStep *step, json_t *object
         measurement->unit = stream_text(object, "unit");
         measurement->value = json_number_value(json_object_get(object, "value"));
         r = read_limit(reader, json_object_get(object, "validators"), measurement);
+        if (r < 0)
+                return r;
+        r = read_series(reader, json_object_get(object, "metadata"), &measurement->series);
         if (r < 0)
                 return r;
 

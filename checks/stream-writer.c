@@ -238,6 +238,14 @@ char *stream_measurement(const char *step_id, const Measurement *measurement) {
                 json_put(&json, "}]");
         }
 
+        if (measurement->series.statistic != STATISTIC_NONE) {
+                json_put_name(&json, "metadata");
+                json_put(&json, "{");
+                put_string(&json, "statistic", statistic_to_string(measurement->series.statistic));
+                json_put_unsigned(&json, "count", measurement->series.count);
+                json_put(&json, "}");
+        }
+
         put_where(&json, &measurement->where);
         end_step(&json);
         return json_text_done(&json);

@@ -13,6 +13,7 @@
  *  - A location inside a chip stands as subcomponent.location, the last part as subcomponent.name.
  *  - dutInfo.metadata.pciAddresses maps hardwareInfoId to PCI address; firmware is a softwareInfo whose computerSystem
  *    is the hardwareInfoId, its build the revision; the tray is the location of its hardwareInfo.
+ *  - A value that sums up others says so in the metadata of its measurement: {"statistic":"p99","count":4096}.
  *  - OCP has no place for some facts; they travel as `extension` artifacts of the step, named
  *      assay-evidence  {"code","location", of Evidence what is known,"reproduced","runs"}   after its diagnosis
  *      assay-part      {"part","verdict"}            a server step is done with one chip
@@ -50,6 +51,7 @@ typedef struct Measurement {
         LimitType limit_type;
         double limit;
         Location where;
+        Series series;
 } Measurement;
 
 /* What a finding rests on. Only what has_… says is meant; strings may be NULL. */

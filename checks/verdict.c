@@ -65,6 +65,11 @@ static const char *const limit_type_words[_LIMIT_TYPE_MAX] = {
         [LIMIT_GREATER_THAN_OR_EQUAL] = "GREATER_THAN_OR_EQUAL",
 };
 
+static const char *const statistic_words[_STATISTIC_MAX] = {
+        [STATISTIC_NONE] = "",    [STATISTIC_MIN] = "min", [STATISTIC_MAX] = "max", [STATISTIC_MEAN] = "mean",
+        [STATISTIC_SUM]  = "sum", [STATISTIC_P50] = "p50", [STATISTIC_P99] = "p99", [STATISTIC_LAST] = "last",
+};
+
 static const char *word_at(const char *const *words, size_t n, int index) {
         return index >= 0 && (size_t) index < n ? words[index] : NULL;
 }
@@ -109,6 +114,7 @@ bool stage_clears(Stage by, Stage what) {
         return stage_depths[by] > 0 && stage_depths[by] >= stage_depths[what];
 }
 DEFINE_WORDS(LimitType, limit_type)
+DEFINE_WORDS(Statistic, statistic)
 
 const char *severity_to_ocp(Severity severity) {
         return word_at(severity_ocp_words, ELEMENTS(severity_ocp_words), (int) severity);

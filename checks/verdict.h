@@ -96,6 +96,25 @@ typedef enum LimitType {
         _LIMIT_TYPE_INVALID = -EINVAL,
 } LimitType;
 
+/* What a value is of the many that were measured. */
+typedef enum Statistic {
+        STATISTIC_NONE, /* it is the only one */
+        STATISTIC_MIN,
+        STATISTIC_MAX,
+        STATISTIC_MEAN,
+        STATISTIC_SUM,
+        STATISTIC_P50,
+        STATISTIC_P99,
+        STATISTIC_LAST,
+        _STATISTIC_MAX,
+        _STATISTIC_INVALID = -EINVAL,
+} Statistic;
+
+typedef struct Series {
+        Statistic statistic;
+        uint64_t count; /* of the values it was made from; said only with a statistic */
+} Series;
+
 /* Exit status of every program and verb. */
 enum {
         STATUS_PASSED        = 0, /* PASSED or WARNED; with --strict PASSED only */
@@ -108,7 +127,7 @@ enum {
 };
 
 /* Each enum and its words; _from_string returns _X_INVALID for NULL and for unknown words. _to_string returns NULL
- * for values outside. `verdict severity reason disturbs` are lower case, `result stage limit_type` upper case. */
+ * for values outside. `verdict severity reason disturbs statistic` are lower case, `result stage limit_type` upper case. */
 const char *verdict_to_string(Verdict verdict);
 Verdict verdict_from_string(const char *word);
 const char *reason_to_string(Reason reason); /* "" for REASON_NONE */
@@ -130,6 +149,8 @@ bool stage_clears(Stage by, Stage what);
 Stage stage_from_string(const char *word);
 const char *limit_type_to_string(LimitType type);
 LimitType limit_type_from_string(const char *word);
+const char *statistic_to_string(Statistic statistic); /* "" for STATISTIC_NONE */
+Statistic statistic_from_string(const char *word);
 
 /* Whether REASON goes with VERDICT: skipped and error need one of their own, the others have none. */
 bool reason_fits(Reason reason, Verdict verdict);

@@ -213,6 +213,7 @@ static int take_measurement(Tally *tally, TallyUnit *unit, size_t index, const M
                 .limit_type = measurement->limit_type,
                 .limit = measurement->limit,
                 .where = measurement->where,
+                .series = measurement->series,
         };
         step->n_measurements++;
         holder->n_measurements++;

@@ -33,7 +33,7 @@ double collective_bandwidth(WireCollective operation, unsigned ranks, uint64_t b
         return algorithm;
 }
 
-/* As nccom-test's table has it: assayctl prints these. Rank 0 speaks for all, and its chip's record tells them. */
+/* As nccom-test's table has it: assayctl prints these. Of all ranks the last to end counts; rank 0 speaks for all, and its chip's record tells them. */
 static int measure(const Recital *recital) {
         uint64_t bytes = (uint64_t) recital->post.elements * format_bytes(recital->post.format) * recital->post.repeat;
         Location where = ensemble_location(recital->ensemble, recital->members[0], CHAIR_CHIP);
@@ -45,12 +45,13 @@ static int measure(const Recital *recital) {
                 return 0;
         (void) snprintf(name, sizeof(name), "collective_%s_%u_%s_%" PRIu64 "_time", collective_word(recital->post.operation), recital->n,
                         format_word(recital->post.format), bytes);
-        r = step_note(step, name, (double) recital->nsec / 1000, "us", &where);
+        r = step_note_series(step, name, (Series) { STATISTIC_MAX, recital->n }, (double) recital->nsec / 1000, "us", &where);
         if (r < 0)
                 return r;
         (void) snprintf(name, sizeof(name), "collective_%s_%u_%s_%" PRIu64 "_busbw", collective_word(recital->post.operation), recital->n,
                         format_word(recital->post.format), bytes);
-        return step_note(step, name, collective_bandwidth(recital->post.operation, recital->post.ranks, bytes, recital->nsec), "GiBy/s", &where);
+        return step_note_series(step, name, (Series) { STATISTIC_MIN, recital->n },
+                                collective_bandwidth(recital->post.operation, recital->post.ranks, bytes, recital->nsec), "GiBy/s", &where);
 }
 
 /* 1 where it came to its end at all ranks. */

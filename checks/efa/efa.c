@@ -20,13 +20,19 @@
 
 /* ---- what was measured ---- */
 
+static uint64_t samples_of(const uint64_t *counts, unsigned n) {
+        uint64_t sum = 0;
+
+        for (unsigned i = 0; i < n; i++)
+                sum += counts[i];
+        return sum;
+}
+
 /* The smallest value that SHARE of all do not exceed, of a histogram. */
 static unsigned quantile(const uint64_t *counts, unsigned n, double share) {
-        uint64_t sum = 0, so_far = 0;
+        uint64_t sum = samples_of(counts, n), so_far = 0;
         unsigned i = 0;
 
-        for (unsigned k = 0; k < n; k++)
-                sum += counts[k];
         for (; i + 1 < n; i++) {
                 so_far += counts[i];
                 if ((double) so_far >= share * (double) sum)
@@ -41,6 +47,11 @@ static double distance_of(unsigned bucket) {
         return bucket == 0 ? 0 : (double) ((1u << bucket) - 1);
 }
 
+/* In microseconds, the upper end too. */
+static double usec_of(unsigned bucket) {
+        return (bucket + 1) * LATENCY_BUCKET / 1000.0;
+}
+
 static int note_chip(Round *round, unsigned chip, const Location *where) {
         const Sum *sum = &round->sums[chip];
         uint32_t least = UINT32_MAX;
@@ -50,25 +61,32 @@ static int note_chip(Round *round, unsigned chip, const Location *where) {
                 least = MIN(least, sum->arrivals[p]);
         r = step_note(round->step, "efa_packets_accounted", (double) ledger_sum(&round->ledger, chip).n_packets, "{packet}", where);
         if (r >= 0)
-                r = step_note(round->step, "efa_path_packets_min", least, "{packet}", where);
+                r = step_note_series(round->step, "efa_path_packets_min", (Series) { STATISTIC_MIN, NIC_PATHS }, least, "{packet}", where);
         if (r >= 0)
-                r = step_note(round->step, "efa_bandwidth_min", sum->gbps, "Gbit/s", where);
-        return r < 0 ? r : step_note(round->step, "efa_latency_max", (double) sum->worst_nsec / 1000, "us", where);
+                r = step_note_series(round->step, "efa_bandwidth_min", (Series) { STATISTIC_MIN, sum->n_paced }, sum->gbps, "Gbit/s", where);
+        if (r >= 0)
+                r = step_note_series(round->step, "efa_latency_max", (Series) { STATISTIC_MAX, sum->n_timed },
+                                     (double) sum->worst_nsec / 1000, "us", where);
+        return r;
 }
 
 static int note_order(Round *round) {
-        Step *step = round->step;
-        int r;
+        uint64_t n_ordered = samples_of(round->reorder, REORDER_BUCKETS), n_timed = samples_of(round->latency, LATENCY_BUCKETS);
+        const struct {
+                const char *name, *unit;
+                Series series;
+                double value;
+        } notes[] = {
+                { "efa_reorder_distance_p50", "{packet}", { STATISTIC_P50, n_ordered }, distance_of(quantile(round->reorder, REORDER_BUCKETS, 0.5)) },
+                { "efa_reorder_distance_p99", "{packet}", { STATISTIC_P99, n_ordered }, distance_of(quantile(round->reorder, REORDER_BUCKETS, 0.99)) },
+                { "efa_reorder_distance_max", "{packet}", { STATISTIC_MAX, n_ordered }, round->reorder_max },
+                { "efa_latency_p50", "us", { STATISTIC_P50, n_timed }, usec_of(quantile(round->latency, LATENCY_BUCKETS, 0.5)) },
+                { "efa_latency_p99", "us", { STATISTIC_P99, n_timed }, usec_of(quantile(round->latency, LATENCY_BUCKETS, 0.99)) },
+        };
+        int r = 0;
 
-        r = step_note(step, "efa_reorder_distance_p50", distance_of(quantile(round->reorder, REORDER_BUCKETS, 0.5)), "{packet}", NULL);
-        if (r >= 0)
-                r = step_note(step, "efa_reorder_distance_p99", distance_of(quantile(round->reorder, REORDER_BUCKETS, 0.99)), "{packet}", NULL);
-        if (r >= 0)
-                r = step_note(step, "efa_reorder_distance_max", round->reorder_max, "{packet}", NULL);
-        if (r >= 0)
-                r = step_note(step, "efa_latency_p50", (quantile(round->latency, LATENCY_BUCKETS, 0.5) + 1) * LATENCY_BUCKET / 1000.0, "us", NULL);
-        if (r >= 0)
-                r = step_note(step, "efa_latency_p99", (quantile(round->latency, LATENCY_BUCKETS, 0.99) + 1) * LATENCY_BUCKET / 1000.0, "us", NULL);
+        for (size_t i = 0; i < ELEMENTS(notes) && r >= 0; i++)
+                r = step_note_series(round->step, notes[i].name, notes[i].series, notes[i].value, notes[i].unit, NULL);
         return r;
 }
 

@@ -47,7 +47,8 @@ typedef struct Sum {
         uint64_t n_sent, n_sent_bytes, n_received, n_received_bytes, n_foreign;
         uint32_t arrivals[NIC_PATHS]; /* of sprayed flows */
         uint64_t worst_nsec;
-        double gbps;                  /* of its slowest flow of long messages; 0: none was measured */
+        uint64_t n_timed, n_paced;    /* packets, and flows of long messages, whose times were measured */
+        double gbps;                  /* of the slowest of these flows; 0: none was measured */
 } Sum;
 
 typedef struct Round {

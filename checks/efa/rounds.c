@@ -56,7 +56,9 @@ static void take_flow(Round *round, const Flow *flow) {
         for (unsigned way = 0; way < 2; way++) {
                 Sum *sum = &round->sums[way == 0 ? flow->from : flow->to];
 
+                sum->n_timed += flow->n_here + flow->n_astray;
                 sum->worst_nsec = MAX(sum->worst_nsec, flow->worst_nsec);
+                sum->n_paced += gbps > 0;
                 if (gbps > 0 && (sum->gbps == 0 || gbps < sum->gbps))
                         sum->gbps = gbps;
         }

@@ -35,7 +35,7 @@ static int tell_failed(Step *step, const Regions *regions, const Rotation *befor
 }
 
 static int tell_overdue(Step *step, const Regions *regions, const Rotation *before, Verdict *verdict) {
-        unsigned n = 0, n_occupied = 0;
+        unsigned n = 0, n_occupied = 0, n_old = 0;
         Evidence evidence = { .has_count = true };
         double oldest = 0;
         int r;
@@ -45,6 +45,7 @@ static int tell_overdue(Step *step, const Regions *regions, const Rotation *befo
 
                 if (region_set_has(&regions->tested, region))
                         continue;
+                n_old++;
                 oldest = age > oldest ? age : oldest;
                 if (step_rotation_sec(step) == 0 || age <= step_rotation_sec(step))
                         continue;
@@ -52,7 +53,7 @@ static int tell_overdue(Step *step, const Regions *regions, const Rotation *befo
                 n_occupied += region_set_has(&regions->occupied, region);
         }
 
-        r = step_note(step, "hbm_region_age_max", oldest, "s", NULL);
+        r = step_note_series(step, "hbm_region_age_max", (Series) { STATISTIC_MAX, n_old }, oldest, "s", NULL);
         if (r < 0 || n == 0)
                 return r;
 

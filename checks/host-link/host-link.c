@@ -163,7 +163,7 @@ static int judge_transfers(Step *step, Verdict *verdict, size_t link, const Read
                         return r;
         }
 
-        return step_note(step, names[link], worst, "Gbit/s", NULL);
+        return step_note_series(step, names[link], (Series) { STATISTIC_MIN, MOVES }, worst, "Gbit/s", NULL);
 }
 
 static int judge_errors(Step *step, Verdict *verdict, size_t link, const Reads *before, const Reads *after) {

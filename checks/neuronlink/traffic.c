@@ -111,8 +111,8 @@ static int say_slow(Judged *judged) {
                 (void) snprintf(often, sizeof(often), " in %u moves of %u", payload->n_slow, payload->n_moved);
         evidence.expected = expected;
         evidence.actual = actual;
-        r = step_measure(judged->fabric->step, "neuronlink_bandwidth", payload->slowest, "GBy/s", LIMIT_GREATER_THAN_OR_EQUAL,
-                         SHARE_LEAST * built, &judged->where);
+        r = step_measure_series(judged->fabric->step, "neuronlink_bandwidth", (Series) { STATISTIC_MIN, payload->n_moved }, payload->slowest,
+                                "GBy/s", LIMIT_GREATER_THAN_OR_EQUAL, SHARE_LEAST * built, &judged->where);
         if (r < 0)
                 return r;
 

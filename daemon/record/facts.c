@@ -164,8 +164,9 @@ static const char *wrong_with_step(const RecordStep *step) {
         for (size_t i = 0; i < step->n_measurements; i++)
                 if (!is_name(step->measurements[i].name, WORD_BYTES_MAX) ||
                     step->measurements[i].limit_type < 0 ||
-                    step->measurements[i].limit_type >= _LIMIT_TYPE_MAX)
-                        return "a measurement has no name or an unknown limit";
+                    step->measurements[i].limit_type >= _LIMIT_TYPE_MAX || step->measurements[i].series.statistic < 0 ||
+                    step->measurements[i].series.statistic >= _STATISTIC_MAX)
+                        return "a measurement has no name, or an unknown limit or statistic";
         if (!are_diagnoses(step->diagnoses, step->n_diagnoses))
                 return "a diagnosis has no code or an unknown severity";
         if (step->regions && wrong_with_regions(step->regions, step->verdict))

@@ -100,6 +100,10 @@ static void print_measurement(Printer *printer, const RecordMeasurement *measure
                                limit_holds(measurement->limit_type, measurement->value, limit) ? "PASSED"
                                                                                                : "FAILED");
         }
+        if (measurement->series.statistic != STATISTIC_NONE) {
+                printer_member(printer, "statistic", statistic_to_string(measurement->series.statistic));
+                printer_member_unsigned(printer, "count", measurement->series.count);
+        }
         /* Most are of the subject itself, which need not be said again. */
         if (!location_equal(&measurement->where, unit))
                 print_component(printer, &measurement->where);

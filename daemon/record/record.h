@@ -82,6 +82,7 @@ typedef struct RecordMeasurement {
         LimitType limit_type;
         double limit;
         Location where;
+        Series series; /* what it sums up */
 } RecordMeasurement;
 
 typedef struct RecordDiagnosis {

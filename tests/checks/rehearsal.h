@@ -278,8 +278,8 @@ int step_regions(Step *step, const Regions *regions) {
         return 0;
 }
 
-int step_measure(Step *step, const char *name, double value, const char *unit, LimitType type, double limit,
-                 const Location *where) {
+int step_measure_series(Step *step, const char *name, Series series, double value, const char *unit, LimitType type, double limit,
+                        const Location *where) {
         int chip = where ? location_index(where, LOCATION_CHIP) : -ENOENT;
 
         step->n_measurements++;
@@ -298,8 +298,17 @@ int step_measure(Step *step, const char *name, double value, const char *unit, L
         return type == LIMIT_NONE || limit_holds(type, value, limit) ? 0 : 1;
 }
 
+int step_measure(Step *step, const char *name, double value, const char *unit, LimitType type, double limit,
+                 const Location *where) {
+        return step_measure_series(step, name, (Series) {}, value, unit, type, limit, where);
+}
+
+int step_note_series(Step *step, const char *name, Series series, double value, const char *unit, const Location *where) {
+        return step_measure_series(step, name, series, value, unit, LIMIT_NONE, 0, where);
+}
+
 int step_note(Step *step, const char *name, double value, const char *unit, const Location *where) {
-        return step_measure(step, name, value, unit, LIMIT_NONE, 0, where);
+        return step_note_series(step, name, (Series) {}, value, unit, where);
 }
 
 int step_finding(Step *step, Verdict *verdict, const char *code, const Location *where, const Evidence *evidence,

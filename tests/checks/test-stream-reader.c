@@ -49,6 +49,13 @@ static void hear_finding(Heard *heard, const Finding *finding) {
                 hear(heard, " confidence %g", finding->evidence.confidence);
 }
 
+static const char *summed_up(const Series *series) {
+        static char text[48];
+
+        (void) snprintf(text, sizeof(text), " %s %llu", statistic_to_string(series->statistic), (unsigned long long) series->count);
+        return series->statistic == STATISTIC_NONE ? "" : text;
+}
+
 static int on_event(const Event *event, void *userdata) {
         Heard *heard = userdata;
 
@@ -66,9 +73,9 @@ static int on_event(const Event *event, void *userdata) {
                 hear(heard, "begins");
                 break;
         case EVENT_MEASUREMENT:
-                hear(heard, "%s %g %s %s %g %s", event->measurement.name, event->measurement.value,
+                hear(heard, "%s %g %s %s %g %s%s", event->measurement.name, event->measurement.value,
                      event->measurement.unit, limit_type_to_string(event->measurement.limit_type),
-                     event->measurement.limit, at(&event->measurement.where));
+                     event->measurement.limit, at(&event->measurement.where), summed_up(&event->measurement.series));
                 break;
         case EVENT_FINDING:
                 hear_finding(heard, &event->finding);
@@ -157,7 +164,8 @@ static void test_a_whole_run_comes_back_as_events(void **state) {
         Text text = {};
         Heard heard = { .refuse = _EVENT_TYPE_MAX };
         _cleanup_(stream_reader_freep) StreamReader *reader = NULL;
-        Measurement measurement = { "hbm_errors", 3, "{error}", LIMIT_LESS_THAN_OR_EQUAL, 0, parse("us0-1/chip3/hbm2") };
+        Measurement measurement = { "hbm_errors", 3, "{error}", LIMIT_LESS_THAN_OR_EQUAL, 0, parse("us0-1/chip3/hbm2"),
+                                    { STATISTIC_P99, 4096 } };
         Finding finding = {
                 .code = "hbm-cell", .severity = SEVERITY_FAIL, .where = parse("us0-1/chip3/hbm2/ch3"),
                 .message = "bit 9 \"stuck\"", .reproduced = 2, .runs = 3,
@@ -202,7 +210,7 @@ static void test_a_whole_run_comes_back_as_events(void **state) {
                             "2 : log hello\n"
                             "3 us0-1/chip3:hbm begins\n"
                             "4 us0-1:links begins\n"
-                            "5 us0-1/chip3:hbm hbm_errors 3 {error} LESS_THAN_OR_EQUAL 0 us0-1/chip3/hbm2\n"
+                            "5 us0-1/chip3:hbm hbm_errors 3 {error} LESS_THAN_OR_EQUAL 0 us0-1/chip3/hbm2 p99 4096\n"
                             "6 us0-1/chip3:hbm 50 %\n"
                             "7 us0-1/chip3:hbm regions sid 3 row 16384/32 from 41 tested '0-40,95' failed '12' occupied '41-94'\n"
                             "9 us0-1/chip3:hbm finding hbm-cell fail us0-1/chip3/hbm2/ch3 'bit 9 \"stuck\"' 2/3 "
@@ -250,6 +258,7 @@ static void test_bytes_may_come_one_by_one(void **state) {
 #define SAID(id, verdict)  OURS(id, "step", FACTS(verdict))
 #define FINDS(id, type, where)                                                                               \
         STEP(id, "\"diagnosis\":{\"verdict\":\"hbm-cell\",\"type\":\"" type "\"" where "}")
+#define SERIES(statistic, count) ",\"metadata\":{\"statistic\":" statistic ",\"count\":" count "}"
 #define MEASURES(id, rest) STEP(id, "\"measurement\":{\"name\":\"m\",\"value\":3" rest "}")
 #define LIMIT(type, value) ",\"validators\":[{\"type\":\"" type "\",\"value\":" value "}]"
 #define RUN(artifact)      "{\"testRunArtifact\":{" artifact "}}\n"
@@ -449,6 +458,12 @@ static void test_findings_and_values_sit_where_their_step_may_look(void **state)
                   "line 2: more than one validator" },
                 { BEGIN("a/chip3:x") STEP("a/chip3:x", "\"measurement\":{\"name\":\"m\",\"value\":\"3\"}"),
                   "line 2: a measurement that is no named number" },
+                { BEGIN("a/chip3:x") MEASURES("a/chip3:x", SERIES("\"median\"", "3")), "line 2: a statistic that is none" },
+                { BEGIN("a/chip3:x") MEASURES("a/chip3:x", SERIES("\"\"", "3")), "line 2: a statistic that is none" },
+                { BEGIN("a/chip3:x") MEASURES("a/chip3:x", SERIES("7", "3")), "line 2: a statistic that is none" },
+                { BEGIN("a/chip3:x") MEASURES("a/chip3:x", SERIES("\"min\"", "-1")), "line 2: a statistic that is none" },
+                { BEGIN("a/chip3:x") MEASURES("a/chip3:x", SERIES("\"min\"", "\"3\"")), "line 2: a statistic that is none" },
+                { BEGIN("a/chip3:x") MEASURES("a/chip3:x", ",\"metadata\":{\"statistic\":\"min\"}"), "line 2: a statistic that is none" },
                 { BEGIN("a/chip3:x") OURS("a/chip3:x", "evidence", "\"code\":\"x\",\"location\":\"a\",\"reproduced\":1,\"runs\":1"),
                   "line 2: evidence without a finding" },
                 { BEGIN("a/chip3:x") FINDS("a/chip3:x", "FAIL", "")

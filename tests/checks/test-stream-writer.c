@@ -60,6 +60,7 @@ static void test_a_measurement_says_value_limit_and_place(void **state) {
                 .limit_type = LIMIT_GREATER_THAN_OR_EQUAL,
                 .limit = 0.1,
                 .where = parse("us0-1/chip3/core5/pe17.93"),
+                .series = { STATISTIC_MIN, 32 },
         };
         _cleanup_free_ char *line = stream_measurement("us0-1/chip3:hbm", &measurement);
         json_auto_t *object = load_line(line);
@@ -70,6 +71,8 @@ static void test_a_measurement_says_value_limit_and_place(void **state) {
         assert_text(object, "testStepArtifact.measurement.subcomponent.location", "us0-1/chip3/core5/pe17.93");
         assert_text(object, "testStepArtifact.measurement.validators.0.type", "GREATER_THAN_OR_EQUAL");
         assert_true(json_number_value(member(object, "testStepArtifact.measurement.validators.0.value")) == 0.1);
+        assert_text(object, "testStepArtifact.measurement.metadata.statistic", "min");
+        assert_int_equal(json_integer_value(member(object, "testStepArtifact.measurement.metadata.count")), 32);
         assert_non_null(strstr(line, "\"value\":103079215104,"));
         assert_non_null(strstr(line, "\"value\":0.1}"));
 }
@@ -82,6 +85,7 @@ static void test_what_lies_outside_of_chips_belongs_to_the_server(void **state) 
         assert_text(object, "testStepArtifact.measurement.hardwareInfoId", "us0-1");
         assert_null(json_object_get(member(object, "testStepArtifact.measurement"), "subcomponent"));
         assert_null(json_object_get(member(object, "testStepArtifact.measurement"), "validators"));
+        assert_null(json_object_get(member(object, "testStepArtifact.measurement"), "metadata"));
         assert_null(json_object_get(member(object, "testStepArtifact.measurement"), "unit"));
 }
 

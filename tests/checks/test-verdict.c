@@ -41,6 +41,9 @@ static void test_words_are_written_as_they_are_published(void **state) {
         assert_string_equal(result_to_string(RESULT_INCONCLUSIVE), "INCONCLUSIVE");
         assert_string_equal(stage_to_string(STAGE_INFLEET), "INFLEET");
         assert_string_equal(limit_type_to_string(LIMIT_LESS_THAN_OR_EQUAL), "LESS_THAN_OR_EQUAL");
+        assert_string_equal(statistic_to_string(STATISTIC_P99), "p99");
+        assert_int_equal(statistic_from_string("last"), STATISTIC_LAST);
+        assert_int_equal(statistic_from_string("median"), _STATISTIC_INVALID);
         assert_string_equal(severity_to_ocp(SEVERITY_FAIL), "FAIL");
         assert_string_equal(severity_to_ocp(SEVERITY_WARN), "UNKNOWN");
         assert_string_equal(severity_to_ocp(SEVERITY_INFO), "PASS");

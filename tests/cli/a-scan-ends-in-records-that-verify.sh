@@ -149,6 +149,12 @@ for row in 'chip4 +FAILED +host-link +reseat cable +-' 'chip6 +FAILED +efa-path 
         'chip9 +FAILED +collective-hang +reset chip +-' 'chip11 +FAILED +link-lane +replace tray [0-7] +link-x+'; do
         grep -Eq "^trn-0/${row%+}" "$out" || bad "no $row"
 done
+expect 1 "a value that sums up others says how and how many" assayctl --json show "$(assayctl --json scans | jq '.[-1].scan')"
+query '[.statements[].predicate.steps[]?.measurements[]?]
+        | (map(select(.name | test("_(min|max|p50|p99)$")))
+                | length > 64 and all(.count > 0 and .statistic == (.name | split("_")[-1])))
+        and (map(select(.name == "host_link_bandwidth_min").count) | unique == [8])
+        and (map(select(.name | endswith("_busbw"))) | length > 0 and all(.statistic == "min" and .count == 16))'
 
 # A daemon that was killed and comes back says so before anything else, signed by the key that the record is about.
 last=$(assayctl --json records | jq '.[-1].index')

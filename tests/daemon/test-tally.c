@@ -387,6 +387,23 @@ static void test_more_findings_than_a_record_holds_are_bounded(void **state) {
         release();
 }
 
+static void test_a_value_keeps_what_it_sums_up(void **state) {
+        RecordRun run = { .id = "0190163d-8694-739b-aea5-966c26f8ad91", .stage = STAGE_PREFLIGHT, .plan = "two" };
+        RecordScan scan;
+
+        prepare("us0-0/chip0");
+        assert_int_equal(start("us0-0/chip0", "rounding"), 0);
+        assert_int_equal(tell(&(Event) { .type = EVENT_MEASUREMENT, .unit = "us0-0/chip0", .step = "rounding",
+                                         .measurement = { .name = "rounding_time_p99", .value = 7, .unit = "us", .where = at("us0-0/chip0"),
+                                                          .series = { STATISTIC_P99, 4096 } } }), 0);
+        assert_int_equal(end("us0-0/chip0", "rounding", VERDICT_PASSED, REASON_NONE), 0);
+        assert_int_equal(tally_record(fixture.tally, 0, &run, &scan), 0);
+        assert_int_equal(scan.chips[0].steps[0].measurements[0].series.statistic, STATISTIC_P99);
+        assert_int_equal(scan.chips[0].steps[0].measurements[0].series.count, 4096);
+        tally_record_done(&scan);
+        release();
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_what_never_reported_is_an_error_with_the_reason_of_the_end),
@@ -397,6 +414,7 @@ int main(void) {
                 cmocka_unit_test(test_a_promise_that_was_not_kept_is_inconclusive),
                 cmocka_unit_test(test_a_worker_cannot_talk_its_evidence_away),
                 cmocka_unit_test(test_what_nobody_asked_for_breaks_the_protocol),
+                cmocka_unit_test(test_a_value_keeps_what_it_sums_up),
                 cmocka_unit_test(test_what_was_open_is_lost_and_then_done),
                 cmocka_unit_test(test_more_findings_than_a_record_holds_are_bounded),
         };

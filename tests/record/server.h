@@ -96,6 +96,7 @@ static inline void server_init(Server *server) {
         };
         server->steps[0][0].regions = &server->regions;
         server->measurements[SERVER_BAD][1].value = 512;
+        server->measurements[SERVER_BAD][1].series = (Series) { STATISTIC_MAX, 32 };
         server->measurements[SERVER_BAD][1].where = server_location("us0-2/chip3/core5");
         server->measurements[0][0].where = server_location("us0-2/chip0/hbm2");
         server->steps[SERVER_BAD][1].verdict = VERDICT_FAILED;

@@ -190,6 +190,8 @@ static void test_what_must_be_named_is_named(void **state) {
         assert_wrong("same name");
         server.measurements[0][0].name = NULL;
         assert_wrong("measurement has no name");
+        server.measurements[0][0].series.statistic = _STATISTIC_MAX;
+        assert_wrong("unknown limit or statistic");
         server.diagnosis.code = "Systolic_PE";
         assert_wrong("diagnosis has no code");
         server.diagnosis.code = "systolic-";
@@ -257,6 +259,7 @@ static void draw_step(RecordStep *step, RecordMeasurement *measurement, RecordDi
         if (draw(2) == 0)
                 measurement->limit = draw_number();
         measurement->limit_type = (LimitType) draw(_LIMIT_TYPE_MAX);
+        measurement->series = (Series) { (Statistic) draw(_STATISTIC_MAX), draw_state >> draw(64) };
         measurement->unit = draw_text();
         if (draw(8) == 0)
                 measurement->name = draw_text();

@@ -72,6 +72,9 @@ static void test_a_failed_chip_tells_what_where_and_how_often(void **state) {
                 { "predicate.passedTests.4", "sparsity" },
                 { "predicate.steps.1.measurements.0.result", "FAILED" },
                 { "predicate.steps.0.measurements.0.component", "(nothing)" }, /* the subject itself */
+                { "predicate.steps.0.measurements.0.statistic", "(nothing)" }, /* it stands for itself */
+                { "predicate.steps.1.measurements.0.statistic", "max" },
+                { "predicate.steps.1.measurements.0.count", "(no text)" },
                 { "predicate.steps.1.measurements.0.component.location", "us0-2/chip3/core5" },
                 { "predicate.steps.1.measurements.0.limits.0.type", "LESS_THAN_OR_EQUAL" },
                 { "predicate.steps.1.diagnoses.0.verdict", "systolic-pe" },
