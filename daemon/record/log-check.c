@@ -7,6 +7,16 @@
 
 #include "daemon/record/log.h"
 
+int log_envelope(RecordLog *log, uint64_t index, char **ret, size_t *ret_n, uint8_t ret_id[static DIGEST_BYTES]) {
+        int r = reader_envelope(&log->reader, index, ret, ret_n, ret_id);
+
+        return r == -ENOENT || r == -ENODATA ? -EBADMSG : r;
+}
+
+static int refuse(const RecordLog *log, const char *wrong, char **ret_wrong) {
+        return asprintf(ret_wrong, "the last record, %llu: %s", (unsigned long long) log->head.tree.size - 1, wrong) < 0 ? -ENOMEM : -EBADMSG;
+}
+
 /* What stands in the tree must be the leaf of this very record: the rest of the tree was worked out from what stands there. */
 static int check_leaf(RecordLog *log, const char *text, size_t n, const RecordVerified *last, const uint8_t id[static DIGEST_BYTES],
                       const char **ret_wrong) {
@@ -39,9 +49,9 @@ int log_check_last(RecordLog *log, char **ret_wrong) {
 
         if (log->head.tree.size == 0)
                 return 0;
-        r = reader_envelope(&log->reader, log->head.tree.size - 1, &envelope, &n, id);
+        r = log_envelope(log, log->head.tree.size - 1, &envelope, &n, id);
         if (r < 0)
-                return r;
+                return r == -EBADMSG ? refuse(log, "has no envelope that can be read", ret_wrong) : r;
         r = record_verify(log->keyring, envelope, n, &trust, &last);
         if (r < 0)
                 return r;
@@ -63,10 +73,5 @@ int log_check_last(RecordLog *log, char **ret_wrong) {
                 wrong = "is stored under another ID";
         else if (strcmp(last.entry.type, RECORD_TYPE_ROTATION) == 0 && strcmp(last.key_id, record_key_id(log->key)) == 0)
                 wrong = "ends this key, and the table beside it does not say so";
-        if (!wrong)
-                return 0;
-        if (asprintf(ret_wrong, "the last record, %llu: %s", (unsigned long long) log->head.tree.size - 1,
-                     wrong) < 0)
-                return -ENOMEM;
-        return -EBADMSG;
+        return wrong ? refuse(log, wrong, ret_wrong) : 0;
 }

@@ -30,9 +30,9 @@ static int read_record(RecordLog *log, const RecordKeyring *keyring, uint64_t in
         size_t n;
         int r;
 
-        r = reader_envelope(&log->reader, index, &envelope, &n, ret_id);
+        r = log_envelope(log, index, &envelope, &n, ret_id);
         if (r < 0)
-                return r == -ENOENT ? -EBADMSG : r;
+                return r;
         r = record_verify(keyring, envelope, n, &trust, &verified);
         if (r < 0)
                 return r;
@@ -52,7 +52,7 @@ static int read_claim(RecordLog *log, uint64_t index, KeyRotation *ret) {
         size_t n;
         int r;
 
-        r = reader_envelope(&log->reader, index, &envelope, &n, id);
+        r = log_envelope(log, index, &envelope, &n, id);
         if (r == 0)
                 r = envelope_parse(envelope, n, &parsed, &wrong);
         if (r == 0)

@@ -53,6 +53,9 @@ struct RecordLog {
 /* log-keys.c: the keyring, from what keys said of their successors. -EBADMSG and *ret_wrong (malloc'd): our key is not the last of them. */
 int log_read_keys(RecordLog *log, char **ret_wrong);
 
+/* The envelope of a record that is never pruned, as reader_envelope(). -EBADMSG: it is not there, or is longer than any. */
+int log_envelope(RecordLog *log, uint64_t index, char **ret, size_t *ret_n, uint8_t ret_id[static DIGEST_BYTES]);
+
 /* log-check.c: -EBADMSG and *ret_wrong (malloc'd): the last record is not ours, or does not stand where it says. */
 int log_check_last(RecordLog *log, char **ret_wrong);
 

@@ -12,6 +12,7 @@
 
 #define APPLICATION_ID  0x61737379 /* "assy" */
 #define BUSY_MSEC       10000
+#define ROW_BYTES_MAX   (2 * RECORD_ENVELOPE_MAX) /* who can write the file must not make us read gigabytes */
 
 /* One row of one column of a pragma, as a number. */
 static int query_number(Store *store, const char *sql, int64_t *ret) {
@@ -298,6 +299,7 @@ int store_open(const char *path, const char *origin, Store **ret, char **ret_wro
         if (r < 0)
                 return r;
         (void) sqlite3_busy_timeout(store->db, BUSY_MSEC);
+        (void) sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, ROW_BYTES_MAX);
 
         r = execute(store, settings);
         if (r == 0)

@@ -76,6 +76,8 @@ int store_error(Store *store, int sqlite_error) {
                 return os > 0 ? -os : -EACCES;
         case SQLITE_CORRUPT:
         case SQLITE_NOTADB:
+        case SQLITE_ERROR:      /* tables that our statements do not fit: they are not ours */
+        case SQLITE_TOOBIG:     /* longer than anything that we write: see store-open.c */
         case SQLITE_CONSTRAINT: /* an index or ID that is there already: someone else wrote */
         case SQLITE_MISMATCH:
         case SQLITE_SCHEMA:

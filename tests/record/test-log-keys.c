@@ -211,6 +211,18 @@ static void test_a_table_that_hides_a_rotation_gives_the_log_to_nobody(void **st
         refuse_with(fixture, 1, "record 3, by which the key was changed, cannot be believed");
 }
 
+static void test_a_rotation_that_was_taken_away_gives_the_log_to_nobody(void **state) {
+        Fixture *fixture = *state;
+
+        open_with(fixture, 0);
+        scan(fixture);
+        (void) rotate(fixture, 1);
+        open_with(fixture, 1);
+        scan(fixture);
+        execute(fixture, "UPDATE record SET envelope = NULL WHERE idx = (SELECT idx FROM entry WHERE type LIKE '%key-rotation%')");
+        refuse_with(fixture, 1, "by which the key was changed, cannot be believed");
+}
+
 /* Somebody who can write the database makes another log with a key of his own, which ends with our key too. */
 static void test_no_other_key_can_be_put_before_ours(void **state) {
         Fixture *fixture = *state, other = *fixture;
@@ -286,6 +298,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_log_verifies_what_each_of_its_keys_signed, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_key_comes_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_table_that_hides_a_rotation_gives_the_log_to_nobody, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_rotation_that_was_taken_away_gives_the_log_to_nobody, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_change_that_was_not_committed_is_none, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_no_other_key_can_be_put_before_ours, setup, teardown),
         };

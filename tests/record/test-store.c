@@ -93,6 +93,22 @@ static void test_the_last_envelope_damaged_is_refused(void **state) {
                        " WHERE idx = 17", "the last record, 17");
 }
 
+static void test_the_last_envelope_taken_away_is_refused(void **state) {
+        assert_refused("UPDATE record SET envelope = NULL WHERE idx = 17", "the last record, 17: has no envelope");
+}
+
+static void test_a_log_without_a_table_is_refused(void **state) {
+        assert_refused("DROP TABLE checkpoint", "no such table");
+}
+
+static void test_a_log_without_its_origin_is_refused(void **state) {
+        assert_refused("DROP TABLE log", "no such table");
+}
+
+static void test_an_envelope_of_megabytes_is_refused_unread(void **state) {
+        assert_refused("UPDATE record SET envelope = zeroblob(4000000) WHERE idx = 17", "no envelope that can be read");
+}
+
 static void test_a_log_cut_short_goes_on_where_it_ends(void **state) {
         RecordLog *log;
 
@@ -217,6 +233,10 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_the_last_leaf_edited_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_an_earlier_leaf_edited_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_the_last_envelope_damaged_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_the_last_envelope_taken_away_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_without_a_table_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_without_its_origin_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_an_envelope_of_megabytes_is_refused_unread, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_cut_short_goes_on_where_it_ends, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_a_trigger_that_takes_records_away_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_a_view_in_place_of_a_table_is_refused, payloads_setup, payloads_teardown),
