@@ -202,12 +202,19 @@ int method_add_cosignatures(sd_bus_message *message, void *userdata, sd_bus_erro
         return start_cosigning(manager, message, note, error);
 }
 
+/* Once: whoever wrote into it must be found, and a restart says what of it is wrong. */
+static void alarm_failed(Manager *manager, const char *why) {
+        if (!manager->is_log_alarmed)
+                journal_alarm(manager->config->store, "The log %s is not sound, nothing is signed: %s", manager->config->store, why);
+        manager->is_log_alarmed = true;
+}
+
 /* A sentence is there where the note was wrong, and none where the disk was. */
 static void reply_cosigned(Manager *manager, sd_bus_message *message, const RecordOutcome *outcome) {
         const char *wrong = outcome->wrong ?: strerror(-outcome->error);
 
         if (outcome->error == -ENOTUNIQ)
-                journal_alarm(manager->config->store, "The log %s is not sound, nothing is signed: %s", manager->config->store, wrong);
+                alarm_failed(manager, wrong);
         if (outcome->error == 0)
                 (void) sd_bus_reply_method_return(message, NULL);
         else
@@ -247,7 +254,9 @@ void log_bus_tell(Manager *manager) {
         int r;
 
         r = record_log_checkpointed(manager->log, &size);
-        if (r < 0 && r != manager->checkpoint_error)
+        if (record_log_has_failed(manager->log))
+                alarm_failed(manager, "it is not what was written, somebody else did. Restart assayd, which looks at all of it");
+        else if (r < 0 && r != manager->checkpoint_error)
                 (void) log_error_errno(r, "Failed to publish a checkpoint of the log, trying again: %m");
         if (r == 0 && manager->checkpoint_error < 0)
                 log_info("Checkpoints of the log are published again");

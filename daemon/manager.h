@@ -41,6 +41,7 @@ struct Manager {
         char *public_key;
         sd_event_source *log_source;
         uint64_t checkpointed; /* the checkpoint that was told last */
+        bool is_log_alarmed;   /* that it has failed was told */
         int checkpoint_error;  /* why there is no newer one; 0: there is nothing wrong */
         Heartbeat *heartbeat; /* NULL: not begun */
         Keys *keys;

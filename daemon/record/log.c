@@ -347,6 +347,17 @@ uint64_t record_log_size(RecordLog *log) {
         return atomic_load(&log->size);
 }
 
+bool record_log_has_failed(RecordLog *log) {
+        bool has_failed;
+
+        assert(log);
+
+        (void) pthread_mutex_lock(&log->mutex);
+        has_failed = log->has_failed;
+        (void) pthread_mutex_unlock(&log->mutex);
+        return has_failed;
+}
+
 const char *record_log_key_id(const RecordLog *log) {
         assert(log);
         return record_key_id(log->key);

@@ -297,6 +297,8 @@ void record_outcome_done(RecordOutcome *outcome);
 /* ---- reading, from any thread; each call is one snapshot ---- */
 
 uint64_t record_log_size(RecordLog *log);
+/* Whether what is on disk is not what was written: then nothing is signed any more. record_log_fd() is readable when that is found out. */
+bool record_log_has_failed(RecordLog *log);
 const char *record_log_key_id(const RecordLog *log);
 /* PEM (malloc'd) of all keys that signed in this log when it was opened, the newest first. */
 int record_log_public_keys(const RecordLog *log, char **ret);

@@ -95,4 +95,13 @@ start
 stop
 [ "$(sed -n 2p "$stage/records.db.anchor")" = 6 ] || bad "an anchor that is behind is an alarm"
 
+
+# Found out while it runs: an index that somebody else has used.
+start
+database "$stage/records.db" "INSERT INTO record VALUES ((SELECT count(*) FROM record), zeroblob(32), zeroblob(32))" >/dev/null
+expect 2 "no scan starts in a log that somebody else writes" assayctl scan us0-0 --plan preflight
+expect 0 "which is an alarm" grep "is not sound, nothing is signed: it is not what was written" "$stage/assayd.log"
+stop
+refused "gap" "and so is the next start" "${own[@]}"
+
 done_expecting

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sqlite3.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
@@ -186,6 +187,24 @@ static void test_a_full_file_system_is_survived(void **state) {
         (void) umount(folder);
 }
 
+/* Somebody else has used the index that comes next. */
+static void test_a_log_that_somebody_else_writes_is_given_up(void **state) {
+        RecordLog *log = open_log();
+        uint64_t first = 0;
+        sqlite3 *db;
+
+        assert_int_equal(scan_once(log, &first), 0);
+        assert_false(record_log_has_failed(log));
+        assert_int_equal(sqlite3_open(place.log, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, "INSERT INTO record VALUES (4, zeroblob(32), zeroblob(32))", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+        assert_int_equal(scan_once(log, &first), -EIO);
+        assert_true(record_log_has_failed(log));
+        assert_int_equal(record_log_size(log), RECORDS);
+        assert_int_equal(scan_once(log, &first), -EIO);
+        (void) record_log_free(log);
+}
+
 static void test_a_full_queue_says_so_and_loses_nothing(void **state) {
         RecordLogOptions options = {
                 .path = place.log,
@@ -228,6 +247,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_an_error_after_the_work_was_done_commits_nothing_or_all,
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_dead_disk_takes_nothing_and_comes_back, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_that_somebody_else_writes_is_given_up, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_full_queue_says_so_and_loses_nothing, setup,
                                                 teardown),
