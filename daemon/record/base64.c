@@ -1,29 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/record/base64.h"
 
+#include <endian.h>
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
+#include "checks/cleanup.h"
+
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/* What twelve bits are: half the steps of letter by letter. */
+static char pairs[64 * 64][2];
+static pthread_once_t pairs_once = PTHREAD_ONCE_INIT;
+
+static void pairs_make(void) {
+        for (size_t i = 0; i < ELEMENTS(pairs); i++) {
+                pairs[i][0] = alphabet[i >> 6];
+                pairs[i][1] = alphabet[i & 63];
+        }
+}
+
+/* Four bytes can be read, of which three count. */
+static void encode_three(const uint8_t *in, char *text) {
+        uint32_t bits;
+
+        memcpy(&bits, in, sizeof(bits));
+        bits = be32toh(bits);
+        memcpy(text, pairs[bits >> 20], 2);
+        memcpy(text + 2, pairs[bits >> 8 & 4095], 2);
+}
 
 char *base64_encode(const void *data, size_t n, char *text) {
         const uint8_t *in = data;
 
-        for (; n >= 3; n -= 3, in += 3) {
-                uint32_t bits = (uint32_t) in[0] << 16 | (uint32_t) in[1] << 8 | in[2];
-
-                *text++ = alphabet[bits >> 18];
-                *text++ = alphabet[bits >> 12 & 63];
-                *text++ = alphabet[bits >> 6 & 63];
-                *text++ = alphabet[bits & 63];
-        }
+        (void) pthread_once(&pairs_once, pairs_make);
+        for (; n > 3; n -= 3, in += 3, text += 4)
+                encode_three(in, text);
         if (n > 0) {
-                uint32_t bits = (uint32_t) in[0] << 16 | (n > 1 ? (uint32_t) in[1] << 8 : 0);
+                uint32_t bits = (uint32_t) in[0] << 16 | (n > 1 ? (uint32_t) in[1] << 8 : 0) | (n > 2 ? in[2] : 0u);
 
                 *text++ = alphabet[bits >> 18];
                 *text++ = alphabet[bits >> 12 & 63];
                 *text++ = n > 1 ? alphabet[bits >> 6 & 63] : '=';
-                *text++ = '=';
+                *text++ = n > 2 ? alphabet[bits & 63] : '=';
         }
         return text;
 }

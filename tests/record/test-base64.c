@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include <openssl/evp.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "checks/cleanup.h"
@@ -33,6 +35,23 @@ static void test_the_vectors_of_the_standard_come_out_both_ways(void **state) {
                 assert_int_equal(n, strlen(vectors[i].plain));
                 assert_memory_equal(data, vectors[i].plain, n);
         }
+}
+
+/* Of each length, and with nothing read that was not given: as OpenSSL writes it. */
+static void test_every_length_comes_out_as_from_openssl(void **state) {
+        for (size_t n = 0; n <= 130; n++)
+                for (unsigned seed = 0; seed < 64; seed++) {
+                        char text[256] = "", expected[256] = "";
+                        uint8_t *data = malloc(n ?: 1); /* so that a sanitizer sees what is read behind it */
+
+                        assert_non_null(data);
+                        for (size_t i = 0; i < n; i++)
+                                data[i] = (uint8_t) (((i + seed) * 0x9e3779b1u) >> 13);
+                        assert_int_equal(EVP_EncodeBlock((uint8_t *) expected, data, (int) n), BASE64_SIZE(n));
+                        assert_ptr_equal(base64_encode(data, n, text), text + BASE64_SIZE(n));
+                        assert_string_equal(text, expected);
+                        free(data);
+                }
 }
 
 static void test_a_text_that_is_not_the_one_text_of_its_meaning_is_refused(void **state) {
@@ -82,6 +101,7 @@ static void test_every_short_text_decodes_only_to_what_encodes_to_it(void **stat
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_vectors_of_the_standard_come_out_both_ways),
+                cmocka_unit_test(test_every_length_comes_out_as_from_openssl),
                 cmocka_unit_test(test_a_text_that_is_not_the_one_text_of_its_meaning_is_refused),
                 cmocka_unit_test(test_either_alphabet_is_taken),
                 cmocka_unit_test(test_every_short_text_decodes_only_to_what_encodes_to_it),
