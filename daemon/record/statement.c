@@ -306,9 +306,30 @@ static void print_component(Draft *draft, const RecordHealth *health) {
         printer_key(p, "logIndex");
 }
 
-static int draft_chip(Draft *draft, const Station *station, const RecordScan *scan,
-                      const RecordHealth *health, const Printer *context) {
-        Identity host;
+static bool has_same_identity(const RecordSubject *a, const RecordSubject *b) {
+        return location_equal(&a->where, &b->where) && strcmp(a->serial ?: "", b->serial ?: "") == 0 &&
+               strcmp(a->product ?: "", b->product ?: "") == 0;
+}
+
+/* SERVER: the identity of the one that was scanned, which is worked out once for all chips that sit in it. */
+static int print_host(Draft *draft, const Station *station, const RecordScan *scan, const RecordSubject *host, const Identity *server) {
+        Identity other;
+        int r;
+
+        if (!has_same_identity(host, &scan->server)) {
+                r = identity_of(&station->issuer, host, host, &other);
+                if (r < 0)
+                        return r;
+                server = &other;
+        }
+        printer_key(&draft->tail, "host");
+        identity_print_open(&draft->tail, server, "server");
+        printer_close(&draft->tail, '}');
+        return 0;
+}
+
+static int draft_chip(Draft *draft, const Station *station, const RecordScan *scan, const RecordHealth *health,
+                      const Identity *server, const Printer *context) {
         int r;
 
         r = draft_open(draft, station, RECORD_TYPE_HEALTH, &scan->run, &health->subject, &health->host,
@@ -324,12 +345,9 @@ static int draft_chip(Draft *draft, const Station *station, const RecordScan *sc
                 return r;
         draft->has_places = true;
 
-        r = identity_of(&station->issuer, &health->host, &health->host, &host);
+        r = print_host(draft, station, scan, &health->host, server);
         if (r < 0)
                 return r;
-        printer_key(&draft->tail, "host");
-        identity_print_open(&draft->tail, &host, "server");
-        printer_close(&draft->tail, '}');
         print_health(&draft->tail, health);
         print_component(draft, health);
         return draft_check(draft);
@@ -365,10 +383,14 @@ static int draft_summary(Draft *draft, const Station *station, const RecordScan 
 int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret) {
         _cleanup_(draft_group_freep) DraftGroup *group = NULL;
         _cleanup_printer_ Printer context = {};
+        Identity server;
         int r;
 
         if (facts_wrong_with_scan(scan))
                 return -EINVAL;
+        r = identity_of(&station->issuer, &scan->server, &scan->server, &server);
+        if (r < 0)
+                return r;
         group = draft_group_new(scan->n_chips + 1);
         if (!group)
                 return -ENOMEM;
@@ -377,7 +399,7 @@ int draft_scan(const Station *station, const RecordScan *scan, DraftGroup **ret)
                 return context.error;
 
         for (size_t i = 0; i < scan->n_chips; i++) {
-                r = draft_chip(&group->drafts[i], station, scan, &scan->chips[i], &context);
+                r = draft_chip(&group->drafts[i], station, scan, &scan->chips[i], &server, &context);
                 if (r < 0)
                         return r;
         }

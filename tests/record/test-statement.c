@@ -113,6 +113,26 @@ static json_t *sign_again(const Server *server) {
         return payload;
 }
 
+static void test_a_chip_tells_the_server_it_sat_in(void **state) {
+        static const struct {
+                const char *serial, *uri;
+        } hosts[] = {
+                { "SRV00017", "urn:dev:ops:32473-Trn2-SRV00017" }, /* the server that was scanned */
+                { "SRV00099", "urn:dev:ops:32473-Trn2-SRV00099" },
+                { "", "urn:dev:ops:32473-Trn2-unknown_us0-2" },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(hosts); i++) {
+                json_t *payload;
+
+                server_init(&payloads.server);
+                payloads.server.chips[0].host.serial = hosts[i].serial;
+                payload = sign_again(&payloads.server);
+                assert_string_equal(text_at(payload, "predicate.host.uri"), hosts[i].uri);
+                json_decref(payload);
+        }
+}
+
 static void test_what_was_not_tested_is_told_with_its_reason(void **state) {
         static const char *const counts[] = { "efa_packets", "efa_paths", NULL };
         RecordPromise promises[] = { { "hbm-bytes-tested", 1, 1 }, { "efa_paths", 0, 0 }, { "efa_packets", 0, 1000 } };
@@ -213,6 +233,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_times_are_those_of_utc),
                 cmocka_unit_test(test_a_failed_chip_tells_what_where_and_how_often),
+                cmocka_unit_test(test_a_chip_tells_the_server_it_sat_in),
                 cmocka_unit_test(test_what_was_not_tested_is_told_with_its_reason),
                 cmocka_unit_test(test_a_value_that_is_no_number_is_an_error_of_the_step),
                 cmocka_unit_test(test_a_seed_that_no_double_holds_is_text),
