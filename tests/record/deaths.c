@@ -43,8 +43,8 @@ static int teardown(void **state) {
 }
 
 static RecordLog *open_log(const char *when, unsigned n) {
+        _cleanup_free_ char *error = NULL; /* or a remark, where it opens */
         RecordLog *log = NULL;
-        char *error = NULL;
         int r;
 
         r = published_open(&published, &log, &error);
