@@ -38,7 +38,7 @@ expect 64 "that there is" assayctl export 1000 --format proof
 expect 0 "the root that Sigstore's verifiers trust" assayctl export --format trusted-root
 query '.tlogs[0].baseUrl == "https://stage.example/assayd" and (.tlogs[0].publicKey.validFor.start | endswith("Z"))'
 expect 0 "events of what was signed" assayctl export "$first" 100 --format cloudevents
-cmp "$out" "$stage/live" || bad "not what watch told live"
+stage_await "what watch tells live" cmp "$out" "$stage/live" || bad "not what watch told live"
 expect 64 "a form that nobody knows" assayctl export 2 --format xml
 expect 64 "a form that watch does not have" assayctl watch --format bundle
 expect 64 "one record of what is whole" assayctl export 2 --format tiles --output "$stage/tiles"

@@ -78,6 +78,7 @@ assayctl export "$index" --output "$stage/record.json"
 proof
 expect 2 "without witnesses nobody can tell" reader --key "$stage/two.keyring" --proof "$stage/record.proof"
 
+before=$(date +%s)
 expect 0 "two of three witnesses are a quorum" cosign
 query 'map(.outcome) == ["cosigned", "cosigned", "unreachable"]'
 query 'all(.[:2][]; .records > 16 and (.at | endswith("Z")))'
@@ -87,10 +88,11 @@ proof
 expect 0 "then a reader without daemon or network can" reader --key "$stage/two.keyring" --proof "$stage/record.proof"
 query '.status == "verified" and (.witnesses | contains("w1") and contains("w2"))'
 at=$(jq -r .witnessedOn "$out")
-[ $(($(date +%s) - $(date -d "$at" +%s))) -lt 60 ] || bad "witnessed at $at"
+seen=$(date -d "$at" +%s)
+if [ "$seen" -lt "$before" ] || [ "$seen" -gt "$(date +%s)" ]; then bad "witnessed at $at"; fi
 expect 2 "who asks for the third cannot tell" reader --key "$stage/third.keyring" --proof "$stage/record.proof"
-sed '/w1/s/[A-Za-z0-9]\(....\)$/_\1/;/w1/s/_/A/' "$stage/record.proof" >"$stage/forged.proof"
-cmp -s "$stage/record.proof" "$stage/forged.proof" || expect 3 "a cosignature that was altered is refused" reader --key "$stage/two.keyring" --proof "$stage/forged.proof"
+sed '/w1/{s/A\(....\)$/B\1/;t;s/.\(....\)$/A\1/}' "$stage/record.proof" >"$stage/forged.proof"
+expect 3 "a cosignature that was altered is refused" reader --key "$stage/two.keyring" --proof "$stage/forged.proof"
 
 expect 2 "one of three is no quorum" cosign w1
 query 'length == 1'
