@@ -136,36 +136,23 @@ static void restore_one(Restoring *restoring, const char *name) {
         job_file_done(&file);
 }
 
-/* A run that nothing is known of but its beginning. */
+/* A run that nothing is known of but how it was begun, which its own record says: what that does not say is not made up. */
 static void close_run(Restoring *restoring, const RecordEntry *entry) {
+        _cleanup_(record_started_done) RecordStarted started = {};
         Manager *manager = restoring->manager;
-        char digest[EVIDENCE_DIGEST_HEX];
         RecordScan scan;
         int r;
 
-        r = evidence_sha256("", 0, digest);
-        scan = (RecordScan) {
-                .run = {
-                        .id = entry->run,
-                        .stage = STAGE_PREFLIGHT,
-                        .started_usec = entry->finished_usec,
-                        .finished_usec = clock_usec(CLOCK_REALTIME),
-                        .plan = entry->plan,
-                        .plan_sha256 = digest,
-                },
-                .server = {
-                        .where = entry->subject,
-                        .serial = "",
-                        .product = "Trn2",
-                        .part_number = "",
-                        .firmware = "",
-                        .tray = "",
-                        .pci_address = "",
-                },
-                .result = RESULT_INCONCLUSIVE,
-        };
-        if (r >= 0)
-                r = record_log_scan(manager->log, &scan, manager_next_ticket(manager));
+        r = record_log_started(manager->log, entry, &started);
+        if (r < 0) {
+                log_error_errno(r, "Failed to read how the run %s of %s was begun, leaving it unfinished: %m", entry->run,
+                                entry->subject.server);
+                return;
+        }
+
+        scan = (RecordScan) { .run = started.run, .server = started.server, .result = RESULT_INCONCLUSIVE };
+        scan.run.finished_usec = clock_usec(CLOCK_REALTIME);
+        r = record_log_scan(manager->log, &scan, manager_next_ticket(manager));
         if (r < 0)
                 log_error_errno(r, "Failed to close the run %s of %s: %m", entry->run, entry->subject.server);
         else

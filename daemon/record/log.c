@@ -378,7 +378,7 @@ int record_log_failure(RecordLog *log, const Location *chip, RecordEntry *ret) {
         return reader_failure(&log->reader, chip, ret);
 }
 
-int record_log_verified(RecordLog *log, const Location *subject, const RecordEntry *entry, RecordVerified *ret) {
+int log_read_record(RecordLog *log, uint64_t index, RecordVerified *ret) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         _cleanup_free_ char *envelope = NULL;
         uint8_t id[DIGEST_BYTES];
@@ -386,19 +386,30 @@ int record_log_verified(RecordLog *log, const Location *subject, const RecordEnt
         size_t n;
         int r;
 
-        assert(log && subject && entry && ret);
-
-        r = reader_envelope(&log->reader, entry->index, &envelope, &n, id);
+        r = reader_envelope(&log->reader, index, &envelope, &n, id);
         if (r < 0)
                 return r == -ENOENT ? -EBADMSG : r;
         r = record_verify(log->keyring, envelope, n, &trust, &verified);
         if (r < 0)
                 return r;
+        if (trust != RECORD_VERIFIED || verified.entry.index != index || strcmp(verified.origin, log->station.origin) != 0)
+                return -EBADMSG;
+        *ret = verified;
+        verified = (RecordVerified) {};
+        return 0;
+}
+
+int record_log_verified(RecordLog *log, const Location *subject, const RecordEntry *entry, RecordVerified *ret) {
+        _cleanup_(record_verified_done) RecordVerified verified = {};
+        int r;
+
+        assert(log && subject && entry && ret);
+
+        r = log_read_record(log, entry->index, &verified);
+        if (r < 0)
+                return r;
         /* The table that led here proves nothing; the record must be the one that was asked for. */
-        if (trust != RECORD_VERIFIED || verified.entry.index != entry->index ||
-            strcmp(verified.origin, log->station.origin) != 0 ||
-            !location_equal(&verified.entry.subject, subject) ||
-            strcmp(verified.entry.plan, entry->plan) != 0 ||
+        if (!location_equal(&verified.entry.subject, subject) || strcmp(verified.entry.plan, entry->plan) != 0 ||
             !record_is_verdict(&verified.entry))
                 return -EBADMSG;
         *ret = verified;

@@ -59,6 +59,9 @@ int log_envelope(RecordLog *log, uint64_t index, char **ret, size_t *ret_n, uint
 /* log-check.c: -EBADMSG and *ret_wrong (malloc'd): the last record is not ours, or does not stand where it says. */
 int log_check_last(RecordLog *log, char **ret_wrong);
 
+/* Record INDEX of this log, read and verified, whatever its type. -EBADMSG, -ENODATA: pruned. */
+int log_read_record(RecordLog *log, uint64_t index, RecordVerified *ret);
+
 /* Takes over GROUP. -EIO, -EAGAIN: there is no room for it. */
 int queue_put(RecordLog *log, DraftGroup *group, uint64_t ticket);
 

@@ -27,6 +27,8 @@
 #define RECORD_PATH_MAX       63  /* hashes in a proof */
 #define RECORD_HASH_TEXT      45  /* base64, with the final zero */
 #define RECORD_WITNESSES_MAX  16
+#define RECORD_PRODUCT_BYTES  33 /* as those of a serial, with the final zero */
+#define RECORD_SERIAL_BYTES   65
 #define RECORD_PRUNED         "{\"pruned\":" /* how the line begins that stands in an export for an envelope that was pruned */
 #define RECORD_PAYLOAD_TYPE   "application/vnd.in-toto+json"
 #define RECORD_TYPE_HEALTH    "urn:assay:attestation:health:v1"
@@ -355,6 +357,18 @@ int record_log_export(RecordLog *log, uint64_t first, uint64_t count, int fd);
 /* Runs without an end: run-starts that no summary follows, for a daemon that comes back. -ENOENT past the last. */
 int record_log_unfinished(RecordLog *log, uint64_t *cursor, RecordEntry *ret);
 
+/* What a run was begun with; when it ended is left open. It borrows from itself: not to be copied. */
+typedef struct RecordStarted {
+        RecordRun run;
+        RecordSubject server; /* no more than who and where it is */
+        char product[RECORD_PRODUCT_BYTES], serial[RECORD_SERIAL_BYTES];
+        struct json_t *statement;
+} RecordStarted;
+
+/* Of ENTRY, as record_log_unfinished() told it: read and verified. -EBADMSG, -ENODATA: then nothing of it may be said. */
+int record_log_started(RecordLog *log, const RecordEntry *entry, RecordStarted *ret);
+void record_started_done(RecordStarted *started);
+
 /* ---- verification: needs no log ---- */
 
 /*
@@ -503,7 +517,6 @@ int record_digest(const void *data, size_t n, char ret[static RECORD_ID_HEX]);
 /* ---- memories that scans test region by region ---- */
 
 #define RECORD_RUN_BYTES    37
-#define RECORD_SERIAL_BYTES 65
 
 /* Regions that were last tested in one scan. */
 typedef struct RecordKnownTest {

@@ -48,18 +48,6 @@ static int read_regions(const json_t *from, RecordKnownRegions *ret) {
         return region_set_contains(&ret->tested, &ret->failed) ? 0 : -EINVAL;
 }
 
-/* urn:dev:ops:PEN-PRODUCT-SERIAL, of a part without a serial with _SLOT behind that of its server. */
-static void read_serial(const json_t *statement, char ret[static RECORD_SERIAL_BYTES]) {
-        const char *uri = json_string_value(json_object_get(json_array_get(json_object_get(statement, "subject"), 0), "uri"));
-
-        for (unsigned i = 0; uri && i < 2; i++) {
-                uri = strchr(uri, '-');
-                uri = uri ? uri + 1 : NULL;
-        }
-        if (uri && !strchr(uri, '_') && strlen(uri) < RECORD_SERIAL_BYTES)
-                memcpy(ret, uri, strlen(uri) + 1);
-}
-
 static const json_t *find_step(const json_t *statement, size_t index) {
         const json_t *steps = json_object_get(json_object_get(statement, "predicate"), "steps");
 
@@ -72,6 +60,7 @@ static const json_t *find_step(const json_t *statement, size_t index) {
 int record_regions_read(const json_t *statement, size_t index, RecordKnownRegions **ret) {
         const json_t *step = find_step(statement, index);
         _cleanup_free_ RecordKnownRegions *known = NULL;
+        char product[RECORD_PRODUCT_BYTES];
 
         if (!step)
                 return -ENOENT;
@@ -83,7 +72,7 @@ int record_regions_read(const json_t *statement, size_t index, RecordKnownRegion
                 return -EBADMSG;
 
         (void) strcpy(known->step, text_of(step, "name"));
-        read_serial(statement, known->serial);
+        subject_read(statement, product, known->serial);
         *ret = TAKE_PTR(known);
         return 0;
 }

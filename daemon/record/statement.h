@@ -73,6 +73,10 @@ void statement_print(Printer *payload, const DraftGroup *group, size_t k, uint64
 /* A time that the schema let through, yyyy-mm-ddThh:mm:ss[.fff…]Z; -EINVAL where there is no such time. */
 int parse_time(const char *text, uint64_t *ret_usec);
 
+/* run-start.c: what the subject's URN says, "" where it says nothing. */
+struct json_t;
+void subject_read(const struct json_t *statement, char ret_product[static RECORD_PRODUCT_BYTES], char ret_serial[static RECORD_SERIAL_BYTES]);
+
 /* Parts of predicates. */
 void print_time(Printer *printer, const char *key, uint64_t usec);
 void print_clock(Printer *printer, const Station *station); /* how good the station's clock is now */

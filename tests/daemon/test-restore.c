@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 #include <dirent.h>
+#include <jansson.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -134,6 +136,112 @@ static void test_a_run_of_which_nothing_is_left_is_closed_as_inconclusive(void *
         trial_done(&trial);
 }
 
+/* The statement of a record of the log. */
+static json_t *statement_of(RecordLog *log, uint64_t index) {
+        _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
+        RecordVerified verified = {};
+        _cleanup_free_ char *pem = NULL;
+        static char line[65536];
+        FILE *file = tmpfile();
+        RecordTrust trust;
+        json_t *statement;
+        size_t n;
+
+        assert_non_null(file);
+        assert_int_equal(record_log_export(log, index, 1, fileno(file)), 1);
+        rewind(file);
+        n = fread(line, 1, sizeof(line), file);
+        (void) fclose(file);
+        assert_int_equal(record_log_public_keys(log, &pem), 0);
+        assert_int_equal(record_keyring_parse(pem, strlen(pem), &keyring), 0);
+        assert_int_equal(record_verify(keyring, line, n - 1, &trust, &verified), 0);
+        assert_int_equal(trust, RECORD_VERIFIED);
+        statement = json_loadb(verified.payload, verified.n_payload, 0, NULL);
+        assert_non_null(statement);
+        record_verified_done(&verified);
+        return statement;
+}
+
+static void forget_job(const Trial *trial) {
+        char command[256];
+
+        (void) snprintf(command, sizeof(command), "rm %s/evidence/*%s", trial->folder, JOB_FILE_SUFFIX);
+        assert_int_equal(system(command), 0);
+}
+
+static void assert_same(const json_t *a, const json_t *b, const char *key) {
+        assert_non_null(json_object_get(a, key));
+        assert_true(json_equal(json_object_get(a, key), json_object_get(b, key)));
+}
+
+/* It is of the plan, the stage, the seed and the challenge that it was begun with, whatever there is today. */
+static void test_a_run_is_closed_with_what_it_was_begun_with(void **state) {
+        static const char *const same_of_run[] = { "id", "stage", "challenge", "startedOn", "seed", "worker" };
+        json_t *begun, *closed, *run, *closed_run;
+        uint64_t cursor = 0;
+        char command[256];
+        RecordEntry entry;
+        Trial trial;
+        Scan *scan;
+
+        assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+        (void) snprintf(command, sizeof(command), "sed -i s/PREFLIGHT/BURNIN/ %s/quick.yaml", trial.folder);
+        assert_int_equal(system(command), 0);
+        scan = trial_scan(&trial, 1000, "us0-0");
+        assert_true(trial_run(&trial, is_half_done, scan, 60));
+        assert_int_equal(record_log_unfinished(trial.manager->log, &cursor, &entry), 0);
+        forget_job(&trial);
+        (void) snprintf(command, sizeof(command), "rm %s/quick.yaml", trial.folder);
+        assert_int_equal(system(command), 0);
+
+        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+        assert_true(trial_run(&trial, none_unfinished, trial.manager->log, 60));
+        begun = statement_of(trial.manager->log, entry.index);
+        closed = statement_of(trial.manager->log, record_log_size(trial.manager->log) - 1);
+        assert_same(begun, closed, "subject");
+        run = json_object_get(begun, "predicate");
+        closed_run = json_object_get(closed, "predicate");
+        assert_same(run, closed_run, "configuration");
+        assert_int_equal(json_array_size(json_object_get(run, "configuration")), 2);
+        assert_string_equal(json_string_value(json_object_get(closed_run, "result")), "INCONCLUSIVE");
+        run = json_object_get(run, "run");
+        closed_run = json_object_get(closed_run, "run");
+        assert_string_equal(json_string_value(json_object_get(run, "stage")), "BURNIN");
+        for (size_t i = 0; i < ELEMENTS(same_of_run); i++)
+                assert_same(run, closed_run, same_of_run[i]);
+        json_decref(begun);
+        json_decref(closed);
+        trial_done(&trial);
+}
+
+/* What cannot be believed is not said again under a new signature. */
+static void test_a_run_whose_beginning_cannot_be_read_stays_unfinished(void **state) {
+        char path[128];
+        uint64_t size;
+        sqlite3 *db;
+        Trial trial;
+        Scan *scan;
+
+        assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+        scan = trial_scan(&trial, 1000, "us0-0");
+        assert_true(trial_run(&trial, is_half_done, scan, 60));
+        forget_job(&trial);
+        assert_int_equal(record_log_heartbeat(trial.manager->log, RECORD_HEARTBEAT_START, manager_next_ticket(trial.manager)), 0);
+        trial.manager = manager_free(trial.manager);
+        (void) snprintf(path, sizeof(path), "%s/records.db", trial.folder);
+        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, "UPDATE record SET envelope = CAST(replace(CAST(envelope AS TEXT), '\"sig\":\"', '\"sig\":\"AAAA') AS BLOB) WHERE idx = 0",
+                                      NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_changes(db), 1);
+        (void) sqlite3_close(db);
+
+        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+        size = record_log_size(trial.manager->log);
+        assert_false(trial_run(&trial, none_unfinished, trial.manager->log, 0));
+        assert_int_equal(record_log_size(trial.manager->log), size);
+        trial_done(&trial);
+}
+
 static void test_evidence_that_does_not_parse_is_not_built_on(void **state) {
         Location where = { .server = "us0-0" };
         char command[256];
@@ -229,6 +337,8 @@ int main(void) {
                 cmocka_unit_test(test_a_scan_goes_on_after_the_step_that_was_open),
                 cmocka_unit_test(test_a_scan_that_had_not_begun_is_scanned_as_a_whole),
                 cmocka_unit_test(test_a_run_of_which_nothing_is_left_is_closed_as_inconclusive),
+                cmocka_unit_test(test_a_run_is_closed_with_what_it_was_begun_with),
+                cmocka_unit_test(test_a_run_whose_beginning_cannot_be_read_stays_unfinished),
                 cmocka_unit_test(test_evidence_that_does_not_parse_is_not_built_on),
                 cmocka_unit_test(test_a_server_that_is_no_longer_configured_is_closed_too),
                 cmocka_unit_test(test_what_could_not_be_recorded_is_recorded_by_the_next_daemon),
