@@ -143,14 +143,15 @@ static Result judge_server(const Tally *tally, const TallyServer *server, const 
 
         for (size_t c = 0; c < scan->n_chips; c++)
                 result = result_worst(result, scan->chips[c].result);
-        for (size_t i = 0; i < scan->n_diagnoses; i++)
-                result = result_worst(result, result_of_severity(scan->diagnoses[i].severity));
 
-        for (size_t i = 0; i < tally->plan->n_steps; i++)
-                if (server->self.steps[i].found == VERDICT_FAILED ||
-                    (server->self.steps[i].state == TALLY_ENDED &&
-                     server->self.steps[i].verdict == VERDICT_FAILED))
+        for (size_t i = 0; i < tally->plan->n_steps; i++) {
+                const TallyStep *step = &server->self.steps[i];
+
+                if (step->found == VERDICT_FAILED || (step->state == TALLY_ENDED && step->verdict == VERDICT_FAILED))
                         result = RESULT_FAILED;
+                else if (step->found == VERDICT_WARNED || step->beyond)
+                        result = result_worst(result, RESULT_WARNED);
+        }
 
         return result;
 }
@@ -198,16 +199,15 @@ static int record_chip(const Tally *tally, const TallyServer *server, const Tall
         return record_regions(unit, run, tally->plan->n_steps, steps);
 }
 
-/* What was found of the server itself, of all steps together. The texts stay the tally's. */
-static int record_server(const Tally *tally, const TallyUnit *self, RecordScan *scan) {
-        RecordDiagnosis *diagnoses = calloc(self->n_findings + 1, sizeof(*diagnoses));
+/* What steps on the server measured and found that lies in none of its chips. The texts stay the tally's. */
+static int record_server(const Tally *tally, const TallyServer *server, RecordScan *scan) {
+        RecordStep *steps = calloc(tally->plan->n_steps, sizeof(*steps));
 
-        if (!diagnoses)
+        if (!steps)
                 return -ENOMEM;
-        scan->diagnoses = diagnoses;
-        for (size_t i = 0; i < tally->plan->n_steps; i++)
-                for (size_t k = 0; k < self->steps[i].n_findings && scan->n_diagnoses < self->n_findings; k++)
-                        diagnoses[scan->n_diagnoses++] = self->steps[i].findings[k];
+        scan->steps = steps;
+        for (; scan->n_steps < tally->plan->n_steps; scan->n_steps++)
+                judge_step(tally, server, &server->self, scan->n_steps, &steps[scan->n_steps]);
         return 0;
 }
 
@@ -228,7 +228,7 @@ int tally_record(const Tally *tally, size_t index, const RecordRun *run, RecordS
                         r = record_chip(tally, server, &server->chips[c], &scan.server, run,
                                         &chips[scan.n_chips++]);
         if (r >= 0)
-                r = record_server(tally, &server->self, &scan);
+                r = record_server(tally, server, &scan);
         if (r < 0) {
                 tally_record_done(&scan);
                 return r;
@@ -256,6 +256,6 @@ void tally_record_done(RecordScan *scan) {
                 free((RecordPromise *) scan->chips[c].promises);
         }
         free((RecordHealth *) scan->chips);
-        free((RecordDiagnosis *) scan->diagnoses);
+        free((RecordStep *) scan->steps);
         *scan = (RecordScan) {};
 }

@@ -230,6 +230,24 @@ const char *facts_wrong_with_health(const RecordHealth *health) {
         return NULL;
 }
 
+/* What lies in none of its chips. */
+static const char *wrong_with_server(const RecordScan *scan) {
+        static const Result results[] = { [VERDICT_PASSED] = RESULT_PASSED, [VERDICT_WARNED] = RESULT_WARNED,
+                                          [VERDICT_FAILED] = RESULT_FAILED };
+
+        if (scan->n_steps > STEPS_MAX)
+                return "a server has too many steps";
+        for (size_t i = 0; i < scan->n_steps; i++) {
+                const char *wrong = wrong_with_step(&scan->steps[i]);
+
+                if (wrong)
+                        return wrong;
+                if (result_worst(scan->result, results[step_evidence(&scan->steps[i])]) != scan->result)
+                        return "the server's result is better than its own evidence";
+        }
+        return NULL;
+}
+
 const char *facts_wrong_with_scan(const RecordScan *scan) {
         const char *wrong = facts_wrong_with_run(&scan->run);
         const char *product = scan->server.product ? scan->server.product : "";
@@ -258,12 +276,7 @@ const char *facts_wrong_with_scan(const RecordScan *scan) {
         }
         if (result_worst(scan->result, worst) != scan->result)
                 return "the server's result is better than that of a chip, or leaves one out";
-        if (!are_diagnoses(scan->diagnoses, scan->n_diagnoses))
-                return "a diagnosis has no code or an unknown severity";
-        for (size_t i = 0; i < scan->n_diagnoses; i++)
-                if (result_worst(scan->result, result_of_severity(diagnosis_severity(&scan->diagnoses[i]))) != scan->result)
-                        return "the server's result is better than its own diagnoses";
-        return NULL;
+        return wrong_with_server(scan);
 }
 
 int record_scan_check(const RecordScan *scan, char **ret_why) {

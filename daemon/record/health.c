@@ -115,14 +115,20 @@ static bool is_printable(const RecordMeasurement *measurement) {
                (measurement->limit_type == LIMIT_NONE || isfinite(measurement->limit));
 }
 
-static void print_measurements(Printer *printer, const RecordStep *step, const Location *unit) {
-        if (step->n_measurements == 0)
+void print_measurements(Printer *printer, const RecordStep *steps, size_t n, const Location *unit) {
+        size_t n_measurements = 0;
+
+        for (size_t k = 0; k < n; k++)
+                n_measurements += steps[k].n_measurements;
+        if (n_measurements == 0)
                 return;
+
         printer_key(printer, "measurements");
         printer_open(printer, '[');
-        for (size_t i = 0; i < step->n_measurements; i++)
-                if (is_printable(&step->measurements[i]))
-                        print_measurement(printer, &step->measurements[i], unit);
+        for (size_t k = 0; k < n; k++)
+                for (size_t i = 0; i < steps[k].n_measurements; i++)
+                        if (is_printable(&steps[k].measurements[i]))
+                                print_measurement(printer, &steps[k].measurements[i], unit);
         printer_close(printer, ']');
 }
 
@@ -178,14 +184,19 @@ static void print_diagnosis(Printer *printer, const RecordDiagnosis *diagnosis) 
         printer_close(printer, '}');
 }
 
-void print_diagnoses(Printer *printer, const RecordDiagnosis *diagnoses, size_t n) {
-        if (n == 0)
+void print_diagnoses(Printer *printer, const RecordStep *steps, size_t n) {
+        size_t n_diagnoses = 0;
+
+        for (size_t k = 0; k < n; k++)
+                n_diagnoses += steps[k].n_diagnoses;
+        if (n_diagnoses == 0)
                 return;
 
         printer_key(printer, "diagnoses");
         printer_open(printer, '[');
-        for (size_t i = 0; i < n; i++)
-                print_diagnosis(printer, &diagnoses[i]);
+        for (size_t k = 0; k < n; k++)
+                for (size_t i = 0; i < steps[k].n_diagnoses; i++)
+                        print_diagnosis(printer, &steps[k].diagnoses[i]);
         printer_close(printer, ']');
 }
 
@@ -226,9 +237,9 @@ static void print_step(Printer *printer, const RecordStep *step, size_t i, const
         printer_member_unsigned(printer, "deviceNanoseconds", step->device_nsec);
         if (step->regions)
                 print_regions(printer, step->regions);
-        print_measurements(printer, step, unit);
+        print_measurements(printer, step, 1, unit);
         print_errors(printer, step);
-        print_diagnoses(printer, step->diagnoses, step->n_diagnoses);
+        print_diagnoses(printer, step, 1);
         printer_close(printer, '}');
 }
 

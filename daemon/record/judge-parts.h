@@ -15,7 +15,8 @@ static inline bool judge_says(const json_t *object, const char *key, const char 
         return strcmp(text_of(object, key), word) == 0;
 }
 
-/* Raises *evidence to what DIAGNOSES mean. */
+/* Raise *evidence to what they mean. WHOSE: the step's name, or the server. */
+bool judge_measurements(const json_t *measurements, const char *whose, Verdict *evidence, Judgement *judgement);
 bool judge_diagnoses(const json_t *diagnoses, Verdict *evidence, Judgement *judgement);
 bool judge_status(const json_t *predicate, Judgement *judgement);
 /* URI: of the subject */

@@ -59,14 +59,16 @@ bool judge_summary(const json_t *predicate, const char *uri, Judgement *judgemen
         Result worst, result = result_from_string(text_of(predicate, "result"));
         Verdict own = VERDICT_PASSED; /* what lies in none of the chips */
 
-        if (!judge_status(predicate, judgement) || !judge_diagnoses(json_object_get(predicate, "diagnoses"), &own, judgement))
+        if (!judge_status(predicate, judgement) ||
+            !judge_measurements(json_object_get(predicate, "measurements"), "the server", &own, judgement) ||
+            !judge_diagnoses(json_object_get(predicate, "diagnoses"), &own, judgement))
                 return false;
         worst = judge_components(predicate, uri, judgement);
         if (worst < 0)
                 return false;
         worst = result_worst(worst, results[own]);
         if (result_worst(result, worst) != result)
-                return judge_wrong(judgement, "the result is called %s, its chips and diagnoses come to %s",
+                return judge_wrong(judgement, "the result is called %s, its chips and its own evidence come to %s",
                              text_of(predicate, "result"), result_to_string(worst));
         return true;
 }

@@ -74,6 +74,13 @@ static bool judge_measurement(const json_t *measurement, const char *step, Verdi
         return true;
 }
 
+bool judge_measurements(const json_t *measurements, const char *whose, Verdict *evidence, Judgement *judgement) {
+        for (size_t i = 0; i < json_array_size(measurements); i++)
+                if (!judge_measurement(json_array_get(measurements, i), whose, evidence, judgement))
+                        return false;
+        return true;
+}
+
 /* ---- a diagnosis ---- */
 
 /* Raises *evidence. What a code means is not for the record to say: it may only be worse. */
@@ -116,14 +123,9 @@ Verdict judge_step_verdict(const json_t *step) {
 }
 
 static bool judge_evidence(const json_t *step, Verdict *evidence, Judgement *judgement) {
-        const json_t *measurements = json_object_get(step, "measurements");
-
         *evidence = VERDICT_PASSED;
-        for (size_t i = 0; i < json_array_size(measurements); i++)
-                if (!judge_measurement(json_array_get(measurements, i), text_of(step, "name"), evidence,
-                                       judgement))
-                        return false;
-        if (!judge_diagnoses(json_object_get(step, "diagnoses"), evidence, judgement))
+        if (!judge_measurements(json_object_get(step, "measurements"), text_of(step, "name"), evidence, judgement) ||
+            !judge_diagnoses(json_object_get(step, "diagnoses"), evidence, judgement))
                 return false;
         if (json_array_size(json_object_get(step, "errors")) > 0)
                 verdict_raise(evidence, SEVERITY_WARN);

@@ -181,8 +181,8 @@ typedef struct RecordScan { /* one server at its end: a health record per chip a
         Result result;
         size_t n_chips;
         const RecordHealth *chips;
-        size_t n_diagnoses;
-        const RecordDiagnosis *diagnoses; /* of the server, that lie in none of its chips */
+        size_t n_steps;
+        const RecordStep *steps; /* what they measured and found that lies in none of the chips; how they ended tells where they looked */
 } RecordScan;
 
 /*

@@ -302,6 +302,7 @@ static const Shape shape_health = {
 
 static const Shape shape_summary = {
         FIELDS(LOGGED_FIELDS, CONTEXT_FIELDS, RESULT_FIELDS,
+               { "measurements", FIELD_OBJECTS, .optional = true, .of = &shape_measurement },
                { "diagnoses", FIELD_OBJECTS, .optional = true, .of = &shape_diagnosis },
                { "components", FIELD_OBJECTS, .max = LIST_MAX, .of = &shape_chip }),
 };

@@ -376,7 +376,8 @@ static int draft_summary(Draft *draft, const Station *station, const RecordScan 
         draft->entry.finished_usec = scan->run.finished_usec;
         printer_member(&draft->tail, "status", scan_status(scan));
         printer_member(&draft->tail, "result", result_to_string(scan->result));
-        print_diagnoses(&draft->tail, scan->diagnoses, scan->n_diagnoses);
+        print_measurements(&draft->tail, scan->steps, scan->n_steps, &scan->server.where);
+        print_diagnoses(&draft->tail, scan->steps, scan->n_steps);
         return draft_check(draft);
 }
 

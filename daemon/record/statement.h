@@ -80,6 +80,8 @@ void subject_read(const struct json_t *statement, char ret_product[static RECORD
 /* Parts of predicates. */
 void print_time(Printer *printer, const char *key, uint64_t usec);
 void print_clock(Printer *printer, const Station *station); /* how good the station's clock is now */
-void print_diagnoses(Printer *printer, const RecordDiagnosis *diagnoses, size_t n); /* health.c: the list, where there are any */
+/* health.c: the lists of all STEPS together, where there are any. UNIT: the subject, of which it need not be said. */
+void print_measurements(Printer *printer, const RecordStep *steps, size_t n, const Location *unit);
+void print_diagnoses(Printer *printer, const RecordStep *steps, size_t n);
 void print_health(Printer *printer, const RecordHealth *health); /* health.c: from `status` to `coverage` */
 const char *health_status(const RecordHealth *health);           /* COMPLETE, ERROR, SKIP */

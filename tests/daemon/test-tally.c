@@ -123,7 +123,9 @@ static Result judge(unsigned chip, Verdict *ret_verdict, Reason *ret_reason, Res
                         *ret_reason = scan.chips[i].steps[1].reason;
                 }
         *ret_server = scan.result;
-        fixture.n_of_server = scan.n_diagnoses;
+        fixture.n_of_server = 0;
+        for (size_t i = 0; i < scan.n_steps; i++)
+                fixture.n_of_server += scan.steps[i].n_diagnoses;
         tally_record_done(&scan);
         return result;
 }

@@ -16,6 +16,7 @@ typedef struct Server {
         RecordScan scan;
         RecordHealth chips[SERVER_CHIPS];
         RecordStep steps[SERVER_CHIPS][SERVER_STEPS];
+        RecordStep own; /* of the server; the scan does not have it */
         RecordMeasurement measurements[SERVER_CHIPS][SERVER_STEPS + 1]; /* the last step has two */
         RecordPromise promise;
         RecordDiagnosis diagnosis;
@@ -95,6 +96,7 @@ static inline void server_init(Server *server) {
                 .occupied = "13-39", .failed = "", .n_tests = 2, .tests = server->tests,
         };
         server->steps[0][0].regions = &server->regions;
+        server->own = (RecordStep) { .name = "efa", .check = "efa", .verdict = VERDICT_PASSED, .required = true };
         server->measurements[SERVER_BAD][1].value = 512;
         server->measurements[SERVER_BAD][1].series = (Series) { STATISTIC_MAX, 32 };
         server->measurements[SERVER_BAD][1].where = server_location("us0-2/chip3/core5");

@@ -147,20 +147,27 @@ static void test_what_agrees_with_itself_is_taken_and_told_in_one_line(void **st
 
 static void test_a_server_is_no_better_than_its_worst_chip(void **state) {
         static const Case refused[] = {
-                { "called PASSED, its chips and diagnoses come to FAILED", { P "result", "\"PASSED\"" } },
-                { "called WARNED, its chips and diagnoses come to FAILED", { P "result", "\"WARNED\"" } },
-                { "called PASSED, its chips and diagnoses come to INCONCLUSIVE", { P "result", "\"PASSED\"", P "components", "[]" } },
-                { "called PASSED, its chips and diagnoses come to FAILED",
+                { "called PASSED, its chips and its own evidence come to FAILED", { P "result", "\"PASSED\"" } },
+                { "called WARNED, its chips and its own evidence come to FAILED", { P "result", "\"WARNED\"" } },
+                { "called PASSED, its chips and its own evidence come to INCONCLUSIVE", { P "result", "\"PASSED\"", P "components", "[]" } },
+                { "called PASSED, its chips and its own evidence come to FAILED",
                   { P "components.3.annotations.result", "\"PASSED\"", P "result", "\"PASSED\"",
                     P "diagnoses", "[{\"verdict\":\"link-cabling\",\"type\":\"FAIL\"}]" } },
-                { "called PASSED, its chips and diagnoses come to WARNED",
+                { "called PASSED, its chips and its own evidence come to WARNED",
                   { P "components.3.annotations.result", "\"PASSED\"", P "result", "\"PASSED\"",
                     P "diagnoses", "[{\"verdict\":\"strange\",\"type\":\"UNKNOWN\"}]" } },
-                { "called PASSED, its chips and diagnoses come to FAILED", /* whatever the record says that the code means */
+                { "called PASSED, its chips and its own evidence come to FAILED", /* whatever the record says that the code means */
                   { P "components.3.annotations.result", "\"PASSED\"", P "result", "\"PASSED\"",
                     P "diagnoses", "[{\"verdict\":\"link-cabling\",\"type\":\"PASS\"}]" } },
-                { "called PASSED, its chips and diagnoses come to INCONCLUSIVE", { P "components.3", NULL, P "result", "\"PASSED\"" } },
-                { "called WARNED, its chips and diagnoses come to INCONCLUSIVE", { P "components.3", NULL, P "result", "\"WARNED\"" } },
+                { "called PASSED, its chips and its own evidence come to WARNED",
+                  { P "components.3.annotations.result", "\"PASSED\"", P "result", "\"PASSED\"",
+                    P "measurements", "[{\"name\":\"efa_packets_lost\",\"value\":2,\"unit\":\"{packet}\","
+                                      "\"limits\":[{\"type\":\"LESS_THAN_OR_EQUAL\",\"value\":0}],\"result\":\"FAILED\"}]" } },
+                { "the server: efa_packets_lost is called PASSED against its limit",
+                  { P "measurements", "[{\"name\":\"efa_packets_lost\",\"value\":2,\"unit\":\"{packet}\","
+                                      "\"limits\":[{\"type\":\"LESS_THAN_OR_EQUAL\",\"value\":0}],\"result\":\"PASSED\"}]" } },
+                { "called PASSED, its chips and its own evidence come to INCONCLUSIVE", { P "components.3", NULL, P "result", "\"PASSED\"" } },
+                { "called WARNED, its chips and its own evidence come to INCONCLUSIVE", { P "components.3", NULL, P "result", "\"WARNED\"" } },
                 { "us0-2/chip0 or its record is named twice", { P "components.3.annotations.slot", "\"us0-2/chip0\"" } },
                 { "us0-2/chip3 or its record is named twice", { P "components.3.annotations.logIndex", "3" } },
                 { "the record of us0-2/chip3 is none before", { P "components.3.annotations.logIndex", "17" } },

@@ -83,6 +83,8 @@ static void test_run_starts_and_roll_ups_have_a_shape_too(void **state) {
                 { "predicate.status", NULL },
                 { "predicate.previous", NULL },
                 { "predicate.diagnoses", "{}" },
+                { "predicate.measurements", "{}" },
+                { "predicate.measurements", "[{\"name\":\"efa_packets_lost\",\"value\":0}]" },
                 { "predicate.diagnoses", "[{\"verdict\":\"link-cabling\"}]" },
         };
         RecordVerified verified;
