@@ -63,6 +63,11 @@ static int forget(Store *store, const RecordEntry *entry, const char *subject, c
         return r < 0 ? r : store_error(store, step);
 }
 
+/* What was found of a server although that was left out (its fabric, from itself alone), whoever leaves out the same can clear. */
+static bool is_kept(const Places *places, const RecordPlace *failed) {
+        return location_kind(&failed->where) != LOCATION_SERVER || !places_leave_out(places, failed->step, &failed->where);
+}
+
 int failures_update(Store *store, const RecordEntry *entry, const char *subject, const Places *places) {
         int r;
 
@@ -71,6 +76,8 @@ int failures_update(Store *store, const RecordEntry *entry, const char *subject,
                 const RecordPlace *place = &places->failed[i];
                 char key[KEY_MAX], where[LOCATION_STRING_MAX];
 
+                if (!is_kept(places, place))
+                        continue;
                 (void) snprintf(key, sizeof(key), "%s/" FAILED "/%s/%s/%s", entry->plan, stage_to_string(places->stage), place->step,
                                 location_format(&place->where, where));
                 r = store_insert_newest(store, entry->index, subject, key);

@@ -12,7 +12,7 @@
 #include "daemon/record/store.h"
 
 /*
- * Forgets the failures of SUBJECT that ENTRY, a health record, has looked at: under their own plan, or passed by a plan whose stage looks at as
+ * Forgets the failures of SUBJECT that ENTRY, a health record or roll-up, has looked at: under their own plan, or passed by a plan whose stage looks at as
  * much. Then keeps its own.
  */
 int failures_update(Store *store, const RecordEntry *entry, const char *subject, const Places *places);

@@ -18,9 +18,9 @@ static bool has_run(const RecordStep *step) {
         return step->verdict == VERDICT_PASSED || step->verdict == VERDICT_WARNED || step->verdict == VERDICT_FAILED;
 }
 
-static void read_step(const RecordStep *step, const Location *chip, Places *places) {
-        if (!has_run(step))
-                add(places->untested, &places->n_untested, step->name, chip);
+static void read_step(const RecordStep *step, const Location *subject, bool in_part, Places *places) {
+        if (in_part || !has_run(step))
+                add(places->untested, &places->n_untested, step->name, subject);
         for (size_t i = 0; i < step->n_measurements; i++) {
                 const RecordMeasurement *measurement = &step->measurements[i];
 
@@ -32,13 +32,13 @@ static void read_step(const RecordStep *step, const Location *chip, Places *plac
                         add(places->failed, &places->n_failed, step->name, &step->diagnoses[i].where);
 }
 
-int places_read(const RecordRun *run, const RecordHealth *health, Places *ret) {
+int places_read(Stage stage, const Location *subject, const RecordStep *steps, size_t n_steps, bool in_part, Places *ret) {
         size_t n_failed = 0, n_untested = 0;
-        Places places = { .stage = run->stage };
+        Places places = { .stage = stage };
 
-        for (size_t i = 0; i < health->n_steps; i++) {
-                n_failed += health->steps[i].n_diagnoses;
-                n_untested += health->steps[i].n_measurements + 1;
+        for (size_t i = 0; i < n_steps; i++) {
+                n_failed += steps[i].n_diagnoses;
+                n_untested += steps[i].n_measurements + 1;
         }
         places.failed = calloc(n_failed + 1, sizeof(RecordPlace));
         places.untested = calloc(n_untested + 1, sizeof(RecordPlace));
@@ -46,8 +46,8 @@ int places_read(const RecordRun *run, const RecordHealth *health, Places *ret) {
                 places_done(&places);
                 return -ENOMEM;
         }
-        for (size_t i = 0; i < health->n_steps; i++)
-                read_step(&health->steps[i], &health->subject.where, &places);
+        for (size_t i = 0; i < n_steps; i++)
+                read_step(&steps[i], subject, in_part, &places);
         *ret = places;
         return 0;
 }

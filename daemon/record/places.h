@@ -4,8 +4,8 @@
 /*
  * Places
  *
- * Where a record of a chip found something broken, and where it did not look. A failure stands until a later record of the chip has looked
- * there: a server that is scanned without its neighbours passes, and says nothing of the links that lead to them.
+ * Where a record of a chip or server found something broken, and where it did not look. A failure stands until a later record of the same has
+ * looked there: a server that is scanned without its neighbours passes, and says nothing of the links that lead to them, nor of the fabric.
  */
 
 #include <stdbool.h>
@@ -25,8 +25,8 @@ typedef struct Places {
         RecordPlace *failed, *untested;
 } Places;
 
-/* -ENOMEM */
-int places_read(const RecordRun *run, const RecordHealth *health, Places *ret);
+/* In part: a server without all its chips, of which nothing was looked at as it should be. -ENOMEM. */
+int places_read(Stage stage, const Location *subject, const RecordStep *steps, size_t n_steps, bool in_part, Places *ret);
 void places_done(Places *places);
 
 /* Whether what STEP may find at WHERE was left out. A port that one step could not try, no step has tried. */

@@ -340,7 +340,7 @@ static int draft_chip(Draft *draft, const Station *station, const RecordScan *sc
         draft->entry.finished_usec = scan->run.finished_usec;
         for (size_t i = 0; i < health->n_steps; i++)
                 draft->has_regions = draft->has_regions || health->steps[i].regions;
-        r = places_read(&scan->run, health, &draft->places);
+        r = places_read(scan->run.stage, &health->subject.where, health->steps, health->n_steps, false, &draft->places);
         if (r < 0)
                 return r;
         draft->has_places = true;
@@ -366,6 +366,7 @@ static const char *scan_status(const RecordScan *scan) {
 
 static int draft_summary(Draft *draft, const Station *station, const RecordScan *scan,
                          const Printer *context) {
+        const char *product = scan->server.product ? scan->server.product : "";
         int r;
 
         r = draft_open(draft, station, RECORD_TYPE_SUMMARY, &scan->run, &scan->server, &scan->server,
@@ -378,6 +379,11 @@ static int draft_summary(Draft *draft, const Station *station, const RecordScan 
         printer_member(&draft->tail, "result", result_to_string(scan->result));
         print_measurements(&draft->tail, scan->steps, scan->n_steps, &scan->server.where);
         print_diagnoses(&draft->tail, scan->steps, scan->n_steps);
+        r = places_read(scan->run.stage, &scan->server.where, scan->steps, scan->n_steps,
+                        scan->n_chips < facts_chips_of(product, strlen(product)), &draft->places);
+        if (r < 0)
+                return r;
+        draft->has_places = true;
         return draft_check(draft);
 }
 

@@ -33,7 +33,7 @@ typedef struct Draft {
         RecordEntry entry; /* all but index and ID */
         Identity identity; /* without a document where the subject is no part */
         bool has_regions;  /* a step of it tells regions */
-        bool has_places;   /* it is a health record */
+        bool has_places;   /* it is a health record, or a roll-up */
         Places places;
         Printer head;      /* up to the log's index */
         Printer tail;      /* what follows `previous`, without the last two braces */

@@ -78,7 +78,7 @@ typedef struct StoreRow {
         RecordEntry *entry;
         const Signed *record;
         const Identity *identity; /* NULL: of no part */
-        const Places *places; /* of a health record, else NULL */
+        const Places *places; /* of a health record or roll-up, else NULL */
         const TreeHash *nodes; /* that its leaf makes whole, the leaf first */
         unsigned n_nodes;
         bool has_regions; /* it is also the newest of its part and STORE_REGIONS of its plan */

@@ -82,8 +82,8 @@ static uint64_t scan(const Case *what) {
         return index;
 }
 
-static void assert_stands(int64_t index) {
-        Location chip = server_location(CHIP);
+static void assert_stands_at(const char *subject, int64_t index) {
+        Location chip = server_location(subject);
         RecordVerified verified;
         RecordEntry entry;
         int r;
@@ -97,6 +97,10 @@ static void assert_stands(int64_t index) {
         assert_int_equal(record_log_verified(log_of, &chip, &entry, &verified), 0);
         assert_int_equal(verified.entry.index, index);
         record_verified_done(&verified);
+}
+
+static void assert_stands(int64_t index) {
+        assert_stands_at(CHIP, index);
 }
 
 static void test_a_failure_stands_until_somebody_has_looked(void **state) {
@@ -158,6 +162,56 @@ static void test_it_is_remembered(void **state) {
         assert_stands((int64_t) index);
 }
 
+/* All chips pass, or the first N of them; a plane of the fabric is sick or not, and other servers were asked or not. Returns the roll-up's index. */
+static uint64_t scan_fabric(size_t n_chips, bool is_sick, bool is_alone) {
+        static RecordDiagnosis diagnosis;
+        static RecordMeasurement untested;
+        RecordOutcome outcome;
+        uint64_t index;
+
+        server_init(&server);
+        server.steps[0][0].regions = NULL;
+        server.measurements[SERVER_BAD][1].value = 0;
+        server.steps[SERVER_BAD][1].n_diagnoses = 0;
+        server.steps[SERVER_BAD][1].verdict = VERDICT_PASSED;
+        server.chips[SERVER_BAD].result = RESULT_PASSED;
+        server.scan.n_chips = n_chips;
+        server.scan.result = is_sick ? RESULT_FAILED : n_chips < SERVER_CHIPS ? RESULT_INCONCLUSIVE : RESULT_PASSED;
+        server.scan.n_steps = 1;
+        server.scan.steps = &server.own;
+        diagnosis = server.diagnosis;
+        diagnosis.code = "efa-fabric";
+        diagnosis.where = server.scan.server.where;
+        server.own.verdict = is_sick ? VERDICT_FAILED : VERDICT_PASSED;
+        server.own.n_diagnoses = is_sick;
+        server.own.diagnoses = &diagnosis;
+        untested = (RecordMeasurement) { "efa_untested_other_servers", 1, "1", LIMIT_NONE, 0, server.scan.server.where };
+        server.own.n_measurements = is_alone;
+        server.own.measurements = &untested;
+        assert_int_equal(record_log_scan(log_of, &server.scan, 1), 0);
+        place_wait(log_of, &outcome);
+        assert_int_equal(outcome.error, 0);
+        index = outcome.entries[n_chips].index;
+        record_outcome_done(&outcome);
+        return index;
+}
+
+static void test_a_sick_fabric_stands_until_other_servers_were_asked(void **state) {
+        uint64_t index = scan_fabric(SERVER_CHIPS, true, false);
+
+        assert_stands_at("us0-2", (int64_t) index);
+        (void) scan_fabric(SERVER_CHIPS, false, true);
+        assert_stands_at("us0-2", (int64_t) index);
+        (void) scan_fabric(SERVER_CHIPS - 1, false, false);
+        assert_stands_at("us0-2", (int64_t) index);
+        (void) scan_fabric(SERVER_CHIPS, false, false);
+        assert_stands_at("us0-2", -1);
+        /* What was seen without them can be seen to be gone without them. */
+        (void) scan_fabric(SERVER_CHIPS, true, true);
+        (void) scan_fabric(SERVER_CHIPS, false, true);
+        assert_stands_at("us0-2", -1);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_a_failure_stands_until_somebody_has_looked, setup, teardown),
@@ -165,6 +219,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_what_a_step_finds_stands_while_the_step_is_skipped, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_other_plans_clear_what_they_look_at, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_it_is_remembered, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_sick_fabric_stands_until_other_servers_were_asked, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
