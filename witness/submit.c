@@ -66,8 +66,9 @@ static int take_line(const Submission *submission, const Answer *answer, const N
         printer_text(&text, "\n");
         printer_raw(&text, answer->body.text, answer->body.n);
         r = !note ? -ENOMEM : text.error ?: note_parse(text.text, text.n, note);
+        /* An empty line in the answer would make the lines before it a part of what is signed. */
         if (r == 0)
-                r = note_verify(note, key, ret_usec);
+                r = note->n == submission->note.n ? note_verify(note, key, ret_usec) : -EBADMSG;
         if (r <= 0)
                 return r;
         for (size_t i = 0; i < note->n_signatures; i++) {

@@ -271,6 +271,24 @@ static void test_a_cosignature_of_another_checkpoint_or_key_or_time_is_none(void
         assert_int_equal(outcome(9), SUBMIT_ODD);
 }
 
+/* Its own signature, but of a text with more in it than it was shown: it would spoil what is handed over, and what others signed with it. */
+static void test_a_cosignature_of_more_than_was_shown_is_none(void **state) {
+        _cleanup_printer_ Printer note = {}, text = {}, body = {};
+        Note *shown = calloc(1, sizeof(*shown));
+
+        ask_note(&one, 9, &note);
+        assert_int_equal(note_parse(note.text, note.n, shown), 0);
+        printer_raw(&text, shown->text, shown->n);
+        printer_text(&text, "\nmore\n");
+        printer_text(&body, "more\n\n");
+        note_sign(&body, text.text, text.n, &one.witness.key, one.witness.signer, signing_usec);
+        printer_raw(&body, "", 1);
+        assert_int_equal(body.error, 0);
+        said = (Said) { 200, body.text };
+        assert_int_equal(outcome(9), SUBMIT_ODD);
+        free(shown);
+}
+
 static void test_nobody_there_is_unreachable(void **state) {
         (void) strcpy(keyring->witnesses[0].url, "http://127.0.0.1:1/");
         assert_int_equal(outcome(9), SUBMIT_UNREACHABLE);
@@ -310,6 +328,7 @@ int main(void) {
                 TEST(test_a_witness_that_forgot_is_told),
                 TEST(test_odd_answers_are_no_cosignatures),
                 TEST(test_a_cosignature_of_another_checkpoint_or_key_or_time_is_none),
+                TEST(test_a_cosignature_of_more_than_was_shown_is_none),
                 TEST(test_nobody_there_is_unreachable),
                 TEST(test_only_witnesses_that_are_there_are_asked),
         };
