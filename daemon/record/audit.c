@@ -270,7 +270,7 @@ int record_audit_take(RecordAudit *audit, const char *text, size_t n) {
                 if (r == 0 && !is_pruned)
                         r = take_other(audit, RECORD_REFUSED, wrong, &envelope);
         } else if (r == 0) {
-                r = verify_envelope(&(RecordPolicy) { .keyring = audit->options.keyring }, &envelope, &v);
+                r = verify_envelope(&(RecordPolicy) { .keyring = audit->options.keyring, .takes_old = true }, &envelope, &v);
                 if (r == 0)
                         r = v.trust == RECORD_VERIFIED ? take_statement(audit, &v, &envelope) :
                                                          take_other(audit, v.trust, v.verified.reason, &envelope);

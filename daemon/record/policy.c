@@ -53,7 +53,7 @@ static int check_index(const RecordPolicy *policy, const KeyringKey *entry, cons
                 return refuse(refusal, "the key was not yet in use at index ", number);
         if (index > entry->until_index)
                 return refuse(refusal, "the key was revoked before index ", number);
-        if (log && index < log->min_index)
+        if (log && index < log->min_index && !policy->takes_old)
                 return refuse(refusal, "the keyring takes nothing so old from this log: index ", number);
         return 0;
 }

@@ -457,6 +457,7 @@ typedef struct RecordPolicy {
         const char *plan;      /* a name, or its SHA-256 in hex; NULL: any */
         uint64_t max_age_usec; /* 0: any. A failure does not age. */
         uint64_t now_usec;     /* 0: what the clock says */
+        bool takes_old;        /* also what stands before the keyring's least index of a log: it does not count, and is there */
         bool needs_proof;      /* that the record is in a log of the keyring, seen by its quorum of witnesses */
         const char *proof;     /* c2sp.org/tlog-proof@v1; NULL: none */
         size_t n_proof;

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/record/keyring.h"
 #include "tests/record/audited.h"
 
 static void test_a_sound_log_holds(void **state) {
@@ -37,6 +38,24 @@ static void test_a_sound_log_holds(void **state) {
         assert_int_equal(trial_run(&trial), RESULT_PASSED);
         assert_int_equal(trial.report->size, 3 * LEDGER_SCAN);
         assert_int_equal(trial.report->checkpoint_size, 2 * LEDGER_SCAN);
+        trial_done(&trial);
+}
+
+/* What a keyring takes nothing from for its age is in the log all the same, and must be. */
+static void test_what_is_too_old_to_count_is_not_missing(void **state) {
+        Trial trial;
+
+        trial_init(&trial);
+        trial.keyring->logs[0].min_index = LEDGER_SCAN;
+        ledger_scan(&trial.ledger, false);
+        ledger_scan(&trial.ledger, false);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        found_only(&trial, RECORD_AUDIT_REFUSED, 0, 0);
+        assert_int_equal(trial.report->n_verified, 2 * LEDGER_SCAN);
+        trial.hides[1] = true;
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_MISSING], 1);
         trial_done(&trial);
 }
 
@@ -491,6 +510,7 @@ static void test_the_report_is_bounded(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_sound_log_holds),
+                cmocka_unit_test(test_what_is_too_old_to_count_is_not_missing),
                 cmocka_unit_test(test_nothing_checked_is_nothing_told),
                 cmocka_unit_test(test_without_a_checkpoint_the_end_is_not_known),
                 cmocka_unit_test(test_each_record_left_out_is_missed),
