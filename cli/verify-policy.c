@@ -18,7 +18,7 @@ static int open_state(VerifyPolicy *policy) {
                 return 0;
         r = record_state_open(options.state, &policy->state);
         if (r < 0)
-                return complain(STATUS_USAGE, "%s: %s", options.state, strerror(-r));
+                return complain(STATUS_USAGE, "%s: %s", options.state, r == -EPERM ? "it is another user's, or anyone may write there" : strerror(-r));
         policy->policy.state = policy->state;
         return 0;
 }

@@ -383,7 +383,10 @@ RecordKeyring *record_keyring_free(RecordKeyring *keyring);
 bool record_keyring_has_logs(const RecordKeyring *keyring); /* then it says where records must be */
 DEFINE_CLEANUP(RecordKeyring *, record_keyring_free);
 
-/* What a reader remembers, in a folder of its own that one process at a time has open. -EACCES and the like. */
+/*
+ * What a reader remembers, in a folder of its own that one process at a time has open. -EPERM: it is another user's, or anyone may write
+ * there; -EACCES and the like.
+ */
 typedef struct RecordState RecordState;
 
 int record_state_open(const char *path, RecordState **ret);

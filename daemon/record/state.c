@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "checks/whole-file.h"
 #include "daemon/record/digest.h"
@@ -14,6 +15,7 @@
 #include "daemon/record/lines.h"
 
 #define KEYRING_NAME "keyring.json"
+#define LOCK_NAME    "lock"
 #define NAME_BYTES   (DIGEST_HEX + 16)
 #define NUMBER_BYTES 32
 
@@ -23,7 +25,8 @@ typedef struct Accepted {
 } Accepted;
 
 struct RecordState {
-        int fd; /* of the folder, locked */
+        int fd; /* of the folder */
+        int lock_fd;
         size_t n_accepted;
         Accepted *accepted;
 };
@@ -133,20 +136,41 @@ int record_state_accept(RecordState *state) {
 
 /* ---- the folder ---- */
 
+/* What lies there is believed, a keyring even before roots that are given. */
+static int check_owner(int fd) {
+        struct stat st;
+
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        return (st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & S_IWOTH) ? 0 : -EPERM;
+}
+
+/* Not the folder itself: whoever may look into it could lock it for good. */
+static int lock(RecordState *state) {
+        state->lock_fd = openat(state->fd, LOCK_NAME, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640);
+        return state->lock_fd < 0 || flock(state->lock_fd, LOCK_EX) < 0 ? -errno : 0;
+}
+
 int record_state_open(const char *path, RecordState **ret) {
         _cleanup_(record_state_freep) RecordState *state = NULL;
+        int r;
 
         assert(path && ret);
 
         state = calloc(1, sizeof(*state));
         if (!state)
                 return -ENOMEM;
-        state->fd = -EBADF;
+        state->fd = state->lock_fd = -EBADF;
         if (mkdir(path, 0755) < 0 && errno != EEXIST)
                 return -errno;
         state->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (state->fd < 0 || flock(state->fd, LOCK_EX) < 0)
+        if (state->fd < 0)
                 return -errno;
+        r = check_owner(state->fd);
+        if (r == 0)
+                r = lock(state);
+        if (r < 0)
+                return r;
         *ret = TAKE_PTR(state);
         return 0;
 }
@@ -154,6 +178,7 @@ int record_state_open(const char *path, RecordState **ret) {
 RecordState *record_state_free(RecordState *state) {
         if (!state)
                 return NULL;
+        (void) close_fd(state->lock_fd);
         (void) close_fd(state->fd);
         free(state->accepted);
         free(state);

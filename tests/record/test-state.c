@@ -9,6 +9,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "daemon/record/state.h"
 #include "tests/record/payload.h"
@@ -90,13 +92,32 @@ static void test_what_is_damaged_leaves_a_doubt(void **state) {
         assert_int_equal(verify(payloads.envelope, false, NULL), RECORD_CANNOT_TELL);
 }
 
+/* And nobody who may only look into the folder keeps others from it: they cannot open the file that is locked. */
 static void test_one_at_a_time_has_it(void **state) {
         _cleanup_(record_state_freep) RecordState *one = opened();
-        _cleanup_close_ int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_close_ int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = openat(dir, "lock", O_RDONLY | O_CLOEXEC);
+        struct stat st;
 
-        assert_true(flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK);
+        assert_true(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK);
+        assert_int_equal(flock(dir, LOCK_EX | LOCK_NB), 0);
+        assert_true(fstat(fd, &st) == 0 && (st.st_mode & 07) == 0);
         one = record_state_free(one);
         assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+}
+
+/* Whose keyring lies there is believed before any roots that are given. */
+static void test_a_folder_of_others_is_not_believed(void **state) {
+        RecordState *one;
+
+        assert_int_equal(chmod(folder, 01777), 0);
+        assert_int_equal(record_state_open(folder, &one), -EPERM);
+        assert_int_equal(chmod(folder, 0755), 0);
+        if (geteuid() == 0) {
+                assert_int_equal(chown(folder, 65534, (gid_t) -1), 0);
+                assert_int_equal(record_state_open(folder, &one), -EPERM);
+                assert_int_equal(chown(folder, 0, (gid_t) -1), 0);
+        }
+        (void) record_state_free(opened());
 }
 
 static void test_a_folder_that_cannot_be_is_told(void **state) {
@@ -112,6 +133,7 @@ int main(void) {
                 cmocka_unit_test(test_a_record_is_accepted_once),
                 cmocka_unit_test(test_what_is_damaged_leaves_a_doubt),
                 cmocka_unit_test(test_one_at_a_time_has_it),
+                cmocka_unit_test(test_a_folder_of_others_is_not_believed),
                 cmocka_unit_test(test_a_folder_that_cannot_be_is_told),
         };
 
