@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <systemd/sd-bus.h>
 
 #include "checks/cleanup.h"
@@ -75,7 +76,9 @@ int verb_cosign(int argc, char **argv);
 int verb_keys(int argc, char **argv);
 int verb_log_level(int argc, char **argv);
 
-/* Prints "assayctl: …" on stderr and returns STATUS. */
+/* Prints what may quote a stranger: what would be a command to a terminal becomes a question mark. */
+void say(FILE *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same on stderr, as "assayctl: …". Returns STATUS. */
 int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* What a bus call's failure means: 64 for what was asked, 69 for no daemon, 77 for not allowed, else 2. */
 int complain_bus(const sd_bus_error *error, int r, const char *what);

@@ -110,12 +110,37 @@ static const struct option long_options[] = {
         {},
 };
 
+/* Control characters, also those that UTF-8 writes as two bytes, would be commands to a terminal. */
+static void make_plain(char *text) {
+        for (unsigned char *c = (unsigned char *) text; *c; c++)
+                if ((*c < 0x20 && *c != '\n') || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f))
+                        *c = '?';
+}
+
+__attribute__((format(printf, 2, 0))) static void vsay(FILE *file, const char *format, va_list arguments) {
+        char *text = NULL;
+
+        if (vasprintf(&text, format, arguments) < 0)
+                return;
+        make_plain(text);
+        fputs(text, file);
+        free(text);
+}
+
+void say(FILE *file, const char *format, ...) {
+        va_list arguments;
+
+        va_start(arguments, format);
+        vsay(file, format, arguments);
+        va_end(arguments);
+}
+
 int complain(int status, const char *format, ...) {
         va_list arguments;
 
         fputs("assayctl: ", stderr);
         va_start(arguments, format);
-        vfprintf(stderr, format, arguments);
+        vsay(stderr, format, arguments);
         va_end(arguments);
         fputc('\n', stderr);
         return status;

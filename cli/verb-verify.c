@@ -92,25 +92,25 @@ static void print_text_of(const char *name, const RecordVerified *verified) {
         char subject[LOCATION_STRING_MAX], when[32];
 
         location_format(&entry->subject, subject);
-        printf("%s: verified  %s  %s  %s\n  record  %" PRIu64 " %s\n  key     %s\n  of      %s\n  log     %s", name, subject, record_word(entry),
+        say(stdout, "%s: verified  %s  %s  %s\n  record  %" PRIu64 " %s\n  key     %s\n  of      %s\n  log     %s", name, subject, record_word(entry),
                verified->reason ?: "", entry->index, entry->id, verified->key_id, verified->producer, verified->origin);
         if (verified->log_size == 0)
                 puts(", not proven to be in it");
         else if (verified->witnessed_usec == 0)
-                printf(", proven by %zu hashes to be among its %" PRIu64 " records\n", verified->n_hashes, verified->log_size);
+                say(stdout, ", proven by %zu hashes to be among its %" PRIu64 " records\n", verified->n_hashes, verified->log_size);
         else
-                printf(", proven by %zu hashes to be among its %" PRIu64 " records\n  seen    by %s, first at %s\n", verified->n_hashes,
+                say(stdout, ", proven by %zu hashes to be among its %" PRIu64 " records\n  seen    by %s, first at %s\n", verified->n_hashes,
                        verified->log_size, verified->witnesses, time_text(verified->witnessed_usec, when));
-        printf("  ended   %s by its own clock\n  type    %s\n", time_text(entry->finished_usec, when), entry->type);
+        say(stdout, "  ended   %s by its own clock\n  type    %s\n", time_text(entry->finished_usec, when), entry->type);
 }
 
 static int report(const char *name, RecordTrust trust, const RecordVerified *verified) {
         if (options.json)
                 print_json(name, trust, verified);
         else if (trust == RECORD_REFUSED)
-                fprintf(stderr, "%s: REFUSED: %s\n", name, verified->reason ?: "it is another record than the one asked for");
+                say(stderr, "%s: REFUSED: %s\n", name, verified->reason ?: "it is another record than the one asked for");
         else if (trust != RECORD_VERIFIED)
-                fprintf(stderr, "%s: cannot tell: %s\n", name, verified->reason);
+                say(stderr, "%s: cannot tell: %s\n", name, verified->reason);
         else if (options.payload)
                 printf("%.*s\n", (int) verified->n_payload, verified->payload);
         else if (!options.quiet)

@@ -166,4 +166,15 @@ expect 64 "a root that is not named" "${keys[@]}" ring draft
 expect 64 "a record is no keyring to sign" "${keys[@]}" sign 4.json --key root1.pem
 jq -c '.payload |= (@base64d | sub("expires"; "expired") | @base64)' ring-10.json >no-ring.json
 expect 64 "nor is what is no keyring" "${keys[@]}" sign no-ring.json --key root1.pem
+
+# A file is called whatever its sender likes.
+loud=$'\e]0;all is well\a\e[2K\xc2\x9b1m.json'
+cp 4.json "$loud"
+expect 1 "a name that commands a terminal" "${ctl[@]}" "$loud" --key record.key.pub
+! LC_ALL=C grep -qaP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$out" "$err" || bad "it got through"
+printf '{}' >"$loud"
+expect 3 "and one that is refused" "${ctl[@]}" "$loud" --key record.key.pub
+! LC_ALL=C grep -qaP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$out" "$err" || bad "it got through"
+expect 64 "and one that is not there" "${ctl[@]}" "$loud.not" --key record.key.pub
+! LC_ALL=C grep -qaP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$out" "$err" || bad "it got through"
 done_expecting
