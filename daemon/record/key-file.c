@@ -21,11 +21,31 @@ static void bio_freep(BIO **bio) {
 
 #define _cleanup_bio_ _cleanup_(bio_freep)
 
+static int read_small(int fd, char *text, size_t *ret_n) {
+        size_t n = 0;
+
+        for (;;) {
+                ssize_t k = read(fd, text + n, KEY_FILE_MAX - n);
+
+                if (k < 0 && errno == EINTR)
+                        continue;
+                if (k < 0)
+                        return -errno;
+                if (k == 0)
+                        break;
+                n += (size_t) k;
+                if (n == KEY_FILE_MAX)
+                        return -EBADMSG;
+        }
+        *ret_n = n;
+        return 0;
+}
+
 int key_file_read(const char *path, bool is_secret, char **ret, size_t *ret_n) {
         _cleanup_close_ int fd = -EBADF;
-        _cleanup_free_ char *text = NULL;
         struct stat st;
-        size_t n = 0;
+        char *text;
+        int r;
 
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (fd < 0)
@@ -41,19 +61,13 @@ int key_file_read(const char *path, bool is_secret, char **ret, size_t *ret_n) {
         text = malloc(KEY_FILE_MAX);
         if (!text)
                 return -ENOMEM;
-        while (n < KEY_FILE_MAX) {
-                ssize_t k = read(fd, text + n, KEY_FILE_MAX - n);
-
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                if (k == 0)
-                        break;
-                n += (size_t) k;
+        r = read_small(fd, text, ret_n);
+        if (r < 0) {
+                OPENSSL_cleanse(text, KEY_FILE_MAX);
+                free(text);
+                return r;
         }
-        *ret = TAKE_PTR(text);
-        *ret_n = n;
+        *ret = text;
         return 0;
 }
 

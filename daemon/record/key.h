@@ -59,5 +59,5 @@ int key_from_public(PublicKey *public, RecordKey **ret);
 /* A key of a PKCS#11 token, see token.h. */
 int key_from_token(const char *uri, bool is_private, RecordKey **ret);
 
-/* A small file, malloc'd, not ended by a zero. -EBADMSG: no file; -EPERM: others may read it, or its group may write it, and that matters. */
+/* A small file, malloc'd, not ended by a zero. -EBADMSG: no file, or a large one; -EPERM: others may read it, or its group may write it, and that matters. */
 int key_file_read(const char *path, bool is_secret, char **ret, size_t *ret_n);

@@ -136,25 +136,25 @@ static int read_pin(const char *source, char **ret, size_t *ret_n) {
 
 static int log_in(Token *token, CK_USER_TYPE user) {
         const char *source = p11_kit_uri_get_pin_source(token->uri), *pin = p11_kit_uri_get_pin_value(token->uri);
-        char *text = NULL;
-        size_t n = pin ? strlen(pin) : 0;
+        size_t n = pin ? strlen(pin) : 0, n_text = 0;
+        char *text = NULL, *end;
         CK_RV rv;
         int r;
 
         if (source) {
-                r = read_pin(source, &text, &n);
+                r = read_pin(source, &text, &n_text);
                 if (r < 0)
                         return r;
                 pin = text;
-                for (size_t i = 0; i < n; i++)
-                        if (text[i] == '\n')
-                                n = i;
+                end = memchr(text, '\n', n_text);
+                n = end ? (size_t) (end - text) : n_text;
         }
-        if (!pin && !(token->info.flags & CKF_PROTECTED_AUTHENTICATION_PATH))
-                return -EACCES;
-        rv = token->module->C_Login(token->session, user, (CK_UTF8CHAR *) pin, n);
+        /* An empty PIN would cost one of the few tries that a token grants. */
+        rv = CKR_PIN_LEN_RANGE;
+        if (n > 0 || token->info.flags & CKF_PROTECTED_AUTHENTICATION_PATH)
+                rv = token->module->C_Login(token->session, user, (CK_UTF8CHAR *) pin, n);
         if (text) {
-                OPENSSL_cleanse(text, n);
+                OPENSSL_cleanse(text, n_text);
                 free(text);
         }
         switch (rv) {
