@@ -42,9 +42,11 @@ static unsigned quantile(const uint64_t *counts, unsigned n, double share) {
         return i;
 }
 
-/* Upper end of a bucket of distances: 0, 1, 3, 7 … */
-static double distance_of(unsigned bucket) {
-        return bucket == 0 ? 0 : (double) ((1u << bucket) - 1);
+/* Upper end of a bucket of distances, 0, 1, 3, 7 …: and no farther than any packet was. */
+static double distance_of(const Round *round, unsigned bucket) {
+        uint32_t end = bucket == 0 ? 0 : (1u << bucket) - 1;
+
+        return end < round->reorder_max ? end : round->reorder_max;
 }
 
 /* In microseconds, the upper end too. */
@@ -77,8 +79,8 @@ static int note_order(Round *round) {
                 Series series;
                 double value;
         } notes[] = {
-                { "efa_reorder_distance_p50", "{packet}", { STATISTIC_P50, n_ordered }, distance_of(quantile(round->reorder, REORDER_BUCKETS, 0.5)) },
-                { "efa_reorder_distance_p99", "{packet}", { STATISTIC_P99, n_ordered }, distance_of(quantile(round->reorder, REORDER_BUCKETS, 0.99)) },
+                { "efa_reorder_distance_p50", "{packet}", { STATISTIC_P50, n_ordered }, distance_of(round, quantile(round->reorder, REORDER_BUCKETS, 0.5)) },
+                { "efa_reorder_distance_p99", "{packet}", { STATISTIC_P99, n_ordered }, distance_of(round, quantile(round->reorder, REORDER_BUCKETS, 0.99)) },
                 { "efa_reorder_distance_max", "{packet}", { STATISTIC_MAX, n_ordered }, round->reorder_max },
                 { "efa_latency_p50", "us", { STATISTIC_P50, n_timed }, usec_of(quantile(round->latency, LATENCY_BUCKETS, 0.5)) },
                 { "efa_latency_p99", "us", { STATISTIC_P99, n_timed }, usec_of(quantile(round->latency, LATENCY_BUCKETS, 0.99)) },
