@@ -37,6 +37,13 @@ static int setup(void **state) {
         return 0;
 }
 
+/* What a disk loses is our own doing here: it needs not be one, and a thousand syncs are for nothing. */
+static int setup_in_memory(void **state) {
+        if (access("/dev/shm", W_OK) == 0)
+                (void) setenv("TMPDIR", "/dev/shm", 0);
+        return setup(state);
+}
+
 static int teardown(void **state) {
         published_done(&published);
         return 0;
@@ -105,7 +112,10 @@ static uint64_t acknowledged(int fd, uint64_t last) {
         return last + 1;
 }
 
-/* What a death leaves: at least ACKNOWLEDGED records beyond none lost of SIZE, in whole groups. Returns how many there are. */
+/*
+ * What a death leaves: what was acknowledged, none lost of SIZE, in whole groups. Where ALL is looked at, one more scan shows that it goes on.
+ * Returns how many records there are.
+ */
 static uint64_t look(const char *when, unsigned n, uint64_t size, uint64_t n_acknowledged, bool all) {
         RecordLog *log = open_log(when, n);
         uint64_t now = record_log_size(log);
@@ -113,8 +123,11 @@ static uint64_t look(const char *when, unsigned n, uint64_t size, uint64_t n_ack
         assert_true(now >= n_acknowledged);
         assert_true(now >= size);
         assert_int_equal(now % RECORDS, 0); /* a group is there or it is not */
-        if (all)
+        if (all) {
+                append(log, 1, nowhere);
+                now = record_log_size(log);
                 check_chain(log, &published.place);
+        }
         (void) record_log_free(log);
         return now;
 }
@@ -163,7 +176,6 @@ static void begin_anew(void) {
 static unsigned sweep(PowerLoss loss) {
         for (unsigned n = 1; n < OPERATIONS; n++) {
                 int fds[2], status;
-                RecordLog *log;
                 pid_t pid;
 
                 assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
@@ -179,11 +191,6 @@ static unsigned sweep(PowerLoss loss) {
                 }
                 (void) look("after operation", n, 0, acknowledged(fds[0], UINT64_MAX), true);
                 (void) close(fds[0]);
-
-                /* And it goes on. */
-                log = open_log("again after operation", n);
-                append(log, 1, nowhere);
-                (void) record_log_free(log);
                 begin_anew();
         }
         fail_msg("a writer does more than %u operations", OPERATIONS);
@@ -204,7 +211,7 @@ static void test_nothing_acknowledged_is_lost_with_power_at_any_operation(void *
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_nothing_acknowledged_is_lost_by_kills_at_random_moments, setup, teardown),
-                cmocka_unit_test_setup_teardown(test_nothing_acknowledged_is_lost_with_power_at_any_operation, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_nothing_acknowledged_is_lost_with_power_at_any_operation, setup_in_memory, teardown),
         };
 
         seed = getenv("DEATHS_SEED") ? (unsigned) strtoul(getenv("DEATHS_SEED"), NULL, 10) : (unsigned) time(NULL);
