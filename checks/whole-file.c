@@ -8,49 +8,64 @@
 
 #include "checks/cleanup.h"
 
-/* A file may grow while it is read: no more than MAX bytes of it are taken. */
-static int read_all(int fd, size_t max, char *text, size_t *ret_n) {
-        size_t n = 0;
+#define FIRST_BYTES ((size_t) 16384)
 
-        while (n <= max) {
-                ssize_t k = read(fd, text + n, max + 1 - n);
+/* Twice the room, and one for a zero; up to one byte more than MAX, by which it shows that there are more. */
+static int grow(char **text, size_t *room, size_t max) {
+        size_t more = *room > 0 ? 2 * *room : FIRST_BYTES;
+        char *larger;
 
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                if (k == 0)
-                        break;
-                n += (size_t) k;
-        }
-        *ret_n = n;
-        return n > max ? -EFBIG : 0;
+        if (more > max)
+                more = max + 1;
+        larger = realloc(*text, more + 1);
+        if (!larger)
+                return -ENOMEM;
+        *text = larger;
+        *room = more;
+        return 0;
 }
 
-int whole_file_read(int dir, const char *path, size_t max, char **ret, size_t *ret_n) {
-        _cleanup_close_ int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+/* What a file says of its size is not asked: it may grow, and a pipe has none. */
+static int take(int fd, size_t max, char **ret, size_t *ret_n) {
         _cleanup_free_ char *text = NULL;
-        struct stat st;
-        size_t n = 0;
-        int r;
+        size_t n = 0, room = 0;
 
-        if (fd < 0 || fstat(fd, &st) < 0)
-                return -errno;
-        if (!S_ISREG(st.st_mode))
-                return -EBADMSG;
-        if (st.st_size > 0 && (size_t) st.st_size > max)
-                return -EFBIG;
-        text = malloc(max + 1);
-        if (!text)
-                return -ENOMEM;
-        r = read_all(fd, max, text, &n);
-        if (r < 0)
-                return r;
+        for (ssize_t k = 1; k > 0;) {
+                int r = n == room ? grow(&text, &room, max) : 0;
+
+                if (r < 0)
+                        return r;
+                do
+                        k = read(fd, text + n, room - n);
+                while (k < 0 && errno == EINTR);
+                if (k < 0)
+                        return -errno;
+                n += (size_t) k;
+                if (n > max)
+                        return -EFBIG;
+        }
         text[n] = '\0';
         *ret = realloc(text, n + 1) ?: text;
         text = NULL;
         *ret_n = n;
         return 0;
+}
+
+int whole_file_read(int dir, const char *path, size_t max, char **ret, size_t *ret_n) {
+        _cleanup_close_ int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode))
+                return -EBADMSG;
+        return st.st_size > 0 && (size_t) st.st_size > max ? -EFBIG : take(fd, max, ret, ret_n);
+}
+
+int whole_file_drain(const char *path, size_t max, char **ret, size_t *ret_n) {
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+        return fd < 0 ? -errno : take(fd, max, ret, ret_n);
 }
 
 static int write_all(int fd, const char *bytes, size_t n) {
@@ -75,8 +90,7 @@ static int write_new(int dir, const char *path, mode_t mode, const void *bytes, 
         return fd < 0 ? -errno : write_all(fd, bytes, n);
 }
 
-/* A name is durable when its folder is. */
-static int sync_folder(int dir, const char *path) {
+int whole_file_settle(int dir, const char *path) {
         const char *slash = strrchr(path, '/');
         _cleanup_free_ char *folder = slash ? strndup(path, slash == path ? 1 : (size_t) (slash - path)) : strdup(".");
         _cleanup_close_ int fd = -EBADF;
@@ -100,5 +114,5 @@ int whole_file_replace(int dir, const char *path, mode_t mode, const void *bytes
                 (void) unlinkat(dir, fresh, 0);
                 return r;
         }
-        return sync_folder(dir, path);
+        return whole_file_settle(dir, path);
 }

@@ -18,8 +18,17 @@
 int whole_file_read(int dir, const char *path, size_t max, char **ret, size_t *ret_n);
 
 /*
+ * The same of whatever somebody names, from the process's own folder: of a pipe, which is waited for, all that comes through it up to its end.
+ * -EISDIR: it is a folder.
+ */
+int whole_file_drain(const char *path, size_t max, char **ret, size_t *ret_n);
+
+/*
  * Makes the N bytes the content of PATH: whoever opens it, also after this process was killed or power lost, finds the old file or the new one,
  * whole. On return it is durable. A file PATH.new is made beside it on the way, which whatever died leaves behind; two writers of one file
  * need a lock of their own. -ENOSPC, -EIO …: the old one stands.
  */
 int whole_file_replace(int dir, const char *path, mode_t mode, const void *bytes, size_t n);
+
+/* Makes it durable that a file was made, renamed or removed at PATH: its folder is synced, which must be there. */
+int whole_file_settle(int dir, const char *path);

@@ -10,9 +10,10 @@
 #include "checks/yaml.h"
 
 #include <assert.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "checks/whole-file.h"
 
 /* Terminals and log lines get this text, and the text repeats what a stranger wrote. */
 static void blank_control_bytes(char *text) {
@@ -300,45 +301,6 @@ int yaml_parse(Yaml *yaml, const char *name, const char *text, size_t n_bytes) {
         return load_text(yaml, text ? text : "", n_bytes);
 }
 
-/* Reads all of the file, but at most one byte more than is allowed. */
-static int read_file(const char *path, char **ret, size_t *ret_n) {
-        _cleanup_free_ char *text = NULL;
-        _cleanup_close_ int fd = -EBADF;
-        size_t n = 0, size = 0;
-
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        if (fd < 0)
-                return -errno;
-
-        for (;;) {
-                ssize_t k;
-
-                if (n == size) {
-                        char *larger;
-
-                        size = size == 0 ? 16384 : 2 * size < YAML_BYTES_MAX ? 2 * size : YAML_BYTES_MAX + 2;
-                        larger = realloc(text, size);
-                        if (!larger)
-                                return -ENOMEM;
-                        text = larger;
-                }
-
-                k = read(fd, text + n, size - n);
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-
-                n += (size_t) k;
-                if (k == 0 || n > YAML_BYTES_MAX)
-                        break;
-        }
-
-        *ret = TAKE_PTR(text);
-        *ret_n = n;
-        return 0;
-}
-
 int yaml_load(Yaml *yaml, const char *path) {
         int r;
 
@@ -347,7 +309,7 @@ int yaml_load(Yaml *yaml, const char *path) {
 
         free(yaml->text);
         yaml->text = NULL;
-        r = read_file(path, &yaml->text, &yaml->n_text);
+        r = whole_file_drain(path, YAML_BYTES_MAX, &yaml->text, &yaml->n_text);
         if (r < 0) {
                 (void) snprintf(yaml->error, sizeof(yaml->error), "%.200s: %s", path, strerror(-r));
                 blank_control_bytes(yaml->error);

@@ -3,10 +3,10 @@
 /* Key swap: see key-swap.h. */
 
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "checks/whole-file.h"
 #include "cli/key-swap.h"
 
 typedef struct Paths {
@@ -35,17 +35,6 @@ static int paths_init(Paths *paths, const char *file) {
 
 static bool is_same(const RecordKey *a, const RecordKey *b) {
         return strcmp(record_key_id(a), record_key_id(b)) == 0;
-}
-
-/* Renamed, made or removed: the folder must know before the next step. */
-static int sync_folder(const char *file) {
-        _cleanup_free_ char *copy = strdup(file);
-        _cleanup_close_ int fd = -EBADF;
-
-        if (!copy)
-                return -ENOMEM;
-        fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
 /* Whether the next pair is whole. One that is not was never shown to anyone, since that comes after it is on disk. */
@@ -77,7 +66,7 @@ static int make_next(const Paths *paths, RecordAlgorithm algorithm, RecordKey **
         if (r == 0)
                 r = record_key_generate(paths->next, algorithm);
         if (r == 0)
-                r = sync_folder(paths->next);
+                r = whole_file_settle(AT_FDCWD, paths->next);
         return r < 0 ? r : record_key_load(paths->next, ret);
 }
 
@@ -95,7 +84,7 @@ static int finish_public(const char *file, const Paths *paths) {
                 return -ESTALE;
         if (rename(paths->next_public, paths->public) < 0)
                 return -errno;
-        r = sync_folder(file);
+        r = whole_file_settle(AT_FDCWD, file);
         return r < 0 ? r : 1;
 }
 
@@ -131,7 +120,6 @@ int key_swap_prepare(const char *file, RecordAlgorithm algorithm, RecordKey **re
 static int keep_old(const char *file) {
         _cleanup_(record_key_freep) RecordKey *key = NULL;
         _cleanup_free_ char *path = NULL;
-        _cleanup_close_ int fd = -EBADF;
         const char *pem;
         char id[64];
         int r;
@@ -146,12 +134,7 @@ static int keep_old(const char *file) {
         if (asprintf(&path, "%s.%s.pub", file, id) < 0)
                 return -ENOMEM;
         pem = record_key_public_pem(key);
-        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-        if (fd < 0)
-                return -errno;
-        if (write(fd, pem, strlen(pem)) != (ssize_t) strlen(pem))
-                return -EIO;
-        return fsync(fd) < 0 ? -errno : 0;
+        return whole_file_replace(AT_FDCWD, path, 0644, pem, strlen(pem));
 }
 
 int key_swap_finish(const char *file) {
@@ -161,8 +144,6 @@ int key_swap_finish(const char *file) {
         r = paths_init(&paths, file);
         if (r == 0)
                 r = keep_old(file);
-        if (r == 0)
-                r = sync_folder(file);
         if (r < 0)
                 return r;
         if (rename(paths.next, file) < 0)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "checks/whole-file.h"
 #include "daemon/record/keyring-document.h"
 #include "daemon/record/state.h"
 
@@ -80,7 +81,7 @@ static int find_anchor(Opening *opening, const RecordState *state, const char *r
                 opening->wrong = "nobody vouches for the keyring: give its roots with --root";
                 return -ENOKEY;
         }
-        r = keyring_read_file(roots, &text, &n);
+        r = whole_file_drain(roots, KEYRING_FILE_MAX, &text, &n);
         if (r < 0) {
                 opening->wrong = "the roots cannot be read";
                 return r == -ENOMEM ? r : -ENOKEY;
@@ -164,7 +165,7 @@ int record_keyring_open(const char *path, const char *roots, RecordState *state,
 
         assert(path && ret && ret_why);
 
-        r = keyring_read_file(path, &text, &n);
+        r = whole_file_drain(path, KEYRING_FILE_MAX, &text, &n);
         if (r == 0 && n > 0 && text[0] == '{') {
                 r = open_ring(&opening, text, n, roots, state);
                 if (r == 0)

@@ -2,14 +2,14 @@
 #include "daemon/record/keyring.h"
 
 #include <assert.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "checks/whole-file.h"
 
 RecordKeyring *keyring_new(void) {
         RecordKeyring *keyring;
@@ -166,35 +166,6 @@ int record_keyring_parse(const char *pem, size_t n, RecordKeyring **ret) {
         return keyring_parse(pem, n, ret, wrong);
 }
 
-int keyring_read_file(const char *path, char **ret, size_t *ret_n) {
-        _cleanup_close_ int fd = -EBADF;
-        _cleanup_free_ char *text = NULL;
-        size_t n = 0;
-
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        if (fd < 0)
-                return -errno;
-        text = malloc(KEYRING_FILE_MAX + 1);
-        if (!text)
-                return -ENOMEM;
-        while (n <= KEYRING_FILE_MAX) {
-                ssize_t k = read(fd, text + n, KEYRING_FILE_MAX + 1 - n);
-
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                if (k == 0)
-                        break;
-                n += (size_t) k;
-        }
-        if (n > KEYRING_FILE_MAX)
-                return -E2BIG;
-        *ret = TAKE_PTR(text);
-        *ret_n = n;
-        return 0;
-}
-
 int record_keyring_load(const char *path, RecordKeyring **ret) {
         _cleanup_free_ char *text = NULL;
         size_t n = 0;
@@ -203,7 +174,7 @@ int record_keyring_load(const char *path, RecordKeyring **ret) {
         assert(path);
         assert(ret);
 
-        r = keyring_read_file(path, &text, &n);
+        r = whole_file_drain(path, KEYRING_FILE_MAX, &text, &n);
         return r < 0 ? r : record_keyring_parse(text, n, ret);
 }
 

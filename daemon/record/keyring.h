@@ -71,9 +71,6 @@ int keyring_add_witness(RecordKeyring *keyring, const KeyringWitness *witness);
 /* Asks for THRESHOLD of all witnesses there are. -EBADMSG: there are fewer, or no room. */
 int keyring_set_quorum(RecordKeyring *keyring, uint64_t threshold);
 
-/* Up to KEYRING_FILE_MAX bytes of a file, malloc'd. -E2BIG */
-int keyring_read_file(const char *path, char **ret, size_t *ret_n);
-
 #define KEYRING_WRONG_MAX 128 /* bytes of a sentence, with its zero */
 
 /* record_keyring_parse(), and where it says -EBADMSG what is wrong. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "checks/cleanup.h"
 #include "checks/whole-file.h"
@@ -93,12 +94,65 @@ static void test_what_is_no_small_file_is_not_read(void **state) {
         free(text);
 }
 
+static void drains(const char *path, size_t max, int wanted) {
+        _cleanup_free_ char *text = NULL;
+        size_t n = 0;
+
+        assert_int_equal(whole_file_drain(path, max, &text, &n), wanted < 0 ? wanted : 0);
+        if (wanted < 0) {
+                assert_null(text);
+                return;
+        }
+        assert_int_equal(n, wanted);
+        assert_int_equal(text[n], '\0');
+        for (size_t i = 0; i < n; i++)
+                assert_int_equal(text[i], 'a' + i % 23);
+}
+
+/* A pipe that a child fills and closes, as <(…) of a shell is. */
+static void drains_pipe(size_t n_bytes, size_t max, int wanted) {
+        char path[32], piece[23];
+        int ends[2];
+
+        assert_int_equal(pipe(ends), 0);
+        if (fork() == 0) {
+                (void) close(ends[0]);
+                for (size_t i = 0; i < sizeof(piece); i++)
+                        piece[i] = (char) ('a' + i);
+                for (size_t n = 0; n < n_bytes; n += sizeof(piece))
+                        if (write(ends[1], piece, n_bytes - n < sizeof(piece) ? n_bytes - n : sizeof(piece)) < 0)
+                                _exit(1);
+                _exit(0);
+        }
+        (void) close(ends[1]);
+        (void) snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
+        drains(path, max, wanted);
+        (void) close(ends[0]);
+        (void) wait(NULL);
+}
+
+static void test_whatever_is_named_is_drained(void **state) {
+        static const size_t sizes[] = { 0, 1, 16383, 16384, 16385, 32768, 100000 };
+
+        for (size_t i = 0; i < ELEMENTS(sizes); i++) {
+                drains_pipe(sizes[i], 100000, (int) sizes[i]);
+                drains_pipe(sizes[i], sizes[i], (int) sizes[i]);
+                if (sizes[i] > 0)
+                        drains_pipe(sizes[i], sizes[i] - 1, -EFBIG);
+        }
+        drains("/dev/null", 0, 0);
+        drains("/dev/zero", 100000, -EFBIG);
+        drains("/", 64, -EISDIR);
+        drains("/nowhere/at/all", 64, -ENOENT);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_a_file_is_replaced_whole, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_dead_writer_is_in_nobodys_way, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_file_that_cannot_be_written_leaves_the_old_one, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_is_no_small_file_is_not_read, setup, teardown),
+                cmocka_unit_test(test_whatever_is_named_is_drained),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
