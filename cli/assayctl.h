@@ -16,6 +16,9 @@
 #include "checks/cleanup.h"
 #include "checks/verdict.h"
 
+#define FILE_BYTES_MAX    ((size_t) 1 << 20) /* of a file that somebody names and that is no log */
+#define RECORDS_BYTES_MAX ((size_t) 1 << 30)
+
 typedef struct Options {
         const char *host; /* --host: another machine, over ssh */
         const char *bus;  /* --bus: "system" or an address */

@@ -13,8 +13,6 @@
 #include "cli/assayctl.h"
 #include "daemon/names.h"
 
-#define RECORDS_BYTES_MAX ((size_t) 1 << 30)
-
 /* The same map as the daemon's: r is the errno on either side. */
 static const sd_bus_error_map errors[] = {
         SD_BUS_ERROR_MAP(ASSAY_ERROR_NO_SUCH_TARGET, ENOENT),

@@ -11,8 +11,6 @@
 #include "cli/assayctl.h"
 #include "daemon/record/record.h"
 
-#define FILE_BYTES_MAX ((size_t) 1 << 20)
-
 /* To stdout, or in the place of the file, which may be the one that was read. */
 static int write_ring(const char *ring, size_t n) {
         int r;
@@ -34,7 +32,7 @@ static int sign(const char *path, int (*make)(const char *text, size_t n, const 
         r = record_key_load(options.key, &root);
         if (r < 0)
                 return complain(STATUS_USAGE, "%s: %s", options.key, record_key_strerror(options.key, r));
-        r = whole_file_read(AT_FDCWD, path, FILE_BYTES_MAX, &text, &n);
+        r = whole_file_drain(path, FILE_BYTES_MAX, &text, &n);
         if (r < 0)
                 return complain(STATUS_USAGE, "%s: %s", path, strerror(-r));
         r = make(text, n, root, &ring, &n_ring, &why);

@@ -12,57 +12,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checks/cleanup.h"
+#include "checks/whole-file.h"
+#include "cli/assayctl.h"
 #include "daemon/record/record.h"
 
-#define LINE_BYTES_MAX  (RECORD_ENVELOPE_MAX + 1) /* one more than any envelope has */
-#define BUFFER_BYTES    ((size_t) LINE_BYTES_MAX + 1)
-#define SMALL_BYTES_MAX ((size_t) 1 << 17)
+#define LINE_BYTES_MAX (RECORD_ENVELOPE_MAX + 1) /* one more than any envelope has */
+#define BUFFER_BYTES   ((size_t) LINE_BYTES_MAX + 1)
 
-/* As much as there is, up to N. */
-static ssize_t read_some(int fd, void *to, size_t n) {
-        size_t got = 0;
+static int open_lines(int folder) {
+        _cleanup_close_ int fd = openat(folder, "records.intoto.jsonl", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        struct stat st;
 
-        while (got < n) {
-                ssize_t k = read(fd, (char *) to + got, n - got);
-
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                if (k == 0)
-                        break;
-                got += (size_t) k;
-        }
-        return (ssize_t) got;
-}
-
-int read_small_file(int folder, const char *path, char **ret, size_t *ret_n) {
-        _cleanup_close_ int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        _cleanup_free_ char *text = NULL;
-        ssize_t n;
-
-        if (fd < 0)
+        if (fd < 0 || fstat(fd, &st) < 0)
                 return -errno;
-        text = malloc(SMALL_BYTES_MAX + 1);
-        if (!text)
-                return -ENOMEM;
-        n = read_some(fd, text, SMALL_BYTES_MAX + 1);
-        if (n < 0 || (size_t) n > SMALL_BYTES_MAX)
-                return n < 0 ? (int) n : -EFBIG;
-        *ret = TAKE_PTR(text);
-        *ret_n = (size_t) n;
-        return 0;
+        return S_ISREG(st.st_mode) ? TAKE_FD(fd) : -EBADMSG;
 }
 
 static int open_folder(LogFiles *files) {
         int r;
 
         files->folder = TAKE_FD(files->lines);
-        files->lines = openat(files->folder, "records.intoto.jsonl", O_RDONLY | O_CLOEXEC);
-        if (files->lines < 0 && errno != ENOENT)
-                return -errno;
-        r = read_small_file(files->folder, "checkpoint", &files->checkpoint, &files->n_checkpoint);
+        files->lines = open_lines(files->folder);
+        if (files->lines < 0 && files->lines != -ENOENT)
+                return files->lines;
+        r = whole_file_read(files->folder, "checkpoint", FILE_BYTES_MAX, &files->checkpoint, &files->n_checkpoint);
         return r == -ENOENT ? 0 : r;
 }
 
@@ -92,10 +65,12 @@ static int fill(LogFiles *files) {
         memmove(files->buffer, files->buffer + files->start, files->end - files->start);
         files->end -= files->start;
         files->start = 0;
-        n = files->lines < 0 ? 0 : read_some(files->lines, files->buffer + files->end, BUFFER_BYTES - files->end);
+        do
+                n = files->lines < 0 ? 0 : read(files->lines, files->buffer + files->end, BUFFER_BYTES - files->end);
+        while (n < 0 && errno == EINTR);
         if (n > 0)
                 files->end += (size_t) n;
-        return n < 0 ? (int) n : n > 0;
+        return n < 0 ? -errno : n > 0;
 }
 
 int log_files_next(LogFiles *files, const char **ret, size_t *ret_n) {
@@ -134,31 +109,24 @@ static void tile_path(uint64_t tile, char path[static 64]) {
 }
 
 /* The whole tile, or the largest part of it. */
-static int open_tile(LogFiles *files, uint64_t tile) {
+static int read_tile(LogFiles *files, uint64_t tile) {
+        _cleanup_free_ char *leaves = NULL;
         char path[64], part[80];
-        int fd;
+        size_t n = 0;
+        int r;
 
         tile_path(tile, path);
-        fd = openat(files->folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        for (unsigned w = LOG_TILE_LEAVES - 1; fd < 0 && errno == ENOENT && w > 0; w--) {
+        r = whole_file_read(files->folder, path, sizeof(files->leaves), &leaves, &n);
+        for (unsigned w = LOG_TILE_LEAVES - 1; r == -ENOENT && w > 0; w--) {
                 (void) snprintf(part, sizeof(part), "%s.p/%u", path, w);
-                fd = openat(files->folder, part, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+                r = whole_file_read(files->folder, part, sizeof(files->leaves), &leaves, &n);
         }
-        return fd < 0 ? -errno : fd;
-}
-
-static int read_tile(LogFiles *files, uint64_t tile) {
-        _cleanup_close_ int fd = open_tile(files, tile);
-        ssize_t n;
-
+        if (r < 0 && r != -ENOENT)
+                return r;
         files->tile = tile;
-        files->n_leaves = 0;
-        if (fd < 0)
-                return fd == -ENOENT ? 0 : fd;
-        n = read_some(fd, files->leaves, sizeof(files->leaves));
-        if (n < 0)
-                return (int) n;
-        files->n_leaves = (size_t) n / LOG_LEAF_BYTES;
+        files->n_leaves = n / LOG_LEAF_BYTES;
+        if (n > 0)
+                memcpy(files->leaves, leaves, files->n_leaves * LOG_LEAF_BYTES);
         return 0;
 }
 

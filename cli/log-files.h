@@ -28,7 +28,7 @@ typedef struct LogFiles {
 
 #define LOG_FILES_INIT { .folder = -EBADF, .lines = -EBADF, .tile = UINT64_MAX }
 
-/* A folder or a file; a folder may lack its records, where all were pruned. */
+/* A folder or a file; a folder may lack its records, where all were pruned. -EBADMSG: what should be a file of the folder is none. */
 int log_files_open(LogFiles *files, const char *path);
 void log_files_done(LogFiles *files);
 
@@ -37,6 +37,3 @@ int log_files_next(LogFiles *files, const char **ret, size_t *ret_n);
 
 /* The hash of leaf INDEX, as tiles tell it. -ENOENT: they do not. */
 int log_files_leaf(LogFiles *files, uint64_t index, uint8_t ret[static LOG_LEAF_BYTES]);
-
-/* A small file, malloc'd; FOLDER may be AT_FDCWD. -EFBIG: it is none. */
-int read_small_file(int folder, const char *path, char **ret, size_t *ret_n);

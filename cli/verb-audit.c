@@ -8,7 +8,6 @@
  */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "checks/whole-file.h"
 #include "cli/assayctl.h"
 #include "cli/audit-report.h"
 #include "cli/call.h"
@@ -115,7 +115,7 @@ static int read_checkpoint(char **ret, size_t *ret_n) {
                 return 0;
         free(*ret);
         *ret = NULL;
-        r = read_small_file(AT_FDCWD, options.checkpoint, ret, ret_n);
+        r = whole_file_drain(options.checkpoint, FILE_BYTES_MAX, ret, ret_n);
         return r < 0 ? complain(STATUS_USAGE, "%s: %s", options.checkpoint, strerror(-r)) : 0;
 }
 
@@ -137,7 +137,7 @@ static int audit_files(const char *path, const RecordKeyring *keyring) {
 
         r = log_files_open(&files, path);
         if (r < 0)
-                return complain(STATUS_USAGE, "%s: %s", path, strerror(-r));
+                return complain(STATUS_USAGE, "%s: %s", path, r == -EBADMSG ? "a pipe, device or folder stands there in the place of a file" : strerror(-r));
         r = read_checkpoint(&files.checkpoint, &files.n_checkpoint);
         if (r != 0)
                 return r;

@@ -9,21 +9,19 @@
  */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "checks/whole-file.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/verify-policy.h"
 
-#define FILE_BYTES_MAX ((size_t) 1 << 30)
-#define NO_VERDICT     (-1) /* verified, and says nothing of health */
+#define NO_VERDICT (-1) /* verified, and says nothing of health */
 
 /* The worst of several: refused over cannot tell over failed over passed. What is no verdict is worse than nothing and better than all. */
 static int worse(int a, int b) {
@@ -132,39 +130,6 @@ static int judge(const RecordPolicy *policy, const char *name, const char *envel
         return report(name, trust, &verified);
 }
 
-static int read_file(const char *path, char **ret, size_t *ret_n) {
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-        _cleanup_free_ char *text = NULL;
-        size_t n = 0, room = 0;
-
-        if (fd < 0)
-                return -errno;
-
-        for (;;) {
-                ssize_t k;
-
-                if (n == room) {
-                        char *more = room >= FILE_BYTES_MAX ? NULL : realloc(text, room = room ? room * 2 : 16384);
-
-                        if (!more)
-                                return -EFBIG;
-                        text = more;
-                }
-                k = read(fd, text + n, room - n);
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                if (k == 0)
-                        break;
-                n += (size_t) k;
-        }
-
-        *ret = TAKE_PTR(text);
-        *ret_n = n;
-        return 0;
-}
-
 /* An envelope over several lines is one; else each line is one. */
 static int verify_file(const RecordPolicy *policy, const char *path) {
         _cleanup_free_ char *text = NULL;
@@ -173,7 +138,7 @@ static int verify_file(const RecordPolicy *policy, const char *path) {
         unsigned number = 0;
         size_t n = 0;
 
-        r = read_file(path, &text, &n);
+        r = whole_file_drain(path, RECORDS_BYTES_MAX, &text, &n);
         if (r < 0)
                 return complain(STATUS_USAGE, "%s: %s", path, strerror(-r));
 

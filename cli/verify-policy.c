@@ -3,13 +3,12 @@
 #include "cli/verify-policy.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "checks/whole-file.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
-#include "cli/log-files.h"
 
 static int open_state(VerifyPolicy *policy) {
         int r;
@@ -36,7 +35,7 @@ static int take_subject(VerifyPolicy *policy) {
         policy->policy.subject = options.subject;
         if (!options.subject || is_digest(options.subject))
                 return 0;
-        r = read_small_file(AT_FDCWD, options.subject, &document, &n);
+        r = whole_file_drain(options.subject, FILE_BYTES_MAX, &document, &n);
         if (r == -ENOENT && !strchr(options.subject, '/'))
                 return 0;
         if (r == 0)
@@ -52,7 +51,7 @@ static int take_proof(VerifyPolicy *policy) {
 
         if (!options.proof)
                 return 0;
-        r = read_small_file(AT_FDCWD, options.proof, &policy->proof, &policy->policy.n_proof);
+        r = whole_file_drain(options.proof, FILE_BYTES_MAX, &policy->proof, &policy->policy.n_proof);
         if (r < 0)
                 return complain(STATUS_USAGE, "%s: %s", options.proof, strerror(-r));
         policy->policy.proof = policy->proof;

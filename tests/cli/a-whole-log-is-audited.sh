@@ -63,6 +63,13 @@ changed cat
 sed -i 2s/270/269/ "$stage/changed/checkpoint"
 expect 3 "a checkpoint that was changed" audit "$stage/changed"
 has "the log's signature does not fit"
+for part in records.intoto.jsonl checkpoint tile/0/000; do
+        changed cat
+        rm "$stage/changed/$part" && mkfifo "$stage/changed/$part"
+        case $part in tile/*) status=2 ;; *) status=64 ;; esac
+        expect $status "a pipe in the place of $part" timeout 60 "$stage_build/cli/assayctl" audit "$stage/changed" --key "$log/keyring"
+done
+expect 0 "records that come through a pipe" audit <(cat "$jsonl") --checkpoint <(cat "$log/checkpoint")
 changed head -n 0
 expect 2 "hashes alone prove no record" audit "$stage/changed"
 has "nothing-checked"
