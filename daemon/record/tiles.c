@@ -22,6 +22,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "checks/whole-file.h"
 #include "daemon/record/checkpoint.h"
 #include "daemon/record/json.h"
 #include "daemon/record/leaf.h"
@@ -119,38 +120,25 @@ static int make_folders(int folder, const char *path) {
         return 0;
 }
 
-/* Whole and synced before it has its name. */
+/* Durable under its name, in folders that are durable when all is synced. */
 static int write_file(int folder, const char *path, const void *data, size_t n) {
-        _cleanup_close_ int fd = -EBADF;
-        int r;
+        int r = make_folders(folder, path);
 
-        r = make_folders(folder, path);
-        if (r < 0)
-                return r;
-        fd = openat(folder, ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-        if (fd < 0)
-                return -errno;
-        r = write_all(fd, data, n);
-        if (r == 0 && (fsync(fd) < 0 || renameat(folder, ".new", folder, path) < 0))
-                r = -errno;
-        return r;
+        return r < 0 ? r : whole_file_replace(folder, path, 0644, data, n);
 }
 
 /* What never changes: what is there already must be the same. */
 static int write_once(int folder, const char *path, const void *data, size_t n, const char **ret_wrong) {
         _cleanup_free_ char *found = NULL;
-        _cleanup_close_ int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        ssize_t k;
+        size_t n_found = 0;
+        int r;
 
-        if (fd < 0)
-                return errno == ENOENT ? write_file(folder, path, data, n) : -errno;
-        found = malloc(n + 1);
-        if (!found)
-                return -ENOMEM;
-        k = read_some(fd, found, n + 1, 0);
-        if (k < 0)
-                return (int) k;
-        return (size_t) k == n && memcmp(found, data, n) == 0 ? 0 : wrong(ret_wrong, "a tile there is not that of this log");
+        r = whole_file_read(folder, path, n, &found, &n_found);
+        if (r == -ENOENT)
+                return write_file(folder, path, data, n);
+        if (r < 0 && r != -EFBIG && r != -EBADMSG)
+                return r;
+        return r == 0 && n_found == n && memcmp(found, data, n) == 0 ? 0 : wrong(ret_wrong, "a tile there is not that of this log");
 }
 
 /* "tile/0/x001/x234/067.p/17". WIDTH is TILE_WIDTH for one that is full. */
@@ -183,20 +171,18 @@ static int open_folder(RecordTiles *tiles, const char *path) {
 
 /* What was published before: of the same log, and no more than there is now. */
 static int read_old(RecordTiles *tiles, const CheckpointPolicy *policy, const char **ret_wrong) {
-        _cleanup_close_ int fd = openat(tiles->folder, "checkpoint", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        _cleanup_free_ char *text = NULL;
         CheckpointSeen seen;
-        char text[NOTE_MAX + 1];
         const char *why;
-        ssize_t n;
+        size_t n = 0;
         int r;
 
-        if (fd < 0)
-                return errno == ENOENT ? 0 : -errno;
-        n = read_some(fd, text, sizeof(text), 0);
-        if (n < 0)
-                return (int) n;
-        r = checkpoint_verify(text, (size_t) n, policy, &tiles->old, &seen, &why);
-        if (r == -EBADMSG)
+        r = whole_file_read(tiles->folder, "checkpoint", NOTE_MAX, &text, &n);
+        if (r == -ENOENT)
+                return 0;
+        if (r == 0)
+                r = checkpoint_verify(text, n, policy, &tiles->old, &seen, &why);
+        if (r == -EBADMSG || r == -EFBIG)
                 return wrong(ret_wrong, "the checkpoint there is not one of this log");
         if (r == 0 && tiles->old.size > tiles->new.size)
                 return wrong(ret_wrong, "the log has fewer records than were exported from it: it is an old copy");
@@ -458,8 +444,6 @@ int record_tiles_publish(RecordTiles *tiles, const char **ret_wrong) {
         if (r == 0 && syncfs(tiles->folder) < 0)
                 r = -errno;
         if (r == 0)
-                r = write_file(tiles->folder, "checkpoint", tiles->note, tiles->n_note);
-        if (r == 0 && fsync(tiles->folder) < 0)
-                r = -errno;
+                r = whole_file_replace(tiles->folder, "checkpoint", 0644, tiles->note, tiles->n_note);
         return r;
 }

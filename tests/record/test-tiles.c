@@ -323,6 +323,22 @@ static void test_a_record_that_the_tree_does_not_hold_ends_it(void **state) {
         assert_lines(0, 400);
 }
 
+/* What stands where a file should is not waited for. */
+static void test_a_pipe_in_the_place_of_a_file_is_refused(void **state) {
+        static const char *const paths[] = { "tile/0/000", "checkpoint" };
+
+        for (size_t i = 0; i < ELEMENTS(paths); i++) {
+                char whole[256];
+
+                new_folder();
+                assert_int_equal(export(&tiny, 300), 0);
+                (void) snprintf(whole, sizeof(whole), "%s/%s", folder, paths[i]);
+                assert_int_equal(unlink(whole), 0);
+                assert_int_equal(mkfifo(whole, 0600), 0);
+                assert_int_equal(export(&tiny, 300), -EBADMSG);
+        }
+}
+
 /* Damage in the folder is told, and neither mended nor built upon. */
 static void test_a_damaged_folder_is_refused(void **state) {
         static const char *const paths[] = { "tile/0/000", "tile/0/001.p/44", "checkpoint", "records.intoto.jsonl" };
@@ -398,6 +414,7 @@ int main(void) {
                 cmocka_unit_test(test_what_was_cut_short_is_taken_up),
                 cmocka_unit_test(test_another_log_is_refused_and_nothing_changes),
                 cmocka_unit_test(test_a_record_that_the_tree_does_not_hold_ends_it),
+                cmocka_unit_test(test_a_pipe_in_the_place_of_a_file_is_refused),
                 cmocka_unit_test(test_a_damaged_folder_is_refused),
                 cmocka_unit_test(test_pruned_records_leave_out_their_bundles_alone),
                 cmocka_unit_test(test_one_at_a_time),
