@@ -29,12 +29,11 @@
 
 static int load_witnesses(RecordKeyring **ret) {
         const char *path = options.key ?: WITNESSES;
+        _cleanup_free_ char *why = NULL;
         int r;
 
-        r = record_keyring_load(path, ret);
-        if (r == -EBADMSG)
-                return complain(STATUS_USAGE, "%s: not lines `witness NAME VKEY URL` with a `quorum` below", path);
-        return r < 0 ? complain(STATUS_USAGE, "%s: %s", path, strerror(-r)) : 0;
+        r = record_keyring_open(path, NULL, NULL, ret, &why);
+        return r < 0 ? complain(STATUS_USAGE, "%s: %s", path, why ?: strerror(-r)) : 0;
 }
 
 typedef struct Proofs {

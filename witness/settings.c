@@ -6,37 +6,7 @@
 #include <string.h>
 
 #include "checks/whole-file.h"
-
-#define LINE_BYTES 4096
-#define WORDS_MAX  3
-
-typedef struct Words {
-        char text[LINE_BYTES];
-        size_t n;
-        char *words[WORDS_MAX + 1];
-} Words;
-
-/* Only tabs and spaces separate; what begins with '#' is a remark. NULL, or what is wrong. */
-static const char *split(Words *words, const char *line, size_t n) {
-        char *saved;
-
-        if (n >= sizeof(words->text))
-                return "is too long";
-        for (size_t i = 0; i < n; i++)
-                if (((uint8_t) line[i] < ' ' && line[i] != '\t') || line[i] == 0x7f)
-                        return "has a control character";
-        memcpy(words->text, line, n);
-        words->text[n] = '\0';
-        words->n = 0;
-        for (char *word = strtok_r(words->text, " \t", &saved); word; word = strtok_r(NULL, " \t", &saved)) {
-                if (words->n == 0 && word[0] == '#')
-                        break;
-                if (words->n == ELEMENTS(words->words))
-                        return "has too many words";
-                words->words[words->n++] = word;
-        }
-        return NULL;
-}
+#include "daemon/record/words.h"
 
 static const char *take_text(char **to, const Words *words) {
         if (*to)
@@ -106,7 +76,7 @@ static const char *take_line(Settings *settings, const char *line, size_t n) {
         const char *wrong;
         Words words;
 
-        wrong = split(&words, line, n);
+        wrong = words_split(&words, line, n);
         if (wrong || words.n == 0)
                 return wrong;
         for (size_t i = 0; i < ELEMENTS(kinds); i++)

@@ -7,9 +7,10 @@
 #include "daemon/record/base64.h"
 #include "daemon/record/json.h"
 #include "daemon/record/keyring-document.h"
+#include "daemon/record/words.h"
 
 /*
- * A keyring as people write it, to be signed by roots. Lines of words; '#' begins a remark:
+ * A keyring as people write it, to be signed by roots. Lines of words, also such as end in CR LF; a word's '#' begins a remark:
  *
  *     version N
  *     expires 2027-11-20T00:00:00Z
@@ -23,8 +24,6 @@
  *
  * They may stand in any order: what is wrong with the whole its reader tells, before it is signed.
  */
-
-#define DRAFT_WORDS_MAX 8
 
 typedef struct KeyringDraft {
         json_t *document;
@@ -148,22 +147,38 @@ static const struct {
         { "quorum",    1, 1, take_quorum    },
 };
 
-static int take_line(KeyringDraft *draft, char *line) {
-        char *words[DRAFT_WORDS_MAX + 1] = {}, *saved;
+static int take_words(KeyringDraft *draft, Words *words) {
         size_t n = 0;
 
-        for (char *word = strtok_r(line, " \t\r", &saved); word && *word != '#'; word = strtok_r(NULL, " \t\r", &saved)) {
-                if (n == DRAFT_WORDS_MAX)
-                        return wrong(draft, words[0], "too many words");
-                words[n++] = word;
-        }
+        while (words->words[n] && *words->words[n] != '#')
+                n++;
         if (n == 0)
                 return 0;
+        words->words[n] = NULL;
         for (size_t i = 0; i < ELEMENTS(kinds); i++)
-                if (strcmp(kinds[i].word, words[0]) == 0)
-                        return n - 1 < kinds[i].min || n - 1 > kinds[i].max ? wrong(draft, words[0], "too few words, or too many")
-                                                                           : kinds[i].take(draft, words + 1);
-        return wrong(draft, words[0], "no line begins so");
+                if (strcmp(kinds[i].word, words->words[0]) == 0)
+                        return n - 1 < kinds[i].min || n - 1 > kinds[i].max ? wrong(draft, words->words[0], "too few words, or too many")
+                                                                           : kinds[i].take(draft, words->words + 1);
+        return wrong(draft, words->words[0], "no line begins so");
+}
+
+static int take_lines(KeyringDraft *draft, const char *text, size_t n) {
+        unsigned number = 1;
+        Words words;
+        int r = 0;
+
+        for (const char *line = text, *end; line < text + n && r == 0; line = end + 1, number++) {
+                const char *why;
+
+                end = memchr(line, '\n', n - (size_t) (line - text)) ?: text + n;
+                why = words_split(&words, line, (size_t) (end - line) - (end > line && end[-1] == '\r'));
+                if (why) {
+                        (void) snprintf(draft->why, sizeof(draft->why), "line %u %s", number, why);
+                        return -EBADMSG;
+                }
+                r = take_words(draft, &words);
+        }
+        return r;
 }
 
 /* ---- what is signed ---- */
@@ -178,8 +193,7 @@ static int set_issued(KeyringDraft *draft) {
         return set(draft->document, "issuedOn", json_string(text));
 }
 
-static int read_lines(KeyringDraft *draft, char *text) {
-        char *saved;
+static int read_lines(KeyringDraft *draft, const char *text, size_t n) {
         int r;
 
         r = set(draft->document, "_type", json_string(KEYRING_TYPE));
@@ -187,9 +201,7 @@ static int read_lines(KeyringDraft *draft, char *text) {
                 r = set_issued(draft);
         if (r == 0 && !child(draft->document, "recordKeys", json_object))
                 r = -ENOMEM;
-        for (char *line = strtok_r(text, "\n", &saved); line && r == 0; line = strtok_r(NULL, "\n", &saved))
-                r = take_line(draft, line);
-        return r;
+        return r < 0 ? r : take_lines(draft, text, n);
 }
 
 /* Signs what a reader takes, and nothing else. */
@@ -222,14 +234,14 @@ static int told(int r, const KeyringDraft *draft, char **ret_why) {
 
 int record_ring_make(const char *text, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why) {
         _cleanup_json_ json_t *document = json_object();
-        _cleanup_free_ char *copy = strndup(text, n), *payload = NULL;
+        _cleanup_free_ char *payload = NULL;
         _cleanup_(ring_done) Ring ring = {};
         KeyringDraft draft = { .document = document };
         int r;
 
         assert(text && root && ret && ret_n && ret_why);
 
-        r = document && copy ? read_lines(&draft, copy) : -ENOMEM;
+        r = document ? read_lines(&draft, text, n) : -ENOMEM;
         if (r == 0) {
                 payload = json_dumps(document, JSON_COMPACT);
                 r = payload ? ring_init(&ring, payload, strlen(payload)) : -ENOMEM;

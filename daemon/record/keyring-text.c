@@ -1,36 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/record/keyring.h"
+#include "daemon/record/words.h"
 
 /* The lines of c2sp.org/tlog-policy among PEM blocks. Words of other lines are a remark, as OpenSSL has it. */
 
-#define LINE_MAX_BYTES 4096
-#define WORDS_MAX      (3 + CHECKPOINT_WITNESSES_MAX + QUORUM_GROUPS_MAX)
-#define NONE           "none"
+#define GROUP_WORDS_MAX (3 + CHECKPOINT_WITNESSES_MAX + QUORUM_GROUPS_MAX)
+#define NONE            "none"
 
-typedef struct Words {
-        char text[LINE_MAX_BYTES];
-        size_t n;
-        char *words[WORDS_MAX];
-} Words;
-
-static int words_split(Words *words, const char *line, size_t n) {
-        char *saved;
-
-        if (n >= sizeof(words->text) || memchr(line, '\0', n))
-                return -EBADMSG;
-        memcpy(words->text, line, n);
-        words->text[n] = '\0';
-        words->n = 0;
-        for (char *word = strtok_r(words->text, " \t", &saved); word; word = strtok_r(NULL, " \t", &saved)) {
-                if (words->n == WORDS_MAX)
-                        return -EBADMSG;
-                words->words[words->n++] = word;
-        }
-        return 0;
-}
+static_assert(GROUP_WORDS_MAX <= WORDS_MAX, "every group fits");
 
 /* The bit of a witness or group, 0 where none is called so. */
 static uint64_t bit_of(const RecordKeyring *keyring, const char *name) {
@@ -136,7 +117,7 @@ static const struct {
 } kinds[] = {
         [LINE_LOG] = { "log", "log VKEY [URL]", 2, 3, read_log }, /* and its URL, which is for others */
         [LINE_WITNESS] = { "witness", "witness NAME VKEY [URL]", 3, 4, read_witness },
-        [LINE_GROUP] = { "group", "group NAME all|any|K NAME...", 4, WORDS_MAX, read_group },
+        [LINE_GROUP] = { "group", "group NAME all|any|K NAME...", 4, GROUP_WORDS_MAX, read_group },
         [LINE_QUORUM] = { "quorum", "quorum NAME|none|K", 2, 2, read_quorum },
 };
 
@@ -148,21 +129,21 @@ static bool begins(const char *line, size_t n, const char *word) {
 static bool is_about(const char *line, size_t n, const char *word) {
         while (n > 0 && (*line == ' ' || *line == '\t'))
                 line++, n--;
-        return begins(line, n, word) && (n == strlen(word) || line[strlen(word)] == ' ' || line[strlen(word)] == '\t');
+        return begins(line, n, word) && (n == strlen(word) || line[strlen(word)] == ' ' || line[strlen(word)] == '\t' || line[strlen(word)] == '\r');
 }
 
-/* *ret_form is what the line should have been, while it is one of ours. */
-static int read_line(RecordKeyring *keyring, const char *line, size_t n, unsigned seen[static _LINE_MAX], const char **ret_form) {
+/* *ret_form is what the line should have been, while it is one of ours; *ret_wrong what makes it none of words. */
+static int read_line(RecordKeyring *keyring, const char *line, size_t n, unsigned seen[static _LINE_MAX], const char **ret_form,
+                     const char **ret_wrong) {
         Words words;
-        int r;
 
         for (size_t i = 0; i < _LINE_MAX; i++) {
                 if (!is_about(line, n, kinds[i].word))
                         continue;
                 *ret_form = kinds[i].form;
-                r = words_split(&words, line, n);
-                if (r < 0)
-                        return r;
+                *ret_wrong = words_split(&words, line, n);
+                if (*ret_wrong)
+                        return -EBADMSG;
                 /* What follows the quorum would not be in it. */
                 if (words.n < kinds[i].min || words.n > kinds[i].max || (i != LINE_LOG && seen[LINE_QUORUM]))
                         return -EBADMSG;
@@ -177,7 +158,7 @@ int keyring_read_lines(RecordKeyring *keyring, const char *text, size_t n, char 
         bool in_block = false;
 
         for (const char *line = text, *end; line < text + n; line = end + 1, number++) {
-                const char *form = "-----END of the block before";
+                const char *form = "-----END of the block before", *wrong_words = NULL;
                 size_t left = n - (size_t) (line - text), n_line;
                 int r = 0;
 
@@ -188,10 +169,11 @@ int keyring_read_lines(RecordKeyring *keyring, const char *text, size_t n, char 
                 else if (in_block)
                         in_block = !begins(line, n_line, "-----END ");
                 else
-                        r = read_line(keyring, line, n_line, seen, &form);
+                        r = read_line(keyring, line, n_line, seen, &form, &wrong_words);
                 if (r == 0)
                         continue;
-                (void) snprintf(wrong, KEYRING_WRONG_MAX, "line %u is no `%s` that can stand there", number, form);
+                (void) (wrong_words ? snprintf(wrong, KEYRING_WRONG_MAX, "line %u %s", number, wrong_words)
+                                    : snprintf(wrong, KEYRING_WRONG_MAX, "line %u is no `%s` that can stand there", number, form));
                 return r;
         }
         (void) snprintf(wrong, KEYRING_WRONG_MAX, "a PEM block has no end");

@@ -26,7 +26,7 @@ int roots_add(Roots *roots, PublicKey *key) {
         return 0;
 }
 
-/* No line of base64 has a space. */
+/* No line of base64 has a space. PEM may have CR LF, and so may what stands beside it. */
 static int parse_threshold(const char *text, size_t n, uint64_t *ret) {
         unsigned n_found = 0;
 
@@ -34,7 +34,7 @@ static int parse_threshold(const char *text, size_t n, uint64_t *ret) {
                 Line one, rest;
 
                 end = memchr(line, '\n', n - (size_t) (line - text)) ?: text + n;
-                one = (Line) { line, (size_t) (end - line) };
+                one = (Line) { line, (size_t) (end - line) - (end > line && end[-1] == '\r') };
                 if (line_after(&one, "threshold", &rest) < 0)
                         continue;
                 if (line_number(&rest, ret) < 0 || n_found++ > 0)

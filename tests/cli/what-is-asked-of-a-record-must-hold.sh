@@ -144,6 +144,16 @@ expect 0 "one root makes a keyring" "${keys[@]}" ring draft --key root1.pem --ou
 jq -e '.payloadType == "application/vnd.assay.keyring+json" and (.signatures | length) == 1' ring-10.json >/dev/null || bad "no keyring"
 jq -e --slurpfile by_hand <(jq '.payload | @base64d | fromjson' ring-7.json) '.payload | @base64d | fromjson | del(.version, .issuedOn, .expires) ==
         ($by_hand[0] | del(.version, .issuedOn, .expires))' ring-10.json >/dev/null || bad "another keyring than the one made by hand"
+sed 's/$/\r/' draft >windows
+expect 0 "also of lines as Windows ends them" "${keys[@]}" ring windows --key root1.pem
+jq '.payload | @base64d | fromjson | del(.issuedOn)' "$out" | cmp - <(jq '.payload | @base64d | fromjson | del(.issuedOn)' ring-10.json) || bad "another one"
+sed '4s/threshold/&\x1b/' draft >spoilt
+expect 64 "but not of control characters" "${keys[@]}" ring spoilt --key root1.pem
+has "line 4 has a control character"
+expect 0 "a draft that comes through a pipe" "${keys[@]}" ring <(cat draft) --key root1.pem
+sed 's/^log .*/&\r/' keyring >windows.keyring
+expect 64 "a policy with such a line" "${ctl[@]}" 4.sigstore.json --keyring windows.keyring
+has "ends in CR LF"
 expect 3 "which alone is not enough" "${ctl[@]}" 4.sigstore.json --keyring ring-10.json --root roots
 expect 0 "another root signs it" "${keys[@]}" sign ring-10.json --key root3.pem --output ring-10.json
 expect 1 "and it is believed" "${ctl[@]}" 4.sigstore.json --keyring ring-10.json --root roots

@@ -197,6 +197,7 @@ static void test_it_takes_as_many_roots_as_are_asked_for_inside_and_outside(void
         /* Without a line it takes all. */
         expect(&(Make) {}, write_roots(7, ""), false, -EKEYREJECTED, few_known);
         expect(&(Make) { .signers = 7 }, write_roots(7, ""), false, 0, NULL);
+        expect(&(Make) {}, write_roots(7, "threshold 2\r\n"), false, 0, NULL);
 }
 
 static void test_roots_that_cannot_be_vouch_for_nothing(void **state) {

@@ -141,6 +141,24 @@ static void test_a_line_that_cannot_be_kept_spoils_the_keyring(void **state) {
         }
 }
 
+static void assert_wrong(const char *text, const char *wanted) {
+        RecordKeyring *keyring = NULL;
+        char wrong[KEYRING_WRONG_MAX];
+
+        assert_int_equal(keyring_parse(text, strlen(text), &keyring, wrong), -EBADMSG);
+        if (!strstr(wrong, wanted))
+                fail_msg("not `%s` but `%s`", wanted, wrong);
+}
+
+static void test_what_is_wrong_is_said_with_its_line(void **state) {
+        assert_wrong(KEY "log " LOG_1 "\r\nquorum none\r\n", "line 4 ends in CR LF");
+        assert_wrong(KEY "quorum\r\n", "line 4 ends in CR LF");
+        assert_wrong(KEY "\nwitness w1 " W1 " https://w.example/\033[2J\nquorum w1\n", "line 5 has a control character");
+        assert_wrong(KEY "log nothing\nquorum none\n", "line 4 is no `log VKEY [URL]`");
+        assert_wrong(KEY "log " LOG_1 "\n", "quorum of witnesses");
+        assert_wrong("nothing\n", "no public keys");
+}
+
 static void test_long_lines_and_many_witnesses_are_bounded(void **state) {
         static char text[10000];
         char *end = text;
@@ -163,6 +181,7 @@ int main(void) {
                 cmocka_unit_test(test_a_witness_may_have_a_url),
                 cmocka_unit_test(test_a_quorum_is_what_its_line_says),
                 cmocka_unit_test(test_a_line_that_cannot_be_kept_spoils_the_keyring),
+                cmocka_unit_test(test_what_is_wrong_is_said_with_its_line),
                 cmocka_unit_test(test_long_lines_and_many_witnesses_are_bounded),
         };
 

@@ -69,7 +69,7 @@ static void test_what_is_no_line_is_refused_with_its_number(void **state) {
         assert_refused("name a\nname b\n", 14, "line 2 says again");
         assert_refused("name a+b\n", 9, "name");
         assert_refused("name a\0b\n", 9, "control");
-        assert_refused("name a\r\n", 8, "control");
+        assert_refused("name a\r\n", 8, "line 1 ends in CR LF");
         assert_refused("log a+b+c\n", 10, "vkey");
         (void) snprintf(text, sizeof(text), "log %s\n", vkey("w.example", NOTE_WITNESS, 1));
         assert_refused(text, strlen(text), "vkey");
