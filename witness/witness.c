@@ -101,7 +101,7 @@ static WitnessAnswer cosign(Witness *witness, const Request *request, Held *held
         const Note *note = &request->note;
         int r = 0;
 
-        if (now_usec + RECORD_AHEAD_USEC < held->usec)
+        if (now_usec < 1000000 || now_usec + RECORD_AHEAD_USEC < held->usec)
                 return WITNESS_CLOCK;
         if (request->checkpoint.size > held->size) {
                 Held grown = { request->checkpoint.size, request->checkpoint.root, now_usec };

@@ -226,10 +226,11 @@ static int verify_signature(const Note *note, const NoteKey *key, const NoteSign
 
         if (signature->n != n_time + KEY_ED25519_SIGNATURE)
                 return -EBADMSG;
-        if (n_time > 0)
+        if (n_time > 0) {
                 sec = time_from_bytes(signature->bytes);
-        if (sec > UINT64_MAX / 1000000)
-                return -EBADMSG;
+                if (sec == 0 || sec > UINT64_MAX / 1000000)
+                        return -EBADMSG;
+        }
         print_message(&message, key->type, sec, note->text, note->n);
         if (message.error < 0)
                 return message.error;

@@ -10,7 +10,8 @@
  *
  * A key has a name and a type: 0x01 signs the text with Ed25519 as logs do, 0x04 the time and the text as witnesses do
  * (c2sp.org/tlog-cosignature@v1.0.1). Its ID is the first four bytes of SHA-256(name || LF || type || public key), and it is
- * written down as a vkey, "NAME+HEX(ID)+BASE64(type || public key)".
+ * written down as a vkey, "NAME+HEX(ID)+BASE64(type || public key)". A witness tells a time: one that signs with none, 0, has not said when it
+ * has seen the text, and that fits no more than another signature would (c2sp.org/tlog-witness: it must not).
  */
 
 #include <stdbool.h>

@@ -103,6 +103,24 @@ static void test_who_signed_is_told_from_who_did_not(void **state) {
         assert_int_equal(verify(text.text, text.n, &other, &usec), -EBADMSG);
 }
 
+/* What fits the text at the very second 0 is a signature without a time; of a log there is none to tell. */
+static void test_a_witness_that_tells_no_time_has_not_signed(void **state) {
+        _cleanup_printer_ Printer text = {};
+        NoteKey log, witness;
+        uint64_t usec;
+
+        for (uint64_t sec = 0; sec < 2; sec++) {
+                text.n = 0;
+                note_of_two(&text, &log, &witness);
+                text.n = strlen(TEXT "\n");
+                note_sign(&text, TEXT, strlen(TEXT), &log, keys[0], 0);
+                note_sign(&text, TEXT, strlen(TEXT), &witness, keys[1], sec * 1000000 + 999999);
+                assert_int_equal(verify(text.text, text.n, &log, &usec), 1);
+                assert_int_equal(verify(text.text, text.n, &witness, &usec), sec == 0 ? -EBADMSG : 1);
+        }
+        assert_int_equal(usec, 1000000);
+}
+
 static void test_every_flipped_bit_is_refused_or_is_nobodys(void **state) {
         _cleanup_printer_ Printer text = {};
         NoteKey log, witness;
@@ -182,6 +200,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_public_note_verifies),
                 cmocka_unit_test(test_who_signed_is_told_from_who_did_not),
+                cmocka_unit_test(test_a_witness_that_tells_no_time_has_not_signed),
                 cmocka_unit_test(test_every_flipped_bit_is_refused_or_is_nobodys),
                 cmocka_unit_test(test_what_is_no_note_is_refused),
                 cmocka_unit_test(test_lines_of_others_are_left_alone),

@@ -235,6 +235,23 @@ static void test_a_record_is_as_old_as_its_witness_says(void **state) {
         json_decref(root);
 }
 
+/* Its line would make up the quorum, and leave the age to the station's own clock. */
+static void test_a_witness_without_a_time_makes_no_quorum(void **state) {
+        _cleanup_(record_keyring_freep) RecordKeyring *keyring = logged_keyring(&logged, &payloads, "w1");
+        _cleanup_printer_ Printer note = logged_note(&logged, 11, 0), proof = {};
+        size_t n_text = (size_t) (strstr(note.text, "\n\n") + 1 - note.text);
+        RecordPolicy policy = { .keyring = keyring, .needs_proof = true };
+        TreePath path = {};
+
+        note_sign(&note, note.text, n_text, &logged.witness_keys[0], logged.witnesses[0], 0);
+        logged_path(logged.leaves, LOGGED_INDEX, 11, &path);
+        proof_print(&proof, LOGGED_INDEX, &path, note.text, note.n);
+        assert_int_equal(proof.error, 0);
+        policy.proof = proof.text;
+        policy.n_proof = proof.n;
+        expect(&policy, RECORD_REFUSED, "a witness's signature does not fit");
+}
+
 /* ---- what is remembered ---- */
 
 static void make_folder(char *path, size_t n) {
@@ -329,6 +346,7 @@ int main(void) {
                 cmocka_unit_test(test_a_bundle_is_a_record_and_its_proof),
                 cmocka_unit_test(test_the_entry_of_the_log_is_of_this_signature),
                 cmocka_unit_test(test_a_record_is_as_old_as_its_witness_says),
+                cmocka_unit_test(test_a_witness_without_a_time_makes_no_quorum),
                 cmocka_unit_test(test_a_log_only_grows),
                 cmocka_unit_test(test_another_history_is_refused),
                 cmocka_unit_test(test_witnesses_of_both_stand_for_what_lies_between),

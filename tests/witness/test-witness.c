@@ -76,6 +76,12 @@ static void test_a_clock_that_was_put_back_signs_nothing(void **state) {
         assert_int_equal(answer_of(7, 8, NOW), WITNESS_COSIGNED);
 }
 
+/* The second 0 says nothing to a reader. */
+static void test_a_clock_that_tells_no_time_signs_nothing(void **state) {
+        assert_int_equal(answer_of(0, 5, 999999), WITNESS_CLOCK);
+        assert_int_equal(answer_of(0, 5, 1000000), WITNESS_COSIGNED);
+}
+
 /* Any of the keys of a log, and none of another log. */
 static void test_a_log_may_have_two_keys(void **state) {
         NoteKey keys[3];
@@ -122,6 +128,7 @@ int main(void) {
                 TEST(test_only_growth_from_what_is_held_is_cosigned),
                 TEST(test_the_line_is_of_the_witness_and_the_time),
                 TEST(test_a_clock_that_was_put_back_signs_nothing),
+                TEST(test_a_clock_that_tells_no_time_signs_nothing),
                 TEST(test_a_log_may_have_two_keys),
                 TEST(test_no_flipped_bit_is_cosigned),
         };
