@@ -84,7 +84,7 @@ int verify_policy_init(VerifyPolicy *policy, sd_bus *bus) {
                 return r;
         policy->policy.keyring = policy->keyring;
         /* What the daemon says of its own keys asks for nothing; who brings keys of a log wants to see the record there. */
-        if (options.key && record_keyring_has_logs(policy->keyring))
+        if (options.key && record_keyring_wants_proof(policy->keyring))
                 policy->policy.needs_proof = true;
         if (bus) {
                 policy->policy.consistency = ask_consistency;

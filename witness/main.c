@@ -154,6 +154,16 @@ static int load_key(const Settings *settings, RecordKey **ret, NoteKey *ret_key)
         return 0;
 }
 
+/* A log that is witnessed by its own key vouches for itself. */
+static int check_key(const Settings *settings, const NoteKey *key) {
+        for (size_t i = 0; i < settings->n_logs; i++)
+                if (memcmp(settings->logs[i].public, key->public, NOTE_PUBLIC_BYTES) == 0) {
+                        tell(LOG_ERR, "The key of this witness is that of the log %s: make another one", settings->logs[i].name);
+                        return -EINVAL;
+                }
+        return 0;
+}
+
 static int print_vkey(const NoteKey *key) {
         _cleanup_printer_ Printer vkey = {};
 
@@ -246,6 +256,8 @@ static int run(void) {
         if (load_settings(&settings) < 0)
                 return STATUS_USAGE;
         r = load_key(settings, &signer, &witness.key);
+        if (r == 0)
+                r = check_key(settings, &witness.key);
         if (r < 0)
                 return r == -EINVAL ? STATUS_USAGE : EXIT_FAILURE;
         if (arg_print_vkey)

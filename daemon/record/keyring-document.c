@@ -131,7 +131,6 @@ static int read_logs(const json_t *document, RecordKeyring *keyring) {
 }
 
 static int read_witnesses(const json_t *document, RecordKeyring *keyring) {
-        uint64_t quorum;
         json_t *entry;
         size_t i;
 
@@ -146,7 +145,15 @@ static int read_witnesses(const json_t *document, RecordKeyring *keyring) {
                 if (r < 0)
                         return r;
         }
-        if (!take_number(document, "quorum", 0, &quorum))
+        return keyring_check_witnesses(keyring);
+}
+
+/* Whoever names logs or witnesses says how many of these must have signed, if only 0: else he may think that he had asked for some. */
+static int read_quorum(const json_t *document, RecordKeyring *keyring) {
+        bool is_due = keyring->n_logs + keyring->n_witnesses > 0;
+        uint64_t quorum;
+
+        if (!take_number(document, "quorum", 0, &quorum) || (is_due && !json_object_get(document, "quorum")))
                 return -EBADMSG;
         return keyring_set_quorum(keyring, quorum);
 }
@@ -196,7 +203,11 @@ static int read_document(const json_t *document, KeyringDocument *ret, const cha
                 r = read_logs(document, keyring);
         if (r == 0)
                 r = read_witnesses(document, keyring);
-        return r == -EBADMSG || r == -E2BIG ? wrong(ret_wrong, "the keyring's logs, witnesses or their quorum cannot be") : r;
+        if (r == -EBADMSG || r == -E2BIG)
+                return wrong(ret_wrong, "the keyring's logs or witnesses cannot be");
+        if (r == 0)
+                r = read_quorum(document, keyring);
+        return r == -EBADMSG ? wrong(ret_wrong, "the keyring does not say how many of its witnesses are a quorum, or more than there are") : r;
 }
 
 int keyring_document_read(const Ring *ring, KeyringDocument *ret, const char **ret_wrong) {

@@ -67,6 +67,25 @@ int keyring_add_witness(RecordKeyring *keyring, const KeyringWitness *witness) {
         return 0;
 }
 
+/* What an Ed25519 key is of: the tail of its SPKI. NULL: it is no such key, and signs no notes. */
+static const uint8_t *raw_key(const PublicKey *key) {
+        return key->algorithm == RECORD_ED25519 ? key->spki + key->n_spki - NOTE_PUBLIC_BYTES : NULL;
+}
+
+int keyring_check_witnesses(const RecordKeyring *keyring) {
+        for (size_t i = 0; i < keyring->n_witnesses; i++) {
+                const uint8_t *public = keyring->witnesses[i].key.public, *raw;
+
+                for (size_t k = 0; k < keyring->n_logs; k++)
+                        if (memcmp(public, keyring->logs[k].key.public, NOTE_PUBLIC_BYTES) == 0)
+                                return -EBADMSG;
+                for (size_t k = 0; k < keyring->n_keys; k++)
+                        if ((raw = raw_key(&keyring->keys[k].key)) && memcmp(public, raw, NOTE_PUBLIC_BYTES) == 0)
+                                return -EBADMSG;
+        }
+        return 0;
+}
+
 int keyring_set_quorum(RecordKeyring *keyring, uint64_t threshold) {
         Quorum *quorum = &keyring->quorum;
 
@@ -146,6 +165,10 @@ int keyring_parse(const char *text, size_t n, RecordKeyring **ret, char wrong[st
         (void) snprintf(wrong, KEYRING_WRONG_MAX, "a PEM block is no public key, Ed25519 or P-256");
         if (r == 0)
                 r = keyring_read_lines(keyring, text, n, wrong);
+        if (r == 0 && keyring_check_witnesses(keyring) < 0) {
+                (void) snprintf(wrong, KEYRING_WRONG_MAX, "a witness has the key of a log, or of records: it would vouch for itself");
+                r = -EBADMSG;
+        }
         if (r == 0 && keyring->n_keys + keyring->n_logs + keyring->n_witnesses == 0) {
                 (void) snprintf(wrong, KEYRING_WRONG_MAX, "it holds no public keys in PEM form");
                 r = -EBADMSG;
@@ -189,9 +212,9 @@ RecordKeyring *record_keyring_free(RecordKeyring *keyring) {
         return NULL;
 }
 
-bool record_keyring_has_logs(const RecordKeyring *keyring) {
+bool record_keyring_wants_proof(const RecordKeyring *keyring) {
         assert(keyring);
-        return keyring->n_logs > 0;
+        return keyring->n_logs > 0 || keyring->quorum.wanted;
 }
 
 const KeyringKey *keyring_find(const RecordKeyring *keyring, const char *key_id) {

@@ -68,6 +68,8 @@ RecordKeyring *keyring_new(void);
 int keyring_add_key(RecordKeyring *keyring, KeyringKey *entry);
 int keyring_add_log(RecordKeyring *keyring, const KeyringLog *log);
 int keyring_add_witness(RecordKeyring *keyring, const KeyringWitness *witness);
+/* -EBADMSG: a witness has the key of a log or of records, so that whoever writes there would vouch for himself. */
+int keyring_check_witnesses(const RecordKeyring *keyring);
 /* Asks for THRESHOLD of all witnesses there are. -EBADMSG: there are fewer, or no room. */
 int keyring_set_quorum(RecordKeyring *keyring, uint64_t threshold);
 

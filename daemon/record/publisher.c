@@ -46,8 +46,11 @@ static int take_witnesses(CheckpointPolicy *policy, const RecordLogOptions *opti
                 if (note_key_parse(witness, options->witnesses[i]) < 0 || witness->type != NOTE_WITNESS)
                         return wrong(ret_wrong, "a witness is no vkey of type 0x04");
                 for (size_t k = 0; k < i; k++)
-                        if (strcmp(witness->name, policy->witnesses[k].name) == 0)
+                        if (strcmp(witness->name, policy->witnesses[k].name) == 0 ||
+                            memcmp(witness->public, policy->witnesses[k].public, NOTE_PUBLIC_BYTES) == 0)
                                 return wrong(ret_wrong, "a witness is named twice");
+                if (memcmp(witness->public, policy->log.public, NOTE_PUBLIC_BYTES) == 0)
+                        return wrong(ret_wrong, "a witness has the key of the log, which would vouch for itself");
                 policy->n_witnesses++;
         }
         return 0;

@@ -380,7 +380,8 @@ typedef struct RecordKeyring RecordKeyring;
 int record_keyring_load(const char *path, RecordKeyring **ret);
 int record_keyring_parse(const char *pem, size_t n, RecordKeyring **ret);
 RecordKeyring *record_keyring_free(RecordKeyring *keyring);
-bool record_keyring_has_logs(const RecordKeyring *keyring); /* then it says where records must be */
+/* It says where records must be, or who must have seen them there. */
+bool record_keyring_wants_proof(const RecordKeyring *keyring);
 DEFINE_CLEANUP(RecordKeyring *, record_keyring_free);
 
 /*

@@ -62,6 +62,7 @@ typedef struct Make {
         const char *version; /* 7 */
         unsigned threshold, in, signers; /* of the roots: how many, which, and who signs; 2, 7, 3 */
         const char *binding; /* of the record key */
+        const NoteKey *witness; /* w1 */
         const char *rest;    /* after all else, with a comma in front */
 } Make;
 
@@ -83,7 +84,7 @@ static void make_payload(const Make *make, Printer *payload) {
         printer_text(payload, "},\"logs\":[{\"vkey\":\"");
         note_key_print(payload, &logged.log_key);
         printer_text(payload, "\"}],\"witnesses\":[{\"name\":\"w1\",\"vkey\":\"");
-        note_key_print(payload, &logged.witness_keys[0]);
+        note_key_print(payload, make->witness ?: &logged.witness_keys[0]);
         printer_text(payload, "\"}]");
         printer_text(payload, make->rest ?: ",\"expires\":\"2036-11-20T09:14:02Z\",\"quorum\":1");
         printer_text(payload, "}");
@@ -239,6 +240,8 @@ static void test_a_keyring_that_cannot_be_is_refused(void **state) {
                 { { .rest = ",\"expires\":\"2036-02-30T00:00:00Z\"" }, "expires" },
                 { { .rest = ",\"expires\":\"2036-11-20T09:14:02+01:00\"" }, "expires" },
                 { { .rest = ",\"expires\":\"2036-11-20T09:14:02Zulu\"" }, "expires" },
+                { { .rest = ",\"expires\":\"2036-11-20T09:14:02Z\"" }, "quorum" },
+                { { .rest = ",\"expires\":\"2036-11-20T09:14:02Z\",\"quorum\":\"none\"" }, "quorum" },
                 { { .rest = ",\"expires\":\"2036-11-20T09:14:02Z\",\"quorum\":2" }, "quorum" },
                 { { .rest = ",\"expires\":\"2036-11-20T09:14:02Z\",\"quorum\":-1" }, "quorum" },
                 { { .rest = END ",\"minIndex\":{\"elsewhere\":1}" }, "logs" },
@@ -256,6 +259,16 @@ static void test_a_keyring_that_cannot_be_is_refused(void **state) {
 
         for (size_t i = 0; i < ELEMENTS(cases); i++)
                 expect(&cases[i].make, pinned, false, -EKEYREJECTED, cases[i].why);
+}
+
+/* What writes records or keeps the log is none that watches it. */
+static void test_a_witness_of_its_own_is_refused(void **state) {
+        const NoteKey of_log = note_key_of("w1", NOTE_WITNESS, logged.log), of_records = note_key_of("w1", NOTE_WITNESS, payloads.key);
+        const char *pinned = write_roots(7, "threshold 2\n");
+
+        expect(&(Make) { .witness = &of_log }, pinned, false, -EKEYREJECTED, "logs or witnesses");
+        expect(&(Make) { .witness = &of_records }, pinned, false, -EKEYREJECTED, "logs or witnesses");
+        expect(&(Make) { .rest = ",\"expires\":\"2036-11-20T09:14:02Z\",\"quorum\":0" }, pinned, false, 0, NULL);
 }
 
 static void test_a_key_is_what_its_spki_is(void **state) {
@@ -367,6 +380,7 @@ int main(void) {
                 cmocka_unit_test_setup(test_roots_that_cannot_be_vouch_for_nothing, new_folder),
                 cmocka_unit_test_setup(test_a_root_counts_once, new_folder),
                 cmocka_unit_test_setup(test_a_keyring_that_cannot_be_is_refused, new_folder),
+                cmocka_unit_test_setup(test_a_witness_of_its_own_is_refused, new_folder),
                 cmocka_unit_test_setup(test_a_key_is_what_its_spki_is, new_folder),
                 cmocka_unit_test_setup(test_a_bad_envelope_of_a_keyring_is_refused, new_folder),
                 cmocka_unit_test_setup(test_versions_only_rise, new_folder),

@@ -22,6 +22,10 @@
 #define W2     "fleet.example/witness/w2+b7868abe+BAtROtm0kkAVygkC7QeQRNOsXb7CMG8GlIwQ2o62458t"
 #define W3     "fleet.example/witness/w3+bca4eebe+BJGiigt0OBWTpNlGlXkgiSavyK2CyIObdkQ1m566mks6"
 
+/* The keys of LOG_1 and of KEY as witnesses. */
+#define OWN         "fleet.example/witness/w9+f9244c22+BIqI4910CfGV/VLbLTy6XXLKZwm/HZQSG/N0iAG0D29c"
+#define OF_RECORDS  "fleet.example/witness/w9+90335790+BNdamAGCsQq31Uv+08lkBzoO4XLz2qYjJa8CGmj3B1Ea"
+
 #define WITNESSES "witness w1 " W1 "\nwitness w2 " W2 "\nwitness w3 " W3 "\n"
 
 static RecordKeyring *parsed(const char *text) {
@@ -97,6 +101,31 @@ static void test_a_quorum_is_what_its_line_says(void **state) {
         assert_int_equal(enough("group 2 any w1 w2\nquorum 2\n"), 0xee);
 }
 
+/* Also a quorum that stands for no log: whoever asks for witnesses must not be content with a signature. */
+static void test_logs_or_a_quorum_want_a_proof(void **state) {
+        static const struct {
+                const char *lines;
+                bool wants;
+        } cases[] = {
+                { "", false },
+                { "log " LOG_1 "\nquorum none\n", true },
+                { "log " LOG_1 "\n" WITNESSES "quorum w1\n", true },
+                { WITNESSES "quorum none\n", false },
+                { WITNESSES "quorum w1\n", true },
+                { WITNESSES "quorum 2\n", true },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                char text[2048];
+                RecordKeyring *keyring;
+
+                (void) snprintf(text, sizeof(text), KEY "%s", cases[i].lines);
+                keyring = parsed(text);
+                assert_int_equal(record_keyring_wants_proof(keyring), cases[i].wants);
+                (void) record_keyring_free(keyring);
+        }
+}
+
 static void test_a_line_that_cannot_be_kept_spoils_the_keyring(void **state) {
         static const char *const cases[] = {
                 "log " LOG_1 "\n",                                     /* and of witnesses nothing */
@@ -109,6 +138,9 @@ static void test_a_line_that_cannot_be_kept_spoils_the_keyring(void **state) {
                 "witness w1 " LOG_1 "\nquorum none\n",
                 "witness w1 " W1 "\nwitness w1 " W2 "\nquorum none\n", /* one name */
                 "witness w1 " W1 "\nwitness w2 " W1 "\nquorum none\n", /* one key */
+                "log " LOG_1 "\nwitness w1 " OWN "\nquorum none\n",  /* the key of the log, in whichever order */
+                "witness w1 " OWN "\nlog " LOG_1 "\nquorum none\n",
+                "witness w1 " OF_RECORDS "\nquorum none\n",          /* that of KEY, above */
                 "witness w\xc3\xa4 " W1 "\nquorum none\n",
                 "witness none " W1 "\nquorum none\n",
                 "witness w1 " W1 "\n",
@@ -180,6 +212,7 @@ int main(void) {
                 cmocka_unit_test(test_a_key_in_a_text_may_sign_anything_and_remarks_say_nothing),
                 cmocka_unit_test(test_a_witness_may_have_a_url),
                 cmocka_unit_test(test_a_quorum_is_what_its_line_says),
+                cmocka_unit_test(test_logs_or_a_quorum_want_a_proof),
                 cmocka_unit_test(test_a_line_that_cannot_be_kept_spoils_the_keyring),
                 cmocka_unit_test(test_what_is_wrong_is_said_with_its_line),
                 cmocka_unit_test(test_long_lines_and_many_witnesses_are_bounded),

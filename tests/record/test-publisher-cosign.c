@@ -249,6 +249,27 @@ static void test_a_log_that_is_an_old_copy_stops(void **state) {
         check_stops(5, "this is an old copy");
 }
 
+/* A second name for a key that counts already, or one for the log's own. */
+static void test_one_key_is_no_two_witnesses(void **state) {
+        for (unsigned i = 0; i < 2; i++) {
+                _cleanup_free_ char *error = NULL;
+                const NoteKey *of = i == 0 ? &published.policy.witnesses[0] : &published.policy.log;
+                NoteKey key;
+                Printer vkey = {};
+                char *before = published.vkeys[1];
+
+                record_log = record_log_free(record_log);
+                assert_int_equal(note_key_init(&key, "fleet.example/w9", NOTE_WITNESS, of->public), 0);
+                note_key_print(&vkey, &key);
+                printer_raw(&vkey, "", 1);
+                published.vkeys[1] = vkey.text;
+                assert_int_equal(published_open(&published, &record_log, &error), -EINVAL);
+                assert_non_null(strstr(error, i == 0 ? "named twice" : "vouch for itself"));
+                published.vkeys[1] = before;
+                printer_done(&vkey);
+        }
+}
+
 static void test_a_failing_disk_keeps_what_was_there(void **state) {
         static const int errors[] = { SQLITE_FULL, SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC };
         unsigned n_failed = 0;
@@ -291,6 +312,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_what_no_witness_has_signed_is_not_kept, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_signs_elsewhere_too_stops, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_is_an_old_copy_stops, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_one_key_is_no_two_witnesses, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_failing_disk_keeps_what_was_there, setup, teardown),
         };
 
