@@ -40,7 +40,7 @@ typedef struct Options {
         const char *challenge;
         const char *root;    /* who vouches for the keyring of --key */
         const char *state;   /* a folder */
-        const char *subject; /* a file, a digest or a serial */
+        const char *subject; /* a digest or a serial; a file where it has a slash */
         const char *proof;
         const char *unknown; /* --unknown=pass|fail */
         bool has_seed;

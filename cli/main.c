@@ -225,7 +225,7 @@ static void print_help(void) {
                "  --key FILE         keys rotate: the daemon's own, default /etc/assay/keys/record.pem; keys ring, sign: of a root\n"
                "  --root FILE        verify, gate, audit: the root keys that vouch for a signed keyring\n"
                "  --state DIR        verify: remember what was seen here, and refuse what is older\n"
-               "  --subject WHAT     verify: it must be about this: an identity document, its SHA-256 or a serial\n"
+               "  --subject WHAT     verify: it must be about this: a serial, or an identity document (./FILE) or its SHA-256\n"
                "  --proof FILE       verify: that the record is in its log (tlog-proof)\n"
                "  --algorithm WORD   keys create, rotate: ed25519 (default; rotate: as before) or ecdsa-p256\n"
                "  --origin NAME      keys create, show: of a log, whose verifier key is told too\n"

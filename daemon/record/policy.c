@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "daemon/record/base64.h"
+#include "daemon/record/digest.h"
 #include "daemon/record/json.h"
 #include "daemon/record/state.h"
 
@@ -78,11 +79,19 @@ static bool has_serial(const json_t *subject, const char *serial) {
                strcmp(hex, text_of(json_object_get(subject, "digest"), "sha256")) == 0;
 }
 
+/* What looks like a digest is one: a part whose serial is the digest of another is not that other. */
+static bool is_about(const json_t *subject, const char *wanted) {
+        uint8_t digest[DIGEST_BYTES];
+
+        if (digest_from_hex(wanted, digest) == 0)
+                return strcmp(wanted, text_of(json_object_get(subject, "digest"), "sha256")) == 0;
+        return has_serial(subject, wanted);
+}
+
 static int check_subject(const RecordPolicy *policy, const json_t *statement, Refusal *refusal) {
         const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
 
-        if (policy->subject && strcmp(policy->subject, text_of(json_object_get(subject, "digest"), "sha256")) != 0 &&
-            !has_serial(subject, policy->subject))
+        if (policy->subject && !is_about(subject, policy->subject))
                 return refuse(refusal, "it is about another subject: ", text_of(subject, "uri"));
         return 0;
 }

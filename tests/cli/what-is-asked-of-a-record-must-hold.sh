@@ -37,12 +37,20 @@ expect 1 "all of a log: what says nothing of health does not count" "${ctl[@]}" 
 # What was asked for.
 printf 'assay-identity/v1\nkind: accelerator\nmanufacturer: Amazon\nproduct: Trainium2\nserial: 0123456789abc003\n' >chip3.txt
 sed s/3$/4/ chip3.txt >chip4.txt
-expect 1 "about the chip of this document" "${ctl[@]}" 4.json --key record.key.pub --subject chip3.txt
+expect 1 "about the chip of this document" "${ctl[@]}" 4.json --key record.key.pub --subject ./chip3.txt
 expect 1 "about the chip of this digest" "${ctl[@]}" 4.json --key record.key.pub --subject "$(sha256sum chip3.txt | cut -d ' ' -f 1)"
 expect 1 "about the chip of this serial" "${ctl[@]}" 4.json --key record.key.pub --subject 0123456789abc003
-expect 3 "about another document's" "${ctl[@]}" 4.json --key record.key.pub --subject chip4.txt
+expect 3 "about another document's" "${ctl[@]}" 4.json --key record.key.pub --subject "$PWD/chip4.txt"
 has "another subject"
 expect 3 "about another serial" "${ctl[@]}" 4.json --key record.key.pub --subject 0123456789abc004
+# Whoever writes to this folder asks for nothing: here the serial of one chip is the name of the other's document.
+cp chip3.txt 0123456789abc004
+cp chip4.txt 0123456789abc003
+expect 3 "another serial that names the document of this chip" "${ctl[@]}" 4.json --key record.key.pub --subject 0123456789abc004
+has "another subject"
+expect 1 "this serial, that names the document of another" "${ctl[@]}" 4.json --key record.key.pub --subject 0123456789abc003
+rm 0123456789abc003 0123456789abc004
+expect 3 "a document without a slash is a serial" "${ctl[@]}" 4.json --key record.key.pub --subject chip3.txt
 expect 64 "a document that is not there" "${ctl[@]}" 4.json --key record.key.pub --subject ./chip5.txt
 expect 1 "this challenge" "${ctl[@]}" 4.json --key record.key.pub --challenge "$(printf 'say something' | base64)"
 expect 3 "another challenge" "${ctl[@]}" 4.json --key record.key.pub --challenge "$(printf 'say nothing' | base64)"

@@ -111,6 +111,37 @@ static void test_a_subject_is_known_by_the_digest_of_its_document(void **state) 
         expect(&policy, false, RECORD_REFUSED, "another subject");
 }
 
+/* A chip that says its serial is the digest of another chip's document; it has the longest serial there is. */
+static void test_a_serial_is_no_digest(void **state) {
+        static const char wanted[] = "26f39bfbbba6805e725327c3094c387c400e90d4be189130a0aee3580117ab87";
+        RecordPolicy policy = { .keyring = payloads.keyring, .subject = wanted };
+        json_t *root = json_loads(payloads.health, 0, NULL);
+        char document[256], digest[RECORD_ID_HEX], value[256];
+        RecordVerified verified;
+        RecordTrust trust;
+        Signed record;
+        char *text;
+        int n;
+
+        n = snprintf(document, sizeof(document), "assay-identity/v1\nkind: accelerator\nmanufacturer: Amazon\nproduct: Trainium2\nserial: %s\n", wanted);
+        assert_int_equal(record_digest(document, (size_t) n, digest), 0);
+        (void) snprintf(value, sizeof(value), "\"urn:dev:ops:32473-Trainium2-%s\"", wanted);
+        payload_set(root, "subject.0.uri", value);
+        (void) snprintf(value, sizeof(value), "\"%s\"", digest);
+        payload_set(root, "subject.0.digest.sha256", value);
+        text = json_dumps(root, JSON_COMPACT);
+        assert_int_equal(envelope_sign(payloads.key, text, strlen(text), &record), 0);
+        for (unsigned i = 0; i < 2; i++) {
+                policy.subject = i == 0 ? wanted : digest;
+                assert_int_equal(record_verify_with_policy(&policy, record.envelope.text, record.envelope.n, &trust, &verified), 0);
+                assert_int_equal(trust, i == 0 ? RECORD_REFUSED : RECORD_VERIFIED);
+                record_verified_done(&verified);
+        }
+        signed_done(&record);
+        free(text);
+        json_decref(root);
+}
+
 /* Whoever holds a key may not call one chip by another's serial. */
 static void test_a_serial_must_be_that_of_the_digest(void **state) {
         const char *const changes[] = { "subject.0.uri", "\"urn:dev:ops:32473-Trainium2-0123456789abc009\"", NULL };
@@ -188,6 +219,7 @@ int main(void) {
                 cmocka_unit_test(test_a_key_signs_between_its_first_and_last_index),
                 cmocka_unit_test(test_another_thing_than_was_asked_for_is_refused),
                 cmocka_unit_test(test_a_subject_is_known_by_the_digest_of_its_document),
+                cmocka_unit_test(test_a_serial_is_no_digest),
                 cmocka_unit_test(test_a_serial_must_be_that_of_the_digest),
                 cmocka_unit_test(test_a_run_without_a_challenge_answers_none),
                 cmocka_unit_test(test_what_is_old_cannot_be_told_unless_it_failed),
