@@ -74,13 +74,13 @@ static int print_json(const RecordAuditReport *report) {
                 (void) json_array_append_new(findings, finding_json(&report->findings[i]));
         for (size_t i = 0; i < report->n_chips; i++)
                 (void) json_array_append_new(chips, chip_json(&report->chips[i]));
-        object = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:{s:I, s:i, s:s}, s:o, s:o, s:o}", "origin",
+        object = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:I, s:{s:I, s:i, s:s}, s:o, s:o, s:o}", "origin",
                            report->origin, "verdict", verdicts[report->verdict], "size", (json_int_t) report->size, "verified",
                            (json_int_t) report->n_verified, "unknown", (json_int_t) report->n_unknown, "refused",
                            (json_int_t) report->n_refused, "pruned", (json_int_t) report->n_pruned, "runs", (json_int_t) report->n_starts,
                            "boots", (json_int_t) report->n_boots, "heartbeats", (json_int_t) report->n_heartbeats, "rotations",
                            (json_int_t) report->n_rotations, "firstOn", time_text(report->first_usec, first), "lastOn",
-                           time_text(report->last_usec, last), "checkpoint", "size", (json_int_t) report->checkpoint_size, "witnesses",
+                           time_text(report->last_usec, last), "seenSize", (json_int_t) report->seen_size, "checkpoint", "size", (json_int_t) report->checkpoint_size, "witnesses",
                            (int) report->n_witnesses, "witnessedOn", time_text(report->witnessed_usec, witnessed), "counts",
                            counts_json(report), "findings", findings, "chips", chips);
         r = object ? json_dumpf(object, stdout, JSON_INDENT(2)) : -1;
@@ -108,6 +108,8 @@ static void print_summary(const RecordAuditReport *report) {
                 printf("  checkpoint  of %" PRIu64 " records, witnesses %u%s%s\n", report->checkpoint_size, report->n_witnesses,
                        report->n_witnesses > 0 ? ", the last on " : "", time_text(report->witnessed_usec, witnessed));
         }
+        if (report->seen_size > 0)
+                printf("  seen        before, and has grown out of the %" PRIu64 " records it had\n", report->seen_size);
         if (report->first_usec > 0)
                 printf("  time        %s to %s by the log's own clock\n", time_text(report->first_usec, first),
                        time_text(report->last_usec, last));

@@ -282,6 +282,14 @@ static int own_keyring(sd_bus *bus, RecordKeyring **ret) {
         return r < 0 ? complain(STATUS_CANNOT_TELL, "the daemon's public key cannot be read: %s", strerror(-r)) : 0;
 }
 
+int call_state(RecordState **ret) {
+        int r = options.state ? record_state_open(options.state, ret) : 0;
+
+        if (r < 0)
+                return complain(STATUS_USAGE, "%s: %s", options.state, r == -EPERM ? "it is another user's, or anyone may write there" : strerror(-r));
+        return 0;
+}
+
 int call_keyring_of(sd_bus *bus, RecordState *state, RecordKeyring **ret) {
         _cleanup_free_ char *why = NULL;
         int r;

@@ -31,6 +31,9 @@ int call_proof_now(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret)
 /* The log's origin, and its key as a vkey ("" where it has none), malloc'd. Returns 0 or an exit status, having complained. */
 int call_log(sd_bus *bus, char **ret_origin, char **ret_vkey);
 
+/* What --state remembers; nothing (*RET stays) without it. Returns 0 or an exit status, having complained. */
+int call_state(RecordState **ret);
+
 /* The keys to verify with: those of --key, else what the daemon says of itself. Returns 0 or an exit status, having complained. */
 int call_keyring(sd_bus *bus, RecordKeyring **ret);
 /* The same, with what STATE (NULL: nothing) remembers of keyrings. */

@@ -31,7 +31,7 @@ static const Verb verbs[] = {
         { "verify",    1, -1, "INDEX|FILE...",  "Verify records, from the daemon or offline from files",
           "key keyring root state subject proof challenge plan max-age payload", verb_verify    },
         { "export",    0, 2,  "[FIRST [COUNT]]", "Write records, or the log, in forms that others read", "format key output",                 verb_export    },
-        { "audit",     0, 1,  "[FILE|FOLDER]", "Check a whole log: the daemon's, or one in files",        "key keyring root checkpoint chips",   verb_audit     },
+        { "audit",     0, 1,  "[FILE|FOLDER]", "Check a whole log: the daemon's, or one in files",        "key keyring root state checkpoint chips", verb_audit     },
         { "cosign",    0, -1, "[WITNESS...]",  "Have the log's newest checkpoint cosigned by witnesses",  "key keyring",                       verb_cosign    },
         { "plans",     0, 1,  "[PLAN]",       "List plans, or show one",                                 "",                                  verb_plans     },
         { "explain",   0, 1,  "[CODE|INDEX]", "List finding codes, explain one, or the findings of a record", "key",                               verb_explain   },
@@ -224,7 +224,7 @@ static void print_help(void) {
                "                     cosign: the witnesses to ask, default /etc/assay/witnesses\n"
                "  --key FILE         keys rotate: the daemon's own, default /etc/assay/keys/record.pem; keys ring, sign: of a root\n"
                "  --root FILE        verify, gate, audit: the root keys that vouch for a signed keyring\n"
-               "  --state DIR        verify: remember what was seen here, and refuse what is older\n"
+               "  --state DIR        verify, audit: remember what was seen here, and refuse what is older\n"
                "  --subject WHAT     verify: it must be about this: a serial, or an identity document (./FILE) or its SHA-256\n"
                "  --proof FILE       verify: that the record is in its log (tlog-proof)\n"
                "  --algorithm WORD   keys create, rotate: ed25519 (default; rotate: as before) or ecdsa-p256\n"

@@ -129,10 +129,10 @@ static int finish(RecordAudit *audit) {
         return audit_report_print(report);
 }
 
-static int audit_files(const char *path, const RecordKeyring *keyring) {
+static int audit_files(const char *path, const RecordKeyring *keyring, RecordState *state) {
         _cleanup_(record_audit_freep) RecordAudit *audit = NULL;
         _cleanup_(log_files_done) LogFiles files = LOG_FILES_INIT;
-        RecordAuditOptions with = { .keyring = keyring, .leaf = files_leaf, .userdata = &files };
+        RecordAuditOptions with = { .keyring = keyring, .state = state, .leaf = files_leaf, .userdata = &files };
         int r;
 
         r = log_files_open(&files, path);
@@ -150,11 +150,11 @@ static int audit_files(const char *path, const RecordKeyring *keyring) {
         return r != 0 ? r : finish(audit);
 }
 
-static int audit_daemon(sd_bus *bus, const RecordKeyring *keyring) {
+static int audit_daemon(sd_bus *bus, const RecordKeyring *keyring, RecordState *state) {
         _cleanup_(record_audit_freep) RecordAudit *audit = NULL;
         _cleanup_free_ char *checkpoint = NULL;
         BusLog log = { .bus = bus };
-        RecordAuditOptions with = { .keyring = keyring, .leaf = bus_leaf, .userdata = &log };
+        RecordAuditOptions with = { .keyring = keyring, .state = state, .leaf = bus_leaf, .userdata = &log };
         int r;
 
         /* Before the records: they may be more by then, and must not be fewer. */
@@ -177,6 +177,7 @@ static int audit_daemon(sd_bus *bus, const RecordKeyring *keyring) {
 int verb_audit(int argc, char **argv) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
+        _cleanup_(record_state_freep) RecordState *state = NULL;
         int r;
 
         if (argc == 0 || !options.key) {
@@ -185,8 +186,10 @@ int verb_audit(int argc, char **argv) {
                         return r == STATUS_UNREACHABLE && argc > 0 ?
                                         complain(r, "to audit files without the daemon, give the keys to trust with --key") : r;
         }
-        r = call_keyring(bus, &keyring);
+        r = call_state(&state);
+        if (r == 0)
+                r = call_keyring_of(bus, state, &keyring);
         if (r != 0)
                 return r;
-        return argc > 0 ? audit_files(argv[0], keyring) : audit_daemon(bus, keyring);
+        return argc > 0 ? audit_files(argv[0], keyring, state) : audit_daemon(bus, keyring, state);
 }

@@ -10,18 +10,6 @@
 #include "cli/assayctl.h"
 #include "cli/call.h"
 
-static int open_state(VerifyPolicy *policy) {
-        int r;
-
-        if (!options.state)
-                return 0;
-        r = record_state_open(options.state, &policy->state);
-        if (r < 0)
-                return complain(STATUS_USAGE, "%s: %s", options.state, r == -EPERM ? "it is another user's, or anyone may write there" : strerror(-r));
-        policy->policy.state = policy->state;
-        return 0;
-}
-
 /*
  * An identity document is named with a slash, which no serial has, like a program in a shell: else whoever can put a file where this runs could
  * say what is asked for.
@@ -70,7 +58,8 @@ int verify_policy_init(VerifyPolicy *policy, sd_bus *bus) {
                 .policy = { .challenge = options.challenge, .plan = options.plan,
                             .max_age_usec = options.max_age_usec == UINT64_MAX ? 0 : options.max_age_usec },
         };
-        r = open_state(policy);
+        r = call_state(&policy->state);
+        policy->policy.state = policy->state;
         if (r == 0)
                 r = take_subject(policy);
         if (r == 0)

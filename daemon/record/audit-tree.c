@@ -66,7 +66,8 @@ int audit_checkpoint(RecordAudit *audit) {
         audit->report.n_witnesses = seen.n_witnesses;
         audit->report.witnessed_usec = seen.usec;
         (void) strcpy(audit->report.origin, audit->checkpoint.origin);
-        return compare_root(audit);
+        r = audit_recall(audit, audit->checkpoint.origin);
+        return r < 0 ? r : compare_root(audit);
 }
 
 /* ---- the tree ---- */
@@ -81,7 +82,9 @@ static int take_leaf(RecordAudit *audit, const TreeHash *leaf) {
         int r;
 
         r = frontier_append(&audit->tree, leaf, whole);
-        return r < 0 ? r : compare_root(audit);
+        if (r >= 0)
+                r = compare_root(audit);
+        return r < 0 ? r : audit_compare_seen(audit);
 }
 
 /* Record at the end of the tree, whose leaf hash follows from it, or does not (NULL). */

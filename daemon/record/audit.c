@@ -24,6 +24,8 @@ static const struct {
         [RECORD_AUDIT_LEAF] = { "leaf-wrong", RECORD_AUDIT_BROKEN },
         [RECORD_AUDIT_CHECKPOINT] = { "checkpoint-refused", RECORD_AUDIT_BROKEN },
         [RECORD_AUDIT_ROOT] = { "tree-wrong", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_ROLLED_BACK] = { "rolled-back", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_REWRITTEN] = { "rewritten", RECORD_AUDIT_BROKEN },
         [RECORD_AUDIT_ROLL_UP] = { "roll-up-wrong", RECORD_AUDIT_BROKEN },
         [RECORD_AUDIT_KEY] = { "key-changed", RECORD_AUDIT_BROKEN },
         [RECORD_AUDIT_UNKNOWN] = { "record-unknown", RECORD_AUDIT_OPEN },
@@ -187,18 +189,22 @@ static void check_key(RecordAudit *audit, const RecordVerified *verified) {
         audit->successor[0] = '\0';
 }
 
-static void check_chain(RecordAudit *audit, const AuditRecord *record) {
+static int check_chain(RecordAudit *audit, const AuditRecord *record) {
         const RecordVerified *verified = record->verified;
         const char *previous = text_of(json_object_get(record->predicate, "previous"), "sha256");
         uint64_t index = verified->entry.index;
+        int r = 0;
 
-        if (!audit->report.origin[0])
+        if (!audit->report.origin[0]) {
                 (void) strcpy(audit->report.origin, verified->origin);
+                r = audit_recall(audit, verified->origin);
+        }
         if (strcmp(audit->report.origin, verified->origin) != 0)
                 audit_find(audit, RECORD_AUDIT_ORIGIN, index, index, "it is of the log %s", verified->origin);
         if (audit->id[0] && strcmp(audit->id, previous) != 0)
                 audit_find(audit, RECORD_AUDIT_PREVIOUS, index, index, "it follows another record than %" PRIu64, index - 1);
         check_key(audit, verified);
+        return r;
 }
 
 static int take_verified(RecordAudit *audit, const AuditRecord *record, const TreeHash *leaf) {
@@ -210,8 +216,9 @@ static int take_verified(RecordAudit *audit, const AuditRecord *record, const Tr
         if (r <= 0)
                 return r;
         audit_gap_tell(audit);
-        check_chain(audit, record);
-        r = take_rotation(audit, record);
+        r = check_chain(audit, record);
+        if (r == 0)
+                r = take_rotation(audit, record);
         if (r < 0)
                 return r;
         audit_times_take(audit, record);
@@ -291,6 +298,7 @@ static void judge_end(RecordAudit *audit) {
         if (audit->has_checkpoint && audit->checkpoint.size > audit->tree.size)
                 audit_find(audit, RECORD_AUDIT_MISSING, audit->tree.size, audit->checkpoint.size - 1,
                            "missing: the log has signed that it has %" PRIu64, audit->checkpoint.size);
+        audit_find_rollback(audit);
         if (report->n_verified == 0)
                 audit_find(audit, RECORD_AUDIT_NOTHING, 0, 0, "no record was verified");
         report->size = audit->tree.size;
@@ -315,8 +323,9 @@ int record_audit_end(RecordAudit *audit, const RecordAuditReport **ret) {
         audit_gap_tell(audit);
         audit_runs_end(audit);
         judge_end(audit);
-        if (audit->error < 0)
-                return audit->error;
+        r = audit->error < 0 ? audit->error : audit_remember(audit);
+        if (r < 0)
+                return r;
         *ret = &audit->report;
         return 0;
 }

@@ -16,6 +16,7 @@
 
 #include "daemon/record/checkpoint.h"
 #include "daemon/record/record.h"
+#include "daemon/record/state.h"
 
 /* A record whose signature held. */
 typedef struct AuditRecord {
@@ -58,6 +59,7 @@ struct RecordAudit {
         Checkpoint checkpoint;
         bool has_checkpoint; /* and who signed it is known */
         bool is_compared;
+        Checkpoint seen[_STATE_SEEN_MAX]; /* of this log, before; none of no records */
 
         /* runs */
         AuditSet runs, challenges, plans, chips, repairs;
@@ -88,6 +90,15 @@ void audit_gap(RecordAudit *audit, uint64_t first, uint64_t end);
 void audit_gap_tell(RecordAudit *audit);
 /* Record INDEX is here, and nothing refers to it: what follows it is not missing for its age. */
 void audit_spare(RecordAudit *audit, uint64_t index);
+
+/* audit-state.c: what was seen of the log of ORIGIN before is known from now on. */
+int audit_recall(RecordAudit *audit, const char *origin);
+/* Whenever the tree has as many leaves as it had then. */
+int audit_compare_seen(RecordAudit *audit);
+/* At the end: it has fewer, or says so. */
+void audit_find_rollback(RecordAudit *audit);
+/* A log that holds is remembered. */
+int audit_remember(RecordAudit *audit);
 
 /* audit-runs.c: run-starts, what they came to, and how often each chip was tried. */
 void audit_runs_take(RecordAudit *audit, const AuditRecord *record);

@@ -73,7 +73,7 @@ static int check_state(const RecordPolicy *policy, const CheckpointPolicy *vouch
         const char *wrong;
         int r;
 
-        r = state_read_checkpoint(policy->state, new->checkpoint.origin, &note, &old.n_note);
+        r = state_read_checkpoint(policy->state, STATE_PROVEN, new->checkpoint.origin, &note, &old.n_note);
         if (r == 0)
                 r = checkpoint_verify(note, old.n_note, vouchers, &old.checkpoint, &old.seen, &wrong);
         if (r == -EBADMSG)
@@ -84,7 +84,7 @@ static int check_state(const RecordPolicy *policy, const CheckpointPolicy *vouch
                 r = check_consistency(policy, &old, new, refusal);
         if ((r < 0 && r != -ENOENT) || refusal->is_doubt || (r == 0 && new->checkpoint.size == old.checkpoint.size))
                 return r == -ENOENT ? 0 : r;
-        return state_write_checkpoint(policy->state, new->checkpoint.origin, new->note, new->n_note);
+        return state_write_checkpoint(policy->state, STATE_PROVEN, new->checkpoint.origin, new->note, new->n_note);
 }
 
 static int tell_witnesses(const RecordPolicy *policy, const Believed *new, size_t n_hashes, RecordVerified *verified) {

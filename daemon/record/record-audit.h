@@ -17,6 +17,7 @@ typedef struct RecordAuditOptions {
          */
         int (*leaf)(void *userdata, uint64_t index, uint8_t ret[static 32]);
         void *userdata;
+        RecordState *state; /* NULL: nothing is remembered; else the log must begin with what was seen of it before, and a log that holds is remembered */
 } RecordAuditOptions;
 
 typedef enum RecordAuditWeight {
@@ -35,6 +36,8 @@ typedef enum RecordAuditKind {
         RECORD_AUDIT_LEAF,               /* a record is not the one the tree was made of */
         RECORD_AUDIT_CHECKPOINT,         /* what the log says of itself does not verify */
         RECORD_AUDIT_ROOT,               /* the tree is not that of the checkpoint */
+        RECORD_AUDIT_ROLLED_BACK,        /* the log had more records when it was last seen */
+        RECORD_AUDIT_REWRITTEN,          /* it had others */
         RECORD_AUDIT_ROLL_UP,            /* a roll-up does not tell what the records of its chips tell */
         RECORD_AUDIT_KEY,                /* another key signs, and no rotation says so */
         /* cannot tell */
@@ -81,6 +84,7 @@ typedef struct RecordAuditReport {
         uint64_t checkpoint_size;       /* 0: none that verifies */
         unsigned n_witnesses;
         uint64_t witnessed_usec;
+        uint64_t seen_size;             /* it begins with the records it had when it was last seen, so many; 0: nothing is known of that */
         Result verdict;                 /* PASSED: it holds; INCONCLUSIVE: cannot tell; FAILED: it does not hold */
         size_t n_findings;              /* those kept, in the order they were met: the first RECORD_AUDIT_KEPT of each kind */
         RecordAuditFinding *findings;
@@ -95,9 +99,9 @@ int record_audit_new(const RecordAuditOptions *options, RecordAudit **ret);
 RecordAudit *record_audit_free(RecordAudit *audit);
 DEFINE_CLEANUP(RecordAudit *, record_audit_free);
 
-/* The next record, an envelope as record_verify() takes it, in the order of their indices. 0, or -ENOMEM. */
+/* The next record, an envelope as record_verify() takes it, in the order of their indices. 0, or as the end. */
 int record_audit_take(RecordAudit *audit, const char *envelope, size_t n);
 /* The index that the next one is expected to have. */
 uint64_t record_audit_size(const RecordAudit *audit);
-/* There are no more. The report is the audit's. 0, or -ENOMEM. */
+/* There are no more. The report is the audit's. 0, or -ENOMEM, or what a file of the state failed with. */
 int record_audit_end(RecordAudit *audit, const RecordAuditReport **ret);

@@ -48,19 +48,24 @@ static int file_name(char name[static NAME_BYTES], const char *about, const char
 
 /* ---- what is remembered ---- */
 
-int state_read_checkpoint(const RecordState *state, const char *origin, char **ret, size_t *ret_n) {
+static const char *const checkpoint_kinds[_STATE_SEEN_MAX] = {
+        [STATE_PROVEN] = "checkpoint",
+        [STATE_AUDITED] = "audited",
+};
+
+int state_read_checkpoint(const RecordState *state, StateSeen seen, const char *origin, char **ret, size_t *ret_n) {
         char name[NAME_BYTES];
         int r;
 
-        r = file_name(name, origin, "checkpoint");
+        r = file_name(name, origin, checkpoint_kinds[seen]);
         return r < 0 ? r : whole_file_read(state->fd, name, NOTE_MAX, ret, ret_n);
 }
 
-int state_write_checkpoint(RecordState *state, const char *origin, const char *note, size_t n) {
+int state_write_checkpoint(RecordState *state, StateSeen seen, const char *origin, const char *note, size_t n) {
         char name[NAME_BYTES];
         int r;
 
-        r = file_name(name, origin, "checkpoint");
+        r = file_name(name, origin, checkpoint_kinds[seen]);
         return r < 0 ? r : whole_file_replace(state->fd, name, 0644, note, n);
 }
 

@@ -84,6 +84,17 @@ openssl genpkey -algorithm ed25519 2>/dev/null | openssl pkey -pubout -out "$sta
 expect 2 "keys that nobody knows" "$1/cli/assayctl" audit "$jsonl" --key "$stage/other.pub.pem"
 has "unknown 270"
 
+# An auditor who comes back. Either log holds by itself: the same keys wrote two.
+mkdir "$stage/fork" && cp "$log/record.key" "$log/log.key" "$stage/fork"
+"$make_log" "$stage/fork" 16
+expect 0 "a log that is seen for the first time" audit "$log" --state "$stage/seen"
+expect 0 "is as it was" audit "$log" --state "$stage/seen"
+has "has grown out of the 270 records it had"
+expect 0 "another log of the same keys" audit "$stage/fork"
+expect 3 "is not that one, grown" audit "$stage/fork" --state "$stage/seen"
+row "rewritten +0-269"
+expect 0 "which is still known" audit "$log" --state "$stage/seen"
+
 stage_bus
 stage_sim sim sim/scenarios/demo.yaml
 mkdir "$stage/plans"
@@ -123,4 +134,13 @@ row "checkpoint-unknown +0"
 prune 5
 expect 0 "one was pruned that is younger than others" assayctl audit
 row "records-pruned +5"
+
+expect 0 "an auditor sees it" assayctl audit --state "$stage/auditor"
+expect 0 "it grows" assayctl scan us0-0/chip5 --plan quick
+stage_await "a checkpoint of all records" covered
+expect 0 "and he comes back" assayctl audit --state "$stage/auditor" --json
+query '.verdict == "holds" and .seenSize == 7 and .checkpoint.size == 10'
+expect 0 "a copy of what it was holds" assayctl audit "$stage/tiles"
+expect 3 "but is an old one to who has seen more" assayctl audit "$stage/tiles" --state "$stage/auditor"
+row "rolled-back +7-9"
 done_expecting

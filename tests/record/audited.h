@@ -48,6 +48,7 @@ typedef struct Trial {
         bool tells_leaves;
         bool hides[LEDGER_MAX];
         uint64_t end; /* records up to there */
+        const char *remembers; /* a folder */
         RecordAudit *audit;
         const RecordAuditReport *report;
 } Trial;
@@ -78,11 +79,15 @@ static inline void trial_sign(Trial *trial) {
 }
 
 static inline Result trial_run(Trial *trial) {
-        const RecordAuditOptions options = {
+        _cleanup_(record_state_freep) RecordState *state = NULL;
+        RecordAuditOptions options = {
                 .keyring = trial->keyring, .checkpoint = trial->checkpoint.text, .n_checkpoint = trial->checkpoint.n,
                 .leaf = tell_leaf, .userdata = trial,
         };
 
+        if (trial->remembers)
+                assert_int_equal(record_state_open(trial->remembers, &state), 0);
+        options.state = state;
         trial->audit = record_audit_free(trial->audit);
         assert_int_equal(record_audit_new(&options, &trial->audit), 0);
         for (uint64_t i = 0; i < trial->ledger.size && i < trial->end; i++)

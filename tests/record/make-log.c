@@ -2,7 +2,7 @@
 
 /*
  * make-log FOLDER SCANS: a log of so many scans of a server, 18 records each, an hour apart, as an export in tiles: records.intoto.jsonl,
- * checkpoint, tile/0/…, and beside it `keyring` and what the two private keys are called, record.key and log.key.
+ * checkpoint, tile/0/…, and beside it `keyring` and the two private keys, record.key and log.key. Keys that are there already are taken.
  */
 
 #include <fcntl.h>
@@ -50,7 +50,7 @@ static RecordKey *make_key(const Making *making, const char *name) {
         char path[256];
 
         (void) snprintf(path, sizeof(path), "%.100s/%s", making->folder, name);
-        if (record_key_generate(path, RECORD_ED25519) < 0 || record_key_load(path, &key) < 0)
+        if ((access(path, F_OK) < 0 && record_key_generate(path, RECORD_ED25519) < 0) || record_key_load(path, &key) < 0)
                 abort();
         return key;
 }

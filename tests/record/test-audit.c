@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "daemon/record/keyring.h"
+#include "daemon/record/state.h"
 #include "tests/record/audited.h"
 
 static void test_a_sound_log_holds(void **state) {
@@ -507,6 +508,154 @@ static void test_the_report_is_bounded(void **state) {
         trial_done(&trial);
 }
 
+/* ---- an auditor who comes back ---- */
+
+static void make_folder(char path[static 128]) {
+        (void) snprintf(path, 128, "%s/state-XXXXXX", payloads.place.folder);
+        assert_non_null(mkdtemp(path));
+}
+
+/* A log of so many scans; bit i of PASSED: the second chip of scan i is sound. */
+static void show(const char *remembers, unsigned n_scans, unsigned passed, RecordAuditKind kind, uint64_t n, uint64_t first) {
+        Trial trial;
+
+        trial_init(&trial);
+        trial.remembers = remembers;
+        for (unsigned i = 0; i < n_scans; i++)
+                ledger_scan(&trial.ledger, passed & 1u << i);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), n > 0 ? RESULT_FAILED : RESULT_PASSED);
+        found_only(&trial, kind, n, first);
+        trial_done(&trial);
+}
+
+static void holds(const char *remembers, unsigned n_scans, unsigned passed) {
+        show(remembers, n_scans, passed, RECORD_AUDIT_REFUSED, 0, 0);
+}
+
+static void test_a_log_is_what_it_was_and_more(void **state) {
+        char folder[128];
+
+        make_folder(folder);
+        holds(folder, 2, 15);
+        holds(folder, 2, 15);
+        holds(folder, 3, 15);
+        /* Each of these holds by itself. */
+        holds(NULL, 2, 15);
+        show(folder, 2, 15, RECORD_AUDIT_ROLLED_BACK, 1, 2 * LEDGER_SCAN);
+        holds(NULL, 3, 0);
+        show(folder, 3, 0, RECORD_AUDIT_REWRITTEN, 1, 0);
+        show(folder, 4, 0, RECORD_AUDIT_REWRITTEN, 1, 0);
+        /* None of which is remembered. */
+        holds(folder, 4, 15);
+}
+
+static void test_what_was_seen_is_told(void **state) {
+        char folder[128];
+        Trial trial;
+
+        make_folder(folder);
+        trial_init(&trial);
+        trial.remembers = folder;
+        for (unsigned i = 0; i < 3; i++) {
+                ledger_scan(&trial.ledger, true);
+                trial.checkpoint.n = 0;
+                trial_sign(&trial);
+                assert_int_equal(trial_run(&trial), RESULT_PASSED);
+                assert_int_equal(trial.report->seen_size, i * LEDGER_SCAN);
+        }
+        trial_done(&trial);
+}
+
+/* Somebody shows an old checkpoint with all the records, or none and fewer records. */
+static void test_an_end_that_is_kept_back_is_missed(void **state) {
+        char folder[128];
+        Trial trial;
+
+        make_folder(folder);
+        trial_init(&trial);
+        trial.remembers = folder;
+        ledger_scan(&trial.ledger, true);
+        ledger_scan(&trial.ledger, true);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+
+        printer_done(&trial.checkpoint);
+        trial.end = LEDGER_SCAN + 1;
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_ROLLED_BACK], 1);
+        assert_int_equal(finding(&trial, RECORD_AUDIT_ROLLED_BACK)->first, LEDGER_SCAN + 1);
+        assert_int_equal(finding(&trial, RECORD_AUDIT_ROLLED_BACK)->last, 2 * LEDGER_SCAN - 1);
+        trial_done(&trial);
+
+        trial_init(&trial);
+        trial.remembers = folder;
+        ledger_scan(&trial.ledger, true);
+        trial_sign(&trial);
+        ledger_scan(&trial.ledger, true);
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        found_only(&trial, RECORD_AUDIT_ROLLED_BACK, 1, LEDGER_SCAN);
+        trial_done(&trial);
+}
+
+static void test_what_proofs_have_shown_counts_too(void **state) {
+        RecordState *kept;
+        char folder[128];
+        Trial trial;
+
+        make_folder(folder);
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, true);
+        ledger_scan(&trial.ledger, true);
+        trial_sign(&trial);
+        assert_int_equal(record_state_open(folder, &kept), 0);
+        assert_int_equal(state_write_checkpoint(kept, STATE_PROVEN, PLACE_ORIGIN, trial.checkpoint.text, trial.checkpoint.n), 0);
+        (void) record_state_free(kept);
+        trial_done(&trial);
+        show(folder, 1, 15, RECORD_AUDIT_ROLLED_BACK, 1, LEDGER_SCAN);
+        show(folder, 3, 0, RECORD_AUDIT_REWRITTEN, 1, 0);
+        holds(folder, 3, 15);
+}
+
+/* Hashes alone: a log that cannot be told to hold is none to come back to. */
+static void test_what_is_left_open_is_not_remembered(void **state) {
+        char folder[128];
+        Trial trial;
+
+        make_folder(folder);
+        trial_init(&trial);
+        trial.remembers = folder;
+        ledger_scan(&trial.ledger, true);
+        ledger_scan(&trial.ledger, true);
+        trial_sign(&trial);
+        for (unsigned i = 0; i < 2 * LEDGER_SCAN; i++)
+                trial.hides[i] = trial.tells_leaves = true;
+        assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
+        trial_done(&trial);
+        holds(folder, 1, 0);
+}
+
+/* Another key of the same log: what was believed before must not be forgotten silently. */
+static void test_what_was_kept_must_hold_for_the_keyring(void **state) {
+        RecordKey *other = other_key();
+        NoteKey name = note_key_of(PLACE_ORIGIN, NOTE_LOG, other);
+        _cleanup_printer_ Printer note = {};
+        RecordState *kept;
+        char folder[128];
+        Trial trial;
+
+        make_folder(folder);
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, true);
+        ledger_checkpoint(&trial.ledger, &name, other, &note);
+        assert_int_equal(record_state_open(folder, &kept), 0);
+        assert_int_equal(state_write_checkpoint(kept, STATE_AUDITED, PLACE_ORIGIN, note.text, note.n), 0);
+        (void) record_state_free(kept);
+        trial_done(&trial);
+        show(folder, 2, 15, RECORD_AUDIT_CHECKPOINT, 1, 0);
+        (void) record_key_free(other);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_sound_log_holds),
@@ -531,6 +680,12 @@ int main(void) {
                 cmocka_unit_test(test_what_is_told_is_plain),
                 cmocka_unit_test(test_silence_is_shown),
                 cmocka_unit_test(test_the_report_is_bounded),
+                cmocka_unit_test(test_a_log_is_what_it_was_and_more),
+                cmocka_unit_test(test_what_was_seen_is_told),
+                cmocka_unit_test(test_an_end_that_is_kept_back_is_missed),
+                cmocka_unit_test(test_what_proofs_have_shown_counts_too),
+                cmocka_unit_test(test_what_is_left_open_is_not_remembered),
+                cmocka_unit_test(test_what_was_kept_must_hold_for_the_keyring),
         };
 
         return cmocka_run_group_tests(tests, audited_setup, audited_teardown);

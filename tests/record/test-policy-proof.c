@@ -298,6 +298,20 @@ static void test_a_log_only_grows(void **state) {
         verify_at(folder, keyring, LOGGED_MAX, 0, logged.leaves, RECORD_VERIFIED, NULL);
 }
 
+/* An audit has seen a newer checkpoint than the one that proofs are against. */
+static void test_what_an_audit_has_seen_makes_no_proof_old(void **state) {
+        _cleanup_(record_keyring_freep) RecordKeyring *keyring = logged_keyring(&logged, &payloads, "none");
+        _cleanup_printer_ Printer note = logged_note(&logged, 13, 0);
+        RecordState *kept;
+        char folder[128];
+
+        make_folder(folder, sizeof(folder));
+        assert_int_equal(record_state_open(folder, &kept), 0);
+        assert_int_equal(state_write_checkpoint(kept, STATE_AUDITED, PLACE_ORIGIN, note.text, note.n), 0);
+        (void) record_state_free(kept);
+        verify_at(folder, keyring, 11, 0, NULL, RECORD_VERIFIED, NULL);
+}
+
 static void test_another_history_is_refused(void **state) {
         _cleanup_(record_keyring_freep) RecordKeyring *keyring = logged_keyring(&logged, &payloads, "none");
         TreeHash before = logged.leaves[2], honest[LOGGED_MAX];
@@ -348,6 +362,7 @@ int main(void) {
                 cmocka_unit_test(test_a_record_is_as_old_as_its_witness_says),
                 cmocka_unit_test(test_a_witness_without_a_time_makes_no_quorum),
                 cmocka_unit_test(test_a_log_only_grows),
+                cmocka_unit_test(test_what_an_audit_has_seen_makes_no_proof_old),
                 cmocka_unit_test(test_another_history_is_refused),
                 cmocka_unit_test(test_witnesses_of_both_stand_for_what_lies_between),
                 cmocka_unit_test(test_a_doubt_is_not_remembered),

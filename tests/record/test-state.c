@@ -54,13 +54,13 @@ static void test_what_is_written_is_read_back_by_the_next(void **state) {
         _cleanup_free_ char *text = NULL;
         size_t n;
 
-        assert_int_equal(state_read_checkpoint(one, "a", &text, &n), -ENOENT);
-        assert_int_equal(state_write_checkpoint(one, "a", "first", 5), 0);
-        assert_int_equal(state_write_checkpoint(one, "b", "other", 5), 0);
-        assert_int_equal(state_write_checkpoint(one, "a", "second", 6), 0);
+        assert_int_equal(state_read_checkpoint(one, STATE_PROVEN, "a", &text, &n), -ENOENT);
+        assert_int_equal(state_write_checkpoint(one, STATE_PROVEN, "a", "first", 5), 0);
+        assert_int_equal(state_write_checkpoint(one, STATE_PROVEN, "b", "other", 5), 0);
+        assert_int_equal(state_write_checkpoint(one, STATE_PROVEN, "a", "second", 6), 0);
         one = record_state_free(one);
         one = opened();
-        assert_int_equal(state_read_checkpoint(one, "a", &text, &n), 0);
+        assert_int_equal(state_read_checkpoint(one, STATE_PROVEN, "a", &text, &n), 0);
         assert_int_equal(n, 6);
         assert_string_equal(text, "second");
 }
