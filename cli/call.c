@@ -197,15 +197,22 @@ int call_proof_now(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret)
 
 #define PROOF_TRIES 50 /* of a tenth of a second: checkpoints come once in a second, unless the administrator says otherwise */
 
-int call_proof(sd_bus *bus, uint64_t index, char **ret) {
+int call_proof_soon(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret) {
         for (unsigned left = PROOF_TRIES;; left--) {
-                _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-                int r = call_proof_now(bus, index, &error, ret);
+                int r = call_proof_now(bus, index, error, ret);
 
-                if (!sd_bus_error_has_name(&error, ASSAY_ERROR_NO_CHECKPOINT) || left == 0)
-                        return r < 0 ? complain_bus(&error, r, "could not read the proof") : 0;
+                if (!sd_bus_error_has_name(error, ASSAY_ERROR_NO_CHECKPOINT) || left == 0)
+                        return r;
+                sd_bus_error_free(error);
                 (void) usleep(100000);
         }
+}
+
+int call_proof(sd_bus *bus, uint64_t index, char **ret) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        int r = call_proof_soon(bus, index, &error, ret);
+
+        return r < 0 ? complain_bus(&error, r, "could not read the proof") : 0;
 }
 
 static int get_text(sd_bus *bus, const char *name, sd_bus_error *error, char **ret) {
@@ -318,7 +325,7 @@ int call_trust_status(RecordTrust trust) {
         return by_trust[trust];
 }
 
-int call_verified(sd_bus *bus, const RecordKeyring *keyring, uint64_t index, RecordTrust *ret_trust, RecordVerified *ret) {
+int call_verified_by(sd_bus *bus, const RecordPolicy *policy, uint64_t index, RecordTrust *ret_trust, RecordVerified *ret) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_free_ char *line = NULL;
         size_t n = 0;
@@ -330,7 +337,7 @@ int call_verified(sd_bus *bus, const RecordKeyring *keyring, uint64_t index, Rec
         if (n > 0 && line[n - 1] == '\n')
                 n--;
 
-        r = record_verify(keyring, line, n, ret_trust, ret);
+        r = record_verify_with_policy(policy, line, n, ret_trust, ret);
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "could not verify record %lu: %s", (unsigned long) index, strerror(-r));
         /* A daemon that answers with another record than the one asked for is not to be believed. */
@@ -339,4 +346,8 @@ int call_verified(sd_bus *bus, const RecordKeyring *keyring, uint64_t index, Rec
                 *ret_trust = RECORD_REFUSED;
         }
         return 0;
+}
+
+int call_verified(sd_bus *bus, const RecordKeyring *keyring, uint64_t index, RecordTrust *ret_trust, RecordVerified *ret) {
+        return call_verified_by(bus, &(RecordPolicy) { .keyring = keyring }, index, ret_trust, ret);
 }

@@ -25,7 +25,8 @@ int call_leaves(sd_bus *bus, uint64_t first, uint64_t count, char **ret, size_t 
 /* That record INDEX is in the log, as tlog-proof, malloc'd. Waits where the log has yet to sign a checkpoint over it. Returns 0 or an exit status,
  * having complained. */
 int call_proof(sd_bus *bus, uint64_t index, char **ret);
-/* The same without waiting, or complaining. Negative errno: there is no proof, or not yet. */
+/* The same without complaining, or without waiting either. Negative errno: there is no proof, or not yet. */
+int call_proof_soon(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret);
 int call_proof_now(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret);
 
 /* The log's origin, and its key as a vkey ("" where it has none), malloc'd. Returns 0 or an exit status, having complained. */
@@ -47,3 +48,5 @@ int call_trust_status(RecordTrust trust);
 
 /* One record by index, fetched and judged. Returns 0, or an exit status, having complained. */
 int call_verified(sd_bus *bus, const RecordKeyring *keyring, uint64_t index, RecordTrust *ret_trust, RecordVerified *ret);
+/* The same by a policy. */
+int call_verified_by(sd_bus *bus, const RecordPolicy *policy, uint64_t index, RecordTrust *ret_trust, RecordVerified *ret);

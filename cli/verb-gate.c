@@ -3,8 +3,8 @@
 /*
  * gate
  *
- * The answer for a hook: from the newest record, whose signature is checked here and not believed of the daemon. It
- * never tests and never falls back to healthy.
+ * The answer for a hook: from the newest record, of which the daemon is believed no more than `verify` believes it: its signature and, where
+ * the keyring names logs, its place in one of them are checked here. It never tests and never falls back to healthy.
  */
 
 #include <errno.h>
@@ -18,6 +18,7 @@
 #include "checks/location.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
+#include "cli/verify-policy.h"
 #include "daemon/names.h"
 
 #define LINE_MAX_NPD 80 /* what node-problem-detector keeps */
@@ -63,8 +64,11 @@ static void judge(Answer *a, const char *target, const RecordVerified *verified)
         const RecordEntry *entry = &verified->entry;
         char subject[LOCATION_STRING_MAX];
         uint64_t now = now_usec(), finished = entry->finished_usec;
+        uint64_t seen = verified->witnessed_usec; /* it is at least as old, whatever the station's clock told */
         bool ages = options.max_age_usec != UINT64_MAX && entry->result != RESULT_FAILED;
 
+        if (seen > 0 && seen < finished)
+                finished = seen;
         location_format(&entry->subject, subject);
         if (!is_about(entry, target))
                 answer(a, STATUS_REFUSED, "%s: record %" PRIu64 " is about %s", target, entry->index, subject);
@@ -96,10 +100,43 @@ static bool is_target(sd_bus *bus, const char *target) {
         return false;
 }
 
+/*
+ * What `verify` would say of it. But a failure counts without the proof that a pass needs: whoever keeps that back must not make it `unknown`,
+ * which some hooks let pass.
+ */
+static int fetch(const VerifyPolicy *policy, uint64_t record, RecordTrust *ret_trust, RecordVerified *ret) {
+        _cleanup_(record_verified_done) RecordVerified unproven = {};
+        RecordTrust trust;
+        int r;
+
+        r = verify_policy_fetch(policy, record, ret_trust, ret);
+        if (r != 0 || *ret_trust != RECORD_CANNOT_TELL)
+                return r;
+        r = call_verified(policy->bus, policy->keyring, record, &trust, &unproven);
+        if (r != 0 || trust != RECORD_VERIFIED || unproven.entry.result != RESULT_FAILED)
+                return r;
+        record_verified_done(ret);
+        *ret_trust = trust;
+        *ret = unproven;
+        unproven = (RecordVerified) {};
+        return 0;
+}
+
+static void tell_distrust(Answer *a, const char *target, uint64_t record, RecordTrust trust, const char *reason) {
+        static const char *const words[_RECORD_TRUST_MAX] = {
+                [RECORD_UNKNOWN_KEY] = " is signed with a key not trusted here",
+                [RECORD_REFUSED] = " does not verify",
+                [RECORD_CANNOT_TELL] = "",
+        };
+        bool has_reason = reason && trust != RECORD_UNKNOWN_KEY;
+
+        answer(a, call_trust_status(trust), "%s: record %" PRIu64 "%s%s%s", target, record, words[trust], has_reason ? ": " : "", has_reason ? reason : "");
+}
+
 static int ask(sd_bus *bus, const char *target, Answer *a) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
+        _cleanup_(verify_policy_done) VerifyPolicy policy = {};
         _cleanup_(record_verified_done) RecordVerified verified = {};
         const char *verdict, *reason;
         uint64_t record, age;
@@ -119,17 +156,19 @@ static int ask(sd_bus *bus, const char *target, Answer *a) {
                 return 0;
         }
 
-        r = call_keyring(bus, &keyring);
+        r = verify_policy_init(&policy, bus);
+        /* These are judged here, since a failure counts under any plan and does not age. */
+        policy.policy.plan = NULL;
+        policy.policy.max_age_usec = 0;
         if (r == 0)
-                r = call_verified(bus, keyring, record, &trust, &verified);
+                r = fetch(&policy, record, &trust, &verified);
         if (r != 0)
                 return r;
 
         if (trust == RECORD_VERIFIED)
                 judge(a, target, &verified);
         else
-                answer(a, call_trust_status(trust), "%s: record %" PRIu64 " %s", target,
-                       record, trust == RECORD_UNKNOWN_KEY ? "is signed with a key not trusted here" : trust == RECORD_REFUSED ? "does not verify" : verified.reason);
+                tell_distrust(a, target, record, trust, verified.reason);
         return 0;
 }
 
@@ -166,6 +205,6 @@ int verb_gate(int argc, char **argv) {
                 (void) json_dumpf(object, stdout, 0);
                 putchar('\n');
         } else if (!options.quiet)
-                puts(a.line);
+                say(stdout, "%s\n", a.line);
         return translate(a.status);
 }

@@ -155,35 +155,15 @@ static int verify_file(const RecordPolicy *policy, const char *path) {
         return status;
 }
 
-/* The daemon's proof comes with the record. One that is not there yet is missing only where it is asked for. */
 static int verify_index(const VerifyPolicy *policy, uint64_t index) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
-        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL, no_proof = SD_BUS_ERROR_NULL;
-        _cleanup_free_ char *line = NULL, *proof = NULL;
-        RecordPolicy with_proof = policy->policy;
         RecordTrust trust;
         char name[32];
-        size_t n = 0;
         int r;
 
-        r = call_records(policy->bus, index, 1, &error, &line, &n);
-        if (r < 0)
-                return complain_bus(&error, r, "could not read the record");
-        if (!with_proof.proof && call_proof_now(policy->bus, index, &no_proof, &proof) >= 0) {
-                with_proof.proof = proof;
-                with_proof.n_proof = strlen(proof);
-        }
-        if (n > 0 && line[n - 1] == '\n')
-                n--;
-
-        r = record_verify_with_policy(&with_proof, line, n, &trust, &verified);
-        if (r < 0)
-                return complain(STATUS_CANNOT_TELL, "could not verify record %" PRIu64 ": %s", index, strerror(-r));
-        /* A daemon that answers with another record than the one asked for is not to be believed. */
-        if (trust == RECORD_VERIFIED && verified.entry.index != index) {
-                record_verified_done(&verified);
-                trust = RECORD_REFUSED;
-        }
+        r = verify_policy_fetch(policy, index, &trust, &verified);
+        if (r != 0)
+                return r;
         snprintf(name, sizeof(name), "%" PRIu64, index);
         return report(name, trust, &verified);
 }

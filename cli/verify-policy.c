@@ -79,6 +79,19 @@ int verify_policy_init(VerifyPolicy *policy, sd_bus *bus) {
         return 0;
 }
 
+int verify_policy_fetch(const VerifyPolicy *policy, uint64_t index, RecordTrust *ret_trust, RecordVerified *ret) {
+        int (*call)(sd_bus *, uint64_t, sd_bus_error *, char **) = policy->policy.needs_proof ? call_proof_soon : call_proof_now;
+        _cleanup_(sd_bus_error_free) sd_bus_error no_proof = SD_BUS_ERROR_NULL;
+        RecordPolicy with_proof = policy->policy;
+        _cleanup_free_ char *proof = NULL;
+
+        if (!with_proof.proof && call(policy->bus, index, &no_proof, &proof) >= 0) {
+                with_proof.proof = proof;
+                with_proof.n_proof = strlen(proof);
+        }
+        return call_verified_by(policy->bus, &with_proof, index, ret_trust, ret);
+}
+
 void verify_policy_done(VerifyPolicy *policy) {
         (void) record_keyring_free(policy->keyring);
         (void) record_state_free(policy->state);

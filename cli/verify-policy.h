@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What `verify` asks of records, as its options say it: keyring, state, subject, challenge, plan, age and proof. */
+/* What `verify` asks of records, and `gate` too, as their options say it: keyring, state, subject, challenge, plan, age and proof. */
 
 #include <systemd/sd-bus.h>
 
@@ -19,3 +19,9 @@ typedef struct VerifyPolicy {
 /* Returns 0, or an exit status, having complained. It must stay where it is. */
 int verify_policy_init(VerifyPolicy *policy, sd_bus *bus);
 void verify_policy_done(VerifyPolicy *policy);
+
+/*
+ * Record INDEX of the daemon, judged with the proof that it has of it. Where one is asked for it is waited for: a new record is covered within a
+ * second. Returns 0, or an exit status, having complained.
+ */
+int verify_policy_fetch(const VerifyPolicy *policy, uint64_t index, RecordTrust *ret_trust, RecordVerified *ret);

@@ -47,8 +47,26 @@ keyring() { # QUORUM: what a reader trusts
         grep '^witness' "$stage/witnesses"
         echo "quorum $1"
 }
+# hand_cosign NAME SECONDS: hands the newest checkpoint over with a signature of that witness, as of so long ago.
+hand_cosign() {
+        call org.assay.Assay1.Manager.GetCheckpoint uint64:0 | sed '1s/^ *//' | head -n 3 >"$stage/text"
+        python3 - "$stage" "$1" "$2" >"$stage/cosigned" <<'PYTHON'
+import sys, time
+sys.path.insert(0, 'tests/witness')
+from tlog import DASH, Key, b64
+stage, name, age = sys.argv[1:]
+key, text, when = Key(f'{stage}/{name}/key.pem', f'witness.example/{name}', 4), open(f'{stage}/text').read(), int(time.time()) - int(age)
+line = b64(key.id + when.to_bytes(8, 'big') + key.sign(f'cosignature/v1\ntime {when}\n{text}'.encode()))
+print(f'{text}\n{DASH} {key.name} {line}')
+PYTHON
+        call org.assay.Assay1.Manager.AddCosignatures string:"$(cat "$stage/cosigned")"$'\n' uint64:0 >/dev/null
+}
 reader() { "$stage_build/cli/assayctl" --bus unix:path=/nowhere --json verify "$stage/record.json" "$@"; }
 
+mkdir "$stage/plans"
+cp units/plans/*.yaml "$stage/plans"
+printf 'plan: quick\nsummary: host links alone\nstage: PREFLIGHT\nsteps:\n  - check: host-link\n' >"$stage/plans/quick.yaml"
+export ASSAY_PLANS=$stage/plans
 for name in w1 w2 w3; do witness "$name"; done
 echo "quorum 2" >>"$stage/witnesses"
 cat >"$stage/assayd.yaml" <<YAML
@@ -78,6 +96,23 @@ assayctl export "$index" --output "$stage/record.json"
 proof
 expect 2 "without witnesses nobody can tell" reader --key "$stage/two.keyring" --proof "$stage/record.proof"
 
+# A hook asks for no less than a reader: a proof from the log that its keyring names, and the quorum.
+keyring none >"$stage/none.keyring"
+keyring none | sed "s|^log .*|log $(assayctl keys create "$stage/other.pem" --origin stage.example/assayd | grep -o 'stage.example/assayd+.*')|" >"$stage/forged.keyring"
+keyring none | sed "s|^log .*|log $(assayctl keys create "$stage/elsewhere.pem" --origin elsewhere.example/assayd | grep -o 'elsewhere.example/assayd+.*')|" \
+        >"$stage/elsewhere.keyring"
+for ask in "gate us0-0/chip3" "verify $index"; do
+        expect 0 "$ask: by the key of records alone" assayctl $ask --keyring "$stage/record.pub.pem"
+        expect 0 "$ask: proven to be in the log" assayctl $ask --keyring "$stage/none.keyring"
+        expect 2 "$ask: seen by nobody" assayctl $ask --keyring "$stage/two.keyring"
+        has "not enough witnesses have seen the log with it"
+        expect 2 "$ask: in a log that the keyring does not name" assayctl $ask --keyring "$stage/elsewhere.keyring"
+        has "does not know the log"
+        expect 3 "$ask: in a log of another key" assayctl $ask --keyring "$stage/forged.keyring"
+        has "not signed by the log"
+done
+expect 1 "a hook that takes unknown for a failure gets one" assayctl gate us0-0/chip3 --keyring "$stage/two.keyring" --unknown fail
+
 before=$(date +%s)
 expect 0 "two of three witnesses are a quorum" cosign
 query 'map(.outcome) == ["cosigned", "cosigned", "unreachable"]'
@@ -91,6 +126,8 @@ at=$(jq -r .witnessedOn "$out")
 seen=$(date -d "$at" +%s)
 if [ "$seen" -lt "$before" ] || [ "$seen" -gt "$(date +%s)" ]; then bad "witnessed at $at"; fi
 expect 2 "who asks for the third cannot tell" reader --key "$stage/third.keyring" --proof "$stage/record.proof"
+expect 0 "a hook can tell too" assayctl gate us0-0/chip3 --keyring "$stage/two.keyring" --max-age 1h
+expect 2 "and cannot, asked for the third" assayctl gate us0-0/chip3 --keyring "$stage/third.keyring"
 sed '/w1/{s/A\(....\)$/B\1/;t;s/.\(....\)$/A\1/}' "$stage/record.proof" >"$stage/forged.proof"
 expect 3 "a cosignature that was altered is refused" reader --key "$stage/two.keyring" --proof "$stage/forged.proof"
 
@@ -101,6 +138,21 @@ serve w3
 expect 0 "a witness that does not know the log is passed over" cosign
 query '.[2].outcome == "unknown"'
 end w3
+
+# A failure counts before any witness has seen it, a pass does not; and a pass is as old as its witness says.
+"$stage_build/sim/assay-sim" inject --socket "$stage/sim.socket" '{at: us0-0/chip4, kind: host-link-narrowed, width: 4}' >/dev/null
+expect 1 "a chip fails, one passes" assayctl --quiet scan us0-0/chip4 us0-0/chip5 --plan quick
+stage_await "a checkpoint" settled
+index=$(assayctl --json records 0 100 | jq '[.[] | select(.type == "health:v1" and .subject == "us0-0/chip5") | .index] | max')
+expect 1 "an unwitnessed failure fails" assayctl gate us0-0/chip4 --keyring "$stage/third.keyring" --unknown pass
+expect 2 "an unwitnessed pass does not pass" assayctl gate us0-0/chip5 --plan quick --keyring "$stage/third.keyring"
+expect 0 "it is witnessed, two hours ago" hand_cosign w3 7200
+expect 0 "and passes" assayctl gate us0-0/chip5 --plan quick --keyring "$stage/third.keyring"
+expect 2 "but is older than an hour" assayctl gate us0-0/chip5 --plan quick --keyring "$stage/third.keyring" --max-age 1h
+has "too old"
+expect 2 "as verify says" assayctl verify "$index" --keyring "$stage/third.keyring" --max-age 1h
+has "too old"
+expect 0 "whatever the station's own clock says" assayctl gate us0-0/chip5 --plan quick --keyring "$stage/record.pub.pem" --max-age 1h
 
 # Threat 10: all files of the log are put back, of which the daemon itself can know nothing.
 stop
