@@ -46,7 +46,7 @@ static void put_line(const char *name, const char *text, size_t n) {
 
 static void open_log(RecordAlgorithm algorithm) {
         char log_key[128], pub[128];
-        RecordLogOptions options = { .path = place.log, .origin = PLACE_ORIGIN, .producer = "https://fleet.example/stations/st-017",
+        RecordLogOptions options = { .path = place.log, .origin = PLACE_ORIGIN, .producer = PLACE_PRODUCER,
                                      .version = "0.1.0", .checkpoint_sec = 0.01 };
 
         (void) snprintf(log_key, sizeof(log_key), "%s/log.key", place.folder);
@@ -59,18 +59,12 @@ static void open_log(RecordAlgorithm algorithm) {
         must(record_log_open(&options, &record_log, NULL));
 }
 
-static void scan(uint64_t ticket) {
-        RecordOutcome outcome;
+static void scan(void) {
         Server server;
 
         server_init(&server);
-        must(record_log_start(record_log, &server.scan.run, &server.scan.server, ticket));
-        must(record_log_scan(record_log, &server.scan, ticket));
-        for (unsigned i = 0; i < 2; i++) {
-                place_wait(record_log, &outcome);
-                must(outcome.error);
-                record_outcome_done(&outcome);
-        }
+        (void) server_start(&server, record_log);
+        (void) server_scan(&server, record_log);
 }
 
 /* A checkpoint over all that was signed; malloc'd. */
@@ -144,7 +138,7 @@ int main(int argc, char *argv[]) {
         open_log(record_algorithm_from_string(argv[2]));
 
         for (uint64_t ticket = 0; ticket < SCANS; ticket++) {
-                scan(ticket);
+                scan();
                 if (record_log_size(record_log) < EARLIER || record_log_size(record_log) >= EARLIER + SERVER_CHIPS + 2)
                         continue;
                 note = checkpoint(&n);

@@ -22,12 +22,9 @@ static inline RecordKeyring *make_keyring(const RecordKey *a, const RecordKey *b
 
 static inline int audited_setup(void **state) {
         _cleanup_printer_ Printer vkey = {};
-        char path[160];
 
         payloads_init(&payloads);
-        (void) snprintf(path, sizeof(path), "%s/log.key", payloads.place.folder);
-        if (record_key_generate(path, RECORD_ED25519) < 0 || record_key_load(path, &log_signer) < 0)
-                return -1;
+        log_signer = place_key(&payloads.place, "log.key", RECORD_ED25519);
         log_name = note_key_of(PLACE_ORIGIN, NOTE_LOG, log_signer);
         note_key_print(&vkey, &log_name);
         (void) snprintf(log_line, sizeof(log_line), "log %.*s\n", (int) vkey.n, vkey.text);
@@ -114,14 +111,7 @@ static inline void found_only(const Trial *trial, RecordAuditKind kind, uint64_t
 }
 
 static inline RecordKey *other_key(void) {
-        RecordKey *key;
-        char path[160];
-
-        (void) snprintf(path, sizeof(path), "%s/other.key", payloads.place.folder);
-        if (access(path, F_OK) < 0 && record_key_generate(path, RECORD_ED25519) < 0)
-                abort();
-        assert_int_equal(record_key_load(path, &key), 0);
-        return key;
+        return place_key(&payloads.place, "other.key", RECORD_ED25519);
 }
 
 /* One change to the record at INDEX of a scan, signed by the right key. */

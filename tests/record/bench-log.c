@@ -33,28 +33,19 @@ static double cpu_msec(void) {
         return msec(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-static void take(RecordLog *log) {
-        RecordOutcome outcome;
-
-        place_wait(log, &outcome);
-        if (outcome.error < 0)
-                abort();
-        record_outcome_done(&outcome);
-}
-
 static void fill(const Published *published, RecordLog *log, uint64_t n) {
         unsigned n_queued = 0;
 
         for (uint64_t i = 0; i * OF_A_SCAN < n; i++) {
                 if (n_queued == SCANS_QUEUED)
-                        take(log);
+                        (void) place_take(log);
                 else
                         n_queued++;
                 if (record_log_scan(log, &published->server.scan, i) < 0)
                         abort();
         }
         for (; n_queued > 0; n_queued--)
-                take(log);
+                (void) place_take(log);
 }
 
 /* As many nodes as a tree of N leaves has. */

@@ -48,12 +48,9 @@ typedef struct Loose {
 static RecordKey *make_key(const char *name, RecordAlgorithm algorithm) {
         RecordKey *key;
         Place place;
-        char path[160];
 
         place_init(&place);
-        (void) snprintf(path, sizeof(path), "%s/%s", place.folder, name);
-        if (record_key_generate(path, algorithm) < 0 || record_key_load(path, &key) < 0)
-                abort();
+        key = place_key(&place, name, algorithm);
         place_done(&place);
         return key;
 }

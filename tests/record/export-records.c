@@ -23,7 +23,6 @@ static int rotate(const Place *place, RecordLog *log) {
 }
 
 int main(int argc, char *argv[]) {
-        RecordOutcome outcome;
         RecordLog *log;
         Server server;
         Place place;
@@ -37,17 +36,12 @@ int main(int argc, char *argv[]) {
         server_init(&server);
         if (record_key_generate(place.key, argc > 2 ? record_algorithm_from_string(argv[2]) : RECORD_ED25519) < 0 || place_open(&place, &log, NULL) < 0)
                 return 1;
-        if (record_log_start(log, &server.scan.run, &server.scan.server, 1) < 0 ||
-            record_log_scan(log, &server.scan, 2) < 0 )
-                return 1;
+        (void) server_start(&server, log);
+        (void) server_scan(&server, log);
         if (argc > 3 && (record_log_heartbeat(log, RECORD_HEARTBEAT_INTERVAL, 3) < 0 || rotate(&place, log) < 0))
                 return 1;
-        for (unsigned i = 0; i < (argc > 3 ? 4 : 2); i++) {
-                place_wait(log, &outcome);
-                if (outcome.error < 0)
-                        return 1;
-                record_outcome_done(&outcome);
-        }
+        for (unsigned i = 0; i < (argc > 3 ? 2 : 0); i++)
+                (void) place_take(log);
         (void) snprintf(path, sizeof(path), "%.80s/records.intoto.jsonl", argv[1]);
         fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
         r = fd < 0 ? -errno : record_log_export(log, 0, UINT64_MAX, fd);

@@ -18,26 +18,16 @@ typedef struct Logged {
         TreeHash leaves[LOGGED_MAX];
 } Logged;
 
-static inline RecordKey *logged_key(const Payloads *p, const char *name) {
-        RecordKey *key;
-        char path[128];
-
-        (void) snprintf(path, sizeof(path), "%s/%s", p->place.folder, name);
-        if (record_key_generate(path, RECORD_ED25519) < 0 || record_key_load(path, &key) < 0)
-                abort();
-        return key;
-}
-
 static inline void logged_init(Logged *logged, const Payloads *p) {
         Signed record;
 
-        *logged = (Logged) { .log = logged_key(p, "log") };
+        *logged = (Logged) { .log = place_key(&p->place, "log", RECORD_ED25519) };
         logged->log_key = note_key_of(PLACE_ORIGIN, NOTE_LOG, logged->log);
         for (unsigned i = 0; i < 3; i++) {
                 char name[8];
 
                 (void) snprintf(name, sizeof(name), "w%u", i + 1);
-                logged->witnesses[i] = logged_key(p, name);
+                logged->witnesses[i] = place_key(&p->place, name, RECORD_ED25519);
                 logged->witness_keys[i] = note_key_of(name, NOTE_WITNESS, logged->witnesses[i]);
         }
         for (unsigned i = 0; i < LOGGED_MAX; i++)

@@ -139,7 +139,7 @@ static void write_keyring(const Making *making) {
 
 int main(int argc, char *argv[]) {
         Making making = { .folder = argv[1] };
-        RecordLogOptions options = { .origin = PLACE_ORIGIN, .producer = "https://fleet.example/stations/st-017", .version = "0.1.0" };
+        RecordLogOptions options = { .origin = PLACE_ORIGIN, .producer = PLACE_PRODUCER, .version = "0.1.0" };
 
         if (argc != 3)
                 return 64;

@@ -34,7 +34,6 @@ static inline char *payload_of(Payloads *p, RecordLog *log, uint64_t index) {
 }
 
 static inline void payloads_init(Payloads *p) {
-        RecordOutcome outcome;
         RecordLog *log;
 
         place_init(&p->place);
@@ -42,15 +41,8 @@ static inline void payloads_init(Payloads *p) {
         p->keyring = place_keyring(&p->place);
         if (record_key_load(p->place.key, &p->key) < 0 || place_open(&p->place, &log, NULL) < 0)
                 abort();
-        if (record_log_start(log, &p->server.scan.run, &p->server.scan.server, 1) < 0 ||
-            record_log_scan(log, &p->server.scan, 2) < 0)
-                abort();
-        for (unsigned i = 0; i < 2; i++) {
-                place_wait(log, &outcome);
-                if (outcome.error < 0)
-                        abort();
-                record_outcome_done(&outcome);
-        }
+        (void) server_start(&p->server, log);
+        (void) server_scan(&p->server, log);
         p->start = payload_of(p, log, 0);
         p->health = payload_of(p, log, 1);
         p->bad = payload_of(p, log, 1 + SERVER_BAD);

@@ -10,7 +10,8 @@
 
 #include "daemon/record/record.h"
 
-#define PLACE_ORIGIN "fleet.example/stations/st-017"
+#define PLACE_ORIGIN   "fleet.example/stations/st-017"
+#define PLACE_PRODUCER "https://" PLACE_ORIGIN
 
 typedef struct Place {
         char folder[64];
@@ -27,8 +28,8 @@ static inline void place_init(Place *place) {
         (void) snprintf(place->folder, sizeof(place->folder), "%.40s/record-XXXXXX", tmp ? tmp : "/tmp");
         if (!mkdtemp(place->folder))
                 abort();
-        (void) snprintf(place->key, sizeof(place->key), "%s/record.key", place->folder);
-        (void) snprintf(place->log, sizeof(place->log), "%s/records.db", place->folder);
+        (void) snprintf(place->key, sizeof(place->key), "%.63s/record.key", place->folder);
+        (void) snprintf(place->log, sizeof(place->log), "%.63s/records.db", place->folder);
         if (record_key_generate(place->key, RECORD_ED25519) < 0)
                 abort();
 }
@@ -37,12 +38,23 @@ static inline void place_done(Place *place) {
         (void) nftw(place->folder, place_remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+/* The key NAME of the folder, made where it is not there yet. */
+static inline RecordKey *place_key(const Place *place, const char *name, RecordAlgorithm algorithm) {
+        RecordKey *key;
+        char path[128];
+
+        (void) snprintf(path, sizeof(path), "%.63s/%.40s", place->folder, name);
+        if ((access(path, F_OK) < 0 && record_key_generate(path, algorithm) < 0) || record_key_load(path, &key) < 0)
+                abort();
+        return key;
+}
+
 static inline int place_open_as(const Place *place, const char *origin, const char *key_path,
                                 RecordLog **ret, char **ret_error) {
         RecordLogOptions options = {
                 .path = place->log,
                 .origin = origin,
-                .producer = "https://fleet.example/stations/st-017",
+                .producer = PLACE_PRODUCER,
                 .version = "0.1.0",
         };
 
@@ -72,6 +84,19 @@ static inline void place_wait(RecordLog *log, RecordOutcome *ret) {
         while (record_log_next(log, ret) == -EAGAIN)
                 if (poll(&pollfd, 1, 30000) == 0)
                         abort();
+}
+
+/* The same, where it has to be a success: the index of its first record. */
+static inline uint64_t place_take(RecordLog *log) {
+        RecordOutcome outcome;
+        uint64_t first;
+
+        place_wait(log, &outcome);
+        if (outcome.error < 0 || outcome.n_entries == 0)
+                abort();
+        first = outcome.entries[0].index;
+        record_outcome_done(&outcome);
+        return first;
 }
 
 /* The envelope of INDEX as it is exported, malloc'd, without the line's end. */

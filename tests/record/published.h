@@ -22,24 +22,15 @@ typedef struct Published {
         char *vkeys[PUBLISHED_WITNESSES];
 } Published;
 
-static inline RecordKey *published_key(const Published *p, const char *name, char path[static 96]) {
-        RecordKey *key;
-
-        (void) snprintf(path, 96, "%s/%.20s.key", p->place.folder, name);
-        if ((access(path, F_OK) < 0 && record_key_generate(path, RECORD_ED25519) < 0) || record_key_load(path, &key) < 0)
-                abort();
-        return key;
-}
-
 static inline void published_init(Published *p) {
         RecordKey *key;
-        char path[96];
 
         *p = (Published) { .checkpoint_sec = 0.001 };
         place_init(&p->place);
         server_init(&p->server);
         (void) snprintf(p->anchor, sizeof(p->anchor), "%s/records.anchor", p->place.folder);
-        key = published_key(p, "log", p->log_key);
+        (void) snprintf(p->log_key, sizeof(p->log_key), "%s/log.key", p->place.folder);
+        key = place_key(&p->place, "log.key", RECORD_ED25519);
         p->policy.log = note_key_of(PLACE_ORIGIN, NOTE_LOG, key);
         (void) record_key_free(key);
         for (unsigned i = 0; i < PUBLISHED_WITNESSES; i++) {
@@ -47,7 +38,7 @@ static inline void published_init(Published *p) {
                 Printer vkey = {};
 
                 (void) snprintf(name, sizeof(name), "fleet.example/w%u", i + 1);
-                p->signers[i] = published_key(p, name + 14, path);
+                p->signers[i] = place_key(&p->place, name + strlen("fleet.example/"), RECORD_ED25519);
                 p->policy.witnesses[i] = note_key_of(name, NOTE_WITNESS, p->signers[i]);
                 p->policy.n_witnesses++;
                 note_key_print(&vkey, &p->policy.witnesses[i]);
@@ -69,7 +60,7 @@ static inline int published_open_with(const Published *p, const char *log_key, c
         RecordLogOptions options = {
                 .path = p->place.log,
                 .origin = PLACE_ORIGIN,
-                .producer = "https://fleet.example/stations/st-017",
+                .producer = PLACE_PRODUCER,
                 .version = "0.1.0",
                 .anchor = anchor,
                 .checkpoint_sec = p->checkpoint_sec,
@@ -88,16 +79,8 @@ static inline int published_open(const Published *p, RecordLog **ret, char **ret
 
 /* N records more, committed: run-starts, one after the other. */
 static inline void published_append(Published *p, RecordLog *log, unsigned n) {
-        for (unsigned i = 0; i < n; i++) {
-                RecordOutcome outcome;
-
-                if (record_log_start(log, &p->server.scan.run, &p->server.scan.server, i) < 0)
-                        abort();
-                place_wait(log, &outcome);
-                if (outcome.error < 0)
-                        abort();
-                record_outcome_done(&outcome);
-        }
+        for (unsigned i = 0; i < n; i++)
+                (void) server_start(&p->server, log);
 }
 
 /* Until a checkpoint of SIZE records is there. */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/record/record.h"
+#include "tests/record/place.h"
 
 #define SERVER_CHIPS 16
 #define SERVER_STEPS 6
@@ -104,4 +104,17 @@ static inline void server_init(Server *server) {
         server->steps[SERVER_BAD][1].verdict = VERDICT_FAILED;
         server->steps[SERVER_BAD][1].n_diagnoses = 1;
         server->steps[SERVER_BAD][1].diagnoses = &server->diagnosis;
+}
+
+/* The start of the run, or what the scan found, in the log: the index of its first record. */
+static inline uint64_t server_start(const Server *server, RecordLog *log) {
+        if (record_log_start(log, &server->scan.run, &server->scan.server, 1) < 0)
+                abort();
+        return place_take(log);
+}
+
+static inline uint64_t server_scan(const Server *server, RecordLog *log) {
+        if (record_log_scan(log, &server->scan, 2) < 0)
+                abort();
+        return place_take(log);
 }

@@ -42,8 +42,6 @@ static uint64_t scan(const Case *what) {
         static RecordMeasurement untested;
         RecordHealth *chip = &server.chips[SERVER_BAD];
         RecordStep *steps = server.steps[SERVER_BAD], *step = &steps[2];
-        RecordOutcome outcome;
-        uint64_t index;
 
         server_init(&server);
         server.scan.run.stage = what->stage;
@@ -74,12 +72,7 @@ static uint64_t scan(const Case *what) {
                         steps[k].reason = REASON_BUDGET;
                         steps[k].required = false;
                 }
-        assert_int_equal(record_log_scan(log_of, &server.scan, 1), 0);
-        place_wait(log_of, &outcome);
-        assert_int_equal(outcome.error, 0);
-        index = outcome.entries[SERVER_BAD].index;
-        record_outcome_done(&outcome);
-        return index;
+        return server_scan(&server, log_of) + SERVER_BAD;
 }
 
 static void assert_stands_at(const char *subject, int64_t index) {
@@ -166,8 +159,6 @@ static void test_it_is_remembered(void **state) {
 static uint64_t scan_fabric(size_t n_chips, bool is_sick, bool is_alone) {
         static RecordDiagnosis diagnosis;
         static RecordMeasurement untested;
-        RecordOutcome outcome;
-        uint64_t index;
 
         server_init(&server);
         server.steps[0][0].regions = NULL;
@@ -188,12 +179,7 @@ static uint64_t scan_fabric(size_t n_chips, bool is_sick, bool is_alone) {
         untested = (RecordMeasurement) { "efa_untested_other_servers", 1, "1", LIMIT_NONE, 0, server.scan.server.where };
         server.own.n_measurements = is_alone;
         server.own.measurements = &untested;
-        assert_int_equal(record_log_scan(log_of, &server.scan, 1), 0);
-        place_wait(log_of, &outcome);
-        assert_int_equal(outcome.error, 0);
-        index = outcome.entries[n_chips].index;
-        record_outcome_done(&outcome);
-        return index;
+        return server_scan(&server, log_of) + n_chips;
 }
 
 static void test_a_sick_fabric_stands_until_other_servers_were_asked(void **state) {

@@ -24,7 +24,7 @@ static int setup(void **state) {
                 char name[16];
 
                 (void) snprintf(name, sizeof(name), "root%u", i);
-                roots[i] = logged_key(&payloads, name);
+                roots[i] = place_key(&payloads.place, name, RECORD_ED25519);
         }
         return 0;
 }
@@ -66,7 +66,7 @@ typedef struct Make {
         const char *rest;    /* after all else, with a comma in front */
 } Make;
 
-#define BINDING ",\"producer\":\"https://fleet.example/stations/st-017\",\"log\":\"" PLACE_ORIGIN "\""
+#define BINDING ",\"producer\":\"" PLACE_PRODUCER "\",\"log\":\"" PLACE_ORIGIN "\""
 
 static void make_payload(const Make *make, Printer *payload) {
         char text[160];
@@ -167,7 +167,7 @@ static void test_a_keyring_says_what_its_roots_signed(void **state) {
         assert_int_equal(keyring->version, 7);
         assert_true(keyring->expires_usec == UINT64_C(2110785242500000)); /* date -u -d 2036-11-20T09:14:02 +%s */
         assert_int_equal(keyring->n_keys, 1);
-        assert_string_equal(keyring->keys[0].producer, "https://fleet.example/stations/st-017");
+        assert_string_equal(keyring->keys[0].producer, PLACE_PRODUCER);
         assert_string_equal(keyring->keys[0].origin, PLACE_ORIGIN);
         assert_int_equal(keyring->keys[0].from_index, 2);
         assert_int_equal(keyring->keys[0].until_index, 4);

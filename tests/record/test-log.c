@@ -85,11 +85,7 @@ static void test_every_exported_record_verifies_and_follows_the_one_before(void 
         char previous[RECORD_ID_HEX + 64] = "";
         RecordOutcome outcome;
 
-        assert_int_equal(record_log_start(fixture->log, &fixture->server.scan.run,
-                                          &fixture->server.scan.server, 1),
-                         0);
-        place_wait(fixture->log, &outcome);
-        record_outcome_done(&outcome);
+        (void) server_start(&fixture->server, fixture->log);
         scan_once(fixture, 2, &outcome);
         for (uint64_t i = 0; i < record_log_size(fixture->log); i++) {
                 char *envelope = place_envelope(fixture->log, i);
@@ -147,11 +143,9 @@ static void test_a_heartbeat_is_a_record_and_no_verdict(void **state) {
         assert_int_equal(record_log_newest(fixture->log, &(Location) {}, NULL, &entry), -ENOENT);
         assert_int_equal(record_log_unfinished(fixture->log, &cursor, &entry), -ENOENT);
 
-        scan_once(fixture, 1, &outcome);
-        record_outcome_done(&outcome);
+        (void) server_scan(&fixture->server, fixture->log);
         assert_int_equal(record_log_heartbeat(fixture->log, RECORD_HEARTBEAT_INTERVAL, 7), 0);
-        place_wait(fixture->log, &outcome);
-        record_outcome_done(&outcome);
+        (void) place_take(fixture->log);
         assert_int_equal(record_log_newest(fixture->log, &server, NULL, &entry), 0);
         assert_string_equal(entry.type, RECORD_TYPE_SUMMARY);
         reopen(fixture);

@@ -29,13 +29,10 @@ static RecordKey *keys[2];
 
 static int setup(void **state) {
         Place place;
-        char path[128];
 
         place_init(&place);
         assert_int_equal(record_key_load(place.key, &keys[0]), 0);
-        (void) snprintf(path, sizeof(path), "%s/other.key", place.folder);
-        assert_int_equal(record_key_generate(path, RECORD_ED25519), 0);
-        assert_int_equal(record_key_load(path, &keys[1]), 0);
+        keys[1] = place_key(&place, "other.key", RECORD_ED25519);
         place_done(&place);
         return 0;
 }

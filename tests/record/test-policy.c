@@ -9,7 +9,6 @@
 #include "daemon/record/keyring.h"
 #include "tests/record/payload.h"
 
-#define PRODUCER "https://fleet.example/stations/st-017"
 #define INDEX    (1 + SERVER_BAD)
 #define FINISHED UINT64_C(1795252449500000)
 #define HOUR     (UINT64_C(3600) * 1000000)
@@ -29,7 +28,7 @@ static void expect(const RecordPolicy *policy, bool sound, RecordTrust trust, co
                 assert_null(verified.payload);
                 assert_null(verified.producer);
         } else
-                assert_string_equal(verified.producer, PRODUCER);
+                assert_string_equal(verified.producer, PLACE_PRODUCER);
         record_verified_done(&verified);
         signed_done(&record);
 }
@@ -39,14 +38,14 @@ static void test_a_key_signs_for_its_producer_in_its_log(void **state) {
         RecordPolicy policy = { .keyring = payloads.keyring };
 
         expect(&policy, false, RECORD_VERIFIED, NULL);
-        (void) strcpy(key->producer, PRODUCER);
+        (void) strcpy(key->producer, PLACE_PRODUCER);
         (void) strcpy(key->origin, PLACE_ORIGIN);
         expect(&policy, false, RECORD_VERIFIED, NULL);
         (void) strcpy(key->origin, PLACE_ORIGIN "/2027");
         expect(&policy, false, RECORD_REFUSED, "may not sign in log " PLACE_ORIGIN);
         key->origin[0] = '\0';
-        (void) strcpy(key->producer, PRODUCER "8");
-        expect(&policy, false, RECORD_REFUSED, "not that of producer " PRODUCER);
+        (void) strcpy(key->producer, PLACE_PRODUCER "8");
+        expect(&policy, false, RECORD_REFUSED, "not that of producer " PLACE_PRODUCER);
         key->producer[0] = '\0';
 }
 

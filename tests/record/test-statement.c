@@ -96,19 +96,14 @@ static void test_a_failed_chip_tells_what_where_and_how_often(void **state) {
 }
 
 static json_t *sign_again(const Server *server) {
-        RecordOutcome outcome;
         json_t *payload;
         RecordLog *log;
         char *text;
 
         assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
-        assert_int_equal(record_log_scan(log, &server->scan, 3), 0);
-        place_wait(log, &outcome);
-        assert_int_equal(outcome.error, 0);
-        text = payload_of(&payloads, log, outcome.entries[0].index);
+        text = payload_of(&payloads, log, server_scan(server, log));
         payload = json_loads(text, 0, NULL);
         free(text);
-        record_outcome_done(&outcome);
         (void) record_log_free(log);
         return payload;
 }

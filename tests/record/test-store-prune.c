@@ -31,14 +31,10 @@ static int teardown(void **state) {
 
 static void scan(uint64_t finished_usec) {
         RecordRun *run = &published.server.scan.run;
-        RecordOutcome outcome;
 
         run->finished_usec = finished_usec;
         run->started_usec = finished_usec - 1000000;
-        assert_int_equal(record_log_scan(record_log, &published.server.scan, 1), 0);
-        place_wait(record_log, &outcome);
-        assert_int_equal(outcome.error, 0);
-        record_outcome_done(&outcome);
+        (void) server_scan(&published.server, record_log);
 }
 
 static int prune(uint64_t before_usec, uint64_t *ret_n) {
@@ -118,16 +114,13 @@ static void test_what_nothing_refers_to_goes_and_is_still_proven(void **state) {
 static void test_what_is_referred_to_stays(void **state) {
         Location chip = server_location("us0-2/chip0"), bad = server_location("us0-2/chip3");
         RecordVerified verified;
-        RecordOutcome outcome;
         RecordEntry entry;
         uint64_t n;
 
         published_append(&published, record_log, 1); /* a run that does not end */
         scan(OLD);
         published.server.run[35] = '7'; /* another run */
-        assert_int_equal(record_log_start(record_log, &published.server.scan.run, &published.server.scan.server, 9), 0);
-        place_wait(record_log, &outcome);
-        record_outcome_done(&outcome);
+        (void) server_start(&published.server, record_log);
         published.server.steps[0][0].regions = NULL;
         scan(OLD);
         assert_int_equal(prune(NEW, &n), 0);

@@ -219,15 +219,12 @@ static void test_a_payload_that_is_no_record_is_refused_though_its_signature_is_
 static void test_a_heartbeat_is_of_the_key_that_signs_it(void **state) {
         static const char *const changes[] = { "subject.0.digest.sha256", "\"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\"", NULL };
         RecordVerified verified;
-        RecordOutcome outcome;
         RecordLog *log;
         char *heartbeat;
 
         assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
         assert_int_equal(record_log_heartbeat(log, RECORD_HEARTBEAT_START, 1), 0);
-        place_wait(log, &outcome);
-        heartbeat = payload_of(&payloads, log, outcome.entries[0].index);
-        record_outcome_done(&outcome);
+        heartbeat = payload_of(&payloads, log, place_take(log));
         (void) record_log_free(log);
 
         assert_int_equal(payload_verify_changed(&payloads, heartbeat, changes + 2, &verified), RECORD_VERIFIED);

@@ -288,11 +288,10 @@ static void write_file(const char *name, const char *text, size_t n, char path[s
 
 static int make_roots(void **state) {
         for (unsigned i = 0; i < 3; i++) {
-                char path[160];
+                char name[8];
 
-                (void) snprintf(path, sizeof(path), "%s/root%u", payloads.place.folder, i);
-                if ((access(path, F_OK) < 0 && record_key_generate(path, RECORD_ED25519) < 0) || record_key_load(path, &roots[i]) < 0)
-                        return -1;
+                (void) snprintf(name, sizeof(name), "root%u", i);
+                roots[i] = place_key(&payloads.place, name, RECORD_ED25519);
         }
         return new_folder(state);
 }
@@ -310,7 +309,7 @@ static void make_ring(unsigned version, const char *expires, unsigned n, char pa
         size_t n_ring;
 
         if (asprintf(&draft, "version %u\nexpires %s\nroot %s/root0.pub\nroot %s/root1.pub\nroot %s/root2.pub\nthreshold 2\nrecord %s.pub "
-                             "https://fleet.example/stations/st-017 " PLACE_ORIGIN "\n", version, expires, top, top, top, payloads.place.key) < 0)
+                             PLACE_PRODUCER " " PLACE_ORIGIN "\n", version, expires, top, top, top, payloads.place.key) < 0)
                 abort();
         assert_int_equal(record_ring_make(draft, strlen(draft), roots[0], &ring, &n_ring, &why), 0);
         for (unsigned i = 1; i < n; i++) {

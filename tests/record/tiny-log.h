@@ -26,27 +26,18 @@ typedef struct TinyLog {
         Frontier tree;
 } TinyLog;
 
-static inline RecordKey *tiny_log_key(const char *folder, const char *name, RecordAlgorithm algorithm, char path[static 160]) {
-        RecordKey *key;
-
-        (void) snprintf(path, 160, "%s/%s", folder, name);
-        if (record_key_generate(path, algorithm) < 0 || record_key_load(path, &key) < 0)
-                abort();
-        return key;
-}
-
 static inline void tiny_log_init(TinyLog *tiny, RecordAlgorithm algorithm) {
-        char path[160];
+        const char *pem;
 
         *tiny = (TinyLog) {};
         place_init(&tiny->place);
-        tiny->log_key = tiny_log_key(tiny->place.folder, "log.key", RECORD_ED25519, path);
+        tiny->log_key = place_key(&tiny->place, "log.key", RECORD_ED25519);
         tiny->policy.log = note_key_of(PLACE_ORIGIN, NOTE_LOG, tiny->log_key);
         note_key_print(&tiny->vkey, &tiny->policy.log);
         printer_raw(&tiny->vkey, "", 1);
-        tiny->key = tiny_log_key(tiny->place.folder, "a.key", algorithm, path);
-        (void) strcat(path, ".pub");
-        if (record_keyring_load(path, &tiny->keyring) < 0)
+        tiny->key = place_key(&tiny->place, "a.key", algorithm);
+        pem = record_key_public_pem(tiny->key);
+        if (record_keyring_parse(pem, strlen(pem), &tiny->keyring) < 0)
                 abort();
 }
 

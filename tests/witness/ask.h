@@ -35,13 +35,12 @@ static inline int ask_read(void *userdata, uint64_t position, TreeHash *ret) {
 }
 
 static inline void ask_init(Ask *ask) {
-        char *wrong = NULL, path[128];
+        char *wrong = NULL;
 
         memset(ask, 0, sizeof(*ask));
         place_init(&ask->place);
-        (void) snprintf(path, sizeof(path), "%s/witness.pem", ask->place.folder);
-        if (record_key_generate(path, RECORD_ED25519) < 0 || record_key_load(path, &ask->signer) < 0 || record_key_load(ask->place.key, &ask->log) < 0)
-                abort();
+        ask->signer = place_key(&ask->place, "witness.pem", RECORD_ED25519);
+        ask->log = place_key(&ask->place, "record.key", RECORD_ED25519);
         ask->key = note_key_of(PLACE_ORIGIN, NOTE_LOG, ask->log);
         ask->settings = (Settings) { .n_logs = 1, .logs = &ask->key };
         ask->witness = (Witness) { .signer = ask->signer, .settings = &ask->settings };
