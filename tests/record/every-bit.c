@@ -17,6 +17,7 @@
 #include "daemon/record/proof.h"
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"
+#include "tests/record/plain-tree.h"
 
 #define SUBJECT "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff" /* in its place: the key */
 
@@ -143,37 +144,26 @@ typedef struct Turning {
         RecordKey *log_key, *witness_key, *other_key;
         CheckpointPolicy policy;
         Quorum quorum;
-        TreeHash leaves[LEAVES], nodes[2 * LEAVES];
+        TreeHash leaves[LEAVES];
         Checkpoint checkpoint;
         Printer note, proof;
 } Turning;
 
 static Turning turning;
 
-static int read_node(void *userdata, uint64_t position, TreeHash *ret) {
-        *ret = turning.nodes[position];
-        return 0;
-}
-
 static void sign_note(Printer *note) {
         NoteKey other = note_key_of("x", NOTE_WITNESS, turning.other_key);
-        _cleanup_printer_ Printer text = {};
+        size_t n = note_of(note, &turning.checkpoint, &turning.policy.log, turning.log_key);
 
-        checkpoint_print(&text, &turning.checkpoint);
-        printer_raw(note, text.text, text.n);
-        printer_text(note, "\n");
-        note_sign(note, text.text, text.n, &turning.policy.log, turning.log_key, 0);
-        note_sign(note, text.text, text.n, &turning.policy.witnesses[0], turning.witness_key, 1795252442000000);
-        note_sign(note, text.text, text.n, &other, turning.other_key, 1795252442000000);
+        note_sign(note, note->text, n, &turning.policy.witnesses[0], turning.witness_key, 1795252442000000);
+        note_sign(note, note->text, n, &other, turning.other_key, 1795252442000000);
         assert_int_equal(note->error, 0);
 }
 
 static int setup(void **state) {
-        const TreeSource source = { read_node, NULL };
         const char *rest;
         _cleanup_printer_ Printer proof = {};
-        TreePath path;
-        Frontier tree = {};
+        TreePath path = {};
 
         turning.log_key = make_key("log", RECORD_ED25519);
         turning.witness_key = make_key("witness", RECORD_ED25519);
@@ -182,20 +172,11 @@ static int setup(void **state) {
         turning.policy.n_witnesses = 1;
         turning.policy.witnesses[0] = note_key_of("w", NOTE_WITNESS, turning.witness_key);
         turning.quorum.wanted = 1;
-        for (unsigned i = 0; i < LEAVES; i++) {
-                TreeHash whole[TREE_LEVELS];
-                int n;
-
+        for (unsigned i = 0; i < LEAVES; i++)
                 assert_int_equal(tree_leaf(&i, sizeof(i), &turning.leaves[i]), 0);
-                n = frontier_append(&tree, &turning.leaves[i], whole);
-                assert_true(n > 0);
-                memcpy(&turning.nodes[tree_position(0, i)], whole, (size_t) n * sizeof(TreeHash));
-        }
-        turning.checkpoint = (Checkpoint) { .origin = "o", .size = LEAVES };
-        assert_int_equal(frontier_root(&tree, &turning.checkpoint.root), 0);
+        turning.checkpoint = (Checkpoint) { .origin = "o", .size = LEAVES, .root = plain_root(turning.leaves, LEAVES) };
         sign_note(&turning.note);
-
-        assert_int_equal(tree_inclusion(&source, INDEX, LEAVES, &path), 0);
+        plain_path(turning.leaves, INDEX, LEAVES, &path);
         proof_print(&proof, INDEX, &path, turning.note.text, turning.note.n);
         rest = memchr(proof.text, '\n', proof.n);
         printer_raw(&turning.proof, proof.text, (size_t) (rest + 1 - proof.text));

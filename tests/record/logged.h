@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A log with one of the test's records in it, as others would show it: the tree worked out from its definition. */
+/* A log with one of the test's records in it, as others would show it. */
 
 #include "daemon/record/proof.h"
 #include "daemon/record/quorum.h"
 #include "tests/record/note-key.h"
 #include "tests/record/payload.h"
+#include "tests/record/plain-tree.h"
 
 #define LOGGED_INDEX 4 /* of `bad` */
 #define LOGGED_MAX   40
@@ -44,58 +45,12 @@ static inline void logged_done(Logged *logged) {
                 (void) record_key_free(logged->witnesses[i]);
 }
 
-/* RFC 6962 section 2.1, word by word. */
-static inline TreeHash logged_root(const TreeHash *leaves, size_t n) {
-        TreeHash left, right, node;
-        size_t k = 1;
-
-        if (n == 1)
-                return leaves[0];
-        while (2 * k < n)
-                k *= 2;
-        left = logged_root(leaves, k);
-        right = logged_root(leaves + k, n - k);
-        if (tree_node(&left, &right, &node) < 0)
-                abort();
-        return node;
-}
-
-static inline void logged_path(const TreeHash *leaves, size_t m, size_t n, TreePath *path) {
-        size_t k = 1;
-
-        if (n == 1)
-                return;
-        while (2 * k < n)
-                k *= 2;
-        logged_path(m < k ? leaves : leaves + k, m < k ? m : m - k, m < k ? k : n - k, path);
-        path->hashes[path->n++] = m < k ? logged_root(leaves + k, n - k) : logged_root(leaves, k);
-}
-
-/* RFC 6962 section 2.1.2 */
-static inline void logged_subproof(const TreeHash *leaves, size_t m, size_t n, bool whole, TreePath *path) {
-        size_t k = 1;
-
-        if (m == n) {
-                if (!whole)
-                        path->hashes[path->n++] = logged_root(leaves, n);
-                return;
-        }
-        while (2 * k < n)
-                k *= 2;
-        logged_subproof(m <= k ? leaves : leaves + k, m <= k ? m : m - k, m <= k ? k : n - k, m <= k && whole, path);
-        path->hashes[path->n++] = m <= k ? logged_root(leaves + k, n - k) : logged_root(leaves, k);
-}
-
 /* The checkpoint of SIZE; bit i of WITNESSES: w(i+1) has seen it. */
 static inline Printer logged_note(const Logged *logged, size_t size, unsigned witnesses) {
-        Checkpoint checkpoint = { .origin = PLACE_ORIGIN, .size = size, .root = logged_root(logged->leaves, size) };
+        Checkpoint checkpoint = { .origin = PLACE_ORIGIN, .size = size, .root = plain_root(logged->leaves, size) };
         Printer note = {};
-        size_t n;
+        size_t n = note_of(&note, &checkpoint, &logged->log_key, logged->log);
 
-        checkpoint_print(&note, &checkpoint);
-        n = note.n;
-        printer_text(&note, "\n");
-        note_sign(&note, note.text, n, &logged->log_key, logged->log, 0);
         for (unsigned i = 0; i < 3; i++)
                 if (witnesses & 1u << i)
                         note_sign(&note, note.text, n, &logged->witness_keys[i], logged->witnesses[i], LOGGED_SEEN + i * UINT64_C(60000000));
@@ -109,7 +64,7 @@ static inline Printer logged_proof(const Logged *logged, size_t index, size_t si
         Printer note = logged_note(logged, size, witnesses), proof = {};
         TreePath path = {};
 
-        logged_path(logged->leaves, index, size, &path);
+        plain_path(logged->leaves, index, size, &path);
         proof_print(&proof, index, &path, note.text, note.n);
         printer_done(&note);
         printer_raw(&proof, "", 1);

@@ -114,16 +114,13 @@ static void add_scan(Making *making, unsigned i) {
 
 static void write_checkpoint(const Making *making) {
         Checkpoint checkpoint = { .origin = PLACE_ORIGIN, .size = making->tree.size };
-        _cleanup_printer_ Printer text = {}, note = {};
+        _cleanup_printer_ Printer note = {};
         FILE *file = open_file(making, "checkpoint");
 
         if (frontier_root(&making->tree, &checkpoint.root) < 0)
                 abort();
-        checkpoint_print(&text, &checkpoint);
-        printer_raw(&note, text.text, text.n);
-        printer_text(&note, "\n");
-        note_sign(&note, text.text, text.n, &making->log, making->log_key, 0);
-        if (note.error < 0 || fwrite(note.text, 1, note.n, file) != note.n || fclose(file) != 0)
+        (void) note_of(&note, &checkpoint, &making->log, making->log_key);
+        if (fwrite(note.text, 1, note.n, file) != note.n || fclose(file) != 0)
                 abort();
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The public half of a key, as notes name it. */
+/* The public half of a key, as notes name it, and notes that it signs. */
 
 #include <stdlib.h>
 
-#include "daemon/record/note.h"
+#include "daemon/record/checkpoint.h"
 
 static inline NoteKey note_key_of(const char *name, NoteKeyType type, const RecordKey *signer) {
         uint8_t public[NOTE_PUBLIC_BYTES];
@@ -15,4 +15,17 @@ static inline NoteKey note_key_of(const char *name, NoteKeyType type, const Reco
         if (EVP_PKEY_get_raw_public_key(key_public(signer)->pkey, public, &n) != 1 || note_key_init(&key, name, type, public) < 0)
                 abort();
         return key;
+}
+
+/* What LOG says of itself, signed; of which so many bytes are text, for others to sign. */
+static inline size_t note_of(Printer *note, const Checkpoint *checkpoint, const NoteKey *log, const RecordKey *signer) {
+        size_t n;
+
+        checkpoint_print(note, checkpoint);
+        n = note->n;
+        printer_text(note, "\n");
+        note_sign(note, note->text, n, log, signer, 0);
+        if (note->error < 0)
+                abort();
+        return n;
 }

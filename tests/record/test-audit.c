@@ -346,7 +346,7 @@ static void test_a_checkpoint_counts_only_as_the_log_signed_it(void **state) {
 
         /* Of a tree with one other leaf, by the right key. */
         printer_done(&trial.checkpoint);
-        trial.ledger.tree.hashes[0].bytes[0] ^= 1;
+        trial.ledger.leaves[0].bytes[0] ^= 1;
         trial_sign(&trial);
         assert_int_equal(trial_run(&trial), RESULT_FAILED);
         found_only(&trial, RECORD_AUDIT_ROOT, 1, 0);

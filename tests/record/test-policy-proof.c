@@ -244,7 +244,7 @@ static void test_a_witness_without_a_time_makes_no_quorum(void **state) {
         TreePath path = {};
 
         note_sign(&note, note.text, n_text, &logged.witness_keys[0], logged.witnesses[0], 0);
-        logged_path(logged.leaves, LOGGED_INDEX, 11, &path);
+        plain_path(logged.leaves, LOGGED_INDEX, 11, &path);
         proof_print(&proof, LOGGED_INDEX, &path, note.text, note.n);
         assert_int_equal(proof.error, 0);
         policy.proof = proof.text;
@@ -264,7 +264,7 @@ static int show_growth(void *userdata, const char *origin, uint64_t old, uint64_
         Printer text = {};
         TreePath path = {};
 
-        logged_subproof(userdata, old, size, true, &path);
+        plain_subproof(userdata, old, size, true, &path);
         lines_print_path(&text, &path);
         printer_text(&text, "\n");
         *ret = text.text;

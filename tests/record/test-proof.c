@@ -12,26 +12,20 @@
 #include "daemon/record/proof.h"
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"
+#include "tests/record/plain-tree.h"
 
 #define LEAVES 11
 #define INDEX  3
 
 static RecordKey *key;
 static CheckpointPolicy policy;
-static TreeHash leaves[LEAVES], nodes[2 * LEAVES];
+static TreeHash leaves[LEAVES];
 static Printer proof; /* of leaf INDEX */
 
-static int read_node(void *userdata, uint64_t position, TreeHash *ret) {
-        *ret = nodes[position];
-        return 0;
-}
-
 static int setup(void **state) {
-        const TreeSource source = { read_node, NULL };
         Checkpoint checkpoint = { .origin = PLACE_ORIGIN, .size = LEAVES };
-        _cleanup_printer_ Printer text = {}, note = {};
-        Frontier frontier = {};
-        TreePath path;
+        _cleanup_printer_ Printer note = {};
+        TreePath path = {};
         Place place;
 
         place_init(&place);
@@ -39,21 +33,11 @@ static int setup(void **state) {
         place_done(&place);
         policy.log = note_key_of(PLACE_ORIGIN, NOTE_LOG, key);
 
-        for (unsigned i = 0; i < LEAVES; i++) {
-                TreeHash whole[TREE_LEVELS];
-                int n_whole;
-
+        for (unsigned i = 0; i < LEAVES; i++)
                 assert_int_equal(tree_leaf(&i, sizeof(i), &leaves[i]), 0);
-                n_whole = frontier_append(&frontier, &leaves[i], whole);
-                assert_true(n_whole > 0);
-                memcpy(&nodes[tree_position(0, i)], whole, (size_t) n_whole * sizeof(TreeHash));
-        }
-        assert_int_equal(frontier_root(&frontier, &checkpoint.root), 0);
-        checkpoint_print(&text, &checkpoint);
-        printer_raw(&note, text.text, text.n);
-        printer_text(&note, "\n");
-        note_sign(&note, text.text, text.n, &policy.log, key, 0);
-        assert_int_equal(tree_inclusion(&source, INDEX, LEAVES, &path), 0);
+        checkpoint.root = plain_root(leaves, LEAVES);
+        (void) note_of(&note, &checkpoint, &policy.log, key);
+        plain_path(leaves, INDEX, LEAVES, &path);
         proof_print(&proof, INDEX, &path, note.text, note.n);
         return proof.error;
 }

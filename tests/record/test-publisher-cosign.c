@@ -212,13 +212,9 @@ static Printer another(uint64_t size) {
         Checkpoint checkpoint = { .origin = PLACE_ORIGIN, .size = size, .root = { { 1, 2, 3 } } };
         Printer note = {};
         RecordKey *key;
-        size_t n;
 
         assert_int_equal(record_key_load(published.log_key, &key), 0);
-        checkpoint_print(&note, &checkpoint);
-        n = note.n;
-        printer_text(&note, "\n");
-        note_sign(&note, note.text, n, &published.policy.log, key, 0);
+        (void) note_of(&note, &checkpoint, &published.policy.log, key);
         (void) record_key_free(key);
         return note;
 }

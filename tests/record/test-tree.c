@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "checks/cleanup.h"
-#include "daemon/record/tree.h"
+#include "tests/record/plain-tree.h"
 
 #define LEAVES 67
 
@@ -43,62 +43,6 @@ static TreeHash leaf_of(unsigned i) {
         return leaf;
 }
 
-/* MTH(D[n]) as the RFC defines it, by recursion. */
-static TreeHash defined_root(unsigned first, unsigned n) {
-        TreeHash left, right, root;
-        unsigned k = 1;
-
-        if (n == 0) {
-                assert_int_equal(tree_empty(&root), 0);
-                return root;
-        }
-        if (n == 1)
-                return leaf_of(first);
-        while (2 * k < n)
-                k *= 2;
-        left = defined_root(first, k);
-        right = defined_root(first + k, n - k);
-        assert_int_equal(tree_node(&left, &right, &root), 0);
-        return root;
-}
-
-/* PATH(m, D[n]) as the RFC defines it. */
-static void defined_inclusion(unsigned m, unsigned first, unsigned n, TreePath *path) {
-        unsigned k = 1;
-
-        if (n == 1)
-                return;
-        while (2 * k < n)
-                k *= 2;
-        if (m < k) {
-                defined_inclusion(m, first, k, path);
-                path->hashes[path->n++] = defined_root(first + k, n - k);
-        } else {
-                defined_inclusion(m - k, first + k, n - k, path);
-                path->hashes[path->n++] = defined_root(first, k);
-        }
-}
-
-/* SUBPROOF(m, D[n], b) as the RFC defines it. */
-static void defined_consistency(unsigned m, unsigned first, unsigned n, bool b, TreePath *path) {
-        unsigned k = 1;
-
-        if (m == n) {
-                if (!b)
-                        path->hashes[path->n++] = defined_root(first, n);
-                return;
-        }
-        while (2 * k < n)
-                k *= 2;
-        if (m <= k) {
-                defined_consistency(m, first, k, b, path);
-                path->hashes[path->n++] = defined_root(first + k, n - k);
-        } else {
-                defined_consistency(m - k, first + k, n - k, false, path);
-                path->hashes[path->n++] = defined_root(first, k);
-        }
-}
-
 static void assert_paths_equal(const TreePath *a, const TreePath *b) {
         assert_int_equal(a->n, b->n);
         assert_memory_equal(a->hashes, b->hashes, a->n * sizeof(TreeHash));
@@ -106,7 +50,7 @@ static void assert_paths_equal(const TreePath *a, const TreePath *b) {
 
 /* A tree of LEAVES, written down. */
 typedef struct Tree {
-        TreeHash nodes[2 * LEAVES], roots[LEAVES + 1];
+        TreeHash leaves[LEAVES], nodes[2 * LEAVES], roots[LEAVES + 1];
         size_t n_nodes;
 } Tree;
 
@@ -125,11 +69,12 @@ static int setup(void **state) {
         assert_non_null(tree);
         assert_int_equal(frontier_root(&frontier, &tree->roots[0]), 0);
         for (unsigned i = 0; i < LEAVES; i++) {
-                TreeHash leaf = leaf_of(i), whole[TREE_LEVELS];
+                TreeHash whole[TREE_LEVELS];
                 int n;
 
                 assert_int_equal(tree_position(0, i), tree->n_nodes);
-                n = frontier_append(&frontier, &leaf, whole);
+                tree->leaves[i] = leaf_of(i);
+                n = frontier_append(&frontier, &tree->leaves[i], whole);
                 assert_in_range(n, 1, TREE_LEVELS);
                 for (int k = 0; k < n; k++) {
                         assert_int_equal(tree_position((unsigned) k, i >> k), tree->n_nodes);
@@ -166,7 +111,7 @@ static void test_roots_are_those_of_the_definition(void **state) {
         TreeSource source = { read_node, *state };
 
         for (unsigned n = 0; n <= LEAVES; n++) {
-                TreeHash defined = defined_root(0, n), root;
+                TreeHash defined = plain_root(tree->leaves, n), root;
                 Frontier frontier;
 
                 assert_memory_equal(&defined, &tree->roots[n], sizeof(defined));
@@ -187,7 +132,7 @@ static void test_every_leaf_is_proven_where_it_is_and_nowhere_else(void **state)
                         TreePath path, defined = {};
 
                         assert_int_equal(tree_inclusion(&source, i, n, &path), 0);
-                        defined_inclusion(i, 0, n, &defined);
+                        plain_path(tree->leaves, i, n, &defined);
                         assert_paths_equal(&path, &defined);
                         for (unsigned k = 0; k <= n; k++)
                                 assert_int_equal(tree_inclusion_verify(&path, &leaf, k, n, &tree->roots[n]), k == i);
@@ -207,7 +152,7 @@ static void test_every_growth_is_proven_and_no_other(void **state) {
 
                         assert_int_equal(tree_consistency(&source, m, n, &path), 0);
                         if (m > 0)
-                                defined_consistency(m, 0, n, true, &defined);
+                                plain_subproof(tree->leaves, m, n, true, &defined);
                         assert_paths_equal(&path, &defined);
                         assert_int_equal(tree_consistency_verify(&path, m, &tree->roots[m], n, &tree->roots[n]), 1);
                         for (unsigned k = 0; k <= n; k++)

@@ -75,7 +75,7 @@ static int show_growth(void *userdata, const char *origin, uint64_t old, uint64_
         Printer text = {};
         TreePath path = {};
 
-        logged_subproof(ledger->leaves, old, size, true, &path);
+        plain_subproof(ledger->leaves, old, size, true, &path);
         lines_print_path(&text, &path);
         printer_text(&text, "\n");
         *ret = text.text;

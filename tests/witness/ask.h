@@ -70,14 +70,10 @@ static inline void ask_note(Ask *ask, uint64_t size, Printer *note) {
         const TreeSource source = { ask_read, ask };
         Checkpoint checkpoint = { .origin = PLACE_ORIGIN, .size = size };
         Frontier tree;
-        size_t n;
 
         if (tree_frontier(&source, size, &tree) < 0 || frontier_root(&tree, &checkpoint.root) < 0)
                 abort();
-        checkpoint_print(note, &checkpoint);
-        n = note->n;
-        printer_text(note, "\n");
-        note_sign(note, note->text, n, &ask->key, ask->log, 0);
+        (void) note_of(note, &checkpoint, &ask->key, ask->log);
 }
 
 static inline void ask_print(Ask *ask, uint64_t old, uint64_t size, Printer *body) {
