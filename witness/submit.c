@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "witness/submit.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +14,8 @@
 #include "witness/request.h"
 
 #define TRIES 3 /* others may move a witness meanwhile */
+
+static_assert(SUBMIT_WITNESSES_MAX == CHECKPOINT_WITNESSES_MAX, "");
 
 /* What all witnesses are shown. */
 typedef struct Submission {

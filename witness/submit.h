@@ -11,6 +11,8 @@
 
 #include "daemon/record/record.h"
 
+#define SUBMIT_WITNESSES_MAX 32 /* as many as a keyring holds; a log keeps fewer */
+
 typedef enum SubmitOutcome {
         SUBMIT_COSIGNED,
         SUBMIT_UNREACHABLE, /* no answer, or the witness cannot now */
@@ -38,7 +40,7 @@ typedef struct SubmitReport {
         char *note; /* the checkpoint as it was shown, and all new cosignatures; malloc'd */
         bool has_quorum; /* of the keyring, with the new cosignatures alone; never without one */
         size_t n_results;
-        SubmitResult results[RECORD_WITNESSES_MAX];
+        SubmitResult results[SUBMIT_WITNESSES_MAX];
 } SubmitReport;
 
 typedef struct SubmitLog {

@@ -317,6 +317,31 @@ static void test_only_witnesses_that_are_there_are_asked(void **state) {
         assert_int_equal(submit(keyring, &log, NULL, 0, &report), -ENOENT);
 }
 
+/* As many as a keyring holds: more than a log keeps cosignatures of. */
+static void test_every_witness_of_a_keyring_has_its_result(void **state) {
+        SubmitLog log = { .prove = prove, .userdata = &one };
+        _cleanup_printer_ Printer note = {};
+        SubmitReport report;
+
+        for (unsigned i = 1; i < CHECKPOINT_WITNESSES_MAX; i++) {
+                KeyringWitness witness = { .url = "http://127.0.0.1:1/" };
+
+                (void) snprintf(witness.name, sizeof(witness.name), "w%u", i + 1);
+                assert_int_equal(note_key_init(&witness.key, witness.name, NOTE_WITNESS, (const uint8_t[NOTE_PUBLIC_BYTES]) { (uint8_t) i }), 0);
+                assert_int_equal(keyring_add_witness(keyring, &witness), 0);
+        }
+        ask_note(&one, 3, &note);
+        log.note = note.text;
+        log.n_note = note.n;
+        assert_int_equal(submit(keyring, &log, NULL, 0, &report), 0);
+        assert_int_equal(report.n_results, CHECKPOINT_WITNESSES_MAX);
+        for (size_t i = 0; i < report.n_results; i++) {
+                assert_string_equal(report.results[i].name, keyring->witnesses[i].name);
+                assert_int_equal(report.results[i].outcome, i == 0 ? SUBMIT_COSIGNED : SUBMIT_UNREACHABLE);
+        }
+        submit_report_done(&report);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -331,6 +356,7 @@ int main(void) {
                 TEST(test_a_cosignature_of_more_than_was_shown_is_none),
                 TEST(test_nobody_there_is_unreachable),
                 TEST(test_only_witnesses_that_are_there_are_asked),
+                TEST(test_every_witness_of_a_keyring_has_its_result),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
