@@ -99,6 +99,19 @@ static int remember(const Publisher *publisher, const Note *note) {
         return anchor.error ?: publisher_anchor(publisher, anchor.text, anchor.n);
 }
 
+/* Nothing was kept that our own key has not signed. */
+static int check_kept(const Publisher *publisher, const char *data, size_t n, Note *ret, const char **ret_wrong) {
+        uint64_t usec;
+        int r;
+
+        r = note_parse(data, n, ret);
+        if (r == 0)
+                r = note_verify(ret, &publisher->policy.log, &usec);
+        if (r < 0 && r != -EBADMSG)
+                return r;
+        return r > 0 ? 0 : wrong(ret_wrong, -EUCLEAN, "what is kept of it is not what this log has signed: somebody else wrote. Nothing is signed any more");
+}
+
 static int cosign(const Publisher *publisher, Store *store, uint64_t size, const Note *brought, Note *kept, bool *ret_unknown,
                   const char **ret_wrong) {
         _cleanup_free_ char *note = NULL;
@@ -113,7 +126,7 @@ static int cosign(const Publisher *publisher, Store *store, uint64_t size, const
         if (r < 0 && r != -ENOENT)
                 return r;
         if (r == 0) {
-                r = note_parse(note, n, kept);
+                r = check_kept(publisher, note, n, kept, ret_wrong);
                 if (r < 0)
                         return r;
                 if (kept->n == brought->n && memcmp(kept->text, brought->text, kept->n) == 0)

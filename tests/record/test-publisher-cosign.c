@@ -207,6 +207,31 @@ static void test_what_no_witness_has_signed_is_not_kept(void **state) {
         assert_int_equal(record_log_cosign(record_log, "", NOTE_MAX + 1, 1), -E2BIG);
 }
 
+/* Whoever writes the database can take the log's own signature away; what is merged with the rest is no checkpoint any more. */
+static void test_a_kept_checkpoint_that_was_changed_is_not_cosigned(void **state) {
+        Printer kept, brought;
+        CheckpointSeen seen;
+        uint64_t size;
+        sqlite3 *db;
+        char *note, *sql;
+
+        published_append(&published, record_log, 2);
+        published_wait(record_log, 2);
+        note = newest(&seen, &size);
+        kept = signed_by(note, 1, 1800000000);
+        brought = signed_by(note, 2, 1800000000);
+        assert_int_equal(sqlite3_open(published.place.log, &db), SQLITE_OK);
+        sql = sqlite3_mprintf("UPDATE checkpoint SET note = CAST(%.*Q AS BLOB)", (int) kept.n, kept.text);
+        assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_free(sql);
+        (void) sqlite3_close(db);
+        refuse(&brought, -EUCLEAN, "what is kept of it");
+        assert_true(record_log_has_failed(record_log));
+        printer_done(&kept);
+        printer_done(&brought);
+        free(note);
+}
+
 /* A checkpoint of SIZE records with another root, signed by the log's own key. */
 static Printer another(uint64_t size) {
         Checkpoint checkpoint = { .origin = PLACE_ORIGIN, .size = size, .root = { { 1, 2, 3 } } };
@@ -306,6 +331,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_witnesses_sign_one_after_the_other, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_proofs_are_against_what_most_witnesses_have_signed, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_no_witness_has_signed_is_not_kept, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_kept_checkpoint_that_was_changed_is_not_cosigned, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_signs_elsewhere_too_stops, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_is_an_old_copy_stops, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_one_key_is_no_two_witnesses, setup, teardown),
