@@ -9,7 +9,7 @@
 
 #include "checks/whole-file.h"
 #include "cli/assayctl.h"
-#include "daemon/record/record.h"
+#include "cli/key-source.h"
 
 /* To stdout, or in the place of the file, which may be the one that was read. */
 static int write_ring(const char *ring, size_t n) {
@@ -29,9 +29,9 @@ static int sign(const char *path, int (*make)(const char *text, size_t n, const 
 
         if (!options.key)
                 return complain(STATUS_USAGE, "give the root key to sign with --key");
-        r = record_key_load(options.key, &root);
-        if (r < 0)
-                return complain(STATUS_USAGE, "%s: %s", options.key, record_key_strerror(options.key, r));
+        r = key_source_load(options.key, record_key_load, &root);
+        if (r != 0)
+                return r;
         r = whole_file_drain(path, FILE_BYTES_MAX, &text, &n);
         if (r < 0)
                 return complain(STATUS_USAGE, "%s: %s", path, strerror(-r));

@@ -8,24 +8,12 @@
 
 #include "cli/assayctl.h"
 #include "cli/call.h"
+#include "cli/key-source.h"
 #include "cli/key-swap.h"
 #include "cli/keys-ring.h"
 #include "daemon/names.h"
 
 #define KEY_DEFAULT "/etc/assay/keys/record.pem"
-
-static int wrong_key(const char *source, int r) {
-        return complain(STATUS_USAGE, "%.*s: %s", (int) record_key_source_length(source), source, record_key_strerror(source, r));
-}
-
-static int load(const char *source, int (*loader)(const char *source, RecordKey **ret), RecordKey **ret) {
-        int r;
-
-        if (record_key_source_has_pin(source))
-                return complain(STATUS_USAGE, "a PIN on the command line is everyone's to see: name a file with pin-source=");
-        r = loader(source, ret);
-        return r < 0 ? wrong_key(source, r) : 0;
-}
 
 /* ---- what is shown of a key ---- */
 
@@ -112,7 +100,7 @@ static int keys_show(int argc, char **argv) {
 
         if (argc == 0)
                 return show_running();
-        r = load(argv[0], record_key_load_public, &key);
+        r = key_source_load(argv[0], record_key_load_public, &key);
         return r != 0 ? r : print_loaded(key);
 }
 
@@ -136,8 +124,8 @@ static int keys_create(int argc, char **argv) {
         r = record_key_generate(argv[0], algorithm);
         if (r < 0)
                 return complain(STATUS_USAGE, "%s: %s", argv[0], strerror(-r));
-        r = record_key_load(argv[0], &key);
-        return r < 0 ? wrong_key(argv[0], r) : print_loaded(key);
+        r = key_source_load(argv[0], record_key_load, &key);
+        return r != 0 ? r : print_loaded(key);
 }
 
 /* ---- from one to the next ---- */
@@ -175,7 +163,7 @@ static int rotate_to(const char *source) {
         _cleanup_(record_key_freep) RecordKey *key = NULL;
         int r;
 
-        r = load(source, record_key_load, &key);
+        r = key_source_load(source, record_key_load, &key);
         if (r == 0)
                 r = call_connect(&bus);
         if (r == 0)
@@ -232,9 +220,9 @@ static int rotate_file(const char *file) {
         _cleanup_(record_key_freep) RecordKey *current = NULL, *next = NULL;
         int r;
 
-        r = record_key_load(file, &current);
-        if (r < 0)
-                return wrong_key(file, r);
+        r = key_source_load(file, record_key_load, &current);
+        if (r != 0)
+                return r;
         r = key_swap_resume(file);
         if (r > 0)
                 return say_restart(current);

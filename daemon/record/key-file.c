@@ -97,16 +97,19 @@ static int load_private(const char *path, RecordKey **ret) {
         return key_new(pkey, ret);
 }
 
-/* -EBADMSG: it is a private one, perhaps. */
+/* -EBADMSG: it is a private one, perhaps, of which nothing may stay in memory. */
 static int load_public(const char *path, RecordKey **ret) {
-        _cleanup_free_ char *text = NULL;
         PublicKey public;
+        char *text = NULL;
         size_t n = 0;
         int r;
 
         r = key_file_read(path, false, &text, &n);
-        if (r == 0)
-                r = public_key_from_pem(&public, text, n);
+        if (r < 0)
+                return r;
+        r = public_key_from_pem(&public, text, n);
+        OPENSSL_cleanse(text, n);
+        free(text);
         return r < 0 ? r : key_from_public(&public, ret);
 }
 

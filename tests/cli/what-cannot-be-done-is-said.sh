@@ -27,6 +27,12 @@ expect 64 "a code that does not exist" "$ctl" explain hbm-nothing
 has "assayctl explain lists them"
 expect 0 "a list of the codes that do" "$ctl" explain
 has "hbm-pseudo-channel"
+for part in show "rotate --to" "rotate --key" "ring /dev/null --key" "sign /dev/null --key"; do
+        # shellcheck disable=SC2086
+        expect 64 "a PIN for everyone to see, keys $part" "$ctl" keys $part "pkcs11:token=none;object=none?pin-value=4711"
+        has "name a file with pin-source="
+        ! grep -q 4711 "$err" || bad "and it was shown once more"
+done
 mkdir "$stage/bin" && ln -s /bin/false "$stage/bin/ssh"
 expect 69 "a host that ssh does not reach" env PATH="$stage/bin:$PATH" "$ctl" --host nowhere.invalid targets
 expect 0 "help" "$ctl" --help

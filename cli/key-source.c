@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "cli/key-source.h"
+
+#include "cli/assayctl.h"
+
+int key_source_load(const char *source, int (*loader)(const char *source, RecordKey **ret), RecordKey **ret) {
+        int r;
+
+        if (record_key_source_has_pin(source))
+                return complain(STATUS_USAGE, "a PIN on the command line is everyone's to see: name a file with pin-source=");
+        r = loader(source, ret);
+        if (r < 0)
+                return complain(STATUS_USAGE, "%.*s: %s", (int) record_key_source_length(source), source, record_key_strerror(source, r));
+        return 0;
+}
