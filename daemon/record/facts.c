@@ -203,6 +203,8 @@ const char *facts_wrong_with_health(const RecordHealth *health) {
 
         if (health->n_steps > STEPS_MAX)
                 return "a chip has too many steps";
+        if (health->n_promises > FACTS_PROMISES_MAX)
+                return "a chip has too many promises of coverage";
         for (size_t i = 0; i < health->n_steps; i++) {
                 const RecordStep *step = &health->steps[i];
                 const char *wrong = wrong_with_step(step);

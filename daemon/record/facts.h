@@ -11,6 +11,8 @@
 
 #include "daemon/record/record.h"
 
+#define FACTS_PROMISES_MAX 256 /* of a chip: each is looked for in all measurements; a plan has fewer */
+
 /* Whether a step with such evidence (passed, warned, failed) may be called VERDICT. */
 bool facts_verdict_stands(Verdict verdict, Verdict evidence);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/record/digest.h"
-#include "daemon/record/record.h"
+#include "daemon/record/facts.h"
 
 #define LIST_MAX  1024 /* of whatever is compared each with each */
 #define INDEX_MAX 9007199254740991.0 /* 2^53 - 1 */
@@ -297,7 +297,7 @@ static const Shape shape_health = {
                { "passedTests", FIELD_NAMES }, { "warnedTests", FIELD_NAMES },
                { "failedTests", FIELD_NAMES },
                { "untestedTests", FIELD_OBJECTS, .optional = true, .max = LIST_MAX, .of = &shape_untested },
-               { "coverage", FIELD_OBJECTS, .optional = true, .of = &shape_coverage }),
+               { "coverage", FIELD_OBJECTS, .optional = true, .max = FACTS_PROMISES_MAX, .of = &shape_coverage }),
 };
 
 static const Shape shape_summary = {

@@ -126,6 +126,8 @@ static void test_results_are_what_they_fold_to(void **state) {
         assert_wrong("the server is none");
         server.promise.reached = 103079215105;
         assert_wrong("beyond what was measured");
+        server.chips[0].n_promises = FACTS_PROMISES_MAX + 1;
+        assert_wrong("too many promises");
         server.measurements[0][SERVER_STEPS].where = server_location("us0-2/chip0/hbm2");
         assert_wrong("beyond what was measured");
         server.steps[0][SERVER_STEPS - 1].verdict = VERDICT_SKIPPED;

@@ -66,6 +66,30 @@ static void test_what_is_wrong_is_named_with_its_place(void **state) {
         }
 }
 
+/* Each of its promises is looked for in all measurements: a record of many would keep its reader busy. */
+static void test_coverage_has_an_end(void **state) {
+        json_t *coverage = json_array();
+        RecordVerified verified;
+        char name[32], *text;
+
+        for (unsigned i = 0; i < 256; i++) {
+                (void) snprintf(name, sizeof(name), "promise-%u", i);
+                (void) json_array_append_new(coverage, json_pack("{s:s, s:i, s:i}", "name", name, "reached", 0, "promised", 0));
+        }
+        text = json_dumps(coverage, JSON_COMPACT);
+        assert_int_equal(payload_verify_changed(&payloads, payloads.health, (const char *[]) { "predicate.coverage", text, NULL }, &verified), RECORD_VERIFIED);
+        record_verified_done(&verified);
+        free(text);
+
+        (void) json_array_append_new(coverage, json_pack("{s:s, s:i, s:i}", "name", "one more", "reached", 0, "promised", 0));
+        text = json_dumps(coverage, JSON_COMPACT);
+        assert_int_equal(payload_verify_changed(&payloads, payloads.health, (const char *[]) { "predicate.coverage", text, NULL }, &verified), RECORD_REFUSED);
+        assert_non_null(strstr(verified.reason, "coverage: is no list of the right length"));
+        record_verified_done(&verified);
+        free(text);
+        json_decref(coverage);
+}
+
 static void test_run_starts_and_roll_ups_have_a_shape_too(void **state) {
         static const char *const start[][3] = {
                 { "predicate.run", NULL }, { "predicate.run.startedOn", NULL }, { "predicate.configuration", NULL },
@@ -118,6 +142,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_every_twin_that_the_published_schema_refuses_is_refused),
                 cmocka_unit_test(test_what_is_wrong_is_named_with_its_place),
+                cmocka_unit_test(test_coverage_has_an_end),
                 cmocka_unit_test(test_run_starts_and_roll_ups_have_a_shape_too),
                 cmocka_unit_test(test_times_and_places_that_do_not_exist_are_refused),
         };
