@@ -21,6 +21,14 @@ bool judge_wrong(Judgement *judgement, const char *format, ...) {
 
 /* ---- a measurement ---- */
 
+/* Other readers know doubles alone: an integer between two of them would be another number there. */
+static bool is_double(const json_t *number) {
+        json_int_t integer = json_integer_value(number); /* 0 of what is none */
+        double nearest = (double) integer;
+
+        return json_is_number(number) && nearest < 0x1p63 && (json_int_t) nearest == integer;
+}
+
 static bool number_holds(const char *type, double value, double limit) {
         if (strcmp(type, "NOT_EQUAL") == 0)
                 return value != limit;
@@ -38,9 +46,9 @@ static int limit_judge(const json_t *value, const json_t *limit) {
 
         if (strncmp(type, "REGEX", 5) == 0)
                 return -EINVAL;
-        if (json_is_number(value) && json_is_number(bound))
+        if (json_is_number(value) && is_double(bound))
                 return number_holds(type, json_number_value(value), json_number_value(bound));
-        if (json_typeof(value) != json_typeof(bound) && !(json_is_boolean(value) && json_is_boolean(bound)))
+        if (json_is_number(value) || (json_typeof(value) != json_typeof(bound) && !(json_is_boolean(value) && json_is_boolean(bound))))
                 return -EINVAL;
         if (strcmp(type, "EQUAL") == 0)
                 return json_equal(value, bound);
@@ -51,12 +59,14 @@ static int limit_judge(const json_t *value, const json_t *limit) {
 
 static bool judge_measurement(const json_t *measurement, const char *step, Verdict *evidence,
                               Judgement *judgement) {
-        const json_t *limits = json_object_get(measurement, "limits");
+        const json_t *limits = json_object_get(measurement, "limits"), *value = json_object_get(measurement, "value");
         const char *name = text_of(measurement, "name");
         bool holds = true;
 
+        if (json_is_number(value) && !is_double(value))
+                return judge_wrong(judgement, "%.40s: %.60s is no number that all readers know", step, name);
         for (size_t i = 0; i < json_array_size(limits); i++) {
-                int r = limit_judge(json_object_get(measurement, "value"), json_array_get(limits, i));
+                int r = limit_judge(value, json_array_get(limits, i));
 
                 if (r < 0)
                         return judge_wrong(judgement, "%.40s: the limit of %.60s cannot be recomputed", step,
@@ -240,6 +250,8 @@ static bool judge_coverage(const json_t *predicate, Fold *fold, Judgement *judge
                 double reached = json_number_value(json_object_get(promise, "reached"));
                 const char *name = text_of(promise, "name");
 
+                if (!is_double(json_object_get(promise, "reached")) || !is_double(json_object_get(promise, "promised")))
+                        return judge_wrong(judgement, "%.60s is no number that all readers know", name);
                 for (size_t k = 0; k < i; k++)
                         if (judge_says(json_array_get(coverage, k), "name", name))
                                 return judge_wrong(judgement, "%.60s is promised twice", name);

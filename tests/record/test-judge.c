@@ -75,6 +75,11 @@ static void test_a_passed_record_that_contradicts_itself_is_refused(void **state
                 { "is called PASSED without a limit", { P "steps.0.measurements.0.limits", "[]" } },
                 { "cannot be recomputed", { P "steps.0.measurements.0.limits.0.value", "\"0\"" } },
                 { "cannot be recomputed", { P "steps.0.measurements.0.limits.0.value", "false" } },
+                /* Both are the same double, and not the same number. */
+                { "is no number that all readers know", { P "steps.0.measurements.0.value", "9007199254740993", P "steps.0.measurements.0.limits.0.value", "9007199254740992" } },
+                { "is no number that all readers know", { P "steps.0.measurements.0.value", "9223372036854775807", P "steps.0.measurements.0.limits", NULL, P "steps.0.measurements.0.result", NULL } },
+                { "cannot be recomputed", { P "steps.0.measurements.0.limits.0.value", "9007199254740993" } },
+                { "is no number that all readers know", { P "coverage.0.promised", "9007199254740993" } },
                 { "face of its own evidence", { P "steps.0.diagnoses", "[{\"verdict\":\"hbm-cell\",\"type\":\"PASS\"}]" } },
                 { "reproduced more often", { P "steps.0.diagnoses", "[{\"verdict\":\"good\",\"type\":\"PASS\",\"reproduced\":3,\"runs\":2}]" } },
                 { "two steps are called systolic", { P "steps.1.id", "\"0\"" } },
@@ -132,6 +137,7 @@ static void test_what_agrees_with_itself_is_taken_and_told_in_one_line(void **st
                     P "failedTests.0", "\"h\\u001bm\\u0085\"", P "passedTests.0", NULL } },
                 { "us0-2/chip0: 6 tests passed", { P "more", "{\"later\":1}", P "steps.0.more", "1" } },
                 { "us0-2/chip0: 6 tests passed", { P "steps.0.measurements.0.limits.1", "{\"type\":\"NOT_EQUAL\",\"value\":5}" } },
+                { "us0-2/chip0: 6 tests passed", { P "steps.0.measurements.0.limits.0", "{\"type\":\"EQUAL\",\"value\":9007199254740994}", P "steps.0.measurements.0.value", "9007199254740994" } },
                 { "us0-2/chip0: 6 tests passed", { P "steps.0.measurements.0.limits.0", "{\"type\":\"EQUAL\",\"value\":true}", P "steps.0.measurements.0.value", "true" } },
                 { "urn:dev:ops:32473-Trainium2-0123456789abc000: 6 tests passed", { P "location", NULL } },
         };
