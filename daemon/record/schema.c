@@ -384,7 +384,7 @@ static bool number_fits(const json_t *value, const Field *field) {
 
 static bool count_fits(const json_t *value) {
         return json_is_string(value) ? is_digits(json_string_value(value))
-                                     : json_is_integer(value) && json_integer_value(value) >= 0;
+                                     : json_is_integer(value) && json_integer_value(value) >= 0 && json_number_value(value) <= INDEX_MAX;
 }
 
 static bool names_fit(const json_t *list) {

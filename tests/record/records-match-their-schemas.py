@@ -20,7 +20,7 @@ except ImportError:
     print("skipped: no python3-jsonschema with draft 2020-12")
     sys.exit(77)
 
-OTHERS = ["", "x", -1, None, []]
+OTHERS = ["", "x", -1, 2 ** 53, None, []]
 MANY = 1025  # more than any list may have that has a bound
 failures = 0
 
