@@ -75,12 +75,11 @@ static int take_entry(const json_t *predicate, const char *type, RecordVerified 
         int r;
 
         entry->index = (uint64_t) json_integer_value(json_object_get(log, "index"));
-        entry->result = RESULT_INCONCLUSIVE;
-        if (json_object_get(predicate, "result"))
-                entry->result = result_from_string(text_of(predicate, "result"));
         if (*path && location_parse(path, &entry->subject, NULL, NULL) < 0)
                 return refuse(refusal, "location.path", " is no location");
         r = take_text(type, entry->type, sizeof(entry->type), "predicateType", refusal);
+        /* A result that another type tells is none of ours: nothing was judged by it. */
+        entry->result = r == 0 && record_is_verdict(entry) ? result_from_string(text_of(predicate, "result")) : RESULT_INCONCLUSIVE;
         if (r == 0)
                 r = take_text(text_of(plan, "name"), entry->plan, sizeof(entry->plan),
                               "the name of the plan", refusal);

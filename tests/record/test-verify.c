@@ -243,6 +243,20 @@ static void test_one_type_of_record_is_not_taken_for_another(void **state) {
         record_verified_done(&verified);
 }
 
+/* Fields that a type does not know are let through: this one must not make a verdict of what is none. */
+static void test_what_is_no_verdict_has_no_result(void **state) {
+        static const char *const results[] = { "\"PASSED\"", "\"FAILED\"", "\"BOGUS\"", "7" };
+
+        for (size_t i = 0; i < ELEMENTS(results); i++) {
+                const char *const changes[] = { "predicate.result", results[i], NULL };
+                RecordVerified verified;
+
+                assert_int_equal(payload_verify_changed(&payloads, payloads.start, changes, &verified), RECORD_VERIFIED);
+                assert_int_equal(verified.entry.result, RESULT_INCONCLUSIVE);
+                record_verified_done(&verified);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_record_says_what_was_signed),
@@ -256,6 +270,7 @@ int main(void) {
                 cmocka_unit_test(test_a_payload_that_is_no_record_is_refused_though_its_signature_is_good),
                 cmocka_unit_test(test_a_heartbeat_is_of_the_key_that_signs_it),
                 cmocka_unit_test(test_one_type_of_record_is_not_taken_for_another),
+                cmocka_unit_test(test_what_is_no_verdict_has_no_result),
         };
 
         return cmocka_run_group_tests(tests, payloads_setup, payloads_teardown);
