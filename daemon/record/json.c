@@ -3,10 +3,13 @@
 
 #include <stdbool.h>
 
-/* Counts brackets outside strings before any parser recurses into them. */
-static bool is_too_deep(const char *text, size_t n) {
+/*
+ * Counts brackets outside strings before any parser recurses into them, or makes of each of them an object that is a hundred times as large.
+ * NULL: they are not too many.
+ */
+static const char *wrong_with_brackets(const char *text, size_t n) {
+        unsigned depth = 0, n_brackets = 0;
         bool in_string = false;
-        unsigned depth = 0;
 
         for (size_t i = 0; i < n; i++) {
                 char c = text[i];
@@ -20,19 +23,22 @@ static bool is_too_deep(const char *text, size_t n) {
                         in_string = true;
                 else if (c == '{' || c == '[') {
                         if (++depth > JSON_DEPTH_MAX)
-                                return true;
+                                return "the JSON is nested deeper than 32";
+                        if (++n_brackets > JSON_BRACKETS_MAX)
+                                return "the JSON has more than 65536 objects and arrays";
                 } else if ((c == '}' || c == ']') && depth > 0)
                         depth--;
         }
-        return false;
+        return NULL;
 }
 
 int json_read(const char *text, size_t n, json_t **ret, const char **ret_wrong) {
         json_error_t error = {}; /* jansson leaves the code alone where it has nothing to say */
+        const char *wrong = wrong_with_brackets(text, n);
         json_t *value;
 
-        if (is_too_deep(text, n)) {
-                *ret_wrong = "the JSON is nested deeper than 32";
+        if (wrong) {
+                *ret_wrong = wrong;
                 return -EBADMSG;
         }
         value = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);

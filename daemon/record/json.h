@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* JSON from outside: one value, no key twice, at most JSON_DEPTH_MAX brackets deep, valid UTF-8, no NUL. */
+/* JSON from outside: one value, no key twice, at most JSON_BRACKETS_MAX brackets and JSON_DEPTH_MAX deep, valid UTF-8, no NUL. */
 
 #include <jansson.h>
 #include <stddef.h>
 
 #include "checks/cleanup.h"
 
-#define JSON_DEPTH_MAX 32
+#define JSON_DEPTH_MAX    32
+#define JSON_BRACKETS_MAX 65536 /* no envelope of ours has room for as many */
 
 static inline void json_drop(json_t **value) {
         json_decref(*value);

@@ -177,6 +177,21 @@ static void test_size_and_depth_are_bounded(void **state) {
         }
 }
 
+/* Each empty object of two bytes takes two hundred in memory, and all of it is read before there is a signature. */
+static void test_brackets_are_counted(void **state) {
+        char *many = malloc(3 * 65536 + 1), *text;
+
+        for (unsigned n = 65532; n <= 65533; n++) { /* the envelope has three more, and their list is one */
+                for (unsigned i = 0; i < n; i++)
+                        (void) memcpy(many + 3 * i, "{},", 4);
+                many[3 * n - 1] = '\0';
+                assert_true(asprintf(&text, "{\"more\":[%s],%s", many, payloads.envelope + 1) > 0);
+                expect(text, n == 65532 ? RECORD_VERIFIED : RECORD_REFUSED, n == 65532 ? NULL : "more than 65536");
+                free(text);
+        }
+        free(many);
+}
+
 static void test_a_key_that_is_not_in_the_keyring_is_unknown_and_not_refused(void **state) {
         RecordKeyring *keyring;
         RecordVerified verified;
@@ -266,6 +281,7 @@ int main(void) {
                 cmocka_unit_test(test_a_bad_envelope_is_refused),
                 cmocka_unit_test(test_two_signatures_are_refused_even_if_both_are_good),
                 cmocka_unit_test(test_size_and_depth_are_bounded),
+                cmocka_unit_test(test_brackets_are_counted),
                 cmocka_unit_test(test_a_key_that_is_not_in_the_keyring_is_unknown_and_not_refused),
                 cmocka_unit_test(test_a_payload_that_is_no_record_is_refused_though_its_signature_is_good),
                 cmocka_unit_test(test_a_heartbeat_is_of_the_key_that_signs_it),
