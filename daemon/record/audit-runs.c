@@ -10,7 +10,8 @@
 /* A chip's record in a run whose roll-up is still to come. */
 typedef struct RunChip {
         uint64_t index;
-        char id[RECORD_ID_HEX];
+        char id[RECORD_ID_HEX], subject[RECORD_ID_HEX];
+        Location where;
         Result result;
         bool is_listed;
 } RunChip;
@@ -21,6 +22,9 @@ typedef struct Run {
         uint64_t start;
         char where[LOCATION_STRING_MAX]; /* as its start says */
         char plan[64], plan_sha256[RECORD_ID_HEX];
+        char challenge[RECORD_ID_HEX]; /* its digest; "": none */
+        Location server;
+        Stage stage;
         size_t n_chips, n_room;
         RunChip *chips;
 } Run;
@@ -71,16 +75,21 @@ static const char *place_of(const AuditRecord *record, char text[static LOCATION
 
 /* ---- a run begins ---- */
 
-static void check_challenge(RecordAudit *audit, const AuditRecord *record) {
-        const RecordEntry *entry = &record->verified->entry;
+/* The digest of what a run answers; "": it answers nothing. */
+static const char *challenge_of(const AuditRecord *record, char hex[static DIGEST_HEX]) {
         const char *text = text_of(json_object_get(record->predicate, "run"), "challenge");
         uint8_t digest[DIGEST_BYTES];
-        char hex[DIGEST_HEX];
+
+        return *text && digest_sha256(text, strlen(text), digest) == 0 ? digest_to_hex(digest, hex) : "";
+}
+
+static void check_challenge(RecordAudit *audit, const AuditRecord *record, const char *digest) {
+        const RecordEntry *entry = &record->verified->entry;
         Challenge *challenge;
 
-        if (!*text || digest_sha256(text, strlen(text), digest) < 0)
+        if (!*digest)
                 return;
-        challenge = add(audit, &audit->challenges, digest_to_hex(digest, hex), sizeof(*challenge));
+        challenge = add(audit, &audit->challenges, digest, sizeof(*challenge));
         if (!challenge)
                 return;
         if (challenge->started_usec == 0) {
@@ -107,23 +116,54 @@ static void check_plan(RecordAudit *audit, const AuditRecord *record) {
 static void take_start(RecordAudit *audit, const AuditRecord *record) {
         const RecordEntry *entry = &record->verified->entry;
         Run *run = add(audit, &audit->runs, entry->run, sizeof(*run));
-        char where[LOCATION_STRING_MAX];
+        char where[LOCATION_STRING_MAX], hex[DIGEST_HEX];
+        const char *challenge = challenge_of(record, hex);
 
         audit->report.n_starts++;
-        check_challenge(audit, record);
+        check_challenge(audit, record, challenge);
         check_plan(audit, record);
         if (!run)
                 return;
+        if (run->is_started)
+                audit_find(audit, RECORD_AUDIT_RUN, entry->index, entry->index, "the run of record %" PRIu64 " begins again", run->start);
         run->is_started = true;
         run->start = entry->index;
+        run->server = entry->subject;
+        run->stage = record->verified->stage;
+        (void) strcpy(run->challenge, challenge);
         (void) snprintf(run->where, sizeof(run->where), "%s", place_of(record, where));
         (void) snprintf(run->plan, sizeof(run->plan), "%s", entry->plan);
         (void) snprintf(run->plan_sha256, sizeof(run->plan_sha256), "%s", plan_digest(record));
 }
 
+/* What a run was begun with, its results tell too: what is found out later does not change it. */
+static void check_run(RecordAudit *audit, const Run *run, const AuditRecord *record) {
+        const RecordEntry *entry = &record->verified->entry;
+        const Location *where = &entry->subject;
+        char hex[DIGEST_HEX];
+        const char *wrong = NULL;
+
+        if (!run->is_started)
+                return;
+        if (strcmp(run->plan, entry->plan) != 0 || strcmp(run->plan_sha256, plan_digest(record)) != 0)
+                audit_find(audit, RECORD_AUDIT_PLAN, run->start, entry->index, "the run of record %" PRIu64 " began with another plan than %s",
+                           run->start, entry->plan);
+        if (run->stage != record->verified->stage)
+                wrong = "at another stage";
+        else if (strcmp(run->challenge, challenge_of(record, hex)) != 0)
+                wrong = "with another challenge";
+        else if (run->server.server[0] && where->server[0] && strcmp(run->server.server, where->server) != 0)
+                wrong = "on another server";
+        if (wrong)
+                audit_find(audit, RECORD_AUDIT_RUN, entry->index, entry->index, "the run of record %" PRIu64 " began %s", run->start, wrong);
+}
+
 /* ---- a chip ---- */
 
-static void keep_chip(RecordAudit *audit, Run *run, const RecordEntry *entry) {
+static void keep_chip(RecordAudit *audit, Run *run, const AuditRecord *record) {
+        const RecordEntry *entry = &record->verified->entry;
+        RunChip *chip;
+
         if (run->n_chips == run->n_room) {
                 size_t n = run->n_room > 0 ? 2 * run->n_room : 16;
                 RunChip *chips = reallocarray(run->chips, n, sizeof(*chips));
@@ -135,8 +175,10 @@ static void keep_chip(RecordAudit *audit, Run *run, const RecordEntry *entry) {
                 run->chips = chips;
                 run->n_room = n;
         }
-        run->chips[run->n_chips] = (RunChip) { .index = entry->index, .result = entry->result };
-        (void) strcpy(run->chips[run->n_chips++].id, entry->id);
+        chip = &run->chips[run->n_chips++];
+        *chip = (RunChip) { .index = entry->index, .where = entry->subject, .result = entry->result };
+        (void) strcpy(chip->id, entry->id);
+        (void) strcpy(chip->subject, record->subject);
 }
 
 static bool is_repaired(const RecordAudit *audit, const AuditRecord *record, uint64_t since) {
@@ -179,11 +221,10 @@ static void take_chip(RecordAudit *audit, const AuditRecord *record) {
         Run *run = add(audit, &audit->runs, entry->run, sizeof(*run));
         Repair *repair;
 
-        if (run)
-                keep_chip(audit, run, entry);
-        if (run && run->is_started && (strcmp(run->plan, entry->plan) != 0 || strcmp(run->plan_sha256, plan_digest(record)) != 0))
-                audit_find(audit, RECORD_AUDIT_PLAN, run->start, entry->index, "the run of record %" PRIu64 " began with another plan than %s",
-                           run->start, entry->plan);
+        if (run) {
+                keep_chip(audit, run, record);
+                check_run(audit, run, record);
+        }
         if (record->verified->stage == STAGE_REPAIR) {
                 repair = add(audit, &audit->repairs, record->subject, sizeof(*repair));
                 if (repair)
@@ -199,6 +240,18 @@ static RunChip *find_chip(const Run *run, uint64_t index) {
                 if (run->chips[i].index == index)
                         return &run->chips[i];
         return NULL;
+}
+
+/* Whether the part that COMPONENT tells of is the one whose record it names. */
+static bool is_part(const RunChip *chip, const json_t *component) {
+        const char *digest = text_of(json_object_get(component, "digest"), "sha256");
+        Location slot;
+
+        if (*digest && strcmp(digest, chip->subject) != 0)
+                return false;
+        return !chip->where.server[0] ||
+               (location_parse(text_of(json_object_get(component, "annotations"), "slot"), &slot, NULL, NULL) == 0 &&
+                location_equal(&slot, &chip->where));
 }
 
 static void check_component(RecordAudit *audit, const RecordEntry *entry, const Run *run, const json_t *component) {
@@ -218,6 +271,9 @@ static void check_component(RecordAudit *audit, const RecordEntry *entry, const 
         chip->is_listed = true;
         if (strcmp(chip->id, text_of(annotations, "recordSha256")) != 0)
                 audit_find(audit, RECORD_AUDIT_ROLL_UP, entry->index, entry->index, "it names another record than the one at %" PRIu64, index);
+        if (!is_part(chip, component))
+                audit_find(audit, RECORD_AUDIT_ROLL_UP, entry->index, entry->index, "it calls record %" PRIu64 " that of %s, which it is not", index,
+                           text_of(annotations, "slot"));
         if (chip->result != result_from_string(text_of(annotations, "result")))
                 audit_find(audit, RECORD_AUDIT_ROLL_UP, entry->index, entry->index, "it calls record %" PRIu64 " %s, which is %s", index,
                            text_of(annotations, "result"), result_to_string(chip->result));
@@ -235,6 +291,7 @@ static void take_roll_up(RecordAudit *audit, const AuditRecord *record) {
 
         if (!run)
                 return;
+        check_run(audit, run, record);
         if (!run->is_started && audit->unseen == 0)
                 audit_find(audit, RECORD_AUDIT_UNSTARTED, run->n_chips > 0 ? run->chips[0].index : entry->index, entry->index,
                            "the run %s has results and no beginning", entry->run);

@@ -27,6 +27,7 @@ static const struct {
         [RECORD_AUDIT_ROLLED_BACK] = { "rolled-back", RECORD_AUDIT_BROKEN },
         [RECORD_AUDIT_REWRITTEN] = { "rewritten", RECORD_AUDIT_BROKEN },
         [RECORD_AUDIT_ROLL_UP] = { "roll-up-wrong", RECORD_AUDIT_BROKEN },
+        [RECORD_AUDIT_RUN] = { "run-differs", RECORD_AUDIT_BROKEN },
         [RECORD_AUDIT_KEY] = { "key-changed", RECORD_AUDIT_BROKEN },
         [RECORD_AUDIT_UNKNOWN] = { "record-unknown", RECORD_AUDIT_OPEN },
         [RECORD_AUDIT_NO_CHECKPOINT] = { "checkpoint-unknown", RECORD_AUDIT_OPEN },

@@ -39,6 +39,7 @@ typedef enum RecordAuditKind {
         RECORD_AUDIT_ROLLED_BACK,        /* the log had more records when it was last seen */
         RECORD_AUDIT_REWRITTEN,          /* it had others */
         RECORD_AUDIT_ROLL_UP,            /* a roll-up does not tell what the records of its chips tell */
+        RECORD_AUDIT_RUN,                /* a result tells otherwise than its run began, or the run begins twice */
         RECORD_AUDIT_KEY,                /* another key signs, and no rotation says so */
         /* cannot tell */
         RECORD_AUDIT_UNKNOWN,            /* a record of a key that is not known, or that a keyring cannot tell of */

@@ -15,6 +15,7 @@
 #define LEDGER_MAX   64
 #define LEDGER_CHIPS 2 /* of a scan; the second is that which may fail */
 #define LEDGER_SCAN  (LEDGER_CHIPS + 2)
+#define LEDGER_SECOND "\"3333333333333333333333333333333333333333333333333333333333333333\""
 
 typedef struct Ledger {
         const Payloads *source;
@@ -25,6 +26,7 @@ typedef struct Ledger {
         TreeHash leaves[LEDGER_MAX];
         Result results[LEDGER_MAX];
         unsigned hour; /* of the next scan */
+        const char *challenge, *stage; /* JSON; NULL: one for each hour, and as the payloads have it */
 } Ledger;
 
 static inline void ledger_init(Ledger *ledger, const Payloads *source) {
@@ -85,6 +87,10 @@ static inline json_t *ledger_statement(Ledger *ledger, const char *payload) {
         ledger_set(root, "predicate.run.id", "\"01934a6e-5e00-7000-8000-%012u\"", ledger->hour);
         ledger_set(root, "predicate.run.startedOn", "\"2026-11-21T%02u:00:00.000Z\"", ledger->hour);
         ledger_set(root, "predicate.run.challenge", "\"Y2hhbGxlbmdl%04u\"", ledger->hour);
+        if (ledger->challenge)
+                payload_set(root, "predicate.run.challenge", ledger->challenge);
+        if (ledger->stage)
+                payload_set(root, "predicate.run.stage", ledger->stage);
         ledger_set(root, "predicate.producer.bootId", "\"00000000-0000-0000-0000-000000000001\"");
         if (json_object_get(run, "finishedOn")) {
                 ledger_set(root, "predicate.run.finishedOn", "\"2026-11-21T%02u:00:10.000Z\"", ledger->hour);
@@ -99,7 +105,7 @@ static inline json_t *ledger_second(Ledger *ledger, bool passed) {
         json_t *root = ledger_statement(ledger, passed ? ledger->source->health : ledger->source->bad);
 
         payload_set(root, "predicate.location.path", "\"us0-2/chip3\"");
-        payload_set(root, "subject.0.digest.sha256", "\"3333333333333333333333333333333333333333333333333333333333333333\"");
+        payload_set(root, "subject.0.digest.sha256", LEDGER_SECOND);
         return root;
 }
 
@@ -115,6 +121,8 @@ static inline json_t *ledger_roll_up(Ledger *ledger) {
                 json_t *one = json_deep_copy(component);
 
                 payload_set(one, "annotations.slot", i == 0 ? "\"us0-2/chip0\"" : "\"us0-2/chip3\"");
+                if (i > 0)
+                        payload_set(one, "digest.sha256", LEDGER_SECOND);
                 ledger_set(one, "annotations.result", "\"%s\"", result_to_string(ledger->results[index]));
                 ledger_set(one, "annotations.logIndex", "%llu", (unsigned long long) index);
                 ledger_set(one, "annotations.recordSha256", "\"%s\"", ledger->ids[index]);

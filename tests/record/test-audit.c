@@ -223,7 +223,12 @@ static void test_what_the_signer_says_wrongly_is_told(void **state) {
                 { 3, "predicate.components.1", NULL, RECORD_AUDIT_ROLL_UP },
                 { 3, "predicate.run.clock.monotonicNs", "\"1000000000\"", RECORD_AUDIT_CLOCK },
                 { 3, "predicate.run.finishedOn", "\"2026-11-21T01:00:07.900Z\"", RECORD_AUDIT_CLOCK },
-                { 0, "predicate.run.challenge", "\"Y2hhbGxlbmdl0000\"", RECORD_AUDIT_CHALLENGE },
+                { 3, "predicate.components.0.annotations.slot", "\"us0-2/chip9\"", RECORD_AUDIT_ROLL_UP },
+                { 3, "predicate.components.0.digest.sha256", zeros, RECORD_AUDIT_ROLL_UP },
+                { 1, "predicate.run.challenge", "\"Y2hhbGxlbmdl0009\"", RECORD_AUDIT_RUN },
+                { 2, "predicate.run.challenge", NULL, RECORD_AUDIT_RUN },
+                { 3, "predicate.run.challenge", "\"Y2hhbGxlbmdl0009\"", RECORD_AUDIT_RUN },
+                { 1, "predicate.run.stage", "\"REPAIR\"", RECORD_AUDIT_RUN },
         };
 
         for (size_t i = 0; i < ELEMENTS(changes); i++) {
@@ -235,9 +240,43 @@ static void test_what_the_signer_says_wrongly_is_told(void **state) {
                 changed_scan(&trial.ledger, &changes[i], false);
                 trial_sign(&trial);
                 assert_int_equal(trial_run(&trial), weight == RECORD_AUDIT_BROKEN ? RESULT_FAILED : RESULT_PASSED);
-                found_only(&trial, changes[i].kind, 1, changes[i].kind == RECORD_AUDIT_CHALLENGE ? 0 : LEDGER_SCAN + changes[i].at);
+                found_only(&trial, changes[i].kind, 1, LEDGER_SCAN + changes[i].at);
                 trial_done(&trial);
         }
+}
+
+static void test_a_challenge_is_answered_once(void **state) {
+        Trial trial;
+
+        trial_init(&trial);
+        trial.ledger.challenge = "\"Y2hhbGxlbmdl\"";
+        ledger_scan(&trial.ledger, false);
+        ledger_scan(&trial.ledger, false);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        found_only(&trial, RECORD_AUDIT_CHALLENGE, 1, 0);
+        trial_done(&trial);
+}
+
+/* Whoever takes the results of one server for those of another, or one end for two beginnings. */
+static void test_a_run_ends_as_it_began(void **state) {
+        static const Change elsewhere = { 0, "predicate.location.path", "\"us0-3\"", RECORD_AUDIT_RUN };
+        Trial trial;
+
+        trial_init(&trial);
+        changed_scan(&trial.ledger, &elsewhere, true);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        found_only(&trial, RECORD_AUDIT_RUN, LEDGER_CHIPS + 1, 1);
+        trial_done(&trial);
+
+        trial_init(&trial);
+        ledger_add(&trial.ledger, ledger_statement(&trial.ledger, payloads.start), NULL, NULL);
+        ledger_scan(&trial.ledger, true);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        found_only(&trial, RECORD_AUDIT_RUN, 1, 1);
+        trial_done(&trial);
 }
 
 static void test_a_refused_record_spoils_the_log(void **state) {
@@ -397,7 +436,7 @@ static void test_a_checkpoint_of_a_log_nobody_knows_proves_nothing(void **state)
 }
 
 static void test_a_pass_after_a_failure_is_shown(void **state) {
-        static const Change none = { .at = LEDGER_SCAN }, repair = { 2, "predicate.run.stage", "\"REPAIR\"", 0 };
+        static const Change none = { .at = LEDGER_SCAN };
         Trial trial;
 
         trial_init(&trial);
@@ -416,7 +455,8 @@ static void test_a_pass_after_a_failure_is_shown(void **state) {
         /* Repaired between. */
         trial_init(&trial);
         ledger_scan(&trial.ledger, false);
-        changed_scan(&trial.ledger, &repair, true);
+        trial.ledger.stage = "\"REPAIR\"";
+        changed_scan(&trial.ledger, &none, true);
         trial_sign(&trial);
         assert_int_equal(trial_run(&trial), RESULT_PASSED);
         found_only(&trial, RECORD_AUDIT_RERUN, 0, 0);
@@ -667,6 +707,8 @@ int main(void) {
                 cmocka_unit_test(test_what_is_said_of_pruned_records_must_fit),
                 cmocka_unit_test(test_records_in_another_order_are_told),
                 cmocka_unit_test(test_what_the_signer_says_wrongly_is_told),
+                cmocka_unit_test(test_a_challenge_is_answered_once),
+                cmocka_unit_test(test_a_run_ends_as_it_began),
                 cmocka_unit_test(test_a_refused_record_spoils_the_log),
                 cmocka_unit_test(test_an_unknown_key_leaves_it_open),
                 cmocka_unit_test(test_a_key_that_no_rotation_names_is_told),
