@@ -255,7 +255,8 @@ void log_bus_tell(Manager *manager) {
 
         r = record_log_checkpointed(manager->log, &size);
         if (record_log_has_failed(manager->log))
-                alarm_failed(manager, "it is not what was written, somebody else did. Restart assayd, which looks at all of it");
+                alarm_failed(manager, "it is not what was written, or where it was: somebody else did that. Files that were deleted are in /proc/PID/fd of "
+                                      "assayd until it ends. Put them back, then restart assayd, which looks at all of it");
         else if (r < 0 && r != manager->checkpoint_error)
                 (void) log_error_errno(r, "Failed to publish a checkpoint of the log, trying again: %m");
         if (r == 0 && manager->checkpoint_error < 0)

@@ -308,6 +308,8 @@ int store_open(const char *path, const char *origin, Store **ret, char **ret_wro
                 r = check_or_make(store, origin, &wrong);
         if (r == 0)
                 r = store_prepare(store);
+        if (r == 0)
+                r = store_note_files(store);
         if (r < 0) {
                 if (!wrong && r == -EBADMSG)
                         wrong = strdup(sqlite3_errmsg(store->db));

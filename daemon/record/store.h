@@ -12,6 +12,8 @@
  */
 
 #include <sqlite3.h>
+#include <stdbool.h>
+#include <sys/types.h>
 
 #include "daemon/record/envelope.h"
 #include "daemon/record/identity.h"
@@ -55,8 +57,14 @@ typedef enum StoreStatement {
         _STORE_STATEMENT_MAX,
 } StoreStatement;
 
+typedef struct StoreFile {
+        dev_t device;
+        ino_t inode;
+} StoreFile;
+
 typedef struct Store {
         sqlite3 *db;
+        StoreFile files[2]; /* the database and its write-ahead log, as they were opened */
         sqlite3_stmt *statements[_STORE_STATEMENT_MAX];
 } Store;
 
@@ -70,6 +78,10 @@ DEFINE_CLEANUP(Store *, store_close);
 
 /* What a store of the right tables is asked; store_open() does it. */
 int store_prepare(Store *store);
+
+/* store-files.c: what is open now, and whether that still is what is there. */
+int store_note_files(Store *store);
+bool store_has_its_files(const Store *store);
 
 /* errno for the last error on the connection: -ENOSPC, -EIO, -ENOMEM, -EBADMSG … */
 int store_error(Store *store, int sqlite_error);

@@ -120,12 +120,14 @@ static int writer_reopen(RecordLog *log) {
         return 0;
 }
 
-/* After a commit in doubt the disk is asked what became of it. */
+/* After a commit in doubt the disk is asked what became of it. One into files that are no more there is none. */
 static int commit(RecordLog *log, const Batch *batch) {
         bool unknown;
         int error, r;
 
         error = store_append(log->store, batch->rows, batch->n, &unknown);
+        if (error == 0 && !store_has_its_files(log->store))
+                return -EBADMSG;
         if (error == 0) {
                 log->head = batch->end;
                 atomic_store(&log->size, log->head.tree.size);

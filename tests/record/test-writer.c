@@ -205,6 +205,34 @@ static void test_a_log_that_somebody_else_writes_is_given_up(void **state) {
         (void) record_log_free(log);
 }
 
+/* What is written into a file without a name is gone when the log closes: nothing of it is acknowledged. */
+static void test_a_log_whose_files_are_taken_away_is_given_up(void **state) {
+        static const struct {
+                const char *file;
+                bool is_replaced;
+        } cases[] = { { "", false }, { "-wal", false }, { "", true }, { "-wal", true } };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                char name[160], other[170];
+                uint64_t first = 0;
+                RecordLog *log;
+
+                (void) snprintf(name, sizeof(name), "%s%s", place.log, cases[i].file);
+                (void) snprintf(other, sizeof(other), "%s.away", name);
+                log = open_log();
+                assert_int_equal(scan_once(log, &first), 0);
+                assert_int_equal(rename(name, other), 0);
+                if (cases[i].is_replaced)
+                        assert_int_equal(close(open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
+                assert_int_equal(scan_once(log, &first), -EIO);
+                assert_true(record_log_has_failed(log));
+                assert_int_equal(record_log_size(log), RECORDS);
+                (void) record_log_free(log);
+                teardown(state);
+                setup(state);
+        }
+}
+
 static void test_a_full_queue_says_so_and_loses_nothing(void **state) {
         RecordLogOptions options = {
                 .path = place.log,
@@ -249,6 +277,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_dead_disk_takes_nothing_and_comes_back, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_somebody_else_writes_is_given_up, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_whose_files_are_taken_away_is_given_up, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_full_queue_says_so_and_loses_nothing, setup,
                                                 teardown),
