@@ -3,22 +3,24 @@
 #include "cli/keys-ring.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "checks/whole-file.h"
 #include "cli/assayctl.h"
 #include "cli/key-source.h"
+#include "cli/output.h"
 
 /* To stdout, or in the place of the file, which may be the one that was read. */
 static int write_ring(const char *ring, size_t n) {
+        _cleanup_(output_done) Output output = {};
         int r;
 
-        if (!options.output)
-                return fwrite(ring, 1, n, stdout) == n ? STATUS_PASSED : complain(STATUS_CANNOT_TELL, "could not write: %m");
-        r = whole_file_replace(AT_FDCWD, options.output, 0644, ring, n);
-        return r < 0 ? complain(STATUS_CANNOT_TELL, "%s: %s", options.output, strerror(-r)) : STATUS_PASSED;
+        r = output_open(&output, options.output);
+        if (r != 0)
+                return r;
+        (void) fwrite(ring, 1, n, output.file);
+        return output_finish(&output);
 }
 
 static int sign(const char *path, int (*make)(const char *text, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why)) {

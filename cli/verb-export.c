@@ -8,18 +8,16 @@
  */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/event.h"
 #include "cli/export-tiles.h"
+#include "cli/output.h"
 #include "daemon/names.h"
 
 typedef struct Export {
@@ -27,7 +25,7 @@ typedef struct Export {
         RecordKeyring *keyring;
         char *origin, *vkey;
         uint64_t first, count;
-        FILE *file;
+        Output output;
         uint64_t n_pruned; /* records left out, since the log has no envelopes of them */
 } Export;
 
@@ -35,13 +33,12 @@ static void export_done(Export *export) {
         (void) record_keyring_free(export->keyring);
         free(export->origin);
         free(export->vkey);
-        if (export->file && export->file != stdout)
-                (void) fclose(export->file);
+        output_done(&export->output);
         sd_bus_flush_close_unref(export->bus);
 }
 
 static int put(Export *export, const char *text, size_t n) {
-        return fwrite(text, 1, n, export->file) == n && fputc('\n', export->file) != EOF ? 0 : complain(STATUS_CANNOT_TELL, "could not write: %m");
+        return fwrite(text, 1, n, export->output.file) == n && fputc('\n', export->output.file) != EOF ? 0 : complain(STATUS_CANNOT_TELL, "could not write: %m");
 }
 
 /* ---- records, one line each ---- */
@@ -77,7 +74,7 @@ static int put_event(Export *export, const char *line, size_t n) {
         if (is_pruned(export, line))
                 return 0;
         r = judge(export, line, n, &verified);
-        return r != 0 ? r : event_print(export->file, export->origin, &verified, line, n);
+        return r != 0 ? r : event_print(export->output.file, export->origin, &verified, line, n);
 }
 
 static int put_bundle(Export *export, const char *line, size_t n) {
@@ -181,7 +178,7 @@ static int write_proof(Export *export) {
         if (export->count != 1)
                 return complain(STATUS_USAGE, "a proof is of one record: bundles have one each");
         r = call_proof(export->bus, export->first, &proof);
-        if (r == 0 && fputs(proof, export->file) == EOF)
+        if (r == 0 && fputs(proof, export->output.file) == EOF)
                 r = complain(STATUS_CANNOT_TELL, "could not write: %m");
         return r;
 }
@@ -206,37 +203,18 @@ static int write_trusted_root(Export *export) {
         r = record_trusted_root(export->vkey, verified.entry.finished_usec, &root, &n);
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "the log's key cannot be told: %s", strerror(-r));
-        return fwrite(root, 1, n, export->file) == n ? 0 : complain(STATUS_CANNOT_TELL, "could not write: %m");
+        return fwrite(root, 1, n, export->output.file) == n ? 0 : complain(STATUS_CANNOT_TELL, "could not write: %m");
 }
 
 /* ---- where to ---- */
 
-/* A temporary name first: a reader never sees half an export. */
-static int write_file(Export *export, const char *path, int (*write_all)(Export *)) {
-        _cleanup_free_ char *temporary = NULL;
-        int fd, r;
-
-        if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
-                return complain(STATUS_CANNOT_TELL, "out of memory");
-        fd = mkostemp(temporary, O_CLOEXEC);
-        export->file = fd >= 0 ? fdopen(fd, "we") : NULL;
-        if (!export->file)
-                return complain(STATUS_CANNOT_TELL, "%s: %m", path);
-
-        r = write_all(export);
-        if (r == 0 && (fflush(export->file) != 0 || fchmod(fd, 0644) < 0 || fsync(fd) < 0 || rename(temporary, path) < 0))
-                r = complain(STATUS_CANNOT_TELL, "%s: %m", path);
-        if (r != 0)
-                (void) unlink(temporary);
-        return r;
-}
-
-static int write_stdout(Export *export, int (*write_all)(Export *)) {
+static int write_to(Export *export, const char *path, int (*write_all)(Export *)) {
         int r;
 
-        export->file = stdout;
-        r = write_all(export);
-        return r == 0 && fflush(stdout) != 0 ? complain(STATUS_CANNOT_TELL, "could not write: %m") : r;
+        r = output_open(&export->output, path);
+        if (r == 0)
+                r = write_all(export);
+        return r == 0 ? output_finish(&export->output) : r;
 }
 
 static const struct {
@@ -279,7 +257,7 @@ int verb_export(int argc, char **argv) {
                 return r;
         if (!formats[format].write)
                 return export_tiles(export.bus, export.keyring, export.vkey, options.output);
-        r = options.output ? write_file(&export, options.output, formats[format].write) : write_stdout(&export, formats[format].write);
+        r = write_to(&export, options.output, formats[format].write);
         if (export.n_pruned > 0 && !formats[format].of_log)
                 (void) complain(0, "%" PRIu64 " records are pruned and left out", export.n_pruned);
         return r;

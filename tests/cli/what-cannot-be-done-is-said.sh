@@ -66,6 +66,20 @@ expect 1 "a scan" assayctl --quiet scan trn-0 --plan quick
 expect 64 "a scan that has ended cannot be cancelled" assayctl cancel 1
 
 assayctl export 2 --output "$stage/record.json"
+# What --output names stays what it is, unless it is a file.
+expect 64 "a folder in place of a file" assayctl export 2 --output "$stage"
+has "Is a directory"
+expect 64 "a file in no folder" assayctl export 2 --output "$stage/nowhere/record.json"
+ln -s /dev/full "$stage/full"
+expect 2 "an output that is full" assayctl export 2 --output "$stage/full"
+has "No space left"
+[ -L "$stage/full" ] || bad "a link was replaced"
+mkfifo "$stage/pipe"
+timeout 20 cat "$stage/pipe" >"$stage/piped.json" &
+expect 0 "a pipe" assayctl export 2 --output "$stage/pipe"
+[ -p "$stage/pipe" ] || bad "a pipe was replaced"
+wait $! || true
+cmp "$stage/piped.json" "$stage/record.json" || bad "a pipe got something else"
 jq -c '.payload |= ((@base64d | sub("FAILED"; "PASSED")) | @base64)' "$stage/record.json" >"$stage/forged.json"
 expect 3 "an edited payload" "$ctl" verify "$stage/forged.json" --key "$stage/record.pub.pem"
 if grep -q PASSED "$out"; then bad "the payload of a forgery was printed"; fi
