@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/assayctl.h"
+#include "cli/file-kind.h"
 #include "daemon/names.h"
 
 /* The same map as the daemon's: r is the errno on either side. */
@@ -305,8 +306,8 @@ int call_keyring_of(sd_bus *bus, RecordState *state, RecordKeyring **ret) {
                 return own_keyring(bus, ret);
         r = record_keyring_open(options.key, options.root, state, ret, &why);
         if (r < 0)
-                return complain(r == -EKEYREJECTED ? STATUS_REFUSED : r == -ENOKEY ? STATUS_CANNOT_TELL : STATUS_USAGE, "%s: %s", options.key,
-                                why ?: strerror(-r));
+                return complain_file(r == -EKEYREJECTED ? STATUS_REFUSED : r == -ENOKEY ? STATUS_CANNOT_TELL : STATUS_USAGE, options.key,
+                                     why ?: strerror(-r));
         return 0;
 }
 

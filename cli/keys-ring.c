@@ -8,6 +8,7 @@
 
 #include "checks/whole-file.h"
 #include "cli/assayctl.h"
+#include "cli/file-kind.h"
 #include "cli/key-source.h"
 #include "cli/output.h"
 
@@ -39,7 +40,7 @@ static int sign(const char *path, int (*make)(const char *text, size_t n, const 
                 return complain(STATUS_USAGE, "%s: %s", path, strerror(-r));
         r = make(text, n, root, &ring, &n_ring, &why);
         if (r < 0)
-                return complain(r == -EBADMSG ? STATUS_USAGE : STATUS_CANNOT_TELL, "%s: %s", path, why ?: strerror(-r));
+                return complain_file(r == -EBADMSG ? STATUS_USAGE : STATUS_CANNOT_TELL, path, why ?: strerror(-r));
         return write_ring(ring, n_ring);
 }
 

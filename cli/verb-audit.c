@@ -19,6 +19,7 @@
 #include "cli/assayctl.h"
 #include "cli/audit-report.h"
 #include "cli/call.h"
+#include "cli/file-kind.h"
 #include "cli/log-files.h"
 #include "daemon/names.h"
 
@@ -133,8 +134,11 @@ static int audit_files(const char *path, const RecordKeyring *keyring, RecordSta
         _cleanup_(record_audit_freep) RecordAudit *audit = NULL;
         _cleanup_(log_files_done) LogFiles files = LOG_FILES_INIT;
         RecordAuditOptions with = { .keyring = keyring, .state = state, .leaf = files_leaf, .userdata = &files };
+        FileKind kind = file_kind_of(path);
         int r;
 
+        if (kind >= 0 && kind != FILE_RECORD)
+                return complain(STATUS_USAGE, "%s: no log, as lines of records or a folder of tiles; this is %s", path, file_kind_to_string(kind));
         r = log_files_open(&files, path);
         if (r < 0)
                 return complain(STATUS_USAGE, "%s: %s", path, r == -EBADMSG ? "a pipe, device or folder stands there in the place of a file" : strerror(-r));
@@ -184,7 +188,7 @@ int verb_audit(int argc, char **argv) {
                 r = call_connect(&bus);
                 if (r != 0)
                         return r == STATUS_UNREACHABLE && argc > 0 ?
-                                        complain(r, "to audit files without the daemon, give the keys to trust with --key") : r;
+                                        complain(r, "to audit files without the daemon, give a keyring with --keyring") : r;
         }
         r = call_state(&state);
         if (r == 0)

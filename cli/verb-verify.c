@@ -19,6 +19,7 @@
 #include "checks/whole-file.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
+#include "cli/file-kind.h"
 #include "cli/verify-policy.h"
 
 #define NO_VERDICT (-1) /* verified, and says nothing of health */
@@ -119,6 +120,17 @@ static int report(const char *name, RecordTrust trust, const RecordVerified *ver
         return record_is_verdict(&verified->entry) ? result_to_status(verified->entry.result, options.strict) : NO_VERDICT;
 }
 
+/* Somebody took one file for another; that one says so helps more than what of it is no record. */
+static void tell_kind(RecordVerified *verified, const char *text, size_t n) {
+        FileKind kind = file_kind(text, n);
+        char *reason;
+
+        if (kind < 0 || kind == FILE_RECORD || kind == FILE_BUNDLE || asprintf(&reason, "this is no record, but %s", file_kind_to_string(kind)) < 0)
+                return;
+        free(verified->reason);
+        verified->reason = reason;
+}
+
 static int judge(const RecordPolicy *policy, const char *name, const char *envelope, size_t n) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         RecordTrust trust;
@@ -127,6 +139,8 @@ static int judge(const RecordPolicy *policy, const char *name, const char *envel
         r = record_verify_with_policy(policy, envelope, n, &trust, &verified);
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "%s: %s", name, strerror(-r));
+        if (trust == RECORD_REFUSED)
+                tell_kind(&verified, envelope, n);
         return report(name, trust, &verified);
 }
 

@@ -9,6 +9,7 @@
 #include "checks/whole-file.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
+#include "cli/file-kind.h"
 
 /*
  * An identity document is named with a slash, which no serial has, like a program in a shell: else whoever can put a file where this runs could
@@ -32,6 +33,7 @@ static int take_subject(VerifyPolicy *policy) {
 }
 
 static int take_proof(VerifyPolicy *policy) {
+        FileKind kind;
         int r;
 
         if (!options.proof)
@@ -39,6 +41,9 @@ static int take_proof(VerifyPolicy *policy) {
         r = whole_file_drain(options.proof, FILE_BYTES_MAX, &policy->proof, &policy->policy.n_proof);
         if (r < 0)
                 return complain(STATUS_USAGE, "%s: %s", options.proof, strerror(-r));
+        kind = file_kind(policy->proof, policy->policy.n_proof);
+        if (kind >= 0 && kind != FILE_PROOF)
+                return complain(STATUS_USAGE, "%s: no proof, as export --format proof writes one; this is %s", options.proof, file_kind_to_string(kind));
         policy->policy.proof = policy->proof;
         policy->policy.needs_proof = true;
         return 0;

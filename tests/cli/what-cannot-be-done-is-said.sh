@@ -96,6 +96,28 @@ expect 2 "an empty file" "$ctl" verify "$stage/empty.json" --key "$stage/record.
 echo 'not json' >"$stage/garbage.json"
 expect 3 "a file of garbage" "$ctl" verify "$stage/garbage.json" --key "$stage/record.pub.pem"
 expect 64 "a file that is not there" "$ctl" verify "$stage/nothing.json" --key "$stage/record.pub.pem"
+# One file for another: the complaint says what it is.
+assayctl keys show >"$stage/station.keyring"
+assayctl export 2 --format proof --output "$stage/2.proof"
+assayctl export 2 --format bundle --output "$stage/2.bundle"
+assayctl export 2 --format cloudevents --output "$stage/2.event"
+for given in "station.keyring a keyring" "record.pub.pem public keys" "record.pem a private key" "2.proof the proof" "2.event a CloudEvent"; do
+        expect 3 "${given#* } for a record" "$ctl" verify "$stage/${given%% *}" --keyring "$stage/station.keyring"
+        has "this is no record, but ${given#* }"
+done
+for given in "record.json a record" "2.bundle a record with its proof" "2.proof the proof" "record.pem a private key"; do
+        expect 64 "${given#* } for a keyring" "$ctl" verify "$stage/record.json" --keyring "$stage/${given%% *}"
+        has "this is ${given#* }"
+done
+expect 64 "a record for a proof" "$ctl" verify "$stage/record.json" --keyring "$stage/station.keyring" --proof "$stage/record.json"
+has "no proof, as export --format proof writes one; this is a record"
+expect 64 "a bundle for a log" "$ctl" audit "$stage/2.bundle" --keyring "$stage/station.keyring"
+has "this is a record with its proof"
+expect 64 "a keyring for a key" "$ctl" keys show "$stage/station.keyring"
+has "no key in PEM form; this is a keyring"
+expect 64 "a public key to sign with" "$ctl" keys sign "$stage/record.json" --key "$stage/record.pub.pem"
+has "no private key in PEM form; this is public keys"
+expect 3 "half a proof" "$ctl" verify "$stage/record.json" --keyring "$stage/station.keyring" --proof <(head -c 300 "$stage/2.proof")
 expect 64 "a key file without a key" "$ctl" verify "$stage/record.json" --key "$stage/record.json"
 
 # A simulator that goes away: whatever was asked, the answer is never that the chips are fit.
