@@ -194,7 +194,7 @@ static int read_document(const json_t *document, KeyringDocument *ret, const cha
                 return wrong(ret_wrong, "the keyring does not say when it was issued, or when it expires");
         r = read_roots(document, &ret->roots);
         if (r == -EBADMSG)
-                return wrong(ret_wrong, "the keyring's roots cannot be");
+                return wrong(ret_wrong, "the keyring names no roots, one of them twice, or fewer than its threshold");
         if (r == 0)
                 r = read_record_keys(document, keyring);
         if (r == -EBADMSG)

@@ -20,18 +20,25 @@
  *     log VKEY
  *     min ORIGIN N                     nothing before this index of the log counts
  *     witness NAME VKEY
- *     quorum N                         of the witnesses
+ *     quorum N|none                    of the witnesses
  *
  * They may stand in any order: what is wrong with the whole its reader tells, before it is signed.
  */
 
+#define WHAT_MAX 200 /* a word may be a whole file of another form */
+
 typedef struct KeyringDraft {
         json_t *document;
+        unsigned line; /* 0: it is none of its lines */
         char why[512];
 } KeyringDraft;
 
 static int wrong(KeyringDraft *draft, const char *what, const char *why) {
-        (void) snprintf(draft->why, sizeof(draft->why), "%s: %s", what, why);
+        char line[32] = "";
+
+        if (draft->line > 0)
+                (void) snprintf(line, sizeof(line), "line %u, ", draft->line);
+        (void) snprintf(draft->why, sizeof(draft->why), "%s%.*s: %s", line, WHAT_MAX, what, why);
         return -EBADMSG;
 }
 
@@ -127,7 +134,10 @@ static int take_witness(KeyringDraft *draft, Arguments words) {
                                      json_pack("{s:s, s:s}", "name", words[0], "vkey", words[1])) < 0 ? -ENOMEM : 0;
 }
 
+/* A policy of witnesses says none for 0, and so does what a station prints. */
 static int take_quorum(KeyringDraft *draft, Arguments words) {
+        if (strcmp(words[0], "none") == 0)
+                return set(draft->document, "quorum", json_integer(0));
         return set_number(draft, draft->document, "quorum", words[0]);
 }
 
@@ -163,21 +173,23 @@ static int take_words(KeyringDraft *draft, Words *words) {
 }
 
 static int take_lines(KeyringDraft *draft, const char *text, size_t n) {
-        unsigned number = 1;
         Words words;
         int r = 0;
 
-        for (const char *line = text, *end; line < text + n && r == 0; line = end + 1, number++) {
+        for (const char *line = text, *end; line < text + n && r == 0; line = end + 1) {
                 const char *why;
 
+                draft->line++;
                 end = memchr(line, '\n', n - (size_t) (line - text)) ?: text + n;
                 why = words_split(&words, line, (size_t) (end - line) - (end > line && end[-1] == '\r'));
                 if (why) {
-                        (void) snprintf(draft->why, sizeof(draft->why), "line %u %s", number, why);
+                        (void) snprintf(draft->why, sizeof(draft->why), "line %u %s", draft->line, why);
                         return -EBADMSG;
                 }
                 r = take_words(draft, &words);
         }
+        if (r == 0)
+                draft->line = 0;
         return r;
 }
 

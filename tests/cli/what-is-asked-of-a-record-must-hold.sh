@@ -179,6 +179,12 @@ for spoilt in 's/^version/versoin/' 's/^version 10/version ten/' 's/^threshold 2
         expect 64 "a draft after $spoilt" "${keys[@]}" ring spoilt --key root1.pem --output never
 done
 [ ! -e never ] || bad "something was signed"
+sed 's/^quorum 1/quorum some/' draft >spoilt
+expect 64 "which tells the line" "${keys[@]}" ring spoilt --key root1.pem
+has "line $(grep -n ^quorum spoilt | cut -d: -f1), some: no number"
+sed 's/^quorum 1/quorum none/' draft >unwitnessed.draft
+expect 0 "a draft that asks for no witness, as stations print it" "${keys[@]}" ring unwitnessed.draft --key root1.pem
+query '.payload | @base64d | fromjson | .quorum == 0'
 expect 64 "a root without its private half" "${keys[@]}" ring draft --key root1.pub.pem
 expect 64 "a root that is not named" "${keys[@]}" ring draft
 expect 64 "a record is no keyring to sign" "${keys[@]}" sign 4.json --key root1.pem
