@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <systemd/sd-journal.h>
@@ -76,11 +77,14 @@ int journal_errno(int level, int error, const char *format, ...) {
 void journal_alarm(const char *log, const char *format, ...) {
         va_list arguments;
         char line[1024];
+        int r;
 
         va_start(arguments, format);
         (void) vsnprintf(line, sizeof(line), format, arguments);
         va_end(arguments);
-        journal_print(LOG_ALERT, "%s", line);
-        (void) sd_journal_send("MESSAGE=%s", line, "PRIORITY=%i", LOG_ALERT, ASSAY_JOURNAL_ALARM "=%s", log,
-                               "MESSAGE_ID=" ASSAY_MESSAGE_ALARM, NULL);
+        r = sd_journal_send("MESSAGE=%s", line, "PRIORITY=%i", LOG_ALERT, ASSAY_JOURNAL_ALARM "=%s", log, "MESSAGE_ID=" ASSAY_MESSAGE_ALARM,
+                            NULL);
+        /* Where stderr is the journal, too, the entry with its fields is enough. */
+        if (r < 0 || !getenv("JOURNAL_STREAM"))
+                journal_print(LOG_ALERT, "%s", line);
 }
