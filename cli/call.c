@@ -45,6 +45,9 @@ static const struct {
         { SD_BUS_ERROR_NAME_HAS_NO_OWNER,                         STATUS_UNREACHABLE   },
         { SD_BUS_ERROR_NO_REPLY,                                  STATUS_UNREACHABLE   },
         { SD_BUS_ERROR_DISCONNECTED,                              STATUS_UNREACHABLE   },
+        { SD_BUS_ERROR_TIMEOUT,                                   STATUS_UNREACHABLE   },
+        { "org.freedesktop.DBus.Error.TimedOut",                  STATUS_UNREACHABLE   }, /* systemd could not start it */
+        { "System.Error.ETIMEDOUT",                               STATUS_UNREACHABLE   },
         { "System.Error.ENOTCONN",                                STATUS_UNREACHABLE   }, /* ssh came to nothing */
         { "System.Error.ECONNRESET",                              STATUS_UNREACHABLE   },
         { "org.freedesktop.DBus.Error.Spawn.ChildExited",         STATUS_UNREACHABLE   },
@@ -57,11 +60,12 @@ int complain_bus(const sd_bus_error *error, int r, const char *what) {
         for (size_t i = 0; i < ELEMENTS(statuses); i++)
                 if (sd_bus_error_has_name(error, statuses[i].name))
                         status = statuses[i].status;
-        if (!sd_bus_error_is_set(error) && (r == -ECONNRESET || r == -ENOTCONN || r == -ECONNREFUSED))
+        if (!sd_bus_error_is_set(error) && (r == -ECONNRESET || r == -ENOTCONN || r == -ECONNREFUSED || r == -ETIMEDOUT))
                 status = STATUS_UNREACHABLE;
 
         if (status == STATUS_UNREACHABLE)
-                return complain(status, "%s: assayd does not answer on %s", what, options.host ?: "this bus");
+                return complain(status, "%s: assayd does not answer on %s%s", what, options.host ?: "this bus",
+                                options.host || strcmp(options.bus, "system") != 0 ? "" : "; `systemctl status assayd` says why");
         return complain(status, "%s: %s", what, error && error->message ? error->message : strerror(-r));
 }
 
@@ -214,6 +218,20 @@ int call_proof(sd_bus *bus, uint64_t index, char **ret) {
         int r = call_proof_soon(bus, index, &error, ret);
 
         return r < 0 ? complain_bus(&error, r, "could not read the proof") : 0;
+}
+
+bool call_is_target(sd_bus *bus, const char *target) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *name, *model, *state, *verdict;
+
+        if (call_manager(bus, "ListTargets", NULL, &reply, "t", (uint64_t) ASSAY_TARGETS_CHIPS) < 0 ||
+            sd_bus_message_enter_container(reply, 'a', "(ssss)") < 0)
+                return true;
+        while (sd_bus_message_read(reply, "(ssss)", &name, &model, &state, &verdict) > 0)
+                if (strcmp(name, target) == 0)
+                        return true;
+
+        return false;
 }
 
 static int get_text(sd_bus *bus, const char *name, sd_bus_error *error, char **ret) {

@@ -29,6 +29,9 @@ int call_proof(sd_bus *bus, uint64_t index, char **ret);
 int call_proof_soon(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret);
 int call_proof_now(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret);
 
+/* Whether the daemon knows TARGET; also true where it cannot be asked: then the answer is unknown, not a slip of the caller's. */
+bool call_is_target(sd_bus *bus, const char *target);
+
 /* The log's origin, and its key as a vkey ("" where it has none), malloc'd. Returns 0 or an exit status, having complained. */
 int call_log(sd_bus *bus, char **ret_origin, char **ret_vkey);
 

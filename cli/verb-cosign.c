@@ -33,6 +33,8 @@ static int load_witnesses(RecordKeyring **ret) {
         int r;
 
         r = record_keyring_open(path, NULL, NULL, ret, &why);
+        if (r == -ENOENT && !options.key)
+                return complain(STATUS_USAGE, "%s is not there; assay-witness(8) shows what stands in it", path);
         return r < 0 ? complain(STATUS_USAGE, "%s: %s", path, why ?: strerror(-r)) : 0;
 }
 
@@ -153,6 +155,8 @@ static int hand_over(sd_bus *bus, const SubmitReport *report) {
         if (!find(report, SUBMIT_COSIGNED))
                 return 0;
         r = call_manager(bus, "AddCosignatures", &error, NULL, "st", report->note, (uint64_t) 0);
+        if (sd_bus_error_has_name(&error, SD_BUS_ERROR_INVALID_ARGS))
+                return complain_bus(&error, r, "could not hand over the cosignatures; assayd keeps those of `witnesses` in its configuration");
         return r < 0 ? complain_bus(&error, r, "could not hand over the cosignatures") : 0;
 }
 

@@ -85,21 +85,6 @@ static void judge(Answer *a, const char *target, const RecordVerified *verified)
                        result_to_string(entry->result), verified->reason ?: target, entry->id);
 }
 
-/* Whether the daemon knows TARGET; also true where it cannot be asked: then the answer is unknown, not a slip of the hook's. */
-static bool is_target(sd_bus *bus, const char *target) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        const char *name, *model, *state, *verdict;
-
-        if (call_manager(bus, "ListTargets", NULL, &reply, "t", (uint64_t) ASSAY_TARGETS_CHIPS) < 0 ||
-            sd_bus_message_enter_container(reply, 'a', "(ssss)") < 0)
-                return true;
-        while (sd_bus_message_read(reply, "(ssss)", &name, &model, &state, &verdict) > 0)
-                if (strcmp(name, target) == 0)
-                        return true;
-
-        return false;
-}
-
 /*
  * What `verify` would say of it. But a failure counts without the proof that a pass needs: whoever keeps that back must not make it `unknown`,
  * which some hooks let pass.
@@ -149,7 +134,7 @@ static int ask(sd_bus *bus, const char *target, Answer *a) {
         if (r < 0)
                 return complain_bus(&error, r, "gate");
         if (record == UINT64_MAX) {
-                if (is_target(bus, target))
+                if (call_is_target(bus, target))
                         answer(a, STATUS_CANNOT_TELL, "%s: %s", target, reason);
                 else
                         answer(a, STATUS_USAGE, "%s: no such target", target);
