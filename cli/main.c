@@ -9,10 +9,12 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/assayctl.h"
+#include "cli/help.h"
 #include "cli/pager.h"
 
 Options options = { .bus = "system", .max_age_usec = UINT64_MAX };
@@ -195,50 +197,6 @@ static int parse_budget(const char *text, double *ret) {
         return end == text || *end || errno != 0 || !(*ret > 0) || *ret > 1e6 ? -EINVAL : 0;
 }
 
-static void print_help(void) {
-        printf("assayctl [OPTIONS] VERB …\n\n"
-               "Asks assayd: may this server carry work, and can you prove it?\n\n"
-               "Verbs:\n");
-        for (const Verb *verb = verbs; verb->name; verb++)
-                printf("  %-9s %-16s %s\n", verb->name, verb->arguments, verb->summary);
-        printf("\nOptions of every verb:\n"
-               "  --json             machine-readable output\n"
-               "  --host [USER@]HOST talk to the daemon of another machine over ssh\n"
-               "  --bus ADDRESS      a bus other than the system's\n"
-               "  --no-pager         do not pipe long output into a pager\n"
-               "  --quiet            say only what cannot be left out\n"
-               "  --strict           WARNED counts as failed\n"
-               "  --help --version\n\n"
-               "Options of some verbs:\n"
-               "  --plan NAME        scan, verdict, gate, coverage, verify: the plan (scan: preflight, coverage: infleet by default)\n"
-               "  --seed N           scan: repeat the random choices of an earlier scan\n"
-               "  --challenge B64    scan: bytes of yours to be signed into the records; verify: which must be in them\n"
-               "  --budget SEC       scan: less device time than the plan allows\n"
-               "  --no-wait          scan: print the scan's number and leave\n"
-               "  --chips            targets: list chips too; audit: how often each was scanned, and with what result\n"
-               "  --checkpoint FILE  audit: what the log has signed of itself\n"
-               "  --max-age AGE      verdict, gate, verify: older is unknown, unless FAILED (90s, 15min, 12h, 7d)\n"
-               "  --unknown WORD     gate: what unknown means to this hook, pass or fail\n"
-               "  --npd              gate: node-problem-detector: codes 0 1 2, at most 80 bytes\n"
-               "  --keyring FILE     gate, verify, audit, explain: whose word counts, as `keys show` prints it (--key says the same);\n"
-               "                     cosign: the witnesses to ask, default /etc/assay/witnesses\n"
-               "  --key FILE         keys rotate: the daemon's own, default /etc/assay/keys/record.pem; keys ring, sign: of a root\n"
-               "  --root FILE        verify, gate, audit: the root keys that vouch for a signed keyring\n"
-               "  --state DIR        verify, audit: remember what was seen here, and refuse what is older\n"
-               "  --subject WHAT     verify: it must be about this: a serial, or an identity document (./FILE) or its SHA-256\n"
-               "  --proof FILE       verify: that the record is in its log (tlog-proof)\n"
-               "  --algorithm WORD   keys create, rotate: ed25519 (default; rotate: as before) or ecdsa-p256\n"
-               "  --origin NAME      keys create, show: of a log, whose verifier key is told too\n"
-               "  --to FILE|URI      keys rotate: to this key, and change no file\n"
-               "  --finish KEYID     keys rotate: this change is in the log, as assayd said when it would not start\n"
-               "  --payload          verify: print the signed statement after it has verified\n"
-               "  --format WORD      export: jsonl (default), cloudevents, proof, bundle, test-result,\n"
-               "                     trusted-root, tiles; watch: cloudevents\n"
-               "  --output FILE      export, keys ring, keys sign: instead of stdout; a folder for tiles\n\n"
-               "Exit status: 0 PASSED or WARNED, 1 FAILED, 2 cannot tell, 3 refused (does not verify),\n"
-               "64 usage or bad input, 69 daemon not reachable, 77 not permitted.\n");
-}
-
 static int apply(int option, const char *value) {
         switch (option) {
         case OPTION_HOST: options.host = value; return 0;
@@ -282,32 +240,21 @@ static const char *option_name(int option) {
         return "?";
 }
 
-/* Whether the word NAME stands in the space-separated LIST. */
-static bool takes(const char *list, const char *name) {
-        size_t n = strlen(name);
-
-        for (const char *p = list; (p = strstr(p, name)); p += n)
-                if ((p == list || p[-1] == ' ') && (p[n] == ' ' || !p[n]))
-                        return true;
-
-        return false;
-}
-
 /* Returns -1 to go on, or an exit status. */
-static int parse_options(int argc, char **argv, uint64_t *ret_given) {
+static int parse_options(int argc, char **argv, uint64_t *ret_given, bool *ret_help) {
         int option;
 
         while ((option = getopt_long(argc, argv, "h", long_options, NULL)) >= 0) {
                 if (option == 'h' || option == OPTION_HELP) {
-                        print_help();
-                        return STATUS_PASSED;
+                        *ret_help = true;
+                        continue;
                 }
                 if (option == OPTION_VERSION) {
                         puts("assayctl " ASSAY_VERSION);
                         return STATUS_PASSED;
                 }
                 if (option == '?')
-                        return STATUS_USAGE; /* getopt has complained */
+                        return complain(STATUS_USAGE, "assayctl --help lists options, assayctl VERB --help those of a verb"); /* getopt has said which */
                 if (apply(option, optarg) < 0)
                         return complain(STATUS_USAGE, "--%s does not take '%s'", option_name(option), optarg);
                 if (option > _OPTION_GLOBAL_END)
@@ -320,38 +267,53 @@ static int parse_options(int argc, char **argv, uint64_t *ret_given) {
 static int refuse_options(const Verb *verb, uint64_t given) {
         for (const struct option *o = long_options; o->name; o++)
                 if (o->val > _OPTION_GLOBAL_END && (given & UINT64_C(1) << (o->val - _OPTION_GLOBAL_END)) &&
-                    !takes(verb->options, o->name))
-                        return complain(STATUS_USAGE, "%s takes no --%s", verb->name, o->name);
+                    !help_takes(verb, o->name))
+                        return complain(STATUS_USAGE, "%s takes no --%s; assayctl %s --help lists what it takes", verb->name, o->name, verb->name);
 
         return 0;
 }
 
+static const Verb *find_verb(const char *name) {
+        for (const Verb *verb = verbs; verb->name; verb++)
+                if (strcmp(verb->name, name) == 0)
+                        return verb;
+
+        return NULL;
+}
+
+static int run(const Verb *verb, uint64_t given, int argc, char **argv) {
+        int status;
+
+        if (argc < verb->min || (verb->max >= 0 && argc > verb->max))
+                return complain(STATUS_USAGE, "usage: assayctl %s%s%s", verb->name, *verb->arguments ? " " : "", verb->arguments);
+        if (refuse_options(verb, given) != 0)
+                return STATUS_USAGE;
+
+        status = verb->run(argc, argv);
+        pager_close();
+        return status;
+}
+
 int main(int argc, char **argv) {
+        const Verb *verb = NULL;
+        bool wants_help = false;
         uint64_t given = 0;
         int status;
 
-        status = parse_options(argc, argv, &given);
+        argv[0] = (char *) "assayctl"; /* as getopt complains, too */
+        status = parse_options(argc, argv, &given, &wants_help);
         if (status >= 0)
                 return status;
-        if (optind >= argc) {
-                print_help();
-                return STATUS_USAGE;
+        if (optind < argc) {
+                verb = find_verb(argv[optind]);
+                if (!verb)
+                        return complain(STATUS_USAGE, "no verb is called '%s'; see assayctl --help", argv[optind]);
         }
 
-        for (const Verb *verb = verbs; verb->name; verb++) {
-                int n = argc - optind - 1;
-
-                if (strcmp(verb->name, argv[optind]) != 0)
-                        continue;
-                if (n < verb->min || (verb->max >= 0 && n > verb->max))
-                        return complain(STATUS_USAGE, "usage: assayctl %s%s%s", verb->name, *verb->arguments ? " " : "", verb->arguments);
-                if (refuse_options(verb, given) != 0)
-                        return STATUS_USAGE;
-
-                status = verb->run(n, argv + optind + 1);
-                pager_close();
-                return fflush(stdout) != 0 || ferror(stdout) ? complain(STATUS_CANNOT_TELL, "could not write: %m") : status;
-        }
-
-        return complain(STATUS_USAGE, "no verb is called '%s'; see assayctl --help", argv[optind]);
+        if (wants_help || !verb) {
+                help_print(verbs, verb);
+                status = wants_help ? STATUS_PASSED : STATUS_USAGE;
+        } else
+                status = run(verb, given, argc - optind - 1, argv + optind + 1);
+        return fflush(stdout) != 0 || ferror(stdout) ? complain(STATUS_CANNOT_TELL, "could not write: %m") : status;
 }

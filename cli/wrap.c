@@ -2,6 +2,7 @@
 
 #include "cli/wrap.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,19 +32,34 @@ size_t wrap_columns(const char *text) {
         return columns_of(text, strlen(text));
 }
 
-void wrap_print(size_t indent, const char *text) {
-        size_t column = 0;
+/* The cursor stands in column INDENT. */
+static void print_words(size_t indent, const char *text) {
+        size_t column = indent;
 
-        while (*text) {
+        for (bool is_first = true; *text; is_first = false) {
                 size_t n = strcspn(text, " "), columns = columns_of(text, n);
 
-                if (column > 0 && column + 1 + columns > wrap_width()) {
-                        putchar('\n');
-                        column = 0;
+                if (!is_first && column + 1 + columns > wrap_width()) {
+                        printf("\n%*s", (int) indent, "");
+                        column = indent;
+                        is_first = true;
                 }
-                printf("%*s%.*s", column > 0 ? 1 : (int) indent, "", (int) n, text);
-                column += columns + (column > 0 ? 1 : indent);
+                printf("%s%.*s", is_first ? "" : " ", (int) n, text);
+                column += columns + !is_first;
                 text += n + strspn(text + n, " ");
         }
         putchar('\n');
+}
+
+void wrap_print(size_t indent, const char *text) {
+        wrap_term(indent, "", text);
+}
+
+void wrap_term(size_t indent, const char *term, const char *text) {
+        bool is_long = *term && strlen(term) >= indent;
+
+        printf("%-*s", *text ? (int) indent : 0, term);
+        if (is_long)
+                printf("\n%*s", (int) indent, "");
+        print_words(indent, text);
 }

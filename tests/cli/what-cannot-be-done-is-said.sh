@@ -36,6 +36,11 @@ done
 mkdir "$stage/bin" && ln -s /bin/false "$stage/bin/ssh"
 expect 69 "a host that ssh does not reach" env PATH="$stage/bin:$PATH" "$ctl" --host nowhere.invalid targets
 expect 0 "help" "$ctl" --help
+expect 0 "help of one verb" "$ctl" audit --help
+has "--checkpoint FILE"
+grep -q -- "--seed" "$out" && bad "the help of audit tells of --seed"
+expect 0 "help that fits a terminal" script -qec "stty cols 72; $ctl --help" /dev/null
+awk '{ sub("\r", "") } length > 72 { exit 1 }' "$out" || bad "a line of it does not"
 expect 0 "version" "$ctl" --version
 for verb in targets "scan us0" scans "show 1" "cancel 1" "verdict us0" "gate us0" records "verify 1" "export 1" log-level watch; do
         # shellcheck disable=SC2086
@@ -54,6 +59,11 @@ printf 'plan: broken\nsummary: a typo\nstage: PREFLIGHT\nsteps:\n  - chekc: roun
 export ASSAY_PLANS=$stage/plans
 stage_daemon trn-0
 expect 64 "a target that does not exist" assayctl scan us9-9 --plan quick
+for verb in verdict gate coverage; do
+        expect 64 "a target that does not exist, for $verb" assayctl $verb us9-9
+        has "no such target"
+done
+expect 2 "one that has no record yet" assayctl verdict trn-0
 expect 64 "a plan that does not exist" assayctl scan trn-0 --plan nothing
 expect 64 "no plans at all" env ASSAY_PLANS="$stage/nowhere" "$ctl" plans
 has "there are no plans in $stage/nowhere"
@@ -115,6 +125,7 @@ expect 64 "a bundle for a log" "$ctl" audit "$stage/2.bundle" --keyring "$stage/
 has "this is a record with its proof"
 expect 64 "a keyring for a key" "$ctl" keys show "$stage/station.keyring"
 has "no key in PEM form; this is a keyring"
+[ -e /etc/assay/witnesses ] || { expect 64 "no witnesses" assayctl cosign; has "assay-witness(8)"; }
 expect 64 "a public key to sign with" "$ctl" keys sign "$stage/record.json" --key "$stage/record.pub.pem"
 has "no private key in PEM form; this is public keys"
 expect 3 "half a proof" "$ctl" verify "$stage/record.json" --keyring "$stage/station.keyring" --proof <(head -c 300 "$stage/2.proof")
