@@ -122,6 +122,12 @@ expect 1 "seen for the first time" "${ctl[@]}" 4.json --proof old.proof --keyrin
 expect 3 "shown a second time" "${ctl[@]}" 4.json --proof 4.proof --keyring keyring --state seen
 has "accepted before"
 expect 3 "older than what was accepted" "${ctl[@]}" 1.json --proof 1.proof --keyring keyring --state seen
+tac records.intoto.jsonl >backwards.jsonl
+expect 1 "one command is one decision: in any order, and twice is once" "${ctl[@]}" 4.json backwards.jsonl 4.json --key record.key.pub --state once
+expect 3 "which the next one knows of" "${ctl[@]}" 4.json --key record.key.pub --state once
+has "accepted before"
+expect 2 "what was not acted on" "${ctl[@]}" 1.json 4.json 1.json --proof 1.proof --key root1.pub.pem --state undecided
+expect 0 "may be shown again" "${ctl[@]}" 1.json 1.json --proof 1.proof --keyring keyring --state undecided
 expect 1 "a log of ten" "${ctl[@]}" 4.json --proof unseen-old.proof --keyring unwitnessed --state grown
 rm grown/*.accepted
 expect 2 "grew, and nobody says how" "${ctl[@]}" 4.json --proof 4.proof --keyring unwitnessed --state grown
