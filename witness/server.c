@@ -103,6 +103,26 @@ static bool path_is_ours(const char *path) {
         return n >= strlen(PATH) && strcmp(path + n - strlen(PATH), PATH) == 0;
 }
 
+/* A path is what was sent: decoded, it would end at the first %00. */
+static size_t keep_escaped(void *userdata, struct MHD_Connection *connection, char *text) {
+        return strlen(text);
+}
+
+static enum MHD_Result count_length(void *userdata, enum MHD_ValueKind kind, const char *key, const char *value) {
+        unsigned *n = userdata;
+
+        *n += strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0 || strcasecmp(key, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
+        return MHD_YES;
+}
+
+/* A proxy in front may go by another length than this one, and take the rest of a body for somebody's request. */
+static bool has_two_lengths(struct MHD_Connection *connection) {
+        unsigned n = 0;
+
+        (void) MHD_get_connection_values(connection, MHD_HEADER_KIND, count_length, &n);
+        return n > 1;
+}
+
 /* What is wrong with a request is said as soon as its head is there. */
 static enum MHD_Result begin(struct MHD_Connection *connection, const char *path, const char *method, void **upload) {
         const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
@@ -113,6 +133,8 @@ static enum MHD_Result begin(struct MHD_Connection *connection, const char *path
                 return send_sentence(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "there is only POST add-checkpoint\n");
         if (length && strtoull(length, NULL, 10) > REQUEST_MAX)
                 return send_sentence(connection, MHD_HTTP_CONTENT_TOO_LARGE, "too large\n");
+        if (has_two_lengths(connection))
+                return send_sentence(connection, MHD_HTTP_BAD_REQUEST, "it has two lengths\n");
         *upload = calloc(1, sizeof(Upload));
         return *upload ? MHD_YES : MHD_NO;
 }
@@ -164,6 +186,9 @@ static void on_connection(void *userdata, struct MHD_Connection *http, void **st
                 free(connection);
                 *state = NULL;
         }
+        /* Where connections had run out the library listens again in its next run only, and nothing else may wake it. */
+        if (code == MHD_CONNECTION_NOTIFY_CLOSED)
+                (void) sd_event_source_set_enabled(server->again, SD_EVENT_ONESHOT);
 }
 
 static void on_completed(void *userdata, struct MHD_Connection *http, void **state, enum MHD_RequestTerminationCode code) {
@@ -241,6 +266,7 @@ int server_new(sd_event *event, Witness *witness, int listen_fd, Server **ret) {
         server->witness = witness;
         LIST_INIT(&server->connections);
         server->http = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, listen_fd,
+                                        MHD_OPTION_UNESCAPE_CALLBACK, keep_escaped, NULL,
                                         MHD_OPTION_CONNECTION_LIMIT, (unsigned) SERVER_CONNECTIONS_MAX,
                                         MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned) SERVER_ADDRESS_MAX,
                                         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t) SERVER_HEAD_MAX,
@@ -260,9 +286,9 @@ Server *server_free(Server *server) {
         if (!server)
                 return NULL;
         sd_event_source_disable_unref(server->io);
-        sd_event_source_disable_unref(server->again);
         if (server->http)
                 MHD_stop_daemon(server->http);
+        sd_event_source_disable_unref(server->again);
         sd_event_source_disable_unref(server->tick);
         free(server);
         return NULL;

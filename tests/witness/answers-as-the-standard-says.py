@@ -99,7 +99,8 @@ def main():
         tap.holds(witness.post('\n'.join(broken))[0] == 422, f'422: hash {i} of the proof is another')
     tap.holds(witness.post('\n'.join(lines[:1] + lines[2:]))[0] == 422, '422: a hash is left out')
     tap.holds(witness.post('\n'.join(lines[:at] + [b64(sha256(b'x'))] + lines[at:]))[0] == 422, '422: a hash too many')
-    tap.holds(witness.post('\n'.join(lines[:1] + lines[at:]))[0] == 422, '422: no proof at all')
+    status, body, kind = witness.post('\n'.join(lines[:1] + lines[at:]))
+    tap.holds((status, kind) == (422, 'text/plain') and 'does not show' in body, '422: no proof at all, and a sentence says so', status, body, kind)
 
     text = log.text(11, origin='fleet.example/stations/nobody')
     tap.holds(witness.post(f'old 5\n\n{text}\n{log_key.line(text)}')[0] == 404, '404: a log that nobody knows')
@@ -198,6 +199,11 @@ def main():
     tap.holds(status == 0, 'it ends in good order', status)
     tap.holds(said.count('ALARM') == 2 and 'of the same size with another root' in said, 'that the log has signed two trees was told of', said)
     tap.holds(said.count('does not show') == 12 and said.count('\n') == 14, 'so were proofs that do not hold, and no stranger', said)
+
+    # A log whose own key is the witness's would vouch for itself.
+    own = Witness(program, folder + '/own', 'fleet.example/witness/own', [])
+    status, said = Witness(program, folder + '/own', own.key.name, [Key(own.key_path, 'fleet.example/stations/own', 1)]).refuses_to_start()
+    tap.holds(status == 64 and 'is that of the log fleet.example/stations/own' in said, 'the key of a log is none of a witness', status, said)
     tap.done()
 
 
