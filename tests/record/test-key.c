@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "checks/whole-file.h"
 #include "daemon/record/envelope.h"
 #include "daemon/record/key.h"
 #include "tests/record/place.h"
@@ -41,15 +42,6 @@ static int teardown(void **state) {
         return 0;
 }
 
-static void write_file(const char *path, const char *text, mode_t mode) {
-        FILE *file = fopen(path, "we");
-
-        assert_non_null(file);
-        assert_true(fputs(text, file) >= 0);
-        assert_int_equal(fclose(file), 0);
-        assert_int_equal(chmod(path, mode), 0);
-}
-
 static void test_the_vector_of_the_standard_signs_as_it_says(void **state) {
         uint8_t signature[KEY_SIGNATURE_MAX];
         RecordKey *key;
@@ -57,7 +49,7 @@ static void test_the_vector_of_the_standard_signs_as_it_says(void **state) {
         size_t n;
 
         (void) snprintf(path, sizeof(path), "%s/rfc.key", place.folder);
-        write_file(path, rfc_private, 0600);
+        assert_int_equal(whole_file_replace(AT_FDCWD, path, 0600, rfc_private, strlen(rfc_private)), 0);
         assert_int_equal(record_key_load(path, &key), 0);
         assert_string_equal(record_key_id(key), rfc_fingerprint);
         assert_string_equal(record_key_public_pem(key), rfc_public);
@@ -240,7 +232,7 @@ static void test_a_new_key_is_private_and_never_replaces_another(void **state) {
 
         /* Half a pair is none. */
         (void) snprintf(path, sizeof(path), "%s/half.pub", place.folder);
-        write_file(path, "taken", 0644);
+        assert_int_equal(whole_file_replace(AT_FDCWD, path, 0644, "taken", strlen("taken")), 0);
         (void) snprintf(path, sizeof(path), "%s/half", place.folder);
         assert_int_equal(record_key_generate(path, RECORD_ED25519), -EEXIST);
         assert_int_equal(access(path, F_OK), -1);

@@ -6,6 +6,9 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+
+#include "checks/whole-file.h"
 #include "daemon/record/base64.h"
 #include "daemon/record/keyring-document.h"
 #include "daemon/record/state.h"
@@ -111,11 +114,9 @@ static Printer make_ring(const Make *make) {
 static const char *write_file(const char *name, const char *text, size_t n) {
         static char path[3][256]; /* of a ring, a text, and who vouches: one of each is in use */
         char *to = path[*name == 'r' && name[1] == 'i' ? 0 : *name == 't' ? 1 : 2];
-        FILE *file;
 
         (void) snprintf(to, sizeof(path[0]), "%s/%s", folder, name);
-        file = fopen(to, "we");
-        assert_true(file && fwrite(text, 1, n, file) == n && fclose(file) == 0);
+        assert_int_equal(whole_file_replace(AT_FDCWD, to, 0644, text, n), 0);
         return to;
 }
 

@@ -88,13 +88,9 @@ static void test_every_exported_record_verifies_and_follows_the_one_before(void 
         (void) server_start(&fixture->server, fixture->log);
         scan_once(fixture, 2, &outcome);
         for (uint64_t i = 0; i < record_log_size(fixture->log); i++) {
-                char *envelope = place_envelope(fixture->log, i);
                 RecordVerified verified;
-                RecordTrust trust;
 
-                assert_int_equal(record_verify(keyring, envelope, strlen(envelope), &trust, &verified), 0);
-                if (trust != RECORD_VERIFIED)
-                        fail_msg("record %u: %s", (unsigned) i, verified.reason);
+                place_verify(fixture->log, keyring, i, &verified);
                 assert_int_equal(verified.entry.index, i);
                 if (i > 0) {
                         assert_string_equal(verified.entry.id, outcome.entries[i - 1].id);
@@ -103,7 +99,6 @@ static void test_every_exported_record_verifies_and_follows_the_one_before(void 
                 (void) snprintf(previous, sizeof(previous), "\"previous\":{\"sha256\":\"%s\"}",
                                 verified.entry.id);
                 record_verified_done(&verified);
-                free(envelope);
         }
         record_outcome_done(&outcome);
         (void) record_keyring_free(keyring);
@@ -121,8 +116,6 @@ static void test_a_heartbeat_is_a_record_and_no_verdict(void **state) {
 
         for (RecordHeartbeat cause = 0; cause < _RECORD_HEARTBEAT_MAX; cause++) {
                 RecordVerified verified;
-                RecordTrust trust;
-                char *envelope;
 
                 assert_int_equal(record_log_heartbeat(fixture->log, cause, 7), 0);
                 place_wait(fixture->log, &outcome);
@@ -130,15 +123,12 @@ static void test_a_heartbeat_is_a_record_and_no_verdict(void **state) {
                 assert_int_equal(outcome.n_entries, 1);
                 assert_false(record_is_verdict(&outcome.entries[0]));
                 assert_string_equal(record_word(&outcome.entries[0]), "heartbeat");
-                envelope = place_envelope(fixture->log, outcome.entries[0].index);
-                assert_int_equal(record_verify(keyring, envelope, strlen(envelope), &trust, &verified), 0);
-                assert_int_equal(trust, RECORD_VERIFIED);
+                place_verify(fixture->log, keyring, outcome.entries[0].index, &verified);
                 assert_string_equal(verified.entry.type, RECORD_TYPE_HEARTBEAT);
                 assert_int_equal(verified.entry.finished_usec / 1000, outcome.entries[0].finished_usec / 1000);
                 assert_non_null(strstr(verified.payload, causes[cause]));
                 record_verified_done(&verified);
                 record_outcome_done(&outcome);
-                free(envelope);
         }
         assert_int_equal(record_log_newest(fixture->log, &(Location) {}, NULL, &entry), -ENOENT);
         assert_int_equal(record_log_unfinished(fixture->log, &cursor, &entry), -ENOENT);

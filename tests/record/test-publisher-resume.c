@@ -6,9 +6,11 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include "checks/whole-file.h"
 #include "tests/record/published.h"
 
 #define RECORDS 5
@@ -85,14 +87,6 @@ static long read_file(const char *path, char *text, size_t size) {
         return (long) n;
 }
 
-static void write_file(const char *path, const char *text, long n) {
-        FILE *file = fopen(path, "we");
-
-        assert_non_null(file);
-        assert_int_equal(fwrite(text, 1, (size_t) n, file), n);
-        assert_int_equal(fclose(file), 0);
-}
-
 static void refuse(const char *says) {
         _cleanup_free_ char *error = NULL;
         char before[4096], after[4096];
@@ -129,7 +123,7 @@ static void test_two_that_went_on_from_the_same_state_are_told(void **state) {
         (void) remove(published.anchor);
         published.server.run[35] = '9';
         append(3);
-        write_file(published.anchor, anchor, n);
+        assert_int_equal(whole_file_replace(AT_FDCWD, published.anchor, 0640, anchor, (size_t) n), 0);
         refuse("its first 7 records are not those that were published");
 }
 
@@ -164,16 +158,16 @@ static void test_an_anchor_is_of_this_log_or_none(void **state) {
         long n = read_file(published.anchor, anchor, sizeof(anchor));
 
         for (size_t i = 0; i < ELEMENTS(texts); i++) {
-                write_file(published.anchor, texts[i], (long) strlen(texts[i]));
+                assert_int_equal(whole_file_replace(AT_FDCWD, published.anchor, 0640, texts[i], strlen(texts[i])), 0);
                 refuse("holds no checkpoint of this log");
         }
         big = calloc(1, NOTE_MAX + 1);
-        write_file(published.anchor, big, NOTE_MAX + 1);
+        assert_int_equal(whole_file_replace(AT_FDCWD, published.anchor, 0640, big, NOTE_MAX + 1), 0);
         refuse("holds no checkpoint of this log");
         free(big);
         for (long i = 0; i < n; i++) {
                 anchor[i] ^= 1;
-                write_file(published.anchor, anchor, n);
+                assert_int_equal(whole_file_replace(AT_FDCWD, published.anchor, 0640, anchor, (size_t) n), 0);
                 refuse("holds no checkpoint of this log");
                 anchor[i] ^= 1;
         }
@@ -205,7 +199,7 @@ static void test_what_is_committed_is_anchored_at_last(void **state) {
         RecordLog *log;
 
         append(2);
-        write_file(published.anchor, before, n);
+        assert_int_equal(whole_file_replace(AT_FDCWD, published.anchor, 0640, before, (size_t) n), 0);
         assert_int_equal(published_open(&published, &log, &remark), 0);
         assert_null(remark);
         published_wait(log, RECORDS + 2);

@@ -7,10 +7,12 @@
 #include <cmocka.h>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <p11-kit/pkcs11.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "checks/whole-file.h"
 #include "daemon/record/token.h"
 #include "tests/record/place.h"
 
@@ -48,15 +50,6 @@ static const char *uri(const char *format, ...) {
 }
 #pragma GCC diagnostic pop
 
-static void write_file(const char *path, const char *text, mode_t mode) {
-        FILE *file = fopen(path, "we");
-
-        assert_non_null(file);
-        assert_true(fputs(text, file) >= 0);
-        assert_int_equal(fclose(file), 0);
-        assert_int_equal(chmod(path, mode), 0);
-}
-
 static void make_token(void) {
         run("softhsm2-util --init-token --free --label station --so-pin 12345678 --pin 1234 >/dev/null");
         for (RecordAlgorithm i = 0; i < _RECORD_ALGORITHM_MAX; i++) {
@@ -79,12 +72,12 @@ static int setup(void **state) {
         assert_int_equal(mkdir(path, 0700), 0);
         (void) snprintf(pin, sizeof(pin), "directories.tokendir = %s\nobjectstore.backend = file\n", path);
         (void) snprintf(path, sizeof(path), "%s/softhsm2.conf", place.folder);
-        write_file(path, pin, 0600);
+        assert_int_equal(whole_file_replace(AT_FDCWD, path, 0600, pin, strlen(pin)), 0);
         (void) setenv("SOFTHSM2_CONF", path, 1);
         (void) snprintf(pin, sizeof(pin), "%s/pin", place.folder);
-        write_file(pin, "1234\n", 0600);
+        assert_int_equal(whole_file_replace(AT_FDCWD, pin, 0600, "1234\n", strlen("1234\n")), 0);
         (void) snprintf(wrong_pin, sizeof(wrong_pin), "%s/wrong-pin", place.folder);
-        write_file(wrong_pin, "4321\n", 0600);
+        assert_int_equal(whole_file_replace(AT_FDCWD, wrong_pin, 0600, "4321\n", strlen("4321\n")), 0);
         for (RecordAlgorithm i = 0; i < _RECORD_ALGORITHM_MAX; i++) {
                 (void) snprintf(path, sizeof(path), "%s/%s.key", place.folder, record_algorithm_to_string(i));
                 assert_int_equal(record_key_generate(path, i), 0);
@@ -209,10 +202,10 @@ static void test_a_lost_session_is_opened_again(void **state) {
         assert_int_equal(public_key_verify(key_public(key), "y", 1, signature, n), 1);
 
         /* A PIN that became wrong is sent once. */
-        write_file(pin, "4321", 0600);
+        assert_int_equal(whole_file_replace(AT_FDCWD, pin, 0600, "4321", strlen("4321")), 0);
         assert_int_equal(raw->C_Finalize(NULL), CKR_OK);
         assert_int_equal(key_sign(key, "z", 1, signature, &n), -EACCES);
-        write_file(pin, "1234", 0600);
+        assert_int_equal(whole_file_replace(AT_FDCWD, pin, 0600, "1234", strlen("1234")), 0);
         assert_int_equal(key_sign(key, "z", 1, signature, &n), -EACCES);
         (void) record_key_free(key);
         (void) dlclose(handle);

@@ -12,6 +12,9 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+
+#include "checks/whole-file.h"
 #include "daemon/record/keyring.h"
 #include "daemon/record/lines.h"
 #include "tests/record/audited.h"
@@ -279,11 +282,8 @@ static void test_13(void **state) {
 static RecordKey *roots[3];
 
 static void write_file(const char *name, const char *text, size_t n, char path[static 160]) {
-        FILE *file;
-
         (void) snprintf(path, 160, "%s/%s", folder, name);
-        file = fopen(path, "we");
-        assert_true(file && fwrite(text, 1, n, file) == n && fclose(file) == 0);
+        assert_int_equal(whole_file_replace(AT_FDCWD, path, 0644, text, n), 0);
 }
 
 static int make_roots(void **state) {
