@@ -174,8 +174,7 @@ static int start_cosigning(Manager *manager, sd_bus_message *message, const char
         r = record_log_cosign(manager->log, note, strlen(note), call->ticket);
         if (r < 0) {
                 (void) call_free(call);
-                return sd_bus_error_setf(error, r == -E2BIG ? SD_BUS_ERROR_INVALID_ARGS : ASSAY_ERROR_STORE, "Failed to keep cosignatures: %s",
-                                         r == -E2BIG ? "that is longer than any note" : strerror(-r));
+                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to keep cosignatures: %s", strerror(-r));
         }
         manager->log_calls = call;
         return 1;
@@ -194,6 +193,9 @@ int method_add_cosignatures(sd_bus_message *message, void *userdata, sd_bus_erro
         r = bus_check_flags(flags, 0, error);
         if (r < 0)
                 return r;
+        /* The message is kept while polkit is asked: whoever may not do this must not fill our memory by trying. */
+        if (strlen(note) > RECORD_NOTE_MAX)
+                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "That is longer than any note");
         r = authorize(manager->authority, message, ASSAY_ACTION_COSIGN, details, error);
         if (r < 0)
                 return r;

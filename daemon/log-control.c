@@ -50,6 +50,9 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
         r = sd_bus_message_read(message, "ssv", &interface, &property, "s", &word);
         if (r < 0)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "Expected a log level");
+        /* Nobody is asked about what cannot be set; and names of megabytes would be kept until he answers. */
+        if (strcmp(interface, LOG_CONTROL_INTERFACE) != 0 || strcmp(property, "LogLevel") != 0)
+                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "Nothing but LogLevel can be set here");
         if (journal_level_from_string(word) < 0)
                 return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
                                          "Unknown log level '%.32s', expected emerg to debug", word);

@@ -20,7 +20,7 @@
 #include "daemon/record/key.h"
 #include "daemon/record/printer.h"
 
-#define NOTE_MAX            (1u << 16) /* bytes of a note: no checkpoint with 16 witnesses has a tenth of it */
+#define NOTE_MAX            RECORD_NOTE_MAX
 #define NOTE_SIGNATURES_MAX 64         /* lines; more is no note of ours */
 #define NOTE_NAME_MAX       RECORD_ORIGIN_MAX
 #define NOTE_ID_BYTES       4

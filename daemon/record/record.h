@@ -24,6 +24,7 @@
 #define RECORD_ID_HEX         65 /* with the final zero */
 #define RECORD_ENVELOPE_MAX   (1u << 20)
 #define RECORD_ORIGIN_MAX     128 /* of a log, with the final zero */
+#define RECORD_NOTE_MAX       (1u << 16) /* bytes of a note: no checkpoint with 16 witnesses has a tenth of it */
 #define RECORD_PATH_MAX       63  /* hashes in a proof */
 #define RECORD_HASH_TEXT      45  /* base64, with the final zero */
 #define RECORD_WITNESSES_MAX  16

@@ -232,6 +232,8 @@ static sd_bus_message *make_call(sd_bus *bus, const Asking *asking) {
                                                   asking->value) >= 0);
         else if (strcmp(asking->method, "StartScan") == 0)
                 assert_true(sd_bus_message_append(message, "assa{sv}t", 1, "us0-0", "quick", 0, (uint64_t) 0) >= 0);
+        else if (strcmp(asking->method, "AddCosignatures") == 0)
+                assert_true(sd_bus_message_append(message, "st", asking->value, (uint64_t) 0) >= 0);
         else
                 assert_true(sd_bus_message_append(message, "t", (uint64_t) 0) >= 0);
         return message;
@@ -390,6 +392,21 @@ static void test_the_log_level_is_set_by_who_may_and_only_to_what_there_is(void 
         sd_bus_flush_close_unref(bus);
 }
 
+/* A question is open for as long as its asker likes, and his message is kept for it: 32 of 32 MB would be all the memory there is. */
+static void test_what_cannot_be_is_refused_before_anybody_is_asked(void **state) {
+        Asking cosign = { NOBODY, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "AddCosignatures", NULL, "a note" }, set = set_level;
+        Fixture *fixture = *state;
+        char *text = calloc(1, (1 << 16) + 2);
+
+        (void) memset(text, 'x', (1 << 16) + 1);
+        assert_int_equal(ask(fixture, &cosign), DENIED);
+        cosign.value = text;
+        assert_int_equal(ask(fixture, &cosign), OTHER);
+        set.property = text;
+        assert_int_equal(ask(fixture, &set), OTHER);
+        free(text);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void) {
@@ -400,6 +417,7 @@ int main(void) {
                 TEST(test_without_polkit_nothing_is_permitted),
                 TEST(test_who_started_a_scan_may_cancel_it_and_others_ask),
                 TEST(test_the_log_level_is_set_by_who_may_and_only_to_what_there_is),
+                TEST(test_what_cannot_be_is_refused_before_anybody_is_asked),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
