@@ -290,6 +290,9 @@ int record_log_rotate(RecordLog *log, const char *public_pem, uint64_t ticket) {
                 return r == -EBADMSG ? -EINVAL : r;
         if (keyring_find(log->keyring, key.id))
                 return -EEXIST;
+        /* With that the log could never be opened again. */
+        if (log->publisher.key && strcmp(record_key_id(log->publisher.key), key.id) == 0)
+                return -EEXIST;
         r = queue_room(log);
         if (r < 0)
                 return r;

@@ -263,7 +263,8 @@ typedef enum RecordHeartbeat {
 int record_log_heartbeat(RecordLog *log, RecordHeartbeat cause, uint64_t ticket);
 /*
  * A record by which the key of the log names the one that signs after it, PEM of which is given. Once it is committed the log takes nothing
- * more (outcomes of -EKEYEXPIRED) until it is opened with that key, and no other. -EINVAL: no public key; -EEXIST: it has signed here before.
+ * more (outcomes of -EKEYEXPIRED) until it is opened with that key, and no other. -EINVAL: no public key; -EEXIST: it has signed here before,
+ * records or checkpoints.
  */
 int record_log_rotate(RecordLog *log, const char *public_pem, uint64_t ticket);
 

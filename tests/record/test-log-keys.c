@@ -194,6 +194,21 @@ static void test_a_key_comes_once(void **state) {
         open_with(fixture, 2);
 }
 
+/* No log is opened whose checkpoints are signed with the key of its records. */
+static void test_the_key_of_the_checkpoints_is_no_successor(void **state) {
+        Fixture *fixture = *state;
+        RecordLogOptions options = {
+                .path = fixture->place.log, .origin = PLACE_ORIGIN, .producer = PLACE_PRODUCER, .version = "0.1.0",
+                .log_key = place_key(&fixture->place, "log.key", RECORD_ED25519),
+        };
+        _cleanup_free_ char *pem = strdup(record_key_public_pem(options.log_key));
+
+        assert_int_equal(record_key_load(fixture->keys[0], &options.key), 0);
+        assert_int_equal(record_log_open(&options, &fixture->log, NULL), 0);
+        assert_int_equal(record_log_rotate(fixture->log, pem, 1), -EEXIST);
+        assert_int_equal(record_log_rotate(fixture->log, fixture->pems[1], 1), 0);
+}
+
 static void test_a_table_that_hides_a_rotation_gives_the_log_to_nobody(void **state) {
         Fixture *fixture = *state;
 
@@ -293,6 +308,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_key_that_named_the_next_signs_nothing_more, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_verifies_what_each_of_its_keys_signed, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_key_comes_once, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_the_key_of_the_checkpoints_is_no_successor, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_table_that_hides_a_rotation_gives_the_log_to_nobody, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_rotation_that_was_taken_away_gives_the_log_to_nobody, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_change_that_was_not_committed_is_none, setup, teardown),
