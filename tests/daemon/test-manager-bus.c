@@ -190,6 +190,8 @@ static const Refusal refusals[] = {
         { "us0-0",            "quick",   "BudgetSec", "s",  "7",    0, SD_BUS_ERROR_INVALID_ARGS,  "type"           },
         { "us0-0",            "quick",   "Challenge", "s",  "a b",  0, SD_BUS_ERROR_INVALID_ARGS,  "base64"         },
         { "us0-0",            "quick",   "Challenge", "s",  "",     0, SD_BUS_ERROR_INVALID_ARGS,  "base64"         },
+        { "us0-0",            "quick",   "Challenge", "s",  "AAB=", 0, SD_BUS_ERROR_INVALID_ARGS,  "base64"         },
+        { "us0-0",            "quick",   "Challenge", "s",  "AB==", 0, SD_BUS_ERROR_INVALID_ARGS,  "base64"         },
         { "us0-0",            "quick",   NULL,        NULL, NULL,   2, SD_BUS_ERROR_INVALID_ARGS,  "0x2"            },
 };
 
