@@ -11,7 +11,6 @@
 #include "daemon/bus-errors.h"
 #include "daemon/journal.h"
 #include "daemon/names.h"
-#include "daemon/sealed.h"
 
 /* ---- checkpoints and proofs ---- */
 
@@ -113,33 +112,37 @@ int method_get_consistency(sd_bus_message *message, void *userdata, sd_bus_error
         return reply_path(message, &path);
 }
 
-int method_open_leaves(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        _cleanup_close_ int fd = -EBADF, sealed = -EBADF;
-        Manager *manager = userdata;
-        uint64_t first, count, flags;
+typedef struct Range {
+        Manager *manager;
+        uint64_t first, count;
+} Range;
+
+static int fill_leaves(const void *what, int fd, sd_bus_error *error) {
+        const Range *range = what;
         int r;
 
-        r = sd_bus_message_read(message, "ttt", &first, &count, &flags);
+        r = record_log_leaves(range->manager->log, range->first, range->count, fd);
+        if (r == -ERANGE)
+                return no_such_record(range->manager, range->first, error);
+        return r < 0 ? sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to export leaves: %s", strerror(-r)) : 0;
+}
+
+int method_open_leaves(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        Range range = { .manager = manager };
+        uint64_t flags;
+        int r;
+
+        r = sd_bus_message_read(message, "ttt", &range.first, &range.count, &flags);
         if (r < 0)
                 return r;
         r = bus_check_flags(flags, 0, error);
         if (r < 0)
                 return r;
-        if (count == 0 || count > ASSAY_LEAVES_MAX)
-                count = ASSAY_LEAVES_MAX;
+        if (range.count == 0 || range.count > ASSAY_LEAVES_MAX)
+                range.count = ASSAY_LEAVES_MAX;
 
-        fd = sealed_new("assay-leaves");
-        if (fd < 0)
-                return sd_bus_error_set_errnof(error, fd, "Failed to export leaves: %s", strerror(-fd));
-        r = record_log_leaves(manager->log, first, count, fd);
-        if (r == -ERANGE)
-                return no_such_record(manager, first, error);
-        if (r < 0)
-                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to export leaves: %s", strerror(-r));
-        sealed = sealed_open(fd);
-        if (sealed < 0)
-                return sd_bus_error_set_errnof(error, sealed, "Failed to seal leaves: %s", strerror(-sealed));
-        return sd_bus_reply_method_return(message, "h", sealed);
+        return loans_reply(manager->loans, message, "assay-leaves", fill_leaves, &range, error);
 }
 
 int property_get_log_key(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,

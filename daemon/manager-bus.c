@@ -16,7 +16,6 @@
 #include "daemon/manager.h"
 #include "daemon/names.h"
 #include "daemon/scan-request.h"
-#include "daemon/sealed.h"
 #include "daemon/standing.h"
 
 #define OPEN_RECORDS_BYTES (4u << 20) /* of one call: others wait while it is copied */
@@ -264,6 +263,11 @@ static int method_find_record(sd_bus_message *message, void *userdata, sd_bus_er
         return sd_bus_reply_method_return(message, "t", index);
 }
 
+typedef struct Range {
+        RecordLog *log;
+        uint64_t first, count;
+} Range;
+
 /* Slices, so that what one call may take is bounded by bytes and not by what records weigh. */
 static int export_records(RecordLog *log, uint64_t first, uint64_t count, int fd) {
         while (count > 0) {
@@ -284,36 +288,34 @@ static int export_records(RecordLog *log, uint64_t first, uint64_t count, int fd
         return 0;
 }
 
-static int method_open_records(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        _cleanup_close_ int fd = -EBADF, sealed = -EBADF;
-        Manager *manager = userdata;
-        uint64_t first, count, flags;
+static int fill_records(const void *what, int fd, sd_bus_error *error) {
+        const Range *range = what;
         int r;
 
-        r = sd_bus_message_read(message, "ttt", &first, &count, &flags);
+        r = export_records(range->log, range->first, range->count, fd);
+        return r < 0 ? sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to export records: %s", strerror(-r)) : 0;
+}
+
+static int method_open_records(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        Range range = { .log = manager->log };
+        uint64_t flags;
+        int r;
+
+        r = sd_bus_message_read(message, "ttt", &range.first, &range.count, &flags);
         if (r < 0)
                 return r;
         r = bus_check_flags(flags, 0, error);
         if (r < 0)
                 return r;
-        if (first >= record_log_size(manager->log))
+        if (range.first >= record_log_size(manager->log))
                 return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_RECORD,
-                                         "No record %" PRIu64 ", the log has %" PRIu64, first,
+                                         "No record %" PRIu64 ", the log has %" PRIu64, range.first,
                                          record_log_size(manager->log));
+        if (range.count == 0)
+                range.count = UINT64_MAX;
 
-        fd = sealed_new("assay-records");
-        if (fd < 0)
-                return sd_bus_error_set_errnof(error, fd, "Failed to export records: %s", strerror(-fd));
-        r = export_records(manager->log, first, count > 0 ? count : UINT64_MAX, fd);
-        if (r < 0)
-                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to export records: %s",
-                                         strerror(-r));
-        sealed = sealed_open(fd);
-        if (sealed < 0)
-                return sd_bus_error_set_errnof(error, sealed, "Failed to seal records: %s",
-                                               strerror(-sealed));
-
-        return sd_bus_reply_method_return(message, "h", sealed);
+        return loans_reply(manager->loans, message, "assay-records", fill_records, &range, error);
 }
 
 static int property_get_version(sd_bus *bus, const char *path, const char *interface, const char *property,

@@ -195,6 +195,9 @@ static int manager_fill(Manager *manager) {
         if (r < 0)
                 return log_error_errno(r, "Failed to open the evidence folder %s: %m",
                                        manager->config->evidence);
+        r = loans_new(manager->event, &manager->loans);
+        if (r < 0)
+                return r;
 
         return sd_event_add_io(manager->event, &manager->log_source, record_log_fd(manager->log), EPOLLIN,
                                on_outcomes, manager);
@@ -248,6 +251,7 @@ Manager *manager_free(Manager *manager) {
         log_bus_done(manager);
         authority_free(manager->authority);
         evidence_packer_free(manager->packer);
+        loans_free(manager->loans);
         record_log_free(manager->log);
         targets_done(&manager->targets);
         config_free(manager->config);

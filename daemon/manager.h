@@ -16,6 +16,7 @@
 #include <systemd/sd-event.h>
 
 #include "daemon/config.h"
+#include "daemon/loan.h"
 #include "daemon/program.h"
 #include "daemon/record/record.h"
 #include "daemon/scan.h"
@@ -36,6 +37,7 @@ struct Manager {
         Targets targets;
         Authority *authority;
         EvidencePacker *packer;
+        Loans *loans;
 
         RecordLog *log;
         char *public_key;

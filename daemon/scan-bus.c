@@ -11,7 +11,6 @@
 #include "daemon/bus-errors.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
-#include "daemon/sealed.h"
 
 #define CHANGED_MAX       8
 #define OPEN_STREAM_BYTES STREAM_BYTES_MAX /* of all jobs: it is memory of ours, and others wait meanwhile */
@@ -119,8 +118,19 @@ static int copy_streams(const Scan *scan, int fd) {
         return 0;
 }
 
+static int fill_stream(const void *what, int fd, sd_bus_error *error) {
+        const Scan *scan = what;
+        int r;
+
+        r = copy_streams(scan, fd);
+        if (r == -EFBIG)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                         "The streams of scan %" PRIu64 " have more than %u MiB together",
+                                         scan->id, OPEN_STREAM_BYTES >> 20);
+        return r < 0 ? sd_bus_error_set_errnof(error, r, "Failed to copy the stream: %s", strerror(-r)) : 0;
+}
+
 static int method_open_stream(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        _cleanup_close_ int fd = -EBADF, sealed = -EBADF;
         Scan *scan = userdata;
         uint64_t flags;
         int r;
@@ -132,22 +142,7 @@ static int method_open_stream(sd_bus_message *message, void *userdata, sd_bus_er
         if (r < 0)
                 return r;
 
-        fd = sealed_new("assay-stream");
-        if (fd < 0)
-                return sd_bus_error_set_errnof(error, fd, "Failed to copy the stream: %s", strerror(-fd));
-        r = copy_streams(scan, fd);
-        if (r == -EFBIG)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
-                                         "The streams of scan %" PRIu64 " have more than %u MiB together",
-                                         scan->id, OPEN_STREAM_BYTES >> 20);
-        if (r < 0)
-                return sd_bus_error_set_errnof(error, r, "Failed to copy the stream: %s", strerror(-r));
-        sealed = sealed_open(fd);
-        if (sealed < 0)
-                return sd_bus_error_set_errnof(error, sealed, "Failed to seal the stream: %s",
-                                               strerror(-sealed));
-
-        return sd_bus_reply_method_return(message, "h", sealed);
+        return loans_reply(scan->manager->loans, message, "assay-stream", fill_stream, scan, error);
 }
 
 static int property_get_state(sd_bus *bus, const char *path, const char *interface, const char *property,

@@ -378,7 +378,7 @@ static void check_records(Fixture *fixture) {
                 assert_true(MANAGER(fixture, "OpenRecords", &error, &replies[i], "ttt", (uint64_t) 0, (uint64_t) 0,
                                     (uint64_t) 0) >= 0);
                 assert_true(sd_bus_message_read(replies[i], "h", &fd) > 0);
-                assert_int_equal(fcntl(fd, F_GET_SEALS), F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+                assert_int_equal(fcntl(fd, F_GET_SEALS), F_SEAL_SEAL | F_SEAL_GROW | F_SEAL_FUTURE_WRITE);
                 assert_true(write(fd, "x", 1) < 0);
                 n[i] = read_fd(fd, bytes[i], sizeof(bytes[i]));
         }
@@ -389,6 +389,27 @@ static void check_records(Fixture *fixture) {
         assert_int_equal(lines, 18);
         sd_bus_message_unref(replies[0]);
         sd_bus_message_unref(replies[1]);
+}
+
+/* Memory that a client holds is the daemon's: who has enough of it is told so, and nothing is kept from who closes what was read. */
+static void check_loans(Fixture *fixture) {
+        static sd_bus_message *replies[1024];
+        sd_bus_error error = SD_BUS_ERROR_NULL;
+        size_t n = 0;
+
+        while (n < ELEMENTS(replies) &&
+               MANAGER(fixture, n % 2 ? "OpenLeaves" : "OpenRecords", &error, &replies[n], "ttt", (uint64_t) 0, (uint64_t) 1, (uint64_t) 0) >= 0)
+                n++;
+        assert_int_equal(n, LOAN_BYTES_OF_USER / LOAN_BYTES_LEAST);
+        assert_true(sd_bus_error_has_name(&error, SD_BUS_ERROR_LIMITS_EXCEEDED));
+        sd_bus_error_free(&error);
+        while (n > 0)
+                sd_bus_message_unref(replies[--n]);
+
+        for (n = 0; n < ELEMENTS(replies); n++) {
+                assert_true(MANAGER(fixture, "OpenRecords", &error, &replies[0], "ttt", (uint64_t) 0, (uint64_t) 0, (uint64_t) 0) >= 0);
+                sd_bus_message_unref(replies[0]);
+        }
 }
 
 static void test_a_scan_is_told_from_its_start_to_its_records(void **state) {
@@ -430,6 +451,7 @@ static void test_a_scan_is_told_from_its_start_to_its_records(void **state) {
         sd_bus_message_unref(reply);
 
         check_records(fixture);
+        check_loans(fixture);
         assert_true(call(fixture, path, ASSAY_SCAN_INTERFACE, "OpenStream", &error, &reply, "t", (uint64_t) 0) >= 0);
         assert_true(sd_bus_message_read(reply, "h", &fd) > 0);
         assert_non_null(memmem(stream, read_fd(fd, stream, sizeof(stream)), "testRunStart", 12));
