@@ -27,7 +27,10 @@ typedef struct Export {
         uint64_t first, count;
         Output output;
         uint64_t n_pruned; /* records left out, since the log has no envelopes of them */
+        uint64_t since_usec; /* when the oldest record ended that is left */
 } Export;
+
+#define ENOUGH (-1) /* beside exit statuses: no more lines are wanted */
 
 static void export_done(Export *export) {
         (void) record_keyring_free(export->keyring);
@@ -183,24 +186,29 @@ static int write_proof(Export *export) {
         return r;
 }
 
-/* Good since the oldest record that there is. */
-static int write_trusted_root(Export *export) {
+/* However many were pruned before it. */
+static int take_oldest(Export *export, const char *line, size_t n) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
-        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-        _cleanup_free_ char *lines = NULL, *root = NULL;
-        const char *line;
+        int r;
+
+        if (is_pruned(export, line))
+                return 0;
+        r = judge(export, line, n, &verified);
+        if (r == 0)
+                export->since_usec = verified.entry.finished_usec;
+        return r != 0 ? r : ENOUGH;
+}
+
+static int write_trusted_root(Export *export) {
+        _cleanup_free_ char *root = NULL;
         size_t n = 0;
         int r;
 
-        r = call_records(export->bus, 0, 0, &error, &lines, &n);
-        if (r < 0)
-                return complain_bus(&error, r, "could not read records");
-        for (line = lines; is_pruned(export, line);)
-                line += strcspn(line, "\n") + 1;
-        r = judge(export, line, strcspn(line, "\n"), &verified);
-        if (r != 0)
-                return r;
-        r = record_trusted_root(export->vkey, verified.entry.finished_usec, &root, &n);
+        export->count = UINT64_MAX;
+        r = put_records(export, take_oldest);
+        if (r != ENOUGH)
+                return r != 0 ? r : complain(STATUS_CANNOT_TELL, "no record is left that tells since when the log's key is good");
+        r = record_trusted_root(export->vkey, export->since_usec, &root, &n);
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "the log's key cannot be told: %s", strerror(-r));
         return fwrite(root, 1, n, export->output.file) == n ? 0 : complain(STATUS_CANNOT_TELL, "could not write: %m");
