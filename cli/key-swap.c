@@ -65,8 +65,6 @@ static int make_next(const Paths *paths, RecordAlgorithm algorithm, RecordKey **
                 r = remove_file(paths->next_public);
         if (r == 0)
                 r = record_key_generate(paths->next, algorithm);
-        if (r == 0)
-                r = whole_file_settle(AT_FDCWD, paths->next);
         return r < 0 ? r : record_key_load(paths->next, ret);
 }
 
@@ -111,6 +109,8 @@ int key_swap_prepare(const char *file, RecordAlgorithm algorithm, RecordKey **re
         int r;
 
         r = paths_init(&paths, file);
+        if (r == 0)
+                r = whole_file_settle(AT_FDCWD, file); /* a pair that is whole may be of an attempt that did not come to it */
         if (r == 0)
                 r = load_next(&paths, ret_next);
         return r == -EBADMSG || r == -ENOENT ? make_next(&paths, algorithm, ret_next) : r;

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "checks/whole-file.h"
+
 #define KEY_FILE_MAX 16384
 
 static void bio_freep(BIO **bio) {
@@ -180,7 +182,7 @@ bool record_key_source_has_pin(const char *source) {
         return is_token(source) && strstr(source + record_key_source_length(source), "pin-value=");
 }
 
-/* Makes PATH with MODE and lets WRITE fill it; it is on disk, whole, or not there at all. */
+/* Makes PATH with MODE and lets WRITE fill it: the file is whole, or not there at all. Its name is durable when the folder is. */
 static int key_file_write(const char *path, mode_t mode, EVP_PKEY *pkey,
                           int (*write_pem)(BIO *bio, EVP_PKEY *pkey)) {
         _cleanup_bio_ BIO *bio = NULL;
@@ -243,5 +245,5 @@ int record_key_generate(const char *path, RecordAlgorithm algorithm) {
                         (void) unlink(path);
         }
         EVP_PKEY_free(pkey);
-        return r;
+        return r < 0 ? r : whole_file_settle(AT_FDCWD, path);
 }
