@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "daemon/record/database.h"
+
 #define APPLICATION_ID "0x61737777" /* "asww" */
 #define ANCHOR_BYTES   21           /* twenty digits and a line feed, always: they are written over */
 
@@ -18,32 +20,8 @@ struct Book {
         uint64_t number; /* of the last change */
 };
 
-static int error_of(const Book *book, int sqlite_error) {
-        int os = sqlite3_system_errno(book->db);
-
-        switch (sqlite_error & 0xff) {
-        case SQLITE_OK:
-        case SQLITE_ROW:
-        case SQLITE_DONE:
-                return 0;
-        case SQLITE_FULL:
-                return -ENOSPC;
-        case SQLITE_NOMEM:
-                return -ENOMEM;
-        case SQLITE_BUSY:
-        case SQLITE_LOCKED:
-                return -EBUSY;
-        case SQLITE_CANTOPEN:
-        case SQLITE_PERM:
-        case SQLITE_READONLY:
-                return os > 0 ? -os : -EACCES;
-        case SQLITE_CORRUPT:
-        case SQLITE_NOTADB:
-        case SQLITE_CONSTRAINT:
-                return -EBADMSG;
-        default:
-                return os == ENOSPC || os == EDQUOT || os == EFBIG ? -ENOSPC : -EIO;
-        }
+static int error_of(const Book *book, int error) {
+        return database_error(book->db, error);
 }
 
 /* ---- opening ---- */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/record/database.h"
 #include "daemon/record/failures.h"
 #include "daemon/record/store.h"
 
@@ -55,38 +56,7 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
 };
 
 int store_error(Store *store, int sqlite_error) {
-        int os = store && store->db ? sqlite3_system_errno(store->db) : 0;
-
-        switch (sqlite_error & 0xff) {
-        case SQLITE_OK:
-        case SQLITE_ROW:
-        case SQLITE_DONE:
-                return 0;
-        case SQLITE_FULL:
-                return -ENOSPC;
-        case SQLITE_NOMEM:
-                return -ENOMEM;
-        case SQLITE_BUSY:
-        case SQLITE_LOCKED:
-                return -EBUSY;
-        case SQLITE_READONLY:
-                return -EROFS;
-        case SQLITE_PERM:
-        case SQLITE_CANTOPEN:
-                return os > 0 ? -os : -EACCES;
-        case SQLITE_CORRUPT:
-        case SQLITE_NOTADB:
-        case SQLITE_ERROR:      /* tables that our statements do not fit: they are not ours */
-        case SQLITE_TOOBIG:     /* longer than anything that we write: see store-open.c */
-        case SQLITE_CONSTRAINT: /* an index or ID that is there already: someone else wrote */
-        case SQLITE_MISMATCH:
-        case SQLITE_SCHEMA:
-                return -EBADMSG;
-        case SQLITE_IOERR:
-                return os == ENOSPC || os == EDQUOT ? -ENOSPC : -EIO;
-        default:
-                return -EIO;
-        }
+        return database_error(store ? store->db : NULL, sqlite_error);
 }
 
 int store_prepare(Store *store) {

@@ -83,7 +83,7 @@ int store_prepare(Store *store);
 int store_note_files(Store *store);
 bool store_has_its_files(const Store *store);
 
-/* errno for the last error on the connection: -ENOSPC, -EIO, -ENOMEM, -EBADMSG … */
+/* errno for the last error on the connection, as database_error() */
 int store_error(Store *store, int sqlite_error);
 
 typedef struct StoreRow {
