@@ -214,7 +214,7 @@ static void alarm_failed(Manager *manager, const char *why) {
         manager->is_log_alarmed = true;
 }
 
-/* A sentence is there where the note was wrong, and none where the disk was. */
+/* A sentence is there where the note was wrong, or what the log keeps is, and none where the disk was. */
 static void reply_cosigned(Manager *manager, sd_bus_message *message, const RecordOutcome *outcome) {
         const char *wrong = outcome->wrong ?: strerror(-outcome->error);
 

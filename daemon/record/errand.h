@@ -15,7 +15,10 @@ typedef struct RecordLog RecordLog;
 typedef struct Errand Errand;
 
 struct Errand {
-        /* 1: there is more to do, after what waits. In the writer's thread. */
+        /*
+         * 1: there is more to do, after what waits. -EBADMSG with a sentence: what was brought is wrong; -EUCLEAN, and -EBADMSG without one: what is in
+         * the log is, and then the log takes nothing more. In the writer's thread.
+         */
         int (*run)(RecordLog *log, Errand *errand);
         const char *wrong; /* a sentence, where it failed */
 

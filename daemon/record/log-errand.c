@@ -22,7 +22,7 @@ static int run_cosign(RecordLog *log, Errand *errand) {
 
         r = publisher_cosign(&log->publisher, log->store, log->head.tree.size, errand->note, errand->n, &unknown, &errand->wrong);
         close_if(log, unknown);
-        if (r == -ENOTUNIQ || r == -EUCLEAN)
+        if (r == -ENOTUNIQ)
                 writer_fail(log);
         return r;
 }

@@ -30,14 +30,17 @@ static void print_signature(Printer *printer, const Note *note, const NoteKey *k
 }
 
 /* The newer of what is kept and what is brought. 1: something was brought. */
-static int merge_witness(Printer *merged, const Note *kept, const Note *brought, const NoteKey *witness, unsigned *n_witnesses) {
+static int merge_witness(Printer *merged, const Note *kept, const Note *brought, const NoteKey *witness, unsigned *n_witnesses,
+                         const char **ret_wrong) {
         uint64_t before = 0, now = 0;
         int has, is_brought;
 
         has = note_verify(kept, witness, &before);
+        if (has < 0)
+                return has;
         is_brought = note_verify(brought, witness, &now);
-        if (has < 0 || is_brought < 0)
-                return has < 0 ? has : is_brought;
+        if (is_brought < 0)
+                return is_brought == -EBADMSG ? wrong(ret_wrong, is_brought, "the signature of a witness does not fit") : is_brought;
         if (!has && !is_brought)
                 return 0;
         print_signature(merged, has && before >= now ? kept : brought, witness);
@@ -54,10 +57,10 @@ static int merge(const Publisher *publisher, Store *store, uint64_t size, const 
         printer_text(&merged, "\n");
         print_signature(&merged, kept, &publisher->policy.log);
         for (size_t i = 0; i < publisher->policy.n_witnesses; i++) {
-                int r = merge_witness(&merged, kept, brought, &publisher->policy.witnesses[i], &n_witnesses);
+                int r = merge_witness(&merged, kept, brought, &publisher->policy.witnesses[i], &n_witnesses, ret_wrong);
 
                 if (r < 0)
-                        return r == -EBADMSG ? wrong(ret_wrong, r, "the signature of a witness does not fit") : r;
+                        return r;
                 n_brought += (unsigned) r;
         }
         if (merged.error < 0)
@@ -93,6 +96,8 @@ static int judge_stranger(const Publisher *publisher, Store *store, uint64_t siz
 static int remember(const Publisher *publisher, const Note *note) {
         _cleanup_printer_ Printer anchor = {};
 
+        if (!publisher->anchor)
+                return -ENOENT;
         printer_raw(&anchor, note->text, note->n);
         printer_text(&anchor, "\n");
         print_signature(&anchor, note, &publisher->policy.log);
@@ -133,8 +138,9 @@ static int cosign(const Publisher *publisher, Store *store, uint64_t size, const
                         return merge(publisher, store, checkpoint.size, kept, brought, ret_unknown, ret_wrong);
         }
         r = judge_stranger(publisher, store, size, brought, &checkpoint, ret_wrong);
-        if (r == -ENOTUNIQ)
-                (void) remember(publisher, brought);
+        if (r == -ENOTUNIQ && remember(publisher, brought) < 0)
+                *ret_wrong = "the key of this log has signed a checkpoint of another one: this is an old copy, or two went on from the same state. Nothing is"
+                             " signed any more, but this could not be kept for the next start: do not start this log again";
         return r;
 }
 

@@ -42,7 +42,7 @@ int publisher_anchor(const Publisher *publisher, const char *note, size_t n);
 int publisher_compare(Store *store, const Checkpoint *checkpoint, bool *ret_equal);
 /*
  * Puts signatures of witnesses, in a note (N bytes of DATA), to the checkpoint that they are for; SIZE is that of the log. Errors as of
- * record_log_cosign(), with *ret_wrong (a static sentence); *ret_unknown: as of store_append().
+ * record_log_cosign(), with *ret_wrong (a static sentence); but -EBADMSG without one: what is kept is damaged. *ret_unknown: as of store_append().
  */
 int publisher_cosign(const Publisher *publisher, Store *store, uint64_t size, const char *data, size_t n, bool *ret_unknown,
                      const char **ret_wrong);

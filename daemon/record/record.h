@@ -272,7 +272,7 @@ int record_log_rotate(RecordLog *log, const char *public_pem, uint64_t ticket);
  * Keeps what witnesses of the options have signed: NOTE is a checkpoint of this log with their signature lines, and whatever others. The
  * outcome's error, with a sentence: -EBADMSG: a signature of theirs does not fit, or there is none; -ENOENT: there is no such checkpoint (any
  * more); -ENOTUNIQ: the log's own key has signed it, and it is of another tree. Then the log takes nothing more, now and after a restart. -EUCLEAN:
- * what is kept of it was changed by somebody else, and the log takes nothing more. -E2BIG: it is longer than any note.
+ * what is kept was changed by somebody else, and the log takes nothing more. -E2BIG: it is longer than any note.
  */
 int record_log_cosign(RecordLog *log, const char *note, size_t n, uint64_t ticket);
 /*

@@ -172,6 +172,19 @@ static void write_groups(RecordLog *log, DraftGroup *groups, size_t n_records) {
                         group->error = r;
 }
 
+/* -EBADMSG without a sentence is the store's. */
+static int run_errand(RecordLog *log, Errand *errand) {
+        int r = log->store ? errand->run(log, errand) : -EIO;
+
+        if (r == -EBADMSG && !errand->wrong) {
+                errand->wrong = "what is in the log is not what was written: somebody else wrote. Nothing is signed any more";
+                r = -EUCLEAN;
+        }
+        if (r == -EUCLEAN)
+                writer_fail(log);
+        return r;
+}
+
 /* Done, or put back behind what waits. Returns what is done. */
 static DraftGroup *run_errands(RecordLog *log, DraftGroup *groups) {
         DraftGroup **at = &groups;
@@ -180,7 +193,7 @@ static DraftGroup *run_errands(RecordLog *log, DraftGroup *groups) {
                 DraftGroup *group = *at;
 
                 if (group->errand && group->error == 0)
-                        group->error = log->store ? group->errand->run(log, group->errand) : -EIO;
+                        group->error = run_errand(log, group->errand);
                 if (group->error != 1) {
                         at = &group->next;
                         continue;

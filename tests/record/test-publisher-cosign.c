@@ -291,6 +291,60 @@ static void test_one_key_is_no_two_witnesses(void **state) {
         }
 }
 
+/* A change that the log did not make, by whoever may write its file. */
+static void tamper(const char *sql) {
+        sqlite3 *db;
+
+        assert_int_equal(sqlite3_open(published.place.log, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_busy_timeout(db, 5000), SQLITE_OK);
+        if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+                fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* What is kept is wrong and not what was brought: nobody is told that a signature does not fit, and the log stops. */
+static void test_a_damaged_checkpoint_is_the_fault_of_nobody_who_signs(void **state) {
+        static const char *const damages[] = {
+                "UPDATE checkpoint SET note = CAST('nonsense' AS BLOB)",
+                /* the signature of a witness */
+                "UPDATE checkpoint SET note = CAST(substr(CAST(note AS TEXT), 1, length(CAST(note AS TEXT)) - 9) || 'AAAAAAA=' || char(10) AS BLOB)",
+        };
+        CheckpointSeen seen;
+        uint64_t size;
+
+        for (size_t i = 0; i < ELEMENTS(damages); i++) {
+                _cleanup_free_ char *note = NULL;
+                Printer brought;
+
+                published_append(&published, record_log, 2);
+                published_wait(record_log, 2);
+                note = newest(&seen, &size);
+                brought = signed_by(note, 3, 1800000000);
+                cosign(note, 1, 1800000000);
+                tamper(damages[i]);
+                refuse(&brought, -EUCLEAN, "somebody else wrote");
+                assert_true(record_log_has_failed(record_log));
+                assert_int_equal(record_log_cosign(record_log, brought.text, brought.n, 78), -EIO);
+                printer_done(&brought);
+                (void) teardown(state);
+                assert_int_equal(setup(state), 0);
+        }
+}
+
+/* Where the evidence cannot be kept, who stops the log must know. */
+static void test_evidence_that_cannot_be_kept_is_said(void **state) {
+        Printer note = another(5);
+
+        published_append(&published, record_log, 2);
+        published_wait(record_log, 2);
+        assert_int_equal(unlink(published.anchor), 0);
+        assert_int_equal(mkdir(published.anchor, 0700), 0);
+        refuse(&note, -ENOTUNIQ, "do not start this log again");
+        assert_true(record_log_has_failed(record_log));
+        assert_int_equal(rmdir(published.anchor), 0);
+        printer_done(&note);
+}
+
 static void test_a_failing_disk_keeps_what_was_there(void **state) {
         static const int errors[] = { SQLITE_FULL, SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC };
         unsigned n_failed = 0;
@@ -335,6 +389,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_log_that_signs_elsewhere_too_stops, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_is_an_old_copy_stops, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_one_key_is_no_two_witnesses, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_damaged_checkpoint_is_the_fault_of_nobody_who_signs, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_evidence_that_cannot_be_kept_is_said, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_failing_disk_keeps_what_was_there, setup, teardown),
         };
 
