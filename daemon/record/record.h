@@ -287,7 +287,8 @@ int record_log_fd(const RecordLog *log);
 
 typedef struct RecordOutcome {
         uint64_t ticket;
-        int error; /* 0: committed; -ENOSPC, -EIO …: not, and nothing of it was; the next try may work again */
+        /* 0: committed; -ENOSPC, -EIO …: not, and nothing of it was, unless the process dies while the disk still fails; the next try may work again */
+        int error;
         size_t n_entries;
         RecordEntry *entries; /* in index order; free with record_outcome_done() */
         const char *wrong;    /* a sentence where ERROR is of a cosignature, else NULL */

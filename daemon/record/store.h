@@ -143,5 +143,8 @@ int store_check_tree(Store *store, uint64_t size);
 /* TreeSource.read for a store as its userdata. -EBADMSG: there is no such hash. */
 int store_hash(void *store, uint64_t position, TreeHash *ret);
 
-/* Makes what COMMIT left uncertain durable: the WAL is copied into the database and both are synced. */
+/*
+ * Makes what COMMIT left uncertain certain: the WAL is copied into the database, both are synced, and what of the WAL was not committed is gone. -EBUSY:
+ * somebody reads.
+ */
 int store_settle(Store *store);

@@ -114,6 +114,8 @@ static int writer_reopen(RecordLog *log) {
                 atomic_store(&log->size, found.tree.size);
         } else if (found.tree.size != log->head.tree.size || memcmp(found.id, log->head.id, DIGEST_BYTES) != 0)
                 return -EBADMSG;
+        else
+                (void) store_settle(store); /* what is in the WAL would come back with the next start, though it was told as failed */
 
         log->doubt = (Head) {};
         log->store = TAKE_PTR(store);

@@ -139,6 +139,56 @@ static void test_a_dead_disk_takes_nothing_and_comes_back(void **state) {
         sweep(SQLITE_IOERR_WRITE, true, false);
 }
 
+static void copy(const char *from, const char *to) {
+        char command[512];
+
+        (void) snprintf(command, sizeof(command), "cp %s %s", from, to);
+        assert_int_equal(system(command), 0);
+}
+
+/* As a start would find it if the process had died now. */
+static uint64_t size_after_death(void) {
+        Place dead = place;
+        RecordLog *log;
+        uint64_t size;
+        char from[128], to[128];
+
+        (void) snprintf(dead.log, sizeof(dead.log), "%s/dead.db", place.folder);
+        copy(place.log, dead.log);
+        (void) snprintf(from, sizeof(from), "%s-wal", place.log);
+        (void) snprintf(to, sizeof(to), "%s-wal", dead.log);
+        copy(from, to);
+        assert_int_equal(place_open(&dead, &log, NULL), 0);
+        size = record_log_size(log);
+        (void) record_log_free(log);
+        assert_int_equal(unlink(dead.log), 0);
+        return size;
+}
+
+/* All of a commit is in the write-ahead log, and the disk says that it is not: told as failed, it must not come back with the next start. */
+static void test_what_was_told_as_failed_does_not_come_back(void **state) {
+        RecordLog *log = open_log();
+        unsigned n_failed = 0;
+        uint64_t size = 0, first;
+
+        for (int n = 1; n < 40; n++) {
+                int r;
+
+                faults_set(n, SQLITE_IOERR_FSYNC, false, true);
+                r = scan_once(log, &first);
+                faults_set(0, 0, false, false);
+                if (r == 0)
+                        size += RECORDS;
+                else
+                        n_failed++;
+                assert_int_equal(record_log_size(log), size);
+                assert_int_equal(size_after_death(), size);
+        }
+        assert_true(n_failed > 1);
+        check_chain(log, &place);
+        (void) record_log_free(log);
+}
+
 static void fill(const char *path) {
         static const char zeros[4096];
         int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -276,6 +326,7 @@ int main(void) {
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_dead_disk_takes_nothing_and_comes_back, setup,
                                                 teardown),
+                cmocka_unit_test_setup_teardown(test_what_was_told_as_failed_does_not_come_back, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_somebody_else_writes_is_given_up, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_whose_files_are_taken_away_is_given_up, setup,
