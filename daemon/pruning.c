@@ -24,7 +24,7 @@ static int prune(Pruning *pruning) {
         int r;
 
         pruning->ticket = manager_next_ticket(manager);
-        r = record_log_prune(manager->log, now > keep ? now - keep : 0, pruning->ticket);
+        r = record_log_prune(manager->log, now > keep ? now - keep : 0, keep, pruning->ticket);
         if (r < 0)
                 pruning->ticket = 0;
         return r;

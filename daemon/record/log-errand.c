@@ -37,14 +37,24 @@ static bool is_closing(RecordLog *log) {
 }
 
 /* Never the last record, which is checked when the log is opened. */
+static int find_end(RecordLog *log, const Errand *errand, uint64_t *ret) {
+        uint64_t last = log->head.tree.size > 0 ? log->head.tree.size - 1 : 0, end = last;
+        int r = errand->lived_usec > 0 ? store_lived(log->store, errand->lived_usec, &end) : 0;
+
+        if (r == 0)
+                *ret = end < last ? end : last;
+        return r;
+}
+
 static int run_prune(RecordLog *log, Errand *errand) {
-        uint64_t last = log->head.tree.size > 0 ? log->head.tree.size - 1 : 0, end = errand->first + PRUNE_SLICE, n = 0;
+        uint64_t end = errand->first + PRUNE_SLICE, n = 0;
         bool unknown = false;
         int r;
 
-        if (errand->first >= last || is_closing(log))
-                return 0;
-        r = store_prune(log->store, errand->first, end < last ? end : last, errand->before_usec, &n, &unknown);
+        r = errand->end == 0 ? find_end(log, errand, &errand->end) : 0;
+        if (r < 0 || errand->first >= errand->end || is_closing(log))
+                return r;
+        r = store_prune(log->store, errand->first, end < errand->end ? end : errand->end, errand->before_usec, &n, &unknown);
         close_if(log, unknown);
         if (r < 0)
                 return r;
@@ -75,8 +85,8 @@ int record_log_cosign(RecordLog *log, const char *note, size_t n, uint64_t ticke
         return n > NOTE_MAX ? -E2BIG : queue_errand(log, &errand, note, ticket);
 }
 
-int record_log_prune(RecordLog *log, uint64_t before_usec, uint64_t ticket) {
-        const Errand errand = { .run = run_prune, .before_usec = before_usec };
+int record_log_prune(RecordLog *log, uint64_t before_usec, uint64_t lived_usec, uint64_t ticket) {
+        const Errand errand = { .run = run_prune, .before_usec = before_usec, .lived_usec = lived_usec };
 
         assert(log);
         return queue_errand(log, &errand, "", ticket);

@@ -40,6 +40,7 @@ typedef enum StoreStatement {
         STORE_NEWEST_CHECKPOINT,
         STORE_BEST_CHECKPOINT,
         STORE_PRUNE,
+        STORE_HEARTBEATS,
         STORE_SIZE,
         STORE_LAST,
         STORE_HASH,
@@ -136,6 +137,12 @@ int store_best_checkpoint(Store *store, uint64_t first, uint64_t last, uint64_t 
 
 /* Drops envelopes of records FIRST … LAST-1 that ended before BEFORE_USEC and that nothing refers to. *ret_unknown: as of store_append(). */
 int store_prune(Store *store, uint64_t first, uint64_t last, uint64_t before_usec, uint64_t *ret_n, bool *ret_unknown);
+
+/*
+ * Before which record the log has gone on for USEC, as its heartbeats tell: from one to the next is the time between them, and at most a day, so that
+ * a clock that jumps makes nothing old. 0: before none.
+ */
+int store_lived(Store *store, uint64_t usec, uint64_t *ret_end);
 
 /* Works out the tree of SIZE records anew from its leaves. -EBADMSG: what stands there is not that tree. */
 int store_check_tree(Store *store, uint64_t size);

@@ -37,11 +37,11 @@ static void scan(uint64_t finished_usec) {
         (void) server_scan(&published.server, record_log);
 }
 
-static int prune(uint64_t before_usec, uint64_t *ret_n) {
+static int prune_lived(uint64_t before_usec, uint64_t lived_usec, uint64_t *ret_n) {
         RecordOutcome outcome;
         int r;
 
-        assert_int_equal(record_log_prune(record_log, before_usec, 5), 0);
+        assert_int_equal(record_log_prune(record_log, before_usec, lived_usec, 5), 0);
         place_wait(record_log, &outcome);
         assert_int_equal(outcome.ticket, 5);
         assert_int_equal(outcome.n_entries, 0);
@@ -49,6 +49,10 @@ static int prune(uint64_t before_usec, uint64_t *ret_n) {
         r = outcome.error;
         record_outcome_done(&outcome);
         return r;
+}
+
+static int prune(uint64_t before_usec, uint64_t *ret_n) {
+        return prune_lived(before_usec, 0, ret_n);
 }
 
 static bool is_pruned(uint64_t index) {
@@ -169,6 +173,54 @@ static void test_a_change_of_keys_and_what_follows_it_stay(void **state) {
         assert_int_equal(n, RECORDS - 2);
 }
 
+/* Hours of heartbeats, one after another; the last of a list is 0. */
+static void beat(const double *hours) {
+        sqlite3 *db;
+        char sql[128];
+
+        for (size_t i = 0; i == 0 || hours[i] != 0; i++) {
+                RecordOutcome outcome;
+                uint64_t index = record_log_size(record_log);
+
+                assert_int_equal(record_log_heartbeat(record_log, RECORD_HEARTBEAT_INTERVAL, 1), 0);
+                place_wait(record_log, &outcome);
+                assert_int_equal(outcome.error, 0);
+                record_outcome_done(&outcome);
+                assert_int_equal(sqlite3_open(published.place.log, &db), SQLITE_OK);
+                assert_int_equal(sqlite3_busy_timeout(db, 5000), SQLITE_OK);
+                (void) snprintf(sql, sizeof(sql), "UPDATE entry SET finished = %.0f WHERE idx = %u", (double) OLD + hours[i] * 3600e6, (unsigned) index);
+                assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+                assert_int_equal(sqlite3_close(db), SQLITE_OK);
+        }
+}
+
+/* Two days are kept; the last heartbeat is now. How many go of the records that are written before each heartbeat? */
+static void test_what_is_old_by_the_clock_alone_stays(void **state) {
+        static const struct {
+                double hours[12];
+                unsigned gone; /* heartbeats, which are the records */
+        } cases[] = {
+                { { 1, 13, 25, 37, 49, 61, 73 },                3 }, /* as it should be */
+                { { 1, 2, 3, 4, 5, 6 },                         0 }, /* not old enough */
+                { { 1, 2, 3, 4, 87600, 87601 },                 0 }, /* ten years ahead: a day */
+                { { 1, 2, 3, 87600, 87601, 87602, 87603 },      0 },
+                { { 1, 2, 87600, 3, 87600, 4, 5 },              2 }, /* twice, and put back: a day each time */
+                { { 1, 2, 3, -8760, -8759, 4, 5, 6 },           0 }, /* back, and in time again */
+                { { 1, 2, 800, 810, 820, 840, 847 },            2 }, /* a month without power is a day */
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                uint64_t n;
+
+                beat(cases[i].hours);
+                assert_int_equal(prune_lived(UINT64_MAX / 2, UINT64_C(2) * 86400 * 1000000, &n), 0);
+                if (n != cases[i].gone)
+                        fail_msg("case %zu: %u are gone", i, (unsigned) n);
+                (void) teardown(state);
+                assert_int_equal(setup(state), 0);
+        }
+}
+
 static void test_a_failing_disk_drops_all_of_a_step_or_nothing(void **state) {
         static const int errors[] = { SQLITE_FULL, SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC };
         unsigned n_failed = 0;
@@ -207,6 +259,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_what_is_referred_to_stays, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_run_without_its_end_stays, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_change_of_keys_and_what_follows_it_stay, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_is_old_by_the_clock_alone_stays, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_failing_disk_drops_all_of_a_step_or_nothing, setup, teardown),
         };
 
