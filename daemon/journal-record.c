@@ -103,22 +103,21 @@ static void add_serial(Fields *fields, const json_t *subject) {
                 add_text(fields, "ASSAY_SERIAL", serial + 1);
 }
 
-static void add_signed(Fields *fields, const RecordVerified *verified, const char *subject) {
-        json_auto_t *statement = json_loadb(verified->payload, verified->n_payload, JSON_REJECT_DUPLICATES, NULL);
-        const json_t *predicate = json_object_get(statement, "predicate"), *step;
-        const json_t *part = json_array_get(json_object_get(statement, "subject"), 0);
+static void add_signed(Fields *fields, const RecordTold *told, const char *subject) {
+        const json_t *predicate = json_object_get(told->statement, "predicate"), *step;
+        const json_t *part = json_array_get(json_object_get(told->statement, "subject"), 0);
         size_t i, n;
 
         add_text(fields, "ASSAY_SUBJECT", member(part, "uri"));
         add_serial(fields, part);
-        add_text(fields, "ASSAY_REASON", verified->reason);
+        add_text(fields, "ASSAY_REASON", told->reason);
         n = add_findings(fields, json_object_get(predicate, "diagnoses"), subject, 0);
         json_array_foreach(json_object_get(predicate, "steps"), i, step)
                 n = add_findings(fields, json_object_get(step, "diagnoses"), subject, n);
         add(fields, "ASSAY_FINDINGS=%zu", n);
 }
 
-void journal_record(uint64_t scan, const RecordEntry *entry, const RecordVerified *verified) {
+void journal_record(uint64_t scan, const RecordEntry *entry, const RecordTold *told) {
         _cleanup_(fields_done) Fields fields = {};
         char subject[LOCATION_STRING_MAX];
         const char *word = record_word(entry);
@@ -136,7 +135,7 @@ void journal_record(uint64_t scan, const RecordEntry *entry, const RecordVerifie
         add_text(&fields, "ASSAY_RESULT", word);
         add_text(&fields, "ASSAY_PLAN", entry->plan);
         add_text(&fields, "ASSAY_RUN", entry->run);
-        if (verified)
-                add_signed(&fields, verified, subject);
+        if (told)
+                add_signed(&fields, told, subject);
         (void) sd_journal_sendv(fields.items, (int) fields.n);
 }

@@ -39,8 +39,8 @@ void journal_alarm(const char *log, const char *format, ...) __attribute__((form
 
 /*
  * A record that was committed, in fields: MESSAGE_ID, ASSAY_SCAN, ASSAY_RECORD (its index), ASSAY_RECORD_ID, ASSAY_TYPE, ASSAY_RESULT, and
- * where it has them ASSAY_TARGET, ASSAY_PLAN, ASSAY_RUN. Of a verdict that was read back (VERIFIED, else NULL) also ASSAY_SUBJECT and
+ * where it has them ASSAY_TARGET, ASSAY_PLAN, ASSAY_RUN. Of a verdict that was read back (TOLD, else NULL) also ASSAY_SUBJECT and
  * ASSAY_SERIAL, ASSAY_REASON, ASSAY_FINDINGS (how many), and for each ASSAY_FINDING ("CODE LOCATION") and ASSAY_CODE. Nothing where there is
  * no journal.
  */
-void journal_record(uint64_t scan, const RecordEntry *entry, const RecordVerified *verified);
+void journal_record(uint64_t scan, const RecordEntry *entry, const RecordTold *told);

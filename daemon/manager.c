@@ -22,10 +22,10 @@
 
 /* What a verdict says beyond its entry is read back from the log: so the journal tells what was signed. */
 static void tell_journal(Manager *manager, uint64_t scan, const RecordEntry *entry) {
-        _cleanup_(record_verified_done) RecordVerified verified = {};
-        int r = record_is_verdict(entry) ? record_log_verified(manager->log, &entry->subject, entry, &verified) : -ENODATA;
+        _cleanup_(record_told_done) RecordTold told = {};
+        int r = record_is_verdict(entry) ? record_log_told(manager->log, entry, &told) : -ENODATA;
 
-        journal_record(scan, entry, r < 0 ? NULL : &verified);
+        journal_record(scan, entry, r < 0 ? NULL : &told);
 }
 
 /* Everything that is committed is told, in index order, before the scan that it belongs to goes on. */

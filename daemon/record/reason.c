@@ -345,3 +345,15 @@ void reason_print(Printer *printer, const json_t *predicate, const char *predica
                            text_of(json_array_get(json_object_get(predicate, "configuration"), 0), "name"));
         }
 }
+
+int reason_of(const json_t *statement, const char *predicate_type, char **ret) {
+        const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
+        _cleanup_printer_ Printer reason = {};
+
+        reason_print(&reason, json_object_get(statement, "predicate"), predicate_type, text_of(subject, "uri"));
+        printer_raw(&reason, "", 1);
+        if (reason.error < 0)
+                return reason.error;
+        *ret = TAKE_PTR(reason.text);
+        return 0;
+}

@@ -9,3 +9,5 @@
 
 /* "us0-2/chip3 hbm: hbm-cell at hbm2/…/bit77 and 2 more". PREDICATE agrees with its schema and itself. */
 void reason_print(Printer *printer, const json_t *predicate, const char *predicate_type, const char *uri);
+/* The same of a whole statement, malloc'd. */
+int reason_of(const json_t *statement, const char *predicate_type, char **ret);

@@ -373,6 +373,19 @@ typedef struct RecordStarted {
 int record_log_started(RecordLog *log, const RecordEntry *entry, RecordStarted *ret);
 void record_started_done(RecordStarted *started);
 
+/* What a verdict says that was just committed: its statement, and the line of text that it comes down to. */
+typedef struct RecordTold {
+        struct json_t *statement;
+        char *reason;
+} RecordTold;
+
+/*
+ * Of ENTRY, as an outcome told it: found by its ID and not verified once more, so only for what this process has signed. -EBADMSG: another record stands
+ * there; -ENODATA: it was pruned.
+ */
+int record_log_told(RecordLog *log, const RecordEntry *entry, RecordTold *ret);
+void record_told_done(RecordTold *told);
+
 /* ---- verification: needs no log ---- */
 
 /*

@@ -95,18 +95,6 @@ static int take_entry(const json_t *predicate, const char *type, RecordVerified 
         return r < 0 ? r : take_times(predicate, entry, refusal);
 }
 
-static int print_reason(const json_t *statement, const char *type, char **ret) {
-        const json_t *subject = json_array_get(json_object_get(statement, "subject"), 0);
-        _cleanup_printer_ Printer reason = {};
-
-        reason_print(&reason, json_object_get(statement, "predicate"), type, text_of(subject, "uri"));
-        printer_raw(&reason, "", 1);
-        if (reason.error < 0)
-                return reason.error;
-        *ret = TAKE_PTR(reason.text);
-        return 0;
-}
-
 /* A sign of life is of the key that signed it, and of no other. */
 static int check_signer(const PublicKey *key, const char *type, const json_t *subject, Refusal *refusal) {
         uint8_t digest[DIGEST_BYTES];
@@ -151,7 +139,7 @@ static int check_payload(const RecordPolicy *policy, const Evidence *evidence, V
         if (r == 0)
                 r = policy_check(policy, evidence, statement, verified, refusal);
         if (r == 0)
-                r = print_reason(statement, type, &verified->reason);
+                r = reason_of(statement, type, &verified->reason);
         if (r < 0)
                 return r;
         v->statement = TAKE_PTR(statement);

@@ -63,12 +63,12 @@ static void assert_field(const Message *message, const char *name, const char *w
 }
 
 static void tell(size_t i, bool read_back, Message *message) {
-        RecordVerified verified = {};
+        RecordTold told = {};
 
         if (read_back)
-                assert_int_equal(record_log_verified(records, &entries[i].subject, &entries[i], &verified), 0);
-        journal_record(7, &entries[i], read_back ? &verified : NULL);
-        record_verified_done(&verified);
+                assert_int_equal(record_log_told(records, &entries[i], &told), 0);
+        journal_record(7, &entries[i], read_back ? &told : NULL);
+        record_told_done(&told);
         hear(message);
 }
 
@@ -118,6 +118,32 @@ static void test_others_have_the_fields_that_they_have(void **state) {
         tell(1 + SERVER_BAD, false, &message); /* it could not be read back */
         assert_field(&message, "MESSAGE_ID", ASSAY_MESSAGE_FAILED);
         assert_field(&message, "ASSAY_REASON", NULL);
+}
+
+/* What is told is what was signed, whatever stands in the store by now. */
+static void test_another_record_in_its_place_is_not_told(void **state) {
+        RecordEntry entry = entries[1];
+        RecordTold told;
+
+        memcpy(entry.id, entries[2].id, sizeof(entry.id));
+        assert_int_equal(record_log_told(records, &entry, &told), -EBADMSG);
+        entry = entries[1];
+        entry.index = RECORDS;
+        assert_int_equal(record_log_told(records, &entry, &told), -EBADMSG);
+}
+
+/* The line of text is that of who verifies the record. */
+static void test_the_reason_is_that_of_a_reader(void **state) {
+        for (size_t i = 1; i < RECORDS; i++) {
+                RecordVerified verified = {};
+                RecordTold told = {};
+
+                assert_int_equal(record_log_verified(records, &entries[i].subject, &entries[i], &verified), 0);
+                assert_int_equal(record_log_told(records, &entries[i], &told), 0);
+                assert_string_equal(told.reason, verified.reason);
+                record_verified_done(&verified);
+                record_told_done(&told);
+        }
 }
 
 static void test_an_alarm_is_told_too(void **state) {
@@ -208,6 +234,8 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_failed_chip_is_told_in_fields),
                 cmocka_unit_test(test_others_have_the_fields_that_they_have),
+                cmocka_unit_test(test_another_record_in_its_place_is_not_told),
+                cmocka_unit_test(test_the_reason_is_that_of_a_reader),
                 cmocka_unit_test(test_an_alarm_is_told_too),
                 cmocka_unit_test(test_the_catalog_explains_every_message),
         };
