@@ -206,24 +206,20 @@ static int write_record(int fd, sqlite3_stmt *statement) {
 
 int reader_export(Reader *reader, uint64_t first, uint64_t last, int fd) {
         sqlite3_stmt *statement = reader_begin(reader, STORE_EXPORT);
-        int n = 0, r;
+        int n = 0, r = 0;
 
         (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) first);
         (void) sqlite3_bind_int64(statement, 2, (sqlite3_int64) last);
-        for (; n < INT_MAX; n++) {
+        while (r == 0 && n < INT_MAX && first + (uint64_t) n < last) {
                 r = reader_step(reader, statement);
-                if (r < 0)
-                        break;
-                /* A hole in the log is no shorter answer, it is damage. */
-                if ((uint64_t) sqlite3_column_int64(statement, 0) != first + (uint64_t) n) {
+                /* A hole in the log, or an end before its end, is no shorter answer, it is damage. */
+                if (r == -ENOENT || (r == 0 && (uint64_t) sqlite3_column_int64(statement, 0) != first + (uint64_t) n))
                         r = -EBADMSG;
-                        break;
-                }
-                r = write_record(fd, statement);
-                if (r < 0)
-                        break;
+                if (r == 0)
+                        r = write_record(fd, statement);
+                n += r == 0;
         }
-        return reader_end(reader, statement, r == -ENOENT || r == 0 ? n : r);
+        return reader_end(reader, statement, r < 0 ? r : n);
 }
 
 int reader_identity(Reader *reader, const uint8_t digest[static DIGEST_BYTES], char **ret) {

@@ -171,6 +171,29 @@ static void test_a_table_that_leads_to_another_record_is_not_believed(void **sta
         (void) record_log_free(log);
 }
 
+/* While the log runs: what is handed out is whole, or nothing is. */
+static void test_records_that_were_taken_away_are_no_shorter_answer(void **state) {
+        static const char *const rows[] = { "idx = 5", "idx = (SELECT max(idx) FROM record)", "1" };
+        FILE *file = tmpfile();
+        RecordLog *log;
+        int n;
+
+        assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+        n = record_log_export(log, 0, UINT64_MAX, fileno(file));
+        assert_int_equal(n, record_log_size(log));
+        for (size_t i = 0; i < ELEMENTS(rows); i++) {
+                char sql[128];
+
+                (void) snprintf(sql, sizeof(sql), "CREATE TABLE kept AS SELECT * FROM record; DELETE FROM record WHERE %s", rows[i]);
+                execute(sql);
+                assert_int_equal(record_log_export(log, 0, UINT64_MAX, fileno(file)), -EBADMSG);
+                execute("INSERT OR IGNORE INTO record SELECT * FROM kept; DROP TABLE kept");
+        }
+        assert_int_equal(record_log_export(log, 0, UINT64_MAX, fileno(file)), n);
+        (void) record_log_free(log);
+        (void) fclose(file);
+}
+
 static void test_every_subject_has_its_identity_document(void **state) {
         _cleanup_free_ char *document = NULL;
         RecordLog *log;
@@ -243,6 +266,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_database_of_another_program_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_what_is_no_database_is_refused_and_left_as_it_is, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_a_table_that_leads_to_another_record_is_not_believed, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_records_that_were_taken_away_are_no_shorter_answer, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_every_subject_has_its_identity_document, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_a_leaf_is_the_hash_of_its_hashedrekord, payloads_setup, payloads_teardown),
         };
