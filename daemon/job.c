@@ -169,7 +169,8 @@ static void settle(Job *job, JobServer *server, Result result) {
         scan_job_changed(job->scan, job);
 }
 
-static int sign_tally(Job *job, JobServer *server, const Tally *tally, size_t index, const char *digest) {
+/* *ret_why (malloc'd): of what contradicts itself, how. */
+static int sign_tally(Job *job, JobServer *server, const Tally *tally, size_t index, const char *digest, char **ret_why) {
         Manager *manager = job->scan->manager;
         RecordScan scan;
         RecordRun run;
@@ -185,6 +186,8 @@ static int sign_tally(Job *job, JobServer *server, const Tally *tally, size_t in
         r = record_log_scan(manager->log, &scan, server->ticket);
         if (r < 0)
                 server->ticket = 0;
+        if (r == -EINVAL)
+                (void) record_scan_check(&scan, ret_why);
 
         tally_record_done(&scan);
         return r;
@@ -192,28 +195,30 @@ static int sign_tally(Job *job, JobServer *server, const Tally *tally, size_t in
 
 /* What the worker said fits no record. That it said so is evidence; the record says that nothing was judged.
  */
-static int sign_nothing(Job *job, JobServer *server, const char *digest, int error) {
+static int sign_nothing(Job *job, JobServer *server, const char *digest, int error, const char *why) {
         const Selected selected = { server->target, server->chips };
         _cleanup_(tally_freep) Tally *tally = NULL;
+        _cleanup_free_ char *again = NULL;
         int r;
 
-        log_error_errno(error, "What was found on %s fits no record: %m", server->target->config->name);
+        log_error("What was found on %s fits no record: %s", server->target->config->name, why ?: strerror(-error));
         r = tally_new(job->scan->plan, &selected, 1, &tally);
         if (r < 0)
                 return r;
 
         tally_close(tally, error == -E2BIG ? REASON_RESOURCE : REASON_PROTOCOL,
                     "what was found fits no record");
-        return sign_tally(job, server, tally, 0, digest);
+        return sign_tally(job, server, tally, 0, digest, &again);
 }
 
 static int sign_server(Job *job, size_t index, const char *digest) {
         JobServer *server = &job->servers[index];
+        _cleanup_free_ char *why = NULL;
         int r;
 
-        r = sign_tally(job, server, job->tally, index, digest);
+        r = sign_tally(job, server, job->tally, index, digest, &why);
         if (r == -EINVAL || r == -E2BIG)
-                r = sign_nothing(job, server, digest, r);
+                r = sign_nothing(job, server, digest, r, why);
 
         return r;
 }

@@ -198,7 +198,7 @@ static double measured(const RecordHealth *health, const char *name) {
         return most;
 }
 
-const char *facts_wrong_with_health(const RecordHealth *health) {
+static const char *wrong_with_health(const RecordHealth *health) {
         Fold fold = {};
 
         if (health->n_steps > STEPS_MAX)
@@ -271,7 +271,7 @@ const char *facts_wrong_with_scan(const RecordScan *scan) {
                 for (size_t k = 0; k < i; k++)
                         if (location_equal(&scan->chips[k].subject.where, &scan->chips[i].subject.where))
                                 return "a chip is told twice";
-                wrong = facts_wrong_with_health(&scan->chips[i]);
+                wrong = wrong_with_health(&scan->chips[i]);
                 if (wrong)
                         return wrong;
                 worst = result_worst(worst, scan->chips[i].result);

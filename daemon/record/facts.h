@@ -21,5 +21,4 @@ unsigned facts_chips_of(const char *product, size_t n);
 
 /* NULL, or a static sentence on what is wrong. */
 const char *facts_wrong_with_run(const RecordRun *run);
-const char *facts_wrong_with_health(const RecordHealth *health);
 const char *facts_wrong_with_scan(const RecordScan *scan);
