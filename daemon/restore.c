@@ -10,8 +10,6 @@
 #include "daemon/journal.h"
 #include "daemon/restore.h"
 
-#define UNFINISHED_MAX (CONFIG_SERVERS_MAX * 4)
-
 typedef struct Unfinished {
         RecordEntry entry;
         bool is_taken;
@@ -23,25 +21,40 @@ typedef struct Restoring {
         Unfinished *items;
 } Restoring;
 
+static int compare_unfinished(const void *a, const void *b) {
+        return strcmp(((const Unfinished *) a)->entry.run, ((const Unfinished *) b)->entry.run);
+}
+
+/* All of them: a run that is not known to be unfinished is taken for one that has its records. */
 static int read_unfinished(Restoring *restoring) {
         uint64_t cursor = 0;
+        int r;
 
-        restoring->items = calloc(UNFINISHED_MAX, sizeof(*restoring->items));
-        if (!restoring->items)
-                return -ENOMEM;
+        do {
+                size_t n = restoring->n;
+                Unfinished *items = restoring->items;
 
-        while (restoring->n < UNFINISHED_MAX &&
-               record_log_unfinished(restoring->manager->log, &cursor, &restoring->items[restoring->n].entry) >= 0)
-                restoring->n++;
-        return 0;
+                /* Room for a power of two. */
+                if ((n & (n - 1)) == 0)
+                        items = reallocarray(items, n > 0 ? 2 * n : 1, sizeof(*items));
+                if (!items)
+                        return -ENOMEM;
+                restoring->items = items;
+                items[n].is_taken = false;
+                r = record_log_unfinished(restoring->manager->log, &cursor, &items[n].entry);
+                restoring->n += r >= 0;
+        } while (r >= 0);
+        if (r == -ENOENT)
+                qsort(restoring->items, restoring->n, sizeof(*restoring->items), compare_unfinished);
+        return r == -ENOENT ? 0 : r;
+}
+
+static int compare_run(const void *run, const void *item) {
+        return strcmp(run, ((const Unfinished *) item)->entry.run);
 }
 
 static Unfinished *find_run(Restoring *restoring, const char *run) {
-        for (size_t i = 0; i < restoring->n; i++)
-                if (strcmp(restoring->items[i].entry.run, run) == 0)
-                        return &restoring->items[i];
-
-        return NULL;
+        return bsearch(run, restoring->items, restoring->n, sizeof(*restoring->items), compare_run);
 }
 
 /* The servers of FILE as the configuration knows them, or -ENOENT where it does not know one any more. */
@@ -200,7 +213,8 @@ void manager_restore(Manager *manager) {
 
         r = read_unfinished(&restoring);
         if (r < 0) {
-                log_error_errno(r, "Failed to look for interrupted scans: %m");
+                log_error_errno(r, "Failed to look for interrupted scans, leaving them to the next start: %m");
+                free(restoring.items);
                 return;
         }
 

@@ -233,6 +233,32 @@ static void test_a_run_whose_beginning_cannot_be_read_stays_unfinished(void **st
         trial_done(&trial);
 }
 
+/* What is not known to be unfinished would be taken for finished, and its file thrown away. */
+static void test_a_table_that_cannot_be_read_costs_no_scan(void **state) {
+        char path[128];
+        sqlite3 *db;
+        Trial trial;
+        Scan *scan;
+
+        assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+        scan = trial_scan(&trial, 1000, "us0-0");
+        assert_true(trial_run(&trial, is_half_done, scan, 60));
+        trial.manager = manager_free(trial.manager);
+        (void) snprintf(path, sizeof(path), "%s/records.db", trial.folder);
+        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, "UPDATE entry SET subject = '?' || subject WHERE idx = 0", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+        assert_int_equal(count_files(&trial, JOB_FILE_SUFFIX), 1);
+
+        trial.manager = manager_free(trial.manager);
+        assert_int_equal(sqlite3_exec(db, "UPDATE entry SET subject = substr(subject, 2) WHERE idx = 0", NULL, NULL, NULL), SQLITE_OK);
+        (void) sqlite3_close(db);
+        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+        assert_true(trial_run(&trial, all_finished, trial.manager, 60));
+        assert_true(none_unfinished(trial.manager->log));
+        trial_done(&trial);
+}
+
 static void test_evidence_that_does_not_parse_is_not_built_on(void **state) {
         Location where = { .server = "us0-0" };
         char command[256];
@@ -330,6 +356,7 @@ int main(void) {
                 cmocka_unit_test(test_a_run_of_which_nothing_is_left_is_closed_as_inconclusive),
                 cmocka_unit_test(test_a_run_is_closed_with_what_it_was_begun_with),
                 cmocka_unit_test(test_a_run_whose_beginning_cannot_be_read_stays_unfinished),
+                cmocka_unit_test(test_a_table_that_cannot_be_read_costs_no_scan),
                 cmocka_unit_test(test_evidence_that_does_not_parse_is_not_built_on),
                 cmocka_unit_test(test_a_server_that_is_no_longer_configured_is_closed_too),
                 cmocka_unit_test(test_what_could_not_be_recorded_is_recorded_by_the_next_daemon),
