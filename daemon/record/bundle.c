@@ -20,13 +20,6 @@ static int wrong(const char **ret_wrong, const char *sentence) {
 
 /* ---- writing ---- */
 
-static void print_bytes(Printer *printer, const char *key, const void *data, size_t n) {
-        printer_key(printer, key);
-        printer_text(printer, "\"");
-        printer_base64(printer, data, n);
-        printer_text(printer, "\"");
-}
-
 /* Protocol buffers write 64-bit numbers as strings. */
 static void print_integer(Printer *printer, const char *key, uint64_t value) {
         char text[24];
@@ -42,7 +35,7 @@ static void print_inclusion(Printer *printer, const Proof *proof, const Checkpoi
         printer_key(printer, "inclusionProof");
         printer_open(printer, '{');
         print_integer(printer, "logIndex", proof->index);
-        print_bytes(printer, "rootHash", &checkpoint->root, sizeof(TreeHash));
+        printer_member_base64(printer, "rootHash", &checkpoint->root, sizeof(TreeHash));
         print_integer(printer, "treeSize", checkpoint->size);
         printer_key(printer, "hashes");
         printer_open(printer, '[');
@@ -67,7 +60,7 @@ static void print_entry(Printer *printer, const uint8_t log_id[static DIGEST_BYT
         print_integer(printer, "logIndex", proof->index);
         printer_key(printer, "logId");
         printer_open(printer, '{');
-        print_bytes(printer, "keyId", log_id, DIGEST_BYTES);
+        printer_member_base64(printer, "keyId", log_id, DIGEST_BYTES);
         printer_close(printer, '}');
         printer_key(printer, "kindVersion");
         printer_open(printer, '{');
@@ -76,7 +69,7 @@ static void print_entry(Printer *printer, const uint8_t log_id[static DIGEST_BYT
         printer_close(printer, '}');
         print_integer(printer, "integratedTime", 0); /* the log tells no time: witnesses do */
         print_inclusion(printer, proof, checkpoint);
-        print_bytes(printer, "canonicalizedBody", body->text, body->n);
+        printer_member_base64(printer, "canonicalizedBody", body->text, body->n);
         printer_close(printer, '}');
         printer_close(printer, ']');
 }

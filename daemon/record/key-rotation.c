@@ -7,12 +7,9 @@
 #include "daemon/record/json.h"
 
 static void print_key(Printer *printer, const PublicKey *key) {
-        char spki[BASE64_SIZE(KEY_SPKI_MAX) + 1];
-
-        *base64_encode(key->spki, key->n_spki, spki) = '\0';
         printer_member(printer, "keyid", key->id);
         printer_member(printer, "algorithm", record_algorithm_to_string(key->algorithm));
-        printer_member(printer, "spki", spki);
+        printer_member_base64(printer, "spki", key->spki, key->n_spki);
 }
 
 void key_rotation_print(Printer *predicate, const PublicKey *old, const PublicKey *new) {

@@ -281,3 +281,10 @@ void printer_member_unsigned(Printer *printer, const char *key, uint64_t value) 
         printer_key(printer, key);
         printer_unsigned(printer, value);
 }
+
+void printer_member_base64(Printer *printer, const char *key, const void *data, size_t n) {
+        printer_key(printer, key);
+        printer_text(printer, "\"");
+        printer_base64(printer, data, n);
+        printer_text(printer, "\"");
+}

@@ -50,4 +50,5 @@ void printer_member(Printer *printer, const char *key, const char *text);
 void printer_member_always(Printer *printer, const char *key, const char *text);
 void printer_member_number(Printer *printer, const char *key, double value);
 void printer_member_unsigned(Printer *printer, const char *key, uint64_t value);
+void printer_member_base64(Printer *printer, const char *key, const void *data, size_t n);
 void printer_member_digits(Printer *printer, const char *key, uint64_t value); /* as a decimal string */

@@ -106,28 +106,16 @@ int ring_sign(Ring *ring, const RecordKey *root) {
         return 0;
 }
 
-static void print_base64(Printer *printer, const char *key, const void *data, size_t n) {
-        char *text = calloc(1, BASE64_SIZE(n) + 1);
-
-        if (!text) {
-                printer->error = -ENOMEM;
-                return;
-        }
-        (void) base64_encode(data, n, text);
-        printer_member_always(printer, key, text);
-        free(text);
-}
-
 void ring_print(Printer *printer, const Ring *ring) {
         printer_open(printer, '{');
-        print_base64(printer, "payload", ring->pae + ring->payload_offset, ring->n_pae - ring->payload_offset);
+        printer_member_base64(printer, "payload", ring->pae + ring->payload_offset, ring->n_pae - ring->payload_offset);
         printer_member_always(printer, "payloadType", RING_PAYLOAD_TYPE);
         printer_key(printer, "signatures");
         printer_open(printer, '[');
         for (size_t i = 0; i < ring->n_signatures; i++) {
                 printer_open(printer, '{');
                 printer_member(printer, "keyid", ring->signatures[i].key_id);
-                print_base64(printer, "sig", ring->signatures[i].bytes, ring->signatures[i].n);
+                printer_member_base64(printer, "sig", ring->signatures[i].bytes, ring->signatures[i].n);
                 printer_close(printer, '}');
         }
         printer_close(printer, ']');

@@ -13,18 +13,11 @@
 #include "daemon/record/note.h"
 #include "daemon/record/statement.h"
 
-static void print_bytes(Printer *printer, const char *key, const void *data, size_t n) {
-        printer_key(printer, key);
-        printer_text(printer, "\"");
-        printer_base64(printer, data, n);
-        printer_text(printer, "\"");
-}
-
 /* The ID of a log that signs checkpoints is that of its key in a note, before that is cut to four bytes. */
 static void print_id(Printer *printer, const char *key, const uint8_t id[static DIGEST_BYTES]) {
         printer_key(printer, key);
         printer_open(printer, '{');
-        print_bytes(printer, "keyId", id, DIGEST_BYTES);
+        printer_member_base64(printer, "keyId", id, DIGEST_BYTES);
         printer_close(printer, '}');
 }
 
@@ -37,7 +30,7 @@ static void print_log(Printer *printer, const char *origin, const PublicKey *key
         printer_member(printer, "hashAlgorithm", "SHA2_256");
         printer_key(printer, "publicKey");
         printer_open(printer, '{');
-        print_bytes(printer, "rawBytes", key->spki, key->n_spki);
+        printer_member_base64(printer, "rawBytes", key->spki, key->n_spki);
         printer_member(printer, "keyDetails", public_key_details(key));
         printer_key(printer, "validFor");
         printer_open(printer, '{');

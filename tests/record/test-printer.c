@@ -130,6 +130,16 @@ static void test_integers_beyond_a_double_are_strings(void **state) {
         assert_printed(&p, "9007199254740991,\"9007199254740992\",\"18446744073709551615\",\"n\":\"0\"18446744073709551615");
 }
 
+static void test_bytes_are_members_in_base64(void **state) {
+        Printer p = {};
+
+        printer_open(&p, '{');
+        printer_member_base64(&p, "a", "", 0);
+        printer_member_base64(&p, "b", "hello", 5);
+        printer_close(&p, '}');
+        assert_printed(&p, "{\"a\":\"\",\"b\":\"aGVsbG8=\"}");
+}
+
 /* A locale with a decimal comma is made for the occasion, since none may be installed. */
 static void test_a_locale_with_a_decimal_comma_changes_nothing(void **state) {
         char folder[] = "/tmp/locale-XXXXXX", command[160], text[8];
@@ -166,6 +176,7 @@ int main(void) {
                 cmocka_unit_test(test_numbers_are_as_short_as_they_can_be),
                 cmocka_unit_test(test_numbers_read_back_as_what_they_were),
                 cmocka_unit_test(test_integers_beyond_a_double_are_strings),
+                cmocka_unit_test(test_bytes_are_members_in_base64),
                 cmocka_unit_test(test_a_locale_with_a_decimal_comma_changes_nothing),
         };
 
