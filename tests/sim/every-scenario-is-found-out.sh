@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The matrix: each scenario is served, scanned with a plan, and what was found is held against its `expect:`. TAP on stdout.
+# The matrix: each scenario is served, scanned with a plan, and what was found is held against its `expect:`; and every unit is one. TAP on stdout.
 #
 # usage: every-scenario-is-found-out.sh BUILD-FOLDER [SCENARIO…]   (default: all, plan preflight; $ASSAY_MATRIX_PLAN is another;
 # a comment "Scanned with the plan NAME" in a scenario decides for it; "First scanned with the plan NAME, then reset: PART…" is what
@@ -46,6 +46,17 @@ run_before() { # SCENARIO SOCKET
         for part in $parts; do "$build/sim/assay-sim" reset "$part" --socket "$2" || return 1; done
 }
 
+# Units as UCUM writes them, for they go into records as they are: an annotation, or an atom with a prefix, by another one.
+term='(\{[^{} ]+\}|1|%|Cel|([kMGTmunp]|[KMGT]i)?(By|bit|s|Hz|V|A|W|J|K))'
+
+units_are_of_ucum() { # STREAM
+        local odd
+        grep -q '"unit":"' "$1" || { echo "nothing has a unit"; return 1; }
+        odd=$(grep -o '"unit":"[^"]*"' "$1" | sort -u | grep -vE "^\"unit\":\"$term(/$term)*\"\$") || return 0
+        echo "not of UCUM: $odd"
+        return 1
+}
+
 run_scenario() { # SCENARIO NUMBER: prints what is wrong
         local scenario=$1 device streams=() own
         own=$(sed -n 's/^# Scanned with the plan \([a-z-]*\).*/\1/p' "$scenario" | head -n 1)
@@ -55,6 +66,7 @@ run_scenario() { # SCENARIO NUMBER: prints what is wrong
                 streams+=("$stage/s$2.${#streams[@]}.jsonl")
                 scan "$device" "${own:-$plan}" "${streams[-1]}" || return 1
                 "$build/sim/assay-sim" check "$scenario" --stream "${streams[-1]}" || return 1
+                units_are_of_ucum "${streams[-1]}" || return 1
         done
         kill "$stage_sim_pid" 2>/dev/null
         return 0
