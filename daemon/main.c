@@ -282,6 +282,7 @@ static int prepare_event(sd_event **ret) {
         (void) sigaddset(&mask, SIGCHLD);
         (void) sigprocmask(SIG_BLOCK, &mask, NULL);
         (void) signal(SIGPIPE, SIG_IGN);
+        (void) signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a full disk */
 
         r = sd_event_default(&event);
         if (r >= 0)

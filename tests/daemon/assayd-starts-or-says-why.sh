@@ -66,6 +66,10 @@ expect 64 "expected ed25519 or ecdsa-p256" "there is no third" "$assayd" --make-
 expect 1 "bus" "it does not start without its bus" "$assayd" --config "$folder/good.yaml" --key "$folder/key" \
         --state-dir "$folder" --bus "unix:path=$folder/bus"
 
+mkdir "$folder/small"
+expect 1 "Failed to open the log" "a file that may not grow is told like a full disk" prlimit --fsize=8192 "$assayd" --config "$folder/good.yaml" --key "$folder/key" \
+        --state-dir "$folder/small" --bus "unix:path=$folder/bus"
+
 dbus-daemon --config-file="$folder/bus.conf" --nofork --nopidfile >"$folder/bus.log" 2>&1 &
 bus=$!
 for _ in $(seq 100); do [ -S "$folder/bus" ] && break; sleep 0.05; done
