@@ -260,8 +260,8 @@ static void check_component(RecordAudit *audit, const RecordEntry *entry, const 
         RunChip *chip = find_chip(run, index);
 
         if (!chip) {
-                /* What was pruned cannot contradict it. */
-                if (index >= audit->unseen)
+                /* What was pruned cannot contradict it, but where the run began later. */
+                if (index >= audit->unseen || (run->is_started && index <= run->start))
                         audit_find(audit, RECORD_AUDIT_ROLL_UP, entry->index, entry->index,
                                    "it names record %" PRIu64 ", which is none of a chip in this run", index);
                 return;

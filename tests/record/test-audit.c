@@ -279,6 +279,31 @@ static void test_a_run_ends_as_it_began(void **state) {
         trial_done(&trial);
 }
 
+/* What was pruned tells nothing of a chip in a run that began later: who has no record of it cannot name an old one. */
+static void test_a_roll_up_names_no_record_from_before_its_run(void **state) {
+        json_t *roll_up;
+        Trial trial;
+
+        for (unsigned named = 1; named <= LEDGER_SCAN + 1; named += LEDGER_SCAN) {
+                trial_init(&trial);
+                ledger_scan(&trial.ledger, true);
+                ledger_add(&trial.ledger, ledger_statement(&trial.ledger, payloads.start), NULL, NULL);
+                ledger_add(&trial.ledger, ledger_statement(&trial.ledger, payloads.health), NULL, NULL);
+                ledger_add(&trial.ledger, ledger_second(&trial.ledger, true), NULL, NULL);
+                roll_up = ledger_roll_up(&trial.ledger);
+                ledger_set(roll_up, "predicate.components.0.annotations.logIndex", "%u", named);
+                ledger_set(roll_up, "predicate.components.0.annotations.recordSha256", "\"%s\"", trial.ledger.ids[named]);
+                ledger_add(&trial.ledger, roll_up, NULL, NULL);
+                trial_sign(&trial);
+                trial.tells_leaves = true;
+                trial.hides[0] = trial.hides[1] = trial.hides[2] = trial.hides[3] = true;
+                trial.hides[LEDGER_SCAN + 1] = true;
+                assert_int_equal(trial_run(&trial), named == 1 ? RESULT_FAILED : RESULT_PASSED);
+                assert_int_equal(trial.report->n_of_kind[RECORD_AUDIT_ROLL_UP], named == 1);
+                trial_done(&trial);
+        }
+}
+
 static void test_a_refused_record_spoils_the_log(void **state) {
         Trial trial;
 
@@ -709,6 +734,7 @@ int main(void) {
                 cmocka_unit_test(test_what_the_signer_says_wrongly_is_told),
                 cmocka_unit_test(test_a_challenge_is_answered_once),
                 cmocka_unit_test(test_a_run_ends_as_it_began),
+                cmocka_unit_test(test_a_roll_up_names_no_record_from_before_its_run),
                 cmocka_unit_test(test_a_refused_record_spoils_the_log),
                 cmocka_unit_test(test_an_unknown_key_leaves_it_open),
                 cmocka_unit_test(test_a_key_that_no_rotation_names_is_told),
