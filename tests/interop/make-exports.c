@@ -45,17 +45,13 @@ static void put_line(const char *name, const char *text, size_t n) {
 }
 
 static void open_log(RecordAlgorithm algorithm) {
-        char log_key[128], pub[128];
-        RecordLogOptions options = { .path = place.log, .origin = PLACE_ORIGIN, .producer = PLACE_PRODUCER,
-                                     .version = "0.1.0", .checkpoint_sec = 0.01 };
+        RecordLogOptions options;
 
-        (void) snprintf(log_key, sizeof(log_key), "%s/log.key", place.folder);
-        (void) snprintf(pub, sizeof(pub), "%s.pub", place.key);
         must(record_key_generate(place.key, algorithm));
-        must(record_key_generate(log_key, RECORD_ED25519));
-        must(record_key_load(place.key, &options.key));
-        must(record_key_load(log_key, &options.log_key));
-        must(record_keyring_load(pub, &keyring));
+        options = place_options(&place, place.key);
+        options.log_key = place_key(&place, "log.key", RECORD_ED25519);
+        options.checkpoint_sec = 0.01;
+        keyring = place_keyring(&place);
         must(record_log_open(&options, &record_log, NULL));
 }
 

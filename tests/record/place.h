@@ -49,17 +49,20 @@ static inline RecordKey *place_key(const Place *place, const char *name, RecordA
         return key;
 }
 
-static inline int place_open_as(const Place *place, const char *origin, const char *key_path,
-                                RecordLog **ret, char **ret_error) {
-        RecordLogOptions options = {
-                .path = place->log,
-                .origin = origin,
-                .producer = PLACE_PRODUCER,
-                .version = "0.1.0",
-        };
+/* What opens the log, whose the key then is. */
+static inline RecordLogOptions place_options(const Place *place, const char *key_path) {
+        RecordLogOptions options = { .path = place->log, .origin = PLACE_ORIGIN, .producer = PLACE_PRODUCER, .version = "0.1.0" };
 
         if (record_key_load(key_path, &options.key) < 0)
                 abort();
+        return options;
+}
+
+static inline int place_open_as(const Place *place, const char *origin, const char *key_path,
+                                RecordLog **ret, char **ret_error) {
+        RecordLogOptions options = place_options(place, key_path);
+
+        options.origin = origin;
         return record_log_open(&options, ret, ret_error);
 }
 

@@ -57,18 +57,13 @@ static inline void published_done(Published *p) {
 
 /* NULL: without a log key, or without an anchor. */
 static inline int published_open_with(const Published *p, const char *log_key, const char *anchor, RecordLog **ret, char **ret_error) {
-        RecordLogOptions options = {
-                .path = p->place.log,
-                .origin = PLACE_ORIGIN,
-                .producer = PLACE_PRODUCER,
-                .version = "0.1.0",
-                .anchor = anchor,
-                .checkpoint_sec = p->checkpoint_sec,
-                .n_witnesses = PUBLISHED_WITNESSES,
-                .witnesses = (const char *const *) p->vkeys,
-        };
+        RecordLogOptions options = place_options(&p->place, p->place.key);
 
-        if (record_key_load(p->place.key, &options.key) < 0 || (log_key && record_key_load(log_key, &options.log_key) < 0))
+        options.anchor = anchor;
+        options.checkpoint_sec = p->checkpoint_sec;
+        options.n_witnesses = PUBLISHED_WITNESSES;
+        options.witnesses = (const char *const *) p->vkeys;
+        if (log_key && record_key_load(log_key, &options.log_key) < 0)
                 abort();
         return record_log_open(&options, ret, ret_error);
 }

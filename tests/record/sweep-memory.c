@@ -253,15 +253,12 @@ static void test_a_scan_is_committed_whole_or_not_at_all(void **state) {
 
 static void test_a_log_is_opened_whole_or_not_at_all(void **state) {
         for (int n = 1;; n += 1 + n / 100) {
-                RecordLogOptions options = {
-                        .path = payloads.place.log, .origin = PLACE_ORIGIN, .producer = "https://fleet.example", .version = "0.1.0",
-                };
+                RecordLogOptions options = place_options(&payloads.place, payloads.place.key);
                 _cleanup_free_ char *error = NULL;
                 RecordLog *log = NULL;
                 bool was_hit;
                 int r;
 
-                assert_int_equal(record_key_load(payloads.place.key, &options.key), 0);
                 arm(n);
                 r = record_log_open(&options, &log, &error);
                 was_hit = disarm();

@@ -284,17 +284,11 @@ static void test_a_log_whose_files_are_taken_away_is_given_up(void **state) {
 }
 
 static void test_a_full_queue_says_so_and_loses_nothing(void **state) {
-        RecordLogOptions options = {
-                .path = place.log,
-                .origin = PLACE_ORIGIN,
-                .producer = "https://fleet.example",
-                .version = "0.1.0",
-                .queue_max = 4,
-        };
+        RecordLogOptions options = place_options(&place, place.key);
         RecordOutcome outcome;
         RecordLog *log;
 
-        assert_int_equal(record_key_load(place.key, &options.key), 0);
+        options.queue_max = 4;
         assert_int_equal(record_log_open(&options, &log, NULL), 0);
         for (unsigned i = 0; i < 4; i++)
                 assert_int_equal(record_log_scan(log, &server.scan, i), 0);
