@@ -145,17 +145,35 @@ static const struct {
         const char *word;
         size_t min, max; /* arguments */
         int (*take)(KeyringDraft *draft, Arguments words);
+        bool has_file; /* the first argument is one, and may be called anything */
 } kinds[] = {
-        { "version",   1, 1, take_version   },
-        { "expires",   1, 1, take_expires   },
-        { "root",      1, 1, take_root      },
-        { "threshold", 1, 1, take_threshold },
-        { "record",    3, 6, take_record    },
-        { "log",       1, 1, take_log       },
-        { "min",       2, 2, take_min       },
-        { "witness",   2, 2, take_witness   },
-        { "quorum",    1, 1, take_quorum    },
+        { "version",   1, 1, take_version,   false },
+        { "expires",   1, 1, take_expires,   false },
+        { "root",      1, 1, take_root,      true  },
+        { "threshold", 1, 1, take_threshold, false },
+        { "record",    3, 6, take_record,    true  },
+        { "log",       1, 1, take_log,       false },
+        { "min",       2, 2, take_min,       false },
+        { "witness",   2, 2, take_witness,   false },
+        { "quorum",    1, 1, take_quorum,    false },
 };
+
+/* JSON would not hold bytes that are no text, and what looks alike must be alike. */
+static bool are_plain(Arguments words) {
+        for (; *words; words++)
+                for (const char *c = *words; *c; c++)
+                        if (*c < 0x20 || *c > 0x7e)
+                                return false;
+        return true;
+}
+
+static int take_kind(KeyringDraft *draft, size_t kind, Arguments words, size_t n) {
+        if (n < kinds[kind].min || n > kinds[kind].max)
+                return wrong(draft, kinds[kind].word, "too few words, or too many");
+        if (!are_plain(words + kinds[kind].has_file))
+                return wrong(draft, kinds[kind].word, "a word beyond ASCII");
+        return kinds[kind].take(draft, words);
+}
 
 static int take_words(KeyringDraft *draft, Words *words) {
         size_t n = 0;
@@ -167,8 +185,7 @@ static int take_words(KeyringDraft *draft, Words *words) {
         words->words[n] = NULL;
         for (size_t i = 0; i < ELEMENTS(kinds); i++)
                 if (strcmp(kinds[i].word, words->words[0]) == 0)
-                        return n - 1 < kinds[i].min || n - 1 > kinds[i].max ? wrong(draft, words->words[0], "too few words, or too many")
-                                                                           : kinds[i].take(draft, words->words + 1);
+                        return take_kind(draft, i, words->words + 1, n - 1);
         return wrong(draft, words->words[0], "no line begins so");
 }
 

@@ -164,6 +164,14 @@ jq '.payload | @base64d | fromjson | del(.issuedOn)' "$out" | cmp - <(jq '.paylo
 sed '4s/threshold/&\x1b/' draft >spoilt
 expect 64 "but not of control characters" "${keys[@]}" ring spoilt --key root1.pem
 has "line 4 has a control character"
+for word in https fleet; do
+        sed "/^record/s/$word/\xff&/" draft >spoilt
+        expect 64 "nor of bytes that are no text" "${keys[@]}" ring spoilt --key root1.pem
+        has "record: a word beyond ASCII"
+done
+cp root3.pub.pem 'wurzel-ä.pem'
+sed 's/root3.pub.pem/wurzel-ä.pem/' draft >german
+expect 0 "but for files, which may be called anything" "${keys[@]}" ring german --key root1.pem
 expect 0 "a draft that comes through a pipe" "${keys[@]}" ring <(cat draft) --key root1.pem
 sed 's/^log .*/&\r/' keyring >windows.keyring
 expect 64 "a policy with such a line" "${ctl[@]}" 4.sigstore.json --keyring windows.keyring
