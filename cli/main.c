@@ -112,10 +112,24 @@ static const struct option long_options[] = {
         {},
 };
 
-/* Control characters, also those that UTF-8 writes as two bytes, would be commands to a terminal. */
-static void make_plain(char *text) {
+static size_t count_lines(const char *text) {
+        size_t n = 0;
+
+        for (; (text = strchr(text, '\n')); text++)
+                n++;
+        return n;
+}
+
+/*
+ * Control characters, also those that UTF-8 writes as two bytes, would be commands to a terminal. And a line that FORMAT does not have is what a
+ * stranger wants to be read as ours: then all of it is one.
+ */
+static void make_plain(char *text, const char *format) {
+        bool is_ours = count_lines(text) == count_lines(format);
+
         for (unsigned char *c = (unsigned char *) text; *c; c++)
-                if ((*c < 0x20 && *c != '\n') || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f))
+                if ((*c < 0x20 && *c != '\n') || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f) ||
+                    (*c == '\n' && !is_ours && c[1]))
                         *c = '?';
 }
 
@@ -124,7 +138,7 @@ __attribute__((format(printf, 2, 0))) static void vsay(FILE *file, const char *f
 
         if (vasprintf(&text, format, arguments) < 0)
                 return;
-        make_plain(text);
+        make_plain(text, format);
         fputs(text, file);
         free(text);
 }

@@ -215,4 +215,13 @@ expect 3 "and one that is refused" "${ctl[@]}" "$loud" --key record.key.pub
 ! LC_ALL=C grep -qaP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$out" "$err" || bad "it got through"
 expect 64 "and one that is not there" "${ctl[@]}" "$loud.not" --key record.key.pub
 ! LC_ALL=C grep -qaP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$out" "$err" || bad "it got through"
+
+# Nor does its name say what is true of another.
+two=$'m.json: verified  us0-1  PASSED\nm.json: verified  us0-2  PASSED'
+cp 4.json "$two"
+expect 1 "a name of two lines" "${ctl[@]}" "$two" --key record.key.pub
+! grep -qa '^m.json: verified  us0-2' "$out" "$err" || bad "it is two lines"
+printf '{}' >"$two"
+expect 3 "and one that is refused" "${ctl[@]}" "$two" --key record.key.pub
+! grep -qa '^m.json: verified  us0-2' "$out" "$err" || bad "it is two lines"
 done_expecting
