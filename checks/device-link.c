@@ -76,7 +76,7 @@ static int run_batch(Device *device, const LinkEnd *ends, size_t first, size_t n
 
                 *error = end_error(completions[i].status);
                 if (*error >= 0 && call->read)
-                        *error = call->read(slots + i * slot_bytes, &completions[i], &commands[i], first + i, call->ret);
+                        *error = call->read(slots ? slots + i * slot_bytes : NULL, &completions[i], &commands[i], first + i, call->ret);
         }
 
         return 0;

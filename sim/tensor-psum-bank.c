@@ -68,7 +68,7 @@ static void fill(const Psum *psum, unsigned bank, PsumArea area, PsumArea whole,
                         PsumWords words;
 
                         content_at(psum, &(PsumPlace) { bank, m, access }, &words);
-                        memcpy(bits + (size_t) (m - whole.partition) * whole.elements + from - whole.element, words.words + from - begin,
+                        memcpy(bits + (size_t) (m - whole.partition) * whole.elements + from - whole.element, words.words + (from - begin),
                                (to - from) * sizeof(uint32_t));
                 }
 }
