@@ -6,6 +6,7 @@
  */
 
 #include "daemon/record/store.h"
+#include "daemon/record/store-vfs.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -288,13 +289,16 @@ int store_open(const char *path, const char *origin, Store **ret, char **ret_wro
         char *wrong = NULL;
         int r;
 
+        r = store_vfs_register();
+        if (r < 0)
+                return r;
         store = calloc(1, sizeof(*store));
         if (!store)
                 return -ENOMEM;
         r = sqlite3_open_v2(path, &store->db,
                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
                                             SQLITE_OPEN_EXRESCODE,
-                            NULL);
+                            STORE_VFS);
         r = store_error(store, r);
         if (r < 0)
                 return r;

@@ -22,9 +22,10 @@ static struct {
         atomic_int error;     /* SQLITE_FULL, SQLITE_IOERR_FSYNC … */
         atomic_bool stays;    /* from the fault on everything fails, as on a full disk */
         atomic_bool after;    /* the operation is done and fails nevertheless */
+        atomic_int torn;      /* eighths of a write that are done before it fails */
         atomic_int n_hits;
         atomic_int n_unsynced; /* writes to the WAL since it was synced */
-} faults;
+} faults = { .torn = 4 };
 
 static sqlite3_vfs *faults_real;
 
@@ -58,7 +59,7 @@ static int fault_write(sqlite3_file *f, const void *data, int n, sqlite3_int64 a
         if (!due || atomic_load(&faults.after))
                 r = FAULT_CALL(f, xWrite, data, n, at);
         else if (n > 8)
-                (void) FAULT_CALL(f, xWrite, data, n / 2, at); /* torn */
+                (void) FAULT_CALL(f, xWrite, data, n / 8 * atomic_load(&faults.torn), at);
         return due ? atomic_load(&faults.error) : r;
 }
 

@@ -78,18 +78,19 @@ static void test_what_is_acknowledged_has_been_synced(void **state) {
 }
 
 /*
- * The n-th operation on the disk fails, for every n: the scan comes back with an error and left nothing, or
- * it was committed; the next one works; the chain holds.
+ * The n-th operation on the disk fails, for every n, and a write early, late or between: the scan comes back with an error and left nothing,
+ * or it was committed; the next one works; the chain holds.
  */
 static void sweep(int error, bool stays, bool after) {
         RecordLog *log = open_log();
         uint64_t size = 0, first = 0;
         unsigned n_failed = 0;
 
-        for (int n = 1; n < 200; n++) {
+        for (int i = 0; i < 200; i++) {
                 int r, n_hits;
 
-                faults_set(n, error, stays, after);
+                atomic_store(&faults.torn, i % 8);
+                faults_set(i / 8 + 1, error, stays, after);
                 r = scan_once(log, &first);
                 n_hits = atomic_load(&faults.n_hits);
                 faults_set(0, 0, false, false);
@@ -106,7 +107,7 @@ static void sweep(int error, bool stays, bool after) {
                 assert_int_equal(scan_once(log, &first), 0);
                 assert_int_equal(first, size);
                 size += RECORDS;
-                if (n_hits == 0 && n > 50)
+                if (n_hits == 0 && i > 50)
                         break;
         }
         check_chain(log, &place);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/record/store-vfs.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GATHERED_MAX (128 * 1024 - 1) /* SQLite's own write takes no more at once */
+
+typedef struct GatheredFile {
+        sqlite3_file file;
+        sqlite3_file *real;
+        uint8_t *bytes; /* what was written and not passed on: N bytes at AT */
+        sqlite3_int64 at;
+        int n;
+} GatheredFile;
+
+#define REAL(f) (((GatheredFile *) (f))->real)
+#define CALL(f, method, ...) (REAL(f)->pMethods->method(REAL(f), ##__VA_ARGS__))
+/* Nothing overtakes what was written before it. */
+#define AFTER_WRITES(f, call)                                                                                \
+        ({                                                                                                   \
+                int _r = pass_on(f);                                                                         \
+                _r == SQLITE_OK ? (call) : _r;                                                               \
+        })
+
+/* What fails is forgotten: whoever asked is told, and writes it again or never. */
+static int pass_on(sqlite3_file *f) {
+        GatheredFile *file = (GatheredFile *) f;
+        int n = file->n;
+
+        file->n = 0;
+        return n > 0 ? CALL(f, xWrite, file->bytes, n, file->at) : SQLITE_OK;
+}
+
+static int file_write(sqlite3_file *f, const void *data, int n, sqlite3_int64 at) {
+        GatheredFile *file = (GatheredFile *) f;
+
+        if (file->n > 0 && (at != file->at + file->n || n > GATHERED_MAX - file->n)) {
+                int r = pass_on(f);
+
+                if (r != SQLITE_OK)
+                        return r;
+        }
+        if (!file->bytes)
+                file->bytes = malloc(GATHERED_MAX);
+        if (!file->bytes || n > GATHERED_MAX)
+                return CALL(f, xWrite, data, n, at);
+        if (file->n == 0)
+                file->at = at;
+        memcpy(file->bytes + file->n, data, (size_t) n);
+        file->n += n;
+        return SQLITE_OK;
+}
+
+static int file_close(sqlite3_file *f) {
+        GatheredFile *file = (GatheredFile *) f;
+        int r = pass_on(f), closed = CALL(f, xClose);
+
+        free(file->bytes);
+        free(file->real);
+        return r != SQLITE_OK ? r : closed;
+}
+
+static int file_read(sqlite3_file *f, void *data, int n, sqlite3_int64 at) { return AFTER_WRITES(f, CALL(f, xRead, data, n, at)); }
+static int file_truncate(sqlite3_file *f, sqlite3_int64 size) { return AFTER_WRITES(f, CALL(f, xTruncate, size)); }
+static int file_sync(sqlite3_file *f, int flags) { return AFTER_WRITES(f, CALL(f, xSync, flags)); }
+static int file_size(sqlite3_file *f, sqlite3_int64 *size) { return AFTER_WRITES(f, CALL(f, xFileSize, size)); }
+static int file_lock(sqlite3_file *f, int lock) { return AFTER_WRITES(f, CALL(f, xLock, lock)); }
+static int file_unlock(sqlite3_file *f, int lock) { return AFTER_WRITES(f, CALL(f, xUnlock, lock)); }
+static int file_reserved(sqlite3_file *f, int *out) { return CALL(f, xCheckReservedLock, out); }
+static int file_control(sqlite3_file *f, int op, void *arg) { return AFTER_WRITES(f, CALL(f, xFileControl, op, arg)); }
+static int file_sector(sqlite3_file *f) { return CALL(f, xSectorSize); }
+static int file_traits(sqlite3_file *f) { return CALL(f, xDeviceCharacteristics); }
+static int file_shm_map(sqlite3_file *f, int page, int size, int extend, void volatile **out) {
+        return CALL(f, xShmMap, page, size, extend, out);
+}
+static int file_shm_lock(sqlite3_file *f, int at, int n, int flags) { return AFTER_WRITES(f, CALL(f, xShmLock, at, n, flags)); }
+static void file_shm_barrier(sqlite3_file *f) { CALL(f, xShmBarrier); }
+static int file_shm_unmap(sqlite3_file *f, int remove_it) { return CALL(f, xShmUnmap, remove_it); }
+
+static const sqlite3_io_methods methods = {
+        .iVersion = 2, /* without memory maps, which would not see what is gathered */
+        .xClose = file_close,
+        .xRead = file_read,
+        .xWrite = file_write,
+        .xTruncate = file_truncate,
+        .xSync = file_sync,
+        .xFileSize = file_size,
+        .xLock = file_lock,
+        .xUnlock = file_unlock,
+        .xCheckReservedLock = file_reserved,
+        .xFileControl = file_control,
+        .xSectorSize = file_sector,
+        .xDeviceCharacteristics = file_traits,
+        .xShmMap = file_shm_map,
+        .xShmLock = file_shm_lock,
+        .xShmBarrier = file_shm_barrier,
+        .xShmUnmap = file_shm_unmap,
+};
+
+/* The file beneath is of what is the default now, and that alone knows its size. */
+static int file_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags, int *ret_flags) {
+        sqlite3_vfs *under = sqlite3_vfs_find(NULL);
+        GatheredFile *file = (GatheredFile *) f;
+        int r;
+
+        *file = (GatheredFile) { .real = calloc(1, (size_t) under->szOsFile) };
+        if (!file->real)
+                return SQLITE_NOMEM;
+        r = under->xOpen(under, name, file->real, flags, ret_flags);
+        if (r == SQLITE_OK) {
+                file->file.pMethods = &methods;
+                return SQLITE_OK;
+        }
+        if (file->real->pMethods)
+                (void) CALL(f, xClose);
+        free(file->real);
+        return r;
+}
+
+static sqlite3_vfs store_vfs;
+static pthread_once_t registered = PTHREAD_ONCE_INIT;
+static int registration;
+
+static void vfs_register(void) {
+        registration = sqlite3_initialize();
+        if (registration != SQLITE_OK)
+                return;
+        store_vfs = *sqlite3_vfs_find(NULL);
+        store_vfs.zName = STORE_VFS;
+        store_vfs.szOsFile = (int) sizeof(GatheredFile);
+        store_vfs.xOpen = file_open;
+        registration = sqlite3_vfs_register(&store_vfs, 0);
+}
+
+int store_vfs_register(void) {
+        (void) pthread_once(&registered, vfs_register);
+        return registration == SQLITE_OK ? 0 : -ENOMEM;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The files of a store
+ *
+ * A VFS over SQLite's own. SQLite writes a page of its write-ahead log at a time, and its header apart from it: two system calls per page, of
+ * which each costs more than what it copies. Here writes that follow each other in a file are gathered and passed on as one, before
+ * anything else is done with the file: before a sync above all, so that what was synced is on disk as ever. Of what was not, nothing was
+ * ever promised.
+ */
+
+#define STORE_VFS "assay-store"
+
+/* Once per process is enough. -ENOMEM. */
+int store_vfs_register(void);
