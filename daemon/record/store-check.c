@@ -6,32 +6,24 @@
 
 #include "daemon/record/store.h"
 
-/* The hash that stands at POSITION, which is the next row. */
-static int next_hash(Store *store, uint64_t position, TreeHash *ret) {
-        sqlite3_stmt *statement = store->statements[STORE_HASHES];
-        int r;
+/* A leaf, which the next row must be of, and the nodes that became whole by it. */
+static int check_leaf(Store *store, Frontier *tree) {
+        sqlite3_stmt *statement = store->statements[STORE_ALL_NODES];
+        uint64_t index = tree->size;
+        TreeHash leaf, found, nodes[TREE_LEVELS];
+        int n, r;
 
         r = sqlite3_step(statement);
         if (r != SQLITE_ROW)
                 return r == SQLITE_DONE ? -EBADMSG : store_error(store, r) ?: -EIO;
-        if ((uint64_t) sqlite3_column_int64(statement, 0) != position || sqlite3_column_bytes(statement, 1) != DIGEST_BYTES)
+        if ((uint64_t) sqlite3_column_int64(statement, 0) != index)
                 return -EBADMSG;
-        memcpy(ret->bytes, sqlite3_column_blob(statement, 1), DIGEST_BYTES);
-        return 0;
-}
-
-/* A leaf, and the nodes that became whole by it. */
-static int check_leaf(Store *store, Frontier *tree) {
-        uint64_t position = tree_position(0, tree->size);
-        TreeHash leaf, found, nodes[TREE_LEVELS];
-        int n, r;
-
-        r = next_hash(store, position, &leaf);
+        r = store_take_node(statement, 1, index, 0, &leaf);
         if (r < 0)
                 return r;
         n = frontier_append(tree, &leaf, nodes);
         for (int i = 1; i < n; i++) {
-                r = next_hash(store, position + (uint64_t) i, &found);
+                r = store_take_node(statement, 1, index, (unsigned) i, &found);
                 if (r == 0 && memcmp(found.bytes, nodes[i].bytes, DIGEST_BYTES) != 0)
                         r = -EBADMSG;
                 if (r < 0)
@@ -46,6 +38,6 @@ int store_check_tree(Store *store, uint64_t size) {
 
         while (tree.size < size && r == 0)
                 r = check_leaf(store, &tree);
-        (void) sqlite3_reset(store->statements[STORE_HASHES]);
+        (void) sqlite3_reset(store->statements[STORE_ALL_NODES]);
         return r;
 }

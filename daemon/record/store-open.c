@@ -13,6 +13,7 @@
 
 #define APPLICATION_ID  0x61737379 /* "assy" */
 #define BUSY_MSEC       10000
+#define WAL_BYTES       (16 * 1024 * 1024) /* then it is copied into the database, and begun anew */
 #define ROW_BYTES_MAX   (2 * RECORD_ENVELOPE_MAX) /* who can write the file must not make us read gigabytes */
 
 /* One row of one column of a pragma, as a number. */
@@ -108,6 +109,59 @@ static const char version_3[] =
 /* Where keys change: so few that every opening looks at all of them. */
 static const char version_4[] = "CREATE INDEX rotation ON entry (idx) WHERE type = '" RECORD_TYPE_ROTATION "'";
 
+/* The nodes that a leaf makes whole, which had a row each, stand with what its record says. */
+static const char version_5[] =
+                "CREATE TABLE whole (idx INTEGER PRIMARY KEY, type TEXT NOT NULL, subject TEXT NOT NULL, result TEXT NOT NULL,"
+                " plan TEXT NOT NULL, run TEXT NOT NULL, finished INTEGER NOT NULL, nodes BLOB NOT NULL) STRICT;";
+static const char version_5_end[] =
+                "DROP TABLE entry; DROP TABLE hash; ALTER TABLE whole RENAME TO entry;"
+                "CREATE INDEX rotation ON entry (idx) WHERE type = '" RECORD_TYPE_ROTATION "'";
+
+/* The nodes of leaf INDEX, which follow those of the one before. -ENOENT: there is no such leaf. */
+static int read_nodes(Store *store, sqlite3_stmt *hashes, uint64_t index, TreeHash nodes[static TREE_LEVELS]) {
+        for (unsigned i = 0; i < tree_made_whole(index); i++) {
+                int r = sqlite3_step(hashes);
+
+                if (r != SQLITE_ROW)
+                        return r != SQLITE_DONE ? store_error(store, r) ?: -EIO : i == 0 ? -ENOENT : -EBADMSG;
+                if ((uint64_t) sqlite3_column_int64(hashes, 0) != tree_position(0, index) + i || sqlite3_column_bytes(hashes, 1) != DIGEST_BYTES)
+                        return -EBADMSG;
+                memcpy(nodes[i].bytes, sqlite3_column_blob(hashes, 1), DIGEST_BYTES);
+        }
+        return 0;
+}
+
+static int move_nodes(Store *store) {
+        sqlite3_stmt *hashes = NULL, *insert = NULL;
+        TreeHash nodes[TREE_LEVELS];
+        uint64_t index;
+        int64_t n = 0;
+        int r;
+
+        r = sqlite3_prepare_v2(store->db, "SELECT pos, hash FROM hash ORDER BY pos", -1, &hashes, NULL);
+        if (r == SQLITE_OK)
+                r = sqlite3_prepare_v2(store->db, "INSERT INTO whole SELECT idx, type, subject, result, plan, run, finished, ?2 FROM entry WHERE idx = ?1",
+                                       -1, &insert, NULL);
+        r = store_error(store, r);
+        for (index = 0; r == 0; index++) {
+                r = read_nodes(store, hashes, index, nodes);
+                if (r < 0)
+                        break;
+                (void) sqlite3_bind_int64(insert, 1, (sqlite3_int64) index);
+                (void) sqlite3_bind_blob(insert, 2, nodes, (int) (tree_made_whole(index) * sizeof(TreeHash)), SQLITE_STATIC);
+                r = store_error(store, sqlite3_step(insert));
+                if (r == 0 && sqlite3_changes(store->db) != 1)
+                        r = -EBADMSG;
+                (void) sqlite3_reset(insert);
+        }
+        (void) sqlite3_finalize(hashes);
+        (void) sqlite3_finalize(insert);
+        if (r != -ENOENT)
+                return r;
+        r = query_number(store, "SELECT count(*) FROM entry", &n);
+        return r == 0 && (uint64_t) n != index ? -EBADMSG : r;
+}
+
 static const struct {
         const char *before, *after; /* NULL: nothing */
         int (*between)(Store *store);
@@ -116,6 +170,7 @@ static const struct {
         { .before = version_2, .between = plant_tree, .after = version_2_end },
         { .before = version_3 },
         { .before = version_4 },
+        { .before = version_5, .between = move_nodes, .after = version_5_end },
 };
 
 static int raise_version(Store *store, size_t from) {
@@ -280,9 +335,22 @@ static int check_or_make(Store *store, const char *origin, char **ret_wrong) {
         return r < 0 ? r : check_version(store, ret_wrong);
 }
 
-/* Rows of 6 kB in pages of 4 would each spill into overflow pages; a cache of a few is enough. */
-static const char settings[] = "PRAGMA page_size=16384; PRAGMA cache_size=-512; PRAGMA foreign_keys=OFF;"
+/* A commit writes whole pages, of which a record changes little in most; its envelope fills pages of its own. A cache of a few is enough. */
+static const char settings[] = "PRAGMA page_size=4096; PRAGMA cache_size=-512; PRAGMA foreign_keys=OFF;"
                                " PRAGMA trusted_schema=OFF";
+
+/* Older stores have larger pages, and no larger write-ahead log. */
+static int bound_wal(Store *store) {
+        int64_t page = 0;
+        char pragma[64];
+        int r;
+
+        r = query_number(store, "PRAGMA page_size", &page);
+        if (r < 0)
+                return r;
+        (void) snprintf(pragma, sizeof(pragma), "PRAGMA wal_autocheckpoint=%lld", (long long) (WAL_BYTES / page));
+        return execute(store, pragma);
+}
 
 int store_open(const char *path, const char *origin, Store **ret, char **ret_wrong) {
         _cleanup_(store_closep) Store *store = NULL;
@@ -310,6 +378,8 @@ int store_open(const char *path, const char *origin, Store **ret, char **ret_wro
                 r = make_durable(store, &wrong);
         if (r == 0)
                 r = check_or_make(store, origin, &wrong);
+        if (r == 0)
+                r = bound_wal(store);
         if (r == 0)
                 r = store_prepare(store);
         if (r == 0)

@@ -14,8 +14,7 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_COMMIT] = "COMMIT",
         [STORE_ROLLBACK] = "ROLLBACK",
         [STORE_INSERT_RECORD] = "INSERT INTO record VALUES (?1, ?2, ?3)",
-        [STORE_INSERT_HASH] = "INSERT INTO hash VALUES (?1, ?2)",
-        [STORE_INSERT_ENTRY] = "INSERT INTO entry VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        [STORE_INSERT_ENTRY] = "INSERT INTO entry VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         [STORE_INSERT_NEWEST] = "INSERT INTO newest VALUES (?1, ?2, ?3)"
                                 " ON CONFLICT (subject, plan) DO UPDATE SET idx = excluded.idx",
         [STORE_INSERT_IDENTITY] = "INSERT INTO identity VALUES (?1, ?2) ON CONFLICT DO NOTHING",
@@ -39,10 +38,10 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
                         " AND NOT EXISTS (SELECT 1 FROM entry AS e WHERE e.idx IN (record.idx, record.idx - 1) AND e.type = '" RECORD_TYPE_ROTATION "')",
         [STORE_HEARTBEATS] = "SELECT idx, finished FROM entry WHERE type = '" RECORD_TYPE_HEARTBEAT "' ORDER BY idx DESC",
         [STORE_SIZE] = "SELECT count(*), coalesce(min(idx), 0), coalesce(max(idx), -1),"
-                       " (SELECT count(*) FROM entry), (SELECT coalesce(max(pos), -1) FROM hash) FROM record",
+                       " (SELECT count(*) FROM entry), (SELECT coalesce(max(idx), -1) FROM entry) FROM record",
         [STORE_LAST] = "SELECT id FROM record ORDER BY idx DESC LIMIT 1",
-        [STORE_HASH] = "SELECT hash FROM hash WHERE pos = ?1",
-        [STORE_HASHES] = "SELECT pos, hash FROM hash ORDER BY pos",
+        [STORE_NODES] = "SELECT nodes FROM entry WHERE idx = ?1",
+        [STORE_ALL_NODES] = "SELECT idx, nodes FROM entry ORDER BY idx",
         [STORE_ENTRY] = "SELECT " ENTRY_COLUMNS ENTRY_FROM "WHERE e.idx = ?1",
         [STORE_ENVELOPE] = "SELECT envelope, id FROM record WHERE idx = ?1",
         [STORE_EXPORT] = "SELECT idx, envelope, id FROM record WHERE idx >= ?1 AND idx < ?2 ORDER BY idx",
@@ -105,21 +104,9 @@ static int insert_record(Store *store, const StoreRow *row) {
         return store_run(store, STORE_INSERT_RECORD);
 }
 
-static int insert_hashes(Store *store, const StoreRow *row) {
-        sqlite3_stmt *statement = store->statements[STORE_INSERT_HASH];
-        uint64_t position = tree_position(0, row->entry->index);
-        int r = 0;
-
-        for (unsigned i = 0; i < row->n_nodes && r == 0; i++) {
-                (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) (position + i));
-                (void) sqlite3_bind_blob(statement, 2, row->nodes[i].bytes, DIGEST_BYTES, SQLITE_STATIC);
-                r = store_run(store, STORE_INSERT_HASH);
-        }
-        return r;
-}
-
-static int insert_entry(Store *store, const RecordEntry *entry, const char *subject) {
+static int insert_entry(Store *store, const StoreRow *row, const char *subject) {
         sqlite3_stmt *statement = store->statements[STORE_INSERT_ENTRY];
+        const RecordEntry *entry = row->entry;
 
         (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) entry->index);
         bind_text(statement, 2, entry->type);
@@ -128,6 +115,7 @@ static int insert_entry(Store *store, const RecordEntry *entry, const char *subj
         bind_text(statement, 5, entry->plan);
         bind_text(statement, 6, entry->run);
         (void) sqlite3_bind_int64(statement, 7, (sqlite3_int64) entry->finished_usec);
+        (void) sqlite3_bind_blob(statement, 8, row->nodes, (int) (row->n_nodes * sizeof(TreeHash)), SQLITE_STATIC);
         return store_run(store, STORE_INSERT_ENTRY);
 }
 
@@ -180,9 +168,7 @@ static int append_row(Store *store, const StoreRow *row) {
         (void) location_format(&row->entry->subject, subject);
         r = insert_record(store, row);
         if (r == 0)
-                r = insert_hashes(store, row);
-        if (r == 0)
-                r = insert_entry(store, row->entry, subject);
+                r = insert_entry(store, row, subject);
         if (r == 0 && row->identity)
                 r = insert_identity(store, row->identity);
         if (r == 0 && strcmp(row->entry->type, RECORD_TYPE_RUN_START) == 0)
@@ -240,7 +226,7 @@ static int head_size(Store *store, uint64_t *ret) {
                 count = sqlite3_column_int64(statement, 0);
                 r = sqlite3_column_int64(statement, 1) == 0 && sqlite3_column_int64(statement, 2) == count - 1 &&
                                     sqlite3_column_int64(statement, 3) == count &&
-                                    sqlite3_column_int64(statement, 4) == (int64_t) tree_whole((uint64_t) count) - 1
+                                    sqlite3_column_int64(statement, 4) == count - 1
                             ? 0
                             : -EBADMSG;
         }
@@ -266,21 +252,28 @@ static int head_id(Store *store, uint8_t ret[static DIGEST_BYTES]) {
         return r;
 }
 
+int store_take_node(sqlite3_stmt *statement, int column, uint64_t leaf, unsigned level, TreeHash *ret) {
+        const uint8_t *nodes = sqlite3_column_blob(statement, column);
+
+        if ((unsigned) sqlite3_column_bytes(statement, column) != tree_made_whole(leaf) * sizeof(TreeHash))
+                return -EBADMSG;
+        memcpy(ret->bytes, nodes + level * sizeof(TreeHash), sizeof(TreeHash));
+        return 0;
+}
+
 int store_hash(void *userdata, uint64_t position, TreeHash *ret) {
         Store *store = userdata;
-        sqlite3_stmt *statement = store->statements[STORE_HASH];
+        sqlite3_stmt *statement = store->statements[STORE_NODES];
+        unsigned level;
+        uint64_t leaf = tree_leaf_of(position, &level);
         int r;
 
-        (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) position);
+        (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) leaf);
         r = sqlite3_step(statement);
         if (r != SQLITE_ROW)
                 r = r == SQLITE_DONE ? -EBADMSG : store_error(store, r) ?: -EIO;
-        else if (sqlite3_column_bytes(statement, 0) != DIGEST_BYTES)
-                r = -EBADMSG;
-        else {
-                memcpy(ret->bytes, sqlite3_column_blob(statement, 0), DIGEST_BYTES);
-                r = 0;
-        }
+        else
+                r = store_take_node(statement, 0, leaf, level, ret);
         (void) sqlite3_reset(statement);
         return r;
 }

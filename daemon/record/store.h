@@ -6,7 +6,7 @@
  *
  * The records in SQLite: WAL, synchronous=FULL, so that a COMMIT that returned is on disk. The table
  * `record` is the truth; beside it stand, written in the same transaction and rebuildable from it, what a
- * record says about itself
+ * record says about itself, with the nodes of the tree that its leaf makes whole
  * (`entry`), which record is the newest of a part and plan (`newest`), run-starts without an end
  * (`unfinished`), and the identity documents whose digests the subjects are.
  */
@@ -27,7 +27,6 @@ typedef enum StoreStatement {
         STORE_COMMIT,
         STORE_ROLLBACK,
         STORE_INSERT_RECORD,
-        STORE_INSERT_HASH,
         STORE_INSERT_ENTRY,
         STORE_INSERT_NEWEST,
         STORE_INSERT_IDENTITY,
@@ -43,8 +42,8 @@ typedef enum StoreStatement {
         STORE_HEARTBEATS,
         STORE_SIZE,
         STORE_LAST,
-        STORE_HASH,
-        STORE_HASHES,
+        STORE_NODES,
+        STORE_ALL_NODES,
         STORE_ENTRY,
         STORE_ENVELOPE,
         STORE_EXPORT,
@@ -147,6 +146,8 @@ int store_lived(Store *store, uint64_t usec, uint64_t *ret_end);
 /* Works out the tree of SIZE records anew from its leaves. -EBADMSG: what stands there is not that tree. */
 int store_check_tree(Store *store, uint64_t size);
 
+/* Node LEVEL of those that leaf LEAF made whole, of a row that STATEMENT has come to. -EBADMSG: there are not as many as it made. */
+int store_take_node(sqlite3_stmt *statement, int column, uint64_t leaf, unsigned level, TreeHash *ret);
 /* TreeSource.read for a store as its userdata. -EBADMSG: there is no such hash. */
 int store_hash(void *store, uint64_t position, TreeHash *ret);
 

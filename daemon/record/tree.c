@@ -54,6 +54,21 @@ uint64_t tree_position(unsigned level, uint64_t index) {
         return tree_whole(((index + 1) << level) - 1) + level;
 }
 
+/* There are nearly twice as many nodes as leaves, and never more. */
+uint64_t tree_leaf_of(uint64_t position, unsigned *ret_level) {
+        uint64_t leaf = position / 2;
+
+        while (tree_whole(leaf + 1) <= position)
+                leaf++;
+        *ret_level = (unsigned) (position - tree_whole(leaf));
+        return leaf;
+}
+
+/* One, and one for each bit that is carried. */
+unsigned tree_made_whole(uint64_t index) {
+        return (unsigned) __builtin_ctzll(~index) + 1;
+}
+
 int frontier_append(Frontier *frontier, const TreeHash *leaf, TreeHash ret[static TREE_LEVELS]) {
         unsigned n = ones(frontier->size), merged = 0;
         int r;

@@ -48,6 +48,10 @@ int frontier_root(const Frontier *frontier, TreeHash *ret);
 
 /* Where node INDEX of LEVEL stands among all whole nodes in the order of frontier_append(). Needs (INDEX + 1) << LEVEL < 2^63. */
 uint64_t tree_position(unsigned level, uint64_t index);
+/* The other way: the leaf that made the node at POSITION whole, and its level. */
+uint64_t tree_leaf_of(uint64_t position, unsigned *ret_level);
+/* How many nodes leaf INDEX makes whole, itself among them. */
+unsigned tree_made_whole(uint64_t index);
 /* How many nodes of a tree of SIZE leaves are whole: where the next one goes. */
 uint64_t tree_whole(uint64_t size);
 

@@ -73,7 +73,7 @@ refused "it is not signed by the log" "another log key is refused" --log-key "$s
 expect 1 "the key of the records is no log key" daemon "$1" --log-key "$stage/record.pem"
 has "make another one"
 
-database "$stage/records.db" "UPDATE hash SET hash = zeroblob(32) WHERE pos = 1" >/dev/null
+database "$stage/records.db" "UPDATE entry SET nodes = zeroblob(64) WHERE idx = 1" >/dev/null
 refused "hashes were changed" "a leaf that was changed is refused" "${own[@]}"
 put "$stage/newest.db"
 database "$stage/records.db" "DELETE FROM checkpoint" >/dev/null

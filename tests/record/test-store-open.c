@@ -7,15 +7,15 @@
 #include <cmocka.h>
 
 #include <sqlite3.h>
+#include <sys/wait.h>
 
-#include "daemon/record/tree.h"
 #include "tests/record/faults.h"
 #include "tests/record/payload.h"
+#include "tests/record/power.h"
 
 /* Logs that an older assayd made. */
 
 #define RECORDS 18
-#define NODES   34
 
 static sqlite3 *open_log(void) {
         sqlite3 *db;
@@ -31,36 +31,88 @@ static void execute(sqlite3 *db, const char *sql) {
                 fail_msg("%s: %s", sql, error);
 }
 
-/* Brings the log back to the tables of version 1, which bore no number. */
-static void make_version_1(void) {
-        sqlite3 *db = open_log();
-        char sql[256];
+/* What stood in the tables of each version: its own texts, so that nothing is taken from what brings them up. */
+#define COMMON                                                                                                \
+        "CREATE TABLE log (one INTEGER PRIMARY KEY CHECK (one = 1), origin TEXT NOT NULL) STRICT;"            \
+        "CREATE TABLE entry (idx INTEGER PRIMARY KEY, type TEXT NOT NULL, subject TEXT NOT NULL, result TEXT NOT NULL,"   \
+        " plan TEXT NOT NULL, run TEXT NOT NULL, finished INTEGER NOT NULL) STRICT;"                          \
+        "CREATE TABLE newest (subject TEXT NOT NULL, plan TEXT NOT NULL, idx INTEGER NOT NULL,"               \
+        " PRIMARY KEY (subject, plan)) STRICT, WITHOUT ROWID;"                                                \
+        "CREATE TABLE unfinished (idx INTEGER PRIMARY KEY, run TEXT NOT NULL, subject TEXT NOT NULL) STRICT;" \
+        "CREATE TABLE identity (digest BLOB PRIMARY KEY, document TEXT NOT NULL) STRICT, WITHOUT ROWID;"      \
+        "INSERT INTO log SELECT one, origin FROM new.log;"                                                    \
+        "INSERT INTO entry SELECT idx, type, subject, result, plan, run, finished FROM new.entry;"            \
+        "INSERT INTO newest SELECT subject, plan, idx FROM new.newest;"                                       \
+        "INSERT INTO unfinished SELECT idx, run, subject FROM new.unfinished;"                                \
+        "INSERT INTO identity SELECT digest, document FROM new.identity;"
+#define HASHES                                                                                                \
+        "CREATE TABLE hash (pos INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT;"                             \
+        "INSERT INTO hash SELECT row_number() OVER (ORDER BY idx, at) - 1, substr(nodes, 32 * at + 1, 32)"    \
+        " FROM new.entry JOIN (SELECT 0 AS at UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4) ON 32 * at < length(nodes);"   \
+        "CREATE TABLE record (idx INTEGER PRIMARY KEY, id BLOB NOT NULL, envelope BLOB) STRICT;"              \
+        "CREATE INDEX record_idx ON record (idx);"                                                            \
+        "INSERT INTO record SELECT idx, id, envelope FROM new.record;"
+#define WITNESSED                                                                                             \
+        "CREATE TABLE checkpoint (size INTEGER PRIMARY KEY, note BLOB NOT NULL, at INTEGER NOT NULL, witnesses INTEGER NOT NULL DEFAULT 0) STRICT;" \
+        "CREATE INDEX witnessed ON checkpoint (witnesses, size);"
 
-        execute(db, "BEGIN; CREATE TABLE old (idx INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, leaf BLOB NOT NULL,"
-                    " envelope BLOB NOT NULL) STRICT");
-        for (unsigned i = 0; i < RECORDS; i++) {
-                (void) snprintf(sql, sizeof(sql), "INSERT INTO old SELECT idx, id, hash, envelope FROM record, hash WHERE idx = %u AND pos = %llu", i,
-                                (unsigned long long) tree_position(0, i));
-                execute(db, sql);
-        }
-        execute(db, "DROP TABLE record; ALTER TABLE old RENAME TO record; DROP TABLE hash; DROP TABLE checkpoint; DROP INDEX rotation; PRAGMA user_version=0; COMMIT");
+static const char *const versions[] = {
+        /* bore no number */
+        COMMON
+        "CREATE TABLE record (idx INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, leaf BLOB NOT NULL, envelope BLOB NOT NULL) STRICT;"
+        "INSERT INTO record SELECT idx, id, substr(nodes, 1, 32), envelope FROM new.record JOIN new.entry USING (idx);",
+        COMMON HASHES
+        "CREATE TABLE checkpoint (size INTEGER PRIMARY KEY, note BLOB NOT NULL, at INTEGER NOT NULL) STRICT;"
+        "PRAGMA user_version=2;",
+        COMMON HASHES WITNESSED
+        "PRAGMA user_version=3;",
+        COMMON HASHES WITNESSED
+        "CREATE INDEX rotation ON entry (idx) WHERE type = 'urn:assay:attestation:key-rotation:v1';"
+        "PRAGMA user_version=4;",
+};
+
+/* Brings the log back to the tables of versions[OLD]. */
+static void make_version(size_t old) {
+        char path[128], attach[160];
+        sqlite3 *db;
+
+        (void) snprintf(path, sizeof(path), "%s-old", payloads.place.log);
+        (void) snprintf(attach, sizeof(attach), "ATTACH '%s' AS new", payloads.place.log);
+        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+        execute(db, "PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA application_id=0x61737379");
+        execute(db, attach);
+        execute(db, "BEGIN");
+        execute(db, versions[old]);
+        execute(db, "COMMIT; DETACH new");
         assert_int_equal(sqlite3_close(db), SQLITE_OK);
+        assert_int_equal(rename(path, payloads.place.log), 0);
 }
 
-static void read_nodes(TreeHash nodes[static NODES]) {
+/* All that a log says but for its envelopes, and what its tables are. */
+static char *read_all(void) {
+        static const char sql[] =
+                        "SELECT (SELECT group_concat(quote(idx) || quote(type) || quote(subject) || quote(result) || quote(plan) || quote(run) ||"
+                        " quote(finished) || quote(nodes), '\n') FROM (SELECT * FROM entry ORDER BY idx)) || '\n' ||"
+                        " (SELECT group_concat(quote(idx) || quote(id) || length(envelope), '\n') FROM (SELECT * FROM record ORDER BY idx)) || '\n' ||"
+                        " (SELECT group_concat(subject || ' ' || plan || ' ' || idx, '\n') FROM (SELECT * FROM newest ORDER BY subject, plan)) || '\n' ||"
+                        " (SELECT group_concat(type || ' ' || name || ' ' || tbl_name, '\n') FROM (SELECT * FROM sqlite_schema ORDER BY name))";
         sqlite3_stmt *statement;
         sqlite3 *db = open_log();
+        char *all;
 
-        assert_int_equal(sqlite3_prepare_v2(db, "SELECT pos, hash FROM hash ORDER BY pos", -1, &statement, NULL), SQLITE_OK);
-        for (unsigned i = 0; i < NODES; i++) {
-                assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-                assert_int_equal(sqlite3_column_int64(statement, 0), i);
-                assert_int_equal(sqlite3_column_bytes(statement, 1), sizeof(TreeHash));
-                memcpy(&nodes[i], sqlite3_column_blob(statement, 1), sizeof(TreeHash));
-        }
-        assert_int_equal(sqlite3_step(statement), SQLITE_DONE);
+        assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+        all = strdup((const char *) sqlite3_column_text(statement, 0));
+        assert_non_null(all);
         assert_int_equal(sqlite3_finalize(statement), SQLITE_OK);
         assert_int_equal(sqlite3_close(db), SQLITE_OK);
+        return all;
+}
+
+static void assert_all_is(const char *expected) {
+        _cleanup_free_ char *all = read_all();
+
+        assert_string_equal(all, expected);
 }
 
 static void assert_opens(void) {
@@ -75,29 +127,59 @@ static void assert_opens(void) {
         (void) record_log_free(log);
 }
 
-static void test_an_older_log_gets_its_tree(void **state) {
-        TreeHash before[NODES], after[NODES];
+static void test_an_older_log_says_what_it_said(void **state) {
+        _cleanup_free_ char *before = read_all();
 
-        read_nodes(before);
-        make_version_1();
-        assert_opens();
-        read_nodes(after);
-        assert_memory_equal(before, after, sizeof(before));
-        assert_opens();
+        for (size_t old = 0; old < ELEMENTS(versions); old++) {
+                make_version(old);
+                assert_opens();
+                assert_all_is(before);
+                assert_opens();
+        }
 }
 
-static void test_an_older_log_with_a_gap_is_refused_and_left_as_it_is(void **state) {
+/* Refused, and left as it is: what SQL asks for is in the old tables alone. */
+static void assert_gap(size_t old, const char *damage, const char *sql) {
         _cleanup_free_ char *error = NULL;
         sqlite3 *db;
         RecordLog *log;
 
-        make_version_1();
+        make_version(old);
         db = open_log();
-        execute(db, "DELETE FROM record WHERE idx = 5");
+        execute(db, damage);
         assert_int_equal(place_open(&payloads.place, &log, &error), -EBADMSG);
         assert_non_null(strstr(error, "gap"));
-        execute(db, "SELECT leaf FROM record");
+        execute(db, sql);
         assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void test_an_oldest_log_with_a_gap_is_refused(void **state) {
+        assert_gap(0, "DELETE FROM record WHERE idx = 5", "SELECT leaf FROM record");
+}
+
+static void test_an_older_log_without_a_hash_is_refused(void **state) {
+        assert_gap(3, "DELETE FROM hash WHERE pos = 5", "SELECT hash FROM hash");
+}
+
+static void test_an_older_log_without_its_last_hashes_is_refused(void **state) {
+        assert_gap(2, "DELETE FROM hash WHERE pos >= 32", "SELECT hash FROM hash");
+}
+
+static void test_an_older_log_without_an_entry_is_refused(void **state) {
+        assert_gap(1, "DELETE FROM entry WHERE idx = 5", "SELECT hash FROM hash");
+}
+
+static void test_an_older_log_of_other_hashes_is_refused(void **state) {
+        _cleanup_free_ char *error = NULL;
+        RecordLog *log;
+        sqlite3 *db;
+
+        make_version(3);
+        db = open_log();
+        execute(db, "UPDATE hash SET hash = zeroblob(32) WHERE pos = 7");
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+        assert_int_equal(place_open(&payloads.place, &log, &error), -EBADMSG);
+        assert_non_null(strstr(error, "hashes were changed"));
 }
 
 static void test_a_newer_log_is_refused(void **state) {
@@ -114,17 +196,16 @@ static void test_a_newer_log_is_refused(void **state) {
 /* Whatever fails on the way, the log is the old one or the new one. */
 static void test_a_disk_that_fails_loses_nothing(void **state) {
         static const int errors[] = { SQLITE_FULL, SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC };
-        TreeHash before[NODES], after[NODES];
+        _cleanup_free_ char *before = read_all();
         unsigned n_failed = 0;
 
-        read_nodes(before);
-        for (size_t e = 0; e < ELEMENTS(errors); e++)
+        for (size_t i = 0; i < ELEMENTS(errors) * ELEMENTS(versions); i++)
                 for (int n = 1; n < 1000; n++) {
                         RecordLog *log;
                         int r;
 
-                        make_version_1();
-                        faults_set(n, errors[e], true, false);
+                        make_version(i / ELEMENTS(errors));
+                        faults_set(n, errors[i % ELEMENTS(errors)], true, false);
                         r = place_open(&payloads.place, &log, NULL);
                         faults_set(0, 0, false, false);
                         if (r == 0) {
@@ -133,20 +214,59 @@ static void test_a_disk_that_fails_loses_nothing(void **state) {
                         }
                         n_failed++;
                         assert_opens();
-                        read_nodes(after);
-                        assert_memory_equal(before, after, sizeof(before));
+                        assert_all_is(before);
                 }
-        assert_in_range(n_failed, 9, 2000);
+        assert_in_range(n_failed, 3 * ELEMENTS(errors) * ELEMENTS(versions), 2000);
+}
+
+/* True: power failed on the way. */
+static bool open_until_power_fails(unsigned dies_at, PowerLoss loss) {
+        RecordLog *log;
+        int status;
+        pid_t pid;
+
+        pid = fork();
+        if (pid == 0) {
+                power_install(dies_at, loss, dies_at);
+                _exit(place_open(&payloads.place, &log, NULL) < 0);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+        return WIFSIGNALED(status);
+}
+
+static void test_a_death_on_the_way_loses_nothing(void **state) {
+        _cleanup_free_ char *before = read_all();
+        unsigned n_deaths = 0;
+
+        for (size_t i = 0; i < _POWER_MAX * ELEMENTS(versions); i++)
+                for (unsigned n = 1; n < 1000; n++) {
+                        make_version(i / _POWER_MAX);
+                        if (!open_until_power_fails(n, (PowerLoss) (i % _POWER_MAX)))
+                                break;
+                        n_deaths++;
+                        assert_opens();
+                        assert_all_is(before);
+                }
+        assert_in_range(n_deaths, 3 * _POWER_MAX * ELEMENTS(versions), 2000);
 }
 
 int main(void) {
+        /* What a disk loses is our own doing here: it needs not be one. */
+        if (access("/dev/shm", W_OK) == 0)
+                (void) setenv("TMPDIR", "/dev/shm", 0);
         faults_install();
 
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(test_an_older_log_gets_its_tree, payloads_setup, payloads_teardown),
-                cmocka_unit_test_setup_teardown(test_an_older_log_with_a_gap_is_refused_and_left_as_it_is, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_an_older_log_says_what_it_said, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_an_oldest_log_with_a_gap_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_an_older_log_without_a_hash_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_an_older_log_without_its_last_hashes_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_an_older_log_without_an_entry_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_an_older_log_of_other_hashes_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_a_newer_log_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_a_disk_that_fails_loses_nothing, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_a_death_on_the_way_loses_nothing, payloads_setup, payloads_teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ static void test_a_log_that_begins_late_is_refused(void **state) {
 }
 
 static void test_a_log_without_its_tree_is_refused(void **state) {
-        assert_refused("DELETE FROM hash WHERE pos >= 32", "gap");
+        assert_refused("UPDATE entry SET nodes = zeroblob(32) WHERE idx = 17", "gap");
 }
 
 static void test_an_index_moved_is_refused(void **state) {
@@ -58,13 +58,13 @@ static void test_the_last_id_edited_is_refused(void **state) {
         assert_refused("UPDATE record SET id = zeroblob(32) WHERE idx = 17", "is stored under another ID");
 }
 
-static void read_hash(unsigned position, unsigned char hash[static 32]) {
+static void read_leaf(unsigned index, unsigned char hash[static 32]) {
         sqlite3_stmt *statement;
         sqlite3 *db;
 
         assert_int_equal(sqlite3_open(payloads.place.log, &db), SQLITE_OK);
-        assert_int_equal(sqlite3_prepare_v2(db, "SELECT hash FROM hash WHERE pos = ?1", -1, &statement, NULL), SQLITE_OK);
-        assert_int_equal(sqlite3_bind_int(statement, 1, (int) position), SQLITE_OK);
+        assert_int_equal(sqlite3_prepare_v2(db, "SELECT nodes FROM entry WHERE idx = ?1", -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_bind_int(statement, 1, (int) index), SQLITE_OK);
         assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
         memcpy(hash, sqlite3_column_blob(statement, 0), 32);
         (void) sqlite3_finalize(statement);
@@ -76,16 +76,20 @@ static void test_the_last_leaf_edited_is_refused(void **state) {
         unsigned char node[65] = { 1 }, digest[32];
         char sql[256], hex[65];
 
-        read_hash(31, node + 1);
+        read_leaf(16, node + 1);
         assert_int_equal(EVP_Digest(node, sizeof(node), digest, NULL, EVP_sha256(), NULL), 1);
         for (unsigned i = 0; i < 32; i++)
                 (void) snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-        (void) snprintf(sql, sizeof(sql), "UPDATE hash SET hash = zeroblob(32) WHERE pos = 32; UPDATE hash SET hash = x'%s' WHERE pos = 33", hex);
+        (void) snprintf(sql, sizeof(sql), "UPDATE entry SET nodes = x'%064d%s' WHERE idx = 17", 0, hex);
         assert_refused(sql, "is not the one that is in the tree");
 }
 
 static void test_an_earlier_leaf_edited_is_refused(void **state) {
-        assert_refused("UPDATE hash SET hash = zeroblob(32) WHERE pos = 7", "hashes were changed");
+        assert_refused("UPDATE entry SET nodes = zeroblob(32) WHERE idx = 4", "hashes were changed");
+}
+
+static void test_a_leaf_of_another_length_is_refused(void **state) {
+        assert_refused("UPDATE entry SET nodes = zeroblob(64) WHERE idx = 4", "hashes were changed");
 }
 
 static void test_the_last_envelope_damaged_is_refused(void **state) {
@@ -113,7 +117,7 @@ static void test_a_log_cut_short_goes_on_where_it_ends(void **state) {
         RecordLog *log;
 
         /* Nobody can tell from the log alone; that is what witnesses are for. */
-        execute("DELETE FROM record WHERE idx = 17; DELETE FROM entry WHERE idx = 17; DELETE FROM hash WHERE pos >= 32");
+        execute("DELETE FROM record WHERE idx = 17; DELETE FROM entry WHERE idx = 17");
         assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
         assert_int_equal(record_log_size(log), 17);
         (void) record_log_free(log);
@@ -223,7 +227,7 @@ static void test_a_leaf_is_the_hash_of_its_hashedrekord(void **state) {
         int n;
 
         assert_int_equal(sqlite3_open(payloads.place.log, &db), SQLITE_OK);
-        assert_int_equal(sqlite3_prepare_v2(db, "SELECT id, hash FROM record, hash WHERE idx = 4 AND pos = 7", -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_prepare_v2(db, "SELECT id, nodes FROM record JOIN entry USING (idx) WHERE idx = 4", -1, &statement, NULL), SQLITE_OK);
         assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
         base64(sqlite3_column_blob(statement, 0), 32, id_text);
         (void) snprintf(sig_text, sizeof(sig_text), "%s",
@@ -255,6 +259,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_the_last_id_edited_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_the_last_leaf_edited_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_an_earlier_leaf_edited_is_refused, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_a_leaf_of_another_length_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_the_last_envelope_damaged_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_the_last_envelope_taken_away_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_without_a_table_is_refused, payloads_setup, payloads_teardown),

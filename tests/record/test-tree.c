@@ -76,8 +76,13 @@ static int setup(void **state) {
                 tree->leaves[i] = leaf_of(i);
                 n = frontier_append(&frontier, &tree->leaves[i], whole);
                 assert_in_range(n, 1, TREE_LEVELS);
+                assert_int_equal(tree_made_whole(i), n);
                 for (int k = 0; k < n; k++) {
+                        unsigned level;
+
                         assert_int_equal(tree_position((unsigned) k, i >> k), tree->n_nodes);
+                        assert_int_equal(tree_leaf_of(tree->n_nodes, &level), i);
+                        assert_int_equal(level, k);
                         tree->nodes[tree->n_nodes++] = whole[k];
                 }
                 assert_int_equal(tree_whole(i + 1), tree->n_nodes);
