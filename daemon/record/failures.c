@@ -45,10 +45,10 @@ static bool has_looked(const RecordEntry *entry, const Places *places, const Fai
         return !places_leave_out(places, failure->place.step, &failure->place.where);
 }
 
-/* The rows were sorted before the first is told, so that none is lost by taking others away. */
+/* The rows were sorted before the first is told, so that none is lost by taking others away. Returns how many stay. */
 static int forget(Store *store, const RecordEntry *entry, const char *subject, const Places *places) {
         sqlite3_stmt *rows = store->statements[STORE_FAILURES];
-        int r, step = SQLITE_OK;
+        int r, step = SQLITE_OK, n = 0;
 
         (void) sqlite3_bind_text(rows, 1, subject, -1, SQLITE_STATIC);
         for (r = 0; r == 0 && (step = sqlite3_step(rows)) == SQLITE_ROW;) {
@@ -58,9 +58,11 @@ static int forget(Store *store, const RecordEntry *entry, const char *subject, c
                 r = key ? failure_parse(key, &failure) : -ENOMEM;
                 if (r == 0 && has_looked(entry, places, &failure))
                         r = store_delete_newest(store, subject, key);
+                else
+                        n++;
         }
         (void) sqlite3_reset(rows);
-        return r < 0 ? r : store_error(store, step);
+        return r < 0 ? r : store_error(store, step) ?: n;
 }
 
 /* What was found of a server although that was left out (its fabric, from itself alone), whoever leaves out the same can clear. */
@@ -68,19 +70,42 @@ static bool is_kept(const Places *places, const RecordPlace *failed) {
         return location_kind(&failed->where) != LOCATION_SERVER || !places_leave_out(places, failed->step, &failed->where);
 }
 
-int failures_update(Store *store, const RecordEntry *entry, const char *subject, const Places *places) {
-        int r;
+/* What ENTRY itself found. Returns how many. */
+static int keep(Store *store, const RecordEntry *entry, const char *subject, const Places *places) {
+        int n = 0;
 
-        r = forget(store, entry, subject, places);
-        for (size_t i = 0; i < places->n_failed && r == 0; i++) {
+        for (size_t i = 0; i < places->n_failed; i++) {
                 const RecordPlace *place = &places->failed[i];
                 char key[KEY_MAX], where[LOCATION_STRING_MAX];
+                int r;
 
                 if (!is_kept(places, place))
                         continue;
                 (void) snprintf(key, sizeof(key), "%s/" FAILED "/%s/%s/%s", entry->plan, stage_to_string(places->stage), place->step,
                                 location_format(&place->where, where));
                 r = store_insert_newest(store, entry->index, subject, key);
+                if (r < 0)
+                        return r;
+                n++;
         }
-        return r;
+        return n;
+}
+
+int failures_update(Store *store, const RecordEntry *entry, const char *subject, const Places *places) {
+        uint8_t key[DIGEST_BYTES];
+        bool has_key = known_key(subject, key);
+        int n_left = 0, n_own;
+
+        if (!has_key || !known_has(&store->sound, key))
+                n_left = forget(store, entry, subject, places);
+        if (n_left < 0)
+                return n_left;
+        n_own = keep(store, entry, subject, places);
+        if (n_own < 0)
+                return n_own;
+        if (has_key && n_left + n_own == 0)
+                known_add(&store->sound, key);
+        else if (has_key)
+                known_remove(&store->sound, key);
+        return 0;
 }

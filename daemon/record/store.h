@@ -17,6 +17,7 @@
 
 #include "daemon/record/envelope.h"
 #include "daemon/record/identity.h"
+#include "daemon/record/known.h"
 #include "daemon/record/places.h"
 #include "daemon/record/record.h"
 #include "daemon/record/tree.h"
@@ -66,6 +67,8 @@ typedef struct Store {
         sqlite3 *db;
         StoreFile files[2]; /* the database and its write-ahead log, as they were opened */
         sqlite3_stmt *statements[_STORE_STATEMENT_MAX];
+        Known identities; /* that are in the table of that name */
+        Known sound;      /* subjects of which no failure stands: see failures.c */
 } Store;
 
 /*

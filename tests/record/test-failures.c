@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "tests/record/faults.h"
 #include "tests/record/place.h"
 #include "tests/record/server.h"
 
@@ -36,12 +37,14 @@ typedef struct Case {
         const char *failed, *untested, *skipped;
 } Case;
 
-/* All chips pass but this one. Returns the index of its record. */
-static uint64_t scan(const Case *what) {
+/* All chips pass but this one. What becomes of it is ERROR; returns the index of its record. */
+static uint64_t scan_ends(const Case *what, int error) {
         static RecordDiagnosis diagnosis;
         static RecordMeasurement untested;
         RecordHealth *chip = &server.chips[SERVER_BAD];
         RecordStep *steps = server.steps[SERVER_BAD], *step = &steps[2];
+        RecordOutcome outcome;
+        uint64_t index;
 
         server_init(&server);
         server.scan.run.stage = what->stage;
@@ -72,7 +75,16 @@ static uint64_t scan(const Case *what) {
                         steps[k].reason = REASON_BUDGET;
                         steps[k].required = false;
                 }
-        return server_scan(&server, log_of) + SERVER_BAD;
+        assert_int_equal(record_log_scan(log_of, &server.scan, 1), 0);
+        place_wait(log_of, &outcome);
+        assert_int_equal(outcome.error, error);
+        index = error == 0 ? outcome.entries[SERVER_BAD].index : UINT64_MAX;
+        record_outcome_done(&outcome);
+        return index;
+}
+
+static uint64_t scan(const Case *what) {
+        return scan_ends(what, 0);
 }
 
 static void assert_stands_at(const char *subject, int64_t index) {
@@ -198,6 +210,43 @@ static void test_a_sick_fabric_stands_until_other_servers_were_asked(void **stat
         assert_stands_at("us0-2", -1);
 }
 
+static unsigned count_identities(void) {
+        sqlite3_stmt *statement;
+        unsigned n;
+        sqlite3 *db;
+
+        assert_int_equal(sqlite3_open(place.log, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM identity", -1, &statement, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+        n = (unsigned) sqlite3_column_int(statement, 0);
+        (void) sqlite3_finalize(statement);
+        (void) sqlite3_close(db);
+        return n;
+}
+
+/* What the writer remembers of a transaction goes with it. */
+static void test_what_was_not_committed_is_not_known(void **state) {
+        static const Case sound = { STAGE_PREFLIGHT }, broken = { STAGE_PREFLIGHT, .failed = CHIP "/link-z+/lane3" };
+        uint64_t index;
+
+        faults_set(1, SQLITE_FULL, false, false);
+        (void) scan_ends(&sound, -ENOSPC);
+        assert_int_equal(count_identities(), 0);
+        index = scan(&broken);
+        assert_int_equal(count_identities(), SERVER_CHIPS + 1);
+        assert_stands((int64_t) index);
+        faults_set(1, SQLITE_FULL, false, false);
+        (void) scan_ends(&sound, -ENOSPC);
+        assert_stands((int64_t) index);
+        (void) scan(&sound);
+        assert_stands(-1);
+        /* nor is what was sound sound for ever */
+        index = scan(&broken);
+        assert_stands((int64_t) index);
+        (void) scan(&sound);
+        assert_stands(-1);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_a_failure_stands_until_somebody_has_looked, setup, teardown),
@@ -206,7 +255,9 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_other_plans_clear_what_they_look_at, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_it_is_remembered, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_sick_fabric_stands_until_other_servers_were_asked, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_was_not_committed_is_not_known, setup, teardown),
         };
 
+        faults_install();
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
