@@ -99,8 +99,17 @@ void printer_close(Printer *printer, char bracket) {
         printer_raw(printer, &bracket, 1);
 }
 
-void printer_key(Printer *printer, const char *key) {
-        printer_item(printer, '"', key, strlen(key), "\":");
+void printer_key_of(Printer *printer, const char *key, size_t n) {
+        char *to = printer_reserve(printer, n + 4);
+
+        if (!to)
+                return;
+        if (wants_comma(printer))
+                *to++ = ',';
+        *to++ = '"';
+        memcpy(to, key, n);
+        memcpy(to + n, "\":", 2);
+        printer->n = (size_t) (to + n + 2 - printer->text);
 }
 
 /*
@@ -143,27 +152,44 @@ static void printer_escape(Printer *printer, char c) {
         printer_raw(printer, escape, (size_t) n);
 }
 
-/* Plain text, which nearly all is, up to a character that must be looked at or the end. */
-static const char *skip_plain(const char *text) {
-        while (*text >= 0x20 && *text < 0x7f && *text != '"' && *text != '\\')
-                text++;
-        return text;
+static bool is_plain(char c) {
+        return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-void printer_string(Printer *printer, const char *text) {
+#define EACH(c) (UINT64_C(0x0101010101010101) * (c))
+
+/* Whether one of eight characters may not be plain; never silent where one is not. */
+static bool may_be_odd(uint64_t eight) {
+        uint64_t below = eight - EACH(0x20), quote = (eight ^ EACH('"')) - EACH(1), backslash = (eight ^ EACH('\\')) - EACH(1),
+                 delete = (eight ^ EACH(0x7f)) - EACH(1);
+
+        return (eight | below | quote | backslash | delete) & EACH(0x80);
+}
+
+/* Copies plain text, which nearly all is, up to a character that must be looked at or the end; returns how much. */
+static size_t copy_plain(char *to, const char *text, size_t n) {
+        size_t i = 0;
+
+        for (uint64_t eight; n - i >= sizeof(eight); i += sizeof(eight)) {
+                memcpy(&eight, text + i, sizeof(eight));
+                if (may_be_odd(eight))
+                        break;
+                memcpy(to + i, &eight, sizeof(eight));
+        }
+        for (; i < n && is_plain(text[i]); i++)
+                to[i] = text[i];
+        return i;
+}
+
+/* From the first character that is not plain. */
+static void printer_odd(Printer *printer, const char *text) {
         const char *start = text; /* of what can be copied as it is */
 
-        text = skip_plain(text);
-        if (!*text) {
-                printer_item(printer, '"', start, (size_t) (text - start), "\"");
-                return;
-        }
-        printer_item(printer, '"', "", 0, "");
         while (*text) {
                 size_t n = sequence_length((const uint8_t *) text);
 
                 if (n > 1 || (n == 1 && (uint8_t) *text >= 0x20 && *text != '"' && *text != '\\')) {
-                        text = skip_plain(text + n);
+                        text += n;
                         continue;
                 }
                 printer_raw(printer, start, (size_t) (text - start));
@@ -174,6 +200,21 @@ void printer_string(Printer *printer, const char *text) {
                 start = ++text;
         }
         printer_raw(printer, start, (size_t) (text - start));
+}
+
+void printer_string(Printer *printer, const char *text) {
+        size_t n = strlen(text), n_plain;
+        char *to = printer_reserve(printer, n + 3);
+
+        if (!to)
+                return;
+        if (wants_comma(printer))
+                *to++ = ',';
+        *to++ = '"';
+        n_plain = copy_plain(to, text, n);
+        printer->n = (size_t) (to + n_plain - printer->text);
+        if (n_plain < n)
+                printer_odd(printer, text + n_plain);
         printer_raw(printer, "\"", 1);
 }
 
@@ -260,26 +301,6 @@ void printer_bool(Printer *printer, int value) {
         const char *word = value ? "true" : "false";
 
         printer_item(printer, 0, word, strlen(word), "");
-}
-
-void printer_member(Printer *printer, const char *key, const char *text) {
-        if (text && *text)
-                printer_member_always(printer, key, text);
-}
-
-void printer_member_always(Printer *printer, const char *key, const char *text) {
-        printer_key(printer, key);
-        printer_string(printer, text);
-}
-
-void printer_member_number(Printer *printer, const char *key, double value) {
-        printer_key(printer, key);
-        printer_number(printer, value);
-}
-
-void printer_member_unsigned(Printer *printer, const char *key, uint64_t value) {
-        printer_key(printer, key);
-        printer_unsigned(printer, value);
 }
 
 void printer_member_base64(Printer *printer, const char *key, const void *data, size_t n) {

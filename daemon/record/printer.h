@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "checks/cleanup.h"
 
@@ -31,7 +32,12 @@ void printer_base64(Printer *printer, const void *data, size_t n);
 
 void printer_open(Printer *printer, char bracket);  /* '{' or '[', as a value */
 void printer_close(Printer *printer, char bracket); /* '}' or ']' */
-void printer_key(Printer *printer, const char *key);
+void printer_key_of(Printer *printer, const char *key, size_t n);
+
+/* How long a key is the compiler knows. */
+static inline void printer_key(Printer *printer, const char *key) {
+        printer_key_of(printer, key, strlen(key));
+}
 
 /* Text that is not UTF-8 has each bad byte replaced by U+FFFD. */
 void printer_string(Printer *printer, const char *text);
@@ -45,10 +51,23 @@ void printer_bool(Printer *printer, int value);
 #define NUMBER_TEXT_MAX 32
 int number_format(double value, char text[static NUMBER_TEXT_MAX]);
 
-/* Key and value. The string may be NULL or "": then nothing is written. */
-void printer_member(Printer *printer, const char *key, const char *text);
-void printer_member_always(Printer *printer, const char *key, const char *text);
-void printer_member_number(Printer *printer, const char *key, double value);
-void printer_member_unsigned(Printer *printer, const char *key, uint64_t value);
+/* Key and value. */
+static inline void printer_member_always(Printer *printer, const char *key, const char *text) {
+        printer_key(printer, key);
+        printer_string(printer, text);
+}
+/* The string may be NULL or "": then nothing is written. */
+static inline void printer_member(Printer *printer, const char *key, const char *text) {
+        if (text && *text)
+                printer_member_always(printer, key, text);
+}
+static inline void printer_member_number(Printer *printer, const char *key, double value) {
+        printer_key(printer, key);
+        printer_number(printer, value);
+}
+static inline void printer_member_unsigned(Printer *printer, const char *key, uint64_t value) {
+        printer_key(printer, key);
+        printer_unsigned(printer, value);
+}
 void printer_member_base64(Printer *printer, const char *key, const void *data, size_t n);
 void printer_member_digits(Printer *printer, const char *key, uint64_t value); /* as a decimal string */

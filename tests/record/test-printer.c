@@ -65,6 +65,23 @@ static void test_text_that_is_not_utf8_is_replaced_byte_by_byte(void **state) {
         }
 }
 
+/* Each byte at each place of texts of all lengths up to three words of a machine, printed byte by byte. */
+static void test_a_character_is_seen_wherever_it_stands(void **state) {
+        for (size_t n = 1; n <= 24; n++)
+                for (size_t at = 0; at < n; at++)
+                        for (unsigned c = 1; c < 0x80; c++) {
+                                char text[32] = "", odd[8], expected[64];
+                                Printer p = {};
+
+                                memset(text, 'x', n);
+                                text[at] = (char) c;
+                                (void) snprintf(odd, sizeof(odd), c < 0x20 ? "\\u%04x" : c == '"' || c == '\\' ? "\\%c" : "%c", c);
+                                (void) snprintf(expected, sizeof(expected), "\"%.*s%s%s\"", (int) at, text, odd, text + at + 1);
+                                printer_string(&p, text);
+                                assert_printed(&p, expected);
+                        }
+}
+
 static void test_every_byte_pair_comes_out_as_json(void **state) {
         for (unsigned a = 1; a < 256; a++)
                 for (unsigned b = 0; b < 256; b++) {
@@ -172,6 +189,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_commas_stand_where_they_must),
                 cmocka_unit_test(test_text_that_is_not_utf8_is_replaced_byte_by_byte),
+                cmocka_unit_test(test_a_character_is_seen_wherever_it_stands),
                 cmocka_unit_test(test_every_byte_pair_comes_out_as_json),
                 cmocka_unit_test(test_numbers_are_as_short_as_they_can_be),
                 cmocka_unit_test(test_numbers_read_back_as_what_they_were),
