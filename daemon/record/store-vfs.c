@@ -126,7 +126,9 @@ static sqlite3_vfs store_vfs;
 static pthread_once_t registered = PTHREAD_ONCE_INIT;
 static int registration;
 
+/* How much memory SQLite has allocated nobody asks, and a lock for each piece would count it. Refused where SQLite is in use already. */
 static void vfs_register(void) {
+        (void) sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
         registration = sqlite3_initialize();
         if (registration != SQLITE_OK)
                 return;
