@@ -149,6 +149,17 @@ systemctl daemon-reload
 systemctl restart assayd || fail "assayd does not start with a sealed key"
 [ "$(key_id)" = "$after" ] || fail "the sealed key is another one"
 
+step "a key that is not the log's raises one alarm"
+assayd --make-key /run/other.pem
+sed -i.right 's|^LoadCredentialEncrypted=.*|LoadCredential=record-key:/run/other.pem|' /etc/systemd/system/assayd.service.d/key.conf
+systemctl daemon-reload
+systemctl restart assayd 2>/dev/null && fail "assayd starts with another key"
+[ "$(journalctl -u assayd -p alert -o cat | wc -l)" = 1 ] || fail "it is told $(journalctl -u assayd -p alert -o cat | wc -l) times"
+mv /etc/systemd/system/assayd.service.d/key.conf.right /etc/systemd/system/assayd.service.d/key.conf
+systemctl daemon-reload
+systemctl reset-failed assayd
+systemctl restart assayd || fail "assayd does not start with its own key again"
+
 step "the journal names targets and records"
 journalctl -u assayd -o json | jq -rs 'map(select(.ASSAY_RECORD)) | length' | grep -qv '^0$' || fail "no journal entry has ASSAY_RECORD="
 code=$(journalctl -u assayd -o json ASSAY_RESULT=FAILED | jq -rs 'map(.ASSAY_CODE // empty) | flatten | first')
