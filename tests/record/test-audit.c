@@ -388,6 +388,12 @@ static void test_a_rotation_names_who_signs_next(void **state) {
         assert_int_equal(trial_run(&trial), RESULT_FAILED);
         assert_int_equal(finding(&trial, RECORD_AUDIT_KEY)->first, LEDGER_SCAN);
         trial_done(&trial);
+
+        /* The key that signs ends another one. */
+        rotate(&trial, first, other, first, first);
+        assert_int_equal(trial_run(&trial), RESULT_FAILED);
+        found_only(&trial, RECORD_AUDIT_KEY, 1, LEDGER_SCAN);
+        trial_done(&trial);
         (void) record_key_free(other);
 }
 

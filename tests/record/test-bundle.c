@@ -166,6 +166,27 @@ static void test_what_is_no_bundle_is_refused(void **state) {
         }
 }
 
+/* Which of two proofs counts would be for each reader to say. */
+static void test_a_bundle_of_two_logs_is_refused(void **state) {
+        TinyLog *tiny = &logs[RECORD_ED25519];
+        _cleanup_free_ char *text = NULL, *twice = NULL;
+        json_t *object, *entries;
+        Bundle bundle = {};
+        const char *wrong;
+        size_t n;
+
+        assert_int_equal(make(tiny, INDEX, INDEX, &text, &n), 0);
+        object = json_loadb(text, n, 0, NULL);
+        entries = json_object_get(json_object_get(object, "verificationMaterial"), "tlogEntries");
+        assert_int_equal(json_array_append(entries, json_array_get(entries, 0)), 0);
+        twice = json_dumps(object, JSON_COMPACT);
+        json_decref(object);
+        assert_int_equal(bundle_parse(text, n, &bundle, &wrong), 0);
+        bundle_done(&bundle);
+        assert_int_equal(bundle_parse(twice, strlen(twice), &bundle, &wrong), -EBADMSG);
+        assert_non_null(strstr(wrong, "more than one log"));
+}
+
 static int setup(void **state) {
         for (RecordAlgorithm algorithm = 0; algorithm < _RECORD_ALGORITHM_MAX; algorithm++) {
                 tiny_log_init(&logs[algorithm], algorithm);
@@ -186,6 +207,7 @@ int main(void) {
                 cmocka_unit_test(test_a_bundle_is_made_of_what_belongs_together),
                 cmocka_unit_test(test_every_flipped_bit_is_refused_or_changes_nothing),
                 cmocka_unit_test(test_what_is_no_bundle_is_refused),
+                cmocka_unit_test(test_a_bundle_of_two_logs_is_refused),
         };
 
         return cmocka_run_group_tests(tests, setup, teardown);
