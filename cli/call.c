@@ -186,31 +186,41 @@ int call_checkpoint(sd_bus *bus, char **ret, size_t *ret_n) {
         return 0;
 }
 
-int call_proof_now(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret) {
+/* A text that is of one record. */
+static int call_text_of(sd_bus *bus, const char *method, uint64_t index, sd_bus_error *error, char **ret) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        const char *proof;
+        const char *text;
         int r;
 
-        r = call_manager(bus, "GetProof", error, &reply, "tt", index, (uint64_t) 0);
+        r = call_manager(bus, method, error, &reply, "tt", index, (uint64_t) 0);
         if (r >= 0)
-                r = sd_bus_message_read(reply, "s", &proof);
+                r = sd_bus_message_read(reply, "s", &text);
         if (r < 0)
                 return r;
-        *ret = strdup(proof);
+        *ret = strdup(text);
         return *ret ? 0 : -ENOMEM;
 }
 
-#define PROOF_TRIES 50 /* of a tenth of a second: checkpoints come once in a second, unless the administrator says otherwise */
+int call_proof_now(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret) {
+        return call_text_of(bus, "GetProof", index, error, ret);
+}
 
-int call_proof_soon(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret) {
-        for (unsigned left = PROOF_TRIES;; left--) {
-                int r = call_proof_now(bus, index, error, ret);
+#define TRIES 50 /* of a tenth of a second: checkpoints come once in a second, unless the administrator says otherwise */
 
-                if (!sd_bus_error_has_name(error, ASSAY_ERROR_NO_CHECKPOINT) || left == 0)
+/* NOT_YET: the error while it is not there and soon will be. */
+static int call_text_soon(sd_bus *bus, const char *method, uint64_t index, const char *not_yet, sd_bus_error *error, char **ret) {
+        for (unsigned left = TRIES;; left--) {
+                int r = call_text_of(bus, method, index, error, ret);
+
+                if (!sd_bus_error_has_name(error, not_yet) || left == 0)
                         return r;
                 sd_bus_error_free(error);
                 (void) usleep(100000);
         }
+}
+
+int call_proof_soon(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret) {
+        return call_text_soon(bus, "GetProof", index, ASSAY_ERROR_NO_CHECKPOINT, error, ret);
 }
 
 int call_proof(sd_bus *bus, uint64_t index, char **ret) {
@@ -218,6 +228,13 @@ int call_proof(sd_bus *bus, uint64_t index, char **ret) {
         int r = call_proof_soon(bus, index, &error, ret);
 
         return r < 0 ? complain_bus(&error, r, "could not read the proof") : 0;
+}
+
+int call_companion(sd_bus *bus, uint64_t index, char **ret) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        int r = call_text_soon(bus, "GetCompanion", index, SD_BUS_ERROR_LIMITS_EXCEEDED, &error, ret);
+
+        return r < 0 ? complain_bus(&error, r, "could not have the companion signed") : 0;
 }
 
 bool call_is_target(sd_bus *bus, const char *target) {
@@ -339,6 +356,7 @@ int call_trust_status(RecordTrust trust) {
                 [RECORD_UNKNOWN_KEY] = STATUS_CANNOT_TELL,
                 [RECORD_REFUSED] = STATUS_REFUSED,
                 [RECORD_CANNOT_TELL] = STATUS_CANNOT_TELL,
+                [RECORD_COMPANION] = STATUS_CANNOT_TELL,
         };
 
         return by_trust[trust];
@@ -360,7 +378,7 @@ int call_verified_by(sd_bus *bus, const RecordPolicy *policy, uint64_t index, Re
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "could not verify record %lu: %s", (unsigned long) index, strerror(-r));
         /* A daemon that answers with another record than the one asked for is not to be believed. */
-        if (*ret_trust == RECORD_VERIFIED && ret->entry.index != index) {
+        if ((*ret_trust == RECORD_VERIFIED && ret->entry.index != index) || *ret_trust == RECORD_COMPANION) {
                 record_verified_done(ret);
                 *ret_trust = RECORD_REFUSED;
         }

@@ -150,6 +150,22 @@ static int write_bundles(Export *export) {
         return put_records(export, put_bundle);
 }
 
+/* A daemon that signs something else than the companion of this record is not to be believed. */
+static int judge_companion(const Export *export, const RecordEntry *record, const char *companion) {
+        _cleanup_(record_verified_done) RecordVerified told = {};
+        RecordTrust trust;
+        int r;
+
+        r = record_verify(export->keyring, companion, strlen(companion), &trust, &told);
+        if (r < 0)
+                return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
+        if (trust == RECORD_UNKNOWN_KEY)
+                return complain(STATUS_CANNOT_TELL, "the companion of record %" PRIu64 ": %s", record->index, told.reason);
+        if (trust != RECORD_COMPANION || told.entry.index != record->index || strcmp(told.entry.id, record->id) != 0 || strchr(companion, '\n'))
+                return complain(STATUS_REFUSED, "the daemon sent something else than the companion of record %" PRIu64, record->index);
+        return 0;
+}
+
 static int put_test_result(Export *export, const char *line, size_t n) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         _cleanup_free_ char *companion = NULL;
@@ -158,14 +174,12 @@ static int put_test_result(Export *export, const char *line, size_t n) {
         if (is_pruned(export, line))
                 return 0;
         r = judge(export, line, n, &verified);
-        if (r != 0)
-                return r;
-        r = record_companion(&verified, &companion);
-        if (r == -EINVAL)
-                return 0; /* what is no verdict has no result */
-        if (r < 0)
-                return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
-        return put(export, companion, strlen(companion));
+        if (r != 0 || !record_is_verdict(&verified.entry))
+                return r; /* what is no verdict has no result */
+        r = call_companion(export->bus, verified.entry.index, &companion);
+        if (r == 0)
+                r = judge_companion(export, &verified.entry, companion);
+        return r != 0 ? r : put(export, companion, strlen(companion));
 }
 
 static int write_test_results(Export *export) {

@@ -23,6 +23,7 @@
 #include "daemon/target.h"
 
 typedef struct Authority Authority;
+typedef struct Companions Companions;
 typedef struct Heartbeat Heartbeat;
 typedef struct Keys Keys;
 typedef struct LogCall LogCall;
@@ -47,6 +48,7 @@ struct Manager {
         int checkpoint_error;  /* why there is no newer one; 0: there is nothing wrong */
         Heartbeat *heartbeat; /* NULL: not begun */
         Keys *keys;
+        Companions *companions;
         Pruning *pruning;     /* NULL: all is kept */
         LogCall *log_calls;   /* that wait for an outcome */
 

@@ -40,6 +40,7 @@
 #define ASSAY_SCAN_NO_QUEUE (1u << 0) /* StartScan: Occupied instead of waiting for another scan */
 #define ASSAY_RECORD_REGIONS (1u << 0) /* FindRecord: one that tells regions */
 #define ASSAY_LEAVES_MAX    65536     /* OpenLeaves: of one call */
+#define ASSAY_COMPANIONS_MAX 4        /* GetCompanion: in work at once, of each user one */
 #define ASSAY_SCANS_KEPT    64        /* finished scans that keep their object */
 
 /* the state of a target that no scan wants; else the words of Scan.State */

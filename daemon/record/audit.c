@@ -281,7 +281,8 @@ int record_audit_take(RecordAudit *audit, const char *text, size_t n) {
                 r = verify_envelope(&(RecordPolicy) { .keyring = audit->options.keyring, .takes_old = true }, &envelope, &v);
                 if (r == 0)
                         r = v.trust == RECORD_VERIFIED ? take_statement(audit, &v, &envelope) :
-                                                         take_other(audit, v.trust, v.verified.reason, &envelope);
+                                                         take_other(audit, v.trust == RECORD_COMPANION ? RECORD_REFUSED : v.trust,
+                                                                    v.verified.reason, &envelope);
         }
         return r < 0 ? r : audit->error;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "daemon/record/errand.h"
 #include "daemon/record/facts.h"
 #include "daemon/record/key-rotation.h"
 
@@ -22,7 +23,7 @@ DraftGroup *draft_group_free(DraftGroup *group) {
                 places_done(&group->drafts[i].places);
         }
         free(group->entries);
-        free(group->errand);
+        (void) errand_free(group->errand);
         free(group);
         return NULL;
 }

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "daemon/record/bundle.h"
+#include "daemon/record/companion.h"
 #include "daemon/record/envelope.h"
 #include "daemon/record/json.h"
 #include "daemon/record/judge.h"
@@ -110,7 +111,7 @@ static int check_signer(const PublicKey *key, const char *type, const json_t *su
 }
 
 /* Everything after the signature: the payload is authentic, but is it a record and does it agree with
- * itself? */
+ * itself? 1: it is the companion of one. */
 static int check_payload(const RecordPolicy *policy, const Evidence *evidence, Verification *v, Refusal *refusal) {
         const Envelope *envelope = evidence->envelope;
         RecordVerified *verified = &v->verified;
@@ -127,6 +128,8 @@ static int check_payload(const RecordPolicy *policy, const Evidence *evidence, V
         if (strcmp(text_of(statement, "_type"), STATEMENT_TYPE) != 0)
                 return refuse(refusal, "the payload is no ", STATEMENT_TYPE);
         type = text_of(statement, "predicateType");
+        if (strcmp(type, COMPANION_TYPE) == 0)
+                return companion_read(statement, evidence->key, verified, refusal) ?: 1;
         if (!schema_fits(statement, type, &schema_wrong))
                 return refuse(refusal, "the payload: ", schema_wrong.text);
         predicate = json_object_get(statement, "predicate");
@@ -174,7 +177,7 @@ static int check_envelope(const RecordPolicy *policy, Envelope *envelope, Verifi
         if (r < 0)
                 return r;
         if (refusal->is_doubt) {
-                v->trust = RECORD_CANNOT_TELL;
+                v->trust = r > 0 ? RECORD_COMPANION : RECORD_CANNOT_TELL;
                 return -EBADMSG;
         }
         if (policy->state) {
@@ -231,13 +234,17 @@ void verification_done(Verification *verification) {
         *verification = (Verification) {};
 }
 
-/* Of what did not verify nothing is told but why. */
+/* Of what did not verify nothing is told but why; and of a companion, which record it is of. */
 static int conclude(int r, const Refusal *refusal, Verification *v, Verification *ret) {
         if (r == -EBADMSG) {
-                RecordTrust trust = v->trust;
+                Verification told = { .trust = v->trust };
 
+                if (told.trust == RECORD_COMPANION) {
+                        told.verified.entry = v->verified.entry;
+                        (void) strcpy(told.verified.origin, v->verified.origin);
+                }
                 verification_done(v);
-                v->trust = trust;
+                *v = told;
                 v->verified.reason = strdup(refusal->text);
                 r = v->verified.reason ? 0 : -ENOMEM;
         }
