@@ -154,6 +154,13 @@ void standing_read(RecordLog *log, const Location *subject, const char *plan, ui
         if (location_kind(subject) == LOCATION_SERVER && ret->result != RESULT_FAILED)
                 weigh_chips(log, subject, ret);
 
+        /* What passed may have been taken back in the records that are not there. */
+        if (ret->result != RESULT_FAILED && record_log_has_failed(log)) {
+                *ret = (Standing) { .index = UINT64_MAX, .age_usec = UINT64_MAX };
+                cannot_tell(ret, "the log is not sound, so no pass in it counts: the journal of assayd says what is wrong");
+                return;
+        }
+
         /* A failure does not age. */
         if (max_age_usec == 0 || ret->result == RESULT_FAILED)
                 return;

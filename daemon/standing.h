@@ -29,7 +29,7 @@ typedef struct Standing {
  * PLAN NULL: of any plan. What is known to be broken is not passed by asking differently: a FAILED record of any plan counts until
  * its own plan has passed, or one whose stage looks at as much; and what a scan did not look at, it does not clear. A PLAN that looks
  * at a part says what it saw there, unless a failure is newer. MAX_AGE_USEC 0: any age; else a record from the future has none that
- * one could believe. Whatever goes wrong is INCONCLUSIVE with a reason.
+ * one could believe. In a log that has failed no pass counts. Whatever goes wrong is INCONCLUSIVE with a reason.
  */
 void standing_read(RecordLog *log, const Location *subject, const char *plan, uint64_t max_age_usec,
                    Standing *ret);

@@ -97,9 +97,19 @@ stop
 
 
 # Found out while it runs: an index that somebody else has used.
+cat >"$stage/healthy.yaml" <<YAML
+scenario: healthy servers
+seed: 3
+topology: {ultraservers: 1}
+YAML
+stage_sim sim "$stage/healthy.yaml"
 start
+expect 0 "a scan passes" assayctl scan us0-0 --plan preflight
+expect 0 "and counts" assayctl gate us0-0 --plan preflight
 database "$stage/records.db" "INSERT INTO record VALUES ((SELECT count(*) FROM record), zeroblob(32), zeroblob(32))" >/dev/null
 expect 2 "no scan starts in a log that somebody else writes" assayctl scan us0-0 --plan preflight
+expect 2 "in such a log no pass counts" assayctl gate us0-0 --plan preflight
+has "not sound"
 expect 0 "which is an alarm" grep "is not sound, nothing is signed: it is not what was written" "$stage/assayd.log"
 stop
 refused "gap" "and so is the next start" "${own[@]}"
