@@ -42,9 +42,13 @@ static const char *time_text(uint64_t usec, char text[static 32]) {
 
 /* ---- for programs ---- */
 
+static json_t *index_json(uint64_t index) {
+        return index == RECORD_AUDIT_NO_RECORD ? json_null() : json_integer((json_int_t) index);
+}
+
 static json_t *finding_json(const RecordAuditFinding *finding) {
-        return json_pack("{s:s, s:s, s:I, s:I, s:s}", "kind", record_audit_kind_to_string(finding->kind), "weight", weight_of(finding->kind),
-                         "first", (json_int_t) finding->first, "last", (json_int_t) finding->last, "text", finding->text);
+        return json_pack("{s:s, s:s, s:o, s:o, s:s}", "kind", record_audit_kind_to_string(finding->kind), "weight", weight_of(finding->kind),
+                         "first", index_json(finding->first), "last", index_json(finding->last), "text", finding->text);
 }
 
 static json_t *chip_json(const RecordAuditChip *chip) {
@@ -122,11 +126,11 @@ static void print_summary(const RecordAuditReport *report) {
 }
 
 static int add_finding(Table *table, const RecordAuditFinding *finding) {
-        char records[48];
+        char records[48] = "-";
 
-        if (finding->first == finding->last)
+        if (finding->first == finding->last && finding->first != RECORD_AUDIT_NO_RECORD)
                 (void) snprintf(records, sizeof(records), "%" PRIu64, finding->first);
-        else
+        else if (finding->first != finding->last)
                 (void) snprintf(records, sizeof(records), "%" PRIu64 "-%" PRIu64, finding->first, finding->last);
         return table_row(table, (const char *[]) { weight_of(finding->kind), record_audit_kind_to_string(finding->kind), records, finding->text });
 }

@@ -323,10 +323,7 @@ void audit_runs_take(RecordAudit *audit, const AuditRecord *record) {
                         types[i].take(audit, record);
 }
 
-static void end_run(void *item, void *userdata) {
-        RecordAudit *audit = userdata;
-        const Run *run = item;
-
+static void tell_unfinished(RecordAudit *audit, const Run *run) {
         if (run->is_started)
                 audit_find(audit, RECORD_AUDIT_UNFINISHED, run->start, run->start, "%s: %s has begun and no result follows", run->where,
                            run->plan);
@@ -335,14 +332,50 @@ static void end_run(void *item, void *userdata) {
                            "results of %zu chips and no roll-up of their server", run->n_chips);
 }
 
+static void count_item(void *item, void *userdata) {
+        (*(size_t *) userdata)++;
+}
+
+static void list_run(void *item, void *userdata) {
+        const Run ***end = userdata;
+
+        *(*end)++ = item;
+}
+
+static uint64_t first_record(const Run *run) {
+        return run->is_started || run->n_chips == 0 ? run->start : run->chips[0].index;
+}
+
+static int compare_runs(const void *a, const void *b) {
+        uint64_t x = first_record(*(const Run *const *) a), y = first_record(*(const Run *const *) b);
+
+        return (x > y) - (x < y);
+}
+
+/* The set has them by their IDs, which are random. */
+static void end_runs(RecordAudit *audit) {
+        _cleanup_free_ const Run **runs = NULL;
+        const Run **end;
+        size_t n = 0;
+
+        audit_set_each(&audit->runs, count_item, &n);
+        if (n == 0)
+                return;
+        end = runs = calloc(n, sizeof(const Run *));
+        if (!runs) {
+                audit->error = -ENOMEM;
+                return;
+        }
+        audit_set_each(&audit->runs, list_run, &end);
+        qsort(runs, n, sizeof(const Run *), compare_runs);
+        for (size_t i = 0; i < n; i++)
+                tell_unfinished(audit, runs[i]);
+}
+
 static void end_chip(void *item, void *userdata) {
         RecordAuditReport *report = userdata;
 
         report->chips[report->n_chips++] = ((const Chip *) item)->told;
-}
-
-static void count_item(void *item, void *userdata) {
-        (*(size_t *) userdata)++;
 }
 
 static int compare_chips(const void *a, const void *b) {
@@ -358,7 +391,7 @@ void audit_runs_end(RecordAudit *audit) {
         RecordAuditReport *report = &audit->report;
         size_t n = 0;
 
-        audit_set_each(&audit->runs, end_run, audit);
+        end_runs(audit);
         audit_set_each(&audit->chips, count_item, &n);
         if (n == 0)
                 return;

@@ -22,7 +22,8 @@ static int recall_one(RecordAudit *audit, StateSeen kind, const CheckpointPolicy
         if (r == 0)
                 r = checkpoint_verify(note, n, policy, &audit->seen[kind], &seen, &wrong);
         if (r == -EBADMSG)
-                audit_find(audit, RECORD_AUDIT_CHECKPOINT, 0, 0, "the checkpoint that was kept of this log does not hold for this keyring: %s", wrong);
+                audit_find(audit, RECORD_AUDIT_CHECKPOINT, RECORD_AUDIT_NO_RECORD, RECORD_AUDIT_NO_RECORD,
+                           "the checkpoint that was kept of this log does not hold for this keyring: %s", wrong);
         return r == -ENOENT || r == -EBADMSG ? 0 : r;
 }
 

@@ -23,7 +23,8 @@ static int compare_root(RecordAudit *audit) {
         if (r < 0)
                 return r;
         if (memcmp(root.bytes, audit->checkpoint.root.bytes, DIGEST_BYTES) != 0)
-                audit_find(audit, RECORD_AUDIT_ROOT, 0, audit->tree.size > 0 ? audit->tree.size - 1 : 0,
+                audit_find(audit, RECORD_AUDIT_ROOT, audit->tree.size > 0 ? 0 : RECORD_AUDIT_NO_RECORD,
+                           audit->tree.size > 0 ? audit->tree.size - 1 : RECORD_AUDIT_NO_RECORD,
                            "the tree of these records is not the one that the log has signed");
         return 0;
 }
@@ -39,28 +40,41 @@ static bool find_policy(const RecordAuditOptions *options, CheckpointPolicy *ret
         return keyring_policy(options->keyring, origin, ret);
 }
 
+/* Why nothing can be proven by what was given. NULL: it can. */
+static const char *lacks_checkpoint(const RecordAuditOptions *options, CheckpointPolicy *ret) {
+        Note note;
+
+        if (!options->checkpoint)
+                return "there is no checkpoint: nothing tells whether the end is missing";
+        if (options->n_checkpoint == 0)
+                return "the checkpoint is empty: nothing tells whether the end is missing";
+        if (find_policy(options, ret))
+                return NULL;
+        return note_parse(options->checkpoint, options->n_checkpoint, &note) < 0 ? "what was given as the checkpoint is none" :
+                                                                                   "the checkpoint is of a log whose key is not known";
+}
+
 int audit_checkpoint(RecordAudit *audit) {
         const RecordAuditOptions *options = &audit->options;
         CheckpointPolicy policy;
         CheckpointSeen seen;
-        const char *wrong;
+        const char *wrong = lacks_checkpoint(options, &policy);
         int r;
 
-        if (!options->checkpoint || !find_policy(options, &policy)) {
-                audit_find(audit, RECORD_AUDIT_NO_CHECKPOINT, 0, 0, "%s",
-                           options->checkpoint ? "the checkpoint is of a log whose key is not known" :
-                                                 "there is no checkpoint: nothing tells whether the end is missing");
+        if (wrong) {
+                audit_find(audit, RECORD_AUDIT_NO_CHECKPOINT, RECORD_AUDIT_NO_RECORD, RECORD_AUDIT_NO_RECORD, "%s", wrong);
                 return 0;
         }
         r = checkpoint_verify(options->checkpoint, options->n_checkpoint, &policy, &audit->checkpoint, &seen, &wrong);
         if (r == -EBADMSG) {
-                audit_find(audit, RECORD_AUDIT_CHECKPOINT, 0, 0, "the checkpoint: %s", wrong);
+                audit_find(audit, RECORD_AUDIT_CHECKPOINT, RECORD_AUDIT_NO_RECORD, RECORD_AUDIT_NO_RECORD, "the checkpoint: %s", wrong);
                 return 0;
         }
         if (r < 0)
                 return r;
         if (!quorum_is_met(&options->keyring->quorum, seen.witnesses))
-                audit_find(audit, RECORD_AUDIT_NO_WITNESS, 0, 0, "%u of the keyring's witnesses have seen it, which are too few", seen.n_witnesses);
+                audit_find(audit, RECORD_AUDIT_NO_WITNESS, RECORD_AUDIT_NO_RECORD, RECORD_AUDIT_NO_RECORD,
+                           "%u of the keyring's witnesses have seen it, which are too few", seen.n_witnesses);
         audit->has_checkpoint = true;
         audit->report.checkpoint_size = audit->checkpoint.size;
         audit->report.n_witnesses = seen.n_witnesses;

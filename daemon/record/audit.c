@@ -302,7 +302,7 @@ static void judge_end(RecordAudit *audit) {
                            "missing: the log has signed that it has %" PRIu64, audit->checkpoint.size);
         audit_find_rollback(audit);
         if (report->n_verified == 0)
-                audit_find(audit, RECORD_AUDIT_NOTHING, 0, 0, "no record was verified");
+                audit_find(audit, RECORD_AUDIT_NOTHING, RECORD_AUDIT_NO_RECORD, RECORD_AUDIT_NO_RECORD, "no record was verified");
         report->size = audit->tree.size;
         (void) audit_plain(report->origin);
         report->verdict = RESULT_PASSED;

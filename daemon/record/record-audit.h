@@ -62,9 +62,11 @@ typedef enum RecordAuditKind {
 const char *record_audit_kind_to_string(RecordAuditKind kind); /* "record-refused" … */
 RecordAuditWeight record_audit_kind_weight(RecordAuditKind kind);
 
+#define RECORD_AUDIT_NO_RECORD UINT64_MAX
+
 typedef struct RecordAuditFinding {
         RecordAuditKind kind;
-        uint64_t first, last; /* records it is about */
+        uint64_t first, last; /* records it is about; both RECORD_AUDIT_NO_RECORD: none, but the log */
         char text[256];
 } RecordAuditFinding;
 
@@ -87,7 +89,7 @@ typedef struct RecordAuditReport {
         uint64_t witnessed_usec;
         uint64_t seen_size;             /* it begins with the records it had when it was last seen, so many; 0: nothing is known of that */
         Result verdict;                 /* PASSED: it holds; INCONCLUSIVE: cannot tell; FAILED: it does not hold */
-        size_t n_findings;              /* those kept, in the order they were met: the first RECORD_AUDIT_KEPT of each kind */
+        size_t n_findings;              /* those kept, in the order they were met: the first RECORD_AUDIT_KEPT of each kind; runs without an end in that of their records */
         RecordAuditFinding *findings;
         uint64_t n_of_kind[_RECORD_AUDIT_KIND_MAX]; /* kept or not */
         size_t n_chips;

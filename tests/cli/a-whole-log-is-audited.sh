@@ -28,7 +28,13 @@ has ": holds"
 has "270, verified 270"
 expect 0 "so do its records with their checkpoint" audit "$jsonl" --checkpoint "$log/checkpoint"
 expect 2 "without it their end is not known" audit "$jsonl"
-has "checkpoint-unknown"
+row "checkpoint-unknown +-"
+has "there is no checkpoint:"
+expect 2 "nor by an empty one" audit "$jsonl" --checkpoint /dev/null
+row "checkpoint-unknown +-"
+has "the checkpoint is empty:"
+expect 2 "as JSON, which names no record either" audit "$jsonl" --json
+query '.findings == [{kind: "checkpoint-unknown", weight: "open", first: null, last: null, text: .findings[0].text}]'
 expect 0 "as JSON" audit "$log" --json
 query '.verdict == "holds" and .size == 270 and .runs == 15 and .findings == [] and (.chips | length) == 16'
 query '[.chips[] | select(.chip == "us0-2/chip3")][0] | .FAILED == 15 and .PASSED == 0 and .newest == 256'

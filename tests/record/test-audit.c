@@ -70,7 +70,7 @@ static void test_nothing_checked_is_nothing_told(void **state) {
                 assert_int_equal(trial.report->n_of_kind[expected[i]], 1);
         trial_sign(&trial); /* of an empty log */
         assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
-        found_only(&trial, RECORD_AUDIT_NOTHING, 1, 0);
+        found_only(&trial, RECORD_AUDIT_NOTHING, 1, RECORD_AUDIT_NO_RECORD);
         trial_done(&trial);
 }
 
@@ -80,7 +80,30 @@ static void test_without_a_checkpoint_the_end_is_not_known(void **state) {
         trial_init(&trial);
         ledger_scan(&trial.ledger, true);
         assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
-        found_only(&trial, RECORD_AUDIT_NO_CHECKPOINT, 1, 0);
+        found_only(&trial, RECORD_AUDIT_NO_CHECKPOINT, 1, RECORD_AUDIT_NO_RECORD);
+        trial_done(&trial);
+}
+
+/* Each is told for what it is. */
+static void test_what_is_no_checkpoint_proves_nothing(void **state) {
+        static const struct {
+                const char *text, *told;
+        } cases[] = {
+                { "", "the checkpoint is empty" },
+                { "{\"payloadType\":\"application/vnd.in-toto+json\"}\n", "what was given as the checkpoint is none" },
+                { "log.example/other\n1\nAAAA\n\n\xe2\x80\x94 log.example/other AAAAAAAA\n", "the checkpoint is of a log whose key is not known" },
+        };
+        Trial trial;
+
+        trial_init(&trial);
+        ledger_scan(&trial.ledger, true);
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                trial.checkpoint = (Printer) { .text = (char *) cases[i].text, .n = strlen(cases[i].text) };
+                assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
+                found_only(&trial, RECORD_AUDIT_NO_CHECKPOINT, 1, RECORD_AUDIT_NO_RECORD);
+                assert_true(strncmp(finding(&trial, RECORD_AUDIT_NO_CHECKPOINT)->text, cases[i].told, strlen(cases[i].told)) == 0);
+        }
+        trial.checkpoint = (Printer) {};
         trial_done(&trial);
 }
 
@@ -412,7 +435,7 @@ static void test_a_checkpoint_counts_only_as_the_log_signed_it(void **state) {
         trial.checkpoint = (Printer) {};
         ledger_checkpoint(&trial.ledger, &log_name, other, &trial.checkpoint);
         assert_int_equal(trial_run(&trial), RESULT_FAILED);
-        found_only(&trial, RECORD_AUDIT_CHECKPOINT, 1, 0);
+        found_only(&trial, RECORD_AUDIT_CHECKPOINT, 1, RECORD_AUDIT_NO_RECORD);
 
         /* Of a tree with one other leaf, by the right key. */
         printer_done(&trial.checkpoint);
@@ -441,7 +464,7 @@ static void test_witnesses_are_asked_for(void **state) {
         ledger_scan(&trial.ledger, true);
         trial_sign(&trial);
         assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
-        found_only(&trial, RECORD_AUDIT_NO_WITNESS, 1, 0);
+        found_only(&trial, RECORD_AUDIT_NO_WITNESS, 1, RECORD_AUDIT_NO_RECORD);
 
         end = memmem(trial.checkpoint.text, trial.checkpoint.n, "\n\n", 2);
         printer_raw(&text, trial.checkpoint.text, (size_t) (end + 1 - trial.checkpoint.text));
@@ -462,7 +485,7 @@ static void test_a_checkpoint_of_a_log_nobody_knows_proves_nothing(void **state)
         (void) record_keyring_free(trial.keyring);
         trial.keyring = place_keyring(&payloads.place);
         assert_int_equal(trial_run(&trial), RESULT_INCONCLUSIVE);
-        found_only(&trial, RECORD_AUDIT_NO_CHECKPOINT, 1, 0);
+        found_only(&trial, RECORD_AUDIT_NO_CHECKPOINT, 1, RECORD_AUDIT_NO_RECORD);
         trial_done(&trial);
 }
 
@@ -516,6 +539,24 @@ static void test_a_run_without_an_end_or_a_beginning_is_shown(void **state) {
         trial_sign(&trial);
         assert_int_equal(trial_run(&trial), RESULT_PASSED);
         found_only(&trial, RECORD_AUDIT_UNSTARTED, 1, LEDGER_SCAN);
+        trial_done(&trial);
+}
+
+/* In the order of the log, whatever they are called. */
+static void test_runs_without_an_end_are_shown_in_order(void **state) {
+        static const char *const ids[] = { "\"01934a6e-5e00-7000-8000-000000000009\"", "\"01934a6e-5e00-7000-8000-000000000001\"",
+                                           "\"01934a6e-5e00-7000-8000-000000000005\"" };
+        uint64_t next = 0;
+        Trial trial;
+
+        trial_init(&trial);
+        for (size_t i = 0; i < ELEMENTS(ids); i++)
+                ledger_add(&trial.ledger, ledger_statement(&trial.ledger, payloads.start), "predicate.run.id", ids[i]);
+        trial_sign(&trial);
+        assert_int_equal(trial_run(&trial), RESULT_PASSED);
+        found_only(&trial, RECORD_AUDIT_UNFINISHED, ELEMENTS(ids), 0);
+        for (size_t i = 0; i < trial.report->n_findings; i++)
+                assert_int_equal(trial.report->findings[i].first, next++);
         trial_done(&trial);
 }
 
@@ -723,7 +764,7 @@ static void test_what_was_kept_must_hold_for_the_keyring(void **state) {
         assert_int_equal(state_write_checkpoint(kept, STATE_AUDITED, PLACE_ORIGIN, note.text, note.n), 0);
         (void) record_state_free(kept);
         trial_done(&trial);
-        show(folder, 2, 15, RECORD_AUDIT_CHECKPOINT, 1, 0);
+        show(folder, 2, 15, RECORD_AUDIT_CHECKPOINT, 1, RECORD_AUDIT_NO_RECORD);
         (void) record_key_free(other);
 }
 
@@ -733,6 +774,7 @@ int main(void) {
                 cmocka_unit_test(test_what_is_too_old_to_count_is_not_missing),
                 cmocka_unit_test(test_nothing_checked_is_nothing_told),
                 cmocka_unit_test(test_without_a_checkpoint_the_end_is_not_known),
+                cmocka_unit_test(test_what_is_no_checkpoint_proves_nothing),
                 cmocka_unit_test(test_each_record_left_out_is_missed),
                 cmocka_unit_test(test_pruned_records_leave_their_hashes),
                 cmocka_unit_test(test_what_is_said_of_pruned_records_must_fit),
@@ -750,6 +792,7 @@ int main(void) {
                 cmocka_unit_test(test_a_checkpoint_of_a_log_nobody_knows_proves_nothing),
                 cmocka_unit_test(test_a_pass_after_a_failure_is_shown),
                 cmocka_unit_test(test_a_run_without_an_end_or_a_beginning_is_shown),
+                cmocka_unit_test(test_runs_without_an_end_are_shown_in_order),
                 cmocka_unit_test(test_a_plan_that_changes_is_shown),
                 cmocka_unit_test(test_what_is_told_is_plain),
                 cmocka_unit_test(test_silence_is_shown),
