@@ -16,16 +16,22 @@
 #include "cli/assayctl.h"
 #include "daemon/record/record.h"
 
+#define LINES          "records.intoto.jsonl"
 #define LINE_BYTES_MAX (RECORD_ENVELOPE_MAX + 1) /* one more than any envelope has */
 #define BUFFER_BYTES   ((size_t) LINE_BYTES_MAX + 1)
 
 static int open_lines(int folder) {
-        _cleanup_close_ int fd = openat(folder, "records.intoto.jsonl", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        _cleanup_close_ int fd = openat(folder, LINES, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         struct stat st;
 
         if (fd < 0 || fstat(fd, &st) < 0)
                 return -errno;
         return S_ISREG(st.st_mode) ? TAKE_FD(fd) : -EBADMSG;
+}
+
+static int failed(LogFiles *files, const char *part, int r) {
+        (void) snprintf(files->failed, sizeof(files->failed), "%s", part);
+        return r;
 }
 
 static int open_folder(LogFiles *files) {
@@ -34,9 +40,11 @@ static int open_folder(LogFiles *files) {
         files->folder = TAKE_FD(files->lines);
         files->lines = open_lines(files->folder);
         if (files->lines < 0 && files->lines != -ENOENT)
-                return files->lines;
+                return failed(files, LINES, files->lines);
         r = whole_file_read(files->folder, "checkpoint", FILE_BYTES_MAX, &files->checkpoint, &files->n_checkpoint);
-        return r == -ENOENT ? 0 : r;
+        if (r != -ENOENT)
+                return r < 0 ? failed(files, "checkpoint", r) : 0;
+        return files->lines < 0 && faccessat(files->folder, "tile", F_OK, 0) < 0 ? -ENOMSG : 0;
 }
 
 int log_files_open(LogFiles *files, const char *path) {
@@ -116,13 +124,14 @@ static int read_tile(LogFiles *files, uint64_t tile) {
         int r;
 
         tile_path(tile, path);
-        r = whole_file_read(files->folder, path, sizeof(files->leaves), &leaves, &n);
+        (void) strcpy(part, path);
+        r = whole_file_read(files->folder, part, sizeof(files->leaves), &leaves, &n);
         for (unsigned w = LOG_TILE_LEAVES - 1; r == -ENOENT && w > 0; w--) {
                 (void) snprintf(part, sizeof(part), "%s.p/%u", path, w);
                 r = whole_file_read(files->folder, part, sizeof(files->leaves), &leaves, &n);
         }
         if (r < 0 && r != -ENOENT)
-                return r;
+                return failed(files, part, r);
         files->tile = tile;
         files->n_leaves = n / LOG_LEAF_BYTES;
         if (n > 0)

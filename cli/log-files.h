@@ -17,6 +17,7 @@
 
 typedef struct LogFiles {
         int folder, lines;
+        char failed[80]; /* what of the folder could not be read, after an error; "": the folder or file itself */
         char *buffer;
         size_t start, end;
         char *checkpoint; /* of the folder; NULL: there is none */
@@ -28,7 +29,10 @@ typedef struct LogFiles {
 
 #define LOG_FILES_INIT { .folder = -EBADF, .lines = -EBADF, .tile = UINT64_MAX }
 
-/* A folder or a file; a folder may lack its records, where all were pruned. -EBADMSG: what should be a file of the folder is none. */
+/*
+ * A folder or a file; a folder may lack its records, where all were pruned. -EBADMSG: what should be a file of the folder is none, here and for
+ * a leaf; -ENOMSG: a folder without any of the above.
+ */
 int log_files_open(LogFiles *files, const char *path);
 void log_files_done(LogFiles *files);
 

@@ -93,6 +93,14 @@ static int files_leaf(void *userdata, uint64_t index, uint8_t ret[static LOG_LEA
         return log_files_leaf(userdata, index, ret);
 }
 
+static int complain_files(int status, const LogFiles *files, const char *path, int r) {
+        const char *why = r == -ENOMSG                      ? "no log: it has neither records.intoto.jsonl nor checkpoint nor tile" :
+                          files->failed[0] && r == -EBADMSG ? "a pipe, device or folder stands there in the place of a file" :
+                                                              strerror(-r);
+
+        return complain(status, "%s%s%s: %s", path, files->failed[0] ? "/" : "", files->failed, why);
+}
+
 static int take_files(RecordAudit *audit, LogFiles *files, const char *path) {
         const char *line;
         size_t n;
@@ -103,7 +111,7 @@ static int take_files(RecordAudit *audit, LogFiles *files, const char *path) {
                 if (r < 0)
                         break;
         }
-        return r < 0 ? complain(STATUS_CANNOT_TELL, "%s: %s", path, strerror(-r)) : 0;
+        return r < 0 ? complain_files(STATUS_CANNOT_TELL, files, path, r) : 0;
 }
 
 /* ---- either ---- */
@@ -120,20 +128,11 @@ static int read_checkpoint(char **ret, size_t *ret_n) {
         return r < 0 ? complain(STATUS_USAGE, "%s: %s", options.checkpoint, strerror(-r)) : 0;
 }
 
-static int finish(RecordAudit *audit) {
-        const RecordAuditReport *report;
-        int r;
-
-        r = record_audit_end(audit, &report);
-        if (r < 0)
-                return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
-        return audit_report_print(report);
-}
-
 static int audit_files(const char *path, const RecordKeyring *keyring, RecordState *state) {
         _cleanup_(record_audit_freep) RecordAudit *audit = NULL;
         _cleanup_(log_files_done) LogFiles files = LOG_FILES_INIT;
         RecordAuditOptions with = { .keyring = keyring, .state = state, .leaf = files_leaf, .userdata = &files };
+        const RecordAuditReport *report;
         FileKind kind = file_kind_of(path);
         int r;
 
@@ -141,7 +140,7 @@ static int audit_files(const char *path, const RecordKeyring *keyring, RecordSta
                 return complain(STATUS_USAGE, "%s: no log, as lines of records or a folder of tiles; this is %s", path, file_kind_to_string(kind));
         r = log_files_open(&files, path);
         if (r < 0)
-                return complain(STATUS_USAGE, "%s: %s", path, r == -EBADMSG ? "a pipe, device or folder stands there in the place of a file" : strerror(-r));
+                return complain_files(STATUS_USAGE, &files, path, r);
         r = read_checkpoint(&files.checkpoint, &files.n_checkpoint);
         if (r != 0)
                 return r;
@@ -151,13 +150,17 @@ static int audit_files(const char *path, const RecordKeyring *keyring, RecordSta
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
         r = take_files(audit, &files, path);
-        return r != 0 ? r : finish(audit);
+        if (r != 0)
+                return r;
+        r = record_audit_end(audit, &report);
+        return r < 0 ? complain_files(STATUS_CANNOT_TELL, &files, path, r) : audit_report_print(report);
 }
 
 static int audit_daemon(sd_bus *bus, const RecordKeyring *keyring, RecordState *state) {
         _cleanup_(record_audit_freep) RecordAudit *audit = NULL;
         _cleanup_free_ char *checkpoint = NULL;
         BusLog log = { .bus = bus };
+        const RecordAuditReport *report;
         RecordAuditOptions with = { .keyring = keyring, .state = state, .leaf = bus_leaf, .userdata = &log };
         int r;
 
@@ -172,8 +175,10 @@ static int audit_daemon(sd_bus *bus, const RecordKeyring *keyring, RecordState *
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
         r = take_bus(audit, &log);
-        if (r == 0)
-                r = finish(audit);
+        if (r == 0) {
+                r = record_audit_end(audit, &report);
+                r = r < 0 ? complain(STATUS_CANNOT_TELL, "%s", strerror(-r)) : audit_report_print(report);
+        }
         free(log.leaves);
         return r;
 }

@@ -74,6 +74,7 @@ for part in records.intoto.jsonl checkpoint tile/0/000; do
         rm "$stage/changed/$part" && mkfifo "$stage/changed/$part"
         case $part in tile/*) status=2 ;; *) status=64 ;; esac
         expect $status "a pipe in the place of $part" timeout 60 "$stage_build/cli/assayctl" audit "$stage/changed" --key "$log/keyring"
+        has "changed/$part: a pipe, device or folder stands there in the place of a file"
 done
 expect 0 "records that come through a pipe" audit <(cat "$jsonl") --checkpoint <(cat "$log/checkpoint")
 changed head -n 0
@@ -84,6 +85,12 @@ expect 2 "nothing is not a log that holds" audit "$stage/empty.jsonl"
 head -c 3000000 /dev/zero | tr '\0' a >"$stage/long.jsonl"
 expect 3 "a line without an end" audit "$stage/long.jsonl"
 expect 64 "no such file" audit "$stage/nothing"
+mkdir "$stage/bare"
+expect 64 "a folder without a log" audit "$stage/bare"
+has "no log: it has neither records.intoto.jsonl nor checkpoint nor tile"
+cp -r "$log/tile" "$stage/bare"
+expect 2 "hashes are part of one" audit "$stage/bare" --checkpoint "$log/checkpoint"
+row "nothing-checked +-"
 grep -v ^log "$log/keyring" | grep -v ^quorum >"$stage/other.keyring"
 expect 2 "a log that the keyring does not name" "$1/cli/assayctl" audit "$log" --key "$stage/other.keyring"
 openssl genpkey -algorithm ed25519 2>/dev/null | openssl pkey -pubout -out "$stage/other.pub.pem"
