@@ -104,7 +104,28 @@ static void print_text_of(const char *name, const RecordVerified *verified) {
         say(stdout, "  ended   %s by its own clock\n  type    %s\n", time_text(entry->finished_usec, when), entry->type);
 }
 
+static size_t n_told[_RECORD_TRUST_MAX];
+
+/* Of several: who reads the last one alone must not take it for all of them. */
+static void print_counts(void) {
+        const char *before = ":";
+        size_t n = 0;
+
+        for (RecordTrust trust = 0; trust < _RECORD_TRUST_MAX; trust++)
+                n += n_told[trust];
+        if (n < 2 || options.quiet || options.json || options.payload)
+                return;
+        printf("%zu in all", n);
+        for (RecordTrust trust = 0; trust < _RECORD_TRUST_MAX; trust++)
+                if (n_told[trust] > 0) {
+                        printf("%s %zu %s", before, n_told[trust], trust_word(trust));
+                        before = ",";
+                }
+        putchar('\n');
+}
+
 static int report(const char *name, RecordTrust trust, const RecordVerified *verified) {
+        n_told[trust]++;
         if (options.json)
                 print_json(name, trust, verified);
         else if (trust == RECORD_REFUSED)
@@ -225,6 +246,7 @@ int verb_verify(int argc, char **argv) {
                 return r;
 
         status = verify_all(&policy, argc, argv);
+        print_counts();
         if (status == NO_VERDICT)
                 return complain(STATUS_CANNOT_TELL, "cannot tell: nothing of this says how a server or a chip is");
         /* What was not acted on may be shown again. */

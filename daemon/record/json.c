@@ -3,6 +3,22 @@
 
 #include <stdbool.h>
 
+/* What somebody can do something about; what is anything else is one thing. */
+static const char *wrong_with_text(enum json_error_code code) {
+        static const struct {
+                enum json_error_code code;
+                const char *wrong;
+        } words[] = {
+                { json_error_duplicate_key,          "a key stands twice in one object" },
+                { json_error_premature_end_of_input, "this is not JSON: it ends too early" },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(words); i++)
+                if (words[i].code == code)
+                        return words[i].wrong;
+        return "this is not JSON";
+}
+
 /*
  * Counts brackets outside strings before any parser recurses into them, or makes of each of them an object that is a hundred times as large.
  * NULL: they are not too many.
@@ -48,7 +64,6 @@ int json_read(const char *text, size_t n, json_t **ret, const char **ret_wrong) 
         }
         if (json_error_code(&error) == json_error_out_of_memory || json_error_code(&error) == json_error_unknown)
                 return -ENOMEM;
-        *ret_wrong = json_error_code(&error) == json_error_duplicate_key ? "a key stands twice in one object"
-                                                                         : "this is not JSON";
+        *ret_wrong = wrong_with_text(json_error_code(&error));
         return -EBADMSG;
 }

@@ -105,6 +105,12 @@ expect 2 "a key that is not the signer's" "$ctl" verify "$stage/record.json" --k
 expect 2 "an empty file" "$ctl" verify "$stage/empty.json" --key "$stage/record.pub.pem"
 echo 'not json' >"$stage/garbage.json"
 expect 3 "a file of garbage" "$ctl" verify "$stage/garbage.json" --key "$stage/record.pub.pem"
+has "this is not JSON"
+for n in 1 300 "$(($(wc -c <"$stage/record.json") - 2))"; do
+        head -c "$n" "$stage/record.json" >"$stage/cut.json"
+        expect 3 "a record whose end is missing, after $n bytes" "$ctl" verify "$stage/cut.json" --key "$stage/record.pub.pem"
+        has "this is not JSON: it ends too early"
+done
 expect 64 "a file that is not there" "$ctl" verify "$stage/nothing.json" --key "$stage/record.pub.pem"
 # One file for another: the complaint says what it is.
 assayctl keys show >"$stage/station.keyring"

@@ -33,6 +33,15 @@ expect 1 "by a keyring that two of three roots have signed" "${ctl[@]}" 4.sigsto
 expect 1 "by its key alone, without a proof" "${ctl[@]}" 4.json --key record.key.pub
 has "not proven to be in it"
 expect 1 "all of a log: what says nothing of health does not count" "${ctl[@]}" records.intoto.jsonl --key record.key.pub
+[ "$(tail -n 1 "$out")" = "18 in all: 18 verified" ] || bad "the last line counts them otherwise"
+expect 1 "without a word" "${ctl[@]}" --quiet records.intoto.jsonl --key record.key.pub
+[ ! -s "$out" ] || bad "it has one"
+expect 1 "as JSON, one each" "${ctl[@]}" --json records.intoto.jsonl --key record.key.pub
+[ "$(jq -s length "$out")" = 18 ] || bad "there are not 18"
+expect 3 "with one that does not hold, the last line counts it" "${ctl[@]}" <(sed '3s/"payload":"eyJ/"payload":"eyK/' records.intoto.jsonl) 4.json --key record.key.pub
+[ "$(tail -n 1 "$out")" = "19 in all: 18 verified, 1 refused" ] || bad "another count"
+expect 1 "one alone is not counted" "${ctl[@]}" 4.json --key record.key.pub
+! grep -q "in all" "$out" || bad "it is"
 
 # What was asked for.
 printf 'assay-identity/v1\nkind: accelerator\nmanufacturer: Amazon\nproduct: Trainium2\nserial: 0123456789abc003\n' >chip3.txt

@@ -126,6 +126,8 @@ static void test_a_bad_envelope_is_refused(void **state) {
                 { "{}", "payload type" },
                 { "[]", "payload type" },
                 { "null", "not JSON" },
+                { "{\"payload\":\"QUJ", "ends too early" },
+                { "{\"payload\":\"QUJD\" x", "not JSON" },
                 { "{\"payload\":\"\",\"payloadType\":\"application/vnd.in-toto+json\",\"signatures\":[]}", "exactly one" },
                 { "{\"payload\":\"\",\"payloadType\":\"application/vnd.in-toto+json\",\"signatures\":{}}", "exactly one" },
                 { "{\"payload\":\"\",\"payloadType\":\"application/vnd.in-toto+json\",\"signatures\":[7]}", "signature" },
