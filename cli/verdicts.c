@@ -282,6 +282,14 @@ static void print_progress(const Verdicts *verdicts) {
         printf(" of %u regions of a chip. Which, and when: assayctl coverage %.*s\n", progress.total, (int) strcspn(where, "/"), where);
 }
 
+/* The last, but of a scan of a part of a server a chip's: the server's own cannot tell how it is. */
+static const View *worth_a_check(const Verdicts *verdicts) {
+        for (size_t i = verdicts->n; i-- > 0;)
+                if (verdicts->views[i]->result >= 0 && verdicts->views[i]->result != RESULT_INCONCLUSIVE)
+                        return verdicts->views[i];
+        return verdicts->views[verdicts->n - 1];
+}
+
 static void print_summary(const Verdicts *verdicts) {
         bool any = false;
 
@@ -297,7 +305,7 @@ static void print_summary(const Verdicts *verdicts) {
         print_untested(verdicts);
         if (verdicts->n > 0)
                 printf("Records %" PRIu64 "–%" PRIu64 ". Check one: assayctl verify %" PRIu64 "\n", verdicts->views[0]->index,
-                       verdicts->views[verdicts->n - 1]->index, verdicts->views[verdicts->n - 1]->index);
+                       verdicts->views[verdicts->n - 1]->index, worth_a_check(verdicts)->index);
 }
 
 static json_t *records_json(const Verdicts *verdicts) {

@@ -40,6 +40,10 @@ expect 1 "show --json carries whole statements" assayctl --json show 1
 query '.scan == 1 and .result == "FAILED" and (.statements | length) == 18'
 query '[.statements[].predicate | select(.steps) | .run.challenge] | unique == ["bm9uY2U="]'
 expect 0 "a healthy chip alone passes" assayctl scan trn-0/chip1 --plan quick
+one=$(sed -n 's/.*Check one: assayctl //p' "$out")
+# shellcheck disable=SC2086
+expect 0 "and the record to look at is its own" assayctl $one
+has "verified  trn-0/chip1  PASSED"
 expect 0 "scans lists both" assayctl --json scans
 query 'map(.result) == ["FAILED", "PASSED"]'
 
