@@ -237,18 +237,49 @@ int call_companion(sd_bus *bus, uint64_t index, char **ret) {
         return r < 0 ? complain_bus(&error, r, "could not have the companion signed") : 0;
 }
 
-bool call_is_target(sd_bus *bus, const char *target) {
+/* The targets that fit: 0, or negative where the daemon cannot be asked. FIRST and LAST are theirs, in the order of the daemon. */
+static int find_targets(sd_bus *bus, bool (*fits)(const char *name, const char *target), const char *target, char first[static LOCATION_STRING_MAX],
+                        char last[static LOCATION_STRING_MAX]) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         const char *name, *model, *state, *verdict;
+        int r;
 
-        if (call_manager(bus, "ListTargets", NULL, &reply, "t", (uint64_t) ASSAY_TARGETS_CHIPS) < 0 ||
-            sd_bus_message_enter_container(reply, 'a', "(ssss)") < 0)
-                return true;
-        while (sd_bus_message_read(reply, "(ssss)", &name, &model, &state, &verdict) > 0)
-                if (strcmp(name, target) == 0)
-                        return true;
+        first[0] = last[0] = '\0';
+        r = call_manager(bus, "ListTargets", NULL, &reply, "t", (uint64_t) ASSAY_TARGETS_CHIPS);
+        if (r >= 0)
+                r = sd_bus_message_enter_container(reply, 'a', "(ssss)");
+        while (r >= 0 && (r = sd_bus_message_read(reply, "(ssss)", &name, &model, &state, &verdict)) > 0)
+                if (fits(name, target)) {
+                        if (!first[0])
+                                (void) snprintf(first, LOCATION_STRING_MAX, "%s", name);
+                        (void) snprintf(last, LOCATION_STRING_MAX, "%s", name);
+                }
+        return r;
+}
 
-        return false;
+static bool is_called(const char *name, const char *target) {
+        return strcmp(name, target) == 0;
+}
+
+static bool is_server_of(const char *name, const char *target) {
+        size_t n = strlen(target);
+
+        return strncmp(target, "us", 2) == 0 && strncmp(name, target, n) == 0 && name[n] == '-' && !strchr(name, '/');
+}
+
+bool call_is_target(sd_bus *bus, const char *target) {
+        char first[LOCATION_STRING_MAX], last[LOCATION_STRING_MAX];
+
+        return find_targets(bus, is_called, target, first, last) < 0 || first[0];
+}
+
+void call_tell_target(sd_bus *bus, const char *target, char *ret, size_t size) {
+        char first[LOCATION_STRING_MAX], last[LOCATION_STRING_MAX];
+
+        if (find_targets(bus, is_server_of, target, first, last) >= 0 && first[0])
+                (void) snprintf(ret, size, "%s is an UltraServer: ask for one of its servers, %s to %s", target, first, last);
+        else
+                (void) snprintf(ret, size, "%s: no such target; assayctl targets lists them", target);
 }
 
 static int get_text(sd_bus *bus, const char *name, sd_bus_error *error, char **ret) {

@@ -136,8 +136,10 @@ static int ask(sd_bus *bus, const char *target, Answer *a) {
         if (record == UINT64_MAX) {
                 if (call_is_target(bus, target))
                         answer(a, STATUS_CANNOT_TELL, "%s: %s", target, reason);
-                else
-                        answer(a, STATUS_USAGE, "%s: no such target", target);
+                else {
+                        a->status = STATUS_USAGE;
+                        call_tell_target(bus, target, a->line, sizeof(a->line));
+                }
                 return 0;
         }
 

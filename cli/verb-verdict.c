@@ -26,8 +26,12 @@ int verb_verdict(int argc, char **argv) {
         if (r < 0)
                 return complain_bus(&error, r, "could not ask for the verdict");
 
-        if (record == UINT64_MAX && !call_is_target(bus, argv[0]))
-                return complain(STATUS_USAGE, "%s: no such target; assayctl targets lists them", argv[0]);
+        if (record == UINT64_MAX && !call_is_target(bus, argv[0])) {
+                char why[512];
+
+                call_tell_target(bus, argv[0], why, sizeof(why));
+                return complain(STATUS_USAGE, "%s", why);
+        }
         result = result_from_string(verdict);
         if (result < 0)
                 return complain(STATUS_CANNOT_TELL, "the daemon says '%s', which is no verdict", verdict);

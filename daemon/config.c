@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "checks/plan.h"
 #include "checks/yaml.h"
 #include "daemon/config.h"
 #include "daemon/record/record.h"
@@ -324,6 +325,10 @@ int config_load(const char *path, Config **ret, char **ret_error) {
 
         *ret = TAKE_PTR(config);
         return 0;
+}
+
+const char *config_plans(const Config *config) {
+        return config->plans ? config->plans : plan_folders();
 }
 
 Config *config_free(Config *config) {

@@ -90,5 +90,7 @@ extern const char *const config_clock_sources[]; /* up to a NULL */
 int config_parse(const char *name, const char *text, size_t n, Config **ret, char **ret_error);
 /* Reads the topology file as well, which must name each server of the targets. */
 int config_load(const char *path, Config **ret, char **ret_error);
+/* The folders of plans. */
+const char *config_plans(const Config *config);
 Config *config_free(Config *config);
 DEFINE_CLEANUP(Config *, config_free);

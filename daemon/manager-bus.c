@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "checks/plan.h"
 #include "daemon/authorize.h"
 #include "daemon/bus-errors.h"
 #include "daemon/keys-bus.h"
@@ -194,6 +195,15 @@ static int method_get_scan(sd_bus_message *message, void *userdata, sd_bus_error
         return sd_bus_reply_method_return(message, "o", scan->path);
 }
 
+/* A slip of whoever asked looks like a part that was never scanned. A plan that is no more may still have records. */
+static void tell_plan(const Manager *manager, const char *name, Standing *standing) {
+        _cleanup_(plan_freep) Plan *plan = NULL;
+        _cleanup_free_ char *wrong = NULL;
+
+        if (plan_find(config_plans(manager->config), name, &plan, &wrong) == -ENOENT)
+                (void) snprintf(standing->reason, sizeof(standing->reason), "no record, and no plan is called '%.64s'", name);
+}
+
 static int method_get_verdict(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         Standing standing = { .result = RESULT_INCONCLUSIVE, .index = UINT64_MAX, .age_usec = UINT64_MAX };
         Manager *manager = userdata;
@@ -213,6 +223,8 @@ static int method_get_verdict(sd_bus_message *message, void *userdata, sd_bus_er
                 (void) snprintf(standing.reason, sizeof(standing.reason), "no record");
         else
                 standing_read(manager->log, &where, plan[0] ? plan : NULL, max_age_usec, &standing);
+        if (standing.index == UINT64_MAX && plan[0])
+                tell_plan(manager, plan, &standing);
 
         return sd_bus_reply_method_return(message, "sstt", result_to_string(standing.result),
                                           standing.reason, standing.index, standing.age_usec);

@@ -145,7 +145,7 @@ int scan_request_read(sd_bus_message *message, ScanRequest *request, sd_bus_erro
 }
 
 static int validate_plan(Manager *manager, ScanRequest *request, sd_bus_error *error) {
-        const char *folders = manager->config->plans ? manager->config->plans : plan_folders();
+        const char *folders = config_plans(manager->config);
         _cleanup_free_ char *text = NULL;
         int r;
 

@@ -29,6 +29,12 @@ mkdir "$stage/plans"
 mv "$stage/plans.yaml" "$stage/plans/links.yaml"
 export ASSAY_PLANS=$stage/plans:$PWD/units/plans
 stage_daemon us0-0 us0-1 us0-2 us0-3
+for verb in gate verdict; do
+        expect 64 "an UltraServer has no $verb, its servers do" assayctl $verb us0
+        has "us0 is an UltraServer: ask for one of its servers, us0-0 to us0-3"
+        expect 64 "nor has what begins like one" assayctl $verb us
+        has "no such target"
+done
 
 expect 1 "an UltraServer with swapped cables fails" assayctl scan us0 --plan links
 expect 1 "and its server is not fit" assayctl gate us0-2
