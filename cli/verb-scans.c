@@ -2,19 +2,47 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/pager.h"
 #include "cli/table.h"
+#include "daemon/names.h"
+
+/* One of them and how many more; programs get them all. NULL where they cannot be told, as of a scan that was forgotten since it was listed. */
+static char *targets_of(sd_bus *bus, const char *path) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        char *text = NULL;
+        const char *name;
+        size_t n_text, n = 0;
+        FILE *file;
+
+        if (sd_bus_get_property(bus, ASSAY_BUS_NAME, path, ASSAY_SCAN_INTERFACE, "Targets", NULL, &reply, "as") < 0 ||
+            sd_bus_message_enter_container(reply, 'a', "s") < 0)
+                return NULL;
+        file = open_memstream(&text, &n_text);
+        if (!file)
+                return NULL;
+        for (; sd_bus_message_read(reply, "s", &name) > 0; n++)
+                if (n == 0 || options.json)
+                        fprintf(file, "%s%s", n > 0 ? " " : "", name);
+        if (n > 1 && !options.json)
+                fprintf(file, " and %zu more", n - 1);
+        if (fclose(file) == 0)
+                return text;
+        free(text);
+        return NULL;
+}
 
 int verb_scans(int argc, char **argv) {
         static const TableColumn columns[] = {
-                { "SCAN",   "scan",   true,  false },
-                { "PLAN",   "plan",   false, false },
-                { "STATE",  "state",  false, false },
-                { "RESULT", "result", false, false },
+                { "SCAN",    "scan",    true,  false },
+                { "TARGETS", "targets", false, false },
+                { "PLAN",    "plan",    false, false },
+                { "STATE",   "state",   false, false },
+                { "RESULT",  "result",  false, false },
                 {},
         };
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
@@ -36,10 +64,11 @@ int verb_scans(int argc, char **argv) {
         if (r >= 0)
                 r = sd_bus_message_enter_container(reply, 'a', "(tssso)");
         while (r >= 0 && (r = sd_bus_message_read(reply, "(tssso)", &id, &plan, &state, &result, &path)) > 0) {
+                _cleanup_free_ char *targets = targets_of(bus, path);
                 char number[24];
 
                 snprintf(number, sizeof(number), "%" PRIu64, id);
-                r = table_row(table, (const char *[]) { number, plan, state, result });
+                r = table_row(table, (const char *[]) { number, targets, plan, state, result });
         }
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "could not list scans: %s", strerror(-r));

@@ -39,6 +39,8 @@ done
 expect 1 "an UltraServer with swapped cables fails" assayctl scan us0 --plan links
 expect 1 "and its server is not fit" assayctl gate us0-2
 expect 0 "alone the server passes, without the links that lead to others" assayctl scan us0-2 --plan links
+expect 0 "the list of scans tells of what each was" assayctl scans
+grep -Eq "^ *1 us0-0 and 3 more +links +finished +FAILED" "$out" && grep -Eq "^ *2 us0-2 +links +finished +PASSED" "$out" || bad "of something else"
 expect 1 "and is not fit for that" assayctl gate us0-2
 has "us0-2/chip10 neuronlink: link-miscabled"
 expect 0 "which the list of targets tells as well" assayctl targets --chips

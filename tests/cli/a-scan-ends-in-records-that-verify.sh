@@ -45,7 +45,7 @@ one=$(sed -n 's/.*Check one: assayctl //p' "$out")
 expect 0 "and the record to look at is its own" assayctl $one
 has "verified  trn-0/chip1  PASSED"
 expect 0 "scans lists both" assayctl --json scans
-query 'map(.result) == ["FAILED", "PASSED"]'
+query 'map(.result) == ["FAILED", "PASSED"] and map(.targets) == ["trn-0", "trn-0/chip1"]'
 
 expect 1 "verdict of a failed chip" assayctl verdict trn-0/chip7
 expect 1 "gate of a failed chip" assayctl gate trn-0/chip7
