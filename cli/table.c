@@ -2,6 +2,7 @@
 
 #include "cli/table.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <jansson.h>
 #include <libsmartcols/libsmartcols.h>
@@ -11,9 +12,12 @@
 #include "cli/assayctl.h"
 #include "cli/wrap.h"
 
+#define COLUMNS_MAX 16
+
 struct Table {
         const TableColumn *columns;
         size_t n_columns, n_rows;
+        size_t widths[COLUMNS_MAX]; /* of what is printed */
         struct libscols_table *table; /* NULL with --json */
         json_t *rows;                 /* NULL without */
 };
@@ -37,6 +41,7 @@ int table_new(const TableColumn *columns, Table **ret) {
         table->columns = columns;
         while (columns[table->n_columns].heading)
                 table->n_columns++;
+        assert(table->n_columns <= COLUMNS_MAX);
 
         if (options.json) {
                 table->rows = json_array();
@@ -95,39 +100,54 @@ static const char *cell_text(struct libscols_line *line, size_t column) {
         return scols_cell_get_data(scols_line_get_cell(line, column)) ?: "";
 }
 
+static void measure(Table *table) {
+        for (size_t i = 0; i < table->n_columns; i++) {
+                table->widths[i] = wrap_columns(table->columns[i].heading);
+                for (size_t k = 0; k < table->n_rows; k++) {
+                        size_t n = wrap_columns(cell_text(scols_table_get_line(table->table, k), i));
+
+                        table->widths[i] = n > table->widths[i] ? n : table->widths[i];
+                }
+        }
+}
+
 /* Whether rows would be broken by the edge of the terminal, and there is a long text that can stand below instead. */
 static bool too_wide(const Table *table) {
         bool wraps = false;
         size_t sum = 0;
 
         for (size_t i = 0; i < table->n_columns; i++) {
-                size_t width = wrap_columns(table->columns[i].heading);
-
                 wraps |= table->columns[i].wrap;
-
-                for (size_t k = 0; k < table->n_rows; k++) {
-                        size_t n = wrap_columns(cell_text(scols_table_get_line(table->table, k), i));
-
-                        width = n > width ? n : width;
-                }
-                sum += width + (i > 0);
+                sum += table->widths[i] + (i > 0);
         }
 
         return wraps && sum > wrap_width();
 }
 
+/* LINE NULL: the headings. */
+static void print_short(const Table *table, struct libscols_line *line) {
+        size_t gap = 0;
+
+        for (size_t i = 0; i < table->n_columns; i++) {
+                const TableColumn *column = &table->columns[i];
+                const char *text = line ? cell_text(line, i) : column->heading;
+                size_t room = table->widths[i] - wrap_columns(text);
+
+                if (column->wrap)
+                        continue;
+                printf("%*s%s", (int) (column->number ? gap + room : gap), "", text);
+                gap = column->number ? 1 : room + 1;
+        }
+        putchar('\n');
+}
+
 /* Where the rows do not fit: what is short on one line, each long text below it, broken between its words. */
 static void print_narrow(const Table *table) {
+        print_short(table, NULL);
         for (size_t k = 0; k < table->n_rows; k++) {
                 struct libscols_line *line = scols_table_get_line(table->table, k);
-                bool first = true;
 
-                for (size_t i = 0; i < table->n_columns; i++)
-                        if (!table->columns[i].wrap && *cell_text(line, i)) {
-                                printf("%s%s", first ? "" : "  ", cell_text(line, i));
-                                first = false;
-                        }
-                putchar('\n');
+                print_short(table, line);
                 for (size_t i = 0; i < table->n_columns; i++)
                         if (table->columns[i].wrap && *cell_text(line, i))
                                 wrap_print(4, cell_text(line, i));
@@ -146,6 +166,7 @@ int table_print(Table *table) {
 
         if (table->n_rows == 0)
                 return 0;
+        measure(table);
         if (too_wide(table)) {
                 print_narrow(table);
                 return 0;

@@ -41,6 +41,9 @@ has "--checkpoint FILE"
 grep -q -- "--seed" "$out" && bad "the help of audit tells of --seed"
 expect 0 "help that fits a terminal" script -qec "stty cols 72; $ctl --help" /dev/null
 awk '{ sub("\r", "") } length > 72 { exit 1 }' "$out" || bad "a line of it does not"
+expect 0 "a table that does not fit keeps its headings" script -qec "stty cols 72; ASSAY_PLANS=units/plans $ctl --no-pager plans" /dev/null
+grep -Eq '^PLAN +STAGE +STEPS +SECONDS' "$out" && grep -Eq '^preflight +PREFLIGHT +[0-9]+ +[0-9]+' "$out" || bad "they are gone"
+[ "$(awk '/^PLAN/ { n = index($0, "STAGE") } /^preflight/ { print n == index($0, "PREFLIGHT"); exit }' "$out")" = 1 ] || bad "they do not stand above what they head"
 expect 0 "version" "$ctl" --version
 for verb in targets "scan us0" scans "show 1" "cancel 1" "verdict us0" "gate us0" records "verify 1" "export 1" log-level watch; do
         # shellcheck disable=SC2086
