@@ -144,6 +144,10 @@ static int read_line(RecordKeyring *keyring, const char *line, size_t n, unsigne
                 *ret_wrong = words_split(&words, line, n);
                 if (*ret_wrong)
                         return -EBADMSG;
+                if (i == LINE_QUORUM && seen[LINE_QUORUM]) {
+                        *ret_wrong = "is a second `quorum`: a keyring has one, also one made of several: leave all but one out";
+                        return -EBADMSG;
+                }
                 /* What follows the quorum would not be in it. */
                 if (words.n < kinds[i].min || words.n > kinds[i].max || (i != LINE_LOG && seen[LINE_QUORUM]))
                         return -EBADMSG;

@@ -188,6 +188,7 @@ static void test_what_is_wrong_is_said_with_its_line(void **state) {
         assert_wrong(KEY "\nwitness w1 " W1 " https://w.example/\033[2J\nquorum w1\n", "line 5 has a control character");
         assert_wrong(KEY "log nothing\nquorum none\n", "line 4 is no `log VKEY [URL]`");
         assert_wrong(KEY "log " LOG_1 "\n", "quorum of witnesses");
+        assert_wrong(KEY "log " LOG_1 "\nquorum none\nlog " LOG_2 "\nquorum none\n", "line 7 is a second `quorum`: a keyring has one");
         assert_wrong("nothing\n", "no public keys");
 }
 
