@@ -99,8 +99,9 @@ static int load_private(const char *path, RecordKey **ret) {
         return key_new(pkey, ret);
 }
 
-/* -EBADMSG: it is a private one, perhaps, of which nothing may stay in memory. */
-static int load_public(const char *path, RecordKey **ret) {
+/* -EBADMSG: it is none, but may be a private one, of which nothing may stay in memory. */
+static int load_public(const char *path, RecordKey **ret, bool *ret_is_private) {
+        static const char mark[] = "PRIVATE KEY-----";
         PublicKey public;
         char *text = NULL;
         size_t n = 0;
@@ -110,6 +111,7 @@ static int load_public(const char *path, RecordKey **ret) {
         if (r < 0)
                 return r;
         r = public_key_from_pem(&public, text, n);
+        *ret_is_private = memmem(text, n, mark, sizeof(mark) - 1);
         OPENSSL_cleanse(text, n);
         free(text);
         return r < 0 ? r : key_from_public(&public, ret);
@@ -138,6 +140,7 @@ int record_key_load(const char *source, RecordKey **ret) {
 }
 
 int record_key_load_public(const char *source, RecordKey **ret) {
+        bool is_private = false;
         int r;
 
         assert(source);
@@ -145,8 +148,8 @@ int record_key_load_public(const char *source, RecordKey **ret) {
 
         if (is_token(source))
                 return key_from_token(source, false, ret);
-        r = load_public(source, ret);
-        return r == -EBADMSG ? load_private(source, ret) : r;
+        r = load_public(source, ret, &is_private);
+        return r == -EBADMSG && is_private ? load_private(source, ret) : r;
 }
 
 const char *record_key_strerror(const char *source, int error) {
@@ -193,7 +196,9 @@ static int key_file_write(const char *path, mode_t mode, EVP_PKEY *pkey,
                 return -errno;
         errno = 0;
         bio = BIO_new_fd(fd, BIO_NOCLOSE);
-        if (!bio || write_pem(bio, pkey) != 1 || BIO_flush(bio) != 1)
+        if (fchmod(fd, mode) < 0) /* a public half is everyone's to read, also where a service makes it */
+                r = -errno;
+        else if (!bio || write_pem(bio, pkey) != 1 || BIO_flush(bio) != 1)
                 r = errno > 0 ? -errno : -EIO;
         else if (fsync(fd) < 0)
                 r = -errno;

@@ -200,6 +200,23 @@ static void test_a_key_that_others_may_read_is_refused(void **state) {
         (void) chmod(place.key, 0600);
 }
 
+static void test_only_a_private_key_is_asked_for_its_mode(void **state) {
+        static const char *const texts[] = { "", "no key", "-----BEGIN PUBLIC KEY-----\nno key\n-----END PUBLIC KEY-----\n" };
+        RecordKey *key = NULL;
+        char path[128];
+
+        (void) snprintf(path, sizeof(path), "%s/none.pem", place.folder);
+        for (size_t i = 0; i < ELEMENTS(texts); i++) {
+                assert_int_equal(whole_file_replace(AT_FDCWD, path, 0644, texts[i], strlen(texts[i])), 0);
+                assert_int_equal(record_key_load_public(path, &key), -EBADMSG);
+        }
+        assert_int_equal(chmod(place.key, 0644), 0);
+        assert_int_equal(record_key_load_public(place.key, &key), -EPERM);
+        (void) chmod(place.key, 0600);
+        assert_int_equal(record_key_load_public(place.key, &key), 0);
+        (void) record_key_free(key);
+}
+
 static void test_what_is_no_key_of_ours_is_refused(void **state) {
         static const char *const commands[] = {
                 ": >'%s'",
@@ -254,6 +271,21 @@ static void test_a_new_key_is_private_and_never_replaces_another(void **state) {
         assert_int_equal(record_key_generate("/nonexistent/key", RECORD_ED25519), -ENOENT);
 }
 
+static void test_a_service_makes_public_halves_that_others_may_read(void **state) {
+        mode_t mask = umask(0077);
+        char path[128], public[160];
+        struct stat st;
+
+        (void) snprintf(path, sizeof(path), "%s/service.pem", place.folder);
+        (void) snprintf(public, sizeof(public), "%s.pub", path);
+        assert_int_equal(record_key_generate(path, RECORD_ED25519), 0);
+        (void) umask(mask);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0600);
+        assert_int_equal(stat(public, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0644);
+}
+
 static void test_two_keys_are_two(void **state) {
         RecordKey *a = place_key(&place, "record.key", RECORD_ED25519), *b = place_key(&place, "second.key", RECORD_ED25519);
 
@@ -269,8 +301,10 @@ int main(void) {
                 cmocka_unit_test(test_a_key_of_either_algorithm_signs_what_it_verifies),
                 cmocka_unit_test(test_a_public_key_has_one_form),
                 cmocka_unit_test(test_a_key_that_others_may_read_is_refused),
+                cmocka_unit_test(test_only_a_private_key_is_asked_for_its_mode),
                 cmocka_unit_test(test_what_is_no_key_of_ours_is_refused),
                 cmocka_unit_test(test_a_new_key_is_private_and_never_replaces_another),
+                cmocka_unit_test(test_a_service_makes_public_halves_that_others_may_read),
                 cmocka_unit_test(test_two_keys_are_two),
         };
 
