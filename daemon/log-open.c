@@ -62,7 +62,7 @@ static int open_with(const Config *config, RecordKey *key, RecordKey *log_key, R
 
         r = record_log_open(&options, ret, &text);
         if (r == -EBADMSG)
-                journal_alarm(config->store, "The log %s is not sound, nothing is signed: %s", config->store, text ?: "damaged");
+                journal_alarm(config->store, "The log %s is not sound, nothing is signed: %s. See THE LOG in assayd(8)", config->store, text ?: "damaged");
         else if (r < 0)
                 log_error("Failed to open the log %s: %s", config->store, text ?: strerror(-r));
         else if (text)

@@ -17,6 +17,31 @@ static int refuse(const RecordLog *log, const char *wrong, char **ret_wrong) {
         return asprintf(ret_wrong, "the last record, %llu: %s", (unsigned long long) log->head.tree.size - 1, wrong) < 0 ? -ENOMEM : -EBADMSG;
 }
 
+/* A fingerprint that a message may show: the envelope says what it likes. */
+static bool is_fingerprint(const char *id) {
+        static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        static const char prefix[] = "SHA256:";
+        size_t n = sizeof(prefix) - 1;
+
+        return strncmp(id, prefix, n) == 0 && id[n] && !id[n + strspn(id + n, alphabet)];
+}
+
+/* Which key is due nobody can prove who has another one: the envelope names it. */
+static int refuse_key(const RecordLog *log, const char *text, size_t n, char **ret_wrong) {
+        _cleanup_(envelope_done) Envelope envelope = {};
+        const char *wrong;
+        char why[320];
+        int r;
+
+        r = envelope_parse(text, n, &envelope, &wrong);
+        if (r < 0)
+                return r;
+        (void) snprintf(why, sizeof(why), "is signed with another key, by its own account %s, and this is %s: give assayd that key again, or begin a new log "
+                                          "elsewhere",
+                        is_fingerprint(envelope.key_id) ? envelope.key_id : "one without a name", record_key_id(log->key));
+        return refuse(log, why, ret_wrong);
+}
+
 /* What stands in the tree must be the leaf of this very record: the rest of the tree was worked out from what stands there. */
 static int check_leaf(RecordLog *log, const char *text, size_t n, const RecordVerified *last, const uint8_t id[static DIGEST_BYTES],
                       const char **ret_wrong) {
@@ -62,8 +87,8 @@ int log_check_last(RecordLog *log, char **ret_wrong) {
                         return r;
         }
         if (trust == RECORD_UNKNOWN_KEY)
-                wrong = "is signed with another key";
-        else if (trust != RECORD_VERIFIED)
+                return refuse_key(log, envelope, n, ret_wrong);
+        if (trust != RECORD_VERIFIED)
                 wrong = last.reason;
         else if (last.entry.index != log->head.tree.size - 1)
                 wrong = "has another index";

@@ -258,7 +258,8 @@ static void test_a_log_of_another_origin_or_key_is_refused(void **state) {
         Fixture *fixture = *state;
         RecordLog *other = NULL;
         RecordOutcome outcome;
-        char *error = NULL, key[128];
+        _cleanup_(record_key_freep) RecordKey *due = NULL, *given = NULL;
+        char *error = NULL, key[128], says[320];
 
         scan_once(fixture, 1, &outcome);
         record_outcome_done(&outcome);
@@ -272,7 +273,12 @@ static void test_a_log_of_another_origin_or_key_is_refused(void **state) {
         (void) snprintf(key, sizeof(key), "%s/other.key", fixture->place.folder);
         assert_int_equal(record_key_generate(key, RECORD_ED25519), 0);
         assert_int_equal(place_open_as(&fixture->place, PLACE_ORIGIN, key, &other, &error), -EBADMSG);
-        assert_string_equal(error, "the last record, 16: is signed with another key");
+        assert_int_equal(record_key_load(fixture->place.key, &due), 0);
+        assert_int_equal(record_key_load(key, &given), 0);
+        (void) snprintf(says, sizeof(says), "the last record, 16: is signed with another key, by its own account %s, and this is %s: give assayd that key",
+                        record_key_id(due), record_key_id(given));
+        if (!strstr(error, says))
+                fail_msg("not `%s` but `%s`", says, error);
         free(error);
         assert_int_equal(place_open_as(&fixture->place, "no good", fixture->place.key, &other, &error),
                          -EINVAL);
