@@ -295,3 +295,27 @@ int record_ring_sign(const char *text, size_t n, const RecordKey *root, char **r
                 r = sign(&ring, root, ret, ret_n, &draft);
         return told(r, &draft, ret_why);
 }
+
+int record_ring_signed(const char *text, size_t n, const RecordKey *root, RecordRingSigned *ret) {
+        _cleanup_(keyring_document_done) KeyringDocument document = {};
+        _cleanup_(ring_done) Ring ring = {};
+        RecordRingSigned found = {};
+        const char *why;
+        int r;
+
+        assert(text && root && ret);
+
+        r = ring_parse(text, n, &ring, &why);
+        if (r == 0)
+                r = keyring_document_read(&ring, &document, &why);
+        if (r == 0)
+                r = roots_count_signed(&document.roots, &ring);
+        if (r < 0)
+                return r;
+        found.n = (unsigned) r;
+        found.threshold = document.roots.threshold;
+        for (size_t i = 0; i < document.roots.n; i++)
+                found.has_root = found.has_root || strcmp(document.roots.keys[i].id, record_key_id(root)) == 0;
+        *ret = found;
+        return 0;
+}

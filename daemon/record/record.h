@@ -436,6 +436,16 @@ int record_keyring_open(const char *path, const char *roots, RecordState *state,
 int record_ring_make(const char *draft, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why);
 int record_ring_sign(const char *ring, size_t n, const RecordKey *root, char **ret, size_t *ret_n, char **ret_why);
 
+/* How far the signatures of a keyring are. Where its roots differ from those of the one before, readers of that one ask for its roots' as well. */
+typedef struct RecordRingSigned {
+        bool has_root;      /* the key that was asked about is one of its roots */
+        unsigned n;         /* how many of its roots have signed it */
+        unsigned threshold; /* how many of them must */
+} RecordRingSigned;
+
+/* -EBADMSG: it is no such keyring. */
+int record_ring_signed(const char *ring, size_t n, const RecordKey *root, RecordRingSigned *ret);
+
 typedef enum RecordTrust {
         RECORD_VERIFIED,
         RECORD_UNKNOWN_KEY, /* cannot tell: exit 2 */

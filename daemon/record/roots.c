@@ -66,8 +66,8 @@ int roots_parse(Roots *roots, const char *text, size_t n) {
         return 0;
 }
 
-int roots_have_signed(const Roots *roots, const Ring *ring) {
-        unsigned n = 0;
+int roots_count_signed(const Roots *roots, const Ring *ring) {
+        int n = 0;
 
         for (size_t i = 0; i < roots->n; i++)
                 for (size_t k = 0; k < ring->n_signatures; k++) {
@@ -81,5 +81,11 @@ int roots_have_signed(const Roots *roots, const Ring *ring) {
                                 break;
                         }
                 }
-        return roots->threshold > 0 && n >= roots->threshold;
+        return n;
+}
+
+int roots_have_signed(const Roots *roots, const Ring *ring) {
+        int n = roots_count_signed(roots, ring);
+
+        return n < 0 ? n : roots->threshold > 0 && (unsigned) n >= roots->threshold;
 }

@@ -26,5 +26,7 @@ void roots_done(Roots *roots);
 int roots_parse(Roots *roots, const char *text, size_t n);
 /* Takes over KEY also on failure. -EBADMSG: it is there already, or there are too many. */
 int roots_add(Roots *roots, PublicKey *key);
-/* 1: enough of them have signed RING, each counted once; 0: not; -ENOMEM. */
+/* How many of them have signed RING, each counted once; -ENOMEM. */
+int roots_count_signed(const Roots *roots, const Ring *ring);
+/* 1: enough of them have signed RING; 0: not; -ENOMEM. */
 int roots_have_signed(const Roots *roots, const Ring *ring);

@@ -189,7 +189,9 @@ keys=("$1/cli/assayctl" keys)
         sed -n '/^log/p; /^witness w1/p' keyring
         printf 'quorum 1\n'
 } >draft
+expect 0 "a key that is no root" "${keys[@]}" create stranger.pem
 expect 0 "one root makes a keyring" "${keys[@]}" ring draft --key root1.pem --output ring-10.json
+has "1 of 2 signatures: 1 more is needed"
 jq -e '.payloadType == "application/vnd.assay.keyring+json" and (.signatures | length) == 1' ring-10.json >/dev/null || bad "no keyring"
 jq -e --slurpfile by_hand <(jq '.payload | @base64d | fromjson' ring-7.json) '.payload | @base64d | fromjson | del(.version, .issuedOn, .expires) ==
         ($by_hand[0] | del(.version, .issuedOn, .expires))' ring-10.json >/dev/null || bad "another keyring than the one made by hand"
@@ -213,9 +215,19 @@ expect 64 "a policy with such a line" "${ctl[@]}" 4.sigstore.json --keyring wind
 has "ends in CR LF"
 expect 3 "which alone is not enough" "${ctl[@]}" 4.sigstore.json --keyring ring-10.json --root roots
 expect 0 "another root signs it" "${keys[@]}" sign ring-10.json --key root3.pem --output ring-10.json
+grep -qx "2 of 2 signatures" "$err" || bad "it is complete, and that is not said"
 expect 1 "and it is believed" "${ctl[@]}" 4.sigstore.json --keyring ring-10.json --root roots
 expect 0 "twice is once" "${keys[@]}" sign ring-10.json --key root3.pem
 query '.signatures | length == 2'
+grep -qx "2 of 2 signatures" "$err" || bad "the same signature counts twice"
+expect 0 "a key that is no root signs, as for a change of roots" "${keys[@]}" sign ring-10.json --key stranger.pem
+query '.signatures | length == 3'
+has "$("$OLDPWD/tests/record/ssh-fingerprint" stranger.pem.pub) is no root of this keyring"
+has "2 of 2 signatures"
+expect 0 "and alone is nothing" "${keys[@]}" ring draft --key stranger.pem --quiet
+has "is no root of this keyring"
+expect 0 "a draft of which two are missing" "${keys[@]}" ring draft --key stranger.pem
+has "0 of 2 signatures: 2 more are needed"
 sed 's/^record .*/& 0 3 stolen/; s/^version 10/version 11/' draft >revoking
 expect 0 "a keyring that revokes" "${keys[@]}" ring revoking --key root2.pem --output ring-11.json
 expect 0 "of two roots" "${keys[@]}" sign ring-11.json --key root1.pem --output ring-11.json
