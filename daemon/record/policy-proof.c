@@ -131,7 +131,7 @@ int policy_check_proof(const RecordPolicy *policy, const Evidence *evidence, Rec
         int r;
 
         if (!policy->proof)
-                return policy->needs_proof ? doubt(refusal, "nothing proves that it is in the log ", verified->origin) : 0;
+                return policy->needs_proof ? doubt(refusal, "nothing, neither a bundle nor --proof FILE, proves that it is in the log ", verified->origin) : 0;
         if (proof_parse(policy->proof, policy->n_proof, &proof) < 0)
                 return refuse(refusal, "what should prove that it is in a log does not", "");
         leaf_print(&leaf, &evidence->key->key, evidence->id, evidence->envelope->signature, evidence->envelope->n_signature);

@@ -72,7 +72,7 @@ expect 1 "a failure does not age" "${ctl[@]}" 4.json --key record.key.pub --max-
 expect 2 "a run-start says nothing of health" "${ctl[@]}" 0.json --key record.key.pub
 has "says how"
 expect 2 "without the proof that the keyring asks for" "${ctl[@]}" 4.json --keyring keyring
-has "nothing proves"
+has "nothing, neither a bundle nor --proof FILE, proves"
 expect 2 "seen by the wrong witness" "${ctl[@]}" 4.json --proof unseen.proof --keyring keyring
 has "not enough witnesses"
 expect 2 "a proof and nobody who knows the log" "${ctl[@]}" 4.json --proof 4.proof --key record.key.pub

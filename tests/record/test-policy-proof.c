@@ -75,7 +75,7 @@ static void test_a_proof_that_is_asked_for_and_not_there_leaves_a_doubt(void **s
         _cleanup_printer_ Printer proof = logged_proof(&logged, LOGGED_INDEX, 11, 0);
         RecordPolicy policy = { .keyring = keyring, .needs_proof = true };
 
-        expect(&policy, RECORD_CANNOT_TELL, "nothing proves that it is in the log " PLACE_ORIGIN);
+        expect(&policy, RECORD_CANNOT_TELL, "nothing, neither a bundle nor --proof FILE, proves that it is in the log " PLACE_ORIGIN);
         policy.needs_proof = false;
         expect(&policy, RECORD_VERIFIED, NULL);
         policy = (RecordPolicy) { .keyring = payloads.keyring, .needs_proof = true, .proof = proof.text, .n_proof = proof.n };
