@@ -292,8 +292,8 @@ static int check_origin(Store *store, const char *origin, char **ret_wrong) {
                 r = 0;
                 if (!theirs || strcmp(theirs, origin) != 0) {
                         r = -EBADMSG;
-                        if (asprintf(ret_wrong, "the log's origin is %s, not %s", theirs ?: "missing",
-                                     origin) < 0)
+                        if (asprintf(ret_wrong, "the log's origin is %s, not %s: say so in assayd.yaml again, or begin a new log elsewhere",
+                                     theirs ?: "missing", origin) < 0)
                                 r = -ENOMEM;
                 }
         } else
