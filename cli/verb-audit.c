@@ -25,6 +25,11 @@
 
 #define LEAVES_AT_ONCE 1024
 
+/* What an audit is given up for. */
+static const char *why_given_up(int r) {
+        return r == -E2BIG ? "what no checkpoint speaks of and no key has signed goes on and on: given up" : strerror(-r);
+}
+
 /* ---- of the daemon ---- */
 
 typedef struct BusLog {
@@ -81,7 +86,7 @@ static int take_bus(RecordAudit *audit, BusLog *log) {
                         return complain_bus(&error, r, "could not read records");
                 r = take_lines(audit, lines, n);
                 if (r < 0)
-                        return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
+                        return complain(STATUS_CANNOT_TELL, "%s", why_given_up(r));
                 if (record_audit_size(audit) == first)
                         return complain(STATUS_CANNOT_TELL, "the daemon sent something else than record %" PRIu64, first);
         }
@@ -96,7 +101,7 @@ static int files_leaf(void *userdata, uint64_t index, uint8_t ret[static LOG_LEA
 static int complain_files(int status, const LogFiles *files, const char *path, int r) {
         const char *why = r == -ENOMSG                      ? "no log: it has neither records.intoto.jsonl nor checkpoint nor tile" :
                           files->failed[0] && r == -EBADMSG ? "a pipe, device or folder stands there in the place of a file" :
-                                                              strerror(-r);
+                                                              why_given_up(r);
 
         return complain(status, "%s%s%s: %s", path, files->failed[0] ? "/" : "", files->failed, why);
 }
@@ -177,7 +182,7 @@ static int audit_daemon(sd_bus *bus, const RecordKeyring *keyring, RecordState *
         r = take_bus(audit, &log);
         if (r == 0) {
                 r = record_audit_end(audit, &report);
-                r = r < 0 ? complain(STATUS_CANNOT_TELL, "%s", strerror(-r)) : audit_report_print(report);
+                r = r < 0 ? complain(STATUS_CANNOT_TELL, "%s", why_given_up(r)) : audit_report_print(report);
         }
         free(log.leaves);
         return r;

@@ -84,6 +84,26 @@ int audit_checkpoint(RecordAudit *audit) {
         return r < 0 ? r : compare_root(audit);
 }
 
+/* ---- what nobody has signed ---- */
+
+#define UNSIGNED_LEAST 1024 /* bytes that a leaf or line counts for: it costs its reader more than it is long */
+
+static uint64_t signed_size(const RecordAudit *audit) {
+        uint64_t size = audit->has_checkpoint ? audit->checkpoint.size : 0;
+
+        for (StateSeen kind = 0; kind < _STATE_SEEN_MAX; kind++)
+                if (audit->seen[kind].size > size)
+                        size = audit->seen[kind].size;
+        return size < RECORD_AUDIT_SIGNED_MAX ? size : RECORD_AUDIT_SIGNED_MAX;
+}
+
+int audit_spend(RecordAudit *audit, size_t n) {
+        if (audit->tree.size < signed_size(audit))
+                return 0;
+        audit->unsigned_bytes += n > UNSIGNED_LEAST ? n : UNSIGNED_LEAST;
+        return audit->unsigned_bytes > RECORD_AUDIT_UNSIGNED_BYTES ? -E2BIG : 0;
+}
+
 /* ---- the tree ---- */
 
 /* -ENOENT: nobody tells. */
@@ -160,6 +180,8 @@ int audit_skip(RecordAudit *audit, uint64_t end) {
 
         while (audit->tree.size < end && r == 0) {
                 r = leaf_told(audit, audit->tree.size, &leaf);
+                if (r == 0)
+                        r = audit_spend(audit, sizeof(leaf));
                 if (r == 0)
                         r = take_leaf(audit, &leaf);
         }

@@ -141,6 +141,9 @@ static int take_pruned(RecordAudit *audit, const char *text, size_t n, bool *ret
                 return 0;
 
         *ret_is_one = true;
+        r = audit_spend(audit, n);
+        if (r < 0)
+                return r;
         r = audit_reach(audit, index);
         if (r <= 0)
                 return r;
@@ -229,10 +232,14 @@ static int take_verified(RecordAudit *audit, const AuditRecord *record, const Tr
 }
 
 /* What it says is not to be believed, not even where it belongs; but what follows it names its ID, which needs no key. */
-static int take_other(RecordAudit *audit, RecordTrust trust, const char *reason, const Envelope *envelope) {
+static int take_other(RecordAudit *audit, RecordTrust trust, const char *reason, const Envelope *envelope, size_t n) {
         uint64_t index = audit->tree.size;
         uint8_t id[DIGEST_BYTES];
+        int r;
 
+        r = audit_spend(audit, n);
+        if (r < 0)
+                return r;
         if (trust == RECORD_REFUSED)
                 audit->report.n_refused++;
         else
@@ -276,13 +283,13 @@ int record_audit_take(RecordAudit *audit, const char *text, size_t n) {
         if (r == -EBADMSG) {
                 r = take_pruned(audit, text, n, &is_pruned);
                 if (r == 0 && !is_pruned)
-                        r = take_other(audit, RECORD_REFUSED, wrong, &envelope);
+                        r = take_other(audit, RECORD_REFUSED, wrong, &envelope, n);
         } else if (r == 0) {
                 r = verify_envelope(&(RecordPolicy) { .keyring = audit->options.keyring, .takes_old = true }, &envelope, &v);
                 if (r == 0)
                         r = v.trust == RECORD_VERIFIED ? take_statement(audit, &v, &envelope) :
                                                          take_other(audit, v.trust == RECORD_COMPANION ? RECORD_REFUSED : v.trust,
-                                                                    v.verified.reason, &envelope);
+                                                                    v.verified.reason, &envelope, n);
         }
         return r < 0 ? r : audit->error;
 }

@@ -56,6 +56,7 @@ struct RecordAudit {
         /* the tree */
         Frontier tree;
         bool is_torn; /* a leaf is not known */
+        uint64_t unsigned_bytes; /* see RECORD_AUDIT_UNSIGNED_BYTES */
         Checkpoint checkpoint;
         bool has_checkpoint; /* and who signed it is known */
         bool is_compared;
@@ -79,6 +80,8 @@ void audit_find(RecordAudit *audit, RecordAuditKind kind, uint64_t first, uint64
 
 /* audit-tree.c: what the log has signed of itself; 0, or a negative errno, like all of these. */
 int audit_checkpoint(RecordAudit *audit);
+/* Of the next leaf nothing is known but N bytes that nobody has signed. -E2BIG: they are too many by now. */
+int audit_spend(RecordAudit *audit, size_t n);
 /* The record at the end of the tree, whose leaf hash follows from it, or does not (NULL). */
 int audit_place(RecordAudit *audit, const TreeHash *leaf);
 /* Record INDEX stands here: 1, and what is missing before it is told; 0, told too: it does not belong here. */

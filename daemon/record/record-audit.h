@@ -102,9 +102,19 @@ int record_audit_new(const RecordAuditOptions *options, RecordAudit **ret);
 RecordAudit *record_audit_free(RecordAudit *audit);
 DEFINE_CLEANUP(RecordAudit *, record_audit_free);
 
-/* The next record, an envelope as record_verify() takes it, in the order of their indices. 0, or as the end. */
+/*
+ * What nobody has signed anybody can make, and without an end: lines that do not verify, and leaves alone. Up to where a checkpoint says that the
+ * log has records they are read whatever they are, and behind it no more than so many bytes, each of them counted as a KiB at least.
+ */
+#define RECORD_AUDIT_UNSIGNED_BYTES (UINT64_C(1) << 30)
+#define RECORD_AUDIT_SIGNED_MAX     (UINT64_C(1) << 32) /* records: no station has more in its life, whatever its checkpoint says */
+
+/*
+ * The next record, an envelope as record_verify() takes it, in the order of their indices. 0, or as the end; -E2BIG: this and what was taken before
+ * is more than RECORD_AUDIT_UNSIGNED_BYTES, so the audit is to be given up.
+ */
 int record_audit_take(RecordAudit *audit, const char *envelope, size_t n);
 /* The index that the next one is expected to have. */
 uint64_t record_audit_size(const RecordAudit *audit);
-/* There are no more. The report is the audit's. 0, or -ENOMEM, or what a file of the state failed with. */
+/* There are no more. The report is the audit's. 0, or -ENOMEM, or -E2BIG as above, or what a file of the state failed with. */
 int record_audit_end(RecordAudit *audit, const RecordAuditReport **ret);

@@ -76,6 +76,10 @@ for part in records.intoto.jsonl checkpoint tile/0/000; do
         expect $status "a pipe in the place of $part" timeout 60 "$stage_build/cli/assayctl" audit "$stage/changed" --key "$log/keyring"
         has "changed/$part: a pipe, device or folder stands there in the place of a file"
 done
+truncate -s 1300M "$stage/endless"
+expect 2 "what nobody has signed is not read without an end" audit "$stage/endless" --checkpoint "$log/checkpoint"
+has "goes on and on: given up"
+rm "$stage/endless"
 expect 0 "records that come through a pipe" audit <(cat "$jsonl") --checkpoint <(cat "$log/checkpoint")
 changed head -n 0
 expect 2 "hashes alone prove no record" audit "$stage/changed"

@@ -215,6 +215,46 @@ static void test_what_is_said_of_pruned_records_must_fit(void **state) {
         trial_done(&trial);
 }
 
+/* A daemon that makes up leaves without an end. */
+static int tell_any_leaf(void *userdata, uint64_t index, uint8_t ret[static 32]) {
+        if (++*(unsigned *) userdata > 2 * (RECORD_AUDIT_UNSIGNED_BYTES >> 10))
+                fail_msg("it is fed for ever");
+        memset(ret, (int) index, DIGEST_BYTES);
+        return 0;
+}
+
+static void test_nobody_is_fed_for_ever(void **state) {
+        static const char mark[] = "{\"pruned\":{\"index\":4503599627370496,\"sha256\":"
+                                   "\"0000000000000000000000000000000000000000000000000000000000000000\"}}";
+        _cleanup_free_ char *garbage = calloc(1, RECORD_ENVELOPE_MAX);
+        unsigned n_leaves = 0;
+        Trial trial;
+
+        assert_non_null(garbage);
+        for (unsigned i = 0; i < 2; i++) {
+                RecordAuditOptions options = { .leaf = tell_any_leaf, .userdata = &n_leaves };
+                unsigned n = 0;
+                int r;
+
+                trial_init(&trial);
+                ledger_scan(&trial.ledger, true);
+                trial_sign(&trial);
+                options.keyring = trial.keyring;
+                options.checkpoint = trial.checkpoint.text;
+                options.n_checkpoint = trial.checkpoint.n;
+                assert_int_equal(record_audit_new(&options, &trial.audit), 0);
+                if (i == 0)
+                        assert_int_equal(record_audit_take(trial.audit, mark, strlen(mark)), -E2BIG);
+                else {
+                        while ((r = record_audit_take(trial.audit, garbage, RECORD_ENVELOPE_MAX)) == 0)
+                                assert_true(++n <= LEDGER_SCAN + 1024);
+                        assert_int_equal(r, -E2BIG);
+                        assert_int_equal(n, LEDGER_SCAN + 1024); /* what the log has signed is read whatever it is */
+                }
+                trial_done(&trial);
+        }
+}
+
 static void test_records_in_another_order_are_told(void **state) {
         Trial trial;
         char *line;
@@ -778,6 +818,7 @@ int main(void) {
                 cmocka_unit_test(test_each_record_left_out_is_missed),
                 cmocka_unit_test(test_pruned_records_leave_their_hashes),
                 cmocka_unit_test(test_what_is_said_of_pruned_records_must_fit),
+                cmocka_unit_test(test_nobody_is_fed_for_ever),
                 cmocka_unit_test(test_records_in_another_order_are_told),
                 cmocka_unit_test(test_what_the_signer_says_wrongly_is_told),
                 cmocka_unit_test(test_a_challenge_is_answered_once),
