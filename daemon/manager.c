@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 
 #include "daemon/authorize.h"
+#include "daemon/closing.h"
 #include "daemon/companion-bus.h"
 #include "daemon/heartbeat.h"
 #include "daemon/journal.h"
@@ -62,7 +63,7 @@ static void take_outcome(Manager *manager, const RecordOutcome *outcome) {
                 (void) job_take_outcome(job, outcome);
         else if (!heartbeat_take_outcome(manager->heartbeat, outcome) && !keys_take_outcome(manager->keys, outcome) &&
                  !pruning_take_outcome(manager->pruning, outcome) && !log_bus_take_outcome(manager, outcome) &&
-                 !companions_take_outcome(manager->companions, outcome) && outcome->error < 0)
+                 !companions_take_outcome(manager->companions, outcome) && !closing_take_outcome(manager->closing, outcome) && outcome->error < 0)
                 log_error_errno(outcome->error, "Failed to commit a record that no scan waits for: %m");
 }
 
@@ -91,6 +92,7 @@ static int on_outcomes(sd_event_source *source, int fd, uint32_t events, void *u
 
         log_bus_tell(manager);
         sign_waiting(manager);
+        closing_go_on(manager->closing);
         manager_schedule(manager);
         manager_evict(manager);
         return 0;
@@ -251,6 +253,7 @@ Manager *manager_free(Manager *manager) {
         keys_free(manager->keys);
         companions_free(manager->companions);
         pruning_free(manager->pruning);
+        closing_free(manager->closing);
         log_bus_done(manager);
         authority_free(manager->authority);
         evidence_packer_free(manager->packer);

@@ -23,6 +23,7 @@
 #include "daemon/target.h"
 
 typedef struct Authority Authority;
+typedef struct Closing Closing;
 typedef struct Companions Companions;
 typedef struct Heartbeat Heartbeat;
 typedef struct Keys Keys;
@@ -50,6 +51,7 @@ struct Manager {
         Keys *keys;
         Companions *companions;
         Pruning *pruning;     /* NULL: all is kept */
+        Closing *closing;     /* NULL: no run is left to close */
         LogCall *log_calls;   /* that wait for an outcome */
 
         TAILQ_HEAD(, Scan) scans; /* oldest first */

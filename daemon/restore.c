@@ -5,7 +5,7 @@
 #include <dirent.h>
 #include <string.h>
 
-#include "daemon/clock.h"
+#include "daemon/closing.h"
 #include "daemon/job-file.h"
 #include "daemon/journal.h"
 #include "daemon/restore.h"
@@ -149,28 +149,19 @@ static void restore_one(Restoring *restoring, const char *name) {
         job_file_done(&file);
 }
 
-/* A run that nothing is known of but how it was begun, which its own record says: what that does not say is not made up. */
-static void close_run(Restoring *restoring, const RecordEntry *entry) {
-        _cleanup_(record_started_done) RecordStarted started = {};
-        Manager *manager = restoring->manager;
-        RecordScan scan;
-        int r;
+/* Runs that nobody goes on with. */
+static void close_others(Restoring *restoring) {
+        RecordEntry *entries = calloc(restoring->n + 1, sizeof(*entries));
+        size_t n = 0;
 
-        r = record_log_started(manager->log, entry, &started);
-        if (r < 0) {
-                log_error_errno(r, "Failed to read how the run %s of %s was begun, leaving it unfinished: %m", entry->run,
-                                entry->subject.server);
+        if (!entries) {
+                log_error("No memory to close the runs that were interrupted, leaving them to the next start");
                 return;
         }
-
-        scan = (RecordScan) { .run = started.run, .server = started.server, .result = RESULT_INCONCLUSIVE };
-        scan.run.finished_usec = clock_usec(CLOCK_REALTIME);
-        r = record_log_scan(manager->log, &scan, manager_next_ticket(manager));
-        if (r < 0)
-                log_error_errno(r, "Failed to close the run %s of %s: %m", entry->run, entry->subject.server);
-        else
-                log_warning("Closed the run %s of %s that was interrupted as INCONCLUSIVE", entry->run,
-                            entry->subject.server);
+        for (size_t i = 0; i < restoring->n; i++)
+                if (!restoring->items[i].is_taken)
+                        entries[n++] = restoring->items[i].entry;
+        manager_close_runs(restoring->manager, entries, n);
 }
 
 static bool ends_with(const char *name, const char *suffix) {
@@ -219,9 +210,7 @@ void manager_restore(Manager *manager) {
         }
 
         each_file(&restoring, JOB_FILE_SUFFIX, restore_one);
-        for (size_t i = 0; i < restoring.n; i++)
-                if (!restoring.items[i].is_taken)
-                        close_run(&restoring, &restoring.items[i].entry);
+        close_others(&restoring);
         each_file(&restoring, EVIDENCE_SUFFIX, pack_one);
         free(restoring.items);
 }

@@ -4,9 +4,8 @@
 /*
  * Restore
  *
- * A daemon that comes back brings every run that was begun to an end: it goes on from what the stream of the
- * worker already says, and what it knows nothing more of it closes as INCONCLUSIVE, in the words of its run-start. One whose
- * run-start does not verify stays unfinished.
+ * A daemon that comes back brings every run that was begun to an end: it goes on from what the stream of the worker already says, and what
+ * it knows nothing more of it closes (closing.h). One whose run-start does not verify stays unfinished.
  */
 
 #include "daemon/manager.h"

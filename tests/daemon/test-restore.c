@@ -205,6 +205,50 @@ static void test_a_run_is_closed_with_what_it_was_begun_with(void **state) {
         trial_done(&trial);
 }
 
+static bool is_through(void *userdata) {
+        return !((const Manager *) userdata)->closing;
+}
+
+#define MANY 150 /* runs: more than the log of a trial takes at once */
+
+/* However many there are: while the queue has no room the rest waits. */
+static void test_all_runs_are_closed(void **state) {
+        static const char digest[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+        uint64_t turns = 0;
+        Trial trial;
+
+        assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+        for (unsigned i = 0; i < MANY;) {
+                char run[37];
+                RecordRun begun = { .id = run, .stage = STAGE_PREFLIGHT, .started_usec = 1795252442000000, .seed = 7, .plan = "quick",
+                                    .plan_sha256 = digest, .limits_sha256 = digest, .worker_sha256 = digest };
+                RecordSubject server = { .where = { .server = "us0-0" }, .serial = "SRV00017", .product = "Trn2" };
+                int r;
+
+                (void) snprintf(run, sizeof(run), "01934a6e-5e00-7000-8000-%012u", i);
+                r = record_log_start(trial.manager->log, &begun, &server, manager_next_ticket(trial.manager));
+                i += r == 0;
+                if (r == -EAGAIN)
+                        assert_true(sd_event_run(trial.event, UINT64_MAX) >= 0);
+                else
+                        assert_int_equal(r, 0);
+        }
+        while (record_log_size(trial.manager->log) < MANY)
+                assert_true(turns++ < 1000000 && sd_event_run(trial.event, 1000) >= 0);
+
+        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+        assert_true(trial_run(&trial, none_unfinished, trial.manager->log, 60));
+        assert_int_equal(record_log_size(trial.manager->log), 2 * MANY);
+        assert_true(trial_run(&trial, is_through, trial.manager, 60));
+        trial_done(&trial);
+
+        /* And none of them is waited for. */
+        assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+        assert_null(trial.manager->closing);
+        trial_done(&trial);
+}
+
 /* What cannot be believed is not said again under a new signature. */
 static void test_a_run_whose_beginning_cannot_be_read_stays_unfinished(void **state) {
         char path[128];
@@ -355,6 +399,7 @@ int main(void) {
                 cmocka_unit_test(test_a_scan_that_had_not_begun_is_scanned_as_a_whole),
                 cmocka_unit_test(test_a_run_of_which_nothing_is_left_is_closed_as_inconclusive),
                 cmocka_unit_test(test_a_run_is_closed_with_what_it_was_begun_with),
+                cmocka_unit_test(test_all_runs_are_closed),
                 cmocka_unit_test(test_a_run_whose_beginning_cannot_be_read_stays_unfinished),
                 cmocka_unit_test(test_a_table_that_cannot_be_read_costs_no_scan),
                 cmocka_unit_test(test_evidence_that_does_not_parse_is_not_built_on),

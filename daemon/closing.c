@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Closing: see closing.h. */
+
+#include <stdlib.h>
+
+#include "daemon/clock.h"
+#include "daemon/closing.h"
+#include "daemon/journal.h"
+
+#define AT_ONCE 32 /* half a millisecond each, to read the run-start and verify it */
+
+struct Closing {
+        Manager *manager;
+        RecordEntry *entries;
+        size_t n, next;
+        uint64_t ticket; /* of the group's first, the others follow */
+        size_t n_group, n_open;
+};
+
+/*
+ * A run that nothing is known of but how it was begun, which its own record says: what that does not say is not made up. 1: it is queued; 0: it
+ * cannot be closed; -EAGAIN: the log has no room.
+ */
+static int close_run(Manager *manager, const RecordEntry *entry, uint64_t ticket) {
+        _cleanup_(record_started_done) RecordStarted started = {};
+        RecordScan scan;
+        int r;
+
+        r = record_log_started(manager->log, entry, &started);
+        if (r < 0) {
+                log_error_errno(r, "Failed to read how the run %s of %s was begun, leaving it unfinished: %m", entry->run, entry->subject.server);
+                return 0;
+        }
+
+        scan = (RecordScan) { .run = started.run, .server = started.server, .result = RESULT_INCONCLUSIVE };
+        scan.run.finished_usec = clock_usec(CLOCK_REALTIME);
+        r = record_log_scan(manager->log, &scan, ticket);
+        if (r == -EAGAIN)
+                return r;
+        if (r < 0) {
+                log_error_errno(r, "Failed to close the run %s of %s: %m", entry->run, entry->subject.server);
+                return 0;
+        }
+        log_warning("Closed the run %s of %s that was interrupted as INCONCLUSIVE", entry->run, entry->subject.server);
+        return 1;
+}
+
+void closing_go_on(Closing *closing) {
+        if (!closing || closing->n_open > 0)
+                return;
+
+        closing->n_group = 0;
+        while (closing->next < closing->n && closing->n_open < AT_ONCE) {
+                uint64_t ticket = manager_next_ticket(closing->manager);
+                int r;
+
+                if (closing->n_group == 0)
+                        closing->ticket = ticket;
+                r = close_run(closing->manager, &closing->entries[closing->next], ticket);
+                if (r < 0)
+                        break; /* goes on when somebody's outcome has left its place */
+                closing->next++;
+                closing->n_open += (size_t) r;
+                closing->n_group++;
+        }
+        if (closing->next == closing->n && closing->n_open == 0)
+                closing->manager->closing = closing_free(closing);
+}
+
+bool closing_take_outcome(Closing *closing, const RecordOutcome *outcome) {
+        if (!closing || closing->n_open == 0 || outcome->ticket < closing->ticket || outcome->ticket - closing->ticket >= closing->n_group)
+                return false;
+
+        closing->n_open--;
+        if (outcome->error < 0)
+                log_error_errno(outcome->error, "Failed to commit the end of a run that was interrupted, leaving it to the next start: %m");
+        return true;
+}
+
+void manager_close_runs(Manager *manager, RecordEntry *entries, size_t n) {
+        Closing *closing = calloc(1, sizeof(*closing));
+
+        if (!closing) {
+                log_error("No memory to close %zu runs that were interrupted, leaving them to the next start", n);
+                free(entries);
+                return;
+        }
+        *closing = (Closing) { .manager = manager, .entries = entries, .n = n };
+        manager->closing = closing;
+        closing_go_on(closing);
+}
+
+Closing *closing_free(Closing *closing) {
+        if (!closing)
+                return NULL;
+
+        free(closing->entries);
+        free(closing);
+        return NULL;
+}

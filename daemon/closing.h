@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Closing
+ *
+ * Runs that were begun and that nobody goes on with, however many: each gets an INCONCLUSIVE end in the words of its own run-start. A group at a
+ * time, so that other records find room between and the event loop is never busy for long. What a daemon does not come to, its table of
+ * unfinished runs has for the next one.
+ */
+
+#include "daemon/manager.h"
+
+/* Begins with ENTRIES (malloc'd, taken over), N run-starts. */
+void manager_close_runs(Manager *manager, RecordEntry *entries, size_t n);
+/* The next group, if the one before is through. NULL is nothing to do. */
+void closing_go_on(Closing *closing);
+/* Whether OUTCOME is of one of them. */
+bool closing_take_outcome(Closing *closing, const RecordOutcome *outcome);
+Closing *closing_free(Closing *closing);
