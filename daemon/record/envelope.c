@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/record/envelope.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -49,52 +48,6 @@ static const char *const form[] = {
         "\",\"sig\":\"",
         "\"}]}",
 };
-
-static void envelope_print(Printer *printer, const RecordKey *key, const void *payload, size_t n,
-                           const uint8_t *signature, size_t n_signature) {
-        printer_text(printer, form[0]);
-        printer_base64(printer, payload, n);
-        printer_text(printer, form[1]);
-        printer_text(printer, record_key_id(key));
-        printer_text(printer, form[2]);
-        printer_base64(printer, signature, n_signature);
-        printer_text(printer, form[3]);
-}
-
-void signed_done(Signed *record) {
-        printer_done(&record->envelope);
-}
-
-int envelope_sign(const RecordKey *key, const void *payload, size_t n, Signed *ret) {
-        _cleanup_(signed_done) Signed record = {};
-        _cleanup_printer_ Printer pae = {};
-        uint8_t signature[KEY_SIGNATURE_MAX];
-        size_t n_signature;
-        int r;
-
-        pae_print(&pae, RECORD_PAYLOAD_TYPE, payload, n);
-        if (pae.error < 0)
-                return pae.error;
-        r = key_sign(key, pae.text, pae.n, signature, &n_signature);
-        if (r < 0)
-                return r;
-        r = digest_sha256(pae.text, pae.n, record.id);
-        if (r < 0)
-                return r;
-        r = leaf_hash(key_public(key), record.id, signature, n_signature, &record.leaf);
-        if (r < 0)
-                return r;
-
-        envelope_print(&record.envelope, key, payload, n, signature, n_signature);
-        if (record.envelope.error < 0)
-                return record.envelope.error;
-        if (record.envelope.n > RECORD_ENVELOPE_MAX)
-                return -EMSGSIZE;
-
-        *ret = record;
-        record = (Signed) {};
-        return 0;
-}
 
 void envelope_done(Envelope *envelope) {
         free(envelope->pae);
@@ -178,9 +131,20 @@ static int take_signature(const Part *part, Envelope *envelope, const char **ret
         return 0;
 }
 
+static int take_pae(const void *payload, size_t n, Envelope *envelope) {
+        _cleanup_printer_ Printer pae = {};
+
+        pae_print(&pae, RECORD_PAYLOAD_TYPE, payload, n);
+        if (pae.error < 0)
+                return pae.error;
+        envelope->n_pae = pae.n;
+        envelope->payload_offset = pae.n - n;
+        envelope->pae = TAKE_PTR(pae.text);
+        return 0;
+}
+
 static int take_payload(const Part *part, Envelope *envelope, const char **ret_wrong) {
         _cleanup_free_ uint8_t *bytes = NULL;
-        _cleanup_printer_ Printer pae = {};
         size_t n;
 
         bytes = malloc(part->n + 4);
@@ -190,13 +154,7 @@ static int take_payload(const Part *part, Envelope *envelope, const char **ret_w
                 *ret_wrong = "the payload is not strict base64";
                 return -EBADMSG;
         }
-        pae_print(&pae, RECORD_PAYLOAD_TYPE, bytes, n);
-        if (pae.error < 0)
-                return pae.error;
-        envelope->n_pae = pae.n;
-        envelope->payload_offset = pae.n - n;
-        envelope->pae = TAKE_PTR(pae.text);
-        return 0;
+        return take_pae(bytes, n, envelope);
 }
 
 int envelope_parse(const char *text, size_t n, Envelope *ret, const char **ret_wrong) {
@@ -226,5 +184,70 @@ int envelope_parse(const char *text, size_t n, Envelope *ret, const char **ret_w
 
         *ret = envelope;
         envelope = (Envelope) {};
+        return 0;
+}
+
+int envelope_read_payload(const Envelope *envelope, json_t **ret, const char **ret_wrong) {
+        size_t n;
+        const char *payload = envelope_payload(envelope, &n);
+
+        return json_read(payload, n, ret, ret_wrong);
+}
+
+void envelope_print(Printer *printer, const char *key_id, const void *payload, size_t n, const void *signature, size_t n_signature) {
+        printer_text(printer, form[0]);
+        printer_base64(printer, payload, n);
+        printer_text(printer, form[1]);
+        if (key_id && is_plain(key_id, strlen(key_id)) && !strchr(key_id, '"'))
+                printer_text(printer, key_id);
+        printer_text(printer, form[2]);
+        printer_base64(printer, signature, n_signature);
+        printer_text(printer, form[3]);
+}
+
+void signed_done(Signed *record) {
+        envelope_done(&record->envelope);
+}
+
+void signed_print(Printer *printer, const Signed *record) {
+        const Envelope *envelope = &record->envelope;
+        size_t n;
+        const char *payload = envelope_payload(envelope, &n);
+
+        envelope_print(printer, envelope->key_id, payload, n, envelope->signature, envelope->n_signature);
+}
+
+/* How long its text is. */
+static size_t envelope_length(const Envelope *envelope) {
+        size_t length, n;
+
+        (void) envelope_payload(envelope, &n);
+        length = strlen(envelope->key_id) + BASE64_SIZE(n) + BASE64_SIZE(envelope->n_signature);
+        for (size_t i = 0; i < ELEMENTS(form); i++)
+                length += strlen(form[i]);
+        return length;
+}
+
+int envelope_sign(const RecordKey *key, const void *payload, size_t n, Signed *ret) {
+        _cleanup_(signed_done) Signed record = {};
+        Envelope *envelope = &record.envelope;
+        int r;
+
+        r = take_pae(payload, n, envelope);
+        if (r < 0)
+                return r;
+        (void) strcpy(envelope->key_id, record_key_id(key));
+        r = key_sign(key, envelope->pae, envelope->n_pae, envelope->signature, &envelope->n_signature);
+        if (r == 0 && envelope_length(envelope) > RECORD_ENVELOPE_MAX)
+                r = -EMSGSIZE;
+        if (r == 0)
+                r = digest_sha256(envelope->pae, envelope->n_pae, record.id);
+        if (r == 0)
+                r = leaf_hash(key_public(key), record.id, envelope->signature, envelope->n_signature, &record.leaf);
+        if (r < 0)
+                return r;
+
+        *ret = record;
+        record = (Signed) {};
         return 0;
 }

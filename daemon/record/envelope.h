@@ -9,6 +9,7 @@
  * the PAE in one.
  */
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,18 +20,6 @@
 
 /* Appends "DSSEv1 LEN(type) type LEN(payload) payload" to PAE. */
 void pae_print(Printer *pae, const char *type, const void *payload, size_t n);
-
-/* One record, signed. */
-typedef struct Signed {
-        uint8_t id[DIGEST_BYTES];
-        TreeHash leaf;              /* of its hashedrekord body */
-        Printer envelope;           /* one line, without its end */
-} Signed;
-
-void signed_done(Signed *record);
-
-/* Signs PAYLOAD of RECORD_PAYLOAD_TYPE. -EMSGSIZE: the envelope would be larger than any reader takes. */
-int envelope_sign(const RecordKey *key, const void *payload, size_t n, Signed *ret);
 
 /*
  * The leaf of the log's Merkle tree: a Rekor v2 hashedrekord body, in the one form that RFC 8785 gives it, so that stock Sigstore
@@ -51,5 +40,34 @@ typedef struct Envelope {
 
 void envelope_done(Envelope *envelope);
 
+static inline const char *envelope_payload(const Envelope *envelope, size_t *ret_n) {
+        *ret_n = envelope->n_pae - envelope->payload_offset;
+        return envelope->pae + envelope->payload_offset;
+}
+
 /* -EBADMSG and *ret_wrong (a static sentence), or -ENOMEM. */
 int envelope_parse(const char *text, size_t n, Envelope *ret, const char **ret_wrong);
+
+/* What the payload says, as json_read(). */
+int envelope_read_payload(const Envelope *envelope, json_t **ret, const char **ret_wrong);
+
+/*
+ * The other way: one line, without its end, always the same for the same PAYLOAD, KEY_ID and SIGNATURE. NULL is as good as "", and so is a KEY_ID that
+ * would need escapes: it cannot be one of ours.
+ */
+void envelope_print(Printer *printer, const char *key_id, const void *payload, size_t n, const void *signature, size_t n_signature);
+
+/* One record, signed. */
+typedef struct Signed {
+        uint8_t id[DIGEST_BYTES];
+        TreeHash leaf; /* of its hashedrekord body */
+        Envelope envelope;
+} Signed;
+
+void signed_done(Signed *record);
+
+/* Signs PAYLOAD of RECORD_PAYLOAD_TYPE. -EMSGSIZE: the envelope would be larger than any reader takes. */
+int envelope_sign(const RecordKey *key, const void *payload, size_t n, Signed *ret);
+
+/* Its text. */
+void signed_print(Printer *printer, const Signed *record);

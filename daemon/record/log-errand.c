@@ -73,6 +73,7 @@ static int refuse_companion(Errand *errand, int error, const char *wrong) {
 static int run_companion(RecordLog *log, Errand *errand) {
         _cleanup_(record_verified_done) RecordVerified record = {};
         _cleanup_(signed_done) Signed companion = {};
+        _cleanup_printer_ Printer text = {};
         _cleanup_free_ char *payload = NULL;
         int r;
 
@@ -91,13 +92,13 @@ static int run_companion(RecordLog *log, Errand *errand) {
                 r = companion_print(&record, &payload);
         if (r == 0)
                 r = envelope_sign(log->key, payload, strlen(payload), &companion);
-        if (r == 0) {
-                printer_raw(&companion.envelope, "", 1);
-                r = companion.envelope.error;
-        }
-        if (r == 0)
-                errand->companion = TAKE_PTR(companion.envelope.text);
-        return r;
+        if (r < 0)
+                return r;
+        signed_print(&text, &companion);
+        printer_raw(&text, "", 1);
+        if (text.error == 0)
+                errand->companion = TAKE_PTR(text.text);
+        return text.error;
 }
 
 Errand *errand_free(Errand *errand) {

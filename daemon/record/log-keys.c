@@ -56,7 +56,7 @@ static int read_claim(RecordLog *log, uint64_t index, KeyRotation *ret) {
         if (r == 0)
                 r = envelope_parse(envelope, n, &parsed, &wrong);
         if (r == 0)
-                r = json_read(parsed.pae + parsed.payload_offset, parsed.n_pae - parsed.payload_offset, &statement, &wrong);
+                r = envelope_read_payload(&parsed, &statement, &wrong);
         return r < 0 ? r : key_rotation_parse(json_object_get(statement, "predicate"), ret);
 }
 

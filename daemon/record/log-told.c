@@ -41,7 +41,7 @@ int record_log_told(RecordLog *log, const RecordEntry *entry, RecordTold *ret) {
 
         r = read_payload(log, entry, &envelope);
         if (r == 0)
-                r = json_read(envelope.pae + envelope.payload_offset, envelope.n_pae - envelope.payload_offset, &told.statement, &wrong);
+                r = envelope_read_payload(&envelope, &told.statement, &wrong);
         if (r == 0)
                 r = reason_of(told.statement, entry->type, &told.reason);
         if (r < 0)

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
+#include <unistd.h>
 
 void reader_init(Reader *reader, Store *store) {
         reader->store = store;
@@ -39,38 +39,59 @@ static int reader_step(Reader *reader, sqlite3_stmt *statement) {
         return r == SQLITE_DONE ? -ENOENT : store_error(reader->store, r);
 }
 
+/* Of ENVELOPE_COLUMNS in store.c. */
+enum { COLUMN_ID, COLUMN_ENVELOPE, COLUMN_KEY_ID, COLUMN_SIGNATURE, COLUMN_PAYLOAD, COLUMN_INDEX };
+
+static const void *column_blob(sqlite3_stmt *statement, int column, size_t *ret_n) {
+        const void *blob = sqlite3_column_blob(statement, column);
+
+        *ret_n = (size_t) sqlite3_column_bytes(statement, column);
+        return blob;
+}
+
+/* Older records have the text, newer ones what it is made of. -ENODATA: neither any more. */
+static int take_envelope(sqlite3_stmt *statement, Printer *text) {
+        size_t n_envelope, n_payload, n_signature;
+        const void *envelope = column_blob(statement, COLUMN_ENVELOPE, &n_envelope);
+        const void *payload = column_blob(statement, COLUMN_PAYLOAD, &n_payload);
+        const void *signature = column_blob(statement, COLUMN_SIGNATURE, &n_signature);
+
+        if (envelope) {
+                printer_raw(text, envelope, n_envelope);
+                return text->error;
+        }
+        if (sqlite3_column_type(statement, COLUMN_ENVELOPE) == SQLITE_NULL && sqlite3_column_type(statement, COLUMN_PAYLOAD) == SQLITE_NULL)
+                return -ENODATA;
+        if (!payload || !signature)
+                return -EBADMSG;
+        envelope_print(text, (const char *) sqlite3_column_text(statement, COLUMN_KEY_ID), payload, n_payload, signature, n_signature);
+        return text->error;
+}
+
+static int take_id(sqlite3_stmt *statement, uint8_t ret[static DIGEST_BYTES]) {
+        if (sqlite3_column_bytes(statement, COLUMN_ID) != DIGEST_BYTES)
+                return -EBADMSG;
+        memcpy(ret, sqlite3_column_blob(statement, COLUMN_ID), DIGEST_BYTES);
+        return 0;
+}
+
 int reader_envelope(Reader *reader, uint64_t index, char **ret, size_t *ret_n,
                     uint8_t ret_id[static DIGEST_BYTES]) {
         sqlite3_stmt *statement = reader_begin(reader, STORE_ENVELOPE);
-        char *text = NULL;
-        size_t n = 0;
+        _cleanup_printer_ Printer text = {};
         int r;
 
         (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) index);
         r = reader_step(reader, statement);
-        if (r == 0) {
-                const void *blob = sqlite3_column_blob(statement, 0);
-
-                n = (size_t) sqlite3_column_bytes(statement, 0);
-                text = malloc(n + 1);
-                if (!text)
-                        r = -ENOMEM;
-                else if (sqlite3_column_type(statement, 0) == SQLITE_NULL)
-                        r = -ENODATA;
-                else if (!blob || sqlite3_column_bytes(statement, 1) != DIGEST_BYTES)
-                        r = -EBADMSG;
-                else {
-                        memcpy(text, blob, n);
-                        memcpy(ret_id, sqlite3_column_blob(statement, 1), DIGEST_BYTES);
-                }
-        }
+        if (r == 0)
+                r = take_envelope(statement, &text);
+        if (r == 0)
+                r = take_id(statement, ret_id);
         r = reader_end(reader, statement, r);
-        if (r < 0) {
-                free(text);
+        if (r < 0)
                 return r;
-        }
-        *ret = text;
-        *ret_n = n;
+        *ret_n = text.n;
+        *ret = TAKE_PTR(text.text);
         return 0;
 }
 
@@ -170,17 +191,9 @@ int reader_unfinished(Reader *reader, uint64_t first, RecordEntry *ret) {
         return reader_end(reader, statement, r);
 }
 
-static int write_line(int fd, const void *text, size_t n) {
-        char newline = '\n';
-        size_t done = 0;
-
-        while (done < n + 1) {
-                size_t left = done < n ? n - done : 0;
-                struct iovec parts[2] = {
-                        { (char *) text + n - left, left },
-                        { &newline, 1 },
-                };
-                ssize_t k = writev(fd, parts, ELEMENTS(parts));
+static int write_all(int fd, const void *data, size_t n) {
+        for (size_t done = 0; done < n;) {
+                ssize_t k = write(fd, (const char *) data + done, n - done);
 
                 if (k < 0 && errno == EINTR)
                         continue;
@@ -191,21 +204,35 @@ static int write_line(int fd, const void *text, size_t n) {
         return 0;
 }
 
-/* Columns index, envelope and ID. In place of an envelope that was pruned stands that it was. */
-static int write_record(int fd, sqlite3_stmt *statement) {
-        char text[64 + DIGEST_HEX], hex[DIGEST_HEX];
+/* What stands in place of an envelope that was pruned. */
+static int take_pruned(sqlite3_stmt *statement, Printer *text) {
+        char pruned[64 + DIGEST_HEX], hex[DIGEST_HEX];
+        uint8_t id[DIGEST_BYTES];
+        int r;
 
-        if (sqlite3_column_type(statement, 1) != SQLITE_NULL)
-                return write_line(fd, sqlite3_column_blob(statement, 1), (size_t) sqlite3_column_bytes(statement, 1));
-        if (sqlite3_column_bytes(statement, 2) != DIGEST_BYTES)
-                return -EBADMSG;
-        (void) snprintf(text, sizeof(text), "{\"pruned\":{\"index\":%lld,\"sha256\":\"%s\"}}", sqlite3_column_int64(statement, 0),
-                        digest_to_hex(sqlite3_column_blob(statement, 2), hex));
-        return write_line(fd, text, strlen(text));
+        r = take_id(statement, id);
+        if (r < 0)
+                return r;
+        (void) snprintf(pruned, sizeof(pruned), "{\"pruned\":{\"index\":%lld,\"sha256\":\"%s\"}}",
+                        sqlite3_column_int64(statement, COLUMN_INDEX), digest_to_hex(id, hex));
+        printer_text(text, pruned);
+        return text->error;
+}
+
+static int write_record(int fd, sqlite3_stmt *statement, Printer *line) {
+        int r;
+
+        line->n = 0;
+        r = take_envelope(statement, line);
+        if (r == -ENODATA)
+                r = take_pruned(statement, line);
+        printer_text(line, "\n");
+        return r < 0 ? r : line->error ?: write_all(fd, line->text, line->n);
 }
 
 int reader_export(Reader *reader, uint64_t first, uint64_t last, int fd) {
         sqlite3_stmt *statement = reader_begin(reader, STORE_EXPORT);
+        _cleanup_printer_ Printer line = {};
         int n = 0, r = 0;
 
         (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) first);
@@ -213,10 +240,10 @@ int reader_export(Reader *reader, uint64_t first, uint64_t last, int fd) {
         while (r == 0 && n < INT_MAX && first + (uint64_t) n < last) {
                 r = reader_step(reader, statement);
                 /* A hole in the log, or an end before its end, is no shorter answer, it is damage. */
-                if (r == -ENOENT || (r == 0 && (uint64_t) sqlite3_column_int64(statement, 0) != first + (uint64_t) n))
+                if (r == -ENOENT || (r == 0 && (uint64_t) sqlite3_column_int64(statement, COLUMN_INDEX) != first + (uint64_t) n))
                         r = -EBADMSG;
                 if (r == 0)
-                        r = write_record(fd, statement);
+                        r = write_record(fd, statement, &line);
                 n += r == 0;
         }
         return reader_end(reader, statement, r < 0 ? r : n);
@@ -280,19 +307,6 @@ int reader_consistency(Reader *reader, uint64_t old, uint64_t size, TreePath *re
 }
 
 #define LEAVES_AT_ONCE 256
-
-static int write_all(int fd, const void *data, size_t n) {
-        for (size_t done = 0; done < n;) {
-                ssize_t k = write(fd, (const char *) data + done, n - done);
-
-                if (k < 0 && errno == EINTR)
-                        continue;
-                if (k < 0)
-                        return -errno;
-                done += (size_t) k;
-        }
-        return 0;
-}
 
 static int read_leaves(Reader *reader, uint64_t first, size_t n, TreeHash *ret) {
         int r = 0;

@@ -8,12 +8,13 @@
 
 #define ENTRY_COLUMNS "e.idx, r.id, e.type, e.subject, e.result, e.plan, e.run, e.finished"
 #define ENTRY_FROM    " FROM entry e JOIN record r ON r.idx = e.idx "
+#define ENVELOPE_COLUMNS "id, envelope, keyid, signature, payload"
 
 static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_BEGIN] = "BEGIN IMMEDIATE",
         [STORE_COMMIT] = "COMMIT",
         [STORE_ROLLBACK] = "ROLLBACK",
-        [STORE_INSERT_RECORD] = "INSERT INTO record VALUES (?1, ?2, ?3)",
+        [STORE_INSERT_RECORD] = "INSERT INTO record (idx, id, keyid, signature, payload) VALUES (?1, ?2, ?3, ?4, ?5)",
         [STORE_INSERT_ENTRY] = "INSERT INTO entry VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         [STORE_INSERT_NEWEST] = "INSERT INTO newest VALUES (?1, ?2, ?3)"
                                 " ON CONFLICT (subject, plan) DO UPDATE SET idx = excluded.idx",
@@ -32,7 +33,8 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_BEST_CHECKPOINT] = "SELECT size, note FROM checkpoint WHERE witnesses = ?1 AND size BETWEEN ?2 AND ?3"
                                   " ORDER BY size DESC LIMIT 1",
         /* What follows a change of keys is how the change is known. */
-        [STORE_PRUNE] = "UPDATE record SET envelope = NULL WHERE idx >= ?1 AND idx < ?2 AND envelope IS NOT NULL"
+        [STORE_PRUNE] = "UPDATE record SET envelope = NULL, keyid = NULL, signature = NULL, payload = NULL"
+                        " WHERE idx >= ?1 AND idx < ?2 AND coalesce(envelope, payload) IS NOT NULL"
                         " AND (SELECT finished FROM entry AS e WHERE e.idx = record.idx) < ?3"
                         " AND idx NOT IN (SELECT idx FROM newest) AND idx NOT IN (SELECT idx FROM unfinished)"
                         " AND NOT EXISTS (SELECT 1 FROM entry AS e WHERE e.idx IN (record.idx, record.idx - 1) AND e.type = '" RECORD_TYPE_ROTATION "')",
@@ -43,8 +45,8 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_NODES] = "SELECT nodes FROM entry WHERE idx = ?1",
         [STORE_ALL_NODES] = "SELECT idx, nodes FROM entry ORDER BY idx",
         [STORE_ENTRY] = "SELECT " ENTRY_COLUMNS ENTRY_FROM "WHERE e.idx = ?1",
-        [STORE_ENVELOPE] = "SELECT envelope, id FROM record WHERE idx = ?1",
-        [STORE_EXPORT] = "SELECT idx, envelope, id FROM record WHERE idx >= ?1 AND idx < ?2 ORDER BY idx",
+        [STORE_ENVELOPE] = "SELECT " ENVELOPE_COLUMNS " FROM record WHERE idx = ?1",
+        [STORE_EXPORT] = "SELECT " ENVELOPE_COLUMNS ", idx FROM record WHERE idx >= ?1 AND idx < ?2 ORDER BY idx",
         [STORE_NEWEST] = "SELECT max(idx) FROM newest WHERE subject = ?1",
         [STORE_NEWEST_OF_PLAN] = "SELECT max(idx) FROM newest WHERE subject = ?1 AND plan = ?2",
         [STORE_NEWEST_BEFORE] = "SELECT max(idx) FROM newest WHERE subject = ?1 AND idx < ?2 AND instr(plan, '/') = 0",
@@ -96,11 +98,15 @@ static void bind_text(sqlite3_stmt *statement, int column, const char *text) {
 
 static int insert_record(Store *store, const StoreRow *row) {
         sqlite3_stmt *statement = store->statements[STORE_INSERT_RECORD];
+        const Envelope *envelope = &row->record->envelope;
+        size_t n;
+        const char *payload = envelope_payload(envelope, &n);
 
         (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) row->entry->index);
         (void) sqlite3_bind_blob(statement, 2, row->record->id, DIGEST_BYTES, SQLITE_STATIC);
-        (void) sqlite3_bind_blob(statement, 3, row->record->envelope.text, (int) row->record->envelope.n,
-                                 SQLITE_STATIC);
+        bind_text(statement, 3, envelope->key_id);
+        (void) sqlite3_bind_blob(statement, 4, envelope->signature, (int) envelope->n_signature, SQLITE_STATIC);
+        (void) sqlite3_bind_blob(statement, 5, payload, (int) n, SQLITE_STATIC);
         return store_run(store, STORE_INSERT_RECORD);
 }
 

@@ -4,11 +4,11 @@
 /*
  * Store
  *
- * The records in SQLite: WAL, synchronous=FULL, so that a COMMIT that returned is on disk. The table
- * `record` is the truth; beside it stand, written in the same transaction and rebuildable from it, what a
- * record says about itself, with the nodes of the tree that its leaf makes whole
- * (`entry`), which record is the newest of a part and plan (`newest`), run-starts without an end
- * (`unfinished`), and the identity documents whose digests the subjects are.
+ * The records in SQLite: WAL, synchronous=FULL, so that a COMMIT that returned is on disk. The table `record` is the truth: the parts of each
+ * envelope, which are its payload as it was signed, the signature and the key's ID. (What was written before version 6 of the tables has the
+ * envelope's text instead; what was pruned has neither.) Beside it stand, written in the same transaction and rebuildable from it, what a record
+ * says about itself, with the nodes of the tree that its leaf makes whole (`entry`), which record is the newest of a part and plan (`newest`),
+ * run-starts without an end (`unfinished`), and the identity documents whose digests the subjects are.
  */
 
 #include <sqlite3.h>

@@ -122,7 +122,7 @@ static int check_payload(const RecordPolicy *policy, const Evidence *evidence, V
         Judgement judgement;
         int r;
 
-        r = json_read(envelope->pae + envelope->payload_offset, envelope->n_pae - envelope->payload_offset, &statement, &wrong);
+        r = envelope_read_payload(envelope, &statement, &wrong);
         if (r < 0)
                 return r == -EBADMSG ? refuse(refusal, "the payload: ", wrong) : r;
         if (strcmp(text_of(statement, "_type"), STATEMENT_TYPE) != 0)

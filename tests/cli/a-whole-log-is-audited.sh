@@ -137,7 +137,7 @@ expect 1 "where something is to be looked at" assayctl audit "$stage/tiles" --st
 prune() {
         python3 -c 'import sqlite3, sys
 with sqlite3.connect(sys.argv[1]) as db:
-    db.execute("UPDATE record SET envelope = NULL WHERE idx IN (%s)" % sys.argv[2])' "$stage/records.db" "$1"
+    db.execute("UPDATE record SET payload = NULL WHERE idx IN (%s)" % sys.argv[2])' "$stage/records.db" "$1"
 }
 prune 0,1,2
 expect 0 "the oldest were pruned" assayctl audit --json

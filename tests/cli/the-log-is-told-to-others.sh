@@ -62,7 +62,7 @@ change() { # STATEMENT
 with sqlite3.connect(sys.argv[1]) as db:
     db.execute(sys.argv[2])' "$stage/records.db" "$1"
 }
-change "UPDATE record SET envelope = NULL WHERE idx = 5"
+change "UPDATE record SET payload = NULL WHERE idx = 5"
 expect 0 "bundles leave it out" assayctl export 4 3 --format bundle
 has "1 records are pruned"
 [ "$(wc -l <"$out")" = 2 ] || bad "not the two that are there"
@@ -80,9 +80,9 @@ cp -r "$stage/tiles" "$stage/before"
 python3 - "$stage/records.db" <<'PY'
 import sqlite3, sys
 with sqlite3.connect(sys.argv[1]) as db:
-    (envelope,) = db.execute("SELECT envelope FROM record WHERE idx = 20").fetchone()
-    at = len(envelope) // 2
-    db.execute("UPDATE record SET envelope = ? WHERE idx = 20", (envelope[:at] + (b"A" if envelope[at:at + 1] != b"A" else b"B") + envelope[at + 1:],))
+    (payload,) = db.execute("SELECT payload FROM record WHERE idx = 20").fetchone()
+    at = len(payload) // 2
+    db.execute("UPDATE record SET payload = ? WHERE idx = 20", (payload[:at] + bytes([payload[at] ^ 1]) + payload[at + 1:],))
 PY
 expect 3 "a record that the tree does not hold ends an export" assayctl export --format tiles --output "$stage/anew"
 has "not the one that the log's tree holds"

@@ -79,7 +79,7 @@ expect 0 "a record that was dropped is still proven" call GetProof uint64:0 uint
 expect 0 "against the checkpoint that the witness signed" call GetProof uint64:0 uint64:0
 has "— example.com/w1 "
 stop
-[ "$(python3 -c 'import sqlite3, sys; print(*[r[0] for r in sqlite3.connect(sys.argv[1]).execute("SELECT idx FROM record WHERE envelope IS NULL")])' "$stage/records.db")" = "0 1" ] ||
+[ "$(python3 -c 'import sqlite3, sys; print(*[r[0] for r in sqlite3.connect(sys.argv[1]).execute("SELECT idx FROM record WHERE coalesce(envelope, keyid, signature, payload) IS NULL")])' "$stage/records.db")" = "0 1" ] ||
         bad "another record was dropped"
 start
 expect 0 "and the log goes on" assayctl targets

@@ -181,8 +181,8 @@ static void test_everybody_gets_what_the_log_says_of_a_verdict(void **state) {
         refused(fixture, size, 0, ASSAY_ERROR_NO_SUCH_RECORD, "no such record");
         refused(fixture, UINT64_MAX, 0, ASSAY_ERROR_NO_SUCH_RECORD, "no such record");
         refused(fixture, CHIP, 1, SD_BUS_ERROR_INVALID_ARGS, "0x1");
-        assert_int_equal(sqlite3_exec(fixture->db, "UPDATE record SET envelope = NULL WHERE idx = 2; "
-                                                   "UPDATE record SET envelope = (SELECT envelope FROM record WHERE idx = 1) WHERE idx = 3",
+        assert_int_equal(sqlite3_exec(fixture->db, "UPDATE record SET payload = NULL WHERE idx = 2; "
+                                                   "UPDATE record SET payload = (SELECT payload FROM record WHERE idx = 1) WHERE idx = 3",
                                       NULL, NULL, NULL), SQLITE_OK);
         refused(fixture, 2, 0, ASSAY_ERROR_NO_SUCH_RECORD, "pruned");
         refused(fixture, 3, 0, ASSAY_ERROR_STORE, "does not verify");

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-#include "daemon/record/envelope.h"
 #include "tests/fuzz/known-key.h"
+#include "tests/record/sign-line.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,15 +26,15 @@ static int tell_leaf(void *userdata, uint64_t index, uint8_t ret[static 32]) {
 }
 
 static void take(RecordAudit *audit, const char *line, size_t n) {
-        Signed record;
+        SignedLine record;
 
         if (n > 0 && *line == '!') {
                 HOLDS(record_audit_take(audit, line + 1, n - 1) == 0);
                 return;
         }
-        HOLDS(envelope_sign(key, line, n, &record) == 0);
+        HOLDS(sign_line(key, line, n, &record) == 0);
         HOLDS(record_audit_take(audit, record.envelope.text, record.envelope.n) == 0);
-        signed_done(&record);
+        signed_line_done(&record);
 }
 
 static void look_at(const RecordAuditReport *report, uint64_t n_lines) {

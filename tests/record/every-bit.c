@@ -12,12 +12,12 @@
 
 #include <cmocka.h>
 
-#include "daemon/record/envelope.h"
 #include "daemon/record/keyring.h"
 #include "daemon/record/proof.h"
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"
 #include "tests/record/plain-tree.h"
+#include "tests/record/sign-line.h"
 
 #define SUBJECT "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff" /* in its place: the key */
 
@@ -90,13 +90,13 @@ static void turn_envelope(RecordAlgorithm algorithm) {
         RecordKeyring *keyring;
         Loose parts[1];
         RecordTrust trust;
-        Signed record;
+        SignedLine record;
         char *text;
         size_t n;
 
         assert_int_equal(record_keyring_parse(record_key_public_pem(key), strlen(record_key_public_pem(key)), &keyring), 0);
         tell_key(key);
-        assert_int_equal(envelope_sign(key, payload, strlen(payload), &record), 0);
+        assert_int_equal(sign_line(key, payload, strlen(payload), &record), 0);
         text = record.envelope.text;
         n = record.envelope.n;
         parts[0] = loose("the key ID, which is a hint", text, n, "\"keyid\":", ",\"sig\"");
@@ -122,7 +122,7 @@ static void turn_envelope(RecordAlgorithm algorithm) {
         }
         tell(record_algorithm_to_string(algorithm), parts, ELEMENTS(parts), n);
         record_verified_done(&sound);
-        signed_done(&record);
+        signed_line_done(&record);
         (void) record_keyring_free(keyring);
         (void) record_key_free(key);
 }

@@ -55,15 +55,15 @@ static inline void ledger_set(json_t *root, const char *path, const char *format
 /* Signs what is there as it is and appends it. */
 static inline void ledger_sign(Ledger *ledger, json_t *root) {
         char *text = json_dumps(root, JSON_COMPACT);
-        Signed record;
+        SignedLine record;
 
-        if (ledger->size == LEDGER_MAX || envelope_sign(ledger->key, text, strlen(text), &record) < 0)
+        if (ledger->size == LEDGER_MAX || sign_line(ledger->key, text, strlen(text), &record) < 0)
                 abort();
         ledger->lines[ledger->size] = strndup(record.envelope.text, record.envelope.n);
         ledger->leaves[ledger->size] = record.leaf;
         ledger->results[ledger->size] = result_from_string(text_of(json_object_get(root, "predicate"), "result"));
         (void) digest_to_hex(record.id, ledger->ids[ledger->size++]);
-        signed_done(&record);
+        signed_line_done(&record);
         json_decref(root);
         free(text);
 }

@@ -20,7 +20,7 @@ typedef struct Logged {
 } Logged;
 
 static inline void logged_init(Logged *logged, const Payloads *p) {
-        Signed record;
+        SignedLine record;
 
         *logged = (Logged) { .log = place_key(&p->place, "log", RECORD_ED25519) };
         logged->log_key = note_key_of(PLACE_ORIGIN, NOTE_LOG, logged->log);
@@ -33,10 +33,10 @@ static inline void logged_init(Logged *logged, const Payloads *p) {
         }
         for (unsigned i = 0; i < LOGGED_MAX; i++)
                 logged->leaves[i].bytes[0] = (uint8_t) i;
-        if (envelope_sign(p->key, p->bad, strlen(p->bad), &record) < 0)
+        if (sign_line(p->key, p->bad, strlen(p->bad), &record) < 0)
                 abort();
         logged->leaves[LOGGED_INDEX] = record.leaf;
-        signed_done(&record);
+        signed_line_done(&record);
 }
 
 static inline void logged_done(Logged *logged) {

@@ -76,7 +76,7 @@ static void add_group(Making *making, DraftGroup *group) {
         TreeHash whole[TREE_LEVELS];
 
         for (size_t k = 0; k < group->n_drafts; k++) {
-                _cleanup_printer_ Printer payload = {};
+                _cleanup_printer_ Printer payload = {}, line = {};
 
                 statement_print(&payload, group, k, making->tree.size, making->id, records);
                 if (payload.error < 0 || envelope_sign(making->key, payload.text, payload.n, &records[k]) < 0)
@@ -85,7 +85,8 @@ static void add_group(Making *making, DraftGroup *group) {
                 making->tile[making->tree.size % 256] = records[k].leaf;
                 if (frontier_append(&making->tree, &records[k].leaf, whole) < 0)
                         abort();
-                (void) fprintf(making->lines, "%.*s\n", (int) records[k].envelope.n, records[k].envelope.text);
+                signed_print(&line, &records[k]);
+                (void) fprintf(making->lines, "%.*s\n", (int) line.n, line.text);
                 if (making->tree.size % 256 == 0)
                         write_tile(making, making->tree.size);
         }

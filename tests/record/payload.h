@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
-#include "daemon/record/envelope.h"
 #include "tests/record/place.h"
 #include "tests/record/server.h"
+#include "tests/record/sign-line.h"
 
 typedef struct Payloads {
         Place place;
@@ -99,12 +99,12 @@ static inline void payload_set(json_t *root, const char *path, const char *text)
 /* Signs N bytes as they are and verifies them. */
 static inline RecordTrust payload_verify(Payloads *p, const char *payload, size_t n, RecordVerified *ret) {
         RecordTrust trust;
-        Signed record;
+        SignedLine record;
 
-        if (envelope_sign(p->key, payload, n, &record) < 0 ||
+        if (sign_line(p->key, payload, n, &record) < 0 ||
             record_verify(p->keyring, record.envelope.text, record.envelope.n, &trust, ret) < 0)
                 abort();
-        signed_done(&record);
+        signed_line_done(&record);
         return trust;
 }
 

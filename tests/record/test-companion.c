@@ -247,18 +247,18 @@ static void test_only_what_verifies_and_is_a_verdict_has_one(void **state) {
         refused(fixture->log, UINT64_MAX, -ERANGE, "no such record");
 
         /* Somebody wrote into the table: another's record in its place, one bit of it, nothing. */
-        execute(fixture, "UPDATE record SET envelope = (SELECT envelope FROM record WHERE idx = 1) WHERE idx = 2");
-        execute(fixture, "UPDATE record SET envelope = CAST(replace(envelope, 'A', 'B') AS BLOB) WHERE idx = 3");
+        execute(fixture, "UPDATE record SET (signature, payload) = (SELECT signature, payload FROM record WHERE idx = 1) WHERE idx = 2");
+        execute(fixture, "UPDATE record SET payload = CAST(replace(payload, 'A', 'B') AS BLOB) WHERE idx = 3");
         execute(fixture, "DELETE FROM record WHERE idx = 5");
         refused(fixture->log, 2, -EBADMSG, "does not verify");
         refused(fixture->log, 3, -EBADMSG, "does not verify");
         refused(fixture->log, 5, -EBADMSG, "does not verify");
-        execute(fixture, "UPDATE record SET envelope = NULL WHERE idx = 4");
+        execute(fixture, "UPDATE record SET payload = NULL WHERE idx = 4");
         refused(fixture->log, 4, -ENODATA, "pruned");
         free(companion(fixture->log, 6, 0, NULL));
 
         /* And then it has failed: what waits is refused as well as what comes. */
-        execute(fixture, "INSERT INTO record VALUES (18 + 1, zeroblob(32), zeroblob(32))");
+        execute(fixture, "INSERT INTO record (idx, id) VALUES (18 + 1, zeroblob(32))");
         assert_int_equal(record_log_heartbeat(fixture->log, RECORD_HEARTBEAT_INTERVAL, 3), 0);
         place_wait(fixture->log, &outcome);
         assert_int_equal(outcome.error, -EIO);
@@ -339,7 +339,7 @@ static void test_companions_stand_in_the_queue(void **state) {
 /* A companion of payloads.bad, with up to two changes, signed by the right key; malloc'd. */
 static char *changed(const char *const *changes) {
         RecordLog *log;
-        Signed twin;
+        SignedLine twin;
         char *envelope, *text;
         json_t *statement;
 
@@ -351,9 +351,9 @@ static char *changed(const char *const *changes) {
         for (; changes && changes[0]; changes += 2)
                 payload_set(statement, changes[0], changes[1]);
         text = json_dumps(statement, JSON_COMPACT);
-        assert_int_equal(envelope_sign(payloads.key, text, strlen(text), &twin), 0);
+        assert_int_equal(sign_line(payloads.key, text, strlen(text), &twin), 0);
         envelope = strndup(twin.envelope.text, twin.envelope.n);
-        signed_done(&twin);
+        signed_line_done(&twin);
         json_decref(statement);
         free(text);
         return envelope;

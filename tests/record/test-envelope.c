@@ -100,6 +100,30 @@ static void test_the_form_of_our_own_means_what_it_means_as_json(void **state) {
         }
 }
 
+/* As its parts stand in a store that anybody may have written to. */
+static void test_parts_are_an_envelope_whatever_they_are(void **state) {
+        static const struct {
+                const char *key_id, *text;
+        } cases[] = {
+                { "SHA256:x", OWN("aGVsbG8=", "SHA256:x", "}") },
+                { NULL, OWN("aGVsbG8=", "", "}") },
+                { "", OWN("aGVsbG8=", "", "}") },
+                { "\"}]}\n{", OWN("aGVsbG8=", "", "}") },
+                { "x\n", OWN("aGVsbG8=", "", "}") },
+                { "\\u0041", OWN("aGVsbG8=", "", "}") },
+                { "\xff", OWN("aGVsbG8=", "", "}") },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                _cleanup_printer_ Printer printer = {};
+
+                envelope_print(&printer, cases[i].key_id, "hello", 5, "ABC", 3);
+                assert_int_equal(printer.error, 0);
+                assert_int_equal(printer.n, strlen(cases[i].text));
+                assert_memory_equal(printer.text, cases[i].text, printer.n);
+        }
+}
+
 static void test_a_signature_or_key_id_of_any_length_stays_within_its_room(void **state) {
         char text[1200], sig[404], key_id[400];
         Envelope envelope;
@@ -167,6 +191,7 @@ int main(void) {
                 cmocka_unit_test(test_lengths_are_those_of_bytes),
                 cmocka_unit_test(test_an_envelope_comes_back_as_the_bytes_that_are_verified),
                 cmocka_unit_test(test_the_form_of_our_own_means_what_it_means_as_json),
+                cmocka_unit_test(test_parts_are_an_envelope_whatever_they_are),
                 cmocka_unit_test(test_a_signature_or_key_id_of_any_length_stays_within_its_room),
                 cmocka_unit_test(test_the_leaf_says_the_algorithm_of_its_key),
         };

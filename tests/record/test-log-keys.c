@@ -230,7 +230,7 @@ static void test_a_rotation_that_was_taken_away_gives_the_log_to_nobody(void **s
         (void) rotate(fixture, 1);
         open_with(fixture, 1);
         scan(fixture);
-        execute(fixture, "UPDATE record SET envelope = NULL WHERE idx = (SELECT idx FROM entry WHERE type LIKE '%key-rotation%')");
+        execute(fixture, "UPDATE record SET payload = NULL WHERE idx = (SELECT idx FROM entry WHERE type LIKE '%key-rotation%')");
         refuse_with(fixture, 1, "by which the key was changed, cannot be believed");
 }
 
@@ -252,7 +252,7 @@ static void test_no_other_key_can_be_put_before_ours(void **state) {
         /* Before the new key has signed nobody can tell; then it has named the record that it follows. */
         scan(fixture);
         (void) snprintf(sql, sizeof(sql),
-                        "ATTACH '%s' AS other; UPDATE record SET (id, envelope) = (SELECT id, envelope FROM other.record WHERE idx = %d) WHERE idx = %d",
+                        "ATTACH '%s' AS other; UPDATE record SET (id, keyid, signature, payload) = (SELECT id, keyid, signature, payload FROM other.record WHERE idx = %d) WHERE idx = %d",
                         other.place.log, SERVER_CHIPS + 1, SERVER_CHIPS + 1);
         execute(fixture, sql);
         refuse_with(fixture, 1, "is not the one that the new key follows");

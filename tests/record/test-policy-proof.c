@@ -210,12 +210,12 @@ static void test_a_record_is_as_old_as_its_witness_says(void **state) {
         json_t *root = json_loads(payloads.health, 0, NULL);
         TreeHash leaf = logged.leaves[SOUND_INDEX];
         RecordPolicy policy = { .keyring = keyring, .max_age_usec = 3600 * UINT64_C(1000000) };
-        Signed record;
+        SignedLine record;
         char *text;
 
         payload_set(root, changes[0], changes[1]);
         text = json_dumps(root, JSON_COMPACT);
-        assert_int_equal(envelope_sign(payloads.key, text, strlen(text), &record), 0);
+        assert_int_equal(sign_line(payloads.key, text, strlen(text), &record), 0);
         printer_raw(&record.envelope, "", 1);
         logged.leaves[SOUND_INDEX] = record.leaf;
         for (unsigned i = 0; i < 2; i++) {
@@ -230,7 +230,7 @@ static void test_a_record_is_as_old_as_its_witness_says(void **state) {
                 expect_record(&policy, record.envelope.text, RECORD_CANNOT_TELL, "its clock is ahead", NULL);
         }
         logged.leaves[SOUND_INDEX] = leaf;
-        signed_done(&record);
+        signed_line_done(&record);
         free(text);
         json_decref(root);
 }

@@ -17,9 +17,9 @@
 static void expect(const RecordPolicy *policy, bool sound, RecordTrust trust, const char *reason) {
         RecordVerified verified;
         RecordTrust found;
-        Signed record;
+        SignedLine record;
 
-        assert_int_equal(envelope_sign(payloads.key, sound ? payloads.health : payloads.bad,
+        assert_int_equal(sign_line(payloads.key, sound ? payloads.health : payloads.bad,
                                        strlen(sound ? payloads.health : payloads.bad), &record), 0);
         assert_int_equal(record_verify_with_policy(policy, record.envelope.text, record.envelope.n, &found, &verified), 0);
         if (found != trust || (reason && !strstr(verified.reason, reason)))
@@ -30,7 +30,7 @@ static void expect(const RecordPolicy *policy, bool sound, RecordTrust trust, co
         } else
                 assert_string_equal(verified.producer, PLACE_PRODUCER);
         record_verified_done(&verified);
-        signed_done(&record);
+        signed_line_done(&record);
 }
 
 static void test_a_key_signs_for_its_producer_in_its_log(void **state) {
@@ -118,7 +118,7 @@ static void test_a_serial_is_no_digest(void **state) {
         char document[256], digest[RECORD_ID_HEX], value[256];
         RecordVerified verified;
         RecordTrust trust;
-        Signed record;
+        SignedLine record;
         char *text;
         int n;
 
@@ -129,14 +129,14 @@ static void test_a_serial_is_no_digest(void **state) {
         (void) snprintf(value, sizeof(value), "\"%s\"", digest);
         payload_set(root, "subject.0.digest.sha256", value);
         text = json_dumps(root, JSON_COMPACT);
-        assert_int_equal(envelope_sign(payloads.key, text, strlen(text), &record), 0);
+        assert_int_equal(sign_line(payloads.key, text, strlen(text), &record), 0);
         for (unsigned i = 0; i < 2; i++) {
                 policy.subject = i == 0 ? wanted : digest;
                 assert_int_equal(record_verify_with_policy(&policy, record.envelope.text, record.envelope.n, &trust, &verified), 0);
                 assert_int_equal(trust, i == 0 ? RECORD_REFUSED : RECORD_VERIFIED);
                 record_verified_done(&verified);
         }
-        signed_done(&record);
+        signed_line_done(&record);
         free(text);
         json_decref(root);
 }
@@ -148,17 +148,17 @@ static void test_a_serial_must_be_that_of_the_digest(void **state) {
         RecordPolicy policy = { .keyring = payloads.keyring, .subject = "0123456789abc009" };
         RecordVerified verified;
         RecordTrust trust;
-        Signed record;
+        SignedLine record;
         char *text;
 
         payload_set(root, changes[0], changes[1]);
         text = json_dumps(root, JSON_COMPACT);
-        assert_int_equal(envelope_sign(payloads.key, text, strlen(text), &record), 0);
+        assert_int_equal(sign_line(payloads.key, text, strlen(text), &record), 0);
         assert_int_equal(record_verify_with_policy(&policy, record.envelope.text, record.envelope.n, &trust, &verified), 0);
         assert_int_equal(trust, RECORD_REFUSED);
         assert_non_null(strstr(verified.reason, "another subject"));
         record_verified_done(&verified);
-        signed_done(&record);
+        signed_line_done(&record);
         free(text);
         json_decref(root);
 }
@@ -169,17 +169,17 @@ static void test_a_run_without_a_challenge_answers_none(void **state) {
         RecordPolicy policy = { .keyring = payloads.keyring, .challenge = "c2F5IHNvbWV0aGluZw==" };
         RecordVerified verified;
         RecordTrust trust;
-        Signed record;
+        SignedLine record;
         char *text;
 
         payload_set(root, changes[0], changes[1]);
         text = json_dumps(root, JSON_COMPACT);
-        assert_int_equal(envelope_sign(payloads.key, text, strlen(text), &record), 0);
+        assert_int_equal(sign_line(payloads.key, text, strlen(text), &record), 0);
         assert_int_equal(record_verify_with_policy(&policy, record.envelope.text, record.envelope.n, &trust, &verified), 0);
         assert_int_equal(trust, RECORD_REFUSED);
         assert_string_equal(verified.reason, "it answers no challenge");
         record_verified_done(&verified);
-        signed_done(&record);
+        signed_line_done(&record);
         free(text);
         json_decref(root);
 }

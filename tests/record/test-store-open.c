@@ -17,11 +17,27 @@
 
 #define RECORDS 18
 
-static sqlite3 *open_log(void) {
+/* The text of an envelope, of which newer tables have the parts. */
+static void line(sqlite3_context *context, int n, sqlite3_value **values) {
+        _cleanup_printer_ Printer text = {};
+
+        if (sqlite3_value_type(values[0]) != SQLITE_NULL)
+                return sqlite3_result_value(context, values[0]);
+        envelope_print(&text, (const char *) sqlite3_value_text(values[1]), sqlite3_value_blob(values[3]), (size_t) sqlite3_value_bytes(values[3]),
+                       sqlite3_value_blob(values[2]), (size_t) sqlite3_value_bytes(values[2]));
+        sqlite3_result_blob(context, text.text, (int) text.n, SQLITE_TRANSIENT);
+}
+
+static sqlite3 *open_database(const char *path) {
         sqlite3 *db;
 
-        assert_int_equal(sqlite3_open(payloads.place.log, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_create_function(db, "line", 4, SQLITE_UTF8, NULL, line, NULL, NULL), SQLITE_OK);
         return db;
+}
+
+static sqlite3 *open_log(void) {
+        return open_database(payloads.place.log);
 }
 
 static void execute(sqlite3 *db, const char *sql) {
@@ -49,9 +65,11 @@ static void execute(sqlite3 *db, const char *sql) {
         "CREATE TABLE hash (pos INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT;"                             \
         "INSERT INTO hash SELECT row_number() OVER (ORDER BY idx, at) - 1, substr(nodes, 32 * at + 1, 32)"    \
         " FROM new.entry JOIN (SELECT 0 AS at UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4) ON 32 * at < length(nodes);"   \
+        ENVELOPES
+#define ENVELOPES                                                                                             \
         "CREATE TABLE record (idx INTEGER PRIMARY KEY, id BLOB NOT NULL, envelope BLOB) STRICT;"              \
         "CREATE INDEX record_idx ON record (idx);"                                                            \
-        "INSERT INTO record SELECT idx, id, envelope FROM new.record;"
+        "INSERT INTO record SELECT idx, id, line(envelope, keyid, signature, payload) FROM new.record;"
 #define WITNESSED                                                                                             \
         "CREATE TABLE checkpoint (size INTEGER PRIMARY KEY, note BLOB NOT NULL, at INTEGER NOT NULL, witnesses INTEGER NOT NULL DEFAULT 0) STRICT;" \
         "CREATE INDEX witnessed ON checkpoint (witnesses, size);"
@@ -60,7 +78,7 @@ static const char *const versions[] = {
         /* bore no number */
         COMMON
         "CREATE TABLE record (idx INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, leaf BLOB NOT NULL, envelope BLOB NOT NULL) STRICT;"
-        "INSERT INTO record SELECT idx, id, substr(nodes, 1, 32), envelope FROM new.record JOIN new.entry USING (idx);",
+        "INSERT INTO record SELECT idx, id, substr(nodes, 1, 32), line(envelope, keyid, signature, payload) FROM new.record JOIN new.entry USING (idx);",
         COMMON HASHES
         "CREATE TABLE checkpoint (size INTEGER PRIMARY KEY, note BLOB NOT NULL, at INTEGER NOT NULL) STRICT;"
         "PRAGMA user_version=2;",
@@ -69,6 +87,13 @@ static const char *const versions[] = {
         COMMON HASHES WITNESSED
         "CREATE INDEX rotation ON entry (idx) WHERE type = 'urn:assay:attestation:key-rotation:v1';"
         "PRAGMA user_version=4;",
+        COMMON ENVELOPES WITNESSED
+        "DROP TABLE entry;"
+        "CREATE TABLE entry (idx INTEGER PRIMARY KEY, type TEXT NOT NULL, subject TEXT NOT NULL, result TEXT NOT NULL,"
+        " plan TEXT NOT NULL, run TEXT NOT NULL, finished INTEGER NOT NULL, nodes BLOB NOT NULL) STRICT;"
+        "INSERT INTO entry SELECT * FROM new.entry;"
+        "CREATE INDEX rotation ON entry (idx) WHERE type = 'urn:assay:attestation:key-rotation:v1';"
+        "PRAGMA user_version=5;",
 };
 
 /* Brings the log back to the tables of versions[OLD]. */
@@ -78,7 +103,7 @@ static void make_version(size_t old) {
 
         (void) snprintf(path, sizeof(path), "%s-old", payloads.place.log);
         (void) snprintf(attach, sizeof(attach), "ATTACH '%s' AS new", payloads.place.log);
-        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+        db = open_database(path);
         execute(db, "PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA application_id=0x61737379");
         execute(db, attach);
         execute(db, "BEGIN");
@@ -88,12 +113,12 @@ static void make_version(size_t old) {
         assert_int_equal(rename(path, payloads.place.log), 0);
 }
 
-/* All that a log says but for its envelopes, and what its tables are. */
+/* All that a log says, and what its tables are. */
 static char *read_all(void) {
         static const char sql[] =
                         "SELECT (SELECT group_concat(quote(idx) || quote(type) || quote(subject) || quote(result) || quote(plan) || quote(run) ||"
                         " quote(finished) || quote(nodes), '\n') FROM (SELECT * FROM entry ORDER BY idx)) || '\n' ||"
-                        " (SELECT group_concat(quote(idx) || quote(id) || length(envelope), '\n') FROM (SELECT * FROM record ORDER BY idx)) || '\n' ||"
+                        " (SELECT group_concat(quote(idx) || quote(id) || line(envelope, keyid, signature, payload), '\n') FROM (SELECT * FROM record ORDER BY idx)) || '\n' ||"
                         " (SELECT group_concat(subject || ' ' || plan || ' ' || idx, '\n') FROM (SELECT * FROM newest ORDER BY subject, plan)) || '\n' ||"
                         " (SELECT group_concat(type || ' ' || name || ' ' || tbl_name, '\n') FROM (SELECT * FROM sqlite_schema ORDER BY name))";
         sqlite3_stmt *statement;
@@ -135,6 +160,45 @@ static void test_an_older_log_says_what_it_said(void **state) {
                 assert_opens();
                 assert_all_is(before);
                 assert_opens();
+        }
+}
+
+/* Every envelope of FIRST … LAST-1, which verifies. */
+static void assert_all_verify(RecordLog *log, uint64_t first, uint64_t last) {
+        for (uint64_t i = first; i < last; i++) {
+                RecordVerified verified;
+
+                place_verify(log, payloads.keyring, i, &verified);
+                assert_int_equal(verified.entry.index, i);
+                record_verified_done(&verified);
+        }
+}
+
+/* Records of both forms stand in one log, and go out of it alike. */
+static void test_an_older_log_goes_on(void **state) {
+        for (size_t old = 0; old < ELEMENTS(versions); old++) {
+                _cleanup_free_ char *line = NULL;
+                RecordOutcome outcome;
+                RecordLog *log;
+                uint64_t size;
+
+                make_version(old);
+                assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+                line = place_envelope(log, 1 + SERVER_BAD);
+                assert_string_equal(line, payloads.envelope);
+                (void) server_scan(&payloads.server, log);
+                size = record_log_size(log);
+                assert_all_verify(log, 0, size);
+
+                assert_int_equal(record_log_prune(log, UINT64_MAX / 2, 0, 0), 0);
+                place_wait(log, &outcome);
+                assert_int_equal(outcome.error, 0);
+                assert_in_range(outcome.n_pruned, 1, size - SERVER_CHIPS - 1);
+                record_outcome_done(&outcome);
+                assert_all_verify(log, size - SERVER_CHIPS - 1, size);
+                (void) record_log_free(log);
+                payloads_teardown(NULL);
+                payloads_setup(NULL);
         }
 }
 
@@ -259,6 +323,7 @@ int main(void) {
 
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_an_older_log_says_what_it_said, payloads_setup, payloads_teardown),
+                cmocka_unit_test_setup_teardown(test_an_older_log_goes_on, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_an_oldest_log_with_a_gap_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_an_older_log_without_a_hash_is_refused, payloads_setup, payloads_teardown),
                 cmocka_unit_test_setup_teardown(test_an_older_log_without_its_last_hashes_is_refused, payloads_setup, payloads_teardown),

@@ -281,7 +281,7 @@ static void test_another_log_is_refused_and_nothing_changes(void **state) {
 }
 
 static void test_a_record_that_the_tree_does_not_hold_ends_it(void **state) {
-        Signed *record = &tiny.records[350];
+        SignedLine *record = &tiny.records[350];
         const char *wrong = NULL;
 
         new_folder();

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/record/envelope.h"
 #include "daemon/record/keyring.h"
 #include "daemon/record/proof.h"
 #include "tests/record/note-key.h"
 #include "tests/record/place.h"
 #include "tests/record/plain-tree.h"
+#include "tests/record/sign-line.h"
 
 #define TINY_LOG_MAX 1024
 
@@ -22,7 +22,7 @@ typedef struct TinyLog {
         CheckpointPolicy policy;
         Printer vkey; /* ended by a zero */
         uint64_t n;
-        Signed records[TINY_LOG_MAX];
+        SignedLine records[TINY_LOG_MAX];
         TreeHash leaves[TINY_LOG_MAX];
 } TinyLog;
 
@@ -43,7 +43,7 @@ static inline void tiny_log_init(TinyLog *tiny, RecordAlgorithm algorithm) {
 
 static inline void tiny_log_done(TinyLog *tiny) {
         for (uint64_t i = 0; i < tiny->n; i++)
-                signed_done(&tiny->records[i]);
+                signed_line_done(&tiny->records[i]);
         printer_done(&tiny->vkey);
         (void) record_keyring_free(tiny->keyring);
         (void) record_key_free(tiny->key);
@@ -56,10 +56,10 @@ static inline void tiny_log_grow(TinyLog *tiny, uint64_t n, const char *salt) {
         char payload[96];
 
         for (; tiny->n < n; tiny->n++) {
-                Signed *record = &tiny->records[tiny->n];
+                SignedLine *record = &tiny->records[tiny->n];
 
                 (void) snprintf(payload, sizeof(payload), "{\"index\":%u,\"salt\":\"%.32s\"}", (unsigned) tiny->n, salt);
-                if (envelope_sign(tiny->key, payload, strlen(payload), record) < 0)
+                if (sign_line(tiny->key, payload, strlen(payload), record) < 0)
                         abort();
                 tiny->leaves[tiny->n] = record->leaf;
         }

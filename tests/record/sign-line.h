@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A payload signed, as the line that others see. */
+
+#include "daemon/record/envelope.h"
+
+typedef struct SignedLine {
+        uint8_t id[DIGEST_BYTES];
+        TreeHash leaf;
+        Printer envelope;
+} SignedLine;
+
+static inline void signed_line_done(SignedLine *line) {
+        printer_done(&line->envelope);
+}
+
+/* As envelope_sign(). */
+static inline int sign_line(const RecordKey *key, const void *payload, size_t n, SignedLine *ret) {
+        Signed record;
+        int r;
+
+        r = envelope_sign(key, payload, n, &record);
+        if (r < 0)
+                return r;
+        *ret = (SignedLine) { .leaf = record.leaf };
+        memcpy(ret->id, record.id, DIGEST_BYTES);
+        signed_print(&ret->envelope, &record);
+        signed_done(&record);
+        return ret->envelope.error;
+}
