@@ -222,6 +222,7 @@ int tally_record(const Tally *tally, size_t index, const RecordRun *run, RecordS
                 return -ENOMEM;
 
         scan.chips = chips;
+        scan.n_chips_of_server = TARGET_CHIPS;
         tally_subject(tally, index, &scan.server);
         for (unsigned c = 0; c < TARGET_CHIPS && r >= 0; c++)
                 if (server->chips[c].wanted)

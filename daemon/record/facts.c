@@ -113,16 +113,17 @@ bool facts_verdict_stands(Verdict verdict, Verdict evidence) {
         return verdict == VERDICT_FAILED || evidence == VERDICT_PASSED || (evidence == VERDICT_WARNED && verdict != VERDICT_PASSED);
 }
 
-unsigned facts_chips_of(const char *product, size_t n) {
+/* What is said of a product may be more than what is known of it, and never less. */
+size_t facts_chips_of(const char *product, size_t n, size_t stated) {
         static const struct {
                 const char *product;
-                unsigned chips;
+                size_t chips;
         } servers[] = { { "Trn2", 16 } };
 
         for (size_t i = 0; i < ELEMENTS(servers); i++)
                 if (strlen(servers[i].product) == n && memcmp(servers[i].product, product, n) == 0)
-                        return servers[i].chips;
-        return 0;
+                        return stated > servers[i].chips ? stated : servers[i].chips;
+        return stated;
 }
 
 static bool is_set(const char *text) {
@@ -253,8 +254,8 @@ static const char *wrong_with_server(const RecordScan *scan) {
 const char *facts_wrong_with_scan(const RecordScan *scan) {
         const char *wrong = facts_wrong_with_run(&scan->run);
         const char *product = scan->server.product ? scan->server.product : "";
-        Result worst = scan->n_chips == 0 || scan->n_chips < facts_chips_of(product, strlen(product)) ? RESULT_INCONCLUSIVE :
-                                                                                                        RESULT_PASSED;
+        size_t n_all = facts_chips_of(product, strlen(product), scan->n_chips_of_server);
+        Result worst = scan->n_chips == 0 || scan->n_chips < n_all ? RESULT_INCONCLUSIVE : RESULT_PASSED;
 
         if (wrong)
                 return wrong;
@@ -262,7 +263,7 @@ const char *facts_wrong_with_scan(const RecordScan *scan) {
                 return "the server is none";
         if (scan->result < 0 || scan->result >= _RESULT_MAX)
                 return "the server's result is unknown";
-        if (scan->n_chips > CHIPS_MAX)
+        if (scan->n_chips > CHIPS_MAX || scan->n_chips_of_server > CHIPS_MAX)
                 return "the server has too many chips";
         for (size_t i = 0; i < scan->n_chips; i++) {
                 if (location_kind(&scan->chips[i].subject.where) == LOCATION_SERVER ||

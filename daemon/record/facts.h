@@ -16,8 +16,8 @@
 /* Whether a step with such evidence (passed, warned, failed) may be called VERDICT. */
 bool facts_verdict_stands(Verdict verdict, Verdict evidence);
 
-/* How many chips a server of PRODUCT (N bytes) has: no roll-up clears it with fewer. 0: not known. */
-unsigned facts_chips_of(const char *product, size_t n);
+/* How many chips a server of PRODUCT (N bytes) has, of which STATED (0: none) are said: no roll-up clears it with fewer. 0: not known. */
+size_t facts_chips_of(const char *product, size_t n, size_t stated);
 
 /* NULL, or a static sentence on what is wrong. */
 const char *facts_wrong_with_run(const RecordRun *run);

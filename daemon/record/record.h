@@ -182,6 +182,7 @@ typedef struct RecordScan { /* one server at its end: a health record per chip a
         Result result;
         size_t n_chips;
         const RecordHealth *chips;
+        size_t n_chips_of_server; /* how many it has, scanned or not; 0: not known, then what is known of its product counts */
         size_t n_steps;
         const RecordStep *steps; /* what they measured and found that lies in none of the chips; how they ended tells where they looked */
 } RecordScan;

@@ -304,7 +304,8 @@ static const Shape shape_summary = {
         FIELDS(LOGGED_FIELDS, CONTEXT_FIELDS, RESULT_FIELDS,
                { "measurements", FIELD_OBJECTS, .optional = true, .of = &shape_measurement },
                { "diagnoses", FIELD_OBJECTS, .optional = true, .of = &shape_diagnosis },
-               { "components", FIELD_OBJECTS, .max = LIST_MAX, .of = &shape_chip }),
+               { "components", FIELD_OBJECTS, .max = LIST_MAX, .of = &shape_chip },
+               { "chipCount", FIELD_INTEGER, .optional = true, .min = 1, .max = LIST_MAX }),
 };
 
 static const Shape shape_start = {

@@ -378,10 +378,14 @@ static int draft_summary(Draft *draft, const Station *station, const RecordScan 
         draft->entry.finished_usec = scan->run.finished_usec;
         printer_member(&draft->tail, "status", scan_status(scan));
         printer_member(&draft->tail, "result", result_to_string(scan->result));
+        if (scan->n_chips_of_server > 0) {
+                printer_key(&draft->tail, "chipCount");
+                printer_unsigned(&draft->tail, scan->n_chips_of_server);
+        }
         print_measurements(&draft->tail, scan->steps, scan->n_steps, &scan->server.where);
         print_diagnoses(&draft->tail, scan->steps, scan->n_steps);
         r = places_read(scan->run.stage, &scan->server.where, scan->steps, scan->n_steps,
-                        scan->n_chips < facts_chips_of(product, strlen(product)), &draft->places);
+                        scan->n_chips < facts_chips_of(product, strlen(product), scan->n_chips_of_server), &draft->places);
         if (r < 0)
                 return r;
         draft->has_places = true;

@@ -238,6 +238,7 @@ static void test_a_scan_of_one_chip_cannot_clear_the_server(void **state) {
         expect(3, RESULT_PASSED, VERDICT_ERROR, REASON_WORKER_CRASHED);
         assert_int_equal(tally_record(fixture.tally, 0, &run, &scan), 0);
         assert_int_equal(scan.n_chips, 1);
+        assert_int_equal(scan.n_chips_of_server, TARGET_CHIPS);
         assert_int_equal(scan.result, RESULT_INCONCLUSIVE);
         assert_int_equal(tally_asked(&scan), RESULT_PASSED);
         tally_record_done(&scan);

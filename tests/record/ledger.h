@@ -115,6 +115,7 @@ static inline json_t *ledger_roll_up(Ledger *ledger) {
 
         component = json_incref(json_array_get(json_object_get(json_object_get(root, "predicate"), "components"), 0));
         payload_set(root, "predicate.components", "[]");
+        payload_set(root, "predicate.chipCount", "2");
         payload_set(root, "subject.0.uri", "\"urn:dev:ops:32473-Small-SRV00017\""); /* a Trn2 has more chips */
         for (unsigned i = 0; i < LEDGER_CHIPS; i++) {
                 uint64_t index = ledger->size - LEDGER_CHIPS + i;

@@ -54,6 +54,7 @@ static inline void server_init(Server *server) {
                 .server = { .where = server_location("us0-2"), .serial = "SRV00017", .product = "Trn2" },
                 .result = RESULT_FAILED,
                 .n_chips = SERVER_CHIPS,
+                .n_chips_of_server = SERVER_CHIPS,
                 .chips = server->chips,
         };
         for (unsigned i = 0; i < SERVER_CHIPS; i++) {

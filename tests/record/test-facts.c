@@ -120,6 +120,10 @@ static void test_results_are_what_they_fold_to(void **state) {
         server.scan.n_chips = SERVER_BAD; /* all of them passed */
         server.scan.result = RESULT_PASSED;
         assert_wrong("leaves one out");
+        server.scan.n_chips = SERVER_BAD; /* of a product that nobody here knows: by what is said of it */
+        server.scan.server.product = "Trn9";
+        server.scan.result = RESULT_PASSED;
+        assert_wrong("leaves one out");
         server.chips[1].subject.where = server.chips[0].subject.where;
         assert_wrong("told twice");
         server.scan.server.where = server.chips[0].subject.where;

@@ -174,6 +174,13 @@ static void test_a_server_is_no_better_than_its_worst_chip(void **state) {
                                       "\"limits\":[{\"type\":\"LESS_THAN_OR_EQUAL\",\"value\":0}],\"result\":\"PASSED\"}]" } },
                 { "called PASSED, its chips and its own evidence come to INCONCLUSIVE", { P "components.3", NULL, P "result", "\"PASSED\"" } },
                 { "called WARNED, its chips and its own evidence come to INCONCLUSIVE", { P "components.3", NULL, P "result", "\"WARNED\"" } },
+                /* Of a server that nobody here knows the record itself tells how many chips it has. */
+                { "called PASSED, its chips and its own evidence come to INCONCLUSIVE",
+                  { P "components.3", NULL, P "result", "\"PASSED\"", "subject.0.uri", "\"urn:dev:ops:1-Trn9-X\"" } },
+                { "called PASSED, its chips and its own evidence come to INCONCLUSIVE",
+                  { P "components.3", NULL, P "chipCount", "15", P "result", "\"PASSED\"" } },
+                { "called PASSED, its chips and its own evidence come to INCONCLUSIVE",
+                  { P "components.3.annotations.result", "\"PASSED\"", P "chipCount", "17", P "result", "\"PASSED\"" } },
                 { "us0-2/chip0 or its record is named twice", { P "components.3.annotations.slot", "\"us0-2/chip0\"" } },
                 { "us0-2/chip3 or its record is named twice", { P "components.3.annotations.logIndex", "3" } },
                 { "the record of us0-2/chip3 is none before", { P "components.3.annotations.logIndex", "17" } },
@@ -191,7 +198,11 @@ static void test_a_server_is_no_better_than_its_worst_chip(void **state) {
                     P "components.2.annotations.result", "\"FAILED\"", P "components.4.annotations.result", "\"FAILED\"" } },
                 { "us0-2: 16 chips, 16 PASSED", { P "components.3.annotations.result", "\"PASSED\"" } }, /* called worse */
                 { "us0-2: 15 chips, 15 PASSED", { P "components.3", NULL, P "result", "\"INCONCLUSIVE\"" } },
-                { "us0-2: 15 chips, 15 PASSED", { P "components.3", NULL, P "result", "\"PASSED\"", "subject.0.uri", "\"urn:dev:ops:1-Trn9-X\"" } },
+                { "us0-2: 15 chips, 15 PASSED",
+                  { P "components.3", NULL, P "chipCount", "15", P "result", "\"PASSED\"", "subject.0.uri", "\"urn:dev:ops:1-Trn9-X\"" } },
+                /* as records were made before they told it */
+                { "us0-2: 15 chips, 15 PASSED",
+                  { P "components.3", NULL, P "chipCount", NULL, P "result", "\"PASSED\"", "subject.0.uri", "\"urn:dev:ops:1-Trn9-X\"" } },
                 { "us0-2: 0 chips", { P "components", "[]", P "result", "\"INCONCLUSIVE\"" } },
         };
 

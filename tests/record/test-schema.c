@@ -98,6 +98,9 @@ static void test_run_starts_and_roll_ups_have_a_shape_too(void **state) {
         static const char *const summary[][3] = {
                 { "predicate.run.finishedOn", NULL },
                 { "predicate.components", NULL },
+                { "predicate.chipCount", "0" },
+                { "predicate.chipCount", "1025" },
+                { "predicate.chipCount", "\"16\"" },
                 { "predicate.components.0.annotations", NULL },
                 { "predicate.components.0.annotations.result", NULL },
                 { "predicate.components.0.annotations.logIndex", "\"1\"" },
