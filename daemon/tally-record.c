@@ -246,7 +246,7 @@ Result tally_asked(const RecordScan *scan) {
         for (size_t c = 0; c < scan->n_chips; c++)
                 result = result_worst(result, scan->chips[c].result);
 
-        return scan->result == RESULT_FAILED ? RESULT_FAILED : result;
+        return scan->result == RESULT_INCONCLUSIVE ? result : result_worst(result, scan->result);
 }
 
 void tally_record_done(RecordScan *scan) {

@@ -214,6 +214,33 @@ static void test_a_failure_that_lies_in_no_chip_fails_the_server(void **state) {
         release();
 }
 
+static void test_a_warning_that_lies_in_no_chip_is_that_of_the_scan(void **state) {
+        RecordRun run = { .id = "x" };
+        RecordScan scan;
+
+        prepare("us0-0");
+        for (unsigned c = 0; c < TARGET_CHIPS; c++) {
+                char chip[32];
+
+                (void) snprintf(chip, sizeof(chip), "us0-0/chip%u", c);
+                round_well(chip);
+        }
+        assert_int_equal(start("us0-0", "neuronlink"), 0);
+        assert_int_equal(find("us0-0", "neuronlink", SEVERITY_WARN, "us0-0"), 0);
+        for (unsigned c = 0; c < TARGET_CHIPS; c++) {
+                char chip[32];
+
+                (void) snprintf(chip, sizeof(chip), "us0-0/chip%u", c);
+                assert_int_equal(part("us0-0", "neuronlink", chip, VERDICT_PASSED), 0);
+        }
+        assert_int_equal(end("us0-0", "neuronlink", VERDICT_WARNED, REASON_NONE), 0);
+        assert_int_equal(tally_record(fixture.tally, 0, &run, &scan), 0);
+        assert_int_equal(scan.result, RESULT_WARNED);
+        assert_int_equal(tally_asked(&scan), RESULT_WARNED);
+        tally_record_done(&scan);
+        release();
+}
+
 static void test_a_finding_counts_where_it_lies_also_in_another_server(void **state) {
         RecordRun run = { .id = "x" };
         RecordScan scan;
@@ -412,6 +439,7 @@ int main(void) {
                 cmocka_unit_test(test_what_never_reported_is_an_error_with_the_reason_of_the_end),
                 cmocka_unit_test(test_a_step_on_the_server_counts_for_each_chip_by_its_part),
                 cmocka_unit_test(test_a_failure_that_lies_in_no_chip_fails_the_server),
+                cmocka_unit_test(test_a_warning_that_lies_in_no_chip_is_that_of_the_scan),
                 cmocka_unit_test(test_a_finding_counts_where_it_lies_also_in_another_server),
                 cmocka_unit_test(test_a_scan_of_one_chip_cannot_clear_the_server),
                 cmocka_unit_test(test_a_promise_that_was_not_kept_is_inconclusive),
