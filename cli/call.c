@@ -261,10 +261,11 @@ static bool is_called(const char *name, const char *target) {
         return strcmp(name, target) == 0;
 }
 
-static bool is_server_of(const char *name, const char *target) {
+bool call_is_server_of(const char *name, const char *target) {
         size_t n = strlen(target);
 
-        return strncmp(target, "us", 2) == 0 && strncmp(name, target, n) == 0 && name[n] == '-' && !strchr(name, '/');
+        return strncmp(target, "us", 2) == 0 && n > 2 && strspn(target + 2, "0123456789") == n - 2 && strncmp(name, target, n) == 0 &&
+               name[n] == '-' && !strchr(name, '/');
 }
 
 bool call_is_target(sd_bus *bus, const char *target) {
@@ -276,7 +277,7 @@ bool call_is_target(sd_bus *bus, const char *target) {
 void call_tell_target(sd_bus *bus, const char *target, char *ret, size_t size) {
         char first[LOCATION_STRING_MAX], last[LOCATION_STRING_MAX];
 
-        if (find_targets(bus, is_server_of, target, first, last) >= 0 && first[0])
+        if (find_targets(bus, call_is_server_of, target, first, last) >= 0 && first[0])
                 (void) snprintf(ret, size, "%s is an UltraServer: ask for one of its servers, %s to %s", target, first, last);
         else
                 (void) snprintf(ret, size, "%s: no such target; assayctl targets lists them", target);
@@ -317,7 +318,7 @@ static int join_lines(char **lines, char **ret, size_t *ret_n) {
         return 0;
 }
 
-static void strv_drop(char ***lines) {
+void call_strv_drop(char ***lines) {
         for (char **line = *lines; line && *line; line++)
                 free(*line);
         free(*lines);
@@ -326,7 +327,7 @@ static void strv_drop(char ***lines) {
 int call_consistency(sd_bus *bus, const char *origin, uint64_t old, uint64_t size, char **ret, size_t *ret_n) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        _cleanup_(strv_drop) char **lines = NULL;
+        _cleanup_(call_strv_drop) char **lines = NULL;
         _cleanup_free_ char *vkey = NULL;
         size_t n = strlen(origin);
         int r;

@@ -37,8 +37,13 @@ int call_companion(sd_bus *bus, uint64_t index, char **ret);
 
 /* Whether the daemon knows TARGET; also true where it cannot be asked: then the answer is unknown, not a slip of the caller's. */
 bool call_is_target(sd_bus *bus, const char *target);
+/* Whether the server NAME is one of the UltraServer TARGET, by its name. */
+bool call_is_server_of(const char *name, const char *target);
 /* What is wrong with TARGET, which is none: nobody knows it, or it is an UltraServer, of which every server answers for itself. */
 void call_tell_target(sd_bus *bus, const char *target, char *ret, size_t size);
+
+/* Of what sd_bus_message_read_strv() has given. */
+void call_strv_drop(char ***lines);
 
 /* The log's origin, and its key as a vkey ("" where it has none), malloc'd. Returns 0 or an exit status, having complained. */
 int call_log(sd_bus *bus, char **ret_origin, char **ret_vkey);

@@ -21,10 +21,10 @@ Options options = { .bus = "system", .max_age_usec = UINT64_MAX };
 
 static const Verb verbs[] = {
         { "targets",   0, 0,  "",             "List servers (and chips) with state and newest verdict",  "chips",                             verb_targets   },
-        { "scan",      1, -1, "TARGET...",      "Scan servers, chips or an UltraServer and show the verdicts", "plan seed challenge budget no-wait", verb_scan      },
+        { "scan",      1, -1, "TARGET...",      "Scan servers, chips or an UltraServer and show the verdicts", "plan seed challenge budget no-wait key keyring root", verb_scan      },
         { "scans",     0, 0,  "",             "List scans of this run of the daemon",                    "",                                  verb_scans     },
         { "watch",     0, 0,  "",             "Print every record as it is signed",                      "format",                            verb_watch     },
-        { "show",      1, 1,  "SCAN",         "Show a scan and its verdicts",                            "",                                  verb_show      },
+        { "show",      1, 1,  "SCAN",         "Show a scan and its verdicts",                            "key keyring root",                  verb_show      },
         { "cancel",    1, 1,  "SCAN",         "Cancel a scan",                                           "",                                  verb_cancel    },
         { "verdict",   1, 1,  "TARGET",       "Show the newest verdict on a server or chip",             "plan max-age",                      verb_verdict   },
         { "gate",      1, 1,  "TARGET",       "For hooks: 0 fit, 1 not fit, 2 unknown, one line of reason", "plan max-age key keyring root npd unknown",   verb_gate      },

@@ -85,37 +85,10 @@ static void judge(Answer *a, const char *target, const RecordVerified *verified)
                        result_to_string(entry->result), verified->reason ?: target, entry->id);
 }
 
-/*
- * What `verify` would say of it. But a failure counts without the proof that a pass needs: whoever keeps that back must not make it `unknown`,
- * which some hooks let pass.
- */
-static int fetch(const VerifyPolicy *policy, uint64_t record, RecordTrust *ret_trust, RecordVerified *ret) {
-        _cleanup_(record_verified_done) RecordVerified unproven = {};
-        RecordTrust trust;
-        int r;
-
-        r = verify_policy_fetch(policy, record, ret_trust, ret);
-        if (r != 0 || *ret_trust != RECORD_CANNOT_TELL)
-                return r;
-        r = call_verified(policy->bus, policy->keyring, record, &trust, &unproven);
-        if (r != 0 || trust != RECORD_VERIFIED || unproven.entry.result != RESULT_FAILED)
-                return r;
-        record_verified_done(ret);
-        *ret_trust = trust;
-        *ret = unproven;
-        unproven = (RecordVerified) {};
-        return 0;
-}
-
 static void tell_distrust(Answer *a, const char *target, uint64_t record, RecordTrust trust, const char *reason) {
-        static const char *const words[_RECORD_TRUST_MAX] = {
-                [RECORD_UNKNOWN_KEY] = " is signed with a key not trusted here",
-                [RECORD_REFUSED] = " does not verify",
-                [RECORD_CANNOT_TELL] = "",
-        };
         bool has_reason = reason && trust != RECORD_UNKNOWN_KEY;
 
-        answer(a, call_trust_status(trust), "%s: record %" PRIu64 "%s%s%s", target, record, words[trust], has_reason ? ": " : "", has_reason ? reason : "");
+        answer(a, call_trust_status(trust), "%s: record %" PRIu64 "%s%s%s", target, record, verify_policy_distrust(trust), has_reason ? ": " : "", has_reason ? reason : "");
 }
 
 static int ask(sd_bus *bus, const char *target, Answer *a) {
@@ -148,7 +121,7 @@ static int ask(sd_bus *bus, const char *target, Answer *a) {
         policy.policy.plan = NULL;
         policy.policy.max_age_usec = 0;
         if (r == 0)
-                r = fetch(&policy, record, &trust, &verified);
+                r = verify_policy_fetch_verdict(&policy, record, &trust, &verified);
         if (r != 0)
                 return r;
 

@@ -37,7 +37,7 @@ static int on_finding(sd_bus_message *message, void *userdata, sd_bus_error *err
                 return 0;
 
         progress_clear();
-        fprintf(stderr, "%s: %s at %s\n", severity, code, where);
+        say(stderr, "%s: %s at %s\n", severity, code, where);
         return 0;
 }
 
@@ -147,6 +147,8 @@ int verb_scan(int argc, char **argv) {
         uint64_t id;
         int r;
 
+        if (options.no_wait && options.key)
+                return complain(STATUS_USAGE, "--no-wait verifies nothing: give the keyring to assayctl show");
         r = call_connect(&bus);
         if (r != 0)
                 return r;
@@ -168,5 +170,5 @@ int verb_scan(int argc, char **argv) {
         progress_clear();
         if (r < 0)
                 return complain_bus(&error, r, "lost the scan");
-        return verdicts_print(bus, watch.path, false);
+        return verdicts_print(bus, &(OutcomeAsked) { .id = id, .path = watch.path, .plan = options.plan ?: "preflight", .targets = argv }, false);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,19 @@
 #include "cli/scan-path.h"
 #include "cli/verdicts.h"
 #include "daemon/names.h"
+
+/* What has not ended cannot be told. */
+static int print_state(uint64_t id, const char *state, const char *plan, uint32_t percent) {
+        if (options.json) {
+                _cleanup_(json_decrefp) json_t *object = json_pack("{s:I, s:s, s:s, s:i}", "scan", (json_int_t) id, "state", state, "plan", plan,
+                                                                   "progress", (int) percent);
+
+                (void) json_dumpf(object, stdout, 0);
+                putchar('\n');
+        } else
+                say(stdout, "Scan %" PRIu64 " (%s): %s, %" PRIu32 " %%\n", id, plan, state, percent);
+        return STATUS_CANNOT_TELL;
+}
 
 int verb_show(int argc, char **argv) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
@@ -25,6 +39,7 @@ int verb_show(int argc, char **argv) {
         r = scan_path(bus, argv[0], &path);
         if (r != 0)
                 return r;
+        (void) parse_u64(argv[0], &id);
 
         r = sd_bus_get_property_string(bus, ASSAY_BUS_NAME, path, ASSAY_SCAN_INTERFACE, "State", &error, &state);
         if (r >= 0)
@@ -33,16 +48,9 @@ int verb_show(int argc, char **argv) {
                 r = sd_bus_get_property_trivial(bus, ASSAY_BUS_NAME, path, ASSAY_SCAN_INTERFACE, "Progress", &error, 'u', &percent);
         if (r < 0)
                 return complain_bus(&error, r, "could not read the scan");
+        if (strcmp(state, ASSAY_STATE_FINISHED) != 0)
+                return print_state(id, state, plan, percent);
 
-        if (strcmp(state, ASSAY_STATE_FINISHED) == 0) {
-                pager_open();
-                return verdicts_print(bus, path, true);
-        }
-
-        (void) parse_u64(argv[0], &id);
-        if (options.json)
-                printf("{\"scan\": %" PRIu64 ", \"state\": \"%s\", \"plan\": \"%s\", \"progress\": %" PRIu32 "}\n", id, state, plan, percent);
-        else
-                printf("Scan %s (%s): %s, %" PRIu32 " %%\n", argv[0], plan, state, percent);
-        return STATUS_PASSED;
+        pager_open();
+        return verdicts_print(bus, &(OutcomeAsked) { .id = id, .path = path, .plan = plan, .targets = &argv[1] }, true);
 }

@@ -10,77 +10,27 @@
 
 #include "checks/catalogue.h"
 #include "cli/assayctl.h"
-#include "cli/call.h"
 #include "cli/collectives.h"
 #include "cli/coverage.h"
+#include "cli/outcome.h"
 #include "cli/pager.h"
 #include "cli/table.h"
 #include "cli/view.h"
 #include "daemon/names.h"
 
-#define RECORDS_MAX 4096
 #define SERVER_CHIPS 16
-
-typedef struct Verdicts {
-        size_t n;
-        View *views[RECORDS_MAX];
-        size_t counts[_RESULT_MAX];
-        Result result;
-} Verdicts;
-
-static Verdicts *verdicts_free(Verdicts *verdicts) {
-        if (!verdicts)
-                return NULL;
-
-        for (size_t i = 0; i < verdicts->n; i++)
-                (void) view_free(verdicts->views[i]);
-        free(verdicts);
-        return NULL;
-}
-
-DEFINE_CLEANUP(Verdicts *, verdicts_free);
 
 static bool is_health(const View *view) {
         return strcmp(view->type, RECORD_TYPE_HEALTH) == 0;
 }
 
-/* Fetches and verifies every record of the scan; what does not verify is not shown. */
-static int collect(sd_bus *bus, const uint64_t *indices, size_t n, Verdicts *verdicts) {
-        _cleanup_(record_keyring_freep) RecordKeyring *keyring = NULL;
-        int r;
-
-        r = call_keyring(bus, &keyring);
-        if (r != 0)
-                return r;
-
-        for (size_t i = 0; i < n && verdicts->n < RECORDS_MAX; i++) {
-                _cleanup_(record_verified_done) RecordVerified verified = {};
-                RecordTrust trust;
-
-                r = call_verified(bus, keyring, indices[i], &trust, &verified);
-                if (r != 0)
-                        return r;
-                if (trust != RECORD_VERIFIED)
-                        return complain(call_trust_status(trust),
-                                        "record %" PRIu64 " does not verify", indices[i]);
-                r = view_new(verified.payload, verified.n_payload, &verdicts->views[verdicts->n]);
-                if (r < 0)
-                        return complain(STATUS_CANNOT_TELL, "record %" PRIu64 " cannot be read: %s", indices[i], strerror(-r));
-                if (is_health(verdicts->views[verdicts->n]))
-                        verdicts->counts[verdicts->views[verdicts->n]->result]++;
-                verdicts->n++;
-        }
-
-        return 0;
-}
-
 /* Links and adapters need others of the server: a scan of less than that can be repeated for ever. */
-static const char *more_to_scan(const Verdicts *verdicts, const View *view) {
+static const char *more_to_scan(const Outcome *outcome, const View *view) {
         size_t n = strcspn(view->where, "/"), chips = 0;
 
-        for (size_t i = 0; i < verdicts->n; i++)
-                chips += is_health(verdicts->views[i]) && strncmp(verdicts->views[i]->where, view->where, n) == 0 &&
-                                verdicts->views[i]->where[n] == '/';
+        for (size_t i = 0; i < outcome->n; i++)
+                chips += is_health(outcome->views[i]) && strncmp(outcome->views[i]->where, view->where, n) == 0 &&
+                                outcome->views[i]->where[n] == '/';
         return chips < SERVER_CHIPS ? "scan whole server" : "scan again";
 }
 
@@ -118,7 +68,7 @@ static int add_findings(Table *table, const View *view) {
         return 0;
 }
 
-static int add_rows(Table *table, const Verdicts *verdicts, const View *view) {
+static int add_rows(Table *table, const Outcome *outcome, const View *view) {
         const char *result = result_to_string(view->result);
         int r;
 
@@ -129,7 +79,7 @@ static int add_rows(Table *table, const Verdicts *verdicts, const View *view) {
         /* Not passed and nothing found: then what was not done is what there is to say. */
         if (view->n_findings == 0 && view->result != RESULT_PASSED)
                 for (size_t i = 0; i < view->n_untested; i++) {
-                        r = table_row(table, (const char *[]) { view->where, result, "-", more_to_scan(verdicts, view),
+                        r = table_row(table, (const char *[]) { view->where, result, "-", more_to_scan(outcome, view),
                                                                 view->untested[i].name, view->untested[i].reason });
                         if (r < 0)
                                 return r;
@@ -140,16 +90,16 @@ static int add_rows(Table *table, const Verdicts *verdicts, const View *view) {
 }
 
 /* Groups what was left out by its reason: chips that say the same share a line. */
-static void print_untested(const Verdicts *verdicts) {
-        for (size_t i = 0; i < verdicts->n; i++)
-                for (size_t k = 0; k < verdicts->views[i]->n_untested; k++) {
-                        const ViewUntested *u = &verdicts->views[i]->untested[k];
+static void print_untested(const Outcome *outcome) {
+        for (size_t i = 0; i < outcome->n; i++)
+                for (size_t k = 0; k < outcome->views[i]->n_untested; k++) {
+                        const ViewUntested *u = &outcome->views[i]->untested[k];
                         size_t same = 0;
                         bool first = true;
 
-                        for (size_t j = 0; j < verdicts->n; j++)
-                                for (size_t l = 0; l < verdicts->views[j]->n_untested; l++) {
-                                        const ViewUntested *v = &verdicts->views[j]->untested[l];
+                        for (size_t j = 0; j < outcome->n; j++)
+                                for (size_t l = 0; l < outcome->views[j]->n_untested; l++) {
+                                        const ViewUntested *v = &outcome->views[j]->untested[l];
 
                                         if (strcmp(u->name, v->name) != 0 || strcmp(u->reason, v->reason) != 0)
                                                 continue;
@@ -160,7 +110,7 @@ static void print_untested(const Verdicts *verdicts) {
                         if (first && same > 1)
                                 printf("Not tested: %s on %zu parts (%s)\n", u->name, same, u->reason);
                         else if (first)
-                                printf("Not tested: %s on %s (%s)\n", u->name, verdicts->views[i]->where, u->reason);
+                                printf("Not tested: %s on %s (%s)\n", u->name, outcome->views[i]->where, u->reason);
                 }
 }
 
@@ -180,14 +130,14 @@ static void print_amount(const char *name, double amount) {
 }
 
 /* What every chip that passed has had at the least. */
-static void print_coverage(const Verdicts *verdicts) {
+static void print_coverage(const Outcome *outcome) {
         const View *view = NULL;
         json_t *item;
         size_t i;
 
-        for (i = 0; i < verdicts->n && !view; i++)
-                if (is_health(verdicts->views[i]) && verdicts->views[i]->result == RESULT_PASSED)
-                        view = verdicts->views[i];
+        for (i = 0; i < outcome->n && !view; i++)
+                if (is_health(outcome->views[i]) && outcome->views[i]->result == RESULT_PASSED)
+                        view = outcome->views[i];
         if (!view || json_array_size(view->coverage) == 0)
                 return;
 
@@ -220,9 +170,9 @@ static void measured(const View *view, const char *name, double *ret_sum, double
 }
 
 /* What became of rows of memory, and what comes next. Each step proves all rows anew, and asks for those that it found. */
-static void print_repairs(const Verdicts *verdicts) {
-        for (size_t i = 0; i < verdicts->n; i++) {
-                const View *view = verdicts->views[i];
+static void print_repairs(const Outcome *outcome) {
+        for (size_t i = 0; i < outcome->n; i++) {
+                const View *view = outcome->views[i];
                 double asked, proven, unused;
 
                 if (!is_health(view))
@@ -256,12 +206,12 @@ static int add_progress(const Coverage *coverage, void *userdata) {
 }
 
 /* What is tested region by region is not all tested when a scan has passed. */
-static void print_progress(const Verdicts *verdicts) {
+static void print_progress(const Outcome *outcome) {
         const char *where = NULL;
         Progress progress = {};
 
-        for (size_t i = 0; i < verdicts->n; i++) {
-                const View *view = verdicts->views[i];
+        for (size_t i = 0; i < outcome->n; i++) {
+                const View *view = outcome->views[i];
 
                 if (is_health(view)) {
                         unsigned before = progress.total;
@@ -283,40 +233,44 @@ static void print_progress(const Verdicts *verdicts) {
 }
 
 /* The last, but of a scan of a part of a server a chip's: the server's own cannot tell how it is. */
-static const View *worth_a_check(const Verdicts *verdicts) {
-        for (size_t i = verdicts->n; i-- > 0;)
-                if (verdicts->views[i]->result >= 0 && verdicts->views[i]->result != RESULT_INCONCLUSIVE)
-                        return verdicts->views[i];
-        return verdicts->views[verdicts->n - 1];
+static const View *worth_a_check(const Outcome *outcome) {
+        for (size_t i = outcome->n; i-- > 0;)
+                if (outcome->views[i]->result >= 0 && outcome->views[i]->result != RESULT_INCONCLUSIVE)
+                        return outcome->views[i];
+        return outcome->views[outcome->n - 1];
 }
 
-static void print_summary(const Verdicts *verdicts) {
+static void print_summary(const Outcome *outcome) {
+        size_t counts[_RESULT_MAX] = {};
         bool any = false;
 
+        for (size_t i = 0; i < outcome->n; i++)
+                if (is_health(outcome->views[i]))
+                        counts[outcome->entries[i].result]++;
         for (size_t i = 0; i < _RESULT_MAX; i++)
-                if (verdicts->counts[i] > 0) {
-                        printf("%s%zu %s", any ? ", " : "", verdicts->counts[i], result_to_string((Result) i));
+                if (counts[i] > 0) {
+                        printf("%s%zu %s", any ? ", " : "", counts[i], result_to_string((Result) i));
                         any = true;
                 }
         printf("%s\n", any ? " (chips)." : "No chip was judged.");
-        print_coverage(verdicts);
-        print_repairs(verdicts);
-        print_progress(verdicts);
-        print_untested(verdicts);
-        if (verdicts->n > 0)
-                printf("Records %" PRIu64 "–%" PRIu64 ". Check one: assayctl verify %" PRIu64 "\n", verdicts->views[0]->index,
-                       verdicts->views[verdicts->n - 1]->index, worth_a_check(verdicts)->index);
+        print_coverage(outcome);
+        print_repairs(outcome);
+        print_progress(outcome);
+        print_untested(outcome);
+        if (outcome->n > 0)
+                printf("Records %" PRIu64 "–%" PRIu64 ". Check one: assayctl verify %" PRIu64 "\n", outcome->views[0]->index,
+                       outcome->views[outcome->n - 1]->index, worth_a_check(outcome)->index);
 }
 
-static json_t *records_json(const Verdicts *verdicts) {
+static json_t *records_json(const Outcome *outcome) {
         json_t *list = json_array();
 
-        for (size_t i = 0; i < verdicts->n; i++)
-                (void) json_array_append(list, verdicts->views[i]->statement);
+        for (size_t i = 0; i < outcome->n; i++)
+                (void) json_array_append(list, outcome->views[i]->statement);
         return list;
 }
 
-static int print(const Verdicts *verdicts, const char *path, bool detailed) {
+static int print(const Outcome *outcome, uint64_t id, bool detailed) {
         static const TableColumn columns[] = {
                 { "PART",    "part",    false, false },
                 { "VERDICT", "verdict", false, false },
@@ -331,82 +285,43 @@ static int print(const Verdicts *verdicts, const char *path, bool detailed) {
 
         if (options.json) {
                 _cleanup_(json_decrefp) json_t *object =
-                                json_pack("{s:I, s:s, s:o}", "scan", (json_int_t) strtoull(strrchr(path, '_') + 1, NULL, 10), "result",
-                                          result_to_string(verdicts->result), "statements", records_json(verdicts));
+                                json_pack("{s:I, s:s, s:o}", "scan", (json_int_t) id, "result",
+                                          result_to_string(outcome->result), "statements", records_json(outcome));
 
                 return !object || json_dumpf(object, stdout, JSON_INDENT(2)) < 0 ? -EIO : (putchar('\n'), 0);
         }
 
         r = table_new(columns, &table);
-        for (size_t i = 0; r >= 0 && i < verdicts->n; i++) /* servers first: what concerns several chips is told once, there */
-                if (!is_health(verdicts->views[i]))
-                        r = add_findings(table, verdicts->views[i]);
-        for (size_t i = 0; r >= 0 && i < verdicts->n; i++)
-                if (is_health(verdicts->views[i]))
-                        r = add_rows(table, verdicts, verdicts->views[i]);
+        for (size_t i = 0; r >= 0 && i < outcome->n; i++) /* servers first: what concerns several chips is told once, there */
+                if (!is_health(outcome->views[i]))
+                        r = add_findings(table, outcome->views[i]);
+        for (size_t i = 0; r >= 0 && i < outcome->n; i++)
+                if (is_health(outcome->views[i]))
+                        r = add_rows(table, outcome, outcome->views[i]);
         if (r >= 0)
                 r = table_print(table);
         if (r < 0)
                 return r;
 
-        print_summary(verdicts);
-        for (size_t i = 0; detailed && r >= 0 && i < verdicts->n; i++)
-                if (is_health(verdicts->views[i]))
-                        r = collectives_print(verdicts->views[i]->statement, verdicts->views[i]->where);
+        print_summary(outcome);
+        for (size_t i = 0; detailed && r >= 0 && i < outcome->n; i++)
+                if (is_health(outcome->views[i]))
+                        r = collectives_print(outcome->views[i]->statement, outcome->views[i]->where);
         return r;
 }
 
-static int read_indices(sd_bus *bus, const char *path, uint64_t **ret, size_t *ret_n) {
-        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        const void *array = NULL;
-        size_t bytes = 0;
-        int r;
+int verdicts_print(sd_bus *bus, const OutcomeAsked *asked, bool detailed) {
+        _cleanup_(outcome_freep) Outcome *outcome = NULL;
+        _cleanup_free_ char *message = NULL;
+        int r, status;
 
-        r = sd_bus_get_property(bus, ASSAY_BUS_NAME, path, ASSAY_SCAN_INTERFACE, "Records", &error, &reply, "at");
-        if (r >= 0)
-                r = sd_bus_message_read_array(reply, 't', &array, &bytes);
-        if (r < 0)
-                return complain_bus(&error, r, "could not list the records of the scan");
-
-        *ret = malloc(bytes + 1);
-        if (!*ret)
-                return complain(STATUS_CANNOT_TELL, "out of memory");
-        if (bytes > 0)
-                memcpy(*ret, array, bytes);
-        *ret_n = bytes / sizeof(uint64_t);
-        return 0;
-}
-
-int verdicts_print(sd_bus *bus, const char *scan_path, bool detailed) {
-        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-        _cleanup_(verdicts_freep) Verdicts *verdicts = calloc(1, sizeof(*verdicts));
-        _cleanup_free_ uint64_t *indices = NULL;
-        _cleanup_free_ char *result = NULL, *message = NULL;
-        size_t n = 0;
-        int r;
-
-        if (!verdicts)
-                return complain(STATUS_CANNOT_TELL, "out of memory");
-
-        r = sd_bus_get_property_string(bus, ASSAY_BUS_NAME, scan_path, ASSAY_SCAN_INTERFACE, "Result", &error, &result);
-        if (r < 0)
-                return complain_bus(&error, r, "could not read the scan's result");
-        verdicts->result = result_from_string(result);
-        if (verdicts->result < 0)
-                return complain(STATUS_CANNOT_TELL, "the scan has not finished");
-
-        r = read_indices(bus, scan_path, &indices, &n);
-        if (r != 0)
-                return r;
-        r = collect(bus, indices, n, verdicts);
+        r = outcome_read(bus, asked, &outcome);
         if (r != 0)
                 return r;
 
-        r = options.quiet && !options.json ? 0 : print(verdicts, scan_path, detailed);
-        if (sd_bus_get_property_string(bus, ASSAY_BUS_NAME, scan_path, ASSAY_SCAN_INTERFACE, "Message", NULL, &message) >= 0 && *message)
+        r = options.quiet && !options.json ? 0 : print(outcome, asked->id, detailed);
+        if (sd_bus_get_property_string(bus, ASSAY_BUS_NAME, asked->path, ASSAY_SCAN_INTERFACE, "Message", NULL, &message) >= 0 && *message)
                 (void) complain(0, "%s", message);
-        if (r < 0)
-                return complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r));
-        return result_to_status(verdicts->result, options.strict);
+        status = outcome_conclude(outcome);
+        return r < 0 ? complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r)) : status;
 }

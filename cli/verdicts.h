@@ -6,5 +6,7 @@
 #include <stdbool.h>
 #include <systemd/sd-bus.h>
 
+#include "cli/outcome.h"
+
 /* Prints it (or JSON) and returns the exit status of the scan; complains itself. DETAILED: with the tables of its collectives. */
-int verdicts_print(sd_bus *bus, const char *scan_path, bool detailed);
+int verdicts_print(sd_bus *bus, const OutcomeAsked *asked, bool detailed);

@@ -97,6 +97,38 @@ int verify_policy_fetch(const VerifyPolicy *policy, uint64_t index, RecordTrust 
         return call_verified_by(policy->bus, &with_proof, index, ret_trust, ret);
 }
 
+int verify_policy_fetch_verdict(const VerifyPolicy *policy, uint64_t index, RecordTrust *ret_trust, RecordVerified *ret) {
+        _cleanup_(record_verified_done) RecordVerified unproven = {};
+        RecordPolicy without_proof = policy->policy;
+        RecordTrust trust;
+        int r;
+
+        r = verify_policy_fetch(policy, index, ret_trust, ret);
+        if (r != 0 || *ret_trust != RECORD_CANNOT_TELL)
+                return r;
+        without_proof.needs_proof = false;
+        r = call_verified_by(policy->bus, &without_proof, index, &trust, &unproven);
+        if (r != 0 || trust != RECORD_VERIFIED || unproven.entry.result != RESULT_FAILED)
+                return r;
+        record_verified_done(ret);
+        *ret_trust = trust;
+        *ret = unproven;
+        unproven = (RecordVerified) {};
+        return 0;
+}
+
+const char *verify_policy_distrust(RecordTrust trust) {
+        static const char *const words[_RECORD_TRUST_MAX] = {
+                [RECORD_VERIFIED] = "",
+                [RECORD_UNKNOWN_KEY] = " is signed with a key not trusted here",
+                [RECORD_REFUSED] = " does not verify",
+                [RECORD_CANNOT_TELL] = "",
+                [RECORD_COMPANION] = " is none",
+        };
+
+        return words[trust];
+}
+
 void verify_policy_done(VerifyPolicy *policy) {
         (void) record_keyring_free(policy->keyring);
         (void) record_state_free(policy->state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What `verify` asks of records, and `gate` too, as their options say it: keyring, state, subject, challenge, plan, age and proof. */
+/* What `verify` asks of records, and `gate`, `verdict`, `scan` and `show` too, as their options say it: keyring, state, subject, challenge, plan, age and proof. */
 
 #include <systemd/sd-bus.h>
 
@@ -25,3 +25,10 @@ void verify_policy_done(VerifyPolicy *policy);
  * second. Returns 0, or an exit status, having complained.
  */
 int verify_policy_fetch(const VerifyPolicy *policy, uint64_t index, RecordTrust *ret_trust, RecordVerified *ret);
+/*
+ * The same for who decides by it: a failure counts without the proof that a pass needs. Whoever keeps that back must not make it `unknown`, which
+ * some hooks let pass.
+ */
+int verify_policy_fetch_verdict(const VerifyPolicy *policy, uint64_t index, RecordTrust *ret_trust, RecordVerified *ret);
+/* What there is to say of a record that was not verified, after "record N". */
+const char *verify_policy_distrust(RecordTrust trust);

@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A daemon that says of scans and parts something else than its signed records: what verifies decides, and what is missing has not passed.
+# usage: … BUILD-FOLDER
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. tests/stage
+. tests/cli/expect
+
+stage_open "$1"
+stage_bus
+stage_sim sim sim/scenarios/rounding-sr-off.yaml
+mkdir "$stage/plans"
+printf 'plan: quick\nsummary: rounding alone\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n    parameters: {every_format: false}\n' >"$stage/plans/quick.yaml"
+export ASSAY_PLANS=$stage/plans
+stage_daemon trn-0
+
+sed "s|unix:path=$stage/bus|unix:path=$stage/liars|" "$stage/bus.conf" >"$stage/liars.conf"
+dbus-daemon --config-file="$stage/liars.conf" --nofork >"$stage/liars.log" 2>&1 &
+stage_pids+=($!)
+stage_await "a bus for liars" test -S "$stage/liars"
+
+# liar LIE=WORD…: in the place of the one before.
+liar_pid=
+liar() {
+        [ -z "$liar_pid" ] || { kill "$liar_pid"; wait "$liar_pid" || true; }
+        stage_await "the name" liars_name_is_free
+        "$stage_build/tests/cli/lying-daemon" "$bus" "unix:path=$stage/liars" "$@" >"$stage/liar.log" 2>&1 &
+        liar_pid=$!
+        stage_pids+=("$liar_pid")
+        stage_await "the liar" grep -q '^ready' "$stage/liar.log"
+}
+liars_name_is_free() {
+        dbus-send --bus="unix:path=$stage/liars" --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.NameHasOwner string:org.assay.Assay1 |
+                grep -q 'boolean false'
+}
+told() { "$stage_build/cli/assayctl" --bus "unix:path=$stage/liars" --no-pager "$@"; }
+
+expect 1 "a server with broken chips" assayctl scan trn-0 --plan quick
+expect 0 "a sound chip" assayctl scan trn-0/chip1 --plan quick
+expect 1 "a broken one" assayctl scan trn-0/chip7 --plan quick
+"$stage_build/sim/assay-sim" heal --socket "$stage/sim.socket" trn-0 >/dev/null
+expect 0 "the server when it is sound" assayctl scan trn-0 --plan quick
+records_of() { assayctl --json show "$1" | jq -c '[.statements[].predicate.log.index]'; }
+whole=$(records_of 4 | tr -d '[]')
+
+liar
+expect 1 "who lies about nothing: a scan that failed" told show 1
+expect 0 "and one that passed" told show 2
+[ ! -s "$err" ] || bad "something is complained about"
+expect 0 "and one that is asked for" told scan trn-0/chip1 --plan quick
+
+liar Result=PASSED
+expect 1 "a scan that failed is called passed" told show 1
+has "assayd calls this scan PASSED, and its records say FAILED"
+expect 1 "the same as JSON" told --json show 1
+query '.result == "FAILED"'
+expect 1 "without a word" told --quiet show 3
+
+liar Result=PASSED Records=
+expect 2 "passed, and there is no record" told show 1
+has "no record that verifies tells of trn-0"
+expect 2 "nor of the scan that is asked for" told scan trn-0/chip1 --plan quick
+has "tells of trn-0/chip1"
+liar Result=PASSED Records=1
+expect 2 "passed, and all there is is that it began" told show 1
+liar Result=PASSED Records=3,20
+expect 2 "passed, and the records are of chips that did" told show 1
+has "tells of trn-0"
+liar Result=PASSED Records=99999
+expect 2 "passed, and its record is not in the log" told show 2
+has "it is not there"
+liar Result=PASSED "Records=${whole%,*,*},${whole##*,}"
+expect 2 "passed, but for a chip that its server's record names" told show 4
+has "tells of trn-0/chip15"
+liar Result=PASSED "Records=$whole"
+expect 0 "the same with that one" told show 4
+
+liar Result=PASSED Records=19,20,21 Targets=trn-0/chip1
+expect 2 "another chip's records for those of this one" told scan trn-0/chip7 --plan quick
+has "tells of trn-0/chip7"
+expect 2 "or of the whole server, of which its record cannot tell" told scan trn-0 --plan quick
+expect 3 "older ones, which answer no challenge" told scan trn-0/chip1 --plan quick --challenge "$(printf fresh | base64)"
+has "it answers no challenge"
+liar Result=PASSED Plan=slow
+expect 3 "records of another plan" told show 2
+has "does not verify: it is of another plan: quick"
+
+liar Result=FAILED
+expect 2 "worse than its records: one may be kept back" told show 2
+has "assayd calls this scan FAILED, and its records say PASSED"
+liar Result=good
+expect 2 "a word that is no result" told show 2
+liar State=running
+expect 2 "what has not ended cannot be told" told show 2
+expect 2 "the same as JSON" told --json show 2
+query '.state == "running" and .scan == 2'
+
+# Whose word counts.
+openssl genpkey -algorithm ed25519 2>/dev/null | openssl pkey -pubout -out "$stage/other.pub.pem"
+assayctl keys show >"$stage/station.keyring"
+expect 2 "by a keyring without the key nothing is verified" assayctl show 2 --keyring "$stage/other.pub.pem"
+has "is signed with a key not trusted here, and 2 more like it"
+expect 2 "also what failed" assayctl show 3 --keyring "$stage/other.pub.pem"
+expect 0 "by that of the station its place in the log is proven, too" assayctl show 2 --keyring "$stage/station.keyring"
+expect 0 "also when it has just been signed" assayctl scan trn-0/chip1 --plan quick --keyring "$stage/station.keyring"
+"$stage_build/daemon/assayd" --make-key "$stage/strange.pem" 2>/dev/null
+assayctl keys show "$stage/strange.pem" --origin strange.example | grep '^log ' >"$stage/strangers.log"
+sed -e "/^log /{r $stage/strangers.log" -e 'd}' "$stage/station.keyring" >"$stage/strangers.keyring"
+expect 2 "and by one that knows another log it is not" assayctl show 2 --keyring "$stage/strangers.keyring"
+expect 1 "but a failure counts without" assayctl show 3 --keyring "$stage/strangers.keyring"
+expect 64 "who does not wait verifies nothing" assayctl scan trn-0/chip1 --plan quick --no-wait --keyring "$stage/station.keyring"
+done_expecting
