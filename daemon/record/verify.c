@@ -16,20 +16,29 @@
 #include "daemon/record/statement.h"
 #include "daemon/record/verify.h"
 
+#define TRIED_BYTES_MAX ((size_t) 64 << 20) /* with Ed25519 each key hashes the whole again: a tenth of a second */
+
 /*
  * The key ID only says where to look first; the signature decides. A signature that no key fits is forged
- * where the envelope names a key we hold, and otherwise of someone we do not know.
+ * where the envelope names a key we hold, and otherwise of someone we do not know. Of a long envelope that names none not all keys are tried: no
+ * record of ours is that long and without a name, and whoever sends one should not cost us a second.
  */
 static int check_signature(const RecordKeyring *keyring, const Envelope *envelope, RecordTrust *ret_trust,
-                           const KeyringKey **ret_key) {
+                           const KeyringKey **ret_key, const char **ret_wrong) {
         const KeyringKey *named = keyring_find(keyring, envelope->key_id);
+        size_t left = TRIED_BYTES_MAX / envelope->n_pae;
         int r;
 
+        *ret_wrong = named ? "the signature does not fit" : "no key of the keyring fits";
         for (size_t i = 0; i <= keyring->n_keys; i++) {
                 const KeyringKey *key = i == 0 ? named : &keyring->keys[i - 1];
 
                 if (!key || (i > 0 && key == named))
                         continue;
+                if (left-- == 0) {
+                        *ret_wrong = named ? *ret_wrong : "it names no key of the keyring, and is too long to try all of them";
+                        break;
+                }
                 r = public_key_verify(&key->key, envelope->pae, envelope->n_pae, envelope->signature,
                                       envelope->n_signature);
                 if (r < 0)
@@ -159,15 +168,14 @@ static void take_payload(Envelope *envelope, RecordVerified *verified) {
 static int check_envelope(const RecordPolicy *policy, Envelope *envelope, Verification *v, Refusal *refusal) {
         RecordVerified *verified = &v->verified;
         uint8_t id[DIGEST_BYTES];
+        const char *wrong;
         int r;
 
-        r = check_signature(policy->keyring, envelope, &v->trust, &v->key);
+        r = check_signature(policy->keyring, envelope, &v->trust, &v->key, &wrong);
         if (r < 0)
                 return r;
         if (!v->key)
-                return refuse(refusal,
-                              v->trust == RECORD_REFUSED ? "the signature does not fit" : "no key of the keyring fits",
-                              "");
+                return refuse(refusal, wrong, "");
 
         v->trust = RECORD_REFUSED;
         r = digest_sha256(envelope->pae, envelope->n_pae, id);

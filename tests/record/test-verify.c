@@ -212,6 +212,55 @@ static void test_a_key_that_is_not_in_the_keyring_is_unknown_and_not_refused(voi
         (void) record_keyring_free(keyring);
 }
 
+/* PAYLOAD, signed, without the name of its key: whether the keyring tells who it was. */
+static RecordTrust verify_nameless(const RecordKeyring *keyring, const char *payload, char **ret_why) {
+        RecordVerified verified;
+        SignedLine record;
+        RecordTrust trust;
+
+        assert_int_equal(sign_line(payloads.key, payload, strlen(payload), &record), 0);
+        memcpy(strstr(record.envelope.text, "SHA256:"), "NOBODY:", 7);
+        assert_int_equal(record_verify(keyring, record.envelope.text, record.envelope.n, &trust, &verified), 0);
+        *ret_why = TAKE_PTR(verified.reason);
+        record_verified_done(&verified);
+        signed_line_done(&record);
+        return trust;
+}
+
+#define OTHERS 100
+
+/* Each key reads the whole of it, so it is not for whoever sends it to say how long that takes. */
+static void test_a_long_envelope_without_the_name_of_its_key_is_not_tried_with_all(void **state) {
+        _cleanup_free_ char *text = calloc(OTHERS + 1, 256), *filler = malloc(700001), *json = NULL, *why = NULL, *why_not = NULL;
+        json_t *root = json_loads(payloads.bad, 0, NULL);
+        RecordKeyring *keyring;
+        RecordVerified verified;
+
+        for (unsigned i = 0; i < OTHERS; i++) {
+                RecordKey *other;
+                char name[32];
+
+                (void) snprintf(name, sizeof(name), "other-%u.key", i);
+                other = place_key(&payloads.place, name, RECORD_ED25519);
+                (void) strcat(text, record_key_public_pem(other));
+                (void) record_key_free(other);
+        }
+        (void) strcat(text, record_key_public_pem(payloads.key));
+        assert_int_equal(record_keyring_parse(text, strlen(text), &keyring), 0);
+        memset(filler, 'x', 700000);
+        filler[700000] = '\0';
+        json_object_set_new(json_object_get(root, "predicate"), "more", json_string(filler));
+        json = json_dumps(root, JSON_COMPACT);
+
+        assert_int_equal(payload_verify(&payloads, json, strlen(json), &verified), RECORD_VERIFIED);
+        record_verified_done(&verified);
+        assert_int_equal(verify_nameless(keyring, payloads.bad, &why), RECORD_VERIFIED);
+        assert_int_equal(verify_nameless(keyring, json, &why_not), RECORD_UNKNOWN_KEY);
+        assert_non_null(strstr(why_not, "too long"));
+        (void) record_keyring_free(keyring);
+        json_decref(root);
+}
+
 static void test_a_payload_that_is_no_record_is_refused_though_its_signature_is_good(void **state) {
         static const struct {
                 const char *text, *reason;
@@ -286,6 +335,7 @@ int main(void) {
                 cmocka_unit_test(test_size_and_depth_are_bounded),
                 cmocka_unit_test(test_brackets_are_counted),
                 cmocka_unit_test(test_a_key_that_is_not_in_the_keyring_is_unknown_and_not_refused),
+                cmocka_unit_test(test_a_long_envelope_without_the_name_of_its_key_is_not_tried_with_all),
                 cmocka_unit_test(test_a_payload_that_is_no_record_is_refused_though_its_signature_is_good),
                 cmocka_unit_test(test_a_heartbeat_is_of_the_key_that_signs_it),
                 cmocka_unit_test(test_one_type_of_record_is_not_taken_for_another),
