@@ -2,12 +2,14 @@
 
 /*
  * The files that a store has open, and their names. Who takes a file away or puts another in its place takes nothing from who has it open: it is
- * written on, and all of that is gone when it is closed.
+ * written on, and all of that is gone when it is closed. A write-ahead log that was cut is written on behind a hole, before which the next start
+ * finds an end.
  */
 
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "daemon/record/store-vfs.h"
 #include "daemon/record/store.h"
 
 static const char *name_of(const Store *store, size_t i) {
@@ -27,6 +29,15 @@ int store_note_files(Store *store) {
         return 0;
 }
 
+/* As SQLite holds it, once it was opened; 0: nothing went through it yet. */
+static int64_t reach_of_wal(const Store *store) {
+        sqlite3_file *wal = NULL;
+
+        if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal) != SQLITE_OK || !wal || !wal->pMethods)
+                return 0;
+        return store_vfs_reach(wal);
+}
+
 bool store_has_its_files(const Store *store) {
         for (size_t i = 0; i < ELEMENTS(store->files); i++) {
                 struct stat st;
@@ -34,7 +45,7 @@ bool store_has_its_files(const Store *store) {
                 if (stat(name_of(store, i), &st) < 0) {
                         if (errno == ENOENT || errno == ENOTDIR)
                                 return false;
-                } else if (st.st_dev != store->files[i].device || st.st_ino != store->files[i].inode)
+                } else if (st.st_dev != store->files[i].device || st.st_ino != store->files[i].inode || (i == 1 && st.st_size < reach_of_wal(store)))
                         return false;
         }
         return true;

@@ -16,7 +16,12 @@ typedef struct GatheredFile {
         uint8_t *bytes; /* what was written and not passed on: N bytes at AT */
         sqlite3_int64 at;
         int n;
+        sqlite3_int64 reach; /* the end of what was passed on */
 } GatheredFile;
+
+int64_t store_vfs_reach(const sqlite3_file *file) {
+        return ((const GatheredFile *) file)->reach;
+}
 
 #define REAL(f) (((GatheredFile *) (f))->real)
 #define CALL(f, method, ...) (REAL(f)->pMethods->method(REAL(f), ##__VA_ARGS__))
@@ -27,13 +32,22 @@ typedef struct GatheredFile {
                 _r == SQLITE_OK ? (call) : _r;                                                               \
         })
 
+static int write_through(sqlite3_file *f, const void *data, int n, sqlite3_int64 at) {
+        GatheredFile *file = (GatheredFile *) f;
+        int r = CALL(f, xWrite, data, n, at);
+
+        if (r == SQLITE_OK && at + n > file->reach)
+                file->reach = at + n;
+        return r;
+}
+
 /* What fails is forgotten: whoever asked is told, and writes it again or never. */
 static int pass_on(sqlite3_file *f) {
         GatheredFile *file = (GatheredFile *) f;
         int n = file->n;
 
         file->n = 0;
-        return n > 0 ? CALL(f, xWrite, file->bytes, n, file->at) : SQLITE_OK;
+        return n > 0 ? write_through(f, file->bytes, n, file->at) : SQLITE_OK;
 }
 
 static int file_write(sqlite3_file *f, const void *data, int n, sqlite3_int64 at) {
@@ -48,7 +62,7 @@ static int file_write(sqlite3_file *f, const void *data, int n, sqlite3_int64 at
         if (!file->bytes)
                 file->bytes = malloc(GATHERED_MAX);
         if (!file->bytes || n > GATHERED_MAX)
-                return CALL(f, xWrite, data, n, at);
+                return write_through(f, data, n, at);
         if (file->n == 0)
                 file->at = at;
         memcpy(file->bytes + file->n, data, (size_t) n);
@@ -66,7 +80,14 @@ static int file_close(sqlite3_file *f) {
 }
 
 static int file_read(sqlite3_file *f, void *data, int n, sqlite3_int64 at) { return AFTER_WRITES(f, CALL(f, xRead, data, n, at)); }
-static int file_truncate(sqlite3_file *f, sqlite3_int64 size) { return AFTER_WRITES(f, CALL(f, xTruncate, size)); }
+static int file_truncate(sqlite3_file *f, sqlite3_int64 size) {
+        GatheredFile *file = (GatheredFile *) f;
+        int r = AFTER_WRITES(f, CALL(f, xTruncate, size));
+
+        if (r == SQLITE_OK && size < file->reach)
+                file->reach = size;
+        return r;
+}
 static int file_sync(sqlite3_file *f, int flags) { return AFTER_WRITES(f, CALL(f, xSync, flags)); }
 static int file_size(sqlite3_file *f, sqlite3_int64 *size) { return AFTER_WRITES(f, CALL(f, xFileSize, size)); }
 static int file_lock(sqlite3_file *f, int lock) { return AFTER_WRITES(f, CALL(f, xLock, lock)); }

@@ -10,7 +10,13 @@
  * ever promised.
  */
 
+#include <stdint.h>
+
+struct sqlite3_file;
+
 #define STORE_VFS "assay-store"
 
 /* Once per process is enough. -ENOMEM. */
 int store_vfs_register(void);
+/* How far FILE, of this VFS, reaches by what went through it: it is shorter only where somebody else has cut it. */
+int64_t store_vfs_reach(const struct sqlite3_file *file);

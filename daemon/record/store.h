@@ -82,7 +82,7 @@ DEFINE_CLEANUP(Store *, store_close);
 /* What a store of the right tables is asked; store_open() does it. */
 int store_prepare(Store *store);
 
-/* store-files.c: what is open now, and whether that still is what is there. */
+/* store-files.c: what is open now, and whether that still is what is there, and all of the write-ahead log. */
 int store_note_files(Store *store);
 bool store_has_its_files(const Store *store);
 

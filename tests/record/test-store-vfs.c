@@ -83,9 +83,12 @@ static void test_nothing_overtakes_a_write(void **state) {
         assert_int_equal(file->pMethods->xTruncate(file, 10), SQLITE_OK);
         assert_int_equal(passed_on(), 10);
         assert_int_equal(file->pMethods->xLock(file, SQLITE_LOCK_SHARED), SQLITE_OK);
+        assert_int_equal(store_vfs_reach(file), 10);
         assert_int_equal(file_write("mnop", 4, 10), SQLITE_OK);
+        assert_int_equal(store_vfs_reach(file), 10);
         assert_int_equal(file->pMethods->xUnlock(file, SQLITE_LOCK_NONE), SQLITE_OK);
         assert_int_equal(passed_on(), 14);
+        assert_int_equal(store_vfs_reach(file), 14);
         /* what stands elsewhere is written after what was written before */
         assert_int_equal(file_write("qrst", 4, 14), SQLITE_OK);
         assert_int_equal(file_write("A", 1, 0), SQLITE_OK);
