@@ -133,7 +133,7 @@ static int read_all(int fd, char **ret, size_t *ret_n) {
                 if (k < 0)
                         return -errno;
                 if (k == 0)
-                        break;
+                        return -ESTALE; /* assayd has taken it back */
                 n += (size_t) k;
         }
 

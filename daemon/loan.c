@@ -4,6 +4,7 @@
 
 #include "daemon/loan.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -14,13 +15,14 @@
 #include <sys/stat.h>
 
 #include "daemon/authorize.h"
+#include "daemon/clock.h"
 
 #define SWEEP_USEC UINT64_C(1000000)
 
 typedef struct Loan {
         LIST_ENTRY(Loan) entry;
         uid_t uid;
-        uint64_t bytes;
+        uint64_t bytes, lent_usec;
         int fd;    /* for writing, as it was made */
         int probe; /* for reading, never passed on */
 } Loan;
@@ -47,11 +49,12 @@ DEFINE_CLEANUP(Loan *, loan_free);
 
 /*
  * A lease for writing is granted to the only one who has a file open, mapped or on its way through a socket; no receiver can feign that. Where
- * there are no leases all counts as held.
+ * there are no leases (fs.leases-enable) nobody tells who has closed what: it is taken back when there was time enough to read it, for else a user
+ * who has had so many would never be lent another.
  */
 static bool is_returned(const Loan *loan) {
         if (fcntl(loan->probe, F_SETLEASE, F_WRLCK) < 0)
-                return false;
+                return errno != EAGAIN && clock_usec(CLOCK_MONOTONIC) - loan->lent_usec >= LOAN_UNTOLD_USEC;
         (void) fcntl(loan->probe, F_SETLEASE, F_UNLCK);
         return true;
 }
@@ -169,7 +172,7 @@ int loans_open(Loans *loans, uid_t uid, const char *name, LoanFill fill, const v
         loan = malloc(sizeof(*loan));
         if (!loan)
                 return failed(error, -ENOMEM);
-        *loan = (Loan) { .uid = uid, .fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), .probe = -EBADF };
+        *loan = (Loan) { .uid = uid, .lent_usec = clock_usec(CLOCK_MONOTONIC), .fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), .probe = -EBADF };
         if (loan->fd < 0)
                 return failed(error, -errno);
         r = fill(what, loan->fd, error);

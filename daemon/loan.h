@@ -19,6 +19,8 @@
 #define LOAN_BYTES_OF_USER  (64u << 20)
 #define LOAN_BYTES_OF_USERS (256u << 20) /* of all but the administrator, whom they must not keep out */
 
+#define LOAN_UNTOLD_USEC    (UINT64_C(30) * 1000000) /* where the kernel does not tell who has closed: then it is emptied, read or not */
+
 typedef struct Loans Loans;
 
 int loans_new(sd_event *event, Loans **ret);

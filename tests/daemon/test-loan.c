@@ -7,15 +7,30 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 #include "daemon/loan.h"
 
 #define LOANS_OF_USER (LOAN_BYTES_OF_USER / LOAN_BYTES_LEAST)
+
+/* The clock of this program, which a test sets forward. */
+static time_t ahead_sec;
+
+int clock_gettime(clockid_t clock, struct timespec *ret) {
+        long r = syscall(SYS_clock_gettime, clock, ret);
+
+        ret->tv_sec += ahead_sec;
+        return (int) r;
+}
 
 typedef struct Fixture {
         sd_event *event;
@@ -222,6 +237,41 @@ static void test_what_cannot_be_made_is_no_loan(void **state) {
         }
 }
 
+/* As with fs.leases-enable=0, which is one switch for the whole machine. For this process and for ever. */
+static void forbid_leases(void) {
+        struct sock_filter code[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 3),
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_SETLEASE, 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        struct sock_fprog program = { ELEMENTS(code), code };
+
+        assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+/* Nobody can tell what was closed: what was lent long ago is taken back, or nothing would be lent ever again. */
+static void test_without_leases_time_tells(void **state) {
+        Fixture *fixture = *state;
+        char byte;
+        int fd;
+
+        forbid_leases();
+        fd = lend(fixture, 1000, LOAN_BYTES_OF_USER);
+        lend_nothing(fixture, 1000, "close some");
+        ahead_sec = LOAN_UNTOLD_USEC / 1000000 - 5;
+        lend_nothing(fixture, 1000, "close some");
+        assert_int_equal(read(fd, &byte, 1), 1);
+        ahead_sec = LOAN_UNTOLD_USEC / 1000000 + 1;
+        close(lend(fixture, 1000, 1));
+        assert_int_equal(read(fd, &byte, 1), 0);
+        assert_int_equal(blocks(fd), 0);
+        close(fd);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_a_user_holds_only_so_much, set_up, tear_down),
@@ -232,6 +282,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_what_is_returned_goes_by_itself, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_a_reader_changes_nothing, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_what_cannot_be_made_is_no_loan, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_without_leases_time_tells, set_up, tear_down), /* the last */
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
