@@ -29,15 +29,6 @@ int store_note_files(Store *store) {
         return 0;
 }
 
-/* As SQLite holds it, once it was opened; 0: nothing went through it yet. */
-static int64_t reach_of_wal(const Store *store) {
-        sqlite3_file *wal = NULL;
-
-        if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal) != SQLITE_OK || !wal || !wal->pMethods)
-                return 0;
-        return store_vfs_reach(wal);
-}
-
 bool store_has_its_files(const Store *store) {
         for (size_t i = 0; i < ELEMENTS(store->files); i++) {
                 struct stat st;
@@ -45,8 +36,29 @@ bool store_has_its_files(const Store *store) {
                 if (stat(name_of(store, i), &st) < 0) {
                         if (errno == ENOENT || errno == ENOTDIR)
                                 return false;
-                } else if (st.st_dev != store->files[i].device || st.st_ino != store->files[i].inode || (i == 1 && st.st_size < reach_of_wal(store)))
+                } else if (st.st_dev != store->files[i].device || st.st_ino != store->files[i].inode)
                         return false;
         }
+        return true;
+}
+
+/* Another connection may have cut it when all of it stood in the database. Of one that somebody else has cut SQLite holds that frames are there. */
+static bool is_begun_anew(const Store *store) {
+        int n_frames, n_moved;
+
+        return sqlite3_wal_checkpoint_v2(store->db, "main", SQLITE_CHECKPOINT_PASSIVE, &n_frames, &n_moved) == SQLITE_OK && n_frames == 0;
+}
+
+bool store_has_its_wal(const Store *store) {
+        sqlite3_file *wal = NULL;
+        struct stat st;
+
+        if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal) != SQLITE_OK || !wal || !wal->pMethods)
+                return true; /* nothing went through it yet */
+        if (stat(name_of(store, 1), &st) < 0 || st.st_size >= store_vfs_reach(wal))
+                return true; /* whether it is there store_has_its_files() says */
+        if (!is_begun_anew(store))
+                return false;
+        store_vfs_begin_anew(wal);
         return true;
 }

@@ -23,6 +23,10 @@ int64_t store_vfs_reach(const sqlite3_file *file) {
         return ((const GatheredFile *) file)->reach;
 }
 
+void store_vfs_begin_anew(sqlite3_file *file) {
+        ((GatheredFile *) file)->reach = 0;
+}
+
 #define REAL(f) (((GatheredFile *) (f))->real)
 #define CALL(f, method, ...) (REAL(f)->pMethods->method(REAL(f), ##__VA_ARGS__))
 /* Nothing overtakes what was written before it. */

@@ -20,3 +20,5 @@ struct sqlite3_file;
 int store_vfs_register(void);
 /* How far FILE, of this VFS, reaches by what went through it: it is shorter only where somebody else has cut it. */
 int64_t store_vfs_reach(const struct sqlite3_file *file);
+/* Somebody else has cut it who may. */
+void store_vfs_begin_anew(struct sqlite3_file *file);

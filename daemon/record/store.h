@@ -82,9 +82,10 @@ DEFINE_CLEANUP(Store *, store_close);
 /* What a store of the right tables is asked; store_open() does it. */
 int store_prepare(Store *store);
 
-/* store-files.c: what is open now, and whether that still is what is there, and all of the write-ahead log. */
+/* store-files.c: what is open now, whether that still is what is there, and whether all of the write-ahead log is: after a write it is as long as before. */
 int store_note_files(Store *store);
 bool store_has_its_files(const Store *store);
+bool store_has_its_wal(const Store *store);
 
 /* errno for the last error on the connection, as database_error() */
 int store_error(Store *store, int sqlite_error);

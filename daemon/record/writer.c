@@ -122,17 +122,16 @@ static int writer_reopen(RecordLog *log) {
         return 0;
 }
 
-/*
- * After a commit in doubt the disk is asked what became of it. Into files that are no more, or that were cut, there is none: they are looked at
- * before, since what is written then makes them as long as they should be.
- */
+/* After a commit in doubt the disk is asked what became of it. One into files that are no more, or behind a hole, is none. */
 static int commit(RecordLog *log, const Batch *batch) {
         bool unknown;
         int error, r;
 
-        if (!store_has_its_files(log->store))
+        if (!store_has_its_wal(log->store))
                 return -EBADMSG;
         error = store_append(log->store, batch->rows, batch->n, &unknown);
+        if (error == 0 && !store_has_its_files(log->store))
+                return -EBADMSG;
         if (error == 0) {
                 log->head = batch->end;
                 atomic_store(&log->size, log->head.tree.size);

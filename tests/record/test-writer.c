@@ -257,6 +257,30 @@ static void test_a_log_that_somebody_else_writes_is_given_up(void **state) {
 }
 
 /* What is written into a file without a name is gone when the log closes: nothing of it is acknowledged. */
+/* Backups and their like may cut the write-ahead log by SQLite's own rules. */
+static void test_who_moves_all_into_the_database_takes_nothing_away(void **state) {
+        RecordLog *log = open_log();
+        uint64_t first = 0;
+        struct stat st;
+        char name[160];
+        sqlite3 *db;
+
+        (void) snprintf(name, sizeof(name), "%s-wal", place.log);
+        assert_int_equal(sqlite3_open(place.log, &db), SQLITE_OK);
+        for (unsigned i = 0; i < 3; i++) {
+                assert_int_equal(scan_once(log, &first), 0);
+                assert_int_equal(sqlite3_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL), SQLITE_OK);
+                assert_int_equal(stat(name, &st), 0);
+                assert_int_equal(st.st_size, 0);
+        }
+        assert_int_equal(scan_once(log, &first), 0);
+        assert_int_equal(truncate(name, 0), 0);
+        assert_int_equal(scan_once(log, &first), -EIO);
+        assert_true(record_log_has_failed(log));
+        (void) record_log_free(log);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
 static void test_a_log_whose_files_are_taken_away_is_given_up(void **state) {
         static const struct {
                 const char *file;
@@ -328,6 +352,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_what_was_told_as_failed_does_not_come_back, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_somebody_else_writes_is_given_up, setup,
                                                 teardown),
+                cmocka_unit_test_setup_teardown(test_who_moves_all_into_the_database_takes_nothing_away, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_whose_files_are_taken_away_is_given_up, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_full_queue_says_so_and_loses_nothing, setup,
