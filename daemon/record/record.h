@@ -278,8 +278,8 @@ int record_log_rotate(RecordLog *log, const char *public_pem, uint64_t ticket);
 int record_log_cosign(RecordLog *log, const char *note, size_t n, uint64_t ticket);
 /*
  * Drops the envelopes of records that ended before BEFORE_USEC and since which the log has gone on for LIVED_USEC, as its heartbeats tell: the time
- * from one to the next, and at most a day of it, so that a clock that is ahead makes nothing old. In small steps between other records; never the
- * newest of a part and plan nor what failures, regions and unfinished runs refer to, changes of keys and what follows them, or the last record. IDs,
+ * from one to the next, at most a day of it, and in one boot of the machine no more than it was up by, so that a clock that is ahead makes nothing
+ * old. In small steps between other records; never the newest of a part and plan nor what failures, regions and unfinished runs refer to, changes of keys and what follows them, or the last record. IDs,
  * hashes and entries stay: a record that was dropped is still proven to have been there.
  */
 int record_log_prune(RecordLog *log, uint64_t before_usec, uint64_t lived_usec, uint64_t ticket);

@@ -38,7 +38,7 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
                         " AND (SELECT finished FROM entry AS e WHERE e.idx = record.idx) < ?3"
                         " AND idx NOT IN (SELECT idx FROM newest) AND idx NOT IN (SELECT idx FROM unfinished)"
                         " AND NOT EXISTS (SELECT 1 FROM entry AS e WHERE e.idx IN (record.idx, record.idx - 1) AND e.type = '" RECORD_TYPE_ROTATION "')",
-        [STORE_HEARTBEATS] = "SELECT idx, finished FROM entry WHERE type = '" RECORD_TYPE_HEARTBEAT "' ORDER BY idx DESC",
+        [STORE_HEARTBEATS] = "SELECT e.idx, e.finished, r.payload" ENTRY_FROM "WHERE e.type = '" RECORD_TYPE_HEARTBEAT "' ORDER BY e.idx DESC",
         [STORE_SIZE] = "SELECT count(*), coalesce(min(idx), 0), coalesce(max(idx), -1),"
                        " (SELECT count(*) FROM entry), (SELECT coalesce(max(idx), -1) FROM entry) FROM record",
         [STORE_LAST] = "SELECT id FROM record ORDER BY idx DESC LIMIT 1",

@@ -142,8 +142,8 @@ int store_best_checkpoint(Store *store, uint64_t first, uint64_t last, uint64_t 
 int store_prune(Store *store, uint64_t first, uint64_t last, uint64_t before_usec, uint64_t *ret_n, bool *ret_unknown);
 
 /*
- * Before which record the log has gone on for USEC, as its heartbeats tell: from one to the next is the time between them, and at most a day, so that
- * a clock that jumps makes nothing old. 0: before none.
+ * Before which record the log has gone on for USEC, as its heartbeats tell: from one to the next is the time between them, at most a day, and in one
+ * boot of the machine no more than it was up by, so that a clock that jumps makes nothing old. 0: before none.
  */
 int store_lived(Store *store, uint64_t usec, uint64_t *ret_end);
 

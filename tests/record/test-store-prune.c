@@ -173,12 +173,21 @@ static void test_a_change_of_keys_and_what_follows_it_stay(void **state) {
         assert_int_equal(n, RECORDS - 2);
 }
 
-/* Hours of heartbeats, one after another; the last of a list is 0. */
-static void beat(const double *hours) {
-        sqlite3 *db;
-        char sql[128];
+#define BEATS_MAX 12
 
-        for (size_t i = 0; i == 0 || hours[i] != 0; i++) {
+/* When they were, in hours by the clock, the last of a list is 0; and where they tell it since when the machine was up, and in which boot. */
+typedef struct Beats {
+        double hours[BEATS_MAX], uptime[BEATS_MAX];
+        const char *boots; /* a letter each; NULL: they do not tell */
+        unsigned gone;     /* of them, which are the records */
+        bool is_true;      /* what they tell stays as it was signed */
+} Beats;
+
+static void beat(const Beats *beats) {
+        sqlite3 *db;
+        char sql[512];
+
+        for (size_t i = 0; i == 0 || beats->hours[i] != 0; i++) {
                 RecordOutcome outcome;
                 uint64_t index = record_log_size(record_log);
 
@@ -188,7 +197,13 @@ static void beat(const double *hours) {
                 record_outcome_done(&outcome);
                 assert_int_equal(sqlite3_open(published.place.log, &db), SQLITE_OK);
                 assert_int_equal(sqlite3_busy_timeout(db, 5000), SQLITE_OK);
-                (void) snprintf(sql, sizeof(sql), "UPDATE entry SET finished = %.0f WHERE idx = %u", (double) OLD + hours[i] * 3600e6, (unsigned) index);
+                (void) snprintf(sql, sizeof(sql),
+                                "UPDATE entry SET finished = %.0f WHERE idx = %u; UPDATE record SET payload = CAST('{\"predicate\":{\"producer\":"
+                                "{\"bootId\":\"%c\"},\"clock\":{\"monotonicNs\":\"%.0f\"}}}' AS BLOB) WHERE idx = %u",
+                                (double) OLD + beats->hours[i] * 3600e6, (unsigned) index, beats->boots ? beats->boots[i] : ' ',
+                                beats->boots ? beats->uptime[i] * 3600e9 : 0, (unsigned) index);
+                if (beats->is_true)
+                        *strchr(sql, ';') = '\0';
                 assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
                 assert_int_equal(sqlite3_close(db), SQLITE_OK);
         }
@@ -196,23 +211,29 @@ static void beat(const double *hours) {
 
 /* Two days are kept; the last heartbeat is now. How many go of the records that are written before each heartbeat? */
 static void test_what_is_old_by_the_clock_alone_stays(void **state) {
-        static const struct {
-                double hours[12];
-                unsigned gone; /* heartbeats, which are the records */
-        } cases[] = {
-                { { 1, 13, 25, 37, 49, 61, 73 },                3 }, /* as it should be */
-                { { 1, 2, 3, 4, 5, 6 },                         0 }, /* not old enough */
-                { { 1, 2, 3, 4, 87600, 87601 },                 0 }, /* ten years ahead: a day */
-                { { 1, 2, 3, 87600, 87601, 87602, 87603 },      0 },
-                { { 1, 2, 87600, 3, 87600, 4, 5 },              2 }, /* twice, and put back: a day each time */
-                { { 1, 2, 3, -8760, -8759, 4, 5, 6 },           0 }, /* back, and in time again */
-                { { 1, 2, 800, 810, 820, 840, 847 },            2 }, /* a month without power is a day */
+        static const Beats cases[] = {
+                { { 1, 13, 25, 37, 49, 61, 73 }, .gone = 3 },         /* as it should be */
+                { { 1, 2, 3, 4, 5, 6 }, .gone = 0 },                  /* not old enough */
+                { { 1, 2, 3, 4, 87600, 87601 }, .gone = 0 },          /* ten years ahead: a day */
+                { { 1, 2, 3, 87600, 87601, 87602, 87603 }, .gone = 0 },
+                { { 1, 2, 87600, 3, 87600, 4, 5 }, .gone = 2 },       /* twice, and put back: a day each time */
+                { { 1, 2, 3, -8760, -8759, 4, 5, 6 }, .gone = 0 },    /* back, and in time again */
+                { { 1, 2, 800, 810, 820, 840, 847 }, .gone = 2 },     /* a month without power is a day */
+                /* The machine tells how long it was up. */
+                { { 1, 13, 25, 37, 49, 61, 73 }, { 2, 14, 26, 38, 50, 62, 74 }, "aaaaaaa", 3 },
+                { { 1, 25, 49, 73, 97, 121 }, { 1, 2, 3, 4, 5, 6 }, "aaaaaa", 0 },         /* a day ahead each hour */
+                { { 1, 2, 87600, 3, 87600, 4, 5 }, { 1, 2, 3, 4, 5, 6, 7 }, "aaaaaaa", 0 },
+                { { 1, 25, 49, 73, 97, 121 }, { 1, 2, 1, 2, 1, 2 }, "aabbcc", 2 },         /* and is started again: a day each time */
+                { { 1, 2, 3, 4, 5, 6 }, { 1, 100, 200, 300, 400, 500 }, "aaaaaa", 0 },     /* a clock that is slow */
+                { { 1, 800, 801, 802, 830 }, { 1, 800, 801, 802, 830 }, "aaaaa", 1 },      /* a month in which it was up, and assayd was not, is a day */
+                { { 1, 25, 49, 73, 97, 121 }, { 6, 5, 4, 3, 2, 1 }, "aaaaaa", 0 },         /* which no machine says */
+                { { 1, 25, 49, 73, 97, 121 }, .is_true = true, .gone = 0 },                /* all of them in this second */
         };
 
         for (size_t i = 0; i < ELEMENTS(cases); i++) {
                 uint64_t n;
 
-                beat(cases[i].hours);
+                beat(&cases[i]);
                 assert_int_equal(prune_lived(UINT64_MAX / 2, UINT64_C(2) * 86400 * 1000000, &n), 0);
                 if (n != cases[i].gone)
                         fail_msg("case %zu: %u are gone", i, (unsigned) n);
