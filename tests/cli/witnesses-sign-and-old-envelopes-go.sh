@@ -63,9 +63,14 @@ stop
 start
 stop
 python3 - "$stage/records.db" <<'PYTHON'
-import sqlite3, sys
+import base64, sqlite3, sys
 db = sqlite3.connect(sys.argv[1])
 db.execute("UPDATE entry SET finished = 1")
+# Kept as an older assayd kept them, they do not tell how long the machine was up, and it is the same one here.
+for index, key, *parts in db.execute("SELECT idx, keyid, payload, signature FROM record").fetchall():
+    payload, signature = (base64.b64encode(part).decode() for part in parts)
+    text = '{"payload":"%s","payloadType":"application/vnd.in-toto+json","signatures":[{"keyid":"%s","sig":"%s"}]}' % (payload, key, signature)
+    db.execute("UPDATE record SET envelope = ?, keyid = NULL, signature = NULL, payload = NULL WHERE idx = ?", (text.encode(), index))
 db.commit()
 PYTHON
 start
