@@ -39,11 +39,11 @@ static const OptionHelp of_some_verbs[] = {
         { "max-age",    "AGE",      "verdict, gate, verify: older is unknown, unless FAILED (90s, 15min, 12h, 7d)"                             },
         { "unknown",    "WORD",     "gate: what unknown means to this hook, pass or fail"                                                      },
         { "npd",        "",         "gate: node-problem-detector: codes 0 1 2, at most 80 bytes"                                               },
-        { "keyring",    "FILE",     "scan, show, gate, verify, audit, explain: whose word counts, as `keys show` prints it (--key says the same); "
+        { "keyring",    "FILE",     "scan, show, verdict, gate, verify, audit, explain: whose word counts, as `keys show` prints it (--key says the same); "
                                     "cosign: the witnesses to ask, default /etc/assay/witnesses"                                               },
         { "key",        "FILE",     "keys rotate: the daemon's own, default /etc/assay/keys/record.pem; keys ring, sign: of a root; "
                                     "elsewhere another word for --keyring"                                                                     },
-        { "root",       "FILE",     "scan, show, gate, verify, audit: the root keys that vouch for a signed keyring"                             },
+        { "root",       "FILE",     "scan, show, verdict, gate, verify, audit: the root keys that vouch for a signed keyring"                             },
         { "state",      "DIR",      "verify, audit: remember what was seen here, and refuse what is older"                                     },
         { "subject",    "WHAT",     "verify: it must be about this: a serial, or an identity document (./FILE) or its SHA-256"                 },
         { "proof",      "FILE",     "verify: that the record is in its log (tlog-proof)"                                                       },

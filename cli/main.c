@@ -26,7 +26,7 @@ static const Verb verbs[] = {
         { "watch",     0, 0,  "",             "Print every record as it is signed",                      "format",                            verb_watch     },
         { "show",      1, 1,  "SCAN",         "Show a scan and its verdicts",                            "key keyring root",                  verb_show      },
         { "cancel",    1, 1,  "SCAN",         "Cancel a scan",                                           "",                                  verb_cancel    },
-        { "verdict",   1, 1,  "TARGET",       "Show the newest verdict on a server or chip",             "plan max-age",                      verb_verdict   },
+        { "verdict",   1, 1,  "TARGET",       "Show the newest verdict on a server or chip",             "plan max-age key keyring root",      verb_verdict   },
         { "gate",      1, 1,  "TARGET",       "For hooks: 0 fit, 1 not fit, 2 unknown, one line of reason", "plan max-age key keyring root npd unknown",   verb_gate      },
         { "coverage",  1, 1,  "TARGET",       "Show which regions of memory were tested, and when",      "plan",                              verb_coverage  },
         { "records",   0, 2,  "[FIRST [COUNT]]", "List signed records",                                  "",                                  verb_records   },

@@ -1,54 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <jansson.h>
+#include <stdio.h>
 
+#include "cli/answer.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
 
+static void print_json(const char *target, const Answer *answer) {
+        _cleanup_(json_decrefp) json_t *object =
+                        json_pack("{s:s, s:s, s:s}", "target", target, "verdict", result_to_string(answer->result), "reason", answer->reason);
+
+        if (answer->record != UINT64_MAX && object) {
+                (void) json_object_set_new(object, "record", json_integer((json_int_t) answer->record));
+                if (answer->id[0])
+                        (void) json_object_set_new(object, "age_sec", json_real((double) answer->age_usec / 1e6));
+        }
+        (void) json_dumpf(object, stdout, JSON_INDENT(2));
+        putchar('\n');
+}
+
 int verb_verdict(int argc, char **argv) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        const char *verdict, *reason;
-        uint64_t record, age;
-        Result result;
+        char since[64] = "";
+        Answer answer;
         int r;
 
         r = call_connect(&bus);
+        if (r == 0)
+                r = answer_ask(bus, argv[0], &answer);
         if (r != 0)
                 return r;
+        if (answer.status == STATUS_USAGE)
+                return complain(STATUS_USAGE, "%s", answer.reason);
 
-        r = call_manager(bus, "GetVerdict", &error, &reply, "sstt", argv[0], options.plan ?: "", options.max_age_usec, (uint64_t) 0);
-        if (r >= 0)
-                r = sd_bus_message_read(reply, "sstt", &verdict, &reason, &record, &age);
-        if (r < 0)
-                return complain_bus(&error, r, "could not ask for the verdict");
-
-        if (record == UINT64_MAX && !call_is_target(bus, argv[0])) {
-                char why[512];
-
-                call_tell_target(bus, argv[0], why, sizeof(why));
-                return complain(STATUS_USAGE, "%s", why);
-        }
-        result = result_from_string(verdict);
-        if (result < 0)
-                return complain(STATUS_CANNOT_TELL, "the daemon says '%s', which is no verdict", verdict);
-
-        if (options.json) {
-                _cleanup_(json_decrefp) json_t *object = json_pack("{s:s, s:s, s:s}", "target", argv[0], "verdict", verdict, "reason", reason);
-
-                if (record != UINT64_MAX && object) {
-                        (void) json_object_set_new(object, "record", json_integer((json_int_t) record));
-                        (void) json_object_set_new(object, "age_sec", json_real((double) age / 1e6));
-                }
-                (void) json_dumpf(object, stdout, JSON_INDENT(2));
-                putchar('\n');
-        } else if (record == UINT64_MAX)
-                printf("%s  %s  %s\n", argv[0], verdict, reason);
+        if (answer.id[0])
+                (void) snprintf(since, sizeof(since), "  record %" PRIu64 ", %.0f s ago", answer.record, (double) answer.age_usec / 1e6);
+        if (options.json)
+                print_json(argv[0], &answer);
         else
-                printf("%s  %s  %s  record %" PRIu64 ", %.0f s ago\n", argv[0], verdict, reason, record, (double) age / 1e6);
-
-        return result_to_status(result, options.strict);
+                say(stdout, "%s  %s  %s%s\n", argv[0], result_to_string(answer.result), answer.reason, since);
+        return answer.status;
 }

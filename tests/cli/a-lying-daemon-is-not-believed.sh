@@ -39,7 +39,12 @@ told() { "$stage_build/cli/assayctl" --bus "unix:path=$stage/liars" --no-pager "
 
 expect 1 "a server with broken chips" assayctl scan trn-0 --plan quick
 expect 0 "a sound chip" assayctl scan trn-0/chip1 --plan quick
-expect 1 "a broken one" assayctl scan trn-0/chip7 --plan quick
+loud=$'\e]0;all is well\a\e[2K\xc2\x9b1m'
+is_quiet() { ! LC_ALL=C grep -qaP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$out" "$err" || bad "the terminal is commanded"; }
+liar location="$loud"
+expect 1 "a broken one, found where a terminal is commanded" told scan trn-0/chip7 --plan quick
+has "fail: rounding-mode at ?]0;all is well"
+is_quiet
 "$stage_build/sim/assay-sim" heal --socket "$stage/sim.socket" trn-0 >/dev/null
 expect 0 "the server when it is sound" assayctl scan trn-0 --plan quick
 records_of() { assayctl --json show "$1" | jq -c '[.statements[].predicate.log.index]'; }
@@ -96,6 +101,38 @@ liar State=running
 expect 2 "what has not ended cannot be told" told show 2
 expect 2 "the same as JSON" told --json show 2
 query '.state == "running" and .scan == 2'
+liar State="$loud" Plan="$loud"
+expect 2 "nor in what words" told show 2
+is_quiet
+
+# How a part stands.
+liar
+expect 0 "who lies about nothing: a part that is sound" told verdict trn-0/chip1
+query_age() { grep -Eq '^trn-0/chip1  PASSED  .*  record [0-9]+, [0-9]+ s ago$' "$out" || bad "another line"; }
+query_age
+liar verdict=PASSED record=23
+for verb in verdict gate; do
+        expect 1 "$verb: a failure that is called a pass" told $verb trn-0/chip7
+        has rounding-mode
+done
+liar verdict=PASSED record=20
+for verb in verdict gate; do
+        expect 3 "$verb: the pass of another part" told $verb trn-0/chip7
+        has "record 20 is about trn-0/chip1"
+done
+liar verdict=PASSED record=18446744073709551615 reason="$loud"
+for verb in verdict gate; do
+        expect 2 "$verb: a pass of which there is no record, in words for a terminal" told $verb trn-0/chip1
+        is_quiet
+done
+expect 2 "the same as JSON" told --json verdict trn-0/chip1
+query '.verdict == "INCONCLUSIVE" and (has("record") | not)'
+liar verdict=FAILED reason="$loud"
+for verb in verdict gate; do
+        expect 2 "$verb: worse than the record, in words for a terminal" told $verb trn-0/chip1
+        has "says PASSED, and assayd FAILED"
+        is_quiet
+done
 
 # Whose word counts.
 openssl genpkey -algorithm ed25519 2>/dev/null | openssl pkey -pubout -out "$stage/other.pub.pem"
@@ -110,5 +147,8 @@ assayctl keys show "$stage/strange.pem" --origin strange.example | grep '^log ' 
 sed -e "/^log /{r $stage/strangers.log" -e 'd}' "$stage/station.keyring" >"$stage/strangers.keyring"
 expect 2 "and by one that knows another log it is not" assayctl show 2 --keyring "$stage/strangers.keyring"
 expect 1 "but a failure counts without" assayctl show 3 --keyring "$stage/strangers.keyring"
+expect 0 "a verdict by it" assayctl verdict trn-0/chip1 --keyring "$stage/station.keyring"
+expect 2 "or by another" assayctl verdict trn-0/chip1 --keyring "$stage/other.pub.pem"
+has "INCONCLUSIVE  record"
 expect 64 "who does not wait verifies nothing" assayctl scan trn-0/chip1 --plan quick --no-wait --keyring "$stage/station.keyring"
 done_expecting

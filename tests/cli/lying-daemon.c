@@ -4,7 +4,8 @@
  * lying-daemon BUS OWN-BUS LIE=WORD…
  *
  * Stands on a bus of its own in the place of assayd, asks the one on the other bus whatever it is asked, and tells what that one tells, but for
- * what the lies name: Result, State, Plan, Message, Records (numbers with commas), Targets (likewise), and verdict, reason, record of GetVerdict.
+ * what the lies name: Result, State, Plan, Message, Records (numbers with commas), Targets (likewise), verdict, reason and record of GetVerdict, and
+ * the location of a Finding.
  */
 
 #include <inttypes.h>
@@ -110,6 +111,14 @@ static int on_call(sd_bus_message *call, void *userdata, sd_bus_error *error) {
         return r < 0 ? r : 1;
 }
 
+static int append_finding(sd_bus_message *copy, sd_bus_message *finding) {
+        const char *severity, *code, *where, *text;
+        int r;
+
+        r = sd_bus_message_read(finding, "ssss", &severity, &code, &where, &text);
+        return r < 0 ? r : sd_bus_message_append(copy, "ssss", severity, code, lie_about("location") ?: where, text);
+}
+
 static int on_signal(sd_bus_message *signal, void *userdata, sd_bus_error *error) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *copy = NULL;
         int r;
@@ -117,7 +126,7 @@ static int on_signal(sd_bus_message *signal, void *userdata, sd_bus_error *error
         r = sd_bus_message_new_signal(own, &copy, sd_bus_message_get_path(signal), sd_bus_message_get_interface(signal),
                                       sd_bus_message_get_member(signal));
         if (r >= 0)
-                r = sd_bus_message_copy(copy, signal, true);
+                r = sd_bus_message_is_signal(signal, NULL, "Finding") ? append_finding(copy, signal) : sd_bus_message_copy(copy, signal, true);
         return r < 0 ? r : sd_bus_send(NULL, copy, NULL);
 }
 
