@@ -133,11 +133,21 @@ static int read_checkpoint(char **ret, size_t *ret_n) {
         return r < 0 ? complain(STATUS_USAGE, "%s: %s", options.checkpoint, strerror(-r)) : 0;
 }
 
+/* FILES are NULL where the log is the daemon's. */
+static int conclude(RecordAudit *audit, const LogFiles *files, const char *path) {
+        const RecordAuditReport *report;
+        int r;
+
+        r = record_audit_end(audit, &report);
+        if (r >= 0)
+                return audit_report_print(report);
+        return files ? complain_files(STATUS_CANNOT_TELL, files, path, r) : complain(STATUS_CANNOT_TELL, "%s", why_given_up(r));
+}
+
 static int audit_files(const char *path, const RecordKeyring *keyring, RecordState *state) {
         _cleanup_(record_audit_freep) RecordAudit *audit = NULL;
         _cleanup_(log_files_done) LogFiles files = LOG_FILES_INIT;
         RecordAuditOptions with = { .keyring = keyring, .state = state, .leaf = files_leaf, .userdata = &files };
-        const RecordAuditReport *report;
         FileKind kind = file_kind_of(path);
         int r;
 
@@ -155,17 +165,13 @@ static int audit_files(const char *path, const RecordKeyring *keyring, RecordSta
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
         r = take_files(audit, &files, path);
-        if (r != 0)
-                return r;
-        r = record_audit_end(audit, &report);
-        return r < 0 ? complain_files(STATUS_CANNOT_TELL, &files, path, r) : audit_report_print(report);
+        return r != 0 ? r : conclude(audit, &files, path);
 }
 
 static int audit_daemon(sd_bus *bus, const RecordKeyring *keyring, RecordState *state) {
         _cleanup_(record_audit_freep) RecordAudit *audit = NULL;
         _cleanup_free_ char *checkpoint = NULL;
         BusLog log = { .bus = bus };
-        const RecordAuditReport *report;
         RecordAuditOptions with = { .keyring = keyring, .state = state, .leaf = bus_leaf, .userdata = &log };
         int r;
 
@@ -180,10 +186,8 @@ static int audit_daemon(sd_bus *bus, const RecordKeyring *keyring, RecordState *
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "%s", strerror(-r));
         r = take_bus(audit, &log);
-        if (r == 0) {
-                r = record_audit_end(audit, &report);
-                r = r < 0 ? complain(STATUS_CANNOT_TELL, "%s", why_given_up(r)) : audit_report_print(report);
-        }
+        if (r == 0)
+                r = conclude(audit, NULL, NULL);
         free(log.leaves);
         return r;
 }
