@@ -13,6 +13,7 @@
 #include "cli/wrap.h"
 
 #define COLUMNS_MAX 16
+#define INDENT      4 /* of what stands below */
 
 struct Table {
         const TableColumn *columns;
@@ -111,46 +112,54 @@ static void measure(Table *table) {
         }
 }
 
-/* Whether rows would be broken by the edge of the terminal, and there is a long text that can stand below instead. */
+/* Whether rows would be broken by the edge of the terminal, and there is something that can stand below instead. */
 static bool too_wide(const Table *table) {
         bool wraps = false;
         size_t sum = 0;
 
         for (size_t i = 0; i < table->n_columns; i++) {
-                wraps |= table->columns[i].wrap;
+                wraps |= table->columns[i].wrap || table->columns[i].below;
                 sum += table->widths[i] + (i > 0);
         }
 
         return wraps && sum > wrap_width();
 }
 
-/* LINE NULL: the headings. */
-static void print_short(const Table *table, struct libscols_line *line) {
-        size_t gap = 0;
+/* LINE NULL: the headings. Of the columns that stand on the first line, or of those BELOW, which may be none. */
+static void print_short(const Table *table, struct libscols_line *line, bool below) {
+        size_t gap = below ? INDENT : 0;
+        bool any = false;
 
         for (size_t i = 0; i < table->n_columns; i++) {
                 const TableColumn *column = &table->columns[i];
                 const char *text = line ? cell_text(line, i) : column->heading;
                 size_t room = table->widths[i] - wrap_columns(text);
 
-                if (column->wrap)
+                if (column->wrap || column->below != below)
                         continue;
                 printf("%*s%s", (int) (column->number ? gap + room : gap), "", text);
                 gap = column->number ? 1 : room + 1;
+                any = true;
         }
-        putchar('\n');
+        if (any)
+                putchar('\n');
+}
+
+static void print_both(const Table *table, struct libscols_line *line) {
+        print_short(table, line, false);
+        print_short(table, line, true);
 }
 
 /* Where the rows do not fit: what is short on one line, each long text below it, broken between its words. */
 static void print_narrow(const Table *table) {
-        print_short(table, NULL);
+        print_both(table, NULL);
         for (size_t k = 0; k < table->n_rows; k++) {
                 struct libscols_line *line = scols_table_get_line(table->table, k);
 
-                print_short(table, line);
+                print_both(table, line);
                 for (size_t i = 0; i < table->n_columns; i++)
                         if (table->columns[i].wrap && *cell_text(line, i))
-                                wrap_print(4, cell_text(line, i));
+                                wrap_print(INDENT, cell_text(line, i));
         }
 }
 

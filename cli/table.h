@@ -3,7 +3,7 @@
 
 /*
  * A table on stdout by libsmartcols, or the same rows as a JSON array with --json. On a terminal that is too narrow for it
- * the long texts of a row stand below the short ones.
+ * the long texts of a row stand below the short ones, and so do the columns that people seldom look for.
  */
 
 #include <stdbool.h>
@@ -18,6 +18,7 @@ typedef struct TableColumn {
         const char *key;     /* in JSON */
         bool number;         /* right-aligned; a JSON number */
         bool wrap;           /* a long text */
+        bool below;          /* seldom looked for: where it is narrow on a second line, beside its like */
 } TableColumn;
 
 int table_new(const TableColumn *columns, Table **ret);

@@ -87,12 +87,12 @@ static int range(sd_bus *bus, int argc, char **argv, uint64_t *ret_first, uint64
 int verb_records(int argc, char **argv) {
         static const TableColumn columns[] = {
                 { "INDEX",    "index",    true,  false },
-                { "RECORD",   "id",       false, false },
+                { "RECORD",   "id",       false, false, true },
                 { "TYPE",     "type",     false, false },
                 { "SUBJECT",  "subject",  false, false },
                 { "PLAN",     "plan",     false, false },
                 { "RESULT",   "result",   false, false },
-                { "FINISHED", "finished", false, false },
+                { "FINISHED", "finished", false, false, true },
                 {},
         };
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;

@@ -68,6 +68,12 @@ expect 0 "records lists what was signed" assayctl --json records
 query 'length == 22 and .[0].type == "heartbeat:v1" and .[1].type == "run-start:v1" and .[18].type == "health-summary:v1"'
 expect 0 "a range of records" assayctl --json records 1 3
 query 'map(.index) == [1, 2, 3]'
+expect 0 "records that fit a terminal" script -qec "stty cols 72; $stage_build/cli/assayctl --bus $bus --no-pager records 0 22" /dev/null
+awk '{ sub("\r", "") } length > 72 { exit 1 }' "$out" || bad "a line of them does not"
+grep -Eq '^INDEX +TYPE +SUBJECT +PLAN +RESULT' "$out" && grep -Eq '^ +RECORD +FINISHED' "$out" || bad "the headings are gone"
+[ "$(grep -Ec '^    [0-9a-f]{16} [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z' "$out")" = 22 ] || bad "not every record has its ID and time"
+expect 0 "and have one line each in a pipe" assayctl records 0 22
+[ "$(grep -Ec '^ +[0-9]+ [0-9a-f]{16} .*Z$' "$out")" = 22 ] || bad "not 22 lines"
 expect 1 "verify a failed record" assayctl verify 2
 expect 0 "verify a passed record" assayctl verify 3
 digest_of() { sha256sum "$@" | cut -d ' ' -f 1; }
