@@ -20,6 +20,7 @@
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/file-kind.h"
+#include "cli/seen.h"
 #include "cli/verify-policy.h"
 
 #define NO_VERDICT (-1) /* verified, and says nothing of health */
@@ -124,7 +125,31 @@ static void print_counts(void) {
         putchar('\n');
 }
 
-static int report(const char *name, RecordTrust trust, const RecordVerified *verified) {
+static Seen seen;
+
+/* What holds by itself is refused beside another that its log has signed for the same place: no verdict of such a log counts. */
+static int hold_against_others(RecordTrust *trust, RecordVerified *verified) {
+        const char *other;
+        char *reason;
+        int r;
+
+        if (*trust != RECORD_VERIFIED && *trust != RECORD_CANNOT_TELL)
+                return 0;
+        r = seen_add(&seen, verified, &other);
+        if (r <= 0)
+                return r;
+        if (asprintf(&reason, "%s has signed two records as its %" PRIu64 ": %s, and %s", verified->origin, verified->entry.index, verified->entry.id,
+                     other) < 0)
+                return -ENOMEM;
+        free(verified->reason);
+        verified->reason = reason;
+        *trust = RECORD_REFUSED;
+        return 0;
+}
+
+static int report(const char *name, RecordTrust trust, RecordVerified *verified) {
+        if (hold_against_others(&trust, verified) < 0)
+                return complain(STATUS_CANNOT_TELL, "out of memory");
         n_told[trust]++;
         if (options.json)
                 print_json(name, trust, verified);
@@ -246,6 +271,7 @@ int verb_verify(int argc, char **argv) {
                 return r;
 
         status = verify_all(&policy, argc, argv);
+        seen_done(&seen);
         print_counts();
         if (status == NO_VERDICT)
                 return complain(STATUS_CANNOT_TELL, "cannot tell: nothing of this says how a server or a chip is");

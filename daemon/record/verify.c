@@ -184,6 +184,8 @@ static int check_envelope(const RecordPolicy *policy, Envelope *envelope, Verifi
         r = check_payload(policy, &(Evidence) { envelope, id, v->key }, v, refusal);
         if (r < 0)
                 return r;
+        if (r == 0) /* a companion has named another's */
+                (void) digest_to_hex(id, verified->entry.id);
         if (refusal->is_doubt) {
                 v->trust = r > 0 ? RECORD_COMPANION : RECORD_CANNOT_TELL;
                 return -EBADMSG;
@@ -193,7 +195,6 @@ static int check_envelope(const RecordPolicy *policy, Envelope *envelope, Verifi
                 if (r < 0)
                         return r;
         }
-        (void) digest_to_hex(id, verified->entry.id);
         take_payload(envelope, verified);
         (void) strcpy(verified->key_id, v->key->key.id);
         v->trust = RECORD_VERIFIED;
@@ -242,12 +243,12 @@ void verification_done(Verification *verification) {
         *verification = (Verification) {};
 }
 
-/* Of what did not verify nothing is told but why; and of a companion, which record it is of. */
+/* Of what did not verify nothing is told but why; and of what is authentic, which record of which log it is, or is the companion of. */
 static int conclude(int r, const Refusal *refusal, Verification *v, Verification *ret) {
         if (r == -EBADMSG) {
                 Verification told = { .trust = v->trust };
 
-                if (told.trust == RECORD_COMPANION) {
+                if (told.trust == RECORD_COMPANION || told.trust == RECORD_CANNOT_TELL) {
                         told.verified.entry = v->verified.entry;
                         (void) strcpy(told.verified.origin, v->verified.origin);
                 }

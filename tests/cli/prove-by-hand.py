@@ -145,6 +145,11 @@ both = {"w1": w1, "w2": w2}
 for index in (0, 1, INDEX):
     write(f"{index}.json", records[index])
     write(f"{index}.proof", proof(index, leaves, both))
+# The same place in the same log signed a second time.
+twin = base64.b64decode(records[INDEX]["payload"]).replace(b'"seed":7,', b'"seed":8,', 1)
+(folder / "message").write_bytes(pae(records[INDEX]["payloadType"], twin))
+signature = openssl("pkeyutl", "-sign", "-inkey", folder / "record.key", "-rawin", "-in", folder / "message")
+write("twin.json", {**records[INDEX], "payload": b64(twin), "signatures": [{**records[INDEX]["signatures"][0], "sig": b64(signature)}]})
 write("old.proof", proof(INDEX, leaves[:10], {"w1": w1}))
 write("unseen.proof", proof(INDEX, leaves, {"w2": w2}))
 write("unseen-old.proof", proof(INDEX, leaves[:10], {}))

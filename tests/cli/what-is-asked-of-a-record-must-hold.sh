@@ -152,6 +152,20 @@ expect 3 "a record after its key was revoked" "${ctl[@]}" 4.sigstore.json --keyr
 has "revoked before index 4"
 grep -q statement "$out" && bad "a payload was printed"
 
+# Two records that one log has at one index.
+id() { jq -j '.payloadType as $t | .payload | @base64d | "DSSEv1 \($t | length) \($t) \(utf8bytelength) \(.)"' "$1" | sha256sum | cut -d ' ' -f 1; }
+expect 1 "one of two" "${ctl[@]}" twin.json --key record.key.pub
+expect 3 "beside the other" "${ctl[@]}" 4.json 1.json twin.json --key record.key.pub
+has "twin.json: REFUSED: fleet.example/stations/st-017 has signed two records as its 4: $(id twin.json), and $(id 4.json)"
+[ "$(tail -n 1 "$out")" = "3 in all: 2 verified, 1 refused" ] || bad "another count"
+expect 3 "in either order, also where one of them has its proof" "${ctl[@]}" twin.json 4.sigstore.json --keyring keyring
+has "has signed two records as its 4"
+expect 3 "and in one file" "${ctl[@]}" --json <(cat records.intoto.jsonl; jq -c . twin.json) --key record.key.pub
+jq -es 'length == 19 and ([.[] | select(.status == "refused")] | length == 1 and (.[0] | has("statement") | not))' "$out" >/dev/null || bad "not one of 19 is refused"
+expect 3 "nothing of it is accepted" "${ctl[@]}" 4.json twin.json --key record.key.pub --state twins
+expect 1 "so that one of them may be shown again" "${ctl[@]}" 4.json --key record.key.pub --state twins
+expect 1 "the same one twice is one" "${ctl[@]}" 4.json 4.json 4.sigstore.json --key record.key.pub
+
 # What is remembered.
 expect 1 "seen for the first time" "${ctl[@]}" 4.json --proof old.proof --keyring keyring --state seen
 expect 3 "shown a second time" "${ctl[@]}" 4.json --proof 4.proof --keyring keyring --state seen
