@@ -507,7 +507,7 @@ typedef struct RecordPolicy {
 } RecordPolicy;
 
 /*
- * The same by a policy, of an envelope or of a Sigstore bundle v0.3, whose own proof counts. record_verify() asks for nothing but what the
+ * The same by a policy, of an envelope or of a Sigstore bundle v0.3, whose own proof counts where the policy has none. record_verify() asks for nothing but what the
  * keyring does.
  */
 int record_verify_with_policy(const RecordPolicy *policy, const char *envelope, size_t n, RecordTrust *ret_trust, RecordVerified *ret);

@@ -212,7 +212,7 @@ static int verify(const RecordPolicy *policy, const char *text, size_t n, Verifi
         return check_envelope(policy, &envelope, v, refusal);
 }
 
-/* A bundle is an envelope, and its proof in other words. */
+/* A bundle is an envelope, and its proof in other words, which stands back where another one was given. */
 static int verify_bundle(const RecordPolicy *policy, const char *text, size_t n, Verification *v, Refusal *refusal) {
         _cleanup_(bundle_done) Bundle bundle = {};
         RecordPolicy with_proof = *policy;
@@ -223,10 +223,12 @@ static int verify_bundle(const RecordPolicy *policy, const char *text, size_t n,
         if (r < 0)
                 return r == -EBADMSG ? refuse(refusal, wrong, "") : r;
         if (bundle.proof.n > 0) {
-                with_proof.proof = bundle.proof.text;
-                with_proof.n_proof = bundle.proof.n;
                 with_proof.leaf = bundle.body.text;
                 with_proof.n_leaf = bundle.body.n;
+        }
+        if (bundle.proof.n > 0 && !policy->proof) {
+                with_proof.proof = bundle.proof.text;
+                with_proof.n_proof = bundle.proof.n;
         }
         return verify(&with_proof, bundle.envelope.text, bundle.envelope.n, v, refusal);
 }

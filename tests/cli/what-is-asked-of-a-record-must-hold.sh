@@ -75,6 +75,12 @@ expect 2 "without the proof that the keyring asks for" "${ctl[@]}" 4.json --keyr
 has "nothing, neither a bundle nor --proof FILE, proves"
 expect 2 "seen by the wrong witness" "${ctl[@]}" 4.json --proof unseen.proof --keyring keyring
 has "not enough witnesses"
+expect 2 "the same in a bundle" "${ctl[@]}" unseen.sigstore.json --keyring keyring
+expect 1 "for which another proof is given" "${ctl[@]}" unseen.sigstore.json --proof 4.proof --keyring keyring
+has "w1, w2"
+expect 2 "a proof that says less than the bundle's" "${ctl[@]}" 4.sigstore.json --proof unseen.proof --keyring keyring
+has "not enough witnesses"
+expect 3 "a proof of another record than the bundle's" "${ctl[@]}" 4.sigstore.json --proof 1.proof --keyring keyring
 expect 2 "a proof and nobody who knows the log" "${ctl[@]}" 4.json --proof 4.proof --key record.key.pub
 has "does not know the log"
 expect 2 "a key that nobody knows" "${ctl[@]}" 4.json --key root1.pub.pem
@@ -127,6 +133,7 @@ expect 3 "the payload in a bundle altered" "${ctl[@]}" forged.sigstore.json --ke
 jq -c '.verificationMaterial.tlogEntries[0].canonicalizedBody |= (@base64d | sub("0.0.2"; "0.0.3") | @base64)' 4.sigstore.json >body.sigstore.json
 expect 3 "the entry of the log altered" "${ctl[@]}" body.sigstore.json --keyring keyring
 jq -c '.dsseEnvelope.signatures += .dsseEnvelope.signatures' 4.sigstore.json >two.sigstore.json
+expect 3 "also where another proof is given" "${ctl[@]}" body.sigstore.json --proof 4.proof --keyring keyring
 expect 3 "a second signature in a bundle" "${ctl[@]}" two.sigstore.json --keyring keyring
 jq -c '.payloadType = "application/vnd.dev.cosign.simplesigning.v1+json"' 4.json >type.json
 expect 3 "another payload type" "${ctl[@]}" type.json --key record.key.pub
