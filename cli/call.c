@@ -230,6 +230,23 @@ int call_proof(sd_bus *bus, uint64_t index, char **ret) {
         return r < 0 ? complain_bus(&error, r, "could not read the proof") : 0;
 }
 
+int call_identity(sd_bus *bus, const char *sha256, char **ret) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *document;
+        int r;
+
+        r = call_manager(bus, "GetIdentity", &error, &reply, "st", sha256, (uint64_t) 0);
+        if (r >= 0)
+                r = sd_bus_message_read(reply, "s", &document);
+        if (sd_bus_error_has_name(&error, ASSAY_ERROR_NO_SUCH_RECORD))
+                return complain(STATUS_CANNOT_TELL, "the identity document is not in the log any more");
+        if (r < 0)
+                return complain_bus(&error, r, "could not read the identity document");
+        *ret = strdup(document);
+        return *ret ? 0 : complain(STATUS_CANNOT_TELL, "out of memory");
+}
+
 int call_companion(sd_bus *bus, uint64_t index, char **ret) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         int r = call_text_soon(bus, "GetCompanion", index, SD_BUS_ERROR_LIMITS_EXCEEDED, &error, ret);

@@ -29,6 +29,10 @@ int call_proof(sd_bus *bus, uint64_t index, char **ret);
 int call_proof_soon(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret);
 int call_proof_now(sd_bus *bus, uint64_t index, sd_bus_error *error, char **ret);
 
+/* What the daemon keeps as the identity document of the subject with this digest, malloc'd, not compared with it. Returns 0 or an exit status,
+ * having complained. */
+int call_identity(sd_bus *bus, const char *sha256, char **ret);
+
 /*
  * The companion of record INDEX, an envelope, malloc'd. Waits where the daemon is signing as many as it does at once. Returns 0 or an exit status,
  * having complained.

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,6 +201,42 @@ static int write_proof(Export *export) {
         return r;
 }
 
+/* The digest that the record tells is signed; what the daemon keeps as the document is not. */
+static int put_identity(Export *export, const char *line, size_t n) {
+        _cleanup_(record_verified_done) RecordVerified verified = {};
+        _cleanup_(json_decrefp) json_t *statement = NULL;
+        _cleanup_free_ char *document = NULL;
+        const char *sha256 = "";
+        char hex[RECORD_ID_HEX];
+        int r;
+
+        if (is_pruned(export, line))
+                return complain(STATUS_CANNOT_TELL, "record %" PRIu64 " was pruned: what it is about is not known any more", export->first);
+        r = judge(export, line, n, &verified);
+        if (r != 0)
+                return r;
+        if (verified.entry.index != export->first)
+                return complain(STATUS_REFUSED, "the daemon sent something else than record %" PRIu64, export->first);
+        if (verified.entry.subject.server[0] == '\0')
+                return complain(STATUS_USAGE, "record %" PRIu64 " is about no part of a server", export->first);
+        statement = json_loadb(verified.payload, verified.n_payload, JSON_REJECT_DUPLICATES, NULL);
+        (void) json_unpack(statement, "{s:[{s:{s:s}}]}", "subject", "digest", "sha256", &sha256);
+        r = call_identity(export->bus, sha256, &document);
+        if (r != 0)
+                return r;
+        if (record_digest(document, strlen(document), hex) < 0)
+                return complain(STATUS_CANNOT_TELL, "could not digest the identity document");
+        if (strcmp(hex, sha256) != 0)
+                return complain(STATUS_REFUSED, "what the daemon has as the identity document of record %" PRIu64 " is another one", export->first);
+        return fputs(document, export->output.file) == EOF ? complain(STATUS_CANNOT_TELL, "could not write: %m") : 0;
+}
+
+static int write_identity(Export *export) {
+        if (export->count != 1)
+                return complain(STATUS_USAGE, "an identity document is of one record");
+        return put_records(export, put_identity);
+}
+
 /* However many were pruned before it. */
 static int take_oldest(Export *export, const char *line, size_t n) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
@@ -249,6 +286,7 @@ static const struct {
         { "proof",         write_proof,        false },
         { "bundle",        write_bundles,      false },
         { "test-result",   write_test_results, false },
+        { "identity",      write_identity,     false },
         { "trusted-root",  write_trusted_root, true  },
         { "tiles",         NULL,               true  },
 };
@@ -261,7 +299,7 @@ int verb_export(int argc, char **argv) {
         while (format < ELEMENTS(formats) && strcmp(options.format ?: "jsonl", formats[format].name) != 0)
                 format++;
         if (format == ELEMENTS(formats))
-                return complain(STATUS_USAGE, "--format is jsonl, cloudevents, proof, bundle, test-result, trusted-root or tiles");
+                return complain(STATUS_USAGE, "--format is jsonl, cloudevents, proof, bundle, test-result, identity, trusted-root or tiles");
         if (formats[format].of_log != (argc == 0))
                 return complain(STATUS_USAGE, formats[format].of_log ? "--format %s is of the whole log, and takes no FIRST" : "--format %s wants to know which record: FIRST [COUNT]",
                                 formats[format].name);

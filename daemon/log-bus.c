@@ -73,6 +73,29 @@ int method_get_proof(sd_bus_message *message, void *userdata, sd_bus_error *erro
         return reply_text(message, proof);
 }
 
+int method_get_identity(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Manager *manager = userdata;
+        const char *sha256;
+        char *document;
+        uint64_t flags;
+        int r;
+
+        r = sd_bus_message_read(message, "st", &sha256, &flags);
+        if (r < 0)
+                return r;
+        r = bus_check_flags(flags, 0, error);
+        if (r < 0)
+                return r;
+        r = record_log_identity(manager->log, sha256, &document);
+        if (r == -EINVAL)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "No SHA-256 in hexadecimal digits: '%.80s'", sha256);
+        if (r == -ENOENT)
+                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_RECORD, "No record is about a part of this identity");
+        if (r < 0)
+                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to read the identity: %s", strerror(-r));
+        return reply_text(message, document);
+}
+
 static int reply_path(sd_bus_message *message, const RecordPath *path) {
         sd_bus_message *reply = NULL;
         int r;

@@ -7,6 +7,7 @@
 
 int method_get_checkpoint(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int method_get_proof(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int method_get_identity(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int method_get_consistency(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int method_add_cosignatures(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int method_open_leaves(sd_bus_message *message, void *userdata, sd_bus_error *error);

@@ -56,13 +56,43 @@ expect 0 "extends what is there" assayctl export --format tiles --output "$stage
 cmp "$stage/tiles/records.intoto.jsonl" <(assayctl export 0 100) || bad "not the records of the log, extended"
 [ -s "$stage/tiles/tile/0/000.p/19" ] || bad "who has the older checkpoint misses its tile"
 
+# What a record is about.
+subject_of() { assayctl --json verify "$1" | jq -r '.statement.subject[0].digest.sha256'; }
+for index in 1 2 18; do
+        expect 0 "the identity that record $index is about" assayctl export "$index" --format identity --output "$stage/identity"
+        [ "$(sha256sum "$stage/identity" | cut -d ' ' -f 1)" = "$(subject_of "$index")" ] || bad "another digest"
+done
+assayctl export 4 --format identity --output "$stage/identity"
+grep -q '^kind: accelerator$' "$stage/identity" && grep -q '^serial: ' "$stage/identity" || bad "no chip with a serial"
+expect 0 "which verify takes as what is asked for" assayctl verify 4 --subject "$stage/identity"
+expect 3 "and another record is not about" assayctl verify 5 --subject "$stage/identity"
+expect 64 "a sign of life is about no part" assayctl export 0 --format identity
+expect 64 "one document for one record" assayctl export 1 2 --format identity
+openssl genpkey -algorithm ed25519 2>/dev/null | openssl pkey -pubout -out "$stage/stranger.pub.pem"
+identity() { dbus-send --bus="$bus" --print-reply --dest=org.assay.Assay1 /org/assay/Assay1 org.assay.Assay1.Manager.GetIdentity "string:$1" "uint64:$2"; }
+expect 0 "whoever is on the bus may ask for it" identity "$(subject_of 4)" 0
+expect 1 "by a whole digest" identity abcd 0
+has "InvalidArgs"
+expect 1 "of a part that is known" identity "$(printf nothing | sha256sum | cut -d ' ' -f 1)" 0
+has "NoSuchRecord"
+expect 1 "and with no flags" identity "$(subject_of 4)" 1
+has "InvalidArgs"
+expect 2 "nothing of a record whose key is not trusted" assayctl export 4 --format identity --key "$stage/stranger.pub.pem"
+[ ! -s "$out" ] || bad "it is shown"
+
 # A record whose envelope is no more, as after pruning.
 change() { # STATEMENT
         python3 -c 'import sqlite3, sys
 with sqlite3.connect(sys.argv[1]) as db:
     db.execute(sys.argv[2])' "$stage/records.db" "$1"
 }
+change "UPDATE identity SET document = replace(document, 'serial: ', 'serial: 0')"
+expect 3 "an identity that was changed" assayctl export 4 --format identity
+[ ! -s "$out" ] || bad "it is shown"
+change "DELETE FROM identity"
+expect 2 "and one that is not there" assayctl export 4 --format identity
 change "UPDATE record SET payload = NULL WHERE idx = 5"
+expect 2 "and of a record that was pruned" assayctl export 5 --format identity
 expect 0 "bundles leave it out" assayctl export 4 3 --format bundle
 has "1 records are pruned"
 [ "$(wc -l <"$out")" = 2 ] || bad "not the two that are there"
