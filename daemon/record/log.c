@@ -422,32 +422,21 @@ int record_log_verified(RecordLog *log, const Location *subject, const RecordEnt
         return 0;
 }
 
-/* KEY: the plan as the table of the newest has it; PLAN: as the record must have it. */
-static int newest_verified(RecordLog *log, const Location *subject, const char *key, const char *plan, RecordVerified *ret) {
-        RecordEntry entry;
-        int r;
-
-        r = reader_newest(&log->reader, subject, key, &entry);
-        if (r < 0)
-                return r;
-        if (plan && strcmp(entry.plan, plan) != 0)
-                return -EBADMSG;
-        return record_log_verified(log, subject, &entry, ret);
-}
-
-int record_log_newest_verified(RecordLog *log, const Location *subject, const char *plan, RecordVerified *ret) {
-        assert(log && subject && ret);
-        return newest_verified(log, subject, plan, plan, ret);
-}
-
 int record_log_regions_verified(RecordLog *log, const Location *subject, const char *plan, RecordVerified *ret) {
         char key[STORE_PLAN_MAX];
+        RecordEntry entry;
+        int r;
 
         assert(log && subject && plan && ret);
 
         if (snprintf(key, sizeof(key), "%s" STORE_REGIONS, plan) >= (int) sizeof(key))
                 return -ENOENT;
-        return newest_verified(log, subject, key, plan, ret);
+        r = reader_newest(&log->reader, subject, key, &entry);
+        if (r < 0)
+                return r;
+        if (strcmp(entry.plan, plan) != 0)
+                return -EBADMSG;
+        return record_log_verified(log, subject, &entry, ret);
 }
 
 int record_log_identity(RecordLog *log, const char *sha256, char **ret) {

@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-
 static int wrong(const char **ret_wrong, int error, const char *sentence) {
         *ret_wrong = sentence;
         return error;

@@ -14,7 +14,6 @@
 
 #include "checks/whole-file.h"
 
-
 __attribute__((format(printf, 2, 3))) static int refuse(char **ret_wrong, const char *format, ...) {
         va_list arguments;
         int n;

@@ -352,11 +352,9 @@ int record_log_newest_before(RecordLog *log, const Location *subject, uint64_t b
  * whose stage looks at as much. -ENOENT: none. */
 int record_log_failure(RecordLog *log, const Location *chip, RecordEntry *ret);
 /*
- * The same, with the proof: the envelope is read, its signature checked against the log's own key and its verdict
- * recomputed. -EBADMSG where that fails: then nothing may be concluded.
+ * ENTRY, which one of the above told, of SUBJECT, with the proof: the envelope is read, its signature checked against the log's own key and its
+ * verdict recomputed. -EBADMSG where that fails: then nothing may be concluded. -ENODATA: its envelope was pruned.
  */
-int record_log_newest_verified(RecordLog *log, const Location *subject, const char *plan, struct RecordVerified *ret);
-/* The same of ENTRY, which one of the above told, of SUBJECT. -ENODATA: its envelope was pruned. */
 int record_log_verified(RecordLog *log, const Location *subject, const RecordEntry *entry, struct RecordVerified *ret);
 /* The same of the newest health record of a chip under PLAN that tells regions: others in between tell nothing new of them. */
 int record_log_regions_verified(RecordLog *log, const Location *subject, const char *plan, struct RecordVerified *ret);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "tests/daemon/trial.h"
+#include "tests/record/place.h"
 
 /* A sanitizer keeps what was freed for a while: then memory says nothing. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -64,7 +65,7 @@ static void judge_chip(Trial *trial, const Case *expected) {
         Location where;
 
         assert_int_equal(location_parse(expected->chip, &where, NULL, NULL), 0);
-        assert_int_equal(record_log_newest_verified(trial->manager->log, &where, "quick", &verified), 0);
+        assert_int_equal(place_newest_verified(trial->manager->log, &where, "quick", &verified), 0);
         if (verified.entry.result != expected->chip_result)
                 fail_msg("%s: %s is %s", expected->behaviour, expected->chip, result_to_string(verified.entry.result));
         if (expected->reason && !memmem(verified.payload, verified.n_payload, expected->reason, strlen(expected->reason)))
@@ -211,7 +212,7 @@ static void test_the_digest_in_the_record_is_that_of_the_evidence(void **state) 
         assert_true(n > 1000);
         assert_int_equal(bytes[n - 1], '\n');
         assert_int_equal(evidence_sha256(bytes, n, digest), 0);
-        assert_int_equal(record_log_newest_verified(trial.manager->log, &where, NULL, &verified), 0);
+        assert_int_equal(place_newest_verified(trial.manager->log, &where, NULL, &verified), 0);
         assert_non_null(memmem(verified.payload, verified.n_payload, digest, strlen(digest)));
         assert_non_null(memmem(verified.payload, verified.n_payload, name, strlen(name)));
         record_verified_done(&verified);

@@ -82,7 +82,7 @@ static void test_a_scan_goes_on_after_the_step_that_was_open(void **state) {
                 RecordVerified verified = {};
 
                 assert_int_equal(location_append(&where, LOCATION_CHIP, c), 0);
-                assert_int_equal(record_log_newest_verified(trial.manager->log, &where, "quick", &verified), 0);
+                assert_int_equal(place_newest_verified(trial.manager->log, &where, "quick", &verified), 0);
                 if (verified.entry.result == RESULT_PASSED)
                         n_passed++;
                 else if (verified.entry.result == RESULT_INCONCLUSIVE)

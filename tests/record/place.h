@@ -80,6 +80,14 @@ static inline RecordKeyring *place_keyring(const Place *place) {
         return keyring;
 }
 
+/* The newest record of SUBJECT under PLAN (NULL: any), and whether it is what the log says. */
+static inline int place_newest_verified(RecordLog *log, const Location *subject, const char *plan, RecordVerified *ret) {
+        RecordEntry entry;
+        int r = record_log_newest(log, subject, plan, &entry);
+
+        return r < 0 ? r : record_log_verified(log, subject, &entry, ret);
+}
+
 /* Waits for the next outcome. */
 static inline void place_wait(RecordLog *log, RecordOutcome *ret) {
         struct pollfd pollfd = { .fd = record_log_fd(log), .events = POLLIN };

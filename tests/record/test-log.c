@@ -206,7 +206,7 @@ static void test_the_newest_record_of_a_part_is_the_one_with_the_highest_index(v
         assert_int_equal(record_log_newest(fixture->log, &chip, "burnin", &entry), -ENOENT);
         assert_int_equal(record_log_newest(fixture->log, &other, NULL, &entry), -ENOENT);
 
-        assert_int_equal(record_log_newest_verified(fixture->log, &chip, "preflight", &verified), 0);
+        assert_int_equal(place_newest_verified(fixture->log, &chip, "preflight", &verified), 0);
         assert_string_equal(verified.reason, "us0-2/chip3 systolic: systolic-pe at core5/pe17.93");
         assert_int_equal(verified.entry.finished_usec, 1795252449500000);
         record_verified_done(&verified);

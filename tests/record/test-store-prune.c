@@ -101,7 +101,7 @@ static void test_what_nothing_refers_to_goes_and_is_still_proven(void **state) {
                 assert_int_equal(record_log_proof(record_log, i, &proof, &size), 0);
                 free(proof);
         }
-        assert_int_equal(record_log_newest_verified(record_log, &chip, "preflight", &verified), 0);
+        assert_int_equal(place_newest_verified(record_log, &chip, "preflight", &verified), 0);
         assert_int_equal(verified.entry.index, RECORDS + SERVER_BAD);
         entry = verified.entry;
         record_verified_done(&verified);

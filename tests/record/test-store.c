@@ -159,19 +159,19 @@ static void test_a_table_that_leads_to_another_record_is_not_believed(void **sta
 
         execute("UPDATE newest SET idx = 1 WHERE subject = 'us0-2/chip3'");
         assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
-        assert_int_equal(record_log_newest_verified(log, &chip, "preflight", &verified), -EBADMSG);
+        assert_int_equal(place_newest_verified(log, &chip, "preflight", &verified), -EBADMSG);
         (void) record_log_free(log);
 
         execute("UPDATE newest SET idx = 4 WHERE subject = 'us0-2/chip3';"
                 "UPDATE record SET keyid = NULL WHERE idx = 4");
         assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
-        assert_int_equal(record_log_newest_verified(log, &chip, "preflight", &verified), 0); /* nothing signed changed */
+        assert_int_equal(place_newest_verified(log, &chip, "preflight", &verified), 0); /* nothing signed changed */
         record_verified_done(&verified);
         (void) record_log_free(log);
 
         execute("UPDATE record SET signature = zeroblob(64) WHERE idx = 4");
         assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
-        assert_int_equal(record_log_newest_verified(log, &chip, "preflight", &verified), -EBADMSG);
+        assert_int_equal(place_newest_verified(log, &chip, "preflight", &verified), -EBADMSG);
         (void) record_log_free(log);
 }
 
