@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The record key is on a PKCS#11 token (SoftHSM): the daemon signs with it, tells a wrong PIN and a token that is not there, goes on when it is
-# back, and a key in a file can be changed to it. usage: … BUILD-FOLDER
+# The record key is on a PKCS#11 token (SoftHSM): the daemon signs with it, companions too, tells a wrong PIN and a token that is not there, goes on
+# when it is back, and a key in a file can be changed to it. usage: … BUILD-FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . tests/stage
@@ -18,7 +18,10 @@ fi
 
 stage_open "$1"
 stage_bus
-mkdir "$stage/tokens"
+stage_sim sim sim/scenarios/rounding-sr-off.yaml
+mkdir "$stage/tokens" "$stage/plans"
+printf 'plan: quick\nsummary: rounding alone\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n    parameters: {every_format: false}\n' >"$stage/plans/quick.yaml"
+export ASSAY_PLANS=$stage/plans
 export SOFTHSM2_CONF=$stage/softhsm2.conf
 printf 'directories.tokendir = %s\nobjectstore.backend = file\n' "$stage/tokens" >"$SOFTHSM2_CONF"
 softhsm2-util --init-token --free --label station --so-pin 12345678 --pin 1234 >/dev/null
@@ -49,7 +52,7 @@ refused() {
 start() {
         stage_await "the bus" stage_name_is_free
         configure "$1"
-        "$stage_build/daemon/assayd" --config "$stage/assayd.yaml" --bus "$bus" --state-dir "$stage" >>"$stage/assayd.log" 2>&1 &
+        "$stage_build/daemon/assayd" --config "$stage/assayd.yaml" --bus "$bus" --state-dir "$stage" --run "$stage_build/checks/assay-run" >>"$stage/assayd.log" 2>&1 &
         stage_daemon_pid=$!
         stage_pids+=("$stage_daemon_pid")
         stage_await "the daemon" assayctl targets
@@ -90,10 +93,28 @@ expect 0 "with the right one it signs" assayctl keys show --json
 query ".keyId == \"$id\""
 grows || bad "no record"
 
+expect 0 "a scan ends in records that it has signed" assayctl scan trn-0/chip1 --plan quick
+verdict=$(assayctl records --json | jq 'map(select(.result == "PASSED")) | last | .index')
+expect 0 "of which it signs companions" assayctl export "$verdict" --format test-result --output "$stage/companion.json"
+expect 0 "by the key that anybody may have" assayctl keys show "$uri"
+cp "$out" "$stage/token.pub.pem"
+expect 0 "whose signature openssl verifies" tests/record/verify-by-hand "$stage/companion.json" "$stage/token.pub.pem"
+has "type    https://in-toto.io/attestation/test-result/v0.1"
+has "result  PASSED"
+jq -c ".payload = (.payload | @base64d | sub(\"PASSED\"; \"FAILED\") | @base64)" "$stage/companion.json" >"$stage/edited.json"
+expect 1 "and that of no other" tests/record/verify-by-hand "$stage/edited.json" "$stage/token.pub.pem"
+expect 2 "to assayctl it is the companion of a record" assayctl verify "$stage/companion.json"
+has "record $verdict"
+
 mv "$stage/tokens" "$stage/away"
 expect 0 "what was signed is there without the token" assayctl records
+expect 2 "and no companion is made" assayctl export "$verdict" --format test-result --output "$stage/none.json"
+has "could not have the companion signed"
+[ ! -e "$stage/none.json" ] || bad "it was written"
 mv "$stage/away" "$stage/tokens"
 grows || bad "no record after the token was away"
+expect 0 "when the token is back there are companions again" assayctl export "$verdict" --format test-result --output "$stage/again.json"
+expect 0 "which verify" tests/record/verify-by-hand "$stage/again.json" "$stage/token.pub.pem"
 last=$(size)
 for ((i = 0; i < last; i++)); do
         assayctl --quiet verify "$i" >/dev/null 2>&1 || [ $? -le 2 ] || bad "record $i does not verify"
