@@ -256,8 +256,9 @@ static void tell_doubt(const OutcomeDoubt *doubt, RecordTrust trust) {
 
         if (doubt->n > 1)
                 (void) snprintf(more, sizeof(more), ", and %zu more like it", doubt->n - 1);
-        (void) complain(0, "record %" PRIu64 "%s%s%s%s", doubt->first, verify_policy_distrust(trust), has_reason ? ": " : "",
-                        has_reason ? doubt->reason : "", more);
+        (void) complain(0, "record %" PRIu64 "%s%s%s%s%s", doubt->first, verify_policy_distrust(trust), has_reason ? ": " : "",
+                        has_reason ? doubt->reason : "", more,
+                        trust == RECORD_UNKNOWN_KEY ? "; `assayctl keys show` on its station prints a keyring that has it" : "");
 }
 
 int outcome_conclude(const Outcome *outcome) {

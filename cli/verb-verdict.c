@@ -35,7 +35,7 @@ int verb_verdict(int argc, char **argv) {
         if (answer.status == STATUS_USAGE)
                 return complain(STATUS_USAGE, "%s", answer.reason);
 
-        if (answer.id[0])
+        if (answer.counts) /* else the reason names the record */
                 (void) snprintf(since, sizeof(since), "  record %" PRIu64 ", %.0f s ago", answer.record, (double) answer.age_usec / 1e6);
         if (options.json)
                 print_json(argv[0], &answer);
