@@ -81,6 +81,10 @@ int verb_log_level(int argc, char **argv);
 
 /* Prints what may quote a stranger: what would be a command to a terminal becomes a question mark. */
 void say(FILE *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same on stdout and with a newline, broken as wrap_print() does. */
+void say_words(size_t indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What say() does to TEXT, which it has made by FORMAT. */
+void make_plain(char *text, const char *format);
 /* The same on stderr, as "assayctl: …". Returns STATUS. */
 int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* What a bus call's failure means: 64 for what was asked, 69 for no daemon, 77 for not allowed, else 2. */

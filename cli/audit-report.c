@@ -209,7 +209,7 @@ static int print_text(const RecordAuditReport *report) {
 
         if (!options.quiet)
                 pager_open();
-        printf("%s: %s\n", report->origin[0] ? report->origin : "a log", verdicts[report->verdict]);
+        say(stdout, "%s: %s\n", report->origin[0] ? report->origin : "a log", verdicts[report->verdict]);
         if (options.quiet)
                 return 0;
         print_summary(report);

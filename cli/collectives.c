@@ -93,7 +93,7 @@ static int print_operation(const json_t *measurements, const char *where, const 
         if (r < 0 || n == 0)
                 return r;
 
-        printf("\n%s from %s, %u ranks\n", like->operation, where, like->ranks);
+        say(stdout, "\n%s from %s, %u ranks\n", like->operation, where, like->ranks);
         r = table_print(table);
         printf("Avg bus bandwidth: %.4fGB/s\n", sum / n);
         return r;

@@ -16,6 +16,7 @@
 #include "cli/assayctl.h"
 #include "cli/help.h"
 #include "cli/pager.h"
+#include "cli/wrap.h"
 
 Options options = { .bus = "system", .max_age_usec = UINT64_MAX };
 
@@ -124,7 +125,7 @@ static size_t count_lines(const char *text) {
  * Control characters, also those that UTF-8 writes as two bytes, would be commands to a terminal. And a line that FORMAT does not have is what a
  * stranger wants to be read as ours: then all of it is one.
  */
-static void make_plain(char *text, const char *format) {
+void make_plain(char *text, const char *format) {
         bool is_ours = count_lines(text) == count_lines(format);
 
         for (unsigned char *c = (unsigned char *) text; *c; c++)
@@ -149,6 +150,21 @@ void say(FILE *file, const char *format, ...) {
         va_start(arguments, format);
         vsay(file, format, arguments);
         va_end(arguments);
+}
+
+void say_words(size_t indent, const char *format, ...) {
+        va_list arguments;
+        char *text = NULL;
+        int r;
+
+        va_start(arguments, format);
+        r = vasprintf(&text, format, arguments);
+        va_end(arguments);
+        if (r < 0)
+                return;
+        make_plain(text, format);
+        wrap_print(indent, text);
+        free(text);
 }
 
 int complain(int status, const char *format, ...) {

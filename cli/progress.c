@@ -17,7 +17,8 @@ void progress_draw(const char *what, const char *state, unsigned percent) {
         if (percent > 100)
                 percent = 100;
 
-        fprintf(stderr, "\r\033[K%s  %s  ", what, state);
+        fputs("\r\033[K", stderr);
+        say(stderr, "%s  %s  ", what, state);
         for (unsigned i = 0; i < CELLS; i++)
                 fputs(i * 100 < percent * CELLS ? "█" : "░", stderr);
         fprintf(stderr, " %u %%", percent);

@@ -91,9 +91,16 @@ int table_row(Table *table, const char *const *cells) {
         struct libscols_line *line = scols_table_new_line(table->table, NULL);
         if (!line)
                 return -ENOMEM;
-        for (size_t i = 0; i < table->n_columns; i++)
-                if (scols_line_set_data(line, i, cells[i] ?: "") < 0)
+        for (size_t i = 0; i < table->n_columns; i++) {
+                _cleanup_free_ char *text = strdup(cells[i] ?: "");
+
+                if (!text)
                         return -ENOMEM;
+                make_plain(text, "");
+                if (scols_line_refer_data(line, i, text) < 0)
+                        return -ENOMEM;
+                (void) TAKE_PTR(text);
+        }
         return 0;
 }
 

@@ -68,15 +68,15 @@ static void explain_finding(const ViewFinding *finding) {
         const CatalogueEntry *entry = catalogue_find(finding->code);
         const char *part = finding->replaceable;
 
-        puts(finding->where);
-        wrap_print(2, finding->message);
+        say_words(0, "%s", finding->where);
+        say_words(2, "%s", finding->message);
         if (part)
-                printf("  replaceable part: %s\n", part);
+                say(stdout, "  replaceable part: %s\n", part);
         putchar('\n');
         if (entry)
                 explain_code(entry);
         else
-                printf("%s: this assayctl does not know the code\n", finding->code);
+                say(stdout, "%s: this assayctl does not know the code\n", finding->code);
         putchar('\n');
 }
 
@@ -112,7 +112,7 @@ static size_t point_at_chips(const View *view) {
 
                 if (!result || result_from_string(result) == RESULT_PASSED || !json_is_integer(index))
                         continue;
-                printf("%s  %s: assayctl explain %" JSON_INTEGER_FORMAT "\n",
+                say(stdout, "%s  %s: assayctl explain %" JSON_INTEGER_FORMAT "\n",
                        json_string_value(json_object_get(notes, "slot")) ?: "?", result, json_integer_value(index));
                 n++;
         }
@@ -125,14 +125,14 @@ static int explain_view(const View *view) {
                 return print_json(view_json(view));
 
         pager_open();
-        printf("%s  %s  plan %s, record %" PRIu64 "\n\n", view->where, result_to_string(view->result), view->plan,
+        say(stdout, "%s  %s  plan %s, record %" PRIu64 "\n\n", view->where, result_to_string(view->result), view->plan,
                view->index);
         for (size_t i = 0; i < view->n_findings; i++)
                 explain_finding(&view->findings[i]);
         if (view->n_findings == 0 && point_at_chips(view) == 0)
                 puts(view->result == RESULT_INCONCLUSIVE ? "No findings, but not everything was tested." : "No findings.");
         for (size_t i = 0; i < view->n_untested; i++)
-                printf("Not tested: %s (%s)\n", view->untested[i].name, view->untested[i].reason);
+                say_words(0, "Not tested: %s (%s)", view->untested[i].name, view->untested[i].reason);
         return STATUS_PASSED;
 }
 
@@ -155,7 +155,7 @@ static int explain_record(uint64_t index) {
                 return complain(call_trust_status(trust), "record %" PRIu64 " does not verify", index);
 
         if (!options.json && !record_is_verdict(&verified.entry)) {
-                puts(verified.reason);
+                say_words(0, "%s", verified.reason);
                 return STATUS_PASSED;
         }
 

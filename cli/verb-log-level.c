@@ -27,6 +27,6 @@ int verb_log_level(int argc, char **argv) {
                 return complain_bus(&error, r, "log level");
 
         if (level)
-                printf(options.json ? "{\"level\": \"%s\"}\n" : "%s\n", level);
+                say(stdout, options.json ? "{\"level\": \"%s\"}\n" : "%s\n", level);
         return STATUS_PASSED;
 }

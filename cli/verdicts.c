@@ -108,14 +108,14 @@ static void print_untested(const Outcome *outcome) {
                                                 first = false;
                                 }
                         if (first && same > 1)
-                                printf("Not tested: %s on %zu parts (%s)\n", u->name, same, u->reason);
+                                say_words(0, "Not tested: %s on %zu parts (%s)", u->name, same, u->reason);
                         else if (first)
-                                printf("Not tested: %s on %s (%s)\n", u->name, outcome->views[i]->where, u->reason);
+                                say_words(0, "Not tested: %s on %s (%s)", u->name, outcome->views[i]->where, u->reason);
                 }
 }
 
 /* Bytes are told as memory is sold. */
-static void print_amount(const char *name, double amount) {
+static void print_amount(FILE *file, const char *name, double amount) {
         static const struct {
                 double bytes;
                 const char *unit;
@@ -123,17 +123,19 @@ static void print_amount(const char *name, double amount) {
 
         for (size_t i = 0; strstr(name, "_bytes_") && i < ELEMENTS(units); i++)
                 if (amount > 0 && fmod(amount, units[i].bytes) == 0) {
-                        printf("%g %s", amount / units[i].bytes, units[i].unit);
+                        fprintf(file, "%g %s", amount / units[i].bytes, units[i].unit);
                         return;
                 }
-        printf("%.15g", amount);
+        fprintf(file, "%.15g", amount);
 }
 
 /* What every chip that passed has had at the least. */
 static void print_coverage(const Outcome *outcome) {
+        _cleanup_free_ char *text = NULL;
         const View *view = NULL;
         json_t *item;
-        size_t i;
+        size_t i, n;
+        FILE *file;
 
         for (i = 0; i < outcome->n && !view; i++)
                 if (is_health(outcome->views[i]) && outcome->views[i]->result == RESULT_PASSED)
@@ -141,14 +143,17 @@ static void print_coverage(const Outcome *outcome) {
         if (!view || json_array_size(view->coverage) == 0)
                 return;
 
-        printf("Covered on each chip that passed, at the least:");
+        file = open_memstream(&text, &n);
+        if (!file)
+                return;
         json_array_foreach(view->coverage, i, item) {
                 const char *name = json_string_value(json_object_get(item, "name")) ?: "?";
 
-                printf("%s %s ", i > 0 ? "," : "", name);
-                print_amount(name, json_number_value(json_object_get(item, "promised")));
+                fprintf(file, "%s %s ", i > 0 ? "," : "", name);
+                print_amount(file, name, json_number_value(json_object_get(item, "promised")));
         }
-        printf("\n");
+        if (fclose(file) == 0)
+                say_words(0, "Covered on each chip that passed, at the least:%s", text);
 }
 
 /* The sum, or the most, of a measurement over the steps of a record. */
@@ -180,9 +185,9 @@ static void print_repairs(const Outcome *outcome) {
                 measured(view, "hbm_repairs_requested", &asked, &unused);
                 measured(view, "hbm_rows_proven", &unused, &proven);
                 if (proven > 0)
-                        printf("Repaired on %s: %g memory row%s, proven with the neighbours\n", view->where, proven, proven > 1 ? "s" : "");
+                        say_words(0, "Repaired on %s: %g memory row%s, proven with the neighbours", view->where, proven, proven > 1 ? "s" : "");
                 if (asked > 0)
-                        printf("To be repaired on %s: %g memory row%s. Reset the chip, then scan it again: --plan %s\n", view->where, asked,
+                        say_words(0, "To be repaired on %s: %g memory row%s. Reset the chip, then scan it again: --plan %s", view->where, asked,
                                asked > 1 ? "s" : "", view->plan);
         }
 }
@@ -209,6 +214,7 @@ static int add_progress(const Coverage *coverage, void *userdata) {
 static void print_progress(const Outcome *outcome) {
         const char *where = NULL;
         Progress progress = {};
+        char least[24] = "";
 
         for (size_t i = 0; i < outcome->n; i++) {
                 const View *view = outcome->views[i];
@@ -224,12 +230,10 @@ static void print_progress(const Outcome *outcome) {
         if (!where)
                 return;
 
-        printf("Tested region by region: %s, by now ", progress.step);
         if (progress.least < progress.most)
-                printf("%u to %u", progress.least, progress.most);
-        else
-                printf("%u", progress.most);
-        printf(" of %u regions of a chip. Which, and when: assayctl coverage %.*s\n", progress.total, (int) strcspn(where, "/"), where);
+                (void) snprintf(least, sizeof(least), "%u to ", progress.least);
+        say_words(0, "Tested region by region: %s, by now %s%u of %u regions of a chip. Which, and when: assayctl coverage %.*s", progress.step, least,
+                  progress.most, progress.total, (int) strcspn(where, "/"), where);
 }
 
 /* The last, but of a scan of a part of a server a chip's: the server's own cannot tell how it is. */
@@ -252,7 +256,7 @@ static void print_summary(const Outcome *outcome) {
                         printf("%s%zu %s", any ? ", " : "", counts[i], result_to_string((Result) i));
                         any = true;
                 }
-        printf("%s\n", any ? " (chips)." : "No chip was judged.");
+        printf("%s\n", any ? " (chips)." : "No record that verifies tells of a chip.");
         print_coverage(outcome);
         print_repairs(outcome);
         print_progress(outcome);

@@ -101,8 +101,10 @@ liar State=running
 expect 2 "what has not ended cannot be told" told show 2
 expect 2 "the same as JSON" told --json show 2
 query '.state == "running" and .scan == 2'
-liar State="$loud" Plan="$loud"
+liar State="$loud" Plan="$loud" LogLevel="$loud"
 expect 2 "nor in what words" told show 2
+is_quiet
+expect 0 "nor how much is logged" told log-level
 is_quiet
 
 # How a part stands.

@@ -36,6 +36,8 @@ has "core2/gpsimd"
 has "13 PASSED, 3 FAILED"
 has "rounding_conversions_compared"
 expect 1 "show prints it again" assayctl show 1
+expect 1 "within a terminal" script -qec "stty cols 72; $stage_build/cli/assayctl --bus $bus --no-pager show 1" /dev/null
+awk '{ sub("\r", "") } length > 72 { exit 1 }' "$out" || bad "a line of it is longer"
 expect 1 "show --json carries whole statements" assayctl --json show 1
 query '.scan == 1 and .result == "FAILED" and (.statements | length) == 18'
 query '[.statements[].predicate | select(.steps) | .run.challenge] | unique == ["bm9uY2U="]'

@@ -44,6 +44,13 @@ awk '{ sub("\r", "") } length > 72 { exit 1 }' "$out" || bad "a line of it does 
 expect 0 "a table that does not fit keeps its headings" script -qec "stty cols 72; ASSAY_PLANS=units/plans $ctl --no-pager plans" /dev/null
 grep -Eq '^PLAN +STAGE +STEPS +SECONDS' "$out" && grep -Eq '^preflight +PREFLIGHT +[0-9]+ +[0-9]+' "$out" || bad "they are gone"
 [ "$(awk '/^PLAN/ { n = index($0, "STAGE") } /^preflight/ { print n == index($0, "PREFLIGHT"); exit }' "$out")" = 1 ] || bad "they do not stand above what they head"
+mkdir "$stage/loud"
+printf 'plan: loud\nsummary: "a \\e]0;all is well\\a\\e[2K plan whose summary stands below"\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n' >"$stage/loud/loud.yaml"
+for cols in 40 200; do
+        expect 0 "a table that commands a terminal of $cols columns" script -qec "stty cols $cols; ASSAY_PLANS=$stage/loud $ctl --no-pager plans" /dev/null
+        has "a ?]0;all is well??[2K plan"
+        ! LC_ALL=C grep -qaP '[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]' "$out" || bad "it got through"
+done
 expect 0 "version" "$ctl" --version
 for verb in targets "scan us0" scans "show 1" "cancel 1" "verdict us0" "gate us0" records "verify 1" "export 1" log-level watch; do
         # shellcheck disable=SC2086
