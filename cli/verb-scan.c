@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/assayctl.h"
@@ -11,13 +12,32 @@
 #include "cli/verdicts.h"
 #include "daemon/names.h"
 
+#define TOLD_MAX 4096
+
 typedef struct Watch {
         sd_bus *bus;
         const char *path; /* NULL until StartScan has answered */
         const char *what;
         bool changed;
         bool lost; /* the daemon has left the bus */
+        size_t n_told;
+        char *told[TOLD_MAX]; /* findings, as they were printed */
 } Watch;
+
+static void watch_done(Watch *watch) {
+        for (size_t i = 0; i < watch->n_told; i++)
+                free(watch->told[i]);
+}
+
+/* Steps of a plan that test the same thing find the same: each is told once, as far as there is room to remember. */
+static bool is_news(Watch *watch, const char *line) {
+        for (size_t i = 0; i < watch->n_told; i++)
+                if (strcmp(watch->told[i], line) == 0)
+                        return false;
+        if (watch->n_told < TOLD_MAX && (watch->told[watch->n_told] = strdup(line)))
+                watch->n_told++;
+        return true;
+}
 
 static int on_changed(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         Watch *watch = userdata;
@@ -30,14 +50,21 @@ static int on_changed(sd_bus_message *message, void *userdata, sd_bus_error *err
 static int on_finding(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         Watch *watch = userdata;
         const char *severity, *code, *where, *text;
+        _cleanup_free_ char *line = NULL;
 
         if (options.json || options.quiet || !watch->path || strcmp(sd_bus_message_get_path(message), watch->path) != 0)
                 return 0;
         if (sd_bus_message_read(message, "ssss", &severity, &code, &where, &text) < 0)
                 return 0;
 
-        progress_clear();
-        say(stderr, "%s: %s at %s\n", severity, code, where);
+        if (asprintf(&line, "%s: %s at %s", severity, code, where) < 0) {
+                line = NULL;
+                return -ENOMEM;
+        }
+        if (is_news(watch, line)) {
+                progress_clear();
+                say(stderr, "%s\n", line);
+        }
         return 0;
 }
 
@@ -143,7 +170,7 @@ int verb_scan(int argc, char **argv) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        Watch watch = { .what = argv[0] };
+        _cleanup_(watch_done) Watch watch = { .what = argv[0] };
         uint64_t id;
         int r;
 

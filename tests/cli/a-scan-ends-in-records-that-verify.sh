@@ -12,6 +12,7 @@ stage_bus
 stage_sim sim sim/scenarios/rounding-sr-off.yaml
 mkdir "$stage/plans"
 printf 'plan: quick\nsummary: rounding alone\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n    parameters: {every_format: false}\ncoverage:\n  rounding_conversions_compared: 1000\n' >"$stage/plans/quick.yaml"
+printf 'plan: twice\nsummary: rounding two times\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n    parameters: {every_format: false}\n  - check: rounding\n    name: again\n    parameters: {every_format: false}\n' >"$stage/plans/twice.yaml"
 printf 'plan: together\nsummary: collectives alone\nstage: PREFLIGHT\nsteps:\n  - check: collective\n    parameters: {operations: few}\n' >"$stage/plans/together.yaml"
 printf 'plan: wires\nsummary: links alone\nstage: PREFLIGHT\nsteps:\n  - check: neuronlink\n' >"$stage/plans/wires.yaml"
 printf 'plan: between\nsummary: all that lies between chips\nstage: PREFLIGHT\nsteps:\n  - check: host-link\n  - check: neuronlink\n  - check: collective\n  - check: efa\n' >"$stage/plans/between.yaml"
@@ -160,6 +161,8 @@ sleep 0.3
 jq -es 'length == 21 and all(.specversion == "1.0" and (.data.payload | @base64d | fromjson | .predicateType | sub("urn:"; "org.") | gsub(":"; ".")) == .type) and
         (map(.sequence) == (map(.sequence) | sort)) and (map(.id) | unique | length) == 21' "$stage/events" >/dev/null ||
         bad "watch --json did not give one CloudEvent per record"
+expect 1 "what two steps find is told once" assayctl scan trn-0/chip7 --plan twice
+[ "$(grep -c '^fail: rounding-mode at ' "$err")" = 1 ] || bad "not once"
 expect 0 "chips work together" assayctl --json scan trn-0 --plan together
 id=$(jq .scan "$out")
 expect 0 "show has the columns of nccom-test" assayctl show "$id"
