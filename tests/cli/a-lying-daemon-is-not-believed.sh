@@ -136,6 +136,11 @@ for verb in verdict gate; do
         is_quiet
 done
 
+# A log without an end: leaves for a record that is further away than any.
+liar pruned=4503599627370496 leaves=1024
+expect 2 "an audit ends, whatever it is fed" timeout 120 "$stage_build/cli/assayctl" --bus "unix:path=$stage/liars" audit
+has "goes on and on: given up"
+
 # Whose word counts.
 openssl genpkey -algorithm ed25519 2>/dev/null | openssl pkey -pubout -out "$stage/other.pub.pem"
 assayctl keys show >"$stage/station.keyring"
