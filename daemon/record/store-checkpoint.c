@@ -30,7 +30,7 @@ int store_insert_checkpoint(Store *store, uint64_t size, const char *note, size_
         int r;
 
         *ret_unknown = false;
-        r = store_run(store, STORE_BEGIN);
+        r = store_begin(store);
         if (r < 0)
                 return r;
         r = insert(store, size, note, n);
@@ -44,7 +44,7 @@ int store_update_checkpoint(Store *store, uint64_t size, const char *note, size_
         int r;
 
         *ret_unknown = false;
-        r = store_run(store, STORE_BEGIN);
+        r = store_begin(store);
         if (r < 0)
                 return r;
         (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) size);

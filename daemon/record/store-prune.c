@@ -14,7 +14,7 @@ int store_prune(Store *store, uint64_t first, uint64_t last, uint64_t before_use
         int r;
 
         *ret_unknown = false;
-        r = store_run(store, STORE_BEGIN);
+        r = store_begin(store);
         if (r < 0)
                 return r;
         (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) first);

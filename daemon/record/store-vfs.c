@@ -16,7 +16,7 @@ typedef struct GatheredFile {
         uint8_t *bytes; /* what was written and not passed on: N bytes at AT */
         sqlite3_int64 at;
         int n;
-        sqlite3_int64 reach; /* the end of what was passed on */
+        sqlite3_int64 reach; /* the end of what was passed on, and of what was there before */
 } GatheredFile;
 
 int64_t store_vfs_reach(const sqlite3_file *file) {
@@ -139,7 +139,7 @@ static int file_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int fl
         r = under->xOpen(under, name, file->real, flags, ret_flags);
         if (r == SQLITE_OK) {
                 file->file.pMethods = &methods;
-                return SQLITE_OK;
+                return flags & SQLITE_OPEN_WAL ? CALL(f, xFileSize, &file->reach) : SQLITE_OK;
         }
         if (file->real->pMethods)
                 (void) CALL(f, xClose);

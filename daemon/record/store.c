@@ -199,6 +199,11 @@ static int append_row(Store *store, const StoreRow *row) {
         return r;
 }
 
+/* What is written behind a hole makes the write-ahead log as long as it was: whoever looks next finds nothing. */
+int store_begin(Store *store) {
+        return store_has_its_wal(store) ? store_run(store, STORE_BEGIN) : -EBADMSG;
+}
+
 int store_end(Store *store, int r, bool *ret_unknown) {
         *ret_unknown = false;
         if (r == 0) {
@@ -221,7 +226,7 @@ int store_append(Store *store, const StoreRow *rows, size_t n, bool *ret_unknown
         int r;
 
         *ret_unknown = false;
-        r = store_run(store, STORE_BEGIN);
+        r = store_begin(store);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < n && r == 0; i++)

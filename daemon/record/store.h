@@ -82,7 +82,7 @@ DEFINE_CLEANUP(Store *, store_close);
 /* What a store of the right tables is asked; store_open() does it. */
 int store_prepare(Store *store);
 
-/* store-files.c: what is open now, whether that still is what is there, and whether all of the write-ahead log is: after a write it is as long as before. */
+/* store-files.c: what is open now, whether that still is what is there, and whether all of the write-ahead log is. */
 int store_note_files(Store *store);
 bool store_has_its_files(const Store *store);
 bool store_has_its_wal(const Store *store);
@@ -110,6 +110,8 @@ int store_append(Store *store, const StoreRow *rows, size_t n, bool *ret_unknown
 
 /* A statement that gives no rows. */
 int store_run(Store *store, StoreStatement which);
+/* Begins a transaction. -EBADMSG: the write-ahead log was cut. */
+int store_begin(Store *store);
 /* Ends a transaction in which R was the outcome. *ret_unknown: as of store_append(). */
 int store_end(Store *store, int r, bool *ret_unknown);
 

@@ -127,8 +127,6 @@ static int commit(RecordLog *log, const Batch *batch) {
         bool unknown;
         int error, r;
 
-        if (!store_has_its_wal(log->store))
-                return -EBADMSG;
         error = store_append(log->store, batch->rows, batch->n, &unknown);
         if (error == 0 && !store_has_its_files(log->store))
                 return -EBADMSG;

@@ -256,7 +256,6 @@ static void test_a_log_that_somebody_else_writes_is_given_up(void **state) {
         (void) record_log_free(log);
 }
 
-/* What is written into a file without a name is gone when the log closes: nothing of it is acknowledged. */
 /* Backups and their like may cut the write-ahead log by SQLite's own rules. */
 static void test_who_moves_all_into_the_database_takes_nothing_away(void **state) {
         RecordLog *log = open_log();
@@ -281,6 +280,48 @@ static void test_who_moves_all_into_the_database_takes_nothing_away(void **state
         assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
+/* Whatever is written behind a hole makes the file as long as it was, so that the next to look would find nothing. */
+static void test_nothing_is_written_behind_a_hole(void **state) {
+        RecordLog *log = open_log();
+        RecordOutcome outcome;
+        uint64_t first = 0;
+        char name[160];
+
+        (void) snprintf(name, sizeof(name), "%s-wal", place.log);
+        for (unsigned i = 0; i < 2; i++)
+                assert_int_equal(scan_once(log, &first), 0);
+        assert_int_equal(truncate(name, 0), 0);
+        assert_int_equal(record_log_prune(log, INT64_MAX, 0, 2), 0);
+        place_wait(log, &outcome);
+        assert_int_not_equal(outcome.error, 0);
+        record_outcome_done(&outcome);
+        assert_true(record_log_has_failed(log));
+        assert_int_equal(scan_once(log, &first), -EIO);
+        (void) record_log_free(log);
+}
+
+/* What a daemon that died has left in it was acknowledged, too. */
+static void test_a_log_that_was_cut_before_the_first_record_is_given_up(void **state) {
+        RecordLog *log = open_log();
+        uint64_t first = 0;
+        char name[160];
+        sqlite3 *db;
+
+        (void) snprintf(name, sizeof(name), "%s-wal", place.log);
+        assert_int_equal(sqlite3_open(place.log, &db), SQLITE_OK); /* so that nothing is moved when the log closes */
+        assert_int_equal(sqlite3_exec(db, "SELECT count(*) FROM record", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(scan_once(log, &first), 0);
+        (void) record_log_free(log);
+        log = open_log();
+        assert_int_equal(record_log_size(log), RECORDS);
+        assert_int_equal(truncate(name, 4096), 0);
+        assert_int_equal(scan_once(log, &first), -EIO);
+        assert_true(record_log_has_failed(log));
+        (void) record_log_free(log);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* What is written into a file without a name is gone when the log closes: nothing of it is acknowledged. */
 static void test_a_log_whose_files_are_taken_away_is_given_up(void **state) {
         static const struct {
                 const char *file;
@@ -353,6 +394,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_log_that_somebody_else_writes_is_given_up, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_who_moves_all_into_the_database_takes_nothing_away, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_nothing_is_written_behind_a_hole, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_that_was_cut_before_the_first_record_is_given_up, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_whose_files_are_taken_away_is_given_up, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_full_queue_says_so_and_loses_nothing, setup,
