@@ -42,11 +42,20 @@ bool store_has_its_files(const Store *store) {
         return true;
 }
 
-/* Another connection may have cut it when all of it stood in the database. Of one that somebody else has cut SQLite holds that frames are there. */
+/*
+ * Another connection may have cut it when all of it stood in the database. Of one that somebody else has cut SQLite holds that frames are there.
+ * While the other one is at it SQLite tells nothing, and does not wait for it by itself.
+ */
 static bool is_begun_anew(const Store *store) {
-        int n_frames, n_moved;
+        int n_frames = 0, n_moved, r;
 
-        return sqlite3_wal_checkpoint_v2(store->db, "main", SQLITE_CHECKPOINT_PASSIVE, &n_frames, &n_moved) == SQLITE_OK && n_frames == 0;
+        for (unsigned i = 0; i < STORE_BUSY_MSEC; i++) {
+                r = sqlite3_wal_checkpoint_v2(store->db, "main", SQLITE_CHECKPOINT_PASSIVE, &n_frames, &n_moved);
+                if ((r & 0xff) != SQLITE_BUSY)
+                        return r == SQLITE_OK && n_frames == 0;
+                (void) sqlite3_sleep(1);
+        }
+        return false;
 }
 
 bool store_has_its_wal(const Store *store) {

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #define APPLICATION_ID  0x61737379 /* "assy" */
-#define BUSY_MSEC       10000
 #define WAL_BYTES       (16 * 1024 * 1024) /* then it is copied into the database, and begun anew */
 #define ROW_BYTES_MAX   (2 * RECORD_ENVELOPE_MAX) /* who can write the file must not make us read gigabytes */
 
@@ -377,7 +376,7 @@ int store_open(const char *path, const char *origin, Store **ret, char **ret_wro
         r = store_error(store, r);
         if (r < 0)
                 return r;
-        (void) sqlite3_busy_timeout(store->db, BUSY_MSEC);
+        (void) sqlite3_busy_timeout(store->db, STORE_BUSY_MSEC);
         (void) sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, ROW_BYTES_MAX);
 
         r = execute(store, settings);

@@ -22,6 +22,8 @@
 #include "daemon/record/record.h"
 #include "daemon/record/tree.h"
 
+#define STORE_BUSY_MSEC 10000 /* so long others may be at it */
+
 /* A statement of each text in store.c, prepared once. */
 typedef enum StoreStatement {
         STORE_BEGIN,

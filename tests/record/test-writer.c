@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "tests/record/chain.h"
 #include "tests/record/faults.h"
@@ -280,6 +281,53 @@ static void test_who_moves_all_into_the_database_takes_nothing_away(void **state
         assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
+#define SHM_CHECKPOINT 121 /* the byte of its -shm that SQLite locks while it moves pages into the database */
+
+/* Another process that does so for a while. */
+static pid_t lock_checkpoints(void) {
+        const struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SHM_CHECKPOINT, .l_len = 1 };
+        int is_locked[2];
+        char name[160], c;
+        pid_t pid;
+
+        (void) snprintf(name, sizeof(name), "%s-shm", place.log);
+        assert_int_equal(pipe(is_locked), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                int fd = open(name, O_RDWR | O_CLOEXEC);
+
+                if (fd < 0 || fcntl(fd, F_SETLK, &lock) < 0 || write(is_locked[1], "", 1) != 1)
+                        _exit(1);
+                (void) poll(NULL, 0, 300);
+                _exit(0);
+        }
+        assert_int_equal(close(is_locked[1]), 0);
+        assert_int_equal(read(is_locked[0], &c, 1), 1);
+        assert_int_equal(close(is_locked[0]), 0);
+        return pid;
+}
+
+/* A backup that has cut the log, and is not through. */
+static void test_who_moves_all_into_the_database_is_waited_for(void **state) {
+        RecordLog *log = open_log();
+        uint64_t first = 0;
+        sqlite3 *db;
+        int status;
+        pid_t pid;
+
+        assert_int_equal(scan_once(log, &first), 0);
+        assert_int_equal(sqlite3_open(place.log, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL), SQLITE_OK);
+        pid = lock_checkpoints();
+        assert_int_equal(scan_once(log, &first), 0);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        assert_int_equal(sqlite3_close(db), SQLITE_OK);
+        check_chain(log, &place);
+        (void) record_log_free(log);
+}
+
 /* Whatever is written behind a hole makes the file as long as it was, so that the next to look would find nothing. */
 static void test_nothing_is_written_behind_a_hole(void **state) {
         RecordLog *log = open_log();
@@ -394,6 +442,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_log_that_somebody_else_writes_is_given_up, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_who_moves_all_into_the_database_takes_nothing_away, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_who_moves_all_into_the_database_is_waited_for, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_nothing_is_written_behind_a_hole, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_that_was_cut_before_the_first_record_is_given_up, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_whose_files_are_taken_away_is_given_up, setup,
