@@ -47,17 +47,20 @@ static int close_run(Manager *manager, const RecordEntry *entry, uint64_t ticket
 }
 
 void closing_go_on(Closing *closing) {
+        Manager *manager;
+
         if (!closing || closing->n_open > 0)
                 return;
 
+        manager = closing->manager;
         closing->n_group = 0;
         while (closing->next < closing->n && closing->n_open < AT_ONCE) {
-                uint64_t ticket = manager_next_ticket(closing->manager);
+                uint64_t ticket = manager_next_ticket(manager);
                 int r;
 
                 if (closing->n_group == 0)
                         closing->ticket = ticket;
-                r = close_run(closing->manager, &closing->entries[closing->next], ticket);
+                r = close_run(manager, &closing->entries[closing->next], ticket);
                 if (r < 0)
                         break; /* goes on when somebody's outcome has left its place */
                 closing->next++;
@@ -65,7 +68,7 @@ void closing_go_on(Closing *closing) {
                 closing->n_group++;
         }
         if (closing->next == closing->n && closing->n_open == 0)
-                closing->manager->closing = closing_free(closing);
+                manager->closing = closing_free(closing);
 }
 
 bool closing_take_outcome(Closing *closing, const RecordOutcome *outcome) {
