@@ -65,7 +65,7 @@ static const char *component_type(LocationKind kind) {
         return "UNSPECIFIED";
 }
 
-static void print_component(Printer *printer, const Location *where) {
+void print_where(Printer *printer, const Location *where) {
         char path[LOCATION_STRING_MAX];
         const char *slash;
 
@@ -106,11 +106,11 @@ static void print_measurement(Printer *printer, const RecordMeasurement *measure
         }
         /* Most are of the subject itself, which need not be said again. */
         if (!location_equal(&measurement->where, unit))
-                print_component(printer, &measurement->where);
+                print_where(printer, &measurement->where);
         printer_close(printer, '}');
 }
 
-static bool is_printable(const RecordMeasurement *measurement) {
+bool measurement_is_printable(const RecordMeasurement *measurement) {
         return isfinite(measurement->value) &&
                (measurement->limit_type == LIMIT_NONE || isfinite(measurement->limit));
 }
@@ -127,7 +127,7 @@ void print_measurements(Printer *printer, const RecordStep *steps, size_t n, con
         printer_open(printer, '[');
         for (size_t k = 0; k < n; k++)
                 for (size_t i = 0; i < steps[k].n_measurements; i++)
-                        if (is_printable(&steps[k].measurements[i]))
+                        if (measurement_is_printable(&steps[k].measurements[i]))
                                 print_measurement(printer, &steps[k].measurements[i], unit);
         printer_close(printer, ']');
 }
@@ -144,7 +144,7 @@ static void print_errors(Printer *printer, const RecordStep *step) {
         size_t n = step->verdict == VERDICT_ERROR;
 
         for (size_t i = 0; i < step->n_measurements; i++)
-                n += !is_printable(&step->measurements[i]);
+                n += !measurement_is_printable(&step->measurements[i]);
         if (n == 0)
                 return;
 
@@ -153,18 +153,20 @@ static void print_errors(Printer *printer, const RecordStep *step) {
         if (step->verdict == VERDICT_ERROR)
                 print_error(printer, reason_to_string(step->reason), step->message);
         for (size_t i = 0; i < step->n_measurements; i++)
-                if (!is_printable(&step->measurements[i]))
+                if (!measurement_is_printable(&step->measurements[i]))
                         print_error(printer, "not-a-number", step->measurements[i].name);
         printer_close(printer, ']');
 }
 
-static void print_diagnosis(Printer *printer, const RecordDiagnosis *diagnosis) {
+/* STEP: its name, NULL where the diagnosis stands in it. */
+static void print_diagnosis(Printer *printer, const RecordDiagnosis *diagnosis, const char *step) {
         const CatalogueEntry *entry = catalogue_find(diagnosis->code);
 
         printer_open(printer, '{');
+        printer_member(printer, "step", step);
         printer_member(printer, "verdict", diagnosis->code);
         printer_member(printer, "type", severity_to_ocp(diagnosis->severity));
-        print_component(printer, &diagnosis->where);
+        print_where(printer, &diagnosis->where);
         printer_member(printer, "message", diagnosis->message);
         printer_member_unsigned(printer, "reproduced", diagnosis->reproduced);
         printer_member_unsigned(printer, "runs", diagnosis->runs);
@@ -184,7 +186,7 @@ static void print_diagnosis(Printer *printer, const RecordDiagnosis *diagnosis) 
         printer_close(printer, '}');
 }
 
-void print_diagnoses(Printer *printer, const RecordStep *steps, size_t n) {
+void print_diagnoses(Printer *printer, const RecordStep *steps, size_t n, bool named) {
         size_t n_diagnoses = 0;
 
         for (size_t k = 0; k < n; k++)
@@ -196,7 +198,7 @@ void print_diagnoses(Printer *printer, const RecordStep *steps, size_t n) {
         printer_open(printer, '[');
         for (size_t k = 0; k < n; k++)
                 for (size_t i = 0; i < steps[k].n_diagnoses; i++)
-                        print_diagnosis(printer, &steps[k].diagnoses[i]);
+                        print_diagnosis(printer, &steps[k].diagnoses[i], named ? steps[k].name : NULL);
         printer_close(printer, ']');
 }
 
@@ -239,7 +241,7 @@ static void print_step(Printer *printer, const RecordStep *step, size_t i, const
                 print_regions(printer, step->regions);
         print_measurements(printer, step, 1, unit);
         print_errors(printer, step);
-        print_diagnoses(printer, step, 1);
+        print_diagnoses(printer, step, 1, false);
         printer_close(printer, '}');
 }
 

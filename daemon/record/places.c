@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/record/json.h"
+#include "daemon/record/statement.h"
+
 /* What checks call a measurement that tells where they did not look, and why. */
 #define UNTESTED "_untested_"
 
@@ -24,7 +27,11 @@ static void read_step(const RecordStep *step, const Location *subject, bool in_p
         for (size_t i = 0; i < step->n_measurements; i++) {
                 const RecordMeasurement *measurement = &step->measurements[i];
 
-                if (strstr(measurement->name, UNTESTED) && measurement->value > 0)
+                if (!strstr(measurement->name, UNTESTED))
+                        continue;
+                if (!measurement_is_printable(measurement)) /* who cannot say how much was left out has looked at nothing */
+                        add(places->untested, &places->n_untested, step->name, subject);
+                else if (measurement->value > 0)
                         add(places->untested, &places->n_untested, step->name, &measurement->where);
         }
         for (size_t i = 0; i < step->n_diagnoses; i++)
@@ -48,6 +55,119 @@ int places_read(Stage stage, const Location *subject, const RecordStep *steps, s
         }
         for (size_t i = 0; i < n_steps; i++)
                 read_step(&steps[i], subject, in_part, &places);
+        *ret = places;
+        return 0;
+}
+
+/* ---- out of what was signed ---- */
+
+static int reserve(Places *places, size_t n_failed, size_t n_untested) {
+        RecordPlace *failed, *untested;
+
+        failed = reallocarray(places->failed, places->n_failed + n_failed + 1, sizeof(RecordPlace));
+        if (!failed)
+                return -ENOMEM;
+        places->failed = failed;
+        untested = reallocarray(places->untested, places->n_untested + n_untested + 1, sizeof(RecordPlace));
+        if (!untested)
+                return -ENOMEM;
+        places->untested = untested;
+        return 0;
+}
+
+/* Where FROM is of: its component, or what all is of. -EBADMSG: that is no place. */
+static int where_of(const json_t *from, const Location *subject, Location *ret) {
+        const json_t *component = json_object_get(from, "component");
+
+        *ret = *subject;
+        return component && location_parse(text_of(component, "location"), ret, NULL, NULL) < 0 ? -EBADMSG : 0;
+}
+
+static int take_failed(const json_t *diagnoses, const char *step, const Location *subject, Places *places) {
+        for (size_t i = 0; i < json_array_size(diagnoses); i++) {
+                const json_t *diagnosis = json_array_get(diagnoses, i);
+                Location where;
+                int r;
+
+                if (strcmp(text_of(diagnosis, "type"), severity_to_ocp(SEVERITY_FAIL)) != 0)
+                        continue;
+                r = where_of(diagnosis, subject, &where);
+                if (r < 0)
+                        return r;
+                add(places->failed, &places->n_failed, step ?: text_of(diagnosis, "step"), &where);
+        }
+        return 0;
+}
+
+static int take_measured(const json_t *step, const Location *subject, Places *places) {
+        const json_t *measurements = json_object_get(step, "measurements"), *errors = json_object_get(step, "errors");
+
+        for (size_t i = 0; i < json_array_size(measurements); i++) {
+                const json_t *measurement = json_array_get(measurements, i);
+                Location where;
+                int r;
+
+                if (!strstr(text_of(measurement, "name"), UNTESTED) || json_number_value(json_object_get(measurement, "value")) <= 0)
+                        continue;
+                r = where_of(measurement, subject, &where);
+                if (r < 0)
+                        return r;
+                add(places->untested, &places->n_untested, text_of(step, "name"), &where);
+        }
+        for (size_t i = 0; i < json_array_size(errors); i++) {
+                const json_t *error = json_array_get(errors, i);
+
+                if (strcmp(text_of(error, "symptom"), "not-a-number") == 0 && strstr(text_of(error, "message"), UNTESTED))
+                        add(places->untested, &places->n_untested, text_of(step, "name"), subject);
+        }
+        return 0;
+}
+
+static int take_step(const json_t *step, const Location *subject, Places *places) {
+        const json_t *diagnoses = json_object_get(step, "diagnoses");
+        int r;
+
+        r = reserve(places, json_array_size(diagnoses),
+                    json_array_size(json_object_get(step, "measurements")) + json_array_size(json_object_get(step, "errors")) + 1);
+        if (r < 0)
+                return r;
+        if (result_from_string(text_of(step, "result")) == RESULT_INCONCLUSIVE)
+                add(places->untested, &places->n_untested, text_of(step, "name"), subject);
+        r = take_measured(step, subject, places);
+        return r < 0 ? r : take_failed(diagnoses, text_of(step, "name"), subject, places);
+}
+
+/* A roll-up says of its steps no more than what stands, and where they did not look. */
+static int take_summary(const json_t *predicate, const Location *subject, Places *places) {
+        const json_t *diagnoses = json_object_get(predicate, "diagnoses"), *untested = json_object_get(predicate, "untested");
+        int r;
+
+        r = reserve(places, json_array_size(diagnoses), json_array_size(untested));
+        for (size_t i = 0; i < json_array_size(untested) && r == 0; i++) {
+                const json_t *place = json_array_get(untested, i);
+                Location where;
+
+                r = where_of(place, subject, &where);
+                if (r == 0)
+                        add(places->untested, &places->n_untested, text_of(place, "step"), &where);
+        }
+        return r < 0 ? r : take_failed(diagnoses, NULL, subject, places);
+}
+
+int places_of(const json_t *statement, const RecordEntry *entry, Places *ret) {
+        const json_t *predicate = json_object_get(statement, "predicate"), *steps = json_object_get(predicate, "steps");
+        Places places = { .stage = stage_from_string(text_of(json_object_get(predicate, "run"), "stage")) };
+        int r = 0;
+
+        if (strcmp(entry->type, RECORD_TYPE_SUMMARY) == 0)
+                r = take_summary(predicate, &entry->subject, &places);
+        else
+                for (size_t i = 0; i < json_array_size(steps) && r == 0; i++)
+                        r = take_step(json_array_get(steps, i), &entry->subject, &places);
+        if (r < 0) {
+                places_done(&places);
+                return r;
+        }
         *ret = places;
         return 0;
 }

@@ -27,6 +27,9 @@ typedef struct Places {
 
 /* In part: a server without all its chips, of which nothing was looked at as it should be. -ENOMEM. */
 int places_read(Stage stage, const Location *subject, const RecordStep *steps, size_t n_steps, bool in_part, Places *ret);
+/* The same out of STATEMENT, the payload of a verdict that ENTRY is of. -EBADMSG: a place in it is none; -ENOMEM. */
+struct json_t;
+int places_of(const struct json_t *statement, const RecordEntry *entry, Places *ret);
 void places_done(Places *places);
 
 /* Whether what STEP may find at WHERE was left out. A port that one step could not try, no step has tried. */

@@ -215,7 +215,8 @@ static const Shape shape_diagnosis = {
                { "message", FIELD_TEXT, .optional = true },
                { "component", FIELD_OBJECT, .optional = true, .of = &shape_component },
                { "annotations", FIELD_OBJECT, .optional = true, .of = &shape_any },
-               { "reproduced", FIELD_COUNT, .optional = true }, { "runs", FIELD_COUNT, .optional = true }),
+               { "reproduced", FIELD_COUNT, .optional = true }, { "runs", FIELD_COUNT, .optional = true },
+               { "step", FIELD_TEXT, .optional = true }),
 };
 
 static const Shape shape_error = {
@@ -300,10 +301,15 @@ static const Shape shape_health = {
                { "coverage", FIELD_OBJECTS, .optional = true, .max = FACTS_PROMISES_MAX, .of = &shape_coverage }),
 };
 
+static const Shape shape_left_out = {
+        FIELDS({ "step", FIELD_TEXT }, { "component", FIELD_OBJECT, .of = &shape_component }),
+};
+
 static const Shape shape_summary = {
         FIELDS(LOGGED_FIELDS, CONTEXT_FIELDS, RESULT_FIELDS,
                { "measurements", FIELD_OBJECTS, .optional = true, .of = &shape_measurement },
                { "diagnoses", FIELD_OBJECTS, .optional = true, .of = &shape_diagnosis },
+               { "untested", FIELD_OBJECTS, .optional = true, .of = &shape_left_out },
                { "components", FIELD_OBJECTS, .max = LIST_MAX, .of = &shape_chip },
                { "chipCount", FIELD_INTEGER, .optional = true, .min = 1, .max = LIST_MAX }),
 };

@@ -365,6 +365,21 @@ static const char *scan_status(const RecordScan *scan) {
         return status;
 }
 
+/* Its steps are told by what they measured and found; where one did not look is told here, since a failure there still stands. */
+static void print_left_out(Printer *printer, const Places *places) {
+        if (places->n_untested == 0)
+                return;
+        printer_key(printer, "untested");
+        printer_open(printer, '[');
+        for (size_t i = 0; i < places->n_untested; i++) {
+                printer_open(printer, '{');
+                printer_member(printer, "step", places->untested[i].step);
+                print_where(printer, &places->untested[i].where);
+                printer_close(printer, '}');
+        }
+        printer_close(printer, ']');
+}
+
 static int draft_summary(Draft *draft, const Station *station, const RecordScan *scan,
                          const Printer *context) {
         const char *product = scan->server.product ? scan->server.product : "";
@@ -383,12 +398,13 @@ static int draft_summary(Draft *draft, const Station *station, const RecordScan 
                 printer_unsigned(&draft->tail, scan->n_chips_of_server);
         }
         print_measurements(&draft->tail, scan->steps, scan->n_steps, &scan->server.where);
-        print_diagnoses(&draft->tail, scan->steps, scan->n_steps);
+        print_diagnoses(&draft->tail, scan->steps, scan->n_steps, true);
         r = places_read(scan->run.stage, &scan->server.where, scan->steps, scan->n_steps,
                         scan->n_chips < facts_chips_of(product, strlen(product), scan->n_chips_of_server), &draft->places);
         if (r < 0)
                 return r;
         draft->has_places = true;
+        print_left_out(&draft->tail, &draft->places);
         return draft_check(draft);
 }
 

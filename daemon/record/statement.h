@@ -80,8 +80,10 @@ void subject_read(const struct json_t *statement, char ret_product[static RECORD
 /* Parts of predicates. */
 void print_time(Printer *printer, const char *key, uint64_t usec);
 void print_clock(Printer *printer, const Station *station); /* how good the station's clock is now */
-/* health.c: the lists of all STEPS together, where there are any. UNIT: the subject, of which it need not be said. */
+/* health.c: the lists of all STEPS together, where there are any. UNIT: the subject, of which it need not be said. NAMED: they tell of which step. */
 void print_measurements(Printer *printer, const RecordStep *steps, size_t n, const Location *unit);
-void print_diagnoses(Printer *printer, const RecordStep *steps, size_t n);
+void print_diagnoses(Printer *printer, const RecordStep *steps, size_t n, bool named);
+void print_where(Printer *printer, const Location *where); /* `component`: of a part */
+bool measurement_is_printable(const RecordMeasurement *measurement); /* else it stands among the step's errors */
 void print_health(Printer *printer, const RecordHealth *health); /* health.c: from `status` to `coverage` */
 const char *health_status(const RecordHealth *health);           /* COMPLETE, ERROR, SKIP */

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Where something was found broken and where nobody looked is read twice: out of what is handed over for signing, and out of what was signed. Both
+ * must come to the same, or a log would not be believed that nobody has touched.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "daemon/record/json.h"
+#include "daemon/record/statement.h"
+#include "tests/draw.h"
+#include "tests/record/server.h"
+
+#define SCANS 400
+
+static Server server;
+static RecordMeasurement measurements[SERVER_STEPS][3];
+static RecordDiagnosis diagnoses[SERVER_STEPS][2];
+static RecordStep own[SERVER_STEPS];
+
+static uint32_t below(uint32_t n) {
+        return draw() % n;
+}
+
+/* A step of what is at WHERE: it ends anyhow, finds this and that, and leaves out parts, so many or what is no number. */
+static void draw_step(RecordStep *step, size_t k, const char *where) {
+        static const double values[] = { 0, 1, 0.5, 12, NAN, INFINITY, -1 };
+        static const char *const names[] = { "efa_untested_other_servers", "efa_packets" };
+        static const char *const parts[] = { "", "/link-z+", "/link-x-/lane3", "/nic4" };
+        bool is_server = !strchr(where, '/');
+
+        step->n_measurements = below(4);
+        step->measurements = measurements[k];
+        for (size_t i = 0; i < step->n_measurements; i++) {
+                char path[64];
+
+                (void) snprintf(path, sizeof(path), "%s%s%s", where, is_server ? "/chip1" : "", parts[is_server ? 1 + below(3) : below(4)]);
+                measurements[k][i] = (RecordMeasurement) { names[below(2)], values[below(ELEMENTS(values))], "1", LIMIT_NONE, 0,
+                                                           server_location(below(3) > 0 ? path : where) };
+                if (below(5) == 0) {
+                        measurements[k][i].limit_type = LIMIT_LESS_THAN_OR_EQUAL;
+                        measurements[k][i].limit = below(2) ? INFINITY : 100;
+                }
+        }
+        step->n_diagnoses = below(3);
+        step->diagnoses = diagnoses[k];
+        for (size_t i = 0; i < step->n_diagnoses; i++) {
+                diagnoses[k][i] = server.diagnosis;
+                diagnoses[k][i].severity = (Severity) below(_SEVERITY_MAX);
+                diagnoses[k][i].code = diagnoses[k][i].severity == SEVERITY_FAIL ? "systolic-pe" : "something-else";
+                diagnoses[k][i].where = server_location(where);
+        }
+        step->verdict = below(2) ? VERDICT_FAILED : VERDICT_ERROR;
+        step->reason = step->verdict == VERDICT_ERROR ? REASON_WORKER_CRASHED : REASON_NONE;
+        step->message = step->verdict == VERDICT_ERROR ? "gone" : NULL;
+        for (size_t i = 0; i < step->n_diagnoses; i++) /* what was found is not undone */
+                if (step->diagnoses[i].severity != SEVERITY_INFO) {
+                        step->verdict = VERDICT_FAILED;
+                        step->reason = REASON_NONE;
+                        step->message = NULL;
+                }
+}
+
+/* One chip and the server are drawn, the others as they are. */
+static void draw_scan(void) {
+        RecordHealth *chip = &server.chips[1];
+        Result result = RESULT_INCONCLUSIVE;
+
+        server_init(&server);
+        server.scan.result = RESULT_FAILED;
+        server.scan.n_chips = below(3) ? SERVER_CHIPS : 4;
+        server.scan.n_steps = below(3);
+        server.scan.steps = own;
+        if (below(2)) {
+                static RecordStep steps[SERVER_STEPS];
+
+                memcpy(steps, server.steps[1], sizeof(steps));
+                chip->steps = steps;
+                chip->n_promises = 0;
+                for (size_t k = 0; k < SERVER_STEPS; k++) {
+                        draw_step(&steps[k], k, "us0-2/chip1");
+                        result = steps[k].verdict == VERDICT_FAILED ? RESULT_FAILED : result;
+                }
+                chip->result = result;
+                server.scan.n_steps = 0;
+        }
+        for (size_t k = 0; k < server.scan.n_steps; k++) {
+                own[k] = (RecordStep) { .name = k ? "efa" : "neuronlink", .check = "efa" };
+                draw_step(&own[k], k, "us0-2");
+        }
+}
+
+static int compare(const void *a, const void *b) {
+        return strcmp(*(const char *const *) a, *(const char *const *) b);
+}
+
+static char *print_places(const RecordPlace *places, size_t n) {
+        char **lines = calloc(n + 1, sizeof(*lines)), *text = NULL, *before;
+        char where[LOCATION_STRING_MAX];
+
+        for (size_t i = 0; i < n; i++)
+                if (asprintf(&lines[i], "%s at %s; ", places[i].step, location_format(&places[i].where, where)) < 0)
+                        abort();
+        qsort(lines, n, sizeof(*lines), compare);
+        text = strdup("");
+        for (size_t i = 0; i < n; i++) {
+                before = text;
+                if (asprintf(&text, "%s%s", before, lines[i]) < 0)
+                        abort();
+                free(before);
+                free(lines[i]);
+        }
+        free(lines);
+        return text;
+}
+
+static void assert_same(const RecordPlace *given, size_t n_given, const RecordPlace *told, size_t n_told) {
+        char *a = print_places(given, n_given), *b = print_places(told, n_told);
+
+        assert_string_equal(a, b);
+        free(a);
+        free(b);
+}
+
+static void assert_draft(const DraftGroup *group, size_t k) {
+        static const Signed none[SERVER_CHIPS];
+        const Draft *draft = &group->drafts[k];
+        _cleanup_json_ json_t *statement = NULL;
+        _cleanup_printer_ Printer payload = {};
+        Places places;
+
+        statement_print(&payload, group, k, k, none[0].id, none);
+        assert_int_equal(payload.error, 0);
+        statement = json_loadb(payload.text, payload.n, 0, NULL);
+        assert_int_equal(places_of(statement, &draft->entry, &places), 0);
+        assert_int_equal(places.stage, draft->places.stage);
+        assert_same(draft->places.failed, draft->places.n_failed, places.failed, places.n_failed);
+        assert_same(draft->places.untested, draft->places.n_untested, places.untested, places.n_untested);
+        places_done(&places);
+}
+
+static void test_what_was_signed_tells_the_same_places(void **state) {
+        RecordLogOptions options = { .origin = PLACE_ORIGIN, .producer = PLACE_PRODUCER, .version = "0.1.0" };
+        size_t n_failed = 0, n_untested = 0;
+        Station station;
+        Place place;
+
+        place_init(&place);
+        options = place_options(&place, place.key);
+        assert_int_equal(station_init(&station, &options), 0);
+        for (unsigned i = 0; i < SCANS; i++) {
+                _cleanup_(draft_group_freep) DraftGroup *group = NULL;
+                char *why = NULL;
+
+                draw_scan();
+                (void) record_scan_check(&server.scan, &why);
+                if (draft_scan(&station, &server.scan, &group) < 0)
+                        fail_msg("scan %u: %s", i, why);
+                for (size_t k = 0; k < group->n_drafts; k++) {
+                        assert_draft(group, k);
+                        n_failed += group->drafts[k].places.n_failed;
+                        n_untested += group->drafts[k].places.n_untested;
+                }
+        }
+        assert_true(n_failed > SCANS && n_untested > SCANS); /* what was drawn is not nothing */
+        station_done(&station);
+        (void) record_key_free(options.key);
+        place_done(&place);
+}
+
+static void test_a_place_that_is_none_is_not_read(void **state) {
+        static const char *const texts[] = {
+                "{'predicate':{'run':{'stage':'PREFLIGHT'},'steps':[{'name':'efa','result':'FAILED','diagnoses':[{'type':'FAIL','component':{'location':'?'}}]}]}}",
+                "{'predicate':{'run':{'stage':'PREFLIGHT'},'steps':[{'name':'efa','result':'FAILED',"
+                "'measurements':[{'name':'efa_untested_x','value':1,'component':{'location':''}}]}]}}",
+        };
+        RecordEntry entry = { .type = RECORD_TYPE_HEALTH, .subject = server_location("us0-2/chip1") };
+
+        for (size_t i = 0; i < ELEMENTS(texts); i++) {
+                _cleanup_json_ json_t *statement = NULL;
+                char text[512];
+                Places places;
+
+                (void) snprintf(text, sizeof(text), "%s", texts[i]);
+                for (char *at = text; (at = strchr(at, '\''));)
+                        *at = '"';
+                statement = json_loads(text, 0, NULL);
+                assert_non_null(statement);
+                assert_int_equal(places_of(statement, &entry, &places), -EBADMSG);
+        }
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_what_was_signed_tells_the_same_places),
+                cmocka_unit_test(test_a_place_that_is_none_is_not_read),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
