@@ -37,9 +37,9 @@ static bool is_closing(RecordLog *log) {
         return closing;
 }
 
-/* Never the last record, which is checked when the log is opened. */
+/* Never the last record, nor those that the tables are worked out from: they are checked when the log is opened. */
 static int find_end(RecordLog *log, const Errand *errand, uint64_t *ret) {
-        uint64_t last = log->head.tree.size > 0 ? log->head.tree.size - 1 : 0, end = last;
+        uint64_t last = log->head.tree.size > log->held ? log->held : log->head.tree.size > 0 ? log->head.tree.size - 1 : 0, end = last;
         int r = errand->lived_usec > 0 ? store_lived(log->store, errand->lived_usec, &end) : 0;
 
         if (r == 0)

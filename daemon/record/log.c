@@ -61,7 +61,7 @@ static int open_stores(RecordLog *log, char **ret_wrong) {
                 r = publisher_resume(&log->publisher, log->store, log->head.tree.size, &published, ret_wrong);
         if (r == 0)
                 atomic_store(&log->published, published);
-        return r;
+        return r < 0 ? r : log_check_tables(log, ret_wrong);
 }
 
 /* Signals belong to the event loop's thread. */

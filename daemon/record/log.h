@@ -32,6 +32,7 @@ struct RecordLog {
         /* the writer's own */
         Store *store; /* NULL after an error that left it open what is on disk */
         Head head;    /* as far as is committed */
+        uint64_t held; /* from this record on the tables are worked out again at the next opening: no envelope of these may go */
         Publisher publisher;
         Head doubt;   /* where the log ends if the commit in doubt took place after all; no record: none is */
 
@@ -56,8 +57,18 @@ int log_read_keys(RecordLog *log, char **ret_wrong);
 /* The envelope of a record that is never pruned, as reader_envelope(). -EBADMSG: it is not there, or is longer than any. */
 int log_envelope(RecordLog *log, uint64_t index, char **ret, size_t *ret_n, uint8_t ret_id[static DIGEST_BYTES]);
 
-/* log-check.c: -EBADMSG and *ret_wrong (malloc'd): the last record is not ours, or does not stand where it says. */
+/* log-check.c: record INDEX, verified. -EBADMSG and *ret_wrong (malloc'd): it is not ours, or does not stand where it says. */
+int log_check_record(RecordLog *log, uint64_t index, RecordVerified *ret, char **ret_wrong);
+/* The same of the last one, behind which more is to be signed. */
 int log_check_last(RecordLog *log, char **ret_wrong);
+
+/*
+ * log-tables.c: what tells which records are the newest, where failures stand and which runs are open, held against the records. -EBADMSG and *ret_wrong
+ * (malloc'd): somebody else changed it. 0, and *ret_wrong may hold a remark: nothing vouches for it yet. In the writer's thread, or before there is one.
+ */
+int log_check_tables(RecordLog *log, char **ret_wrong);
+/* Whether another program has written into the database since, in a way that these tables do not stand. -EBADMSG: in such a way. */
+int log_check_changes(RecordLog *log);
 
 /* Record INDEX of this log, read and verified, whatever its type. -EBADMSG, -ENODATA: pruned. */
 int log_read_record(RecordLog *log, uint64_t index, RecordVerified *ret);

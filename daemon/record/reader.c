@@ -119,7 +119,7 @@ static int take_entry(sqlite3_stmt *statement, RecordEntry *ret) {
             take_text(statement, 6, entry.run, sizeof(entry.run)) < 0)
                 return -EBADMSG;
         entry.result = result_from_string(result);
-        if (entry.result < 0 || location_parse(subject, &entry.subject, NULL, NULL) < 0)
+        if (entry.result < 0 || (*subject && location_parse(subject, &entry.subject, NULL, NULL) < 0))
                 return -EBADMSG;
         entry.finished_usec = (uint64_t) sqlite3_column_int64(statement, 7);
         *ret = entry;
@@ -127,7 +127,7 @@ static int take_entry(sqlite3_stmt *statement, RecordEntry *ret) {
 }
 
 /* The index by the small table, the entry by the index: never a walk through the history. */
-static int reader_entry(Reader *reader, uint64_t index, RecordEntry *ret) {
+int reader_entry(Reader *reader, uint64_t index, RecordEntry *ret) {
         sqlite3_stmt *statement = reader_begin(reader, STORE_ENTRY);
         int r;
 

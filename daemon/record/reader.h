@@ -19,6 +19,8 @@ void reader_done(Reader *reader);
 /* The envelope of INDEX, malloc'd, and the ID it is stored under; -ENOENT; -ENODATA: it was pruned. */
 int reader_envelope(Reader *reader, uint64_t index, char **ret, size_t *ret_n,
                     uint8_t ret_id[static DIGEST_BYTES]);
+/* What the tables say of record INDEX; -ENOENT. */
+int reader_entry(Reader *reader, uint64_t index, RecordEntry *ret);
 int reader_newest(Reader *reader, const Location *subject, const char *plan, RecordEntry *ret);
 /* The newest of all plans whose newest is older than record BEFORE. */
 int reader_newest_before(Reader *reader, const Location *subject, uint64_t before, RecordEntry *ret);

@@ -235,10 +235,12 @@ const char *record_word(const RecordEntry *entry);
 
 /*
  * Opens or makes the log and starts its writer thread. Checks it: no gap, the last envelope fits its ID, index, origin
- * and signature, every hash of the tree follows from the leaves, and the newest checkpoint and the anchor are of this tree.
+ * and signature, every hash of the tree follows from the leaves, the newest checkpoint and the anchor are of this tree, and the tables that lead to
+ * records follow from them: for that all records since the newest heartbeat are verified.
  * -EBADMSG: it is damaged, foreign, an old copy, or one of two that went on from the same state, and ret_error (malloc'd)
  * says how and what to do: then nothing must be signed. -EBUSY: another process writes it; -EINVAL: an origin, producer,
- * digest, log key or witness that may not be. Where the log was opened ret_error may hold a remark: the anchor is lost.
+ * digest, log key or witness that may not be. Where the log was opened ret_error may hold a remark: the anchor is lost,
+ * or an older assayd wrote it last, whose tables nothing vouches for.
  */
 int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret_error);
 /* Waits for what is queued, then closes. */
@@ -260,7 +262,10 @@ typedef enum RecordHeartbeat {
         _RECORD_HEARTBEAT_INVALID = -EINVAL,
 } RecordHeartbeat;
 
-/* A sign of life, queued likewise: a log that falls silent, or whose end was cut off, shows it. */
+/*
+ * A sign of life, queued likewise: a log that falls silent, or whose end was cut off, shows it. It signs what the tables come to, and an opening
+ * verifies what came after it; so one is due after some hundred records as well as after some time.
+ */
 int record_log_heartbeat(RecordLog *log, RecordHeartbeat cause, uint64_t ticket);
 /*
  * A record by which the key of the log names the one that signs after it, PEM of which is given. Once it is committed the log takes nothing
@@ -279,7 +284,7 @@ int record_log_cosign(RecordLog *log, const char *note, size_t n, uint64_t ticke
 /*
  * Drops the envelopes of records that ended before BEFORE_USEC and since which the log has gone on for LIVED_USEC, as its heartbeats tell: the time
  * from one to the next, at most a day of it, and in one boot of the machine no more than it was up by, so that a clock that is ahead makes nothing
- * old. In small steps between other records; never the newest of a part and plan nor what failures, regions and unfinished runs refer to, changes of keys and what follows them, or the last record. IDs,
+ * old. In small steps between other records; never the newest of a part and plan nor what failures, regions and unfinished runs refer to, changes of keys and what follows them, what came after the newest heartbeat, or the last record. IDs,
  * hashes and entries stay: a record that was dropped is still proven to have been there.
  */
 int record_log_prune(RecordLog *log, uint64_t before_usec, uint64_t lived_usec, uint64_t ticket);

@@ -318,10 +318,15 @@ static const Shape shape_start = {
         FIELDS(LOGGED_FIELDS, CONTEXT_FIELDS, { "run", FIELD_OBJECT, .of = &shape_run_start }),
 };
 
+static const Shape shape_tables = {
+        FIELDS({ "size", FIELD_INTEGER, .max = INDEX_MAX }, { "sha256", FIELD_TEXT, .is_valid = is_sha256 }),
+};
+
 static const Shape shape_heartbeat = {
         FIELDS(LOGGED_FIELDS, { "sentOn", FIELD_TEXT, .is_valid = is_time },
                { "cause", FIELD_TEXT, .optional = true, .words = WORDS("start", "interval") },
-               { "clock", FIELD_OBJECT, .optional = true, .of = &shape_clock }),
+               { "clock", FIELD_OBJECT, .optional = true, .of = &shape_clock },
+               { "tables", FIELD_OBJECT, .optional = true, .of = &shape_tables }),
 };
 
 #define KEY_FIELDS { "keyid", FIELD_TEXT }, { "algorithm", FIELD_TEXT }, { "spki", FIELD_TEXT }

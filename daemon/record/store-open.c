@@ -122,6 +122,12 @@ static const char version_6[] =
                 "ALTER TABLE record ADD COLUMN signature BLOB;"
                 "ALTER TABLE record ADD COLUMN payload BLOB;";
 
+/* What `newest` and `unfinished` were when a heartbeat last signed it. */
+static const char version_7[] =
+                "CREATE TABLE held_newest (subject TEXT NOT NULL, plan TEXT NOT NULL, idx INTEGER NOT NULL,"
+                " PRIMARY KEY (subject, plan)) STRICT, WITHOUT ROWID;"
+                "CREATE TABLE held_unfinished (idx INTEGER PRIMARY KEY, run TEXT NOT NULL, subject TEXT NOT NULL) STRICT;";
+
 /* The nodes of leaf INDEX, which follow those of the one before. -ENOENT: there is no such leaf. */
 static int read_nodes(Store *store, sqlite3_stmt *hashes, uint64_t index, TreeHash nodes[static TREE_LEVELS]) {
         for (unsigned i = 0; i < tree_made_whole(index); i++) {
@@ -177,6 +183,7 @@ static const struct {
         { .before = version_4 },
         { .before = version_5, .between = move_nodes, .after = version_5_end },
         { .before = version_6 },
+        { .before = version_7 },
 };
 
 static int raise_version(Store *store, size_t from) {
@@ -308,15 +315,18 @@ static int check_origin(Store *store, const char *origin, char **ret_wrong) {
         return r;
 }
 
-/* Both would do more, or other things, than the statements that we prepare say. */
+/* They would do more, or other things, than the statements that we prepare say; an index can be made to answer for a table what does not stand in it. */
 static int check_schema(Store *store, char **ret_wrong) {
         int64_t n = 0;
         int r;
 
-        r = query_number(store, "SELECT count(*) FROM sqlite_schema WHERE type IN ('trigger', 'view')", &n);
+        r = query_number(store,
+                         "SELECT count(*) FROM sqlite_schema WHERE type IN ('trigger', 'view') OR (type = 'index' AND sql IS NOT NULL AND"
+                         " (name, tbl_name) NOT IN (VALUES ('record_idx', 'record'), ('witnessed', 'checkpoint'), ('rotation', 'entry')))",
+                         &n);
         if (r < 0 || n == 0)
                 return r;
-        *ret_wrong = strdup("someone added a trigger or a view");
+        *ret_wrong = strdup("someone added a trigger, a view or an index");
         return -EBADMSG;
 }
 
@@ -369,6 +379,7 @@ int store_open(const char *path, const char *origin, Store **ret, char **ret_wro
         store = calloc(1, sizeof(*store));
         if (!store)
                 return -ENOMEM;
+        store->changes = -1;
         r = sqlite3_open_v2(path, &store->db,
                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
                                             SQLITE_OPEN_EXRESCODE,

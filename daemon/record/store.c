@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define ENTRY_COLUMNS "e.idx, r.id, e.type, e.subject, e.result, e.plan, e.run, e.finished"
+#define TABLE_COLUMNS "e.type, e.subject, e.result, e.plan, e.run, e.finished"
 #define ENTRY_FROM    " FROM entry e JOIN record r ON r.idx = e.idx "
 #define ENVELOPE_COLUMNS "id, envelope, keyid, signature, payload"
 
@@ -54,6 +55,20 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_UNFINISHED] = "SELECT " ENTRY_COLUMNS ENTRY_FROM
                              "WHERE e.idx = (SELECT min(idx) FROM unfinished WHERE idx >= ?1)",
         [STORE_ROTATION] = "SELECT min(idx) FROM entry WHERE type = '" RECORD_TYPE_ROTATION "' AND idx >= ?1",
+        /* In the order in which they stand; an entry that is not there is no reason to leave a row out. */
+        [STORE_TABLE_NEWEST] = "SELECT n.subject, n.plan, n.idx, " TABLE_COLUMNS " FROM newest n LEFT JOIN entry e ON e.idx = n.idx"
+                               " ORDER BY n.subject, n.plan",
+        [STORE_TABLE_UNFINISHED] = "SELECT u.idx, u.run, u.subject, " TABLE_COLUMNS " FROM unfinished u LEFT JOIN entry e ON e.idx = u.idx"
+                                   " ORDER BY u.idx",
+        [STORE_CLEAR_NEWEST] = "DELETE FROM newest",
+        [STORE_CLEAR_UNFINISHED] = "DELETE FROM unfinished",
+        [STORE_CLEAR_HELD_NEWEST] = "DELETE FROM held_newest",
+        [STORE_CLEAR_HELD_UNFINISHED] = "DELETE FROM held_unfinished",
+        [STORE_HOLD_NEWEST] = "INSERT INTO held_newest SELECT * FROM newest",
+        [STORE_HOLD_UNFINISHED] = "INSERT INTO held_unfinished SELECT * FROM unfinished",
+        [STORE_BRING_NEWEST] = "INSERT INTO newest SELECT * FROM held_newest",
+        [STORE_BRING_UNFINISHED] = "INSERT INTO unfinished SELECT * FROM held_unfinished",
+        [STORE_CHANGES] = "PRAGMA data_version",
         [STORE_IDENTITY] = "SELECT document FROM identity WHERE digest = ?1",
 };
 
@@ -173,8 +188,34 @@ static int delete_unfinished(Store *store, const RecordEntry *entry, const char 
         return store_run(store, STORE_DELETE_UNFINISHED);
 }
 
+static int derive(Store *store, const RecordEntry *entry, const char *subject, const Places *places, bool has_regions) {
+        char regions[STORE_PLAN_MAX];
+        int r;
+
+        if (strcmp(entry->type, RECORD_TYPE_RUN_START) == 0)
+                return insert_unfinished(store, entry, subject);
+        if (!record_is_verdict(entry))
+                return 0;
+        r = store_insert_newest(store, entry->index, subject, entry->plan);
+        if (r == 0 && has_regions) {
+                (void) snprintf(regions, sizeof(regions), "%s" STORE_REGIONS, entry->plan);
+                r = store_insert_newest(store, entry->index, subject, regions);
+        }
+        if (r == 0 && places)
+                r = failures_update(store, entry, subject, places);
+        if (r == 0 && strcmp(entry->type, RECORD_TYPE_SUMMARY) == 0)
+                r = delete_unfinished(store, entry, subject);
+        return r;
+}
+
+int store_derive(Store *store, const RecordEntry *entry, const Places *places, bool has_regions) {
+        char subject[LOCATION_STRING_MAX];
+
+        return derive(store, entry, location_format(&entry->subject, subject), places, has_regions);
+}
+
 static int append_row(Store *store, const StoreRow *row) {
-        char subject[LOCATION_STRING_MAX], regions[STORE_PLAN_MAX];
+        char subject[LOCATION_STRING_MAX];
         int r;
 
         (void) location_format(&row->entry->subject, subject);
@@ -183,20 +224,7 @@ static int append_row(Store *store, const StoreRow *row) {
                 r = insert_entry(store, row, subject);
         if (r == 0 && row->identity)
                 r = insert_identity(store, row->identity);
-        if (r == 0 && strcmp(row->entry->type, RECORD_TYPE_RUN_START) == 0)
-                return insert_unfinished(store, row->entry, subject);
-        if (r < 0 || !record_is_verdict(row->entry))
-                return r;
-        r = store_insert_newest(store, row->entry->index, subject, row->entry->plan);
-        if (r == 0 && row->has_regions) {
-                (void) snprintf(regions, sizeof(regions), "%s" STORE_REGIONS, row->entry->plan);
-                r = store_insert_newest(store, row->entry->index, subject, regions);
-        }
-        if (r == 0 && row->places)
-                r = failures_update(store, row->entry, subject, row->places);
-        if (r == 0 && strcmp(row->entry->type, RECORD_TYPE_SUMMARY) == 0)
-                r = delete_unfinished(store, row->entry, subject);
-        return r;
+        return r < 0 ? r : derive(store, row->entry, subject, row->places, row->has_regions);
 }
 
 /* What is written behind a hole makes the write-ahead log as long as it was: whoever looks next finds nothing. */
@@ -222,6 +250,10 @@ int store_end(Store *store, int r, bool *ret_unknown) {
         return r;
 }
 
+bool store_row_is_heartbeat(const StoreRow *row) {
+        return strcmp(row->entry->type, RECORD_TYPE_HEARTBEAT) == 0;
+}
+
 int store_append(Store *store, const StoreRow *rows, size_t n, bool *ret_unknown) {
         int r;
 
@@ -229,6 +261,12 @@ int store_append(Store *store, const StoreRow *rows, size_t n, bool *ret_unknown
         r = store_begin(store);
         if (r < 0)
                 return r;
+        /* A heartbeat says what they were before all of this. */
+        for (size_t i = 0; i < n; i++)
+                if (store_row_is_heartbeat(&rows[i])) {
+                        r = store_hold_tables(store);
+                        break;
+                }
         for (size_t i = 0; i < n && r == 0; i++)
                 r = append_row(store, &rows[i]);
         return store_end(store, r, ret_unknown);

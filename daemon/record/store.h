@@ -8,7 +8,8 @@
  * envelope, which are its payload as it was signed, the signature and the key's ID. (What was written before version 6 of the tables has the
  * envelope's text instead; what was pruned has neither.) Beside it stand, written in the same transaction and rebuildable from it, what a record
  * says about itself, with the nodes of the tree that its leaf makes whole (`entry`), which record is the newest of a part and plan (`newest`),
- * run-starts without an end (`unfinished`), and the identity documents whose digests the subjects are.
+ * run-starts without an end (`unfinished`), and the identity documents whose digests the subjects are. `held_newest` and `held_unfinished` are
+ * as these two were when a heartbeat last signed what they say: see store-tables.c.
  */
 
 #include <sqlite3.h>
@@ -57,6 +58,17 @@ typedef enum StoreStatement {
         STORE_UNFINISHED,
         STORE_IDENTITY,
         STORE_ROTATION,
+        STORE_TABLE_NEWEST,
+        STORE_TABLE_UNFINISHED,
+        STORE_CLEAR_NEWEST,
+        STORE_CLEAR_UNFINISHED,
+        STORE_CLEAR_HELD_NEWEST,
+        STORE_CLEAR_HELD_UNFINISHED,
+        STORE_HOLD_NEWEST,
+        STORE_HOLD_UNFINISHED,
+        STORE_BRING_NEWEST,
+        STORE_BRING_UNFINISHED,
+        STORE_CHANGES,
         _STORE_STATEMENT_MAX,
 } StoreStatement;
 
@@ -71,6 +83,7 @@ typedef struct Store {
         sqlite3_stmt *statements[_STORE_STATEMENT_MAX];
         Known identities; /* that are in the table of that name */
         Known sound;      /* subjects of which no failure stands: see failures.c */
+        int64_t changes;  /* by others, as they were when the tables were last held against the records; negative: they never were */
 } Store;
 
 /*
@@ -102,6 +115,8 @@ typedef struct StoreRow {
         bool has_regions; /* it is also the newest of its part and STORE_REGIONS of its plan */
 } StoreRow;
 
+bool store_row_is_heartbeat(const StoreRow *row);
+
 /* What stands behind a plan in `newest` for records that tell regions: no plan is called so. */
 #define STORE_REGIONS "/regions"
 #define STORE_PLAN_MAX 80 /* a plan with that */
@@ -120,6 +135,27 @@ int store_end(Store *store, int r, bool *ret_unknown);
 /* Makes record INDEX the one that `newest` names for SUBJECT and KEY, or takes the row away; within a transaction. */
 int store_insert_newest(Store *store, uint64_t index, const char *subject, const char *key);
 int store_delete_newest(Store *store, const char *subject, const char *key);
+
+/*
+ * What a record changes in `newest` and `unfinished`; within a transaction. PLACES: of a health record or roll-up, else NULL. HAS_REGIONS: as of
+ * StoreRow.
+ */
+int store_derive(Store *store, const RecordEntry *entry, const Places *places, bool has_regions);
+
+/* ---- whether these two still follow from the records: see store-tables.c ---- */
+
+/* What they say, with the entries that they name: of equal tables it is equal. */
+int store_tables_digest(Store *store, uint8_t ret[static DIGEST_BYTES]);
+/* Keeps them as they are, to be brought back by a trial; within a transaction. */
+int store_hold_tables(Store *store);
+/* A transaction of which nothing stays: it begins with what was held, or with nothing. */
+int store_begin_trial(Store *store, bool with_held);
+int store_end_trial(Store *store);
+/* Whether another connection has written since store_note_changes(), or that never was. */
+int store_has_changed(Store *store, bool *ret);
+int store_note_changes(Store *store);
+/* The newest heartbeat, as `entry` has it; -ENOENT. */
+int store_newest_heartbeat(Store *store, uint64_t *ret);
 
 /* The end of the log: what the next record follows, and the tree that it goes into. */
 typedef struct Head {

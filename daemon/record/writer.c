@@ -12,6 +12,7 @@ typedef struct Batch {
         StoreRow *rows;
         TreeHash *nodes; /* of all rows, one after the other */
         size_t n, n_nodes;
+        uint64_t first;
         Head end;
 } Batch;
 
@@ -29,6 +30,7 @@ static int batch_init(Batch *batch, const Head *head, size_t n_records) {
                 .records = calloc(n_records, sizeof(Signed)),
                 .rows = calloc(n_records, sizeof(StoreRow)),
                 .nodes = calloc(2 * n_records + TREE_LEVELS, sizeof(TreeHash)),
+                .first = head->tree.size,
                 .end = *head,
         };
         return batch->records && batch->rows && batch->nodes ? 0 : -ENOMEM;
@@ -122,6 +124,14 @@ static int writer_reopen(RecordLog *log) {
         return 0;
 }
 
+static void take_end(RecordLog *log, const Batch *batch) {
+        for (size_t i = 0; i < batch->n; i++)
+                if (store_row_is_heartbeat(&batch->rows[i]))
+                        log->held = batch->first;
+        log->head = batch->end;
+        atomic_store(&log->size, log->head.tree.size);
+}
+
 /* After a commit in doubt the disk is asked what became of it. One into files that are no more, or behind a hole, is none. */
 static int commit(RecordLog *log, const Batch *batch) {
         bool unknown;
@@ -131,8 +141,7 @@ static int commit(RecordLog *log, const Batch *batch) {
         if (error == 0 && !store_has_its_files(log->store))
                 return -EBADMSG;
         if (error == 0) {
-                log->head = batch->end;
-                atomic_store(&log->size, log->head.tree.size);
+                take_end(log, batch);
                 return 0;
         }
         if (!unknown)
@@ -143,7 +152,10 @@ static int commit(RecordLog *log, const Batch *batch) {
         r = writer_reopen(log);
         if (r < 0)
                 return r == -EBADMSG ? r : error;
-        return log->head.tree.size == batch->end.tree.size ? 0 : error;
+        if (log->head.tree.size != batch->end.tree.size)
+                return error;
+        take_end(log, batch);
+        return 0;
 }
 
 /* Only this thread sets it. */
@@ -153,6 +165,36 @@ void writer_fail(RecordLog *log) {
         (void) pthread_mutex_unlock(&log->mutex);
 }
 
+static bool is_heartbeat(const Draft *draft) {
+        return strcmp(draft->entry.type, RECORD_TYPE_HEARTBEAT) == 0;
+}
+
+/* Heartbeats say what the tables came to before this batch; and what somebody else has changed in them is not signed. */
+static int tell_tables(RecordLog *log, DraftGroup *groups) {
+        Tables tables = { .size = log->head.tree.size };
+        bool is_known = false;
+        int r;
+
+        for (DraftGroup *group = groups; group; group = group->next)
+                for (size_t k = 0; k < group->n_drafts; k++) {
+                        Draft *draft = &group->drafts[k];
+
+                        if (!is_heartbeat(draft))
+                                continue;
+                        if (!is_known) {
+                                r = log_check_changes(log);
+                                if (r == 0)
+                                        r = store_tables_digest(log->store, tables.digest);
+                                if (r < 0)
+                                        return r;
+                                is_known = true;
+                        }
+                        draft->tables = tables;
+                        draft->has_tables = true;
+                }
+        return 0;
+}
+
 static void write_groups(RecordLog *log, DraftGroup *groups, size_t n_records) {
         _cleanup_(batch_done) Batch batch = {};
         int r;
@@ -160,6 +202,8 @@ static void write_groups(RecordLog *log, DraftGroup *groups, size_t n_records) {
         r = log->has_failed ? -EIO : log->store ? 0 : writer_reopen(log);
         if (r == 0)
                 r = batch_init(&batch, &log->head, n_records);
+        if (r == 0)
+                r = tell_tables(log, groups);
         if (r == 0)
                 sign_groups(log, &batch, groups);
         if (r == 0 && batch.n > 0)

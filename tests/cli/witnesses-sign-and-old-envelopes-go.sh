@@ -62,10 +62,12 @@ stop
 
 start
 stop
+start # the heartbeat of which vouches for what no one has touched here
+stop
 python3 - "$stage/records.db" <<'PYTHON'
 import base64, sqlite3, sys
 db = sqlite3.connect(sys.argv[1])
-db.execute("UPDATE entry SET finished = 1")
+db.execute("UPDATE entry SET finished = 1 WHERE idx < 2")
 # Kept as an older assayd kept them, they do not tell how long the machine was up, and it is the same one here.
 for index, key, *parts in db.execute("SELECT idx, keyid, payload, signature FROM record").fetchall():
     payload, signature = (base64.b64encode(part).decode() for part in parts)
@@ -76,10 +78,10 @@ PYTHON
 start
 expect 0 "the daemon says what it dropped" stage_await "it" grep "Dropped the envelopes of 2 records older than 1 days" "$stage/assayd.log"
 expect 0 "an export says that they were" assayctl export 0 99 --format jsonl
-[ "$(wc -l <"$out") $(grep -c '^{"pruned":' "$out")" = "3 2" ] || bad "it has $(wc -l <"$out") lines"
+[ "$(wc -l <"$out") $(grep -c '^{"pruned":' "$out")" = "4 2" ] || bad "it has $(wc -l <"$out") lines"
 expect 0 "they are not listed" assayctl records 0
 has "2 records are pruned"
-[ "$(awk '$1 ~ /^[0-9]+$/ { print $1 }' "$out")" = 2 ] || bad "it lists others"
+[ "$(awk '$1 ~ /^[0-9]+$/ { print $1 }' "$out" | xargs)" = "2 3" ] || bad "it lists others"
 expect 0 "a record that was dropped is still proven" call GetProof uint64:0 uint64:0
 expect 0 "against the checkpoint that the witness signed" call GetProof uint64:0 uint64:0
 has "— example.com/w1 "

@@ -14,6 +14,7 @@
 
 #define RECORDS      400000
 #define OF_A_SCAN    (SERVER_CHIPS + 1)
+#define BEATS_AFTER  30  /* scans, as HEARTBEAT_RECORDS of the daemon has it */
 #define SCANS_QUEUED 60
 #define PROOFS       5000
 
@@ -43,6 +44,14 @@ static void fill(const Published *published, RecordLog *log, uint64_t n) {
                         n_queued++;
                 if (record_log_scan(log, &published->server.scan, i) < 0)
                         abort();
+                if (i % BEATS_AFTER == 0) {
+                        if (n_queued == SCANS_QUEUED)
+                                (void) place_take(log);
+                        else
+                                n_queued++;
+                        if (record_log_heartbeat(log, RECORD_HEARTBEAT_INTERVAL, i) < 0)
+                                abort();
+                }
         }
         for (; n_queued > 0; n_queued--)
                 (void) place_take(log);

@@ -190,6 +190,8 @@ static void test_an_older_log_goes_on(void **state) {
                 size = record_log_size(log);
                 assert_all_verify(log, 0, size);
 
+                assert_int_equal(record_log_heartbeat(log, RECORD_HEARTBEAT_INTERVAL, 0), 0);
+                (void) place_take(log);
                 assert_int_equal(record_log_prune(log, UINT64_MAX / 2, 0, 0), 0);
                 place_wait(log, &outcome);
                 assert_int_equal(outcome.error, 0);

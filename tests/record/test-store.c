@@ -117,7 +117,8 @@ static void test_a_log_cut_short_goes_on_where_it_ends(void **state) {
         RecordLog *log;
 
         /* Nobody can tell from the log alone; that is what witnesses are for. */
-        execute("DELETE FROM record WHERE idx = 17; DELETE FROM entry WHERE idx = 17");
+        execute("DELETE FROM record WHERE idx = 17; DELETE FROM entry WHERE idx = 17; DELETE FROM newest WHERE idx = 17;"
+                "INSERT INTO unfinished SELECT idx, run, subject FROM entry WHERE idx = 0");
         assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
         assert_int_equal(record_log_size(log), 17);
         (void) record_log_free(log);
@@ -152,25 +153,22 @@ static void test_what_is_no_database_is_refused_and_left_as_it_is(void **state) 
         (void) fclose(file);
 }
 
+/* While the log runs; when it is opened it is refused, see test-log-tables.c. */
 static void test_a_table_that_leads_to_another_record_is_not_believed(void **state) {
         Location chip = server_location("us0-2/chip3");
         RecordVerified verified;
         RecordLog *log;
 
-        execute("UPDATE newest SET idx = 1 WHERE subject = 'us0-2/chip3'");
         assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
+        execute("UPDATE newest SET idx = 1 WHERE subject = 'us0-2/chip3'");
         assert_int_equal(place_newest_verified(log, &chip, "preflight", &verified), -EBADMSG);
-        (void) record_log_free(log);
 
         execute("UPDATE newest SET idx = 4 WHERE subject = 'us0-2/chip3';"
                 "UPDATE record SET keyid = NULL WHERE idx = 4");
-        assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
         assert_int_equal(place_newest_verified(log, &chip, "preflight", &verified), 0); /* nothing signed changed */
         record_verified_done(&verified);
-        (void) record_log_free(log);
 
         execute("UPDATE record SET signature = zeroblob(64) WHERE idx = 4");
-        assert_int_equal(place_open(&payloads.place, &log, NULL), 0);
         assert_int_equal(place_newest_verified(log, &chip, "preflight", &verified), -EBADMSG);
         (void) record_log_free(log);
 }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <sqlite3.h>
 
 #include "checks/whole-file.h"
 #include "daemon/record/keyring.h"
@@ -367,6 +368,54 @@ static void test_15(void **state) {
         assert_true(open_ring(path, NULL, &trust) < 0);
 }
 
+/* The chip has passed and then failed; who can write the database has the pass named again. All records are whole, and an audit has nothing to say. */
+static void test_28(void **state) {
+        static const char *const plans[] = { "preflight", "production" };
+        Location chip = server_location("us0-2/chip3");
+        _cleanup_free_ char *why = NULL;
+        Published published;
+        RecordEntry entry;
+        RecordLog *log;
+        sqlite3 *db;
+
+        published_init(&published);
+        assert_int_equal(published_open(&published, &log, NULL), 0);
+        for (unsigned i = 0; i < 2; i++) {
+                server_init(&published.server);
+                published.server.scan.run.plan = plans[i];
+                if (i == 0) { /* the plan is not told from the other by who asks for any */
+                        published.server.steps[SERVER_BAD][1].n_diagnoses = 0;
+                        published.server.steps[SERVER_BAD][1].verdict = VERDICT_PASSED;
+                        published.server.measurements[SERVER_BAD][1].value = 0;
+                        published.server.chips[SERVER_BAD].result = published.server.scan.result = RESULT_PASSED;
+                }
+                (void) server_scan(&published.server, log);
+        }
+        assert_int_equal(record_log_heartbeat(log, RECORD_HEARTBEAT_INTERVAL, 1), 0);
+        (void) place_take(log);
+        published_wait(log, 2 * (SERVER_CHIPS + 1) + 1);
+        (void) record_log_free(log);
+
+        assert_int_equal(sqlite3_open(published.place.log, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, "DELETE FROM newest WHERE plan LIKE 'production%'", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(published_open(&published, &log, &why), -EBADMSG);
+        assert_non_null(strstr(why, "its tables were changed"));
+
+        /* Under a running log it works, until it has something to sign of them. */
+        assert_int_equal(sqlite3_exec(db, "DELETE FROM newest; INSERT INTO newest SELECT * FROM held_newest", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(published_open(&published, &log, NULL), 0);
+        assert_int_equal(record_log_newest(log, &chip, NULL, &entry), 0);
+        assert_int_equal(entry.result, RESULT_FAILED);
+        assert_int_equal(sqlite3_exec(db, "DELETE FROM newest WHERE plan LIKE 'production%'", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(record_log_newest(log, &chip, NULL, &entry), 0);
+        assert_int_equal(entry.result, RESULT_PASSED);
+        assert_int_equal(record_log_heartbeat(log, RECORD_HEARTBEAT_INTERVAL, 1), 0);
+        (void) record_log_free(log); /* which waits for it */
+        (void) sqlite3_close(db);
+        assert_int_equal(published_open(&published, &log, NULL), -EBADMSG);
+        published_done(&published);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 { "row 6: an old pass is shown again", test_6, new_folder, NULL, NULL },
@@ -378,6 +427,7 @@ int main(void) {
                 { "row 13: a wrong clock", test_13, NULL, NULL, NULL },
                 { "row 14: an old keyring, or one that is kept from being replaced", test_14, make_roots, drop_roots, NULL },
                 { "row 15: an insider with one root key", test_15, make_roots, drop_roots, NULL },
+                { "row 28: the database leads to an older pass", test_28, NULL, NULL, NULL },
         };
 
         return cmocka_run_group_tests(tests, setup, teardown);
