@@ -292,7 +292,7 @@ static void print_summary_reason(Printer *printer, const json_t *predicate, cons
 
         printer_text(printer, ": ");
         printer_digits(printer, json_array_size(components));
-        printer_text(printer, " chips");
+        printer_text(printer, json_array_size(components) == 1 ? " chip" : " chips");
         for (Result result = 0; result < _RESULT_MAX; result++)
                 print_chips(printer, components, result, subject);
         if (json_array_size(diagnoses) > 0) {

@@ -47,6 +47,8 @@ one=$(sed -n 's/.*Check one: assayctl //p' "$out")
 # shellcheck disable=SC2086
 expect 0 "and the record to look at is its own" assayctl $one
 has "verified  trn-0/chip1  PASSED"
+expect 2 "its server's knows no more than of it" assayctl verify 21
+has "trn-0: 1 chip, 1 PASSED"
 expect 0 "scans lists both" assayctl --json scans
 query 'map(.result) == ["FAILED", "PASSED"] and map(.targets) == ["trn-0", "trn-0/chip1"]'
 
