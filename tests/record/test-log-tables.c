@@ -133,8 +133,8 @@ static const char *const edits[] = {
         "UPDATE entry SET run = '01934a6e-5e00-7000-8000-00000000000a' WHERE idx = 38",
         "UPDATE entry SET finished = finished + 1000000 WHERE idx = 38",
         "UPDATE entry SET result = 'nonsense' WHERE idx = 38",
-        "UPDATE newest SET idx = 4 WHERE subject = 'us0-2/chip3' AND plan = 'preflight'; DELETE FROM newest WHERE plan LIKE '%/failed/%';"
-        " UPDATE entry SET result = 'PASSED', finished = (SELECT finished FROM entry WHERE idx = 38) WHERE idx = 4",
+        ("UPDATE newest SET idx = 4 WHERE subject = 'us0-2/chip3' AND plan = 'preflight'; DELETE FROM newest WHERE plan LIKE '%/failed/%';"
+         " UPDATE entry SET result = 'PASSED', finished = (SELECT finished FROM entry WHERE idx = 38) WHERE idx = 4"),
         "DELETE FROM unfinished",
         "INSERT INTO unfinished SELECT 1, run, subject FROM entry WHERE idx = 1",
         "UPDATE unfinished SET run = '01934a6e-5e00-7000-8000-00000000000a'",
