@@ -64,6 +64,18 @@ static void test_an_idle_daemon_beats_after_it_has_told_that_it_started(void **s
         trial_done(&trial);
 }
 
+/* Where a commit takes longer than it is until the next one, that waits. */
+static void test_a_slow_disk_is_not_asked_twice(void **state) {
+        Trial trial;
+
+        assert_int_equal(trial_new(TARGETS, "{}", &trial), 0);
+        trial.manager->config->heartbeat_sec = 0.00001;
+        assert_int_equal(manager_start_heartbeat(trial.manager), 0);
+        assert_true(trial_run(&trial, has_three, trial.manager->log, 20));
+        assert_int_equal(count(&trial, "\"cause\":\"start\""), 1);
+        trial_done(&trial);
+}
+
 static void test_a_start_that_could_not_be_committed_is_told_again(void **state) {
         RecordOutcome full = { .error = -ENOSPC }, other = { .ticket = 12345 };
         Trial trial;
@@ -102,6 +114,7 @@ static void test_a_busy_daemon_beats_after_so_many_records(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_idle_daemon_beats_after_it_has_told_that_it_started),
+                cmocka_unit_test(test_a_slow_disk_is_not_asked_twice),
                 cmocka_unit_test(test_a_busy_daemon_beats_after_so_many_records),
                 cmocka_unit_test(test_a_start_that_could_not_be_committed_is_told_again),
         };
