@@ -13,6 +13,8 @@
 #include "cli/verify-policy.h"
 #include "daemon/names.h"
 
+#define RECORDS_MAX 32768u /* all are held at once; of 1,024 servers there are 17,408 */
+
 Outcome *outcome_free(Outcome *outcome) {
         if (!outcome)
                 return NULL;
@@ -48,6 +50,8 @@ static int read_indices(sd_bus *bus, const char *path, uint64_t **ret, size_t *r
                 return r;
         if (sd_bus_message_read_array(reply, 't', &array, &bytes) < 0)
                 return complain(STATUS_CANNOT_TELL, "could not list the records of the scan");
+        if (bytes / sizeof(uint64_t) > RECORDS_MAX)
+                return complain(STATUS_CANNOT_TELL, "assayd lists %zu records, and no scan has more than %u", bytes / sizeof(uint64_t), RECORDS_MAX);
 
         *ret = malloc(bytes + 1);
         if (!*ret)

@@ -70,6 +70,9 @@ expect 2 "nor of the scan that is asked for" told scan trn-0/chip1 --plan quick
 has "tells of trn-0/chip1"
 liar Result=PASSED Records=1
 expect 2 "passed, and all there is is that it began" told show 1
+liar Result=PASSED "Records=$(yes 1 | head -n 32769 | paste -sd,)"
+expect 2 "passed, and the records are more than any scan has" told show 1
+has "lists 32769 records"
 liar Result=PASSED Records=3,20
 expect 2 "passed, and the records are of chips that did" told show 1
 has "tells of trn-0"
