@@ -25,6 +25,7 @@
 #include "daemon/names.h"
 #include "daemon/pruning.h"
 #include "daemon/restore.h"
+#include "daemon/room.h"
 
 #define CONFIG_PATH "/etc/assay/assayd.yaml"
 #define STATE_PATH  "/var/lib/assay"
@@ -392,6 +393,7 @@ static int run(void) {
 int main(int argc, char **argv) {
         int r;
 
+        room_keep();
         (void) umask(0027);
         r = parse_arguments(argc, argv);
         if (r < 0)
