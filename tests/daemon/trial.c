@@ -57,6 +57,9 @@ static int open_manager(Trial *trial, const char *targets, const char *limits) {
         r = record_log_open(&options, &log, &error);
         if (r < 0) {
                 fprintf(stderr, "%s\n", error ? error : strerror_r(-r, error_text, sizeof(error_text)));
+                (void) config_free(config);
+                free(public_key);
+                free(error);
                 return r;
         }
 
