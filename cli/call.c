@@ -411,6 +411,13 @@ int call_trust_status(RecordTrust trust) {
         return by_trust[trust];
 }
 
+/* Nobody has forged it: a copy of its envelope still verifies, with the proof that the log still gives. */
+static int take_pruned(RecordTrust *ret_trust, RecordVerified *ret) {
+        *ret_trust = RECORD_CANNOT_TELL;
+        *ret = (RecordVerified) { .reason = strdup("it was pruned: verify a copy of it") };
+        return ret->reason ? 0 : complain(STATUS_CANNOT_TELL, "out of memory");
+}
+
 int call_verified_by(sd_bus *bus, const RecordPolicy *policy, uint64_t index, RecordTrust *ret_trust, RecordVerified *ret) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_free_ char *line = NULL;
@@ -422,6 +429,8 @@ int call_verified_by(sd_bus *bus, const RecordPolicy *policy, uint64_t index, Re
                 return complain_bus(&error, r, "could not read the record");
         if (n > 0 && line[n - 1] == '\n')
                 n--;
+        if (n >= strlen(RECORD_PRUNED) && strncmp(line, RECORD_PRUNED, strlen(RECORD_PRUNED)) == 0)
+                return take_pruned(ret_trust, ret);
 
         r = record_verify_with_policy(policy, line, n, ret_trust, ret);
         if (r < 0)

@@ -65,7 +65,7 @@ static int put_envelope(Export *export, const char *line, size_t n) {
 
 /* What the log tells in place of an envelope that it has no more. */
 static bool is_pruned(Export *export, const char *line) {
-        bool is = strncmp(line, "{\"pruned\":", 10) == 0;
+        bool is = strncmp(line, RECORD_PRUNED, strlen(RECORD_PRUNED)) == 0;
 
         export->n_pruned += is;
         return is;

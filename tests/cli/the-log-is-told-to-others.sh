@@ -93,6 +93,8 @@ change "DELETE FROM identity"
 expect 2 "and one that is not there" assayctl export 4 --format identity
 change "UPDATE record SET payload = NULL WHERE idx = 5"
 expect 2 "and of a record that was pruned" assayctl export 5 --format identity
+expect 2 "which nobody has forged" assayctl verify 5
+has "it was pruned: verify a copy of it"
 expect 0 "bundles leave it out" assayctl export 4 3 --format bundle
 has "1 records are pruned"
 [ "$(wc -l <"$out")" = 2 ] || bad "not the two that are there"
