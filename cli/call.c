@@ -162,6 +162,10 @@ int call_records(sd_bus *bus, uint64_t first, uint64_t count, sd_bus_error *erro
         return call_memfd(bus, "OpenRecords", first, count, error, ret, ret_n);
 }
 
+bool call_is_pruned(const char *line) {
+        return strncmp(line, RECORD_PRUNED, strlen(RECORD_PRUNED)) == 0;
+}
+
 int call_leaves(sd_bus *bus, uint64_t first, uint64_t count, char **ret, size_t *ret_n) {
         return call_memfd(bus, "OpenLeaves", first, count, NULL, ret, ret_n);
 }
@@ -429,7 +433,7 @@ int call_verified_by(sd_bus *bus, const RecordPolicy *policy, uint64_t index, Re
                 return complain_bus(&error, r, "could not read the record");
         if (n > 0 && line[n - 1] == '\n')
                 n--;
-        if (n >= strlen(RECORD_PRUNED) && strncmp(line, RECORD_PRUNED, strlen(RECORD_PRUNED)) == 0)
+        if (call_is_pruned(line))
                 return take_pruned(ret_trust, ret);
 
         r = record_verify_with_policy(policy, line, n, ret_trust, ret);

@@ -15,6 +15,8 @@ int call_manager(sd_bus *bus, const char *method, sd_bus_error *error, sd_bus_me
 
 /* Records FIRST … FIRST+COUNT-1 as JSON lines, malloc'd and zero-terminated. */
 int call_records(sd_bus *bus, uint64_t first, uint64_t count, sd_bus_error *error, char **ret, size_t *ret_n);
+/* Whether one of these lines stands for an envelope that the log has no more. */
+bool call_is_pruned(const char *line);
 
 /* What the log says of itself, signed; NULL where it says nothing. Returns 0 or an exit status, having complained. */
 int call_checkpoint(sd_bus *bus, char **ret, size_t *ret_n);

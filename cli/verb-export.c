@@ -63,9 +63,9 @@ static int put_envelope(Export *export, const char *line, size_t n) {
         return put(export, line, n);
 }
 
-/* What the log tells in place of an envelope that it has no more. */
+/* And counted. */
 static bool is_pruned(Export *export, const char *line) {
-        bool is = strncmp(line, RECORD_PRUNED, strlen(RECORD_PRUNED)) == 0;
+        bool is = call_is_pruned(line);
 
         export->n_pruned += is;
         return is;

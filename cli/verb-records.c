@@ -50,7 +50,7 @@ static int add_some(sd_bus *bus, const RecordKeyring *keyring, Table *table, uin
                 _cleanup_(record_verified_done) RecordVerified verified = {};
                 RecordTrust trust;
 
-                if (strncmp(line, RECORD_PRUNED, strlen(RECORD_PRUNED)) == 0) {
+                if (call_is_pruned(line)) {
                         *n_pruned += 1;
                         *index += 1;
                         continue;
