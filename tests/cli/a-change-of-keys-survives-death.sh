@@ -9,7 +9,8 @@ cd "$(dirname "$0")/../.."
 . tests/cli/expect
 
 stage_open "$1"
-die_at=$2
+die_at=$stage/die-at.so
+ln -s "$2" "$die_at" # LD_PRELOAD ends a path at a space
 stage_bus
 key=$stage/record.pem
 "$1/cli/assayctl" --quiet keys create "$key" >/dev/null

@@ -37,7 +37,7 @@ has "core2/gpsimd"
 has "13 PASSED, 3 FAILED"
 has "rounding_conversions_compared"
 expect 1 "show prints it again" assayctl show 1
-expect 1 "within a terminal" script -qec "stty cols 72; $stage_build/cli/assayctl --bus $bus --no-pager show 1" /dev/null
+expect 1 "within a terminal" in_terminal 72 "$stage_build/cli/assayctl" --bus "$bus" --no-pager show 1
 awk '{ sub("\r", "") } length > 72 { exit 1 }' "$out" || bad "a line of it is longer"
 expect 1 "show --json carries whole statements" assayctl --json show 1
 query '.scan == 1 and .result == "FAILED" and (.statements | length) == 18'
@@ -73,7 +73,7 @@ expect 0 "records lists what was signed" assayctl --json records
 query 'length == 22 and .[0].type == "heartbeat:v1" and .[1].type == "run-start:v1" and .[18].type == "health-summary:v1"'
 expect 0 "a range of records" assayctl --json records 1 3
 query 'map(.index) == [1, 2, 3]'
-expect 0 "records that fit a terminal" script -qec "stty cols 72; $stage_build/cli/assayctl --bus $bus --no-pager records 0 22" /dev/null
+expect 0 "records that fit a terminal" in_terminal 72 "$stage_build/cli/assayctl" --bus "$bus" --no-pager records 0 22
 awk '{ sub("\r", "") } length > 72 { exit 1 }' "$out" || bad "a line of them does not"
 grep -Eq '^INDEX +TYPE +SUBJECT +PLAN +RESULT' "$out" && grep -Eq '^ +RECORD +FINISHED' "$out" || bad "the headings are gone"
 [ "$(grep -Ec '^    [0-9a-f]{16} [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z' "$out")" = 22 ] || bad "not every record has its ID and time"

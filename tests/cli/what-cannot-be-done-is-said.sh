@@ -39,15 +39,15 @@ expect 0 "help" "$ctl" --help
 expect 0 "help of one verb" "$ctl" audit --help
 has "--checkpoint FILE"
 grep -q -- "--seed" "$out" && bad "the help of audit tells of --seed"
-expect 0 "help that fits a terminal" script -qec "stty cols 72; $ctl --help" /dev/null
+expect 0 "help that fits a terminal" in_terminal 72 "$ctl" --help
 awk '{ sub("\r", "") } length > 72 { exit 1 }' "$out" || bad "a line of it does not"
-expect 0 "a table that does not fit keeps its headings" script -qec "stty cols 72; ASSAY_PLANS=units/plans $ctl --no-pager plans" /dev/null
+expect 0 "a table that does not fit keeps its headings" in_terminal 72 env ASSAY_PLANS=units/plans "$ctl" --no-pager plans
 grep -Eq '^PLAN +STAGE +STEPS +SECONDS' "$out" && grep -Eq '^preflight +PREFLIGHT +[0-9]+ +[0-9]+' "$out" || bad "they are gone"
 [ "$(awk '/^PLAN/ { n = index($0, "STAGE") } /^preflight/ { print n == index($0, "PREFLIGHT"); exit }' "$out")" = 1 ] || bad "they do not stand above what they head"
 mkdir "$stage/loud"
 printf 'plan: loud\nsummary: "a \\e]0;all is well\\a\\e[2K plan whose summary stands below"\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n' >"$stage/loud/loud.yaml"
 for cols in 40 200; do
-        expect 0 "a table that commands a terminal of $cols columns" script -qec "stty cols $cols; ASSAY_PLANS=$stage/loud $ctl --no-pager plans" /dev/null
+        expect 0 "a table that commands a terminal of $cols columns" in_terminal "$cols" env ASSAY_PLANS="$stage/loud" "$ctl" --no-pager plans
         has "a ?]0;all is well??[2K plan"
         ! LC_ALL=C grep -qaP '[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]' "$out" || bad "it got through"
 done
