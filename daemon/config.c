@@ -212,8 +212,8 @@ static const YamlField limit_fields[] = {
 const char *const config_clock_sources[] = { "ntp", "ptp", NULL };
 
 static const YamlField config_fields[] = {
-        YAML_CUSTOM("origin", Config, origin, read_origin, .required = true),
-        YAML_CUSTOM("producer", Config, producer, read_producer, .required = true),
+        YAML_CUSTOM("origin", Config, origin, read_origin),
+        YAML_CUSTOM("producer", Config, producer, read_producer),
         YAML_CUSTOM("key", Config, key, read_path),
         YAML_CUSTOM("log_key", Config, log_key, read_path),
         YAML_CUSTOM("store", Config, store, read_path),
@@ -265,7 +265,7 @@ static int config_read(Yaml *yaml, Config **ret) {
         };
 
         if (!root)
-                return yaml_refuse(yaml, NULL, 0, "empty, expected origin, producer and targets");
+                return yaml_refuse(yaml, NULL, 0, "empty, expected targets");
         r = yaml_read(yaml, root, config_fields, config, config);
         if (r < 0)
                 return r;

@@ -7,8 +7,8 @@
  * What /etc/assay/assayd.yaml says. Strict: unknown keys, wrong types and values out of range are refused
  * with file:line:column.
  *
- *     origin: us0.example/assayd              # of the log; stays for ever
- *     producer: https://example.com/us0       # URI of this station
+ *     origin: us0.example/assayd              # optional, of the log; stays for ever. See log-name.h
+ *     producer: https://example.com/us0       # optional, URI of this station
  *     key: /etc/assay/record-key.pem          # optional, and so on with what has a default
  *     log_key: /etc/assay/log-key.pem         # signs checkpoints
  *     store: /var/lib/assay/records.db

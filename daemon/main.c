@@ -20,6 +20,7 @@
 #include "checks/verdict.h"
 #include "daemon/heartbeat.h"
 #include "daemon/journal.h"
+#include "daemon/log-name.h"
 #include "daemon/log-open.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
@@ -214,6 +215,9 @@ static int settle_config(Config *config) {
                 r = -ENOMEM;
         if (r < 0)
                 return log_error_errno(r, "Failed to read the configuration: %m");
+        r = log_name(config);
+        if (r < 0)
+                return r;
 
         if (mkdir(config->evidence, 0750) < 0 && errno != EEXIST)
                 return log_error_errno(-errno, "Failed to make the evidence folder %s: %m",

@@ -243,6 +243,11 @@ const char *record_word(const RecordEntry *entry);
  * or an older assayd wrote it last, whose tables nothing vouches for.
  */
 int record_log_open(const RecordLogOptions *options, RecordLog **ret, char **ret_error);
+/*
+ * The origin (malloc'd) of the log at PATH, for those who have none of their own; whether it is true record_log_open() finds out. -ENOENT:
+ * there is no log; -EBADMSG: the file is no log.
+ */
+int record_log_read_origin(const char *path, char **ret);
 /* Waits for what is queued, then closes. */
 RecordLog *record_log_free(RecordLog *log);
 DEFINE_CLEANUP(RecordLog *, record_log_free);

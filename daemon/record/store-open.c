@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define APPLICATION_ID  0x61737379 /* "assy" */
 #define WAL_BYTES       (16 * 1024 * 1024) /* then it is copied into the database, and begun anew */
@@ -292,7 +293,7 @@ static int make_log(Store *store, const char *origin) {
         return finish(store, r);
 }
 
-static int check_origin(Store *store, const char *origin, char **ret_wrong) {
+static int read_origin(Store *store, char **ret) {
         sqlite3_stmt *statement = NULL;
         int r;
 
@@ -300,19 +301,28 @@ static int check_origin(Store *store, const char *origin, char **ret_wrong) {
         if (r == SQLITE_OK)
                 r = sqlite3_step(statement);
         if (r == SQLITE_ROW) {
-                const char *theirs = (const char *) sqlite3_column_text(statement, 0);
+                const char *origin = (const char *) sqlite3_column_text(statement, 0);
 
-                r = 0;
-                if (!theirs || strcmp(theirs, origin) != 0) {
-                        r = -EBADMSG;
-                        if (asprintf(ret_wrong, "the log's origin is %s, not %s: say so in assayd.yaml again, or begin a new log elsewhere",
-                                     theirs ?: "missing", origin) < 0)
-                                r = -ENOMEM;
-                }
+                *ret = strdup(origin ?: "missing");
+                r = *ret ? 0 : -ENOMEM;
         } else
                 r = r == SQLITE_DONE ? -EBADMSG : store_error(store, r);
         (void) sqlite3_finalize(statement);
         return r;
+}
+
+static int check_origin(Store *store, const char *origin, char **ret_wrong) {
+        _cleanup_free_ char *theirs = NULL;
+        int r;
+
+        r = read_origin(store, &theirs);
+        if (r < 0 || strcmp(theirs, origin) == 0)
+                return r;
+        r = asprintf(ret_wrong,
+                     "the log's origin is %s, not %s, and a log keeps its origin: write `origin: %s` into assayd.yaml again, or"
+                     " begin a new log (CHANGING THE ORIGIN in assayd(8))",
+                     theirs, origin, theirs);
+        return r < 0 ? -ENOMEM : -EBADMSG;
 }
 
 /* They would do more, or other things, than the statements that we prepare say; an index can be made to answer for a table what does not stand in it. */
@@ -366,6 +376,30 @@ static int bound_wal(Store *store) {
                 return r;
         (void) snprintf(pragma, sizeof(pragma), "PRAGMA wal_autocheckpoint=%lld", (long long) (WAL_BYTES / page));
         return execute(store, pragma);
+}
+
+int record_log_read_origin(const char *path, char **ret) {
+        _cleanup_(store_closep) Store *store = NULL;
+        int64_t id = 0, tables = 0;
+        int r;
+
+        store = calloc(1, sizeof(*store));
+        if (!store)
+                return -ENOMEM;
+        if (access(path, F_OK) < 0)
+                return -errno;
+        r = store_error(store, sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL));
+        if (r < 0)
+                return r;
+        (void) sqlite3_busy_timeout(store->db, STORE_BUSY_MSEC);
+        r = query_number(store, "PRAGMA application_id", &id);
+        if (r == 0)
+                r = query_number(store, "SELECT count(*) FROM sqlite_schema", &tables);
+        if (r < 0)
+                return r;
+        if (id == 0 && tables == 0)
+                return -ENOENT; /* the process that would have made it died before */
+        return id == APPLICATION_ID ? read_origin(store, ret) : -EBADMSG;
 }
 
 int store_open(const char *path, const char *origin, Store **ret, char **ret_wrong) {

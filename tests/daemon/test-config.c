@@ -29,8 +29,6 @@ static const Refusal refusals[] = {
         { "",                                                       "1:1:",  "expected"          },
         { "- a list\n",                                             "1:1:",  ""                  },
         { HEAD,                                                     "1:1:",  "targets"           },
-        { "producer: urn:x\n" TARGETS,                              "1:1:",  "origin"            },
-        { "origin: us0.example/assayd\n" TARGETS,                   "1:1:",  "producer"          },
         { HEAD TARGETS "colour: red\n",                             "4:1:",  "colour"            },
         { HEAD TARGETS "origin: again\n",                           "4:1:",  "origin"            },
         { "origin: a b\nproducer: urn:x\n" TARGETS,                 "1:10:", "no spaces"         },
