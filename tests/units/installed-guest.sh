@@ -19,6 +19,13 @@ systemd-tmpfiles --create /usr/lib/tmpfiles.d/assay.conf
 systemctl daemon-reload
 systemctl try-reload-or-restart dbus
 
+step "a configuration that was edited outlives another installation"
+cmp /etc/assay/assayd.yaml /usr/share/factory/etc/assay/assayd.yaml || fail "no configuration was put into place"
+echo "# edited" | tee -a /etc/assay/assayd.yaml /etc/assay/witness.conf >/dev/null
+cp -a /stage/. /
+systemd-tmpfiles --create /usr/lib/tmpfiles.d/assay.conf
+[ "$(tail -qn 1 /etc/assay/assayd.yaml /etc/assay/witness.conf | sort -u)" = "# edited" ] || fail "the configuration was replaced"
+
 step "units are well-formed"
 for unit in assayd.service assay-run.socket assay-key.service assay-witness.service assay-cosign.service assay-cosign.timer; do
         systemd-analyze verify "$unit" 2>&1 | grep -i assay && fail "systemd-analyze verify $unit"

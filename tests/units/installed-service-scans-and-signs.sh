@@ -19,5 +19,7 @@ stage=$(mktemp -d)
 chmod 755 "$stage" # the guest copies it onto /
 trap 'rm -rf "$stage"' EXIT
 DESTDIR=$stage meson install -C "$build" --no-rebuild --quiet >/dev/null
+# What an administrator edits is not the installer's: meson would replace it, and uninstalling would take it away.
+[ ! -e "$stage/etc" ] || { echo "FAILED: meson installs into /etc: $(find "$stage/etc" -type f | tr '\n' ' ')" >&2; exit 1; }
 
 "$here/boot" -t 150 -b "$stage:/stage" -b "$here:/tests" -- bash /tests/installed-guest.sh
