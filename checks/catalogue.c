@@ -576,9 +576,15 @@ static const CatalogueEntry entries[] = {
         { "efa-loss", "efa", SEVERITY_FAIL, ACTION_REPLACE_NIC,
           "packets are lost",
           "Packets of a reliable flow that the adapter says were delivered did not all arrive, each exactly once. Their "
-          "order does not matter here.",
-          "If it loses packets to itself too, replace the adapter. Else look at its cable and the switch port and scan again; if packets "
-          "are still lost, replace the adapter." },
+          "order does not matter here. It loses packets to itself too, which pass neither its cable nor a switch.",
+          "Replace the adapter." },
+        { "efa-cable", "efa", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+          "packets are lost, and none that the adapter sends to itself",
+          "Packets of reliable flows did not all arrive, but those did that the adapter sends to itself, which pass neither its cable nor a "
+          "switch. Where so many of these were sent that it is its cable or the switch port with 99.9 %, the finding says so; else packets "
+          "are lost too rarely to tell these from the adapter.",
+          "Reseat the cable of the adapter, look at the switch port and scan again. If packets are still lost, replace the cable, then the "
+          "adapter." },
         { "efa-corruption", "efa", SEVERITY_FAIL, ACTION_REPLACE_NIC,
           "packets arrive changed",
           "The payload or its checksum is not what was sent, and the adapter did not notice.",

@@ -95,6 +95,8 @@ static Stretch stretch_of(const Run *run, int path) {
 
         if (path < 0)
                 return (Stretch) { 0, 1, run->packets };
+        if (run->looped)
+                return (Stretch) {};
         if (run->path < NIC_PATHS)
                 return (Stretch) { 0, 1, (unsigned) path == run->path ? run->packets : 0 };
 
@@ -152,6 +154,11 @@ static bool goes(int direction, NicDirection way) {
         return direction == NIC_BOTH || direction == (int) way;
 }
 
+/* The number counts the commands of the sender: who that is, and the flow, make draws of a receiver's fault differ. */
+static uint64_t draw_of(const Fault *fault, NicDirection direction, const Run *run) {
+        return dice_mix(dice_mix(fault->id << 2 | direction) ^ (uint64_t) run->flow << 8 ^ chip_index(run->from));
+}
+
 int nic_suffer(const Nic *nic, NicDirection direction, const Execution *execution, Run *run, uint64_t extra_nsec[static NIC_PATHS]) {
         for (size_t i = 0; i < nic->n_faults; i++) {
                 const Fault *fault = nic->faults[i];
@@ -160,11 +167,10 @@ int nic_suffer(const Nic *nic, NicDirection direction, const Execution *executio
 
                 if (kind < KIND_DELAY) {
                         const PacketParameters *packet = fault->parameters;
-                        /* The number counts the commands of the sender: who that is, and the flow, make draws of a receiver's fault differ. */
-                        uint64_t draw = dice_mix(dice_mix(fault->id << 2 | direction) ^ (uint64_t) run->flow << 8 ^ chip_index(run->from));
 
                         if (goes(packet->direction, direction) && acts(nic, fault, execution))
-                                r = choose_packets(run, nic, execution, &fault->at, draw, path, packet->rate, (Oddity) (kind + 1));
+                                r = choose_packets(run, nic, execution, &fault->at, draw_of(fault, direction, run), path, packet->rate,
+                                                   (Oddity) (kind + 1));
                 } else if (kind == KIND_DELAY) {
                         const DelayParameters *delay = fault->parameters;
 
@@ -177,6 +183,15 @@ int nic_suffer(const Nic *nic, NicDirection direction, const Execution *executio
         }
 
         return 0;
+}
+
+int cable_suffer(const Nic *nic, NicDirection direction, const Execution *execution, Run *run) {
+        const Fault *fault = nic_suffers(nic, KIND_CABLE_LOSS, execution);
+        const PacketParameters *packet = fault ? fault->parameters : NULL;
+
+        if (!packet || !goes(packet->direction, direction))
+                return 0;
+        return choose_packets(run, nic, execution, &fault->at, draw_of(fault, direction, run), -1, packet->rate, ODD_LOST);
 }
 
 int fabric_suffer(const Nic *from, const Execution *execution, Run *run) {

@@ -219,6 +219,9 @@ const FaultKind nic_kinds[_KIND_MAX + 1] = {
                                        "look faster or slower than it is", at_nic, "efa-clock"),
                               .persistence = PERSISTENCE_PERMANENT, NIC_PARAMETERS(PaceParameters, pace_parameters),
                               .undetectable = undetectable_pace },
+        [KIND_CABLE_LOSS] = { NIC_KIND("cable-loss", "packets never arrive that pass the cable of the adapter; those to itself do not pass it",
+                                       at_nic, "efa-cable"),
+                              NIC_COMES_AND_GOES, NIC_PARAMETERS(PacketParameters, packet_parameters), .sample = sample_packets },
         {}
 };
 

@@ -53,6 +53,7 @@ enum { /* indices into nic_kinds[]; the first of them do to packets what their O
         KIND_PLANE,
         KIND_CLOCK_OFF,
         KIND_CLOCK_PACE,
+        KIND_CABLE_LOSS,
         _KIND_MAX,
 };
 

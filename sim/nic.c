@@ -114,6 +114,10 @@ static int suffer(Nic *from, Nic *to, const Execution *execution, Run *run) {
         if (r >= 0 && to->n_faults > 0)
                 r = nic_suffer(to, NIC_RECEIVE, execution, run, extra_nsec);
         if (r >= 0 && to != from)
+                r = cable_suffer(from, NIC_SEND, execution, run);
+        if (r >= 0 && to != from)
+                r = cable_suffer(to, NIC_RECEIVE, execution, run);
+        if (r >= 0 && to != from)
                 r = fabric_suffer(from, execution, run);
         if (r >= 0)
                 run_schedule(run, to->chip, extra_nsec);
@@ -132,7 +136,7 @@ static int nic_deliver(Nic *from, Nic *to, Execution *execution, uint64_t gap_ns
 
         *run = (Run) {
                 .from = from->chip, .flow = send->flow, .packets = send->packets, .bytes = send->bytes, .path = send->path,
-                .seed = send->seed, .start_nsec = execution->start_nsec, .gap_nsec = gap_nsec,
+                .seed = send->seed, .start_nsec = execution->start_nsec, .gap_nsec = gap_nsec, .looped = to == from,
         };
         if (run->path >= NIC_PATHS)
                 (void) nic_has_single_path(from, execution, &run->path);

@@ -65,6 +65,7 @@ struct Run {
         uint32_t flow, first, packets, bytes, path;
         uint64_t seed;
         uint64_t start_nsec, gap_nsec; /* between two packets */
+        bool looped;    /* back to its sender: turned round in the adapter, on no path */
         uint32_t left;  /* arrivals still to come */
         uint8_t *odd;   /* Oddity of each packet; NULL: all as they should be */
         uint32_t n_odd[_ODD_MAX];
@@ -167,6 +168,8 @@ NicClock nic_clock(const Nic *nic, const Execution *execution);
 uint32_t nic_flood(const Nic *nic, const Execution *execution);
 /* Lets the faults of NIC, as one end of the flow, choose their packets, and adds to what paths take longer. */
 int nic_suffer(const Nic *nic, NicDirection direction, const Execution *execution, Run *run, uint64_t extra_nsec[static NIC_PATHS]);
+/* The same of what is wrong with the cable of NIC alone. */
+int cable_suffer(const Nic *nic, NicDirection direction, const Execution *execution, Run *run);
 /* The same of the fabric between them, and of chance where sound parts have noise. */
 int fabric_suffer(const Nic *from, const Execution *execution, Run *run);
 

@@ -175,6 +175,8 @@ static int run_rounds(Round *round) {
         if (r >= 0)
                 r = round_tell_apart(round);
         if (r >= 0)
+                r = round_send_loops(round);
+        if (r >= 0)
                 r = round_read_counters(round, round->after);
         if (r >= 0)
                 r = round_find_plain(round);
@@ -253,7 +255,7 @@ const Check check_efa = {
         .name         = "efa",
         .summary      = "every EFA adapter: flows to others, to itself and to other servers of the scan, over all paths, every packet accounted for",
         .reads        = "NIC traffic; hw_counters/{tx,rx}_{pkts,bytes}, hw_counters/retrans_pkts",
-        .codes        = (const char *const[]) { "efa-loss", "efa-corruption", "efa-unresponsive", "efa-misdelivery", "efa-flood", "efa-path", "efa-fabric",
+        .codes        = (const char *const[]) { "efa-loss", "efa-cable", "efa-corruption", "efa-unresponsive", "efa-misdelivery", "efa-flood", "efa-path", "efa-fabric",
                                                 "efa-retransmission", "efa-slow", "efa-not-ready", "efa-single-path", "efa-clock",
                                                 "efa-counter", NULL },
         .skips        = "not-requested: fewer than two adapters of the server are in the scan",

@@ -3,7 +3,8 @@
 
 /*
  * One run of the check: efa.c drives the adapters, rounds.c says who sends what to whom, paths.c looks for what is wrong on one path only,
- * counters.c reads and judges what adapters count, findings.c says what is wrong with them, untested.c who was left out.
+ * loops.c tells an adapter from its cable, counters.c reads and judges what adapters count, findings.c says what is wrong with them,
+ * untested.c who was left out.
  *
  * A step judges the adapters of its own server. Those of other servers of the scan take part as partners; what is wrong with them
  * their own server's step says, which drives the same pairs.
@@ -51,6 +52,17 @@ typedef struct Sum {
         double gbps;                  /* of the slowest of these flows; 0: none was measured */
 } Sum;
 
+#define LOOPS_BATCH   32u  /* flows of an adapter to itself, of LOOP_PACKETS, that are sent at once */
+#define LOOPS_MAX     512u
+#define PINNED        256u /* packets of each flow on one path: 1024 touch each path of an adapter, what loses 1 % of them is missed once in 30,000 */
+#define LOOP_PACKETS  PINNED /* as many as those that they are compared with have */
+
+/* Of one adapter: of flows of the same size between it and others of its server, and of those to itself, how many there were. */
+typedef struct LoopCount {
+        unsigned n_others, n_others_wrong; /* wrong: at least a packet never arrived */
+        unsigned n_loops;
+} LoopCount;
+
 typedef struct Round {
         Step *step;
         const EfaParameters *parameters;
@@ -72,6 +84,7 @@ typedef struct Round {
         uint64_t reorder[REORDER_BUCKETS], latency[LATENCY_BUCKETS], n_sampled;
         uint32_t reorder_max;
         Ledger ledger;
+        LoopCount loops[CHIPS]; /* of the own server */
         PathLedgers *paths;  /* NULL: there was no need to look */
         Flow corrupt[ADAPTERS_MAX]; /* by sender: the first flow with a corrupt packet */
         Flow denied[ADAPTERS_MAX];  /* by sender: a flow that arrived although the sender says it did not; else no packets */
@@ -99,6 +112,10 @@ int round_tell_untested(const Round *round);
 
 /* ---- rounds.c ---- */
 
+/* Flows of the round of this NUMBER, none yet; NULL without memory. Released with _cleanup_traffic_. */
+Traffic *round_traffic(const Round *round, unsigned number);
+/* Runs them, and adds what became of them to all sums. */
+int round_run(Round *round, Traffic *traffic);
 /* What earlier scans may have left behind. */
 int round_drain(Round *round);
 /* Everyone's flows: to two others of the server, to itself, to and from other servers. */
@@ -107,6 +124,22 @@ int round_send_ring(Round *round);
 int round_tell_apart(Round *round);
 /* Everyone's flows once more, pinned to each path. */
 int round_send_paths(Round *round);
+
+/* ---- loops.c ---- */
+
+/* Counts a flow of LOOP_PACKETS between two adapters or of one to itself. */
+void round_count_flow(Round *round, const Flow *flow);
+/*
+ * Adapters that lose packets send to themselves, which does not touch cable, switch or fabric, until a packet is lost there too or until
+ * that none was says something.
+ */
+int round_send_loops(Round *round);
+/*
+ * Whether flows of the adapter to itself, all of which arrived, would not have done so if the adapter were what loses packets: it would
+ * lose them in at least as large a share of these flows as of those to others (such a flow passes it twice). Fisher's exact test, one-sided:
+ * the chance that all of the wrong flows are among those to others is 0.001 or less.
+ */
+bool loops_are_silent(const LoopCount *count);
 
 /* ---- paths.c ---- */
 

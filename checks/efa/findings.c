@@ -80,7 +80,7 @@ int round_find_plain(Round *round) {
 
 /* ---- what the ledger says ---- */
 
-/* The pair of ADAPTER with the most of WRONG. */
+/* The pair of ADAPTER with the most of WRONG; that with itself only where no other has any. */
 static const Pair *worst_pair(const Round *round, unsigned adapter, Wrong wrong, unsigned *ret_from, unsigned *ret_to) {
         const Pair *worst = &round->ledger.pairs[adapter][adapter];
 
@@ -89,7 +89,7 @@ static const Pair *worst_pair(const Round *round, unsigned adapter, Wrong wrong,
                 for (unsigned way = 0; way < 2; way++) {
                         const Pair *pair = way == 0 ? &round->ledger.pairs[adapter][a] : &round->ledger.pairs[a][adapter];
 
-                        if (pair->n_wrong[wrong] <= worst->n_wrong[wrong])
+                        if (a == adapter || pair->n_wrong[wrong] <= (*ret_from == *ret_to ? 0 : worst->n_wrong[wrong]))
                                 continue;
                         worst = pair;
                         *ret_from = way == 0 ? adapter : a;
@@ -126,16 +126,31 @@ static bool was_resent(const Round *round, unsigned adapter) {
         return sum >= late / 2 && sum > 0;
 }
 
-static const char *of_itself(const Round *round, unsigned chip, Wrong wrong) {
-        if (wrong == WRONG_SLOW || wrong == WRONG_CLOCK || round->ledger.pairs[chip][chip].n_packets == 0)
-                return "";
-        return round->ledger.pairs[chip][chip].n_wrong[wrong] > 0 ? ". To itself too: it is the adapter, not cable or switch" :
-                                                                   ". To itself all is well";
+/* What an adapter loses of what it sends to itself tells it from its cable: the code, what to replace, and the words go with that. */
+static const char *tell_loops(const Round *round, unsigned chip, Evidence *evidence, char words[static 160]) {
+        const Pair *own = &round->ledger.pairs[chip][chip];
+        uint32_t n_lost = own->n_wrong[WRONG_LOSS];
+
+        if (n_lost > 0) {
+                (void) snprintf(words, 160, ". To itself %" PRIu32 " of %" PRIu64 ": it is the adapter, not its cable or the switch port", n_lost,
+                                own->n_packets);
+                return "efa-loss";
+        }
+        if (!loops_are_silent(&round->loops[chip])) {
+                (void) snprintf(words, 160, ". To itself none of %" PRIu64 ": too few of others are to tell; adapter or cable cannot be told",
+                                own->n_packets);
+                return "efa-cable";
+        }
+
+        (void) snprintf(words, 160, ". To itself none of %" PRIu64 ": it is its cable or the switch port (99.9 %% sure)", own->n_packets);
+        evidence->replaceable = "cable";
+        return "efa-cable";
 }
 
 static int find_wrong(Round *round, unsigned chip, Wrong wrong, bool suspect) {
-        char expected[32], actual[32], address[400], far[LOCATION_STRING_MAX], from_name[LOCATION_STRING_MAX], to_name[LOCATION_STRING_MAX];
+        char expected[32], actual[32], address[400], loops[160] = "", far[LOCATION_STRING_MAX], from_name[LOCATION_STRING_MAX], to_name[LOCATION_STRING_MAX];
         const WrongWords *words = wrong == WRONG_LATE && !was_resent(round, chip) ? &slow_paths : &wrongs[wrong];
+        const char *code = words->code;
         Pair sum = ledger_sum(&round->ledger, chip);
         Location where = round_adapter(round, chip), other;
         const Pair *worst;
@@ -158,6 +173,8 @@ static int find_wrong(Round *round, unsigned chip, Wrong wrong, bool suspect) {
                 evidence.expected = expected;
                 evidence.actual = actual;
         }
+        if (wrong == WRONG_LOSS)
+                code = tell_loops(round, chip, &evidence, loops);
         if (wrong == WRONG_SLOW) {
                 (void) snprintf(expected, sizeof(expected), "%g Gb/s", round->parameters->bandwidth);
                 (void) snprintf(actual, sizeof(actual), "%.1f Gb/s", round->sums[chip].gbps);
@@ -165,9 +182,9 @@ static int find_wrong(Round *round, unsigned chip, Wrong wrong, bool suspect) {
                 evidence.actual = actual;
         }
 
-        return step_finding(round->step, &round->verdicts[chip], words->code, &where, &evidence,
+        return step_finding(round->step, &round->verdicts[chip], code, &where, &evidence,
                             "%" PRIu32 " of %" PRIu64 " packets %s; worst: %" PRIu32 " of %" PRIu64 " %s%s%s", sum.n_wrong[wrong],
-                            sum.n_packets, words->words, worst->n_wrong[wrong], worst->n_packets, address, of_itself(round, chip, wrong),
+                            sum.n_packets, words->words, worst->n_wrong[wrong], worst->n_packets, address, loops,
                             suspect ? ". Which of these two is to blame cannot be told" : "");
 }
 

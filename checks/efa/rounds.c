@@ -14,7 +14,6 @@
 #define MORE_PACKETS  2048u /* of one byte, per flow, to tell suspects apart */
 #define MORE_LARGE    32u
 #define MORE_PARTNERS 3u
-#define PINNED        256u /* packets of each flow on one path: 1024 touch each path of an adapter, what loses 1 % of them is missed once in 30,000 */
 #define PARTS         4u
 #define LOOPED        8u
 #define LOOPED_BYTES  256u
@@ -46,6 +45,7 @@ static void take_flow(Round *round, const Flow *flow) {
         round_note_error(round, flow->from, flow->error);
         if (flow->error < 0)
                 return;
+        round_count_flow(round, flow);
         if (flow_is_denied(flow))
                 round->denied[flow->from] = *flow;
         if (flow->n_corrupt > 0 && round->corrupt[flow->from].n_corrupt == 0)
@@ -114,7 +114,7 @@ static void take(Round *round, const Traffic *traffic) {
         round->n_sampled += traffic->n_sampled;
 }
 
-static Traffic *begin(const Round *round, unsigned number) {
+Traffic *round_traffic(const Round *round, unsigned number) {
         Traffic *traffic = malloc(sizeof(*traffic));
 
         /* Flow numbers of this scan, apart from those of the last one. */
@@ -127,15 +127,7 @@ static Traffic *begin(const Round *round, unsigned number) {
         return traffic;
 }
 
-static void traffic_freep(Traffic **traffic) {
-        if (*traffic)
-                traffic_done(*traffic);
-        free(*traffic);
-}
-
-#define _cleanup_traffic_ _cleanup_(traffic_freep)
-
-static int run(Round *round, Traffic *traffic) {
+int round_run(Round *round, Traffic *traffic) {
         AdapterSet deaf;
         int r;
 
@@ -289,7 +281,7 @@ static int plan_peers(const Round *round, Traffic *traffic) {
 }
 
 int round_send_ring(Round *round) {
-        _cleanup_traffic_ Traffic *traffic = begin(round, 0);
+        _cleanup_traffic_ Traffic *traffic = round_traffic(round, 0);
         int r;
 
         if (!traffic)
@@ -297,7 +289,7 @@ int round_send_ring(Round *round) {
         r = plan_ring(round, traffic);
         if (r >= 0)
                 r = plan_peers(round, traffic);
-        return r < 0 ? r : run(round, traffic);
+        return r < 0 ? r : round_run(round, traffic);
 }
 
 /* ---- when something is wrong ---- */
@@ -334,16 +326,16 @@ int round_tell_apart(Round *round) {
         if (!all)
                 return 0;
 
-        traffic = begin(round, 1);
+        traffic = round_traffic(round, 1);
         if (!traffic)
                 return -ENOMEM;
         plan_suspects(traffic, all, round_own(round) & ~(blamed | known));
-        return run(round, traffic);
+        return round_run(round, traffic);
 }
 
 int round_send_paths(Round *round) {
         unsigned chips[CHIPS], n = list_own(round, chips);
-        _cleanup_traffic_ Traffic *traffic = begin(round, 2);
+        _cleanup_traffic_ Traffic *traffic = round_traffic(round, 2);
         int r = 0;
 
         if (!traffic)
@@ -354,5 +346,5 @@ int round_send_paths(Round *round) {
                         if (r >= 0 && n > 2)
                                 r = traffic_add(traffic, chips[i], chips[second_of(i, n)], p, PINNED, 1);
                 }
-        return r < 0 ? r : run(round, traffic);
+        return r < 0 ? r : round_run(round, traffic);
 }

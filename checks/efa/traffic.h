@@ -11,7 +11,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 
+#include "checks/cleanup.h"
 #include "checks/device-nic.h"
 
 #define FLOWS_MAX        640u /* of a round */
@@ -116,6 +118,13 @@ typedef struct Traffic {
 
 void traffic_init(Traffic *traffic, const Hosts *hosts, uint64_t seed, uint32_t base, uint64_t latency_max_nsec);
 void traffic_done(Traffic *traffic);
+
+static inline void traffic_freep(Traffic **traffic) {
+        if (*traffic)
+                traffic_done(*traffic);
+        free(*traffic);
+}
+#define _cleanup_traffic_ _cleanup_(traffic_freep)
 
 /* -E2BIG beyond FLOWS_MAX. */
 int traffic_add(Traffic *traffic, unsigned from, unsigned to, uint32_t path, uint32_t packets, uint32_t bytes);
