@@ -243,7 +243,7 @@ static int find_of(Round *round, Wrong wrong) {
         for (unsigned c = 0; c < CHIPS; c++) {
                 /* What is lost of packets to itself, which take no path, is no path's. */
                 bool loses_loops = wrong == WRONG_LOSS && round->ledger.pairs[c][c].n_wrong[wrong] > 0;
-                uint16_t paths = !loses_loops && round_own(round) & blamed >> c & 1 ? paths_of(round, &blame, wrong, c) : 0;
+                uint16_t paths = (round_own(round) & blamed) >> c & 1 && !loses_loops ? paths_of(round, &blame, wrong, c) : 0;
 
                 if (paths)
                         round->explained[wrong] |= UINT64_C(1) << c;

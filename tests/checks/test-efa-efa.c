@@ -52,6 +52,19 @@ static void test_any_set_of_two_or_more_chips_can_be_judged(void **state) {
         }
 }
 
+/* Also where the first chip takes no part. */
+static void test_a_path_is_told_among_any_set_of_chips(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE "faults: [{at: trn-0/chip9/nic9/path5, kind: packet-loss, rate: 0.5}]\n", "efa",
+                                                       "trn-0");
+        Verdict verdict = _VERDICT_INVALID;
+
+        step->servers[0].included = 0x7ffe;
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        rehearsal_print(step);
+        assert_int_equal(step->n_said, 1);
+        assert_true(rehearsal_said(step, "efa-path", "trn-0/chip9/nic9/path5"));
+}
+
 static void test_one_adapter_alone_is_skipped(void **state) {
         _cleanup_rehearsal_ Step *step = rehearsal_new(SINGLE, "efa", "trn-0");
         Verdict verdict = _VERDICT_INVALID;
@@ -440,6 +453,7 @@ int main(void) {
                 cmocka_unit_test(test_healthy_adapters_pass_again_and_again),
                 cmocka_unit_test(test_packets_come_out_of_order_and_that_is_measured),
                 cmocka_unit_test(test_any_set_of_two_or_more_chips_can_be_judged),
+                cmocka_unit_test(test_a_path_is_told_among_any_set_of_chips),
                 cmocka_unit_test(test_one_adapter_alone_is_skipped),
                 cmocka_unit_test(test_each_fault_is_found_at_its_adapter_and_nowhere_else),
                 cmocka_unit_test(test_a_rare_loss_is_laid_to_the_right_adapter),
