@@ -168,12 +168,12 @@ static const CatalogueEntry entries[] = {
           REPAIR_PRODUCTION },
         { "hbm-bit-line", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "a bit line of a memory subarray fails",
-          "The same bit of the same column failed in several rows, all of them in one subarray: a bit line or its sense "
-          "amplifier is broken. Spare rows cannot mend it.",
+          "The same bit of the same column failed in most rows of one subarray: a bit line or its sense amplifier is "
+          "broken. Spare rows cannot mend it.",
           "Replace the tray." },
         { "hbm-column", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "a memory column fails",
-          "The same column failed in rows all over one bank, beyond the borders of its subarrays: a column select line or "
+          "The same column failed in most rows of one bank, beyond the borders of its subarrays: a column select line or "
           "the wires behind it are broken. Spare rows cannot mend a column.",
           "Replace the tray." },
         { "hbm-decoder", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,

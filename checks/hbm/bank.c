@@ -14,9 +14,7 @@
 #define BITS         (8u * MEMORY_ACCESS_BYTES)
 #define SYMBOL_BITS  16u
 #define ROW_COLUMNS  8u  /* a row fails where at least 1 column of so many does */
-#define LINE_ROWS    2u  /* rows in which one bit of one column fails are a bit line */
 #define LINE_ALONE   8u  /* and of what fails in one phase alone, in 1 of so many of a subarray, and in at least so many */
-#define LINES_APART  8u  /* more bits of one column and subarray than that are told as one */
 #define LIST_BANK    64u /* failures that make a bank plausible where a list cut short is all there is */
 #define LIST_ROWS    8u  /* and neighbouring rows, all failing, of it */
 
@@ -47,11 +45,6 @@ static unsigned tested_columns(const HbmCase *c) {
 
 static unsigned tested_rows(const HbmCase *c) {
         return (unsigned) (c->box->last[HBM_ROW] - c->box->first[HBM_ROW] + 1);
-}
-
-/* Rows of a subarray that were tested. */
-static unsigned subarray_rows(const HbmCase *c) {
-        return MIN(c->subarray, tested_rows(c));
 }
 
 /*
@@ -96,7 +89,7 @@ static void alone_done(Alone *alone) {
 
 /* One bit of one column in many rows: a bit line, weak cells lie anywhere. */
 static bool is_in_line(const HbmCase *c, const Alone *alone, const MarchFailure *failure) {
-        unsigned wanted = MAX(subarray_rows(c) / LINE_ALONE, LINE_ALONE);
+        unsigned wanted = MAX(MIN(c->subarray, tested_rows(c)) / LINE_ALONE, LINE_ALONE);
 
         for (unsigned bit = 0; bit < BITS; bit++)
                 if (has_bit(failure, bit) && alone->rows[column_of(c, failure)][bit] >= wanted)
@@ -247,164 +240,6 @@ static int find_rows(HbmCase *c, HbmBank *bank) {
         return 0;
 }
 
-/* ---- columns ---- */
-
-/* The failures of one column, by row. */
-typedef struct Column {
-        MarchFailure **failures;
-        size_t n;
-        uint32_t counts[BITS]; /* failures that have the bit */
-        unsigned wanted;       /* for a bit line */
-} Column;
-
-static uint32_t subarray_of(const HbmCase *c, const MarchFailure *failure) {
-        return (c->geometry->origin[HBM_ROW] + row_of(c, failure) % c->geometry->size[HBM_ROW]) / c->subarray;
-}
-
-static void count_bits(Column *column, size_t first, size_t end) {
-        memset(column->counts, 0, sizeof(column->counts));
-        for (size_t i = first; i < end; i++)
-                for (unsigned bit = 0; bit < BITS; bit++)
-                        column->counts[bit] += has_bit(column->failures[i], bit);
-}
-
-/* Adds the defect of BITS_OF_IT and clears these bits in failures FIRST … END - 1. */
-static int add_line(HbmCase *c, Column *column, HbmDefectKind kind, size_t first, size_t end, const MemoryData *bits) {
-        const MarchFailure *evidence = NULL;
-        uint64_t n_reads = 0, n = 0;
-        int r, bit = memory_data_count(bits) == 1 ? memory_data_first(bits) : -1;
-
-        for (size_t i = first; i < end; i++) {
-                MarchFailure *failure = column->failures[i];
-                bool any = false;
-
-                for (unsigned k = 0; k < MEMORY_ACCESS_BYTES; k++)
-                        any |= failure->bits.bytes[k] & bits->bytes[k];
-                if (!any)
-                        continue;
-                evidence = evidence ? evidence : failure;
-                n_reads += failure->count;
-                n++;
-                for (unsigned k = 0; k < MEMORY_ACCESS_BYTES; k++)
-                        failure->bits.bytes[k] &= (uint8_t) ~bits->bytes[k];
-        }
-        if (!evidence)
-                return 0;
-
-        r = hbm_case_add(c, kind, evidence, evidence->linear, HBM_COLUMN, bit);
-        if (r < 0)
-                return r;
-        hbm_case_newest(c)->n_accesses = n;
-        hbm_case_newest(c)->n_reads = n_reads;
-        return 0;
-}
-
-/* A bit that fails in rows of different subarrays, in enough of each or of all. */
-static int find_select(HbmCase *c, Column *column) {
-        MemoryData bits = {};
-
-        count_bits(column, 0, column->n);
-        for (unsigned bit = 0; bit < BITS; bit++) {
-                int64_t subarray = -1;
-
-                if (column->counts[bit] < MAX(column->wanted, LINE_ROWS))
-                        continue;
-                for (size_t i = 0; i < column->n; i++) {
-                        if (!has_bit(column->failures[i], bit))
-                                continue;
-                        if (subarray >= 0 && subarray != subarray_of(c, column->failures[i]))
-                                bits.bytes[bit / 8] |= (uint8_t) (1u << bit % 8);
-                        subarray = subarray_of(c, column->failures[i]);
-                }
-        }
-
-        return memory_data_first(&bits) < 0 ? 0 : add_line(c, column, HBM_DEFECT_COLUMN, 0, column->n, &bits);
-}
-
-static int find_lines_of(HbmCase *c, Column *column, size_t first, size_t end) {
-        MemoryData bits = {};
-        int r;
-
-        count_bits(column, first, end);
-        for (unsigned bit = 0; bit < BITS; bit++)
-                if (column->counts[bit] >= column->wanted)
-                        bits.bytes[bit / 8] |= (uint8_t) (1u << bit % 8);
-
-        if (memory_data_count(&bits) > LINES_APART)
-                return add_line(c, column, HBM_DEFECT_BIT_LINE, first, end, &bits);
-        for (unsigned bit = 0; bit < BITS; bit++) {
-                MemoryData one = {};
-
-                one.bytes[bit / 8] = bits.bytes[bit / 8] & (uint8_t) (1u << bit % 8);
-                r = one.bytes[bit / 8] ? add_line(c, column, HBM_DEFECT_BIT_LINE, first, end, &one) : 0;
-                if (r < 0)
-                        return r;
-        }
-
-        return 0;
-}
-
-static int judge_column(HbmCase *c, Column *column, bool dense) {
-        int r;
-
-        column->wanted = dense ? MAX(tested_rows(c) / 2, LINE_ROWS) : LINE_ROWS;
-        r = find_select(c, column);
-
-        column->wanted = dense ? MAX(subarray_rows(c) / 2, LINE_ROWS) : LINE_ROWS;
-        for (size_t i = 0, end; r >= 0 && i < column->n; i = end) {
-                for (end = i; end < column->n && subarray_of(c, column->failures[end]) == subarray_of(c, column->failures[i]);
-                     end++)
-                        ;
-                if (end - i >= column->wanted)
-                        r = find_lines_of(c, column, i, end);
-        }
-
-        return r;
-}
-
-/*
- * DENSE: only what fails in most rows there are. These go before rows, which many such columns would make up; what fails in
- * a few comes after, as dead rows would make it up.
- */
-static int find_columns(HbmCase *c, HbmBank *bank, bool dense) {
-        unsigned columns = c->geometry->size[HBM_COLUMN];
-        Column column = {};
-        size_t *starts = calloc(columns + 1u, sizeof(size_t));
-        int r = 0;
-
-        column.failures = calloc(bank->n + 1, sizeof(MarchFailure *));
-        if (!starts || !column.failures)
-                r = -ENOMEM;
-
-        if (r >= 0) {
-                MarchFailure **sorted = column.failures;
-
-                /* Counts, then ends, then, as they are filled from behind, starts: starts[columns] stays the end of all. */
-                for (size_t i = 0; i < bank->n; i++)
-                        starts[column_of(c, bank->failures[i])]++;
-                for (unsigned i = 1; i <= columns; i++)
-                        starts[i] += starts[i - 1];
-                for (size_t i = bank->n; i-- > 0;)
-                        sorted[--starts[column_of(c, bank->failures[i])]] = bank->failures[i];
-
-                for (unsigned i = 0; r >= 0 && i < columns; i++) {
-                        column.failures = sorted + starts[i];
-                        column.n = starts[i + 1] - starts[i];
-                        if (column.n >= LINE_ROWS)
-                                r = judge_column(c, &column, dense);
-                }
-                column.failures = sorted;
-        }
-
-        free(starts);
-        free(column.failures);
-        for (size_t i = 0; i < bank->n; i++)
-                if (memory_data_first(&bank->failures[i]->bits) < 0)
-                        bank->failures[i] = NULL;
-        hbm_bank_take_out(bank);
-        return r;
-}
-
 /* ---- what is left ---- */
 
 static int find_words(HbmCase *c, const HbmBank *bank) {
@@ -436,13 +271,12 @@ int hbm_bank_judge(HbmCase *c, HbmBank *bank) {
         }
 
         r = find_of_one_phase(c, bank);
+        /* Before rows, which many columns would make up. */
         if (r >= 0)
-                r = find_columns(c, bank, true);
+                r = hbm_bank_find_columns(c, bank);
         if (r >= 0)
                 r = hbm_bank_find_aliases(c, bank);
         if (r >= 0)
                 r = find_rows(c, bank);
-        if (r >= 0)
-                r = find_columns(c, bank, false);
         return r < 0 ? r : find_words(c, bank);
 }

@@ -19,8 +19,8 @@
  *                       own-address data comes from another place of the bank; two neighbouring rows are a short
  *  sub-wordline         one 16-bit symbol fails in most columns of a row, and nothing else
  *  row                  1 column of 8, and at least 2, fail in it
- *  bit line             one bit of one column fails in 2 rows, all in one subarray
- *  column               the same beyond one subarray
+ *  bit line             one bit of one column fails in half of the rows of a subarray
+ *  column               the same in half of all rows, before bit lines
  *  word, cell           several bits or one of one access
  *  scattered            more cells and words in a stack than anyone would repair one by one
  *
@@ -154,4 +154,5 @@ typedef struct HbmBank {
 
 void hbm_bank_take_out(HbmBank *bank); /* closes the gaps of what was set to NULL */
 int hbm_bank_judge(HbmCase *c, HbmBank *bank);      /* bank.c: the rules within a bank */
+int hbm_bank_find_columns(HbmCase *c, HbmBank *bank); /* columns.c: columns and bit lines */
 int hbm_bank_find_aliases(HbmCase *c, HbmBank *bank); /* decoder.c: decoders and word line shorts */

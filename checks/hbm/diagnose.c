@@ -8,11 +8,11 @@
 
 #include "checks/hbm/again.h"
 #include "checks/hbm/examine.h"
+#include "checks/hbm/suspects.h"
 
 #define LIST_FIRST   8u    /* mismatches asked of every bank */
 #define LIST_FULL    2048u /* and of each subarray of one that has more */
 #define FULL_BANKS   256u  /* banks read to the end */
-#define LANE_BITS    5u    /* of a lane's number */
 #define PROBES       4u    /* of every bank, while nothing shows */
 #define TAG_BANKS    256u  /* asked for tags one by one */
 #define PATIENT_BANKS 16u  /* several times */
@@ -27,49 +27,18 @@ static const HbmProbePattern solid[] = {
         { .field = { .background = MEMORY_BACKGROUND_SOLID }, .data = 1 },
 };
 
-/*
- * Patterns in which the stuck lanes read as they should. Bit stripe p < 5 is bit p of the lane's number in all beats:
- * with the right data it agrees with a lane, and every other lane has the other value in one of the five. Of several
- * lanes only patterns that suit them all are left.
- */
-static size_t patterns_for(uint32_t lanes, uint32_t values, HbmProbePattern ret[static LANE_BITS * 2 + 2]) {
-        size_t n = 0;
-
-        for (unsigned p = 0; p <= LANE_BITS; p++) {
-                uint32_t field = 0;
-
-                /* p == LANE_BITS stands for solid. */
-                for (unsigned lane = 0; p < LANE_BITS && lane < 32; lane++)
-                        field |= (uint32_t) (lane >> p & 1) << lane;
-
-                for (unsigned data = 0; data < 2; data++) {
-                        uint32_t shown = data ? ~field : field;
-
-                        if ((shown ^ values) & lanes)
-                                continue;
-                        ret[n++] = (HbmProbePattern) {
-                                .field = { .background = p < LANE_BITS ? MEMORY_BACKGROUND_BIT_STRIPE : MEMORY_BACKGROUND_SOLID,
-                                           .parameter  = p < LANE_BITS ? (uint8_t) p : 0 },
-                                .data = data,
-                        };
-                }
-        }
-
-        return n;
-}
-
 /* Under stuck lanes every access fails; look again with patterns that these do not disturb. */
 static int look_under_lanes(const HbmProbe *probe, HbmCase *c) {
         uint32_t n_banks = hbm_case_banks_of_part(c), n = hbm_bank_count(c->geometry) / n_banks;
         int r;
 
         for (uint32_t i = 0; i < n; i++) {
-                HbmProbePattern patterns[LANE_BITS * 2 + 2];
+                HbmProbePattern patterns[HBM_PROBE_PATTERNS_MAX];
                 size_t n_patterns;
 
                 if (c->lanes[i] == 0)
                         continue;
-                n_patterns = patterns_for(c->lanes[i], hbm_case_lane_values(c, i, c->lanes[i]), patterns);
+                n_patterns = hbm_probe_patterns(c->lanes[i], hbm_case_lane_values(c, i, c->lanes[i]), patterns);
                 r = hbm_probe_banks(probe, i * n_banks, n_banks, patterns, n_patterns, NULL,
                                     c->tallies + i * n_banks);
                 if (r < 0)
@@ -87,14 +56,12 @@ static int read_to_the_end(const HbmProbe *probe, const HbmCase *c) {
 
         for (uint32_t bank = 0; bank < hbm_bank_count(c->geometry) && n_read < FULL_BANKS; bank++) {
                 uint32_t part = bank / hbm_case_banks_of_part(c), lanes = c->lanes[part];
-                HbmProbePattern patterns[LANE_BITS * 2 + 2] = { solid[0], solid[1] };
-                size_t n_patterns = 2;
+                HbmProbePattern patterns[HBM_PROBE_PATTERNS_MAX];
+                size_t n_patterns;
 
                 if (c->gone[bank] || c->tallies[bank].count <= LIST_FIRST)
                         continue;
-                if (lanes != 0)
-                        n_patterns = patterns_for(lanes, hbm_case_lane_values(c, part, lanes), patterns);
-
+                n_patterns = hbm_probe_patterns(lanes, hbm_case_lane_values(c, part, lanes), patterns);
                 full.list_max = (uint32_t) MIN(c->tallies[bank].count, (uint64_t) LIST_FULL);
                 r = hbm_probe_pieces(&full, bank, c->subarray, patterns, n_patterns);
                 if (r == -ENOSPC) /* a small window: what was told must do */
@@ -311,7 +278,11 @@ static int judge(const HbmDiagnosis *diagnosis, HbmCase *c, bool truncated, HbmA
 
         r = truncated && diagnosis->batch ? diagnose_cut_short(diagnosis, c) : diagnose_complete(diagnosis, c);
         if (r >= 0 && diagnosis->batch)
+                r = hbm_suspects_ask(diagnosis, c);
+        if (r >= 0 && diagnosis->batch) {
+                take_again(diagnosis, c);
                 r = ask_tags(diagnosis, c, aliases);
+        }
         if (r >= 0)
                 r = hbm_case_find_rest(c);
         if (r >= 0 && diagnosis->batch)

@@ -8,6 +8,7 @@
 #include <sys/param.h>
 
 #define BATCH_READS 192u /* in one batch */
+#define LANE_BITS   5u   /* of a lane's number */
 
 uint32_t hbm_bank_accesses(const MemoryGeometry *geometry) {
         return (uint32_t) geometry->size[HBM_ROW] * geometry->size[HBM_COLUMN];
@@ -29,6 +30,32 @@ WireBox hbm_bank_box(const MemoryGeometry *geometry, uint32_t first, uint32_t n)
         memory_geometry_at(geometry, first * accesses, box.first);
         memory_geometry_at(geometry, (first + n) * accesses - 1, box.last);
         return box;
+}
+
+size_t hbm_probe_patterns(uint32_t lanes, uint32_t values, HbmProbePattern ret[static HBM_PROBE_PATTERNS_MAX]) {
+        size_t n = 0;
+
+        for (unsigned p = lanes ? 0 : LANE_BITS; p <= LANE_BITS; p++) {
+                uint32_t field = 0;
+
+                /* p == LANE_BITS stands for solid. */
+                for (unsigned lane = 0; p < LANE_BITS && lane < 32; lane++)
+                        field |= (uint32_t) (lane >> p & 1) << lane;
+
+                for (unsigned data = 0; data < 2; data++) {
+                        uint32_t shown = data ? ~field : field;
+
+                        if ((shown ^ values) & lanes)
+                                continue;
+                        ret[n++] = (HbmProbePattern) {
+                                .field = { .background = p < LANE_BITS ? MEMORY_BACKGROUND_BIT_STRIPE : MEMORY_BACKGROUND_SOLID,
+                                           .parameter  = p < LANE_BITS ? (uint8_t) p : 0 },
+                                .data = data,
+                        };
+                }
+        }
+
+        return n;
 }
 
 static WireMarch probe_march(const HbmProbePattern *pattern, WireBox box, bool write, uint32_t list_max) {

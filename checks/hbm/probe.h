@@ -22,6 +22,14 @@ typedef struct HbmProbePattern {
         unsigned data;
 } HbmProbePattern;
 
+/*
+ * Patterns in which the stuck lanes read as they should. Bit stripe p < 5 is bit p of the lane's number in all beats:
+ * with the right data it agrees with a lane, and every other lane has the other value in one of the five. Of several
+ * lanes only patterns that suit them all are left; of none the solid ones, for they show all.
+ */
+#define HBM_PROBE_PATTERNS_MAX 12u
+size_t hbm_probe_patterns(uint32_t lanes, uint32_t values, HbmProbePattern ret[static HBM_PROBE_PATTERNS_MAX]);
+
 typedef struct HbmProbe {
         const MemoryGeometry *geometry;
         const WireBox *box;    /* what may be written and read, of the stack */

@@ -185,9 +185,10 @@ static void every_kind_is_found_with_its_exact_place(void **state) {
 }
 
 static void a_column_is_told_from_cells(void **state) {
-        EXPECT(FAULT(BANK "/row4711/col12/bit77", "stuck-at, value: 1") FAULT(BANK "/row11/col12/bit77", "stuck-at, value: 1")
-               FAULT(BANK "/row3/col12/bit78", "stuck-at, value: 1"),
+        EXPECT(FAULT(BANK "/col12/bit77", "column-select, reads: ones") FAULT(BANK "/row3/col12/bit78", "stuck-at, value: 1"),
                { "hbm-column", BANK "/col12/bit77" }, { "hbm-cell", BANK "/row3/col12/bit78" });
+        EXPECT(FAULT(BANK "/row4711/col12/bit77", "stuck-at, value: 1") FAULT(BANK "/row11/col12/bit77", "stuck-at, value: 1"),
+               { "hbm-cell", BANK "/row4711/col12/bit77" }, { "hbm-cell", BANK "/row11/col12/bit77" });
 }
 
 static void faults_on_one_chip_are_told_apart(void **state) {
