@@ -42,8 +42,8 @@ static const CatalogueEntry entries[] = {
         /* ---- the worker itself ---- */
         { "device-hang", "device", SEVERITY_FAIL, ACTION_RESET_CHIP,
           "does not answer while its neighbours do",
-          "The unit let a command pass its deadline although other units of the same server answered in that time, "
-          "so neither the server nor the driver is to blame.",
+          "The unit let a command pass its deadline although other units of the same server, asked again and again in that "
+          "very time, answered, so neither the server nor the driver is to blame, nor a machine that stood still.",
           "Reset the chip and scan it again. If it hangs again, replace its tray." },
         { "device-garbled", "device", SEVERITY_FAIL, ACTION_RESET_CHIP,
           "answers with what no device may say",

@@ -14,6 +14,8 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include "checks/device-control.h"
+
 #define BUFFER_BYTES   (16u << 10)
 #define MEMORY_MAX     (UINT64_C(1) << 30) /* bytes of data; a check allocates next to nothing */
 #define DESCRIPTOR_MAX 64
@@ -138,16 +140,17 @@ static void describe_step(Child *child, const PlanStep *planned, const Check *ch
         };
 }
 
-/* The worker asks the chip's neighbours before it believes any of this. */
+/* That a chip hangs the port has found out from its neighbours. Of an answer that makes no sense the worker asks them. */
 static void suspect_device(Step *step, const Unit *unit, int error) {
         Verdict verdict = VERDICT_PASSED;
         const Request *request = unit->scan->request;
 
         if (unit->chip < 0)
                 return;
-        if (error == -ETIMEDOUT)
-                (void) step_finding(step, &verdict, "device-hang", NULL, NULL, "no answer in %g s",
-                                    request->plan->deadline_sec * request->deadline_scale);
+        if (device_silence(step_device(step)) == -ETIMEDOUT)
+                (void) step_finding(step, &verdict, "device-hang", NULL, NULL,
+                                    "no answer in %g s, in which other chips of the server answered %u times",
+                                    request->plan->deadline_sec * request->deadline_scale, CONTROL_ANSWERS);
         if (error == -EPROTO)
                 (void) step_finding(step, &verdict, "device-garbled", NULL, NULL,
                                     "an answer that no device may give");
@@ -207,7 +210,7 @@ static bool run_step(Child *child) {
                 StepEnd end;
                 int r = run_once(child, planned, check, id, &end);
 
-                if (r == -ETIMEDOUT || r == -EPROTO)
+                if (r == -ETIMEDOUT || r == -EHOSTDOWN || r == -EPROTO)
                         return false;
                 if (end.verdict != VERDICT_FAILED)
                         break;

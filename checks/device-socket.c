@@ -1,28 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The device port over a socket of assay-sim: one SOCK_SEQPACKET connection and one sealed memfd. The
- * deadline is the kernel's (SO_RCVTIMEO): a round trip is two system calls. After anything but a proper
- * answer the connection is given up, because what still comes on it belongs to no question any more.
+ * The device port over a socket of assay-sim: one SOCK_SEQPACKET connection and one sealed memfd. Deadlines
+ * are the kernel's (SO_RCVTIMEO): a round trip is two system calls. A chip that has not answered after a
+ * quarter of its deadline is waited for with a control (device-control.h). A whole server has none and is
+ * waited for as long as the patience lasts. After anything but a proper answer the connection is given up,
+ * because what still comes on it belongs to no question any more.
  */
 
 #include <assert.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/param.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "checks/device-control.h"
 #include "checks/device.h"
 
-#define CONNECT_DEADLINE_USEC 2000000u
+#define CONNECT_DEADLINE_USEC 10000000u /* the patience with a server, by the default deadline */
 #define SEALS                 (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 typedef struct Socket {
         int fd;
+        char path[sizeof(((struct sockaddr_un *) NULL)->sun_path)];
+        char server[WIRE_SERVER_MAX];
+        unsigned chip;
         uint32_t sequence;
-        uint64_t deadline_usec; /* as the kernel knows it; 0: not yet */
+        uint64_t deadline_usec, send_usec, receive_usec; /* the last two as the kernel knows them */
         void *window;
         size_t window_bytes;
         int failure;
@@ -40,26 +47,38 @@ static Socket *socket_free(Socket *socket) {
 }
 DEFINE_CLEANUP(Socket *, socket_free);
 
-static int set_deadline(Socket *socket, uint64_t usec) {
+static int set_option(int fd, int option, uint64_t usec, uint64_t *known) {
         struct timeval timeout = { .tv_sec = (time_t) (usec / 1000000),
                                    .tv_usec = (suseconds_t) (usec % 1000000) };
 
-        if (socket->deadline_usec == usec)
+        if (*known == usec)
                 return 0;
-
-        if (setsockopt(socket->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0 ||
-            setsockopt(socket->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0)
+        if (setsockopt(fd, SOL_SOCKET, option, &timeout, sizeof(timeout)) < 0)
                 return -errno;
 
-        socket->deadline_usec = usec;
+        *known = usec;
         return 0;
+}
+
+/* How long a call may wait for the server to take a packet, and for one of its own. */
+static int set_patience(Socket *socket, uint64_t send_usec, uint64_t receive_usec) {
+        int r = set_option(socket->fd, SO_SNDTIMEO, send_usec, &socket->send_usec);
+
+        return r < 0 ? r : set_option(socket->fd, SO_RCVTIMEO, MAX(receive_usec, UINT64_C(1)), &socket->receive_usec);
+}
+
+static int set_deadline(Socket *socket, uint64_t usec) {
+        uint64_t patience = usec * CONTROL_PATIENCE;
+
+        socket->deadline_usec = usec;
+        return set_patience(socket, patience, socket->chip == WIRE_CHIP_ALL ? patience : usec / 4);
 }
 
 /* What errno of a socket call means for the port. */
 static int port_error(int error) {
         switch (error) {
         case EAGAIN:
-                return -ETIMEDOUT;
+                return -EHOSTDOWN;
         case EPIPE:
         case ECONNRESET:
         case ENOTCONN:
@@ -93,6 +112,19 @@ static ssize_t receive_packet(Socket *socket, struct msghdr *message) {
         return n == 0 ? -ENODEV : n;
 }
 
+/* As receive_packet(), where a chip is waited for as long as its neighbours do not answer. */
+static ssize_t receive_answer(Socket *socket, struct msghdr *message) {
+        ControlOrder order = { socket->path, socket->server, socket->chip, socket->deadline_usec };
+        ssize_t n = receive_packet(socket, message);
+        int r;
+
+        if (n != -EHOSTDOWN || socket->chip == WIRE_CHIP_ALL)
+                return n;
+
+        r = control_wait(&order, socket->fd);
+        return r < 0 ? r : receive_packet(socket, message);
+}
+
 static int exchange(Socket *socket, const WireCommand *commands, size_t n, WireCompletion *completions) {
         WireBatch batch = { .magic = WIRE_MAGIC, .sequence = ++socket->sequence, .n = (uint32_t) n }, answer;
         struct iovec question[] = {
@@ -108,7 +140,7 @@ static int exchange(Socket *socket, const WireCommand *commands, size_t n, WireC
         if (r < 0)
                 return r;
 
-        received = receive_packet(socket, &message);
+        received = receive_answer(socket, &message);
         if (received < 0)
                 return (int) received;
 
@@ -216,10 +248,11 @@ static int shake_hands(Socket *socket, const char *server, unsigned chip, size_t
         return map_window(socket, fd, welcome.window_bytes);
 }
 
-static int connect_socket(const char *path, Socket **ret) {
+static int connect_socket(const char *path, const char *server, unsigned chip, Socket **ret) {
         _cleanup_(socket_freep) Socket *new = NULL;
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         size_t n = strlen(path);
+        int r;
 
         if (n == 0 || n >= sizeof(address.sun_path))
                 return -ENAMETOOLONG;
@@ -229,14 +262,22 @@ static int connect_socket(const char *path, Socket **ret) {
         if (!new)
                 return -ENOMEM;
 
+        memcpy(new->path, path, n);
+        memcpy(new->server, server, strlen(server));
+        new->chip = chip;
         new->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
         if (new->fd < 0)
                 return -errno;
 
         /* A full backlog of a busy simulator blocks here, for as long as a send may take. */
-        if (set_deadline(new, CONNECT_DEADLINE_USEC) < 0 ||
-            connect(new->fd, (struct sockaddr *) &address, sizeof(address)) < 0)
-                return errno == EAGAIN ? -ETIMEDOUT : -errno;
+        r = set_patience(new, CONNECT_DEADLINE_USEC, CONNECT_DEADLINE_USEC);
+        if (r < 0)
+                return r;
+        do
+                r = connect(new->fd, (struct sockaddr *) &address, sizeof(address)) < 0 ? -errno : 0;
+        while (r == -EINTR);
+        if (r < 0)
+                return r == -EAGAIN ? -EHOSTDOWN : r;
 
         *ret = TAKE_PTR(new);
         return 0;
@@ -255,7 +296,7 @@ int device_open_socket(const char *path, const char *server, unsigned chip, size
             strlen(server) >= WIRE_SERVER_MAX)
                 return -EINVAL;
 
-        r = connect_socket(path, &connection);
+        r = connect_socket(path, server, chip, &connection);
         if (r < 0)
                 return r;
 

@@ -30,7 +30,7 @@ struct Device {
         uint64_t nsec;
         uint32_t status;
         int failure;    /* the first error of the transport */
-        bool timed_out;
+        int silence;    /* -ETIMEDOUT or -EHOSTDOWN once a deadline has passed */
         WireCompletion completions[WIRE_BATCH_MAX]; /* where the caller wants none */
 };
 
@@ -96,8 +96,8 @@ uint64_t device_nsec(const Device *device) {
         return device->nsec;
 }
 
-unsigned device_timed_out(const Device *device) {
-        return device->timed_out;
+int device_silence(const Device *device) {
+        return device->silence;
 }
 
 int device_failure(const Device *device) {
@@ -167,8 +167,8 @@ static int judge_batch(Device *device, const WireCommand *commands, size_t n, Wi
 static int execute_batch(Device *device, WireCommand *commands, size_t n, WireCompletion *completions) {
         int r;
 
-        if (device->timed_out)
-                return -ETIMEDOUT;
+        if (device->silence < 0)
+                return device->silence;
 
         if (device->chip != WIRE_CHIP_ALL)
                 for (size_t i = 0; i < n; i++)
@@ -179,8 +179,8 @@ static int execute_batch(Device *device, WireCommand *commands, size_t n, WireCo
                 r = -EIO;
         if (r >= 0)
                 r = judge_batch(device, commands, n, completions);
-        if (r == -ETIMEDOUT)
-                device->timed_out = true;
+        if (r == -ETIMEDOUT || r == -EHOSTDOWN)
+                device->silence = r;
         if (r < 0 && r != -EREMOTEIO && device->failure == 0)
                 device->failure = r;
         return r;

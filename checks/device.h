@@ -9,7 +9,9 @@
  * commands, check what comes back and turn it into numbers of the host. Nothing that comes back is trusted for a size.
  *
  * Errors of all calls: 0 or a count; negative means could not judge:
- *     -ETIMEDOUT   no answer within the deadline; the device answers no more calls
+ *     -ETIMEDOUT   the chip gave no answer within the deadline, though others of its server did (device-control.h); the device
+ *                  answers no more calls
+ *     -EHOSTDOWN   nothing of the server gave any: nobody can say whose fault it is; the device answers no more calls
  *     -ENODEV      the port has gone
  *     -EPROTO      the answer broke the agreement (wrong sequence, lengths out of range)
  *     -EREMOTEIO   a completion's status was not success; device_status() tells which
@@ -47,7 +49,7 @@ DEFINE_CLEANUP(Device *, device_free);
 const char *device_server(const Device *device);
 unsigned device_chip(const Device *device);
 
-/* Wall time one batch may take, default 2 s. */
+/* Wall time one batch may take, default 2 s; it counts only while others of the server answer. */
 void device_set_deadline(Device *device, uint64_t usec);
 
 /*
@@ -63,7 +65,7 @@ int device_execute(Device *device, WireCommand *commands, size_t n, WireCompleti
 
 uint32_t device_status(const Device *device);     /* WireStatus of the last command that did not succeed */
 uint64_t device_nsec(const Device *device);       /* device time used through this handle so far */
-unsigned device_timed_out(const Device *device);  /* whether a deadline has passed: every later call is -ETIMEDOUT */
+int device_silence(const Device *device);         /* 0, or -ETIMEDOUT or -EHOSTDOWN, which every later call is, too */
 int device_failure(const Device *device);         /* the first error of the port itself (no -EREMOTEIO), 0 while there is none */
 
 /*

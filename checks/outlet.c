@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "checks/cleanup.h"
-#include "checks/monotonic.h"
 #include "checks/stream.h"
 
 static int write_all(int fd, const char *bytes, size_t n) {
@@ -26,14 +25,10 @@ static int write_all(int fd, const char *bytes, size_t n) {
 }
 
 int outlet_flush(Outlet *outlet) {
-        uint64_t start;
-
         if (outlet->n_buffer == 0 || outlet->failure < 0)
                 return outlet->failure;
 
-        start = monotonic_usec();
         outlet->failure = write_all(outlet->fd, outlet->buffer, outlet->n_buffer);
-        outlet->stalled_usec += monotonic_usec() - start;
         outlet->n_buffer = 0;
         return outlet->failure;
 }

@@ -17,7 +17,6 @@ typedef struct Outlet {
         int fd;
         uint64_t sequence; /* of the next line */
         uint64_t n_bytes;  /* in all */
-        uint64_t stalled_usec; /* how long the reader let us wait, since the owner last looked */
         int failure;
         size_t n_buffer;
         char buffer[OUTLET_BUFFER_BYTES];

@@ -38,8 +38,6 @@ typedef struct Scan {
         ScanServer servers[TARGET_SERVERS_MAX];
         size_t n_units;
         Unit *units; /* chips, then servers */
-        uint64_t stalled_usec; /* wall time in which we kept children waiting, to be given back to their
-                                  deadlines */
         Outlet outlet;
 } Scan;
 

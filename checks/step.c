@@ -355,6 +355,7 @@ int step_part_done(Step *step, const Location *chip, Verdict verdict) {
 Reason step_reason(int error) {
         switch (-error) {
         case ETIMEDOUT:
+        case EHOSTDOWN:
                 return REASON_DEVICE_TIMEOUT;
         case EPROTO:
                 return REASON_PROTOCOL;

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checks/monotonic.h"
-
 #define ID_MAX (LOCATION_STRING_MAX + PLAN_NAME_MAX)
 
 static const char *step_id(const Unit *unit, char id[static ID_MAX]) {
@@ -47,7 +45,6 @@ static void tell_excluded_chips(Unit *unit) {
 static void open_step(Unit *unit) {
         unit->open = true;
         unit->progressed = true;
-        unit->started_usec = monotonic_usec();
         unit->n_bytes = 0;
 }
 
@@ -201,12 +198,12 @@ static int add_suspicion(Unit *unit, const char *code, const char *message) {
 }
 
 void unit_refuse(Unit *unit, int error, const char *message) {
-        const char *code = error == -ETIMEDOUT ? "device-hang" : error == -EPROTO ? "device-garbled" : NULL;
-
         if (!unit->open)
                 begin(unit);
-        if (unit->chip >= 0 && code && unit_is_to_blame(unit, code))
-                (void) add_suspicion(unit, code, message);
+        if (unit->chip >= 0 && error == -ETIMEDOUT && unit_hangs(unit))
+                (void) add_suspicion(unit, "device-hang", message);
+        if (unit->chip >= 0 && error == -EPROTO && unit_is_garbled(unit))
+                (void) add_suspicion(unit, "device-garbled", message);
         end_in_error(unit, step_reason(error), message);
 }
 
@@ -285,15 +282,12 @@ static int on_part(Unit *unit, const Event *event) {
         return 0;
 }
 
-/* What the child suspects its device of counts only if that is confirmed. Returns what to do next. */
+/* That the device hangs its port has made sure of; that it makes no sense counts only if others do. Returns what to do next. */
 static UnitNext judge_suspicion(Unit *unit, StepEnd *end) {
         bool hang = findings_find(&unit->findings, "device-hang") != NULL;
-        bool garbled = findings_find(&unit->findings, "device-garbled") != NULL;
-        bool confirmed = unit_is_to_blame(unit, hang ? "device-hang" : "device-garbled");
+        bool confirmed = hang || unit_is_garbled(unit);
 
-        if (!confirmed && hang)
-                findings_remove(&unit->findings, "device-hang");
-        if (!confirmed && garbled)
+        if (!confirmed)
                 findings_remove(&unit->findings, "device-garbled");
 
         if (confirmed) {
@@ -337,11 +331,8 @@ static int on_end(Unit *unit, const Event *event) {
                                         findings_find(&unit->findings, "device-garbled"));
         if (suspicion)
                 unit->next = judge_suspicion(unit, &end);
-        else if (end.verdict != VERDICT_ERROR)
-                unit->answered_usec = monotonic_usec();
-
-        if (unit->chip < 0 && end.verdict == VERDICT_ERROR && end.reason == REASON_DEVICE_TIMEOUT)
-                unit->next = UNIT_GIVE_UP;
+        else if (end.verdict == VERDICT_ERROR && end.reason == REASON_DEVICE_TIMEOUT)
+                unit->next = UNIT_GIVE_UP; /* each further step would cost a whole patience */
 
         if (end.verdict == VERDICT_FAILED && unit->runs == 0 && !(suspicion && unit->next == UNIT_GIVE_UP)) {
                 unit->next = suspicion ? UNIT_RETEST_FRESH : UNIT_RETEST;

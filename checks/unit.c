@@ -161,9 +161,9 @@ static void go_on(Unit *unit) {
                 if (r >= 0)
                         return;
                 unit_refuse(unit, r, "no connection to the device, or no process for it");
-                if (r == -ETIMEDOUT)
+                if (r == -EHOSTDOWN)
                         unit_give_up(unit,
-                                     "the device does not answer"); /* each try would cost a deadline */
+                                     "the device does not answer"); /* each try would cost a whole patience */
         }
 }
 

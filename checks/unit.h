@@ -34,8 +34,6 @@ struct Unit {
         bool done[PLAN_STEPS_MAX]; /* ended, or none of this unit's */
         size_t current;            /* the step that is open or comes next; n_steps at the end */
         uint64_t used_nsec;        /* device time so far */
-        uint64_t started_usec;     /* when the current step began, by the monotonic clock */
-        uint64_t answered_usec;    /* when the device last did its part in a step, by the monotonic clock */
 
         /* the current step */
         bool open;
@@ -94,6 +92,7 @@ void unit_lose(Unit *unit, Reason reason, const char *message);
 
 /* ---- unit-control.c: is it the device, or everything? ---- */
 
-/* Whether the current step's CODE (device-hang, device-garbled) is the chip's own fault: others answer as
- * they should. */
-bool unit_is_to_blame(Unit *unit, const char *code);
+/* Whether it is the chip's own fault that it made no sense: others answer as they should. */
+bool unit_is_garbled(Unit *unit);
+/* Whether a chip of which its server said that it does not answer hangs: others answer, and it still does not. */
+bool unit_hangs(Unit *unit);

@@ -13,6 +13,7 @@
 #include "checks/unit.h"
 
 #define UNITS_MAX (TARGET_SERVERS_MAX * (CHIPS + 1u))
+#define BEAT_MSEC 250u /* the longest wait: one that lasts longer was none, we stood still */
 
 /* ---- what the parts share ---- */
 
@@ -148,8 +149,9 @@ static void prepare_checks(const Request *request) {
 
 /* ---- the loop ---- */
 
+/* Waits for the children, and adds what it waited to *waited_usec: no more than it meant to. */
 static int wait_for(Scan *scan, size_t first, size_t n, struct pollfd polled[static UNITS_MAX + 1],
-                    size_t *ret_n) {
+                    size_t *ret_n, uint64_t *waited_usec) {
         uint64_t nearest = UINT64_MAX, now = monotonic_usec();
         size_t n_polled = 0;
         int timeout;
@@ -164,12 +166,11 @@ static int wait_for(Scan *scan, size_t first, size_t n, struct pollfd polled[sta
                 return 0;
 
         polled[n_polled] = (struct pollfd) { .fd = scan->input_fd, .events = POLLIN };
-        timeout = nearest == UINT64_MAX ? -1
-                  : nearest <= now      ? 0
-                                        : (int) MIN((nearest - now) / 1000 + 1, 3600000u);
+        timeout = nearest <= now ? 0 : (int) MIN((nearest - now) / 1000 + 1, BEAT_MSEC);
         if (poll(polled, n_polled + 1, timeout) < 0 && errno != EINTR)
                 return -errno;
 
+        *waited_usec += MIN(monotonic_usec() - now, (uint64_t) timeout * 1000);
         *ret_n = n_polled;
         return polled[n_polled].revents != 0 ? -ECONNABORTED : 1;
 }
@@ -187,12 +188,9 @@ static void read_units(Scan *scan, size_t first, size_t n, const struct pollfd *
         }
 }
 
-/* Children must not lose time that we took: by waiting for a slow reader, or for an answer about one of
- * them. */
-static void give_time_back(Scan *scan, size_t first, size_t n) {
-        uint64_t usec = scan->stalled_usec + scan->outlet.stalled_usec;
-
-        scan->stalled_usec = scan->outlet.stalled_usec = 0;
+/* Children must not lose time in which we did not wait for them: because of a slow reader, an answer about one of
+ * them, or because we stood still, and maybe they with us. */
+static void give_time_back(Scan *scan, size_t first, size_t n, uint64_t usec) {
         for (size_t i = first; i < first + n; i++)
                 scan->units[i].deadline_usec += usec;
 }
@@ -206,16 +204,18 @@ static int run_units(Scan *scan, size_t first, size_t n) {
                 unit_start(&scan->units[i]);
 
         for (;;) {
+                uint64_t begun_usec = monotonic_usec(), waited_usec = 0;
+
                 r = outlet_flush(&scan->outlet);
                 if (r < 0)
                         return r;
 
-                r = wait_for(scan, first, n, polled, &n_polled);
+                r = wait_for(scan, first, n, polled, &n_polled, &waited_usec);
                 if (r <= 0)
                         return r;
 
                 read_units(scan, first, n, polled, n_polled);
-                give_time_back(scan, first, n);
+                give_time_back(scan, first, n, monotonic_usec() - begun_usec - waited_usec);
                 for (size_t i = first; i < first + n; i++)
                         unit_expire(&scan->units[i], monotonic_usec());
         }

@@ -309,6 +309,6 @@ const Check check_identity = {
         .codes        = (const char *const[]) { "identity-missing", "identity-duplicate", "identity-mismatch", "identity-firmware", NULL },
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_NOTHING,
-        .deadline_sec = 10,
+        .deadline_sec = 30,
         .run          = identity_run,
 };

@@ -309,6 +309,6 @@ const Check check_telemetry = {
                                                 "overheated", NULL },
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_NOTHING,
-        .deadline_sec = 10,
+        .deadline_sec = 30,
         .run          = telemetry_run,
 };

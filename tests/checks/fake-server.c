@@ -108,8 +108,9 @@ static void execute(const Server *server, const Connection *connection, const Wi
                     WireCompletion *completion) {
         char path[128] = "", text[64];
         FakeFault fault = server->options.fault;
-        bool hung = command->chip == server->options.chip &&
-                    ((fault == FAKE_HANG && server->stricken) || fault == FAKE_HANG_FROM_START);
+        bool own = command->chip == server->options.chip;
+        bool hung = (own && ((fault == FAKE_HANG && server->stricken) || fault == FAKE_HANG_FROM_START)) ||
+                    (!own && fault == FAKE_HANG_ALONE);
 
         *completion = (WireCompletion) { .device_nsec = 1000 };
         if (connection->chip == WIRE_CHIP_ALL && hung) {
@@ -136,12 +137,16 @@ static bool misbehave(Server *server, const Connection *connection, WireBatch *a
         FakeFault fault = server->options.fault;
         bool own = connection->chip == server->options.chip;
 
+        if (own && server->options.n_stalls > 0) {
+                server->options.n_stalls--;
+                (void) usleep(server->options.stall_msec * 1000);
+        }
         if (own && fault == FAKE_GONE)
                 _exit(0);
         if (own)
                 server->stricken = true;
 
-        if (own && (fault == FAKE_HANG || fault == FAKE_HANG_PARTLY || fault == FAKE_HANG_FROM_START))
+        if (own && (fault == FAKE_HANG || fault == FAKE_HANG_PARTLY || fault == FAKE_HANG_FROM_START || fault == FAKE_HANG_ALONE))
                 return false;
         if (fault == FAKE_HANG_ALL && server->stricken)
                 return false;

@@ -16,6 +16,7 @@ typedef enum FakeFault {
         FAKE_HANG_PARTLY,  /* the same, but it still answers over the server's connection */
         FAKE_HANG_FROM_START, /* over no connection at all */
         FAKE_HANG_ALL,     /* nothing answers any more once a chip was spoken to */
+        FAKE_HANG_ALONE,   /* as FAKE_HANG, and the server has no other chip that answers */
         FAKE_WRONG_SEQUENCE,
         FAKE_SHORT_ANSWER,
         FAKE_TOO_MANY_BYTES,
@@ -28,6 +29,8 @@ typedef struct FakeOptions {
         FakeFault fault;
         uint8_t chip;
         uint16_t occupied; /* bit per chip */
+        unsigned n_stalls; /* so many times, when the chip is spoken to, */
+        unsigned stall_msec; /* the whole server stands still for so long; what hangs does so after it */
 } FakeOptions;
 
 pid_t fake_server_start(const FakeOptions *options);

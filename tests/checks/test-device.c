@@ -128,7 +128,7 @@ static void test_after_a_deadline_the_device_answers_no_more(void **state) {
         fake.error = 0;
         assert_int_equal(device_execute(device, &command, 1, NULL), -ETIMEDOUT);
         assert_int_equal(fake.n_calls, 1);
-        assert_true(device_timed_out(device));
+        assert_int_equal(device_silence(device), -ETIMEDOUT);
 }
 
 static void test_the_window_is_a_stack_of_aligned_pieces(void **state) {

@@ -9,6 +9,8 @@
  * A status or a wrong length stays: the same command of the same part goes on completing so. A check may ask
  * again, and may believe the answer it gets then; what it never got an answer to it may not.
  *
+ * A simulator that stands still during an operation, for longer than a chip may take, and then goes on, changes nothing: the part passes.
+ *
  * A check of thousands of commands would take an hour: of each way and check SAMPLES places are tried, the
  * first and last ones and others by a printed seed. `test-checks-sweep --full` (or ASSAY_SWEEP_FULL=1) tries
  * them all.
@@ -25,6 +27,7 @@
 #include <string.h>
 #include <sys/param.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "checks/collective/collective.h"
@@ -35,12 +38,18 @@
 #define SERVER       "us0-1"
 #define WINDOW_BYTES (16u << 20)
 #define OUT_HUGE     0xfffffff0u
+#define STALLS       3
+
+/* Half as long again as a chip may take, and far less than the patience with a server. */
+#define STALL_DEADLINE_USEC 100000u
+#define STALL_USEC          150000u
 
 typedef enum FaultWay {
         WAY_ERROR,  /* the batch fails with an errno */
         WAY_STATUS, /* one command completes with a status */
         WAY_OUT,    /* one command claims other out_bytes: value % of what it wrote */
         WAY_HUGE,
+        WAY_STALL, /* the simulator stands still during the batch; it is no failure */
 } FaultWay;
 
 typedef struct Fault {
@@ -54,6 +63,7 @@ static const Fault faults[] = {
         { WAY_ERROR, -ENODEV, "ENODEV" },
         { WAY_ERROR, -ENOMEM, "ENOMEM" },
         { WAY_ERROR, -ETIMEDOUT, "ETIMEDOUT" },
+        { WAY_ERROR, -EHOSTDOWN, "EHOSTDOWN" },
         { WAY_ERROR, -EPROTO, "EPROTO" },
         { WAY_STATUS, STATUS_NRT_FAILURE, "status failure" },
         { WAY_STATUS, STATUS_NRT_INVALID, "status invalid" },
@@ -129,6 +139,22 @@ static void strike_again(const Port *port, const WireCommand *commands, size_t n
                         strike(port, &completions[i]);
 }
 
+static pid_t simulator;
+
+static void go_on(int number) {
+        (void) kill(simulator, SIGCONT);
+}
+
+/* Until a timer lets it go on: its signal ends what the port waits in, too. */
+static void stand_still(void) {
+        const struct sigaction action = { .sa_handler = go_on };
+        const struct itimerval timer = { .it_value.tv_usec = STALL_USEC };
+
+        assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+        assert_int_equal(kill(simulator, SIGSTOP), 0);
+        assert_int_equal(setitimer(ITIMER_REAL, &timer, NULL), 0);
+}
+
 static int port_execute(void *userdata, const WireCommand *commands, size_t n, WireCompletion *completions,
                         uint64_t deadline_usec) {
         static WireCommand copies[WIRE_BATCH_MAX];
@@ -138,9 +164,15 @@ static int port_execute(void *userdata, const WireCommand *commands, size_t n, W
 
         port->n += n;
         memcpy(copies, commands, n * sizeof(*commands));
+        if (port->fault && port->fault->way == WAY_STALL && port->at >= first && port->at <= port->n) {
+                port->struck = true;
+                stand_still();
+        }
         r = device_execute(port->device, copies, n, completions);
         if (r < 0 && r != -EREMOTEIO)
                 return r;
+        if (port->fault && port->fault->way == WAY_STALL)
+                return 0;
         if (port->struck && port->fault->way != WAY_ERROR)
                 strike_again(port, commands, n, completions);
         if (port->at < first || port->at > port->n)
@@ -174,7 +206,6 @@ static const DeviceTransport port_transport = { .execute = port_execute, .close 
 /* ---- one run ---- */
 
 static char socket_path[] = "/tmp/assay-sweep-XXXXXX/socket";
-static pid_t simulator;
 static bool full;
 static uint64_t seed = 20261121;
 
@@ -183,7 +214,7 @@ static Device *open_port(Port *port, unsigned chip) {
         size_t bytes;
 
         assert_int_equal(device_open_socket(socket_path, SERVER, chip, WINDOW_BYTES, &port->device), 0);
-        device_set_deadline(port->device, 30000000);
+        device_set_deadline(port->device, port->fault && port->fault->way == WAY_STALL ? STALL_DEADLINE_USEC : 30000000);
         bytes = device_window_free(port->device);
         port->window = device_window_take(port->device, bytes);
         port->is_server = chip == WIRE_CHIP_ALL;
@@ -281,6 +312,27 @@ static unsigned sweep_fault(const Check *check, size_t fault, uint64_t n_command
         return n_passes;
 }
 
+/* Returns how many times a part that stood still did not pass. */
+static unsigned sweep_stall(const Check *check, uint64_t n_commands) {
+        static const Fault stall = { WAY_STALL, 0, "stall" };
+        uint64_t n = full ? MIN(n_commands, (uint64_t) SAMPLES) : MIN(n_commands, (uint64_t) STALLS);
+        unsigned n_wrong = 0;
+
+        for (uint64_t i = 0; i < n; i++) {
+                Port port = { .fault = &stall, .at = 1 + splitmix64(seed ^ i << 48) % n_commands };
+                Verdict verdict;
+                int r = run_check(check, &port, &verdict);
+
+                if (port.struck && r >= 0 && verdict == VERDICT_PASSED && !port.admitted)
+                        continue;
+                n_wrong++;
+                print_error("%s did not pass a part that stood still during command %llu of %llu: %d\n", check->name,
+                            (unsigned long long) port.at, (unsigned long long) n_commands, r < 0 ? r : (int) verdict);
+        }
+
+        return n_wrong;
+}
+
 static unsigned sweep_check(const Check *check) {
         Port untouched = {};
         unsigned n_passes = 0, n_struck = 0;
@@ -301,7 +353,7 @@ static unsigned sweep_check(const Check *check) {
 
         print_message("# %s: %llu commands, %u faulted runs, %u false passes\n", check->name,
                       (unsigned long long) untouched.n, n_struck, n_passes);
-        return n_passes + (n_struck == 0);
+        return n_passes + (n_struck == 0) + sweep_stall(check, untouched.n);
 }
 
 static void test_no_fault_of_the_port_becomes_a_pass(void **state) {

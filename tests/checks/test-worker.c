@@ -302,6 +302,52 @@ static void test_silence_of_the_only_chip_asked_for_is_its_fault_too(void **stat
         assert_finding(scan, SERVER "/chip6", "device-hang", 1, 1);
 }
 
+/* Nobody can say whether it is the chip or all that it shares. */
+static void test_silence_of_a_chip_without_neighbours_is_nobody_s_fault(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        selftest_scan(&(FakeOptions){ .fault = FAKE_HANG_ALONE, .chip = 6 }, SERVER "/chip6",
+                                      STEPS("pass", "spend"), QUICKLY);
+
+        assert_int_equal(scan->read, 0);
+        assert_step(scan, 6, "pass", VERDICT_ERROR, REASON_DEVICE_TIMEOUT);
+        assert_step(scan, 6, "spend", VERDICT_SKIPPED, REASON_PREREQUISITE);
+        assert_int_equal(scan->n_findings, 0);
+        assert_int_equal(scan->status, STATUS_CANNOT_TELL);
+}
+
+/* By the deadline of 0.3 s: one and a half, three, and three times two of them. */
+static const FakeOptions stalls[] = {
+        { .chip = 6, .n_stalls = 1, .stall_msec = 450 },
+        { .chip = 6, .n_stalls = 1, .stall_msec = 900 },
+        { .chip = 6, .n_stalls = 3, .stall_msec = 600 },
+};
+
+static void test_a_server_that_stands_still_loses_nothing(void **state) {
+        for (size_t i = 0; i < ELEMENTS(stalls); i++) {
+                _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&stalls[i], STEPS("pass", "spend"));
+
+                assert_others_passed(scan, "pass", 0);
+                assert_others_passed(scan, "spend", 0);
+                assert_int_equal(scan->n_findings, 0);
+                assert_int_equal(scan->status, STATUS_PASSED);
+        }
+}
+
+static void test_a_chip_that_hangs_is_found_behind_a_stall(void **state) {
+        for (size_t i = 0; i < ELEMENTS(stalls); i++) {
+                FakeOptions options = stalls[i];
+
+                options.fault = FAKE_HANG_PARTLY;
+                _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(&options, STEPS("pass", "spend"));
+
+                assert_step(scan, 6, "pass", VERDICT_FAILED, REASON_NONE);
+                assert_finding(scan, SERVER "/chip6", "device-hang", 1, 1);
+                assert_others_passed(scan, "pass", 1 << 6);
+                assert_others_passed(scan, "spend", 1 << 6);
+                assert_int_equal(scan->n_findings, 1);
+        }
+}
+
 static void test_silence_of_all_is_nobody_s_fault(void **state) {
         _cleanup_(selftest_scan_freep) SelftestScan *scan =
                         scan_chips(&(FakeOptions) { .fault = FAKE_HANG_ALL }, STEPS("pass", "spend"));
@@ -366,8 +412,9 @@ typedef struct Connected {
 
 /* Starts a worker on a socketpair and sends it HEADER (a format for the device and the bytes of the plan)
  * and the plan. */
-static Connected connect_worker(const char *header, const char *const *steps) {
+static Connected connect_worker(const FakeOptions *server, const char *header, const char *const *steps) {
         Connected connected;
+        FakeOptions options = *server;
         char socket_path[128], plan[128], text[2048], line[2048];
         FILE *file;
         size_t n;
@@ -381,7 +428,8 @@ static Connected connect_worker(const char *header, const char *const *steps) {
         n = fread(text, 1, sizeof(text), file);
         fclose(file);
 
-        connected.server = fake_server_start(&(FakeOptions) { .path = socket_path });
+        options.path = socket_path;
+        connected.server = fake_server_start(&options);
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
         connected.worker = fork();
         if (connected.worker == 0) {
@@ -413,6 +461,7 @@ static int leave(Connected *connected) {
 
 static void test_a_request_comes_over_the_connection(void **state) {
         Connected connected = connect_worker(
+                        &(FakeOptions) {},
                         "{\"seed\":5,\"device\":\"sim:%s#us0-1\",\"plan_file\":\"selftest.yaml\","
                         "\"plan_bytes\":%zu,\"deadline_scale\":1,\"budget_sec\":5.5}\n",
                         STEPS("pass"));
@@ -427,6 +476,7 @@ static void test_a_request_comes_over_the_connection(void **state) {
 
 static void test_a_broken_scan_goes_on_where_it_was(void **state) {
         Connected connected = connect_worker(
+                        &(FakeOptions) {},
                         "{\"seed\":5,\"device\":\"sim:%s#us0-1/chip3,us0-1/chip4\",\"plan_file\":"
                         "\"selftest.yaml\",\"plan_bytes\":%zu,\"first_sequence\":4711,\"done\":["
                         "\"us0-1/chip3:pass\",\"us0-1/chip4:spend\"]}\n",
@@ -456,7 +506,7 @@ static void test_a_bad_request_is_refused_with_a_stream(void **state) {
         };
 
         for (size_t i = 0; i < ELEMENTS(headers); i++) {
-                Connected connected = connect_worker(headers[i], STEPS("pass"));
+                Connected connected = connect_worker(&(FakeOptions) {}, headers[i], STEPS("pass"));
                 _cleanup_(selftest_scan_freep) SelftestScan *scan = calloc(1, sizeof(*scan));
 
                 selftest_read(scan, connected.fd, 0);
@@ -467,8 +517,43 @@ static void test_a_bad_request_is_refused_with_a_stream(void **state) {
         }
 }
 
+/* The worker and the children that it has by now. */
+static void send_all(pid_t worker, int number) {
+        char path[64];
+        FILE *file;
+        int child;
+
+        (void) snprintf(path, sizeof(path), "/proc/%d/task/%d/children", worker, worker);
+        file = fopen(path, "re");
+        assert_non_null(file);
+        assert_int_equal(kill(worker, number), 0);
+        while (fscanf(file, "%d", &child) == 1)
+                (void) kill(child, number);
+        fclose(file);
+}
+
+/* A step may take 2 s here, which pass while its child and who watches over it are stopped. */
+static void test_time_in_which_the_worker_stood_still_does_not_count(void **state) {
+        Connected connected = connect_worker(
+                        &(FakeOptions) { .chip = 6, .n_stalls = 1, .stall_msec = 600 },
+                        "{\"seed\":5,\"device\":\"sim:%s#us0-1\",\"plan_file\":\"selftest.yaml\","
+                        "\"plan_bytes\":%zu,\"deadline_scale\":0.1}\n",
+                        STEPS("pass"));
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = calloc(1, sizeof(*scan));
+
+        (void) usleep(300000); /* its children wait for the server */
+        send_all(connected.worker, SIGSTOP);
+        (void) usleep(2500000);
+        send_all(connected.worker, SIGCONT);
+        selftest_read(scan, connected.fd, 0);
+        assert_int_equal(scan->read, 0);
+        assert_others_passed(scan, "pass", 0);
+        assert_int_equal(leave(&connected), STATUS_PASSED);
+}
+
 static void test_closing_the_connection_cancels(void **state) {
         Connected connected = connect_worker(
+                        &(FakeOptions) {},
                         "{\"seed\":5,\"device\":\"sim:%s#us0-1\",\"plan_file\":\"selftest.yaml\","
                         "\"plan_bytes\":%zu}\n",
                         STEPS("hang"));
@@ -499,6 +584,9 @@ int main(void) {
                 cmocka_unit_test(test_steps_that_were_not_asked_for_are_told),
                 cmocka_unit_test(test_silence_of_one_chip_is_its_fault),
                 cmocka_unit_test(test_silence_of_the_only_chip_asked_for_is_its_fault_too),
+                cmocka_unit_test(test_silence_of_a_chip_without_neighbours_is_nobody_s_fault),
+                cmocka_unit_test(test_a_server_that_stands_still_loses_nothing),
+                cmocka_unit_test(test_a_chip_that_hangs_is_found_behind_a_stall),
                 cmocka_unit_test(test_silence_of_all_is_nobody_s_fault),
                 cmocka_unit_test(test_garbled_answers_of_one_chip_are_its_fault),
                 cmocka_unit_test(test_garbled_answers_of_all_are_nobody_s_fault),
@@ -507,6 +595,7 @@ int main(void) {
                 cmocka_unit_test(test_a_request_comes_over_the_connection),
                 cmocka_unit_test(test_a_broken_scan_goes_on_where_it_was),
                 cmocka_unit_test(test_a_bad_request_is_refused_with_a_stream),
+                cmocka_unit_test(test_time_in_which_the_worker_stood_still_does_not_count),
                 cmocka_unit_test(test_closing_the_connection_cancels),
         };
 
