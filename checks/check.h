@@ -27,6 +27,11 @@ typedef struct Check {
         Disturbs (*disturbs_with)(const void *parameters);
         unsigned deadline_sec;         /* wall time of one step; past it the child is killed */
         /*
+         * NULL (none), or the device seconds that a step with these PARAMETERS cannot do without. Steps that come before it on the same
+         * unit leave it as many of the plan's budget, whatever they find.
+         */
+        double (*least_sec)(const void *parameters);
+        /*
          * Judges the unit. Returns 0 with *ret set, or a negative errno: could not judge. What the device itself did
          * wrong is a finding, never an errno.
          */
@@ -46,4 +51,9 @@ const Check *check_at(size_t index);       /* NULL past the end */
 /* What a step of CHECK with PARAMETERS disturbs. */
 static inline Disturbs check_disturbs(const Check *check, const void *parameters) {
         return check->disturbs_with ? check->disturbs_with(parameters) : check->disturbs;
+}
+
+/* The device seconds that a step of CHECK with PARAMETERS cannot do without. */
+static inline double check_least_sec(const Check *check, const void *parameters) {
+        return check->least_sec ? check->least_sec(parameters) : 0;
 }

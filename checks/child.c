@@ -8,6 +8,7 @@
 #include "checks/child.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,6 +109,25 @@ static double budget_left(const Unit *unit) {
         return unit->scan->request->budget_sec - (double) unit->used_nsec / 1e9;
 }
 
+/* What the steps that this unit still has to run cannot do without. */
+static double kept_for_later(const Unit *unit) {
+        const Plan *plan = unit->scan->request->plan;
+        double sec = 0;
+
+        for (size_t i = unit->current + 1; i < plan->n_steps; i++)
+                if (!unit->done[i])
+                        sec += check_least_sec(check_find(plan->steps[i].check->name), plan->steps[i].parameters);
+
+        return sec;
+}
+
+/* Later steps keep their share, but not at the cost of what a first run of this one cannot do without: whoever comes first has that. */
+static double budget_of_step(const Unit *unit, const PlanStep *planned, const Check *check) {
+        double left = budget_left(unit), own = unit->runs == 0 ? check_least_sec(check, planned->parameters) : 0;
+
+        return fmax(left - kept_for_later(unit), fmin(left, own));
+}
+
 static void describe_step(Child *child, const PlanStep *planned, const Check *check, const char *id, StepSettings *ret) {
         Unit *unit = child->unit;
         const ChipFacts *facts = unit->chip < 0 ? NULL :
@@ -128,7 +148,7 @@ static void describe_step(Child *child, const PlanStep *planned, const Check *ch
                 .topology = unit->scan->request->topology,
                 .parameters = planned->parameters,
                 .seed = step_seed_of(unit->scan->request, planned->name),
-                .budget_sec = budget_left(unit),
+                .budget_sec = budget_of_step(unit, planned, check),
                 .rotation = request_rotation(unit->scan->request, id, facts ? facts->serial : ""),
                 .position = unit->scan->request->position,
                 .rotation_sec = unit->scan->request->plan->rotation_sec,

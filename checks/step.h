@@ -48,7 +48,7 @@ uint64_t step_seed(const Step *step);
 /* A number that no other run has, also none with the same seed: for what must not be taken for what an earlier one left behind.
  * Nothing that is said may depend on it. */
 int step_nonce(Step *step, uint64_t *ret);
-/* Device seconds the plan's budget still has. */
+/* Device seconds the plan's budget still has for this step: what later steps cannot do without is taken off (check.h). */
 double step_budget_sec(const Step *step);
 
 /*

@@ -50,6 +50,10 @@ static int report(Ensemble *ensemble, Verdict *ret) {
         return r;
 }
 
+static double collective_least_sec(const void *parameters) {
+        return SECONDS_AT_WORST;
+}
+
 static int collective_run(Step *step, Verdict *ret) {
         _cleanup_free_ Ensemble *ensemble = NULL;
         unsigned n_links = 0;
@@ -69,7 +73,7 @@ static int collective_run(Step *step, Verdict *ret) {
                                    ensemble_neighbour(ensemble, (Member) { 0, (uint8_t) c }, p, &far);
         if (n_links == 0)
                 return step_skip(step, ret, REASON_NOT_REQUESTED, "no link has both its ends in this scan");
-        if (step_budget_sec(step) < SECONDS_AT_WORST)
+        if (step_budget_sec(step) < collective_least_sec(step_parameters(step)))
                 return step_skip(step, ret, REASON_BUDGET, "a collective that hangs would take %g s of device time", SECONDS_AT_WORST);
 
         r = ensemble_play(ensemble, wrongs);
@@ -85,5 +89,6 @@ const Check check_collective = {
         .unit         = LOCATION_SERVER,
         .disturbs     = DISTURBS_LINKS,
         .deadline_sec = 60,
+        .least_sec    = collective_least_sec,
         .run          = collective_run,
 };

@@ -263,6 +263,29 @@ static void test_the_budget_of_a_unit_ends_its_steps(void **state) {
         assert_int_equal(scan->status, STATUS_CANNOT_TELL);
 }
 
+/* Whatever an earlier step takes, a later one keeps what it cannot do without. */
+static void test_a_step_keeps_its_share_of_the_budget(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        selftest_scan(&(FakeOptions){}, SERVER, STEPS("greedy", "thrifty"), STEPS("--budget", "2"));
+
+        assert_int_equal(scan->read, 0);
+        assert_int_equal(selftest_step(scan, SERVER, "greedy")->end.verdict, VERDICT_PASSED);
+        assert_int_equal(selftest_step(scan, SERVER, "greedy")->end.device_nsec, 1750000000);
+        assert_int_equal(selftest_step(scan, SERVER, "thrifty")->end.verdict, VERDICT_PASSED);
+        assert_int_equal(scan->result, RESULT_PASSED);
+}
+
+/* Where there is not enough for all, what comes first has what it needs. */
+static void test_a_share_is_not_kept_from_an_earlier_step_that_needs_it(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan = selftest_scan(
+                        &(FakeOptions){}, SERVER, STEPS("thrifty", "thrifty\n    name: again"), STEPS("--budget", "0.4"));
+
+        assert_int_equal(scan->read, 0);
+        assert_int_equal(selftest_step(scan, SERVER, "thrifty")->end.verdict, VERDICT_PASSED);
+        assert_int_equal(selftest_step(scan, SERVER, "again")->end.verdict, VERDICT_SKIPPED);
+        assert_int_equal(selftest_step(scan, SERVER, "again")->end.reason, REASON_BUDGET);
+}
+
 static void test_steps_that_were_not_asked_for_are_told(void **state) {
         _cleanup_(selftest_scan_freep) SelftestScan *scan = selftest_scan(
                         &(FakeOptions){}, SERVER "/chip5", STEPS("spend", "pass"), STEPS("--steps", "pass"));
@@ -581,6 +604,8 @@ int main(void) {
                 cmocka_unit_test(test_a_lost_server_step_counts_for_the_chips_not_yet_done),
                 cmocka_unit_test(test_an_occupied_chip_is_left_alone),
                 cmocka_unit_test(test_the_budget_of_a_unit_ends_its_steps),
+                cmocka_unit_test(test_a_step_keeps_its_share_of_the_budget),
+                cmocka_unit_test(test_a_share_is_not_kept_from_an_earlier_step_that_needs_it),
                 cmocka_unit_test(test_steps_that_were_not_asked_for_are_told),
                 cmocka_unit_test(test_silence_of_one_chip_is_its_fault),
                 cmocka_unit_test(test_silence_of_the_only_chip_asked_for_is_its_fault_too),
