@@ -459,9 +459,9 @@ static const CatalogueEntry entries[] = {
 
         /* ---- neuronlink ---- */
         { "link-errors", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
-          "bit errors beyond the limit",
-          "The receiving port counted more bit errors in a known pattern than the promised error rate allows with the "
-          "stated confidence. The finding sits at the receiver; the far end is named with it.",
+          "more bit errors than a sound lane makes",
+          "The receiving port counted more blocks with bit errors in a known pattern than a sound lane has in one of 1e12 scans. Its error "
+          "ratio is told with the bounds between which it lies. The finding sits at the receiver; the far end is named with it.",
           "If the finding names a tray, replace that tray. Else reseat the cable at both ends and scan again. If errors stay, replace the "
           "cable, then the tray of the receiver." },
         { "link-lane", "neuronlink", SEVERITY_FAIL, ACTION_REPLACE_CABLE,
@@ -488,6 +488,12 @@ static const CatalogueEntry entries[] = {
           "closes, and it will fail before others do, warmth first.",
           "Nothing at once. When the server is next out of service, reseat or replace the cable, or the tray where the finding names one, "
           "and scan again as warm as the finding says." },
+        { "link-undecided", "neuronlink", SEVERITY_WARN, ACTION_RETEST,
+          "a lane of a link could not be judged in the time that the plan has",
+          "The lane made bit errors, more than one that passes and fewer than one that fails, and the device seconds of the scan were over before "
+          "it was counted to the end. Its port counts as not tested; the other chips are judged.",
+          "Scan with the whole budget of the plan, or one of four times the bits of its links: such a scan decides. The same scan again would end as "
+          "this one." },
         { "link-down", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "a link is down",
           "The port has no link to its neighbour although both were asked to bring it up. The finding says whether the "

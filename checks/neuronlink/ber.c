@@ -7,8 +7,6 @@
 
 #include "checks/wire-link.h"
 
-#define SHORT_BITS UINT64_C(500000000) /* of the first look: 16 ms, two errors in which no good lane makes */
-#define SHORT_PART 16u                  /* and at most this part of the second */
 #define EVENTS_MAX 64                   /* more do not pass at any look */
 #define TINY       1e-18                /* of a sum: no longer matters */
 
@@ -83,6 +81,11 @@ double ber_required(double confidence, uint64_t errors) {
         return high;
 }
 
+void ber_interval(uint64_t bits, uint64_t errors, double confidence, double *ret_low, double *ret_high) {
+        *ret_low = ber_required((1 - confidence) / 2, errors - 1) / (double) bits;
+        *ret_high = ber_required((1 + confidence) / 2, errors) / (double) bits;
+}
+
 unsigned ber_certain(double nb, double chance) {
         unsigned k = nb < 1 ? 1 : (unsigned) fmin(nb, BER_ERRORS_MAX - 1) + 1;
 
@@ -132,7 +135,7 @@ int ber_plan(BerLooks *ret, uint64_t bits, double limit, double confidence, doub
         for (unsigned i = 0; i < ret->n; i++) {
                 uint64_t before = i > 0 ? ret->bits[i - 1] : 0;
 
-                ret->bits[i] = i > 0 ? bits * i : bits / SHORT_PART < SHORT_BITS ? bits / SHORT_PART : SHORT_BITS;
+                ret->bits[i] = i > 0 ? bits * i : ber_short_bits(bits);
                 count_on(&undecided, (double) (ret->bits[i] - before) * limit);
                 ret->passes[i] = pass_within(&undecided, &left);
                 ret->fails[i] = ber_certain((double) ret->bits[i] * good, false_alarm / ret->n);

@@ -19,6 +19,10 @@ double ber_confidence(double nb, uint64_t errors);
 /* The smallest N × b at which ERRORS errors still prove the ratio with CONFIDENCE. */
 double ber_required(double confidence, uint64_t errors);
 
+/* The ratios between which a lane lies with CONFIDENCE that made ERRORS errors, at least one, in BITS bits: each bound is missed with half
+ * of the rest (F. Garwood, Fiducial Limits for the Poisson Distribution, 1936). */
+void ber_interval(uint64_t bits, uint64_t errors, double confidence, double *ret_low, double *ret_high);
+
 /* The fewest errors that a lane of which NB are expected makes with less than this CHANCE. */
 #define BER_ERRORS_MAX 1000000u
 unsigned ber_certain(double nb, double chance);
@@ -47,6 +51,11 @@ typedef struct BerLooks {
         double missed;                  /* at most how likely a lane at the limit passes */
         double false_alarm;             /* at most how likely a lane of the GOOD ratio fails */
 } BerLooks;
+
+/* Of the first look, where a lane without errors passes after BITS: 16 ms, two errors in which no good lane makes. */
+static inline uint64_t ber_short_bits(uint64_t bits) {
+        return bits / 16 < UINT64_C(500000000) ? bits / 16 : UINT64_C(500000000);
+}
 
 /* Plans looks for lanes that are compared for BITS until most of them pass. -ERANGE: so few do not exclude LIMIT, or (more than
  * BER_NB_MAX errors are expected at it) fewer would do. */

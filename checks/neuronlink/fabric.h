@@ -37,6 +37,14 @@
 
 #define PARTS_MAX   256u
 
+/*
+ * A step may take the device seconds of all looks (ber.h) and these, if the plan has them: a lane that makes errors is counted on, and
+ * followed up by crosstalk, ladder and margin, within that. All ports with such a lane are at it together. What is not known of a lane by
+ * then is said of its port.
+ */
+#define FOLLOW_UP_SEC 0.5
+#define PLACES_SEC    0.5 /* of all this, for where an eye is closed: 16 short runs (margin.c) */
+
 #define CABLE_COUNTS 2048u /* a power of two */
 
 #define MARGIN_FALSE_ALARM (FALSE_ALARM / 2) /* of margin.c: either side, as close to failing or as failing, an eighth each */
@@ -119,6 +127,7 @@ struct Fabric {
         bool as_designed;   /* every port that may be driven hears the one it should */
         BerLooks looks;
         uint64_t begin_nsec; /* of device time */
+        double allowed_sec;  /* of device time, from then on */
         Verdict verdicts[RING][CHIPS];
         FabricServer servers[RING];
         Lane lanes[CHIPS][PORTS][LINK_LANES_MAX];
@@ -153,7 +162,11 @@ uint16_t *fabric_cable_count(Fabric *fabric, const char *cable);
 /* The ports' own view again, when all is done, and what frames came unasked. */
 int fabric_read_after(Fabric *fabric);
 
-/* Device seconds that the plan still has for this step. */
+/* Device seconds that BITS of a lane take, of all lanes at a time. */
+static inline double link_sec(double bits) {
+        return bits / (LINK_LANE_GBPS * 1e9);
+}
+/* Device seconds that this step may still take. */
 double fabric_budget_sec(const Fabric *fabric);
 /* Whether PRBS may drive both ends of what is plugged into port ID of server 0. */
 bool fabric_may_drive(Fabric *fabric, PortId id);

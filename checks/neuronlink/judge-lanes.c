@@ -15,6 +15,7 @@
 #include "checks/neuronlink/judge.h"
 #include "checks/neuronlink/margin.h"
 
+#define COUNTS_BOUNDED 10000u /* of more, both bounds have the same two digits */
 #define LANES_TOLD 7u /* each on its own: one less than half of a z link */
 
 typedef enum Ailment { /* the first ones are LaneFault */
@@ -23,6 +24,7 @@ typedef enum Ailment { /* the first ones are LaneFault */
         AILMENT_ERRORS,
         AILMENT_AT_TIMES, /* errors that came while it was sampled near the middle, and no more */
         AILMENT_MARGIN,
+        AILMENT_UNDECIDED,
         _AILMENT_MAX,
 } Ailment;
 
@@ -42,6 +44,7 @@ static const struct {
         [AILMENT_ERRORS]    = { "link-errors", NULL },
         [AILMENT_AT_TIMES]  = { "link-errors", NULL },
         [AILMENT_MARGIN]    = { "link-margin", NULL },
+        [AILMENT_UNDECIDED] = { "link-undecided", NULL },
 };
 
 static const struct {
@@ -73,9 +76,14 @@ static Ailment ailment_of(const Lane *lane) {
         if (lane->slipped != 0)
                 return AILMENT_CLOCK;
         if (lane->outcome != BER_FAILS)
-                return lane->margin > 0 ? AILMENT_MARGIN : (Ailment) LANE_SOUND;
+                return lane->margin > 0 ? AILMENT_MARGIN :
+                       lane->outcome == BER_UNDECIDED && lane->blocks > 0 ? AILMENT_UNDECIDED : (Ailment) LANE_SOUND;
 
         return lane->crosstalk ? AILMENT_CROSSTALK : lane->offset > 0 ? AILMENT_AT_TIMES : AILMENT_ERRORS;
+}
+
+static bool ailment_is_failure(Ailment ailment) {
+        return ailment != (Ailment) LANE_SOUND && ailment != AILMENT_MARGIN && ailment != AILMENT_UNDECIDED;
 }
 
 unsigned judged_idle_lanes(const Judged *judged) {
@@ -89,8 +97,7 @@ unsigned judged_idle_lanes(const Judged *judged) {
 
 bool judged_lanes_fail(const Judged *judged) {
         for (unsigned l = 0; l < link_port_width(judged->id.port); l++)
-                if (ailment_of(&judged->port->lanes[l]) != (Ailment) LANE_SOUND &&
-                    ailment_of(&judged->port->lanes[l]) != AILMENT_MARGIN)
+                if (ailment_is_failure(ailment_of(&judged->port->lanes[l])))
                         return true;
 
         return false;
@@ -143,15 +150,31 @@ static double ratio(const Lane *lane) {
         return lane->bits > 0 ? (double) lane->errors / (double) lane->bits : 0;
 }
 
-static void describe_errors(const Judged *judged, const Lane *lane, char *text, size_t size) {
+/* What failed it is the count, and that no sound lane has so many: a lane better than the ratio to exclude may have them, and is none. */
+static void describe_errors(const Judged *judged, const Group *group, char *text, size_t size) {
         const NeuronlinkParameters *parameters = judged->fabric->parameters;
-        int n;
+        const Lane *sum = &group->sum;
+        bool bursty = ber_is_bursty(sum->bits, sum->errors, sum->blocks);
+        char between[64] = "", bursts[64] = "";
+        double low, high;
 
-        n = snprintf(text, size, "error ratio %.2g, the limit is %g with %g %% confidence", ratio(lane), parameters->ber,
-                     parameters->confidence * 100);
-        if (n > 0 && (size_t) n < size && ber_is_bursty(lane->bits, lane->errors, lane->blocks))
-                (void) snprintf(text + n, size - (size_t) n, ", in bursts: %" PRIu64 " wrong bits in %" PRIu64 " blocks of %u",
-                                lane->errors, lane->blocks, LINK_BLOCK_BITS);
+        if (!bursty && sum->blocks > 0 && sum->blocks <= COUNTS_BOUNDED) {
+                ber_interval(sum->bits, sum->blocks, parameters->confidence, &low, &high);
+                (void) snprintf(between, sizeof(between), " (%.2g to %.2g with %g %%)", low, high, parameters->confidence * 100);
+        }
+        if (bursty)
+                (void) snprintf(bursts, sizeof(bursts), ", in bursts: %" PRIu64 " wrong bits", sum->errors);
+        (void) snprintf(text, size, "error ratio %.2g%s: %" PRIu64 " blocks with errors in %.3g bits%s%s, and no sound lane has more than %" PRIu64,
+                        ratio(sum), between, sum->blocks / group->n, (double) sum->bits / group->n,
+                        group->n > 1 ? " on average" : "", bursts, sum->limit);
+}
+
+/* Too many to pass and too few to fail, and the plan had no time for more bits. */
+static void describe_undecided(const Judged *judged, const Lane *lane, char *text, size_t size) {
+        const BerLooks *looks = &judged->fabric->looks;
+
+        (void) snprintf(text, size, "blocks with errors: %" PRIu64 " in %.3g bits, too many to pass and too few to fail; the budget of this scan ends before %.3g "
+                        "bits, which decide", lane->blocks, (double) lane->bits, (double) looks->bits[looks->n - 1]);
 }
 
 /* What degrades does so with the temperature of the chip that it is in. */
@@ -189,16 +212,17 @@ static void describe(const Judged *judged, const Group *group, char *text, size_
                                 "in the middle makes %.1g", ratio(lane), lane->offset, limit, margin_ratio(GOOD_LANE, limit, lane->offset));
         else if (group->ailment == AILMENT_MARGIN)
                 describe_margin(judged, group, text, size);
+        else if (group->ailment == AILMENT_UNDECIDED)
+                describe_undecided(judged, lane, text, size);
         else
-                describe_errors(judged, lane, text, size);
+                describe_errors(judged, group, text, size);
 }
 
-/* How sure it is that the ratio is beyond the limit: the chance that a lane at the limit has fewer blocks with errors. */
-static double excess_confidence(const Judged *judged, const Group *group) {
-        double nb = (double) group->sum.bits / group->n * judged->fabric->parameters->ber;
+/* How sure it is that these are no sound lanes: the chance that one has fewer blocks with errors. */
+static double alarm_confidence(const Group *group) {
         uint64_t each = group->sum.blocks / group->n;
 
-        return each == 0 ? 0 : 1 - ber_confidence(nb, each - 1);
+        return each == 0 ? 0 : 1 - ber_confidence((double) group->sum.bits / group->n * GOOD_LANE, each - 1);
 }
 
 static int measure_errors(const Judged *judged, const Group *group, const Location *where, Evidence *evidence, char *expected,
@@ -212,7 +236,7 @@ static int measure_errors(const Judged *judged, const Group *group, const Locati
         evidence->has_count = true;
         evidence->count = (double) sum->errors;
         evidence->has_confidence = group->ailment != AILMENT_AT_TIMES;
-        evidence->confidence = evidence->has_confidence ? excess_confidence(judged, group) : 0;
+        evidence->confidence = evidence->has_confidence ? alarm_confidence(group) : 0;
         return step_measure(judged->fabric->step, "neuronlink_lane_errors", (double) sum->blocks / group->n, "{error}",
                             LIMIT_LESS_THAN_OR_EQUAL, (double) sum->limit, where);
 }

@@ -13,7 +13,8 @@
  *
  * It is climbed until two turns show the same; what comes and goes shows in the loops that it is in, and in no other, turn by turn.
  *
- * What fails rarely takes as many bits to see again: bits for TRACES errors, as far as half of the time that is left goes.
+ * What fails rarely takes as many bits to see again: bits for TRACES errors, as far as the time that is left goes. Where it does not go as far
+ * as TRACES_LEAST, the loops of that lane would say nothing, and it stays without a place.
  */
 
 #include <errno.h>
@@ -34,36 +35,39 @@ static bool fails(const Lane *lane) {
         return !lane_is_sound(lane) || lane->outcome == BER_FAILS;
 }
 
-static bool wants_ladder(const Port *port, unsigned n_lanes) {
+/* What may be waited for: slips where the clock does, else disturbances, of which one spoils several blocks. */
+static double traces_of(const Lane *lane) {
+        return (double) (lane->slipped != 0 ? lane->resyncs : lane->least);
+}
+
+/* How many bits lie between two of them, on average; 0 where every bit shows what is wrong. */
+static double bits_between(const Lane *lane) {
+        return lane->fault == LANE_SOUND && traces_of(lane) > 0 ? (double) lane->bits / traces_of(lane) : 0;
+}
+
+/* MOST: bits that there is time for in each loop. */
+static bool wants_ladder(const Port *port, unsigned n_lanes, double most) {
         if (!port->driven || port->error == -ETIMEDOUT || port->error == -ENXIO || port->error == -EPROTO)
                 return false;
         if (!port->prbs)
                 return !port->before.up || port->error < 0;
 
         for (unsigned l = 0; l < n_lanes; l++)
-                if (fails(&port->lanes[l]))
+                if (fails(&port->lanes[l]) && bits_between(&port->lanes[l]) <= most / TRACES_LEAST)
                         return true;
 
         return false;
 }
 
-/* What may be waited for: slips where the clock does, else disturbances, of which one spoils several blocks. */
-static double traces_of(const Lane *lane) {
-        return (double) (lane->slipped != 0 ? lane->resyncs : lane->least);
-}
-
-/* The rarest of the failing lanes decides. */
+/* The rarest of the failing lanes that it has the time for decides. */
 static double bits_for(const Port *port, unsigned n_lanes, double most) {
         double bits = BITS_LEAST;
 
-        for (unsigned l = 0; l < n_lanes; l++) {
-                const Lane *lane = &port->lanes[l];
+        for (unsigned l = 0; l < n_lanes; l++)
+                if (fails(&port->lanes[l]) && bits_between(&port->lanes[l]) <= most / TRACES_LEAST)
+                        bits = fmax(bits, TRACES * bits_between(&port->lanes[l]));
 
-                if (lane->fault == LANE_SOUND && fails(lane) && traces_of(lane) > 0)
-                        bits = fmax(bits, TRACES * (double) lane->bits / traces_of(lane));
-        }
-
-        return fmin(bits, fmax(most, BITS_LEAST));
+        return fmin(bits, most);
 }
 
 /* Own ends first, then the far ends, server by server. Returns how many of the first there are. */
@@ -220,7 +224,7 @@ static int climb(Fabric *fabric, Run *run, PortId *owners, unsigned turn) {
 
 /* Returns how many ports want it, and of these the bits of the rarest. */
 static unsigned set_up(Fabric *fabric, double *ret_bits) {
-        double most = fmin(fabric_budget_sec(fabric) / 2 / AGREE / _LOOPBACK_MAX * LINK_LANE_GBPS * 1e9, BITS_MOST);
+        double sec = (fabric_budget_sec(fabric) - PLACES_SEC) / AGREE / _LOOPBACK_MAX, most = fmax(BITS_LEAST, fmin(sec / link_sec(1), BITS_MOST));
         unsigned n = 0;
 
         *ret_bits = BITS_LEAST;
@@ -228,7 +232,7 @@ static unsigned set_up(Fabric *fabric, double *ret_bits) {
                 for (unsigned p = 0; p < PORTS; p++) {
                         Port *port = &fabric->servers[0].ports[c][p];
 
-                        if (!wants_ladder(port, link_port_width(p)))
+                        if (!wants_ladder(port, link_port_width(p), most))
                                 continue;
                         port->ladder = (Ladder) {
                                 .climbed = true, .again = true, .refused = { true, true }, .bits = bits_for(port, link_port_width(p), most),
@@ -256,7 +260,7 @@ int fabric_climb(Fabric *fabric) {
 
         r = ask_far_ends(fabric, run, owners);
         for (unsigned turn = 0; turn < TURNS_MAX && r >= 0; turn++)
-                if (turn < AGREE || fabric_budget_sec(fabric) > 2 * _LOOPBACK_MAX * bits / (LINK_LANE_GBPS * 1e9))
+                if (turn < AGREE || fabric_budget_sec(fabric) > PLACES_SEC + _LOOPBACK_MAX * link_sec(bits))
                         r = climb(fabric, run, owners, turn);
         if (r < 0)
                 return r;

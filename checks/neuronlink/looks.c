@@ -18,7 +18,7 @@
 double fabric_budget_sec(const Fabric *fabric) {
         uint64_t nsec = device_nsec(fabric->servers[0].device) - fabric->begin_nsec;
 
-        return step_budget_sec(fabric->step) - (double) nsec * 1e-9;
+        return fabric->allowed_sec - (double) nsec * 1e-9;
 }
 
 static void judge_look(const Fabric *fabric, Port *port, unsigned n_lanes, unsigned look) {
@@ -109,7 +109,7 @@ static int run_look(Fabric *fabric, Run *run, unsigned look) {
                 int r;
 
                 choose(fabric, run, look, part, bits / n_parts + SPARE_BITS);
-                if (run->n == 0 || (part == 0 && fabric_budget_sec(fabric) < (double) bits / (LINK_LANE_GBPS * 1e9)))
+                if (run->n == 0 || (part == 0 && fabric_budget_sec(fabric) < link_sec((double) bits)))
                         return 1;
                 r = run_part(fabric, run, look, part + 1 == n_parts);
                 if (r < 0)

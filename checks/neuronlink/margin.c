@@ -289,7 +289,7 @@ static bool anything_to_place(Fabric *fabric) {
 }
 
 int fabric_place_eyes(Fabric *fabric) {
-        double sec = 4 * PLACE_TURNS * (double) SCREEN_BITS / (LINK_LANE_GBPS * 1e9);
+        double sec = link_sec(4 * PLACE_TURNS * (double) SCREEN_BITS);
         _cleanup_free_ Places *places = NULL;
         _cleanup_free_ Run *run = NULL;
 
@@ -316,7 +316,7 @@ int fabric_place_eyes(Fabric *fabric) {
 }
 
 int fabric_look_at_edges(Fabric *fabric) {
-        double sec = 2 * (double) SCREEN_BITS / (LINK_LANE_GBPS * 1e9);
+        double sec = link_sec(2 * (double) SCREEN_BITS);
         _cleanup_free_ Run *run = NULL, *more = NULL;
         _cleanup_free_ Points *points = NULL;
         int r;

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 
 #include "checks/check.h"
 #include "checks/neuronlink/ber.h"
@@ -173,9 +174,16 @@ static bool anything_to_do(const Fabric *fabric, bool *ret_all_silent) {
         return n > 0;
 }
 
+/* PRBS on all lanes at a time, where none makes an error: two looks. */
+static double neuronlink_least_sec(const void *given) {
+        const NeuronlinkParameters *parameters = given;
+
+        return link_sec((double) (ber_short_bits(parameters->bits) + parameters->bits));
+}
+
 static int neuronlink_run(Step *step, Verdict *ret) {
         const NeuronlinkParameters *parameters = step_parameters(step);
-        double sec = (double) parameters->bits / (LINK_LANE_GBPS * 1e9);
+        double sec = neuronlink_least_sec(parameters);
         _cleanup_free_ Fabric *fabric = NULL;
         bool silent;
         int r;
@@ -189,6 +197,7 @@ static int neuronlink_run(Step *step, Verdict *ret) {
         r = set_limits(fabric);
         if (r < 0)
                 return r;
+        fabric->allowed_sec = fmin(step_budget_sec(step), link_sec((double) fabric->looks.bits[fabric->looks.n - 1]) + FOLLOW_UP_SEC);
         if (!anything_to_do(fabric, &silent))
                 return step_skip(step, ret, REASON_NOT_REQUESTED, "no link has both its ends in this scan");
         if (step_budget_sec(step) < sec)
@@ -230,7 +239,7 @@ const Check check_neuronlink = {
         .summary      = "every NeuronLink port: where its cable comes from, and the bit errors of each lane",
         .reads        = "link status, discovery frames, PRBS and loopback of every port; info/serial_number, "
                         "assay/link/PORT/cable and label; clears errors and replays there where it moved them from zero",
-        .codes        = (const char *const[]) { "link-errors", "link-lane", "link-clock", "link-crosstalk", "link-margin", "link-bandwidth",
+        .codes        = (const char *const[]) { "link-errors", "link-lane", "link-clock", "link-crosstalk", "link-margin", "link-undecided", "link-bandwidth",
                                                 "link-down", "link-degraded", "link-flap", "link-miscabled", "link-counter",
                                                 "link-cabling", "link-frames", "link-label", "link-serial", "link-unplugged",
                                                 NULL },
@@ -238,5 +247,6 @@ const Check check_neuronlink = {
         .unit         = LOCATION_SERVER,
         .disturbs     = DISTURBS_LINKS,
         .deadline_sec = 30,
+        .least_sec    = neuronlink_least_sec,
         .run          = neuronlink_run,
 };

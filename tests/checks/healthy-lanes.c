@@ -8,6 +8,7 @@
  *     worse     lanes a thousand times worse, for which a false alarm is no longer rare: counted within five sigma of the sum over all
  *               ways to one, worked out here step by step
  *     at limit  lanes exactly at the limit: as many pass as the confidence leaves, no more
+ *     others    lanes from a fiftieth of the limit to twice it, of which assay-run(8) says how likely they fail: as many do
  *
  * usage: healthy-lanes [LANES]   sound lanes under each plan (default 64 000 000: those of 400,000 chips)
  */
@@ -128,6 +129,26 @@ static void print(const Sweep *sweep, const char *what, const Outcomes *outcomes
                (double) outcomes->lanes * failed, (unsigned long long) outcomes->undecided);
 }
 
+/* How likely lanes fail that are neither sound nor at the limit; the last look decides of each. */
+static void test_characteristic(const Sweep *sweep, const BerLooks *looks) {
+        static const double shares[] = { 0.02, 0.05, 0.1, 0.2, 0.4, 1, 2 };
+        bool all_near = true, all_decided = true;
+
+        for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+                double failed, passed;
+                Outcomes outcomes;
+
+                work_out(looks, shares[i] * sweep->limit, &failed, &passed);
+                outcomes = play(looks, shares[i] * sweep->limit, LANES_OTHER, 4 + i);
+                printf("# %s, %.3g: %.4g %% fail, worked out %.4g %%\n", sweep->name, shares[i] * sweep->limit,
+                       100.0 * (double) outcomes.failed / LANES_OTHER, 100 * failed);
+                all_near = all_near && is_near(outcomes.failed, LANES_OTHER, failed);
+                all_decided = all_decided && outcomes.undecided == 0;
+        }
+        holds(all_near, sweep->name, "of lanes between sound ones and twice the limit as many fail as worked out");
+        holds(all_decided, sweep->name, "and all are decided");
+}
+
 static void test_sweep(const Sweep *sweep, uint64_t lanes) {
         double failed, passed, worse = GOOD, error_free;
         Outcomes outcomes;
@@ -161,6 +182,7 @@ static void test_sweep(const Sweep *sweep, uint64_t lanes) {
         printf("# %s, passes at the limit: %.4g %%, at most %.4g %%\n", sweep->name, passed * 100, looks.missed * 100);
         holds(passed <= looks.missed && looks.missed <= 0.01, sweep->name, "at the limit no more pass than it says");
         holds(is_near(LANES_OTHER - outcomes.failed - outcomes.undecided, LANES_OTHER, passed), sweep->name, "and as many do");
+        test_characteristic(sweep, &looks);
 }
 
 int main(int argc, char **argv) {

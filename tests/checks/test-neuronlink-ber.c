@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -84,6 +85,26 @@ static void test_confidence_holds_for_the_smallest_and_the_largest(void **state)
         }
         assert_true(ber_confidence(1e12, 0) == 1);
         assert_true(ber_confidence(1e-300, 3) == 0);
+}
+
+/* The usual table of exact bounds of a Poisson mean (Garwood 1936), of 1, 3, 8 and 100 events, at 95 and 99 %. */
+static void test_bounds_agree_with_the_table(void **state) {
+        static const struct {
+                uint64_t errors;
+                double confidence;
+                const char *low, *high;
+        } bounds[] = {
+                { 1, 0.95, "0.0253", "5.572" }, { 3, 0.95, "0.619", "8.767" },  { 8, 0.95, "3.454", "15.763" }, { 100, 0.95, "81.36", "121.6" },
+                { 1, 0.99, "0.00501", "7.43" }, { 8, 0.99, "2.571", "18.578" },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(bounds); i++) {
+                double low, high;
+
+                ber_interval(1000, bounds[i].errors, bounds[i].confidence, &low, &high);
+                assert_true(fabs(low * 1000 / strtod(bounds[i].low, NULL) - 1) < 2e-3);
+                assert_true(fabs(high * 1000 / strtod(bounds[i].high, NULL) - 1) < 1e-3);
+        }
 }
 
 static double poisson(double nb, unsigned k) {
@@ -235,6 +256,7 @@ int main(void) {
                 cmocka_unit_test(test_required_bits_agree_with_the_table_to_its_last_digit),
                 cmocka_unit_test(test_confidence_is_the_chance_of_more_errors),
                 cmocka_unit_test(test_confidence_holds_for_the_smallest_and_the_largest),
+                cmocka_unit_test(test_bounds_agree_with_the_table),
                 cmocka_unit_test(test_certain_errors_are_the_fewest_that_chance_does_not_make),
                 cmocka_unit_test(test_a_lane_at_the_limit_passes_as_rarely_as_promised),
                 cmocka_unit_test(test_a_good_lane_fails_as_rarely_as_promised),
