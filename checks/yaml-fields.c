@@ -194,8 +194,9 @@ static int read_number(Yaml *yaml, const YamlField *field, yaml_node_t *node, do
         return 0;
 }
 
+/* A word may be quoted: unlike true or 7, it is a string either way. */
 static int read_word(Yaml *yaml, const YamlField *field, yaml_node_t *node, int *ret) {
-        const char *text = plain(node);
+        const char *text = node->type == YAML_SCALAR_NODE ? shown(node) : NULL;
         char list[LIST_BYTES] = "";
 
         for (int i = 0; field->words[i]; i++) {

@@ -73,7 +73,7 @@ static const char *read_text(const char *text, size_t n, Outer *outer, char erro
 }
 
 static void test_every_type_of_field_is_read(void **state) {
-        static const char text[] = "name: 'abc'\ndry: true\ncount: 0x1f\nrate: -2.5e-1\ncolour: green\n"
+        static const char text[] = "name: 'abc'\ndry: true\ncount: 0x1f\nrate: -2.5e-1\ncolour: \"green\"\n"
                                    "inner: {depth: 18446744073709551615}\nitems: [a, b]\n";
         Outer outer = {};
         char error[512] = "";
