@@ -25,6 +25,7 @@ static const char *const action_words[_ACTION_MAX] = {
         [ACTION_REPLACE_CABLE]   = "replace-cable",
         [ACTION_REPLACE_NIC]     = "replace-nic",
         [ACTION_REPLACE_TRAY]    = "replace-tray",
+        [ACTION_RESEAT_TRAY]     = "reseat-tray",
         [ACTION_QUARANTINE]      = "quarantine",
         [ACTION_INSPECT_STATION] = "inspect-station",
 };
@@ -63,6 +64,11 @@ static const CatalogueEntry entries[] = {
           "A chip, core, memory stack or adapter that the model of the server has did not enumerate, or has no serial "
           "number.",
           "Reboot the server and scan it again. If the part stays away, reseat its tray, then replace it." },
+        { "identity-tray-missing", "identity", SEVERITY_FAIL, ACTION_RESEAT_TRAY,
+          "neither chip of a tray is there",
+          "Both chips of one tray did not enumerate. They share its connector and its power, and two chips seldom fail at once, so "
+          "the tray is without power or does not sit right.",
+          "Look whether the tray has power, reseat it and boot the server again. If its chips stay away, replace the tray." },
         { "identity-duplicate", "identity", SEVERITY_FAIL, ACTION_QUARANTINE,
           "two parts carry the same serial number",
           "Serial numbers are what records are kept by. With the same number on two parts nobody can say which of them "
@@ -127,6 +133,13 @@ static const CatalogueEntry entries[] = {
           "out.",
           "Look at fans, filters, air flow and heat sink of the server, let it cool, then scan again. If this chip "
           "alone stays hot, replace its tray." },
+
+        { "temperature-outlier", "telemetry", SEVERITY_WARN, ACTION_INSPECT_STATION,
+          "hotter than the other chips of the server",
+          "The chip is within the limit and much hotter than the median of the other idle chips of its server. Where the room is "
+          "warmer or a job runs it may be too hot.",
+          "Look at the heat sink of this chip and at fans and air flow of its tray, then scan again. If it stays hotter than the "
+          "others, replace its tray." },
 
         /* ---- hbm ---- */
         { "hbm-cell", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,

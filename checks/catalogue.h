@@ -25,6 +25,7 @@ typedef enum Action {
         ACTION_REPLACE_CABLE,
         ACTION_REPLACE_NIC,
         ACTION_REPLACE_TRAY,
+        ACTION_RESEAT_TRAY,
         ACTION_QUARANTINE,
         ACTION_INSPECT_STATION,
         _ACTION_MAX,

@@ -3,7 +3,10 @@
 #include "checks/inventory.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -14,6 +17,7 @@ enum {
         FACT_PCI_ADDRESS,
         FACT_TRAY,
         FACT_OCCUPIED,
+        FACT_TEMPERATURE,
         FACT_SERVER_SERIAL,
         _FACT_MAX,
 };
@@ -26,6 +30,7 @@ static const char *const paths[_FACT_MAX] = {
         [FACT_PCI_ADDRESS]   = "assay/pci_address",
         [FACT_TRAY]          = "assay/tray",
         [FACT_OCCUPIED]      = "assay/occupied",
+        [FACT_TEMPERATURE]   = "assay/temperature",
         [FACT_SERVER_SERIAL] = "assay/server_serial",
 };
 
@@ -38,24 +43,41 @@ static int chip_error(const Device *device, int error) {
         return device_status(device) == DEVICE_STATUS_GARBLED ? -EPROTO : error;
 }
 
+static bool all_missing(const int errors[static _FACT_MAX]) {
+        for (unsigned i = 0; i < _FACT_MAX; i++)
+                if (errors[i] != -ENOENT)
+                        return false;
+        return true;
+}
+
+static double parse_temperature(const char *text) {
+        char *end;
+        double celsius = strtod(text, &end);
+
+        return end != text && *end == '\0' && isfinite(celsius) ? celsius : NAN;
+}
+
 static void read_chip(Device *device, unsigned chip, Inventory *inventory) {
         char texts[_FACT_MAX][ATTRIBUTE_TEXT_MAX];
         ChipFacts *facts = &inventory->chips[chip];
         int errors[_FACT_MAX], r;
 
         facts->occupied = true;
+        facts->temperature = NAN;
         r = device_attributes(device, chip, paths, _FACT_MAX, texts, errors);
         if (r < 0) {
                 facts->error = chip_error(device, r);
                 return;
         }
 
+        facts->absent = all_missing(errors);
         memcpy(facts->serial, texts[FACT_SERIAL], ATTRIBUTE_TEXT_MAX);
         memcpy(facts->part_number, texts[FACT_PART_NUMBER], ATTRIBUTE_TEXT_MAX);
         memcpy(facts->firmware, texts[FACT_FIRMWARE], ATTRIBUTE_TEXT_MAX);
         memcpy(facts->firmware_build, texts[FACT_FIRMWARE_BUILD], ATTRIBUTE_TEXT_MAX);
         memcpy(facts->pci_address, texts[FACT_PCI_ADDRESS], ATTRIBUTE_TEXT_MAX);
         facts->occupied = strcmp(texts[FACT_OCCUPIED], "0") != 0;
+        facts->temperature = parse_temperature(texts[FACT_TEMPERATURE]);
 
         if (texts[FACT_TRAY][0] != '\0' && strlen(texts[FACT_TRAY]) < sizeof(facts->tray)) {
                 memcpy(facts->tray, texts[FACT_TRAY], strlen(texts[FACT_TRAY]) + 1);
@@ -72,6 +94,14 @@ void inventory_read(Device *device, uint16_t chips, Inventory *ret) {
         for (unsigned chip = 0; chip < CHIPS; chip++)
                 if (chips & (1u << chip))
                         read_chip(device, chip, ret);
+}
+
+uint16_t inventory_absent(const Inventory *inventory) {
+        uint16_t absent = 0;
+
+        for (unsigned chip = 0; chip < CHIPS; chip++)
+                absent |= (uint16_t) ((unsigned) inventory->chips[chip].absent << chip);
+        return absent;
 }
 
 uint16_t inventory_answering(Device *device, uint16_t chips) {

@@ -15,7 +15,9 @@
 
 typedef struct ChipFacts {
         int error;     /* 0, or why they could not be read: -ETIMEDOUT where the chip does not answer */
+        bool absent;   /* the host's driver shows no such device */
         bool occupied; /* also where the chip does not tell */
+        double temperature; /* °C; NAN where it does not tell */
         char serial[ATTRIBUTE_TEXT_MAX];
         char part_number[ATTRIBUTE_TEXT_MAX];
         char firmware[ATTRIBUTE_TEXT_MAX];
@@ -32,6 +34,9 @@ typedef struct Inventory {
 
 /* Reads the CHIPS (bit per chip) over a device for the whole server. What fails is told per chip. */
 void inventory_read(Device *device, uint16_t chips, Inventory *ret);
+
+/* The chips that the host's driver does not show, bit per chip. */
+uint16_t inventory_absent(const Inventory *inventory);
 
 /* Which of CHIPS answer properly, now. */
 uint16_t inventory_answering(Device *device, uint16_t chips);

@@ -10,8 +10,8 @@
 #include "checks/step.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdarg.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/param.h>
@@ -105,6 +105,18 @@ const char *step_tray(const Step *step, const char *server, unsigned chip) {
         const StepServer *found = find_server(step, server);
 
         return found && chip < CHIPS ? found->trays[chip] : "";
+}
+
+bool step_is_absent(const Step *step, const char *server, unsigned chip) {
+        const StepServer *found = find_server(step, server);
+
+        return found && chip < CHIPS && (found->absent & (1u << chip));
+}
+
+double step_temperature(const Step *step, const char *server, unsigned chip) {
+        const StepServer *found = find_server(step, server);
+
+        return found && chip < CHIPS && (found->at_rest & (1u << chip)) ? found->temperatures[chip] : NAN;
 }
 
 const Location *step_twin(const Step *step) {

@@ -35,6 +35,11 @@ bool step_includes(const Step *step, const char *server, unsigned chip);
 /* The tray of CHIP, such as "3"; "" where nobody knows. */
 const char *step_tray(const Step *step, const char *server, unsigned chip);
 
+/* Whether CHIP was asked for and the host's driver shows no such device. */
+bool step_is_absent(const Step *step, const char *server, unsigned chip);
+/* The temperature of CHIP in degrees Celsius before the first step, if it was asked for and is at rest; else NAN. */
+double step_temperature(const Step *step, const char *server, unsigned chip);
+
 /* Of a chip: another of the scan, on another server, that told the same serial number before the first step; NULL: there is none. */
 const Location *step_twin(const Step *step);
 
@@ -105,7 +110,10 @@ typedef struct StepServer {
         Device *device;                  /* NULL: not to be driven */
         char name[LOCATION_SERVER_NAME_MAX];
         uint16_t included; /* bit per chip: asked for, answering, and free for what the check disturbs */
+        uint16_t absent; /* bit per chip: asked for, and the host's driver shows no such device */
         char trays[CHIPS][16];           /* "3", what assay/tray said; "" unknown */
+        uint16_t at_rest; /* bit per chip: asked for, carries no work, and tells its temperature */
+        double temperatures[CHIPS]; /* of these, °C before the first step */
 } StepServer;
 
 /* Takes whole lines without number and time. Returns 0 or a negative errno, which becomes the step's own

@@ -27,10 +27,11 @@ static void tell_excluded_chips(Unit *unit) {
         const ScanServer *server = &unit->scan->servers[unit->server];
         uint16_t included = scan_included(unit->scan, unit->server,
                                           check_disturbs(unit_check(unit), unit_step(unit)->parameters));
+        uint16_t unheard = server->lost | inventory_absent(&server->inventory);
         char id[ID_MAX];
 
         for (unsigned chip = 0; chip < CHIPS; chip++) {
-                Verdict verdict = server->lost & (1u << chip) ? VERDICT_ERROR : VERDICT_SKIPPED;
+                Verdict verdict = unheard & (1u << chip) ? VERDICT_ERROR : VERDICT_SKIPPED;
                 Location where = unit->where;
 
                 if (!(server->target->chips & (1u << chip)) || (included & (1u << chip)))
@@ -122,6 +123,7 @@ static Reason find_obstacle(const Unit *unit, const Check *check, const char **r
         uint16_t chips = unit->chip >= 0 ? (uint16_t) (1u << unit->chip) : server->target->chips;
         uint16_t included = scan_included(unit->scan, unit->server,
                                           check_disturbs(check, unit_step(unit)->parameters));
+        uint16_t left_out;
 
         *ret_message = "not asked for";
         if (!request_asks_for(unit->scan->request, unit_step(unit)->name))
@@ -131,13 +133,14 @@ static Reason find_obstacle(const Unit *unit, const Check *check, const char **r
         if (unit->chip < 0 && (chips & ~server->lost) == 0)
                 return REASON_PREREQUISITE;
 
+        left_out = (uint16_t) (chips & ~server->lost & ~included);
+        if (left_out == 0 || (left_out != (chips & ~server->lost) && check->disturbs != DISTURBS_SERVER))
+                return REASON_NONE;
+        *ret_message = "there is no such device";
+        if ((left_out & ~inventory_absent(&server->inventory)) == 0)
+                return REASON_PREREQUISITE;
         *ret_message = "carries work that this would disturb";
-        if ((chips & ~server->lost & included) == 0 && (chips & ~server->lost) != 0)
-                return REASON_OCCUPIED;
-        if (check->disturbs == DISTURBS_SERVER && (chips & ~server->lost & ~included) != 0)
-                return REASON_OCCUPIED;
-
-        return REASON_NONE;
+        return REASON_OCCUPIED;
 }
 
 /* Ends the current step, unless it is to run. */

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,8 +52,15 @@ static void describe_server(const Unit *unit, size_t index, StepServer *ret) {
 
         *ret = (StepServer) {};
         memcpy(ret->name, server->target->name, sizeof(ret->name));
-        for (unsigned chip = 0; chip < CHIPS; chip++)
-                memcpy(ret->trays[chip], server->inventory.chips[chip].tray, sizeof(ret->trays[chip]));
+        for (unsigned chip = 0; chip < CHIPS; chip++) {
+                const ChipFacts *facts = &server->inventory.chips[chip];
+                bool asked = server->target->chips & (1u << chip);
+
+                memcpy(ret->trays[chip], facts->tray, sizeof(ret->trays[chip]));
+                ret->absent |= (uint16_t) ((unsigned) (asked && facts->absent) << chip);
+                ret->at_rest |= (uint16_t) ((unsigned) (asked && !facts->occupied && !isnan(facts->temperature)) << chip);
+                ret->temperatures[chip] = facts->temperature;
+        }
 }
 
 /* Chips of one server see each other's serial numbers, those of several do not. */

@@ -21,7 +21,7 @@
 #define DRAW_NOISE       0x7e1e
 #define ORDINARY_HBM     100u /* corrected errors of a stack */
 #define ORDINARY_SRAM    10u  /* of a chip */
-#define ORDINARY_HEAT    36.5 /* °C: beyond it even the coolest chip of a hall at 60, which has 58.5, is hotter than 95 */
+#define ORDINARY_HEAT    23.0 /* K: 20 beyond the median of the others are ordinary, and chips at rest differ by up to 3 */
 
 extern const Model model_telemetry;
 
@@ -296,7 +296,14 @@ static const char *errors_in_order(const Fault *fault) {
 static const char *heat_in_order(const Fault *fault) {
         const OverheatFault *heat = fault->parameters;
 
-        return heat->celsius <= ORDINARY_HEAT ? "a chip may be as hot as 95 °C, and one at rest has about 60" : NULL;
+        return heat->celsius <= ORDINARY_HEAT ? "a chip may be 20 K hotter than its neighbours, which differ by 3" : NULL;
+}
+
+/* Less than the limit of the memory is told by comparison alone. */
+static void diagnose_heat(const Fault *fault, Diagnosis *diagnosis) {
+        static const char *const either[] = { "overheated", "temperature-outlier", NULL };
+
+        diagnosis->codes = either;
 }
 
 static int sample_heat(Sample *sample) {
@@ -364,7 +371,7 @@ static const FaultKind faults[KINDS + 1] = {
         [KIND_OVERHEAT] = {
                 .name = "overheat", .summary = "hotter than its neighbours", .family = FAMILY_TELEMETRY, .at = at_chip,
                 .persistence = PERSISTENCE_PERMANENT, .parameters_bytes = sizeof(OverheatFault), .parameters = overheat_fields,
-                .undetectable = heat_in_order, .codes = FAULT_CODES("overheated"), .sample = sample_heat,
+                .undetectable = heat_in_order, .diagnose = diagnose_heat, .sample = sample_heat,
         },
         [KIND_COMPONENT] = {
                 .name = "component-unhealthy", .summary = "the firmware gives up on one of its components",

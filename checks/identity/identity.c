@@ -75,6 +75,25 @@ static bool serial_is_plausible(const char *serial) {
                strspn(serial, "f") < 16;
 }
 
+/* Where the firmware's numbering puts CHIP; its tray is half of that. */
+static unsigned routing_id_of(unsigned chip) {
+        unsigned id = 0;
+
+        while (trays[id / 2][id % 2] != chip)
+                id++;
+        return id;
+}
+
+/* One chip that is away is the chip's, or its seat's; both of a tray are the tray's, which has one connector and one supply. */
+static int find_absent(Step *step, Verdict *verdict) {
+        unsigned id = routing_id_of(step_chip(step)), sibling = trays[id / 2][1 - id % 2];
+
+        if (!step_is_absent(step, step_unit(step)->server, sibling))
+                return step_finding(step, verdict, "identity-missing", NULL, NULL, "the driver shows no such device");
+        return step_finding(step, verdict, "identity-tray-missing", NULL, NULL, "the driver shows neither chip of tray %u, the other is chip%u",
+                            id / 2, sibling);
+}
+
 /* Reads all there must be. Returns how many are absent, after the finding. */
 static int read_facts(Step *step, Verdict *verdict, Facts texts) {
         int errors[_FACT_MAX], n = 0, r;
@@ -91,7 +110,7 @@ static int read_facts(Step *step, Verdict *verdict, Facts texts) {
         if (n == 0)
                 return 0;
         if (n == _FACT_MAX)
-                r = step_finding(step, verdict, "identity-missing", NULL, NULL, "the driver shows no such device");
+                r = find_absent(step, verdict);
         else
                 r = step_finding(step, verdict, "identity-missing", NULL, &(Evidence) { .address = first },
                                  "%d of %d facts about the chip are missing, the first is %s", n, _FACT_MAX, first);
@@ -150,12 +169,10 @@ static uint16_t parse_connected(const char *text) {
 }
 
 static int judge_position(Step *step, Verdict *verdict, Facts texts) {
-        unsigned chip = step_chip(step), id = 0;
+        unsigned chip = step_chip(step), id = routing_id_of(chip);
         char expected[16];
         int r = 0;
 
-        while (trays[id / 2][id % 2] != chip)
-                id++;
         (void) snprintf(expected, sizeof(expected), "%u", id);
         if (strcmp(texts[FACT_ROUTING_ID], expected) != 0)
                 r = mismatch(step, verdict, expected, texts[FACT_ROUTING_ID], "the firmware's routing id");
@@ -306,7 +323,7 @@ const Check check_identity = {
         .summary      = "every chip is there, once, in its place, and runs the same firmware",
         .reads        = "info/serial_number, info/architecture, core_count, connected_devices, mailbox/{serial,routing_id}, "
                         "assay/{tray,part_number,pci_address,firmware}, serials and firmware of the other chips of the server",
-        .codes        = (const char *const[]) { "identity-missing", "identity-duplicate", "identity-mismatch", "identity-firmware", NULL },
+        .codes        = (const char *const[]) { "identity-missing", "identity-tray-missing", "identity-duplicate", "identity-mismatch", "identity-firmware", NULL },
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_NOTHING,
         .deadline_sec = 30,

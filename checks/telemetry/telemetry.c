@@ -7,6 +7,8 @@
  * difference means that one of them lies, and the larger is judged. One uncorrected error condemns, corrected ones only
  * above their limit. The heartbeat is read twice with other readings between, until enough device time has passed.
  *
+ * Temperature has two limits: what the chip's memory bears, and how much hotter it may be than the other chips of its server.
+ *
  * Mailbox words (API 6): bits 31…16 corrected, 15…12 unrepairable, 11…0 repairable uncorrected errors of a stack; of SRAM
  * 31…16 corrected, 15…0 uncorrected. A full field says "at least".
  */
@@ -22,6 +24,7 @@
 
 #define HEARTBEAT_READINGS_MAX 4096 /* of device time so short that a heartbeat never moves */
 #define HEARTBEATS             256  /* it counts in eight bits */
+#define OTHERS_MIN             4    /* chips whose median three bad ones cannot move beyond the sound ones */
 
 typedef enum Reading {
         READING_BEAT, /* before all others */
@@ -226,6 +229,45 @@ static int judge_health(Step *step, Verdict *verdict, Readings texts) {
                             "the firmware calls %.64s unhealthy", components);
 }
 
+static int compare_numbers(const void *a, const void *b) {
+        double x = *(const double *) a, y = *(const double *) b;
+
+        return (x > y) - (x < y);
+}
+
+/* The median of the other chips of the server that are at rest, as this one is; NAN where they are too few to be compared with. */
+static double temperature_of_others(Step *step) {
+        const char *server = step_unit(step)->server;
+        double others[CHIPS];
+        size_t n = 0;
+
+        for (unsigned chip = 0; chip < CHIPS; chip++) {
+                double celsius = step_temperature(step, server, chip);
+
+                if (chip != step_chip(step) && !isnan(celsius))
+                        others[n++] = celsius;
+        }
+        if (n < OTHERS_MIN || isnan(step_temperature(step, server, step_chip(step))))
+                return NAN;
+        qsort(others, n, sizeof(*others), compare_numbers);
+        return n % 2 ? others[n / 2] : (others[n / 2 - 1] + others[n / 2]) / 2;
+}
+
+static int judge_rise(Step *step, Verdict *verdict, double celsius) {
+        const TelemetryParameters *parameters = step_parameters(step);
+        double others = temperature_of_others(step);
+        int r;
+
+        if (isnan(others))
+                return 0;
+        r = step_measure(step, "telemetry_temperature_rise", celsius - others, "K", LIMIT_LESS_THAN_OR_EQUAL, parameters->temperature_rise_max, NULL);
+        if (r <= 0)
+                return r;
+        return step_finding(step, verdict, "temperature-outlier", NULL, &(Evidence) { .address = paths[READING_TEMPERATURE] },
+                            "%.1f degrees Celsius, %.1f above the median of the other idle chips, limit %.1f", celsius, celsius - others,
+                            parameters->temperature_rise_max);
+}
+
 static int judge_temperature(Step *step, Verdict *verdict, Readings texts) {
         const TelemetryParameters *parameters = step_parameters(step);
         const char *text = texts[READING_TEMPERATURE];
@@ -237,7 +279,9 @@ static int judge_temperature(Step *step, Verdict *verdict, Readings texts) {
         if (end == text || *end != '\0' || !isfinite(celsius))
                 return step_error(step, -EPROTO, "%s says \"%.64s\", which is no temperature", paths[READING_TEMPERATURE], text);
         r = step_measure(step, "telemetry_temperature", celsius, "Cel", LIMIT_LESS_THAN_OR_EQUAL, parameters->temperature_max, NULL);
-        if (r <= 0)
+        if (r == 0)
+                return judge_rise(step, verdict, celsius);
+        if (r < 0)
                 return r;
         return step_finding(step, verdict, "overheated", NULL, &(Evidence) { .address = paths[READING_TEMPERATURE], .actual = text },
                             "%.1f degrees Celsius, limit %.1f", celsius, parameters->temperature_max);
@@ -283,6 +327,8 @@ static int telemetry_run(Step *step, Verdict *ret) {
         Readings texts;
         int r;
 
+        if (step_is_absent(step, step_unit(step)->server, step_chip(step)))
+                return step_skip(step, ret, REASON_PREREQUISITE, "there is no such device");
         r = read_all(step, texts);
         for (size_t i = 0; i < ELEMENTS(errors) && r >= 0; i++)
                 r = judge_error(step, &verdict, &errors[i], texts);
@@ -306,7 +352,7 @@ const Check check_telemetry = {
                         "mailbox/{hbmN_ecc,sram_ecc,health_status,heartbeat}, assay/temperature",
         .codes        = (const char *const[]) { "hbm-uncorrected", "hbm-repairable", "hbm-corrected", "sram-uncorrected",
                                                 "sram-corrected", "counter-lies", "component-unhealthy", "heartbeat-stalled",
-                                                "overheated", NULL },
+                                                "overheated", "temperature-outlier", NULL },
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_NOTHING,
         .deadline_sec = 30,
