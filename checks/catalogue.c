@@ -626,7 +626,7 @@ static const CatalogueEntry entries[] = {
         { "efa-path", "efa", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "one path of an adapter loses, changes or delays packets",
           "Packets pinned to each path in turn show that one path of this adapter is bad. Its other paths are not, and the same path "
-          "of other adapters is not.",
+          "of other adapters is not, or loses far less.",
           "Reseat the cable of the adapter and look at the port of the first switch of that path. If it stays, replace the cable, then the "
           "adapter." },
         { "efa-fabric", "efa", SEVERITY_FAIL, ACTION_INSPECT_STATION,

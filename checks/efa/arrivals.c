@@ -119,11 +119,11 @@ static void account_time(Traffic *traffic, Flow *flow, const WireArrival *arriva
 static void account_path(Traffic *traffic, Flow *flow, Tally *tally, const WireArrival *arrival, uint64_t latency) {
         int8_t turn = (int8_t) ((arrival->path - arrival->sequence) % NIC_PATHS);
 
-        flow->paths |= (uint16_t) (1u << arrival->path);
         traffic->tallies[flow->from].arrivals[arrival->path]++;
         tally->arrivals[arrival->path]++;
         if (latency > traffic->latency_max_nsec)
                 return;
+        flow->paths |= (uint16_t) (1u << arrival->path);
         if (flow->turn == TURN_UNKNOWN)
                 flow->turn = turn;
         else if (flow->turn != turn)

@@ -2,7 +2,8 @@
 
 /*
  * What goes wrong on one path only is the path's: of one adapter, or, where too many adapters have it on the same path to be all broken,
- * of the fabric. Blame is laid for each path by its own ledger.
+ * of the fabric. Blame is laid for each path by its own ledger. On a path of the fabric that loses packets of all an adapter is to blame for
+ * what it has in excess of the others.
  */
 
 #include <errno.h>
@@ -28,23 +29,27 @@ static const char *const path_words[_WRONG_PACKET_MAX] = {
         [WRONG_LATE]       = "arrived too late",
 };
 
-/* P(X >= k) for a Poisson variable of this mean, which is far below k. */
+/* P(X >= k) for a Poisson variable of this mean; 1 for a k that is not above it, where nothing is asked. */
 static double tail(double mean, uint64_t k) {
-        double term = exp(-mean), sum = 0;
+        double term, sum = 0;
 
-        for (uint64_t i = 1; i <= k + 60; i++) {
-                term *= mean / (double) i;
-                if (i >= k)
-                        sum += term;
-        }
-
+        if ((double) k <= mean)
+                return 1;
+        term = mean > 0 ? exp((double) k * log(mean) - mean - lgamma((double) k + 1)) : 0;
+        for (uint64_t i = k; term > sum * 1e-12; term *= mean / (double) ++i)
+                sum += term;
         return sum;
+}
+
+/* More wrong packets than this mean explains: of all adapters of a fleet one is called so in a hundred sweeps. */
+static bool is_beyond(double mean, uint64_t k) {
+        return FLEET * tail(mean, k) <= FLEET_ALARMS;
 }
 
 uint64_t late_limit(uint64_t n) {
         uint64_t k = 1;
 
-        while (FLEET * tail((double) n * SOUND_RESENT, k) > FLEET_ALARMS)
+        while (!is_beyond((double) n * SOUND_RESENT, k))
                 k++;
         return k;
 }
@@ -63,14 +68,20 @@ double late_false_alarms(const Round *round) {
 }
 
 bool round_suspects_paths(const Round *round) {
+        uint64_t n_packets = 0;
+
         if (round->ledger.n_wrong[WRONG_LOSS] + round->ledger.n_wrong[WRONG_CORRUPTION] + round->ledger.n_wrong[WRONG_DELIVERY] > 0)
                 return true;
         for (unsigned c = 0; c < CHIPS && round->ledger.n_wrong[WRONG_LATE] > 0; c++) {
                 Pair sum = ledger_sum(&round->ledger, c);
 
+                n_packets += sum.n_packets; /* most of them twice, which makes it no easier to be suspect */
                 if (sum.n_wrong[WRONG_LATE] >= late_limit(sum.n_packets))
                         return true;
         }
+        /* A path of the fabric shows in the sum of all before it does in any adapter. */
+        if (round->ledger.n_wrong[WRONG_LATE] >= late_limit(n_packets))
+                return true;
 
         return round->paths;
 }
@@ -94,6 +105,11 @@ static void add_sprayed(Round *round, const Traffic *traffic, const Flow *flow) 
                         add_packet(round, flow, WRONG_LOSS, s);
 }
 
+/* Whether the order of its packets says which path each took: its sender sprays, and so do not all. */
+static bool takes_turns(const Round *round, const Flow *flow) {
+        return flow->path == NIC_PATH_SPRAYED && flow->turn >= 0 && flow->from != flow->to && !(round->single >> flow->from & 1);
+}
+
 int round_add_paths(Round *round, const Traffic *traffic, AdapterSet deaf) {
         if (!round->paths)
                 round->paths = calloc(1, sizeof(*round->paths));
@@ -108,13 +124,13 @@ int round_add_paths(Round *round, const Traffic *traffic, AdapterSet deaf) {
                 if (flow->path != NIC_PATH_SPRAYED) {
                         ledger_add(&round->paths->ledgers[flow->path], flow, 0);
                         round->ledger.pairs[flow->from][flow->to].n_packets += flow->packets;
-                } else if (flow->turn >= 0 && flow->from != flow->to)
+                } else if (takes_turns(round, flow))
                         add_sprayed(round, traffic, flow);
         }
         for (size_t i = 0; i < traffic->n_incidents; i++) {
                 const Flow *flow = &traffic->flows[traffic->incidents[i].flow];
 
-                if (flow->path == NIC_PATH_SPRAYED && flow->turn >= 0 && flow->from != flow->to && !(deaf >> flow->to & 1))
+                if (takes_turns(round, flow) && !(deaf >> flow->to & 1))
                         add_packet(round, flow, (Wrong) traffic->incidents[i].what, traffic->incidents[i].sequence);
         }
 
@@ -125,18 +141,82 @@ int round_add_paths(Round *round, const Traffic *traffic, AdapterSet deaf) {
 
 typedef struct PathBlame {
         AdapterSet blamed[NIC_PATHS];
+        AdapterSet excess[NIC_PATHS];  /* those with more than the others of the path have */
+        double shared[NIC_PATHS];      /* the share of wrong packets that these others have */
         uint16_t planes; /* bit per path of the fabric */
 } PathBlame;
 
-/* Late packets that chance explains are nobody's. */
-static AdapterSet drop_chance(const Ledger *ledger, Wrong wrong, AdapterSet blamed) {
-        for (unsigned a = 0; a < ADAPTERS_MAX && wrong == WRONG_LATE; a++) {
-                Pair sum;
+/* Of all pairs of LEDGER with no end in WITHOUT, the share of packets that are wrong, and no less than of a sound fabric; *ret_sum are these. */
+static double share_of(const Ledger *ledger, Wrong wrong, AdapterSet without, Pair *ret_sum) {
+        *ret_sum = (Pair) {};
+        for (unsigned from = 0; from < ADAPTERS_MAX; from++)
+                for (unsigned to = 0; to < ADAPTERS_MAX && !(without >> from & 1); to++) {
+                        if (without >> to & 1)
+                                continue;
+                        ret_sum->n_packets += ledger->pairs[from][to].n_packets;
+                        ret_sum->n_wrong[wrong] += ledger->pairs[from][to].n_wrong[wrong];
+                }
+        return MAX(ret_sum->n_wrong[wrong] / (double) MAX(ret_sum->n_packets, 1u), wrong == WRONG_LATE ? SOUND_RESENT : 0);
+}
 
-                if (!(blamed >> a & 1))
+/* What the flows of ADAPTER with those not in WITHOUT add up to; *ret_worst is the pair of them with the most wrong packets. */
+static Pair sum_without(const Ledger *ledger, Wrong wrong, unsigned adapter, AdapterSet without, Pair *ret_worst) {
+        Pair sum = {}, worst = {};
+
+        for (unsigned a = 0; a < ADAPTERS_MAX; a++)
+                for (unsigned way = 0; way < 2 && a != adapter && !(without >> a & 1); way++) {
+                        const Pair *pair = way == 0 ? &ledger->pairs[adapter][a] : &ledger->pairs[a][adapter];
+
+                        sum.n_packets += pair->n_packets;
+                        sum.n_wrong[wrong] += pair->n_wrong[wrong];
+                        if (pair->n_wrong[wrong] >= worst.n_wrong[wrong])
+                                worst = *pair;
+                }
+
+        *ret_worst = worst;
+        return sum;
+}
+
+/* Who has more wrong packets on a path than what others have between themselves explains: the farthest from that first, whose flows are
+ * then left out, so that its partners are not taken for it. */
+static AdapterSet find_excess(const Ledger *ledger, Wrong wrong, AdapterSet without) {
+        AdapterSet excess = 0;
+
+        for (;;) {
+                double most = 0;
+                int worst = -1;
+
+                for (unsigned a = 0; a < ADAPTERS_MAX; a++) {
+                        Pair rest, one, sum = sum_without(ledger, wrong, a, without, &one);
+                        /* Without the worst of its flows, which may be its partner's affair. */
+                        double n = (double) (sum.n_packets - one.n_packets), n_wrong = sum.n_wrong[wrong] - one.n_wrong[wrong];
+                        double mean = n * share_of(ledger, wrong, without | UINT64_C(1) << a, &rest);
+
+                        if (without >> a & 1 || n_wrong - mean <= most || !is_beyond(mean, (uint64_t) n_wrong))
+                                continue;
+                        most = n_wrong - mean;
+                        worst = (int) a;
+                }
+                if (worst < 0)
+                        return excess;
+                excess |= UINT64_C(1) << worst;
+                without |= UINT64_C(1) << worst;
+        }
+}
+
+/* Late packets that chance explains, or what the fabric loses of everybody's, are nobody's. */
+static AdapterSet drop_chance(const Ledger *ledger, Wrong wrong, AdapterSet known, AdapterSet blamed) {
+        AdapterSet excess = wrong == WRONG_LATE && blamed ? find_excess(ledger, wrong, known) : 0;
+
+        for (unsigned a = 0; a < ADAPTERS_MAX && wrong == WRONG_LATE; a++) {
+                Pair sum, rest, worst;
+                double share;
+
+                if (!(blamed >> a & 1) || excess >> a & 1)
                         continue;
-                sum = ledger_sum(ledger, a);
-                if (sum.n_wrong[wrong] < late_limit(sum.n_packets))
+                sum = sum_without(ledger, wrong, a, known | excess, &worst);
+                share = share_of(ledger, wrong, known | excess | UINT64_C(1) << a, &rest);
+                if (!is_beyond((double) sum.n_packets * share, sum.n_wrong[wrong]))
                         blamed &= ~(UINT64_C(1) << a);
         }
 
@@ -144,25 +224,38 @@ static AdapterSet drop_chance(const Ledger *ledger, Wrong wrong, AdapterSet blam
 }
 
 AdapterSet round_blame(const Ledger *ledger, Wrong wrong, AdapterSet known, AdapterSet *ret_suspects) {
-        return drop_chance(ledger, wrong, ledger_blame(ledger, wrong, known, ret_suspects));
+        return drop_chance(ledger, wrong, known, ledger_blame(ledger, wrong, known, ret_suspects));
+}
+
+/* So many of those without excess have it that it is the fabric's path: of two that cannot be told apart one is to blame. */
+static bool is_plane(const Round *round, const Ledger *ledger, Wrong wrong, AdapterSet known, double *ret_share) {
+        unsigned n_own = (unsigned) __builtin_popcountll(round_own(round)), n;
+        AdapterSet suspects, blamed = ledger_blame(ledger, wrong, known, &suspects);
+        Pair rest;
+
+        *ret_share = share_of(ledger, wrong, known, &rest);
+        n = (unsigned) (2 * __builtin_popcountll(blamed & ~suspects) + __builtin_popcountll(blamed & suspects)) / 2;
+        return n >= MAX(PLANE_MIN, n_own / PLANE_SHARE) && (wrong != WRONG_LATE || rest.n_wrong[wrong] >= late_limit(rest.n_packets));
 }
 
 static void blame_paths(const Round *round, Wrong wrong, AdapterSet known, PathBlame *ret) {
-        unsigned n_own = (unsigned) __builtin_popcountll(round_own(round));
-
         *ret = (PathBlame) {};
         for (unsigned p = 0; p < NIC_PATHS; p++) {
+                const Ledger *ledger = &round->paths->ledgers[p];
                 AdapterSet suspects;
-                unsigned n;
 
-                ret->blamed[p] = round_blame(&round->paths->ledgers[p], wrong, known, &suspects);
-                /* Of two that cannot be told apart one is to blame. */
-                n = (unsigned) (2 * __builtin_popcountll(ret->blamed[p] & ~suspects) + __builtin_popcountll(ret->blamed[p] & suspects)) / 2;
-                if (n >= MAX(PLANE_MIN, n_own / PLANE_SHARE))
+                if (ledger->n_wrong[wrong] == 0)
+                        continue;
+                ret->blamed[p] = round_blame(ledger, wrong, known, &suspects);
+                ret->excess[p] = find_excess(ledger, wrong, known);
+                if (is_plane(round, ledger, wrong, known | ret->excess[p], &ret->shared[p]))
                         ret->planes |= (uint16_t) (1u << p);
         }
         if ((unsigned) __builtin_popcount(ret->planes) > PATHS_FEW)
                 ret->planes = 0; /* it is not the path that they have in common */
+        for (unsigned p = 0; p < NIC_PATHS; p++)
+                if (ret->planes >> p & 1)
+                        ret->blamed[p] = ret->excess[p];
 }
 
 static int find_plane(Round *round, Wrong wrong, unsigned path) {
@@ -189,7 +282,7 @@ static uint16_t paths_of(const Round *round, const PathBlame *blame, Wrong wrong
         uint16_t paths = 0;
 
         for (unsigned p = 0; p < NIC_PATHS; p++) {
-                if (!(blame->blamed[p] >> adapter & 1) || blame->planes >> p & 1)
+                if (!(blame->blamed[p] >> adapter & 1))
                         continue;
                 if (ledger_sum(&round->paths->ledgers[p], adapter).n_wrong[wrong] < PATH_COUNT_MIN)
                         return 0;
@@ -199,15 +292,19 @@ static uint16_t paths_of(const Round *round, const PathBlame *blame, Wrong wrong
         return (unsigned) __builtin_popcount(paths) <= PATHS_FEW ? paths : 0;
 }
 
-static int find_path(Round *round, Wrong wrong, unsigned chip, unsigned path) {
+static int find_path(Round *round, Wrong wrong, const PathBlame *blame, unsigned chip, unsigned path) {
         Pair sum = ledger_sum(&round->paths->ledgers[path], chip);
         Location where = round_adapter(round, chip);
+        char others[96] = "on its other paths that is not so";
 
         (void) location_append(&where, LOCATION_PATH, path);
+        if (blame->planes >> path & 1)
+                (void) snprintf(others, sizeof(others), "of other adapters, by the fabric alone, %.2g %% of those over this path",
+                                100 * blame->shared[path]);
         return step_finding(round->step, &round->verdicts[chip], "efa-path", &where,
                             &(Evidence) { .replaceable = "cable", .has_count = true, .count = sum.n_wrong[wrong] },
-                            "%" PRIu32 " of %" PRIu64 " packets of this adapter over path %u %s; on its other paths that is not so",
-                            sum.n_wrong[wrong], sum.n_packets, path, path_words[wrong]);
+                            "%" PRIu32 " of %" PRIu64 " packets of this adapter over path %u %s; %s", sum.n_wrong[wrong], sum.n_packets, path,
+                            path_words[wrong], others);
 }
 
 /* Adds what was seen of the paths that are not the fabric's, so that all that is left is adapters. */
@@ -240,6 +337,8 @@ static int find_of(Round *round, Wrong wrong) {
                         r = find_plane(round, wrong, p);
         settle(round, wrong, blame.planes);
         blamed = round_blame(&round->ledger, wrong, known, &suspects);
+        for (unsigned p = 0; p < NIC_PATHS; p++)
+                blamed |= blame.planes >> p & 1 ? blame.excess[p] : 0;
         for (unsigned c = 0; c < CHIPS; c++) {
                 /* What is lost of packets to itself, which take no path, is no path's. */
                 bool loses_loops = wrong == WRONG_LOSS && round->ledger.pairs[c][c].n_wrong[wrong] > 0;
@@ -249,7 +348,7 @@ static int find_of(Round *round, Wrong wrong) {
                         round->explained[wrong] |= UINT64_C(1) << c;
                 for (unsigned p = 0; p < NIC_PATHS && r >= 0; p++)
                         if (paths >> p & 1)
-                                r = find_path(round, wrong, c, p);
+                                r = find_path(round, wrong, &blame, c, p);
         }
 
         return r;

@@ -30,13 +30,13 @@ static const uint16_t boundaries[] = { 31, 32, 33, 255, 256, 257, 4095, 4096, 40
 /* ---- running one ---- */
 
 /*
- * Two packets that are no whole turn apart took different paths, but for one that was sent again; and many of them do not come in order,
- * where they are short: long ones of a slow adapter are further apart than paths differ.
+ * Packets that are no whole turn apart take different paths, unless one was sent again, and that comes late; and many of them do not come
+ * in order, where they are short: long ones of a slow adapter are further apart than paths differ.
  */
 static bool is_on_one_path(const Flow *flow) {
         if (flow->bytes == 1 && flow->n_here >= ORDER_PACKETS && flow->n_reordered == 0)
                 return true;
-        return __builtin_popcount(flow->paths) == 1 && flow->n_late == 0 && (flow->high - flow->low) % NIC_PATHS != 0;
+        return __builtin_popcount(flow->paths) == 1 && flow->turn == TURN_NONE;
 }
 
 static void take_flow(Round *round, const Flow *flow) {

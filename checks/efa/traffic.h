@@ -57,7 +57,7 @@ typedef struct Flow {
         uint32_t n_late;   /* beyond the limit of latency */
         uint32_t n_early;  /* before they were sent */
         uint32_t n_reordered;
-        uint16_t paths;    /* bit per path that a packet came on */
+        uint16_t paths;    /* bit per path that a packet came on that was not late */
         int8_t turn;       /* of a sprayed flow: packet s took path (turn + s) % NIC_PATHS; TURN_UNKNOWN, TURN_NONE: it did not */
         uint32_t seen;     /* where its bits begin in Traffic.seen */
         uint32_t low, high; /* the first and last packet sent, of those that arrived so far, and when; low above high: none did */

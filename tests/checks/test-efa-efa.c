@@ -135,27 +135,85 @@ static const FaultCase fault_cases[] = {
           { { "efa-unresponsive", "trn-0/chip2/nic2" }, { "efa-unresponsive", "trn-0/chip3/nic3" } } },
 };
 
+static Verdict expect_findings(Step *step, const FaultCase *one, const char *of) {
+        Verdict verdict = _VERDICT_INVALID;
+        size_t n = 0;
+
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        for (; n < ELEMENTS(one->findings) && one->findings[n][0]; n++)
+                if (!rehearsal_said(step, one->findings[n][0], one->findings[n][1])) {
+                        rehearsal_print(step);
+                        fail_msg("%s, %s: %s at %s is missing", one->fault, of, one->findings[n][0], one->findings[n][1]);
+                }
+        if (step->n_said != n) {
+                rehearsal_print(step);
+                fail_msg("%s, %s: too many findings", one->fault, of);
+        }
+        return verdict;
+}
+
 static void test_each_fault_is_found_at_its_adapter_and_nowhere_else(void **state) {
         for (size_t i = 0; i < ELEMENTS(fault_cases); i++) {
                 const FaultCase *one = &fault_cases[i];
-                Verdict verdict = _VERDICT_INVALID;
                 char text[512];
-                size_t n = 0;
 
                 (void) snprintf(text, sizeof(text), SINGLE "faults: [%s]\n", one->fault);
                 _cleanup_rehearsal_ Step *step = rehearsal_new(text, "efa", "trn-0");
 
-                assert_int_equal(rehearsal_run(step, &verdict), 0);
-                for (; n < ELEMENTS(one->findings) && one->findings[n][0]; n++)
-                        if (!rehearsal_said(step, one->findings[n][0], one->findings[n][1])) {
-                                rehearsal_print(step);
-                                fail_msg("%s: %s at %s is missing", one->fault, one->findings[n][0], one->findings[n][1]);
-                        }
-                if (step->n_said != n) {
-                        rehearsal_print(step);
-                        fail_msg("%s: too many findings", one->fault);
+                assert_int_equal(expect_findings(step, one, "preflight"), one->warns ? VERDICT_WARNED : VERDICT_FAILED);
+        }
+}
+
+#define PLANE(rate) "{at: trn-0/chip4/nic4/path6, kind: fabric-path-drops, rate: " rate "}"
+
+/* What is the adapter's own on the very path that the fabric loses packets on. */
+static const FaultCase plane_cases[] = {
+        { PLANE("0.02"), { { "efa-fabric", "trn-0" } } },
+        { PLANE("0.5"), { { "efa-fabric", "trn-0" } } },
+        { PLANE("0.2") ", {at: trn-0/chip8/nic8, kind: single-path, path: 6}", { { "efa-fabric", "trn-0" }, { "efa-single-path", "trn-0/chip8/nic8" } } },
+        { PLANE("0.5") ", {at: trn-0/chip8/nic8, kind: single-path, path: 6}", { { "efa-fabric", "trn-0" }, { "efa-single-path", "trn-0/chip8/nic8" } } },
+        { PLANE("0.2") ", {at: trn-0/chip8/nic8/path6, kind: path-drops, rate: 0.4}", { { "efa-fabric", "trn-0" }, { "efa-path", "trn-0/chip8/nic8/path6" } } },
+        { PLANE("0.02") ", {at: trn-0/chip8/nic8/path6, kind: path-drops, rate: 0.25, direction: send}",
+          { { "efa-fabric", "trn-0" }, { "efa-path", "trn-0/chip8/nic8/path6" } } },
+        { PLANE("0.5") ", {at: trn-0/chip8/nic8/path6, kind: path-delay, nsec: 30000}",
+          { { "efa-fabric", "trn-0" }, { "efa-path", "trn-0/chip8/nic8/path6" } } },
+        { PLANE("0.1") ", {at: trn-0/chip8/nic8/path6, kind: path-drops, rate: 0.4}, {at: trn-0/chip9/nic9/path6, kind: path-drops, rate: 0.4}",
+          { { "efa-fabric", "trn-0" }, { "efa-path", "trn-0/chip8/nic8/path6" }, { "efa-path", "trn-0/chip9/nic9/path6" } } },
+};
+
+static void test_a_lossy_fabric_hides_no_adapter_from_either_plan(void **state) {
+        for (size_t i = 0; i < ELEMENTS(plane_cases); i++)
+                for (unsigned seed = 0; seed < 6; seed++) {
+                        char text[512];
+
+                        (void) snprintf(text, sizeof(text), "scenario: test\nseed: %u\ntopology: {servers: 1}\nfaults: [%s]\n", seed,
+                                        plane_cases[i].fault);
+                        _cleanup_rehearsal_ Step *step = rehearsal_new(text, "efa", "trn-0");
+
+                        if (seed % 2 == 1)
+                                *(EfaParameters *) step->parameters = (EfaParameters) {
+                                        .packets = 4000, .large = 64, .peers = 32, .peers_large = 32, .latency = 15, .bandwidth = 160,
+                                };
+                        (void) expect_findings(step, &plane_cases[i], seed % 2 == 1 ? "production" : "preflight");
                 }
-                assert_int_equal(verdict, one->warns ? VERDICT_WARNED : VERDICT_FAILED);
+}
+
+/* Where the fabric loses so little that only its sum tells it, no adapter is to blame for its share. */
+static void test_a_fabric_that_loses_little_names_no_innocent_adapter(void **state) {
+        for (unsigned seed = 0; seed < 12; seed++) {
+                Verdict verdict = _VERDICT_INVALID;
+                char text[512];
+
+                (void) snprintf(text, sizeof(text), "scenario: test\nseed: %u\ntopology: {servers: 1}\nfaults: [" PLANE("0.001")
+                                ", {at: trn-0/chip8/nic8/path6, kind: path-drops, rate: 0.4}]\n", seed);
+                _cleanup_rehearsal_ Step *step = rehearsal_new(text, "efa", "trn-0");
+
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                if (!rehearsal_said(step, "efa-path", "trn-0/chip8/nic8/path6") ||
+                    step->n_said != 1u + rehearsal_said(step, "efa-fabric", "trn-0")) {
+                        rehearsal_print(step);
+                        fail_msg("seed %u", seed);
+                }
         }
 }
 
@@ -456,6 +514,8 @@ int main(void) {
                 cmocka_unit_test(test_a_path_is_told_among_any_set_of_chips),
                 cmocka_unit_test(test_one_adapter_alone_is_skipped),
                 cmocka_unit_test(test_each_fault_is_found_at_its_adapter_and_nowhere_else),
+                cmocka_unit_test(test_a_lossy_fabric_hides_no_adapter_from_either_plan),
+                cmocka_unit_test(test_a_fabric_that_loses_little_names_no_innocent_adapter),
                 cmocka_unit_test(test_a_rare_loss_is_laid_to_the_right_adapter),
                 cmocka_unit_test(test_a_chip_that_hangs_costs_only_itself),
                 cmocka_unit_test(test_an_adapter_that_garbles_its_answers_costs_only_its_chip),
