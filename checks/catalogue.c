@@ -238,13 +238,14 @@ static const CatalogueEntry entries[] = {
         { "hbm-intermittent", "hbm", SEVERITY_FAIL, ACTION_QUARANTINE,
           "a memory place fails now and then",
           "The place failed, and not in every repeat of the same test; the message says how often, and what that means for "
-          "the true rate with 95 % confidence. It was not hit by a passing particle: it failed more than once.",
+          "the true rate with 95 % confidence. Nothing shows that a particle has hit it: it failed more than once, or the "
+          "test could not be repeated with the data that were there before.",
           "Keep the chip out of service and scan its HBM again. If the same place fails again, run the memory repair for "
           "its row (plan repair, or repair-production), reset the chip and scan again; if it then fails elsewhere, replace the tray." },
         { "hbm-soft-error", "hbm", SEVERITY_WARN, ACTION_MONITOR,
           "a memory bit flipped once",
-          "A bit was wrong once, was right again after it had been written anew, and stayed so in every repeat of the test. "
-          "Particles do this to sound memory; no repair is due.",
+          "A bit was wrong once, was right again after it had been written anew, and stayed so in every repeat of the test, each "
+          "of which began with the data that were there before. Particles do this to sound memory; no repair is due.",
           "Watch the place: if a later scan names it again, it is not a soft error. Run the memory repair for its row then." },
         { "hbm-scattered", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "memory failures that follow no structure",

@@ -127,7 +127,7 @@ int hbm_march_again(const HbmDiagnosis *diagnosis, const HbmCase *c) {
         for (; again.pass < diagnosis->n_passes && n_passes < PASSES_MAX; again.pass++) {
                 const HbmPass *pass = &diagnosis->passes[again.pass];
 
-                if (!pass->ran || !pass->march || pass->ecc || (pass->phase != MARCH_PHASE_MARCH && pass->phase != MARCH_PHASE_ADDRESS))
+                if (!pass->ran || !pass->march || pass->fill || pass->ecc || (pass->phase != MARCH_PHASE_MARCH && pass->phase != MARCH_PHASE_ADDRESS))
                         continue;
                 n_passes++;
                 again.n_boxes = 0;

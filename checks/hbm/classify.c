@@ -37,6 +37,7 @@ int hbm_case_add(HbmCase *c, HbmDefectKind kind, const MarchFailure *failure, ui
                 defect->expected = failure->expected;
                 defect->actual = failure->actual;
                 defect->sighting = failure->first;
+                defect->phases = failure->phases;
                 defect->passes = failure->passes;
                 defect->elements = failure->elements;
                 defect->n_accesses = 1;

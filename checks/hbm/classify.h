@@ -78,6 +78,7 @@ typedef struct HbmDefect {
         MemoryData expected, actual;   /* of the first difference */
         uint16_t first[_MEMORY_AXIS_MAX]; /* where that was */
         MarchSighting sighting;          /* which read that was */
+        uint32_t phases;               /* bit per MarchPhase it failed in */
         uint64_t passes;               /* bit per pass it failed in */
         uint32_t elements;             /* bit per element of these */
         unsigned n_failed, n_trials;   /* reads that failed when the test was repeated; 0 of 0: it was not */

@@ -286,7 +286,7 @@ static int judge(const HbmDiagnosis *diagnosis, HbmCase *c, bool truncated, HbmA
         if (r >= 0)
                 r = hbm_case_find_rest(c);
         if (r >= 0 && diagnosis->batch)
-                r = hbm_examine(diagnosis, c, first);
+                r = hbm_examine(diagnosis, c, first, truncated);
         return r;
 }
 

@@ -14,6 +14,9 @@
  * `hammer` rows that their neighbours disturb before sound ones are, `retention` cells that forget sooner than they must, `ecc`
  * correction and its counters.
  *
+ * The first march of a step begins with data that the step has written, never with what a job or an earlier scan has left: so what
+ * fails after certain data alone can be repeated, and is not taken for the work of a particle (examine.h).
+ *
  * What the device does not do right is a finding: a plant that memory holds and the comparator does not report, reads of what was
  * there before, an answer that cannot be, ECC that corrects or counts what it should not. What fails is classified with its
  * place, see classify.h. A phase that the budget has no room for is said, with the time it would take.
@@ -195,8 +198,8 @@ static int skip_rest(HbmRun *run, Verdict *ret) {
                 for (unsigned i = 0; i < run->n_passes; i++) {
                         const HbmPass *pass = &run->passes[i];
 
-                        n_passes += pass->phase == phase;
-                        n_missing += pass->phase == phase && !pass->ran;
+                        n_passes += pass->phase == phase && !pass->fill;
+                        n_missing += pass->phase == phase && !pass->fill && !pass->ran;
                         sec += pass->phase == phase && !pass->ran ? pass->sec : 0;
                 }
                 if (n_missing > 0 && n < sizeof(left_out))

@@ -202,6 +202,14 @@ const YamlField parameters_hbm[] = {
 const size_t parameters_hbm_bytes = sizeof(HbmParameters);
 const void *const parameters_hbm_defaults = &defaults;
 
+bool hbm_parameters_fill(const HbmParameters *parameters, HbmPhaseWord phase) {
+        const uint32_t plain = 1u << HBM_DO_MARCH | 1u << HBM_DO_ADDRESS | 1u << HBM_DO_RANDOM;
+        const uint32_t marches = plain | 1u << HBM_DO_HAMMER | 1u << HBM_DO_RETENTION; /* these by their control */
+        uint32_t before = parameters->phases & ((1u << phase) - 1);
+
+        return marches >> phase & 1 && (before == 0 || !(plain >> (31 - __builtin_clz(before)) & 1));
+}
+
 unsigned hbm_parameters_passes(const HbmParameters *parameters) {
         unsigned repeats = (unsigned) parameters->repeats;
         const unsigned of[_HBM_DO_MAX] = {
@@ -216,7 +224,8 @@ unsigned hbm_parameters_passes(const HbmParameters *parameters) {
         unsigned n = 0;
 
         for (unsigned phase = 0; phase < _HBM_DO_MAX; phase++)
-                n += parameters->phases >> phase & 1 ? of[phase] : 0;
+                if (parameters->phases >> phase & 1)
+                        n += of[phase] + hbm_parameters_fill(parameters, (HbmPhaseWord) phase);
         return n;
 }
 

@@ -68,4 +68,6 @@ typedef struct HbmParameters {
         double seconds;      /* device time for slices of one scan, at least one slice */
 } HbmParameters;
 
+/* Whether PHASE begins with a march and nothing that could be done again has left what that finds: then data are written first. */
+bool hbm_parameters_fill(const HbmParameters *parameters, HbmPhaseWord phase);
 unsigned hbm_parameters_passes(const HbmParameters *parameters); /* as many as schedule.c makes of them */

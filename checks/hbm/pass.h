@@ -24,5 +24,6 @@ typedef struct HbmPass {
         WireBox turns;        /* MARCH_PHASE_HAMMER: the rows of its commands */
         double sec;           /* forecast of the device's time */
         bool more;            /* of the same: left out where lists overflow, for what fails all over hides the rest */
+        bool fill;            /* it writes what the next one begins with, and reads nothing */
         bool ran;
 } HbmPass;

@@ -73,7 +73,7 @@ static int run_march(HbmRun *run) {
                 .ecc            = current->ecc,
                 .seed           = memory_mix(step_seed(run->step) + run->pass),
                 .mismatches_max = (uint32_t) parameters->mismatches,
-                .n_samples      = SAMPLES,
+                .n_samples      = current->fill ? 0 : SAMPLES,
                 .pause_nsec     = (uint64_t) (current->paused_sec * 1e9),
                 .delay          = current->phase == MARCH_PHASE_HAMMER ? hammer : NULL,
                 .found          = on_mismatch,

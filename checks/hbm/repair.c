@@ -238,6 +238,14 @@ static int on_mismatch(const MarchMismatch *mismatch, void *userdata) {
         return 0;
 }
 
+/* As the march of the plan was paused. */
+static uint64_t pause_nsec(const HbmRun *run) {
+        for (unsigned i = 0; i < run->n_passes; i++)
+                if (run->passes[i].march == &run->parameters->march)
+                        return (uint64_t) (run->passes[i].paused_sec * 1e9);
+        return 0;
+}
+
 /* The march of the plan over the row and those beside it. */
 static int prove(HbmRun *run, Proof *proof, bool *ret) {
         MarchPass pass = {
@@ -249,7 +257,7 @@ static int prove(HbmRun *run, Proof *proof, bool *ret) {
                 .box            = memory_access_box(proof->row.at),
                 .seed           = memory_mix(step_seed(run->step) ^ proof->row.at[HBM_ROW]),
                 .mismatches_max = (uint32_t) run->parameters->mismatches,
-                .pause_nsec     = run->n_passes > 0 ? (uint64_t) (run->passes[0].paused_sec * 1e9) : 0,
+                .pause_nsec     = pause_nsec(run),
                 .found          = on_mismatch,
                 .userdata       = proof,
         };

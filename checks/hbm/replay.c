@@ -128,25 +128,52 @@ static void hear(const HbmReplay *replay, const uint16_t at[static _MEMORY_AXIS_
         }
 }
 
-int hbm_replay(const HbmReplay *replay, const WireBox *region, HbmEcho *ret) {
-        int numbers[MARCH_ELEMENTS_MAX];
-        uint16_t at[_MEMORY_AXIS_MAX];
-        HbmEcho echo = {};
+/* The whole march; numbers[i]: the target's command of element i. */
+static int add_elements(const HbmReplay *replay, const uint16_t at[static _MEMORY_AXIS_MAX], const WireBox *region,
+                        int numbers[static MARCH_ELEMENTS_MAX]) {
+        WireBox target = memory_access_box(at);
         Route route = {};
-        WireBox target;
-        int r;
 
-        memory_geometry_at(replay->geometry, replay->target, at);
-        target = memory_access_box(at);
         if (region)
                 plan_route(replay->geometry, replay->order, at, region, &route);
 
-        memory_batch_reset(replay->batch);
         for (unsigned i = 0; i < replay->march->n_elements; i++) {
-                r = add_element(replay, &replay->march->elements[i], &route, &target, &numbers[i]);
+                int r = add_element(replay, &replay->march->elements[i], &route, &target, &numbers[i]);
+
                 if (r < 0)
                         return r;
         }
+
+        return 0;
+}
+
+static int add_before(const HbmReplay *replay, const uint16_t at[static _MEMORY_AXIS_MAX], const WireBox *region) {
+        HbmReplay before = *replay;
+        int unheard[MARCH_ELEMENTS_MAX];
+
+        if (!replay->before)
+                return 0;
+
+        before.march = replay->before->march;
+        before.order = replay->before->order;
+        before.pause_nsec = (uint64_t) (replay->before->paused_sec * 1e9);
+        before.field = before.region_field = replay->before->field;
+        before.inverted = before.region_inverted = false;
+        return add_elements(&before, at, region, unheard);
+}
+
+int hbm_replay(const HbmReplay *replay, const WireBox *region, HbmEcho *ret) {
+        int numbers[MARCH_ELEMENTS_MAX], r;
+        uint16_t at[_MEMORY_AXIS_MAX];
+        HbmEcho echo = {};
+
+        memory_geometry_at(replay->geometry, replay->target, at);
+        memory_batch_reset(replay->batch);
+        r = add_before(replay, at, region);
+        if (r >= 0)
+                r = add_elements(replay, at, region, numbers);
+        if (r < 0)
+                return r;
         r = memory_batch_run(replay->batch);
         if (r < 0)
                 return r;
@@ -155,5 +182,19 @@ int hbm_replay(const HbmReplay *replay, const WireBox *region, HbmEcho *ret) {
                 if (numbers[i] >= 0)
                         hear(replay, at, i, numbers[i], &echo);
         *ret = echo;
+        return 0;
+}
+
+int hbm_replay_settled(const HbmReplay *replay, const WireBox *region, uint64_t *ret) {
+        HbmEcho echo = {};
+
+        for (unsigned i = 0; i < HBM_REPLAY_TRIES; i++) {
+                int r = hbm_replay(replay, region, &echo);
+
+                if (r < 0)
+                        return r;
+        }
+
+        *ret = echo.failed;
         return 0;
 }

@@ -17,6 +17,7 @@
 
 /* Marches of the phases that have their own. */
 typedef enum HbmMarch {
+        HBM_MARCH_FILL,    /* write */
         HBM_MARCH_ADDRESS,
         HBM_MARCH_RANDOM,
         HBM_MARCH_CONTROL, /* write, read */

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <sys/param.h>
 
 #include "checks/hbm/hammer.h"
@@ -12,9 +13,11 @@
 #define STACK_BYTES_SEC 725e9
 #define SEED_ADDRESS    0x61646472u
 #define SEED_RANDOM     0x72616e64u
+#define SEED_FILL       0x66696c6cu
 
 /* What a phase does between writing and reading stands in passes.c. */
 static const char *const texts[_HBM_MARCH_MAX] = {
+        [HBM_MARCH_FILL]    = "any(w1);any(w0)", /* whatever was there before: cells that fail when one value is written twice do not matter */
         [HBM_MARCH_ADDRESS] = "up(w0);up(r0);up(w1);up(r1);dn(w0);dn(r0);dn(w1);dn(r1)",
         [HBM_MARCH_RANDOM]  = "any(w0);up(r0,w1);up(r1,w0);dn(r0,w1);dn(r1,w0);any(r0)",
         [HBM_MARCH_CONTROL] = "any(w0);any(r0);any(w1);any(r1)",
@@ -48,6 +51,24 @@ static MemoryField field_of(const HbmRun *run, unsigned background) {
                 .seed       = word->background == MEMORY_BACKGROUND_ADDRESS ?
                                       memory_mix(step_seed(run->step) ^ SEED_ADDRESS) : 0,
         };
+}
+
+/*
+ * Data that differ from bit to bit and from place to place. What fails only after other data than its own can be replayed from
+ * them (examine.h); after what earlier scans or jobs have left it could not.
+ */
+static int schedule_fill(HbmRun *run) {
+        HbmPass pass = {
+                .phase = MARCH_PHASE_MARCH,
+                .group = UINT_MAX - run->n_passes,
+                .march = &run->marches[HBM_MARCH_FILL],
+                .field = { .background = MEMORY_BACKGROUND_ADDRESS, .seed = memory_mix(step_seed(run->step) ^ SEED_FILL) },
+                .ecc   = run->parameters->ecc,
+                .fill  = true,
+        };
+
+        pass.sec = march_sec(run, pass.march, 0);
+        return add(run, &pass);
 }
 
 static int schedule_march(HbmRun *run) {
@@ -235,7 +256,9 @@ int hbm_schedule(HbmRun *run) {
         for (unsigned phase = 0; phase < _HBM_DO_MAX; phase++) {
                 if (!(run->parameters->phases >> phase & 1))
                         continue;
-                r = schedules[phase](run);
+                r = hbm_parameters_fill(run->parameters, (HbmPhaseWord) phase) ? schedule_fill(run) : 0;
+                if (r >= 0)
+                        r = schedules[phase](run);
                 if (r < 0)
                         return r;
         }
