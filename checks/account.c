@@ -11,8 +11,8 @@
 #define CODES_MAX 8 /* of one step on one chip: for suspects, which have few */
 
 typedef struct Entry {
-        bool left_out, ended, has_part;
-        Verdict verdict, part, found;
+        bool left_out;
+        StepSaid said;
         size_t n_codes;
         const CatalogueEntry *codes[CODES_MAX]; /* the failing ones */
         double *reached;                        /* of each promise; NULL: nothing */
@@ -96,6 +96,9 @@ void account_measurement(Account *account, const Location *unit, size_t step,
         const Plan *plan = account->plan;
         Entry *entry = entry_holding(account, unit, &measurement->where, step);
 
+        if (entry && measurement->limit_type != LIMIT_NONE &&
+            !limit_holds(measurement->limit_type, measurement->value, measurement->limit))
+                entry->said.beyond = true;
         for (size_t i = 0; entry && i < plan->n_promises; i++) {
                 if (strcmp(plan->promises[i].measurement, measurement->name) != 0 ||
                     location_kind(&measurement->where) != LOCATION_CHIP)
@@ -115,7 +118,7 @@ void account_finding(Account *account, const Location *unit, size_t step, const 
         if (!entry)
                 return;
 
-        verdict_raise(&entry->found, finding->severity);
+        verdict_raise(&entry->said.found, finding->severity);
         if (finding->severity != SEVERITY_FAIL || !code)
                 return;
 
@@ -132,8 +135,8 @@ void account_part(Account *account, const Location *chip, size_t step, Verdict v
         if (!entry)
                 return;
 
-        entry->has_part = true;
-        entry->part = verdict;
+        entry->said.has_part = true;
+        entry->said.part = verdict;
 }
 
 void account_end(Account *account, const Location *unit, size_t step, Verdict verdict) {
@@ -142,8 +145,8 @@ void account_end(Account *account, const Location *unit, size_t step, Verdict ve
         if (!entry)
                 return;
 
-        entry->ended = true;
-        entry->verdict = verdict;
+        entry->said.begun = entry->said.ended = true;
+        entry->said.verdict = verdict;
 }
 
 static bool has_code(const Entry *entry, const CatalogueEntry *code) {
@@ -187,19 +190,9 @@ void account_suspects(const Account *account, void (*each)(const Suspect *suspec
 
 /* How a step counts for a chip; _VERDICT_INVALID where it is not this account's business. */
 static Verdict judge(const Entry *own, const Entry *server) {
-        if (own->found == VERDICT_FAILED)
-                return VERDICT_FAILED;
-        if (own->ended)
-                return own->verdict;
-        if (own->has_part)
-                return own->part;
-        if (own->left_out || server->left_out)
+        if (!own->said.ended && !own->said.has_part && own->said.found != VERDICT_FAILED && (own->left_out || server->left_out))
                 return _VERDICT_INVALID;
-        return server->ended ? server->verdict : VERDICT_ERROR;
-}
-
-static bool ran(Verdict verdict) {
-        return verdict == VERDICT_PASSED || verdict == VERDICT_WARNED || verdict == VERDICT_FAILED;
+        return verdict_of_step(&own->said, &server->said);
 }
 
 /* Returns how many steps were this account's business. */
@@ -217,7 +210,7 @@ static unsigned fold_chip(const Account *account, size_t server, size_t chip, bo
 
                 n++;
                 fold_step(fold, verdict, plan->steps[step].required);
-                for (size_t i = 0; own->reached && ran(verdict) && i < plan->n_promises; i++)
+                for (size_t i = 0; own->reached && verdict_is_judged(verdict) && i < plan->n_promises; i++)
                         reached[i] = fmax(reached[i], own->reached[i]);
         }
 
@@ -233,10 +226,7 @@ static Result judge_server(const Account *account, size_t server, bool whole) {
         for (size_t step = 0; step < account->plan->n_steps; step++) {
                 const Entry *self = entry_at(account, server, SERVER, step);
 
-                if (self->found == VERDICT_FAILED || (self->ended && self->verdict == VERDICT_FAILED))
-                        result = result_worst(result, RESULT_FAILED);
-                if (self->found == VERDICT_WARNED)
-                        result = result_worst(result, RESULT_WARNED);
+                result = result_worst(result, result_of_server_step(&self->said));
         }
 
         for (unsigned chip = 0; chip < CHIPS; chip++) {

@@ -87,9 +87,23 @@ static const char *plan_name_of(const json_t *parameters, const char *name) {
         return text[n] == '\0' && n < STREAM_STEP_NAME_MAX ? text : "";
 }
 
+/* Members that are no numbers, or more than a plan may have, are nobody's promises. */
+static size_t read_promises(const json_t *parameters, Promise ret[static STREAM_PROMISES_MAX]) {
+        const char *name;
+        json_t *value;
+        size_t n = 0;
+
+        /* jansson only wants to change what it iterates over. */
+        json_object_foreach((json_t *) (uintptr_t) json_object_get(parameters, "coverage"), name, value)
+                if (json_is_number(value) && n < STREAM_PROMISES_MAX && strlen(name) < STREAM_STEP_NAME_MAX)
+                        ret[n++] = (Promise) { name, json_number_value(value) };
+        return n;
+}
+
 static int on_run_start(StreamReader *reader, json_t *start) {
         const json_t *dut = json_object_get(start, "dutInfo"), *hardware = json_object_get(dut, "hardwareInfos");
         Event event = { .type = EVENT_RUN_START };
+        Promise promises[STREAM_PROMISES_MAX];
         size_t i;
         json_t *info;
         int r;
@@ -103,6 +117,8 @@ static int on_run_start(StreamReader *reader, json_t *start) {
 
         reader->started = true;
         event.plan = plan_name_of(json_object_get(start, "parameters"), "plan");
+        event.n_promises = read_promises(json_object_get(start, "parameters"), promises);
+        event.promises = promises;
         r = stream_emit(reader, NULL, &event);
         if (r < 0)
                 return r;

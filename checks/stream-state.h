@@ -18,7 +18,6 @@
 #include "checks/stream.h"
 #include "checks/verdict.h"
 
-#define STREAM_STEP_NAME_MAX 64 /* with the final zero */
 #define STREAM_STEP_ID_MAX   (LOCATION_STRING_MAX + STREAM_STEP_NAME_MAX)
 
 typedef struct StreamStep {

@@ -142,6 +142,17 @@ static void put_dut(JsonText *json, const RunStart *start, unsigned detail) {
         json_put(json, "}}}");
 }
 
+static void put_promises(JsonText *json, const RunStart *start) {
+        if (start->n_promises == 0)
+                return;
+
+        json_put_name(json, "coverage");
+        json_put(json, "{");
+        for (size_t i = 0; i < start->n_promises; i++)
+                json_put_double(json, start->promises[i].measurement, start->promises[i].value);
+        json_put(json, "}");
+}
+
 static char *run_start_line(const RunStart *start, unsigned detail) {
         JsonText json = {};
 
@@ -154,6 +165,7 @@ static char *run_start_line(const RunStart *start, unsigned detail) {
         put_string(&json, "plan", start->plan);
         json_put_string_if(&json, "plan_sha256", start->plan_sha256, TEXT_MAX);
         json_put_wide(&json, "seed", start->seed);
+        put_promises(&json, start);
         json_put(&json, "}");
         put_dut(&json, start, detail);
         json_put(&json, "}}}\n");

@@ -41,6 +41,8 @@
 #define STREAM_STEPS_MAX        8192    /* per stream: 64 chips × 64 steps and room */
 #define STREAM_FINDINGS_MAX     256     /* per step; a check that finds more says how many more */
 #define STREAM_MEASUREMENTS_MAX 512     /* per step */
+#define STREAM_STEP_NAME_MAX    64      /* with the final zero; of measurements that are promised, too */
+#define STREAM_PROMISES_MAX     32      /* of a plan */
 #define STREAM_BYTES_MAX        (64u << 20)
 #define STREAM_MESSAGE_MAX      1024    /* bytes of one message; longer ones are cut by the writer, refused by the reader */
 
@@ -88,6 +90,12 @@ typedef struct Hardware {
         const char *pci_address;
 } Hardware;
 
+/* What the plan promises of each chip: so much of a measurement, at the least. */
+typedef struct Promise {
+        const char *measurement;
+        double value;
+} Promise;
+
 typedef struct StepEnd {
         Verdict verdict;
         Reason reason;
@@ -121,6 +129,8 @@ typedef struct Event {
         const char *unit; /* "us0-1/chip3" */
         const char *step; /* "hbm" */
         const char *plan; /* EVENT_RUN_START */
+        size_t n_promises; /* EVENT_RUN_START */
+        const Promise *promises;
         Hardware hardware;
         Measurement measurement;
         Finding finding;
@@ -144,6 +154,8 @@ typedef struct RunStart {
         uint64_t seed;
         size_t n_hardware;
         const Hardware *hardware;
+        size_t n_promises; /* at most STREAM_PROMISES_MAX */
+        const Promise *promises;
 } RunStart;
 
 char *stream_schema_version(void);

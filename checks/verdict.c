@@ -184,6 +184,36 @@ void verdict_raise(Verdict *verdict, Severity severity) {
                 *verdict = says[severity];
 }
 
+Verdict verdict_of_step(const StepSaid *unit, const StepSaid *server) {
+        Verdict verdict = VERDICT_ERROR;
+
+        assert(unit);
+        assert(server);
+
+        if (unit->ended)
+                verdict = unit->verdict;
+        else if (!unit->begun && unit->has_part)
+                verdict = unit->part;
+        else if (!unit->begun && server->ended)
+                verdict = server->verdict;
+
+        if (unit->found == VERDICT_FAILED || (unit->found == VERDICT_WARNED && verdict == VERDICT_PASSED))
+                return unit->found;
+        return verdict == VERDICT_PASSED && unit->beyond ? VERDICT_ERROR : verdict;
+}
+
+Result result_of_server_step(const StepSaid *server) {
+        assert(server);
+
+        if (server->found == VERDICT_FAILED || (server->ended && server->verdict == VERDICT_FAILED))
+                return RESULT_FAILED;
+        return server->found == VERDICT_WARNED || server->beyond ? RESULT_WARNED : RESULT_PASSED;
+}
+
+bool verdict_is_judged(Verdict verdict) {
+        return verdict == VERDICT_PASSED || verdict == VERDICT_WARNED || verdict == VERDICT_FAILED;
+}
+
 void fold_step(Fold *fold, Verdict verdict, bool required) {
         assert(fold);
 

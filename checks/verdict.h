@@ -162,6 +162,31 @@ bool limit_holds(LimitType type, double value, double limit);
 void verdict_raise(Verdict *verdict, Severity severity);
 
 /*
+ * What a stream says of one step of the plan on one unit, a chip or its server. Who judges a scan (the worker, the daemon, the scorer
+ * of the simulator) fills it in, and has no other way from there to a verdict.
+ */
+typedef struct StepSaid {
+        bool begun;      /* on this very unit */
+        bool ended;      /* there, with this */
+        Verdict verdict;
+        bool has_part;   /* of a chip: the step on its server was done with it, and said this */
+        Verdict part;
+        Verdict found;   /* what findings in the unit say: passed, warned or failed */
+        bool beyond;     /* a measurement in the unit lies beyond its limit */
+} StepSaid;
+
+/*
+ * How a step counts for UNIT, by what was said there and of the same step on its SERVER. What it concluded on the unit, else for
+ * the unit as a part, else on the server; an error where nobody ended it. Findings outweigh that, and a value beyond its limit is
+ * no pass.
+ */
+Verdict verdict_of_step(const StepSaid *unit, const StepSaid *server);
+/* What a step on a server adds to the server's result, beside that of its chips: what it found that lies in none of them. */
+Result result_of_server_step(const StepSaid *server);
+/* Passed, warned or failed: the step came to its end, and what it covered is covered. */
+bool verdict_is_judged(Verdict verdict);
+
+/*
  * The fold. Start with {}, add every step that the plan asks for on a chip (one that never reported is added as
  * VERDICT_ERROR) and every promise of coverage. FAILED if any step failed; else INCONCLUSIVE if a required step
  * did not run to its end or a promise was not kept or there was no step at all; else WARNED or PASSED.

@@ -99,6 +99,7 @@ static int write_start(Scan *scan) {
         const Request *request = scan->request;
         char dut[TARGET_SERVERS_MAX * (LOCATION_SERVER_NAME_MAX + 1)] = "", digest[65];
         Hardware hardware[UNITS_MAX];
+        Promise promises[PLAN_PROMISES_MAX];
         RunStart start = {
                 .version = ASSAY_VERSION,
                 .command_line = request->command_line,
@@ -108,8 +109,14 @@ static int write_start(Scan *scan) {
                 .seed = request->seed,
                 .n_hardware = list_hardware(scan, hardware),
                 .hardware = hardware,
+                .n_promises = request->plan->n_promises,
+                .promises = promises,
         };
         int r;
+
+        static_assert(PLAN_PROMISES_MAX <= STREAM_PROMISES_MAX, "all of a plan's promises are told");
+        for (size_t i = 0; i < start.n_promises; i++)
+                promises[i] = (Promise) { request->plan->promises[i].measurement, request->plan->promises[i].value };
 
         r = request_digest(request, digest);
         if (r < 0)

@@ -5,24 +5,21 @@
 #include "daemon/tally-parts.h"
 
 /* What never reported, and why. */
-static void judge_missing(const Tally *tally, RecordStep *ret) {
-        ret->verdict = VERDICT_ERROR;
+static void tell_missing(const Tally *tally, RecordStep *ret) {
         ret->reason = tally->reason;
         ret->message = tally->message;
 }
 
 /* A step on the server, as it counts for one of its chips. */
-static void judge_part(const Tally *tally, const TallyStep *on_server, const TallyStep *on_chip,
+static void tell_part(const Tally *tally, const TallyStep *on_server, const TallyStep *on_chip,
                        RecordStep *ret) {
         if (on_server->state != TALLY_ENDED && !on_chip->has_part) {
-                judge_missing(tally, ret);
+                tell_missing(tally, ret);
                 return;
         }
 
         ret->seed = on_server->seed;
         ret->device_nsec = on_server->device_nsec;
-        ret->verdict = on_chip->has_part ? on_chip->part : on_server->verdict;
-
         if (ret->verdict == VERDICT_SKIPPED || ret->verdict == VERDICT_ERROR) {
                 ret->message = on_server->message;
                 ret->reason = reason_fits(on_server->reason, ret->verdict) ? on_server->reason :
@@ -37,37 +34,47 @@ static void judge_part(const Tally *tally, const TallyStep *on_server, const Tal
         }
 }
 
-static void judge_own(const TallyStep *step, RecordStep *ret) {
-        ret->verdict = step->verdict;
+static void tell_own(const TallyStep *step, RecordStep *ret) {
         ret->reason = step->reason;
         ret->message = step->message;
         ret->seed = step->seed;
         ret->device_nsec = step->device_nsec;
 }
 
-/* Findings outweigh what the worker concluded, and a limit that does not hold is no pass. */
-static void judge_evidence(const TallyStep *step, RecordStep *ret) {
-        if (step->found == VERDICT_FAILED ||
-            (step->found == VERDICT_WARNED && ret->verdict == VERDICT_PASSED)) {
-                ret->verdict = step->found;
+/* Where evidence outweighs what the worker concluded, its reason does not hold any more. */
+static void tell_evidence(const TallyStep *step, RecordStep *ret) {
+        if (verdict_is_judged(ret->verdict))
                 ret->reason = REASON_NONE;
-        } else if (ret->verdict == VERDICT_PASSED && step->beyond) {
-                ret->verdict = VERDICT_ERROR;
+        else if (!reason_fits(ret->reason, ret->verdict) && step->beyond) {
                 ret->reason = REASON_PROTOCOL;
                 ret->message = "a value lies beyond its limit and nothing was found";
         }
+}
+
+static StepSaid said_of(const TallyStep *step) {
+        return (StepSaid) {
+                .begun = step->state != TALLY_UNSEEN,
+                .ended = step->state == TALLY_ENDED,
+                .verdict = step->verdict,
+                .has_part = step->has_part,
+                .part = step->part,
+                .found = step->found,
+                .beyond = step->beyond,
+        };
 }
 
 static void judge_step(const Tally *tally, const TallyServer *server, const TallyUnit *unit, size_t index,
                        RecordStep *ret) {
         const TallyStep *own = &unit->steps[index], *on_server = &server->self.steps[index];
         const PlanStep *planned = &tally->plan->steps[index];
+        StepSaid said = said_of(own), server_said = said_of(on_server);
 
         *ret = (RecordStep) {
                 .name = planned->name,
                 .check = planned->check->name,
                 .required = planned->required,
                 .counts = planned->check->counts,
+                .verdict = verdict_of_step(&said, &server_said),
                 .n_measurements = own->n_measurements,
                 .measurements = own->measurements,
                 .n_diagnoses = own->n_findings,
@@ -75,18 +82,13 @@ static void judge_step(const Tally *tally, const TallyServer *server, const Tall
         };
 
         if (own->state == TALLY_ENDED)
-                judge_own(own, ret);
-        else if (own->state == TALLY_UNSEEN && on_server->state != TALLY_UNSEEN)
-                judge_part(tally, on_server, own, ret);
+                tell_own(own, ret);
+        else if (own->state == TALLY_UNSEEN && (on_server->state != TALLY_UNSEEN || own->has_part))
+                tell_part(tally, on_server, own, ret);
         else
-                judge_missing(tally, ret);
+                tell_missing(tally, ret);
 
-        judge_evidence(own, ret);
-}
-
-static bool step_ran(const RecordStep *step) {
-        return step->verdict == VERDICT_PASSED || step->verdict == VERDICT_WARNED ||
-               step->verdict == VERDICT_FAILED;
+        tell_evidence(own, ret);
 }
 
 static Result judge_chip(const Tally *tally, const TallyUnit *chip, RecordStep *steps,
@@ -100,7 +102,7 @@ static Result judge_chip(const Tally *tally, const TallyUnit *chip, RecordStep *
                 double reached = 0;
 
                 for (size_t i = 0; i < tally->plan->n_steps; i++)
-                        if (chip->steps[i].reached && step_ran(&steps[i]) &&
+                        if (chip->steps[i].reached && verdict_is_judged(steps[i].verdict) &&
                             chip->steps[i].reached[p] > reached)
                                 reached = chip->steps[i].reached[p];
 
@@ -145,12 +147,9 @@ static Result judge_server(const Tally *tally, const TallyServer *server, const 
                 result = result_worst(result, scan->chips[c].result);
 
         for (size_t i = 0; i < tally->plan->n_steps; i++) {
-                const TallyStep *step = &server->self.steps[i];
+                StepSaid said = said_of(&server->self.steps[i]);
 
-                if (step->found == VERDICT_FAILED || (step->state == TALLY_ENDED && step->verdict == VERDICT_FAILED))
-                        result = RESULT_FAILED;
-                else if (step->found == VERDICT_WARNED || step->beyond)
-                        result = result_worst(result, RESULT_WARNED);
+                result = result_worst(result, result_of_server_step(&said));
         }
 
         return result;

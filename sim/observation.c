@@ -8,6 +8,7 @@
 
 #include "checks/catalogue.h"
 #include "checks/stream.h"
+#include "sim/sheet.h"
 
 ObservedUnit *observation_find(const Observation *observation, const Location *at) {
         for (size_t i = 0; i < observation->n_units; i++)
@@ -35,18 +36,8 @@ static ObservedUnit *unit_named(const Observation *observation, const char *name
         return location_parse(name, &at, NULL, NULL) < 0 ? NULL : observation_find(observation, &at);
 }
 
-/* A step says of each of its own parts what it is worth. A part of another server it judges by the finding alone, as records do. */
-static void judge_elsewhere(ObservedUnit *unit, const char *step_unit, Severity severity) {
-        Verdict verdict = VERDICT_PASSED;
-        Location at;
-
-        verdict_raise(&verdict, severity);
-        if (location_parse(step_unit, &at, NULL, NULL) >= 0 && strcmp(at.server, unit->at.server) != 0)
-                fold_step(&unit->fold, verdict, true);
-}
-
 /* A finding belongs to the chip it lies in, else to the server. */
-static int add_finding(Observation *observation, const char *step_unit, const Finding *finding) {
+static int add_finding(Observation *observation, const Finding *finding) {
         const CatalogueEntry *entry = catalogue_find(finding->code);
         Location at = finding->where;
         ObservedFinding *findings;
@@ -56,7 +47,6 @@ static int add_finding(Observation *observation, const char *step_unit, const Fi
         unit = observation_find(observation, &at);
         if (!unit || !entry)
                 return -EPROTO;
-        judge_elsewhere(unit, step_unit, finding->severity);
         for (size_t i = 0; i < unit->n_findings; i++)
                 if (unit->findings[i].code == entry->code && location_equal(&unit->findings[i].at, &finding->where))
                         return 0;
@@ -93,53 +83,29 @@ static int add_alarms(Observation *observation, const Measurement *measurement) 
         return 0;
 }
 
-/* A chip that a server's step never came to has not been judged by it, unless the step never began on any. */
-static void end_server_step(Observation *observation, const ObservedUnit *server, const StepEnd *end) {
-        for (size_t i = 0; i < observation->n_units; i++) {
-                ObservedUnit *unit = &observation->units[i];
-
-                if (unit == server || !location_contains(&server->at, &unit->at))
-                        continue;
-                if (!unit->part_done && end->verdict == VERDICT_ERROR)
-                        fold_step(&unit->fold, VERDICT_ERROR, end->required);
-                unit->part_done = false;
-        }
-}
-
 static int end_step(Observation *observation, const Event *event) {
         ObservedUnit *unit = unit_named(observation, event->unit);
 
         if (!unit)
                 return -EPROTO;
-        fold_step(&unit->fold, event->end.verdict, event->end.required);
         unit->device_nsec += event->end.device_nsec;
-        if (location_kind(&unit->at) == LOCATION_SERVER)
-                end_server_step(observation, unit, &event->end);
-        return 0;
-}
-
-static int part_done(Observation *observation, const Event *event) {
-        ObservedUnit *unit = observation_find(observation, &event->part);
-
-        if (!unit)
-                return -EPROTO;
-        fold_step(&unit->fold, event->verdict, true);
-        unit->part_done = true;
         return 0;
 }
 
 static int on_event(const Event *event, void *userdata) {
         Observation *observation = userdata;
+        int r = sheet_event(observation->sheet, event);
+
+        if (r < 0)
+                return r;
 
         switch (event->type) {
         case EVENT_HARDWARE:
                 return add_unit(observation, &event->hardware.where);
         case EVENT_FINDING:
-                return add_finding(observation, event->unit, &event->finding);
+                return add_finding(observation, &event->finding);
         case EVENT_MEASUREMENT:
                 return add_alarms(observation, &event->measurement);
-        case EVENT_PART_DONE:
-                return part_done(observation, event);
         case EVENT_STEP_END:
                 return end_step(observation, event);
         case EVENT_ERROR:
@@ -147,6 +113,7 @@ static int on_event(const Event *event, void *userdata) {
                 return 0;
         case EVENT_RUN_START:
         case EVENT_STEP_START:
+        case EVENT_PART_DONE:
         case EVENT_PROGRESS:
         case EVENT_REGIONS:
         case EVENT_LOG:
@@ -190,13 +157,24 @@ static int read_line(Observation *observation, StreamReader **reader, const char
         return r;
 }
 
+/* A worker that gave up has not judged anything to its end. */
+static void conclude(Observation *observation) {
+        for (size_t i = 0; i < observation->n_units; i++) {
+                ObservedUnit *unit = &observation->units[i];
+
+                unit->result = sheet_result(observation->sheet, &unit->at);
+                if (observation->broken)
+                        unit->result = result_worst(unit->result, RESULT_INCONCLUSIVE);
+        }
+}
+
 int observation_read(FILE *file, Observation **ret, FILE *out) {
         _cleanup_(observation_freep) Observation *observation = calloc(1, sizeof(*observation));
         _cleanup_(stream_reader_freep) StreamReader *reader = NULL;
         char line[STREAM_LINE_MAX + 2];
         int r = 0;
 
-        if (!observation)
+        if (!observation || sheet_new(&observation->sheet) < 0)
                 return -ENOMEM;
         while (r >= 0 && fgets(line, sizeof(line), file))
                 r = read_line(observation, &reader, line, out);
@@ -209,6 +187,7 @@ int observation_read(FILE *file, Observation **ret, FILE *out) {
         if (r < 0)
                 return r;
 
+        conclude(observation);
         *ret = TAKE_PTR(observation);
         return 0;
 }
@@ -219,22 +198,8 @@ Observation *observation_free(Observation *observation) {
         for (size_t i = 0; i < observation->n_units; i++)
                 free(observation->units[i].findings);
         free(observation->units);
+        sheet_free(observation->sheet);
         free(observation->alarms);
         free(observation);
         return NULL;
-}
-
-Result observation_result(const Observation *observation, const ObservedUnit *unit) {
-        Result result = RESULT_PASSED;
-        bool judged = unit->fold.n_steps > 0;
-
-        /* A worker that gave up has not judged anything to its end. */
-        if (observation->broken)
-                result = RESULT_INCONCLUSIVE;
-        if (location_kind(&unit->at) == LOCATION_CHIP || judged)
-                result = result_worst(result, fold_result(&unit->fold));
-        for (size_t i = 0; i < observation->n_units; i++)
-                if (&observation->units[i] != unit && location_contains(&unit->at, &observation->units[i].at))
-                        result = result_worst(result, fold_result(&observation->units[i].fold));
-        return result;
 }

@@ -4,8 +4,8 @@
 /*
  * Observation
  *
- * What the stream of a worker says in the end: for each server and chip in its list of hardware the fold of its steps
- * and its findings, each once however often it was reproduced.
+ * What the stream of a worker says in the end: for each server and chip in its list of hardware the result of its steps
+ * (sheet.h) and its findings, each once however often it was reproduced.
  */
 
 #include <stdbool.h>
@@ -24,8 +24,7 @@ typedef struct ObservedFinding {
 
 typedef struct ObservedUnit {
         Location at; /* a server or a chip */
-        Fold fold;
-        bool part_done;
+        Result result;
         uint64_t device_nsec; /* of its own steps */
         size_t n_findings;
         ObservedFinding *findings;
@@ -42,6 +41,7 @@ typedef struct Observation {
         ObservedUnit *units;
         size_t n_alarms;
         ObservedAlarms *alarms;
+        struct Sheet *sheet;
         bool broken; /* the worker itself could not go on */
 } Observation;
 
@@ -52,5 +52,3 @@ Observation *observation_free(Observation *observation);
 DEFINE_CLEANUP(Observation *, observation_free);
 
 ObservedUnit *observation_find(const Observation *observation, const Location *at);
-/* Of a chip its own; of a server the worst of its own steps and its chips. */
-Result observation_result(const Observation *observation, const ObservedUnit *unit);

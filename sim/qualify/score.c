@@ -85,13 +85,13 @@ static void judge_fault(Injected *injected, const Observation *observation) {
         own = observation_find(observation, &chip);
         if (!own)
                 return; /* nothing was said of it: unjudged */
-        result = observation_result(observation, own);
+        result = own->result;
         injected->outcome = result == RESULT_INCONCLUSIVE ? OUTCOME_INCONCLUSIVE : OUTCOME_MISSED;
         for (size_t i = 0; i < observation->n_units; i++) {
                 const ObservedUnit *unit = &observation->units[i];
 
                 if (unit == own || injected->fault.kind->is_shared)
-                        judge_unit(injected, unit, observation_result(observation, unit));
+                        judge_unit(injected, unit, unit->result);
         }
 }
 
@@ -156,7 +156,7 @@ static int judge_others(Qualification *qualification, const Run *run, const Obse
                         qualification->device_sec += (double) unit->device_nsec * 1e-9;
                 if (chip && !has_fault(qualification, run, &unit->at)) {
                         qualification->healthy_chips++;
-                        r = judge_healthy(qualification, run, unit, observation_result(observation, unit));
+                        r = judge_healthy(qualification, run, unit, unit->result);
                 } else if (!chip && run->n == 0 && unit->n_findings > 0)
                         r = judge_healthy(qualification, run, unit, RESULT_FAILED);
         }

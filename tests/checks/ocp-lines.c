@@ -79,7 +79,8 @@ static void print_stream(void) {
                 { parse("us0-1"), "Trn2", "", "", "", "", "" },
                 { parse("us0-1/chip3"), "Trainium2", "C3", "P7", "1.2", "tray 0", "0000:10:1c.0" },
         };
-        RunStart start = { "0.1.0", "assay-run --plan \"x\"", "preflight", "ab", "us0-1", UINT64_MAX, 2, hardware };
+        Promise promises[] = { { "hbm_bytes_tested", 103079215104 }, { "x", 0.5 } };
+        RunStart start = { "0.1.0", "assay-run --plan \"x\"", "preflight", "ab", "us0-1", UINT64_MAX, 2, hardware, 2, promises };
         Location chip = parse("us0-1/chip3");
 
         say(stream_schema_version());

@@ -79,6 +79,26 @@ if "$build/sim/assay-sim" check "$folder/replay.yaml"; then echo "ok $number - a
         failed=$((failed + 1))
 fi
 
+# A scan that left out what its plan asks for is no pass, whoever scores it.
+printf 'scenario: sound\nseed: 3\ntopology: {servers: 1}\nexpect: {}\n' >"$folder/sound.yaml"
+"$build/sim/assay-sim" serve "$folder/sound.yaml" --socket "$folder/socket" >/dev/null & served=$!
+for _ in $(seq 200); do [ ! -S "$folder/socket" ] || break; sleep 0.05; done
+scored() { # SENTENCE STATUS BUDGET: of a scan with that many device seconds
+        local got=0
+        number=$((number + 1))
+        "$build/checks/assay-run" --device "sim:$folder/socket#trn-0" --plan preflight --seed 1 --budget "$3" --deadline-scale 20 >"$folder/stream"
+        "$build/sim/assay-sim" check "$folder/sound.yaml" --stream "$folder/stream" >"$folder/said" || got=$?
+        if [ "$got" = "$2" ]; then echo "ok $number - $1"; else
+                echo "not ok $number - $1"
+                sed 's/^/# /' "$folder/said"
+                failed=$((failed + 1))
+        fi
+}
+scored "a whole scan of a sound server is as expected" 0 30
+scored "one in which collectives were left out for budget is not" 1 2
+scored "nor one that did not keep what the plan promises" 1 0.5
+kill "$served"
+
 # Nothing that a worker does makes a fault found, or a run hang.
 worker() { # NAME BODY
         printf '#!/bin/sh\n%s\n' "$2" >"$folder/$1"

@@ -43,16 +43,17 @@ static void scan_init(Scan *scan) {
 
                 (void) snprintf(name, sizeof(name), "trn-0/chip%u", i);
                 scan->units[i].at = location(name);
-                fold_step(&scan->units[i].fold, VERDICT_PASSED, true);
         }
 }
 
 static void scan_find(Scan *scan, unsigned chip, const char *code, const char *at, Verdict verdict) {
         ObservedUnit *unit = &scan->units[chip];
+        Fold fold = {};
 
         unit->findings = scan->findings;
         scan->findings[unit->n_findings++] = (ObservedFinding) { .code = code, .at = location(at) };
-        fold_step(&unit->fold, verdict, true);
+        fold_step(&fold, verdict, true);
+        unit->result = fold_result(&fold);
 }
 
 /* One fault in one run, judged by SCAN. */
