@@ -25,6 +25,11 @@
 
 /* ---- what is said ---- */
 
+/* Of one that does not answer, or whose sums nobody sound took part in, nothing can be told. */
+static Verdict judge_chip(const Chair *chair) {
+        return chair->silent || (chair->unpartnered && chair->verdict != VERDICT_FAILED) ? VERDICT_ERROR : chair->verdict;
+}
+
 static int report(Ensemble *ensemble, Verdict *ret) {
         Verdict worst = ensemble->verdict;
         int r = 0;
@@ -41,8 +46,10 @@ static int report(Ensemble *ensemble, Verdict *ret) {
                         r = step_note(ensemble->step, "collective_bytes_compared", (double) chair->n_bytes, "By", &where);
                         if (r >= 0 && ensemble->untested)
                                 r = step_note(ensemble->step, ensemble->untested, 1, "{chip}", &where);
+                        if (r >= 0 && chair->unpartnered)
+                                r = step_note(ensemble->step, "collective_untested_partners", 1, "{chip}", &where);
                         if (r >= 0)
-                                r = step_part_done(ensemble->step, &where, chair->silent ? VERDICT_ERROR : chair->verdict);
+                                r = step_part_done(ensemble->step, &where, judge_chip(chair));
                 }
         if (r >= 0 && ensemble->n_untested_together > 0)
                 r = step_note(ensemble->step, "collective_ranks_untested_together", ensemble->n_untested_together, "{rank}", NULL);

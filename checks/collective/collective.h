@@ -3,7 +3,7 @@
 
 /*
  * Collectives of the chips of one server, or of all that are in the ring of an UltraServer. programme.c runs them, rings.c
- * says which way they go, golden.c what goes in and must come out, data.c, hang.c and speed.c say who is to blame.
+ * says which way they go, golden.c what goes in and must come out, data.c, sums.c, hang.c and speed.c say who is to blame.
  */
 
 #include <stdbool.h>
@@ -48,6 +48,7 @@ typedef enum Trouble {
 typedef struct Chair {
         Verdict verdict;
         bool silent;
+        bool unpartnered; /* its sums are wrong, and none of its neighbours sends what is right */
 
         uint64_t n_bytes; /* compared */
         uint16_t found[_TROUBLE_MAX]; /* by Trouble: a bit for each port, and CHAIR_CHIP, that has been told already */
@@ -92,11 +93,16 @@ typedef struct Recital {
         uint64_t nsec; /* of the slowest */
 } Recital;
 
+/* Of one chip, what it and one partner added, just the two. */
+typedef struct PairSums {
+        unsigned n, n_wrong;   /* sums that came out of it */
+        uint32_t differ, ones; /* bits of those that are wrong, and those of them that are set */
+} PairSums;
+
 /* Which blocks arrived wrong, of many runs. */
 typedef struct Wrongs {
         uint32_t edges[RING_SERVERS][CHIPS][PORTS]; /* that came in at this port */
-        uint32_t sums[RING_SERVERS][CHIPS];         /* of two ranks, added here */
-        uint32_t differ[RING_SERVERS][CHIPS], ones[RING_SERVERS][CHIPS]; /* bits of those that are wrong, and those of them that are set */
+        PairSums sums[CHIPS][LINK_Z_PLUS];          /* of the server under test, by the port to the partner */
         uint8_t misrouted[RING_SERVERS][CHIPS]; /* ports that got another port's blocks: a bit for each */
         uint32_t n_edges, n_sums, n_unplaced;
 } Wrongs;
@@ -159,6 +165,8 @@ bool ensemble_has_rings(const Ensemble *ensemble, const Wrongs *wrongs, unsigned
 Chair *ensemble_chair(Ensemble *ensemble, Member member);
 /* What to replace where the link at PORT is to blame: the cable, or NULL, the tray, where it is a trace of its board. */
 const char *ensemble_cable(Member member, unsigned port);
+/* Who is at the far end of PORT by design; MEMBER itself where nobody of the scan is. */
+Member ensemble_sender(const Ensemble *ensemble, Member member, unsigned port);
 /* Puts the next server but BY - 1 in the place of the one under test. */
 void ensemble_turn(Ensemble *ensemble, unsigned by);
 /*
@@ -189,5 +197,9 @@ double link_bytes_per_nsec(unsigned port);
 
 /* Compares all outputs; adds to WRONGS. */
 int recital_compare(Recital *recital, Wrongs *wrongs);
+/* One addition, of which the sum is all that comes out; adds to WRONGS. */
+void recital_compare_pair(Recital *recital, Wrongs *wrongs, unsigned rank, const uint8_t *expected);
+/* Chips of the server under test that add wrongly, and those of which nobody can tell. After those that spoil what they send. */
+int ensemble_judge_sums(Ensemble *ensemble, const Wrongs *wrongs);
 /* Runs more where something was wrong, and says who it is. */
 int ensemble_judge_data(Ensemble *ensemble, Wrongs *wrongs);

@@ -2,7 +2,7 @@
 
 /*
  * Who makes data wrong. A block that is only passed on is right until some rank and wrong from the next one on: between these two it
- * was spoilt. A sum that is wrong could be any rank's; so each chip adds alone with a neighbour, and shows it.
+ * was spoilt. A sum that is wrong could be any rank's; so each chip adds alone with a neighbour: see sums.c.
  */
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 /* Enough for a fault that acts in every other collective: all of them miss it once in a million. */
 #define MORE_GATHERS 20u /* each of 60 blocks from every chip */
-#define MORE_PAIRS   20u /* along x and along y */
+#define MORE_PAIRS   28u /* seven with each of its four neighbours: 21 where one of these is to blame itself */
 #define MORE_ELEMENTS 1024u
 
 /* ---- what is wrong ---- */
@@ -94,23 +94,6 @@ static int compare_neighbours(Recital *recital, Wrongs *wrongs, unsigned rank, c
         return r;
 }
 
-/* One addition, of which the sum is all that comes out. */
-static void compare_pair(Recital *recital, Wrongs *wrongs, unsigned rank, const uint8_t *expected) {
-        Member member = recital->members[rank];
-        const uint8_t *actual = recital->outputs + rank * recital->stride;
-
-        wrongs->sums[member.server][member.chip]++;
-        wrongs->n_sums++;
-        for (uint32_t i = 0; i < recital->ranks[rank].n_output / 4 && recital->post.format == ELEMENT_FP32; i++) {
-                uint32_t is, should;
-
-                memcpy(&is, actual + (size_t) 4 * i, 4);
-                memcpy(&should, expected + (size_t) 4 * i, 4);
-                wrongs->differ[member.server][member.chip] |= is ^ should;
-                wrongs->ones[member.server][member.chip] |= (is ^ should) & is;
-        }
-}
-
 int recital_compare(Recital *recital, Wrongs *wrongs) {
         bool same = (recital->post.operation == COLLECTIVE_ALL_REDUCE || recital->post.operation == COLLECTIVE_ALL_GATHER) && !recital->paired;
         _cleanup_free_ uint8_t *expected = calloc(1, recital->stride);
@@ -131,14 +114,14 @@ int recital_compare(Recital *recital, Wrongs *wrongs) {
                 if (!same || i == 0)
                         recital_expected(recital, i, recital->inputs, expected);
                 ensemble_chair(recital->ensemble, recital->members[i])->n_bytes += rank->n_output;
+                if (recital->paired)
+                        recital_compare_pair(recital, wrongs, i, expected);
                 if (memcmp(rank->output, expected, rank->n_output) == 0)
                         continue;
                 wrong = true;
                 if (recital->post.operation == COLLECTIVE_SEND_RECEIVE)
                         r = compare_neighbours(recital, wrongs, i, expected);
-                else if (recital->paired)
-                        compare_pair(recital, wrongs, i, expected);
-                else if (!same)
+                else if (!same && !recital->paired)
                         wrongs->n_unplaced++;
         }
         if (r >= 0 && same && wrong)
@@ -167,13 +150,6 @@ static int play_more(Ensemble *ensemble, Wrongs *wrongs, WireCollective operatio
         return r > 0 ? recital_compare(recital, wrongs) : r;
 }
 
-static Member sender_at(const Ensemble *ensemble, Member member, unsigned port) {
-        Member far = member;
-
-        (void) ensemble_neighbour(ensemble, member, port, &far);
-        return far;
-}
-
 typedef struct Ends {
         unsigned sent[RING_SERVERS][CHIPS], taken[RING_SERVERS][CHIPS]; /* ports by which wrong blocks went out, came in */
 } Ends;
@@ -183,7 +159,7 @@ static void count_ends(const Ensemble *ensemble, const Wrongs *wrongs, Ends *ret
         for (unsigned s = 0; s < ensemble->n_servers; s++)
                 for (unsigned c = 0; c < CHIPS; c++)
                         for (unsigned p = 0; p < PORTS; p++) {
-                                Member member = { (uint8_t) s, (uint8_t) c }, far = sender_at(ensemble, member, p);
+                                Member member = { (uint8_t) s, (uint8_t) c }, far = ensemble_sender(ensemble, member, p);
 
                                 if (wrongs->edges[s][c][p] == 0)
                                         continue;
@@ -194,7 +170,7 @@ static void count_ends(const Ensemble *ensemble, const Wrongs *wrongs, Ends *ret
 
 static void explain(const Ensemble *ensemble, Wrongs *wrongs, Member member) {
         for (unsigned p = 0; p < PORTS; p++) {
-                Member far = sender_at(ensemble, member, p);
+                Member far = ensemble_sender(ensemble, member, p);
 
                 wrongs->edges[member.server][member.chip][p] = 0;
                 wrongs->edges[far.server][far.chip][link_port_opposite((LinkPort) p)] = 0;
@@ -238,7 +214,7 @@ static int blame_chips(Ensemble *ensemble, Wrongs *wrongs) {
  */
 static int blame_edge(Ensemble *ensemble, Member member, unsigned port, uint32_t n) {
         unsigned there = (unsigned) link_port_opposite((LinkPort) port);
-        Member far = sender_at(ensemble, member, port);
+        Member far = ensemble_sender(ensemble, member, port);
         char text[LOCATION_STRING_MAX];
 
         if (far.server > 0) {
@@ -262,31 +238,6 @@ static int blame_edges(Ensemble *ensemble, const Wrongs *wrongs) {
         return r;
 }
 
-/* A chip that adds wrongly does so with every partner, unless the partner is known to spoil what it sends. */
-static int blame_adders(Ensemble *ensemble, const Wrongs *wrongs) {
-        int r = 0;
-
-        for (unsigned c = 0; c < CHIPS && r >= 0; c++) {
-                Member member = { 0, (uint8_t) c };
-                uint32_t differ = wrongs->differ[0][c], ones = wrongs->ones[0][c];
-                unsigned n_known = 0;
-
-                if (wrongs->sums[0][c] == 0)
-                        continue;
-                for (unsigned p = 0; p < LINK_Z_PLUS; p++)
-                        n_known += ensemble_chair(ensemble, sender_at(ensemble, member, p))->found[TROUBLE_DATA] >> CHAIR_CHIP & 1;
-                if (n_known > 0)
-                        continue;
-                if (differ > 0 && (differ & (differ - 1)) == 0 && (ones == 0 || ones == differ))
-                        r = ensemble_find(ensemble, TROUBLE_DATA, member, CHAIR_CHIP, NULL,
-                                          "sums of its DMA engines are wrong: bit %d is stuck at %u", __builtin_ctz(differ), ones > 0);
-                else
-                        r = ensemble_find(ensemble, TROUBLE_DATA, member, CHAIR_CHIP, NULL,
-                                          "sums of its DMA engines are wrong, in bits 0x%08x; blocks arrive as they were sent", differ);
-        }
-        return r;
-}
-
 int ensemble_judge_data(Ensemble *ensemble, Wrongs *wrongs) {
         unsigned before = ensemble->n_troubles;
         int r = 0;
@@ -297,11 +248,11 @@ int ensemble_judge_data(Ensemble *ensemble, Wrongs *wrongs) {
         for (unsigned i = 0; i < MORE_GATHERS && r >= 0 && ensemble_has_rings(ensemble, wrongs, 1); i++)
                 r = play_more(ensemble, wrongs, COLLECTIVE_ALL_GATHER, 0);
         for (unsigned i = 0; i < MORE_PAIRS && r >= 0 && wrongs->n_unplaced > 0; i++)
-                r = play_more(ensemble, wrongs, COLLECTIVE_REDUCE_SCATTER, i % 2 == 0 ? LINK_X_PLUS : LINK_Y_PLUS);
+                r = play_more(ensemble, wrongs, COLLECTIVE_REDUCE_SCATTER, i % LINK_Z_PLUS);
         if (r >= 0)
                 r = blame_chips(ensemble, wrongs);
         if (r >= 0)
-                r = blame_adders(ensemble, wrongs);
+                r = ensemble_judge_sums(ensemble, wrongs);
         if (r >= 0)
                 r = blame_edges(ensemble, wrongs);
         /* Over an UltraServer it may be a chip of another server, which its own step finds. */

@@ -66,6 +66,13 @@ Chair *ensemble_chair(Ensemble *ensemble, Member member) {
         return &ensemble->servers[member.server].chairs[member.chip];
 }
 
+Member ensemble_sender(const Ensemble *ensemble, Member member, unsigned port) {
+        Member far = member;
+
+        (void) ensemble_neighbour(ensemble, member, port, &far);
+        return far;
+}
+
 Location ensemble_location(const Ensemble *ensemble, Member member, unsigned port) {
         Location where = {};
 

@@ -110,6 +110,15 @@ static const FaultCase fault_cases[] = {
             { "collective-data", "trn-0/chip14" } } },
         { "{at: trn-0/chip3, kind: reduce-stuck-bit, bit: 22, value: 1}, {at: trn-0/chip12, kind: dma-corrupt, rate: 0.3}",
           { { "collective-data", "trn-0/chip3" }, { "collective-data", "trn-0/chip12" } } },
+        /* Beside a neighbour that is to blame itself: for what it sends, or for its own sums. */
+        { "{at: trn-0/chip5, kind: reduce-stuck-bit, bit: 20, value: 1}, {at: trn-0/chip6, kind: dma-corrupt, rate: 0.3}",
+          { { "collective-data", "trn-0/chip5" }, { "collective-data", "trn-0/chip6" } } },
+        { "{at: trn-0/chip5, kind: reduce-stuck-bit, bit: 20, value: 1}, {at: trn-0/chip6, kind: reduce-stuck-bit, bit: 3, value: 1}",
+          { { "collective-data", "trn-0/chip5" }, { "collective-data", "trn-0/chip6" } } },
+        { "{at: trn-0/chip5, kind: reduce-stuck-bit, bit: 20, value: 1}, {at: trn-0/chip6, kind: dma-corrupt, rate: 0.3}, "
+          "{at: trn-0/chip4, kind: dma-corrupt, rate: 0.5}, {at: trn-0/chip9, kind: dma-corrupt, rate: 0.7}",
+          { { "collective-data", "trn-0/chip5" }, { "collective-data", "trn-0/chip6" }, { "collective-data", "trn-0/chip4" },
+            { "collective-data", "trn-0/chip9" } } },
         { "{at: trn-0/chip3, kind: chip-slow, factor: 5}, {at: trn-0/chip12, kind: reduce-stuck-bit, bit: 3, value: 0}",
           { { "collective-slow", "trn-0/chip3" }, { "collective-data", "trn-0/chip12" } } },
 };
@@ -149,6 +158,31 @@ static void test_each_fault_is_found_in_its_place_and_nowhere_else(void **state)
         for (size_t i = 0; i < ELEMENTS(fault_cases); i++) {
                 expect_told(SINGLE, "trn-0", &fault_cases[i], true, true);
                 expect_told(SINGLE, "trn-0", &fault_cases[i], false, true);
+        }
+}
+
+#define SPOILERS "{at: trn-0/chip1, kind: dma-corrupt, rate: 1}, {at: trn-0/chip4, kind: dma-corrupt, rate: 1}, " \
+                 "{at: trn-0/chip6, kind: dma-corrupt, rate: 1}, {at: trn-0/chip9, kind: dma-corrupt, rate: 1}"
+
+/* All four neighbours of chip 5 send it what is wrong: whatever its sums are says nothing of it, and neither does a pass. */
+static void test_a_chip_without_sound_partners_is_not_judged(void **state) {
+        static const char *const own[] = { "", ", {at: trn-0/chip5, kind: reduce-stuck-bit, bit: 20, value: 1}" };
+
+        for (size_t i = 0; i < ELEMENTS(own); i++) {
+                Verdict verdict = _VERDICT_INVALID;
+                char text[512];
+
+                (void) snprintf(text, sizeof(text), SINGLE "faults: [" SPOILERS "%s]\n", own[i]);
+                _cleanup_rehearsal_ Step *step = rehearsal_new(text, "collective", "trn-0");
+
+                few(step);
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                rehearsal_print(step);
+                assert_int_equal(verdict, VERDICT_FAILED);
+                assert_int_equal(step->n_said, 4);
+                assert_int_equal(step->parts[5], VERDICT_ERROR);
+                assert_int_equal(step->parts[0], VERDICT_PASSED);
+                assert_true(rehearsal_untested(step, "partners trn-0/chip5"));
         }
 }
 
@@ -351,6 +385,7 @@ int main(void) {
                 cmocka_unit_test(test_any_set_of_neighbours_can_be_judged),
                 cmocka_unit_test(test_chips_that_are_no_neighbours_are_skipped),
                 cmocka_unit_test(test_each_fault_is_found_in_its_place_and_nowhere_else),
+                cmocka_unit_test(test_a_chip_without_sound_partners_is_not_judged),
                 cmocka_unit_test(test_one_server_of_an_ultraserver_tells_each),
                 cmocka_unit_test(test_parts_of_an_ultraserver_can_be_judged),
                 cmocka_unit_test(test_chips_that_were_in_no_ring_are_told),
