@@ -27,6 +27,7 @@ static const struct option long_options[] = {
         { "deadline-scale", required_argument, NULL, OPTION_DEADLINE_SCALE },
         { "timeout",        required_argument, NULL, OPTION_TIMEOUT        },
         { "keep",           required_argument, NULL, OPTION_KEEP           },
+        { "probability",    required_argument, NULL, OPTION_PROBABILITY    },
         { "strict",         no_argument,       NULL, OPTION_STRICT         },
         { "matrix",         no_argument,       NULL, OPTION_MATRIX         },
         { NULL,             0,                 NULL, 0                     },
@@ -52,6 +53,7 @@ static const struct {
         { OPTION_ASSAY_RUN,      offsetof(Options, assay_run)      },
         { OPTION_DEADLINE_SCALE, offsetof(Options, deadline_scale) },
         { OPTION_KEEP,           offsetof(Options, keep)           },
+        { OPTION_PROBABILITY,    offsetof(Options, probability)    },
 };
 
 static const struct {

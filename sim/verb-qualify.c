@@ -73,6 +73,17 @@ static int find_family(const char *word, int *ret) {
         return word && *ret < 0 ? -EINVAL : 0;
 }
 
+/* 0: drawn. */
+static int find_probability(const char *text, double *ret) {
+        char *end;
+
+        *ret = text ? strtod(text, &end) : 0;
+        if (!text || (*text && !*end && *ret > 0 && *ret <= 1))
+                return 0;
+        fprintf(stderr, "assay-sim qualify: --probability: \"%s\" is not above 0 and at most 1\n", text);
+        return -EINVAL;
+}
+
 /* As many healthy chips as faults, unless somebody said how many. */
 static unsigned count_healthy(const Options *options, const QualifyOrder *order) {
         const FaultKind *kind;
@@ -121,7 +132,7 @@ int verb_qualify(int argc, char *argv[]) {
 
         if (options_parse(argc, argv,
                           OPTION_PLAN | OPTION_KIND | OPTION_FAMILY | OPTION_SAMPLES | OPTION_SEED | OPTION_HEALTHY | OPTION_JOBS |
-                          OPTION_ASSAY_RUN | OPTION_DEADLINE_SCALE | OPTION_TIMEOUT | OPTION_KEEP | OPTION_JSON, 0, 0, &options) < 0)
+                          OPTION_ASSAY_RUN | OPTION_DEADLINE_SCALE | OPTION_TIMEOUT | OPTION_KEEP | OPTION_PROBABILITY | OPTION_JSON, 0, 0, &options) < 0)
                 return STATUS_USAGE;
         if (!options.plan) {
                 fprintf(stderr, "assay-sim qualify: --plan is missing; see assay-sim --help\n");
@@ -150,7 +161,8 @@ int verb_qualify(int argc, char *argv[]) {
                 fprintf(stderr, "assay-sim qualify: %s: %s\n", order.keep, strerror(errno));
                 return STATUS_USAGE;
         }
-        if (find_kinds(&options, kinds) < 0 || find_family(options.family, &order.family) < 0)
+        if (find_kinds(&options, kinds) < 0 || find_family(options.family, &order.family) < 0 ||
+            find_probability(options.probability, &order.probability) < 0)
                 return STATUS_USAGE;
         order.healthy = count_healthy(&options, &order);
         if (order.samples == 0 && order.healthy == 0) {

@@ -2,14 +2,15 @@
 
 #include "checks/hbm/address.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #define ROW_BITS_MAX 16
 #define PROBES_MAX   (1 + ROW_BITS_MAX)
 #define TRIES_MAX    4
-#define READS_STEADY 64
+#define READS_ROUND  64u
+#define ROUNDS_MAX   32u
+#define WRONG_MIN    10u
 #define LANE_BYTES   4u /* of one beat */
 
 typedef struct Probe {
@@ -71,41 +72,71 @@ static void find_led(const MemoryMap *map, const Trial *trial, const Probe *prob
                 }
 }
 
+/* Adds N reads of one address; *ret_first is the number of the first. */
+static int add_reads(const MemoryMap *map, const Trial *trial, const Probe *probe, unsigned n, MemoryBatch *batch, int *ret_first) {
+        for (unsigned i = 0; i < n; i++) {
+                int r = memory_batch_read_address(batch, trial->stack, memory_map_address(map, trial->stack, probe->at));
+
+                if (r < 0)
+                        return r;
+                if (i == 0)
+                        *ret_first = r;
+        }
+        return 0;
+}
+
+/* How many of N reads did not give the tag; *ret (or NULL) is what the first of them gave. */
+static unsigned count_wrong(const Probe *probe, MemoryBatch *batch, int first, unsigned n, MemoryData *ret) {
+        unsigned n_wrong = 0;
+
+        for (unsigned i = 0; i < n; i++) {
+                MemoryData got;
+
+                memcpy(&got, memory_batch_answer(batch, first + (int) i).data, sizeof(got));
+                if (!is_like(&got, &probe->tag) && n_wrong++ == 0 && ret)
+                        *ret = got;
+        }
+        return n_wrong;
+}
+
 /*
- * Address lines behind the map that fail now and then give tags of other places as well; but they do so by coordinates too.
- * Returns whether the place keeps to its tag in READS_STEADY reads.
+ * Address lines behind the map that fail now and then give tags of other places as well; but they do so by coordinates too, as often:
+ * that so many reads by address go wrong before the first by coordinates then has a chance of 2^-WRONG_MIN.
  */
-static int is_steady(const Trial *trial, MemoryBatch *batch, const Probe *probe) {
+static int is_led_astray(const MemoryMap *map, const Trial *trial, MemoryBatch *batch, const Probe *probe) {
         MemoryPart part = memory_part_stack(trial->stack);
         WireBox box = memory_access_box(probe->at);
-        int numbers[READS_STEADY], r;
+        unsigned n_wrong = 0;
 
-        memory_batch_reset(batch);
-        for (unsigned i = 0; i < READS_STEADY; i++) {
-                numbers[i] = memory_batch_copy_out(batch, &part, &box, false);
-                if (numbers[i] < 0)
-                        return numbers[i];
+        for (unsigned round = 0; round < ROUNDS_MAX && n_wrong < WRONG_MIN; round++) {
+                int by_place = 0, by_address = 0, r;
+
+                memory_batch_reset(batch);
+                for (unsigned i = 0; i < READS_ROUND; i++) {
+                        r = memory_batch_copy_out(batch, &part, &box, false);
+                        if (r < 0)
+                                return r;
+                        by_place = i == 0 ? r : by_place;
+                }
+                r = add_reads(map, trial, probe, READS_ROUND, batch, &by_address);
+                if (r >= 0)
+                        r = memory_batch_run(batch);
+                if (r < 0)
+                        return r;
+                if (count_wrong(probe, batch, by_place, READS_ROUND, NULL) > 0)
+                        return 0;
+                n_wrong += count_wrong(probe, batch, by_address, READS_ROUND, NULL);
         }
-        r = memory_batch_run(batch);
-        if (r < 0)
-                return r;
 
-        for (unsigned i = 0; i < READS_STEADY; i++) {
-                MemoryData data;
-
-                memcpy(&data, memory_batch_answer(batch, numbers[i]).data, sizeof(data));
-                if (!is_like(&data, &probe->tag))
-                        return false;
-        }
-        return true;
+        return n_wrong >= WRONG_MIN;
 }
 
 /*
  * An address is wrong where it gave something else than its place, which holds its tag. Memory that fails now and then can look
  * like that too, but not with the tag of a neighbour or with half of all bits at random. What cannot be told stays open, for
- * another place.
+ * another place. Returns whether it is wrong.
  */
-static int settle(const MemoryMap *map, const Trial *trial, MemoryBatch *batch, Probe *probe, HbmAddresses *ret) {
+static int judge(const MemoryMap *map, const Trial *trial, MemoryBatch *batch, Probe *probe, HbmAddress *ret) {
         HbmAddress wrong = {
                 .address  = memory_map_address(map, trial->stack, probe->at),
                 .expected = probe->tag,
@@ -115,20 +146,33 @@ static int settle(const MemoryMap *map, const Trial *trial, MemoryBatch *batch, 
         int r;
 
         probe->settled = is_like(&probe->got, &probe->tag);
-        if (!probe->settled) {
-                find_led(map, trial, probe, &wrong);
-                if (wrong.axis < 0 && is_dead(&probe->got, &probe->tag))
-                        return 0;
-                r = is_steady(trial, batch, probe);
-                if (r <= 0)
-                        return r;
-                probe->settled = true;
-                memcpy(wrong.at, probe->at, sizeof(wrong.at));
-                /* One that is understood says more than one that is not. */
-                if (ret->n_wrong++ == 0 || (ret->first.axis < 0 && wrong.axis >= 0))
-                        ret->first = wrong;
-        }
-        ret->n_compared++;
+        if (probe->settled)
+                return 0;
+
+        find_led(map, trial, probe, &wrong);
+        if (wrong.axis < 0 && is_dead(&probe->got, &probe->tag))
+                return 0;
+        r = is_led_astray(map, trial, batch, probe);
+        if (r <= 0)
+                return r;
+        probe->settled = true;
+        memcpy(wrong.at, probe->at, sizeof(wrong.at));
+        *ret = wrong;
+        return 1;
+}
+
+static int settle(const MemoryMap *map, const Trial *trial, MemoryBatch *batch, Probe *probe, HbmAddresses *ret) {
+        HbmAddress wrong;
+        int r;
+
+        r = judge(map, trial, batch, probe, &wrong);
+        if (r < 0)
+                return r;
+
+        /* One that is understood says more than one that is not. */
+        if (r > 0 && (ret->n_wrong++ == 0 || (ret->first.axis < 0 && wrong.axis >= 0)))
+                ret->first = wrong;
+        ret->n_compared += probe->settled;
         return 0;
 }
 
@@ -162,11 +206,15 @@ static void place(const Trial *trial, const WireBox *box, unsigned column, unsig
         probe->at[HBM_COLUMN] = (uint16_t) column;
 }
 
-/* Tags go to one column of everything by coordinates, so that what an address reaches instead of its place is known. */
-static int ask(const MemoryMap *map, const WireBox *box, Trial *trial, unsigned attempt, MemoryBatch *batch) {
-        MemoryPart part = memory_part_stack(trial->stack);
+static unsigned column_of(const WireBox *box, const Trial *trial, unsigned attempt) {
         unsigned columns = box->last[HBM_COLUMN] - box->first[HBM_COLUMN] + 1u;
-        unsigned column = (unsigned) (box->first[HBM_COLUMN] + (trial->field.seed + attempt) % columns);
+
+        return (unsigned) (box->first[HBM_COLUMN] + (trial->field.seed + attempt) % columns);
+}
+
+/* Tags go to one column of everything by coordinates, so that what an address reaches instead of its place is known. */
+static int write_tags(const WireBox *box, const Trial *trial, unsigned column, MemoryBatch *batch) {
+        MemoryPart part = memory_part_stack(trial->stack);
         WireMarch march = {
                 .box        = *box,
                 .background = (uint8_t) trial->field.background,
@@ -174,15 +222,21 @@ static int ask(const MemoryMap *map, const WireBox *box, Trial *trial, unsigned 
                 .n_ops      = 1,
                 .ops        = { MARCH_WRITE },
         };
-        int r, n = 0;
 
         march.box.first[HBM_COLUMN] = march.box.last[HBM_COLUMN] = (uint16_t) column;
+        return memory_batch_march(batch, &part, &march);
+}
+
+static int ask(const MemoryMap *map, const WireBox *box, Trial *trial, unsigned attempt, MemoryBatch *batch) {
+        unsigned column = column_of(box, trial, attempt);
+        int r, n = 0;
+
         for (unsigned i = 0; i < trial->n_probes; i++) {
                 Probe *probe = &trial->probes[i];
 
                 if (probe->settled)
                         continue;
-                r = n++ == 0 ? memory_batch_march(batch, &part, &march) : 0;
+                r = n++ == 0 ? write_tags(box, trial, column, batch) : 0;
                 if (r < 0)
                         return r;
                 place(trial, box, column, attempt, probe);
@@ -229,6 +283,91 @@ static int try_all(const MemoryMap *map, const WireBox *box, Trial trials[static
         return n;
 }
 
+/* ---- now and then ---- */
+
+/* The last row, and the one with the most bits: between them they have all bits that any row has. */
+static unsigned crowded_rows(const WireBox *box, uint16_t rows[static 2]) {
+        unsigned last = box->last[HBM_ROW], full = (1u << (31 - __builtin_clz(last + 1))) - 1;
+
+        rows[0] = (uint16_t) last;
+        rows[1] = (uint16_t) full;
+        return full == last || full < box->first[HBM_ROW] ? 1 : 2;
+}
+
+/* Judges the first of N reads that did not give the tag; returns whether it is wrong, and how many there are in *ret_wrong. */
+static int hear_reads(const MemoryMap *map, const Trial *trial, Probe *probe, int first, unsigned n, MemoryBatch *batch,
+                      unsigned *ret_wrong, HbmAddress *ret) {
+        *ret_wrong = count_wrong(probe, batch, first, n, &probe->got);
+        return *ret_wrong > 0 ? judge(map, trial, batch, probe, ret) : 0;
+}
+
+/* Which bit of the row it is: rows in which one alone is set, in the column that has tags. */
+static int find_row_bit(const MemoryMap *map, const WireBox *box, const Trial *trial, unsigned attempt, MemoryBatch *batch,
+                        HbmAddress *ret) {
+        for (unsigned i = 0; i < trial->n_probes; i++) {
+                Probe probe = trial->probes[i];
+                int first, r;
+                unsigned n_wrong;
+
+                if (probe.row_bit < 0)
+                        continue;
+                place(trial, box, column_of(box, trial, attempt), attempt, &probe);
+                probe.tag = memory_field_data(&trial->field, &map->geometry, probe.at, 0);
+                memory_batch_reset(batch);
+                r = add_reads(map, trial, &probe, 2 * HBM_ADDRESS_READS, batch, &first);
+                if (r >= 0)
+                        r = memory_batch_run(batch);
+                if (r >= 0)
+                        r = hear_reads(map, trial, &probe, first, 2 * HBM_ADDRESS_READS, batch, &n_wrong, ret);
+                if (r != 0)
+                        return MIN(r, 0);
+        }
+        return 0;
+}
+
+/* One address of ROW; where memory does not hold its tag, others. */
+static int ask_row_again(const MemoryMap *map, const WireBox *box, const Trial *trial, uint16_t row, MemoryBatch *batch, HbmAddresses *ret) {
+        for (unsigned attempt = 0; attempt < TRIES_MAX; attempt++) {
+                Probe probe = { .row_bit = -1 };
+                int first, r;
+
+                place(trial, box, column_of(box, trial, attempt), attempt, &probe);
+                probe.at[HBM_ROW] = row;
+                probe.tag = memory_field_data(&trial->field, &map->geometry, probe.at, 0);
+                memory_batch_reset(batch);
+                r = write_tags(box, trial, column_of(box, trial, attempt), batch);
+                if (r >= 0)
+                        r = add_reads(map, trial, &probe, HBM_ADDRESS_READS, batch, &first);
+                if (r >= 0)
+                        r = memory_batch_run(batch);
+                if (r >= 0)
+                        r = hear_reads(map, trial, &probe, first, HBM_ADDRESS_READS, batch, &ret->n_again_wrong, &ret->first);
+                if (r < 0)
+                        return r;
+
+                ret->n_again = HBM_ADDRESS_READS;
+                if (r > 0)
+                        return find_row_bit(map, box, trial, attempt, batch, &ret->first);
+                if (ret->n_again_wrong == 0)
+                        return 0;
+        }
+
+        ret->n_again = ret->n_again_wrong = 0;
+        return 0;
+}
+
+static int ask_again(const MemoryMap *map, const WireBox *box, const Trial trials[static STACKS], MemoryBatch *batch,
+                     HbmAddresses ret[static STACKS]) {
+        uint16_t rows[2];
+        unsigned n = crowded_rows(box, rows);
+        int r = 0;
+
+        for (unsigned i = 0; i < n * STACKS && r >= 0; i++)
+                if (ret[i / n].n_wrong == 0 && ret[i / n].n_again_wrong == 0)
+                        r = ask_row_again(map, box, &trials[i / n], rows[i % n], batch, &ret[i / n]);
+        return r;
+}
+
 int hbm_addresses_run(const MemoryMap *map, const WireBox *box, uint64_t seed, MemoryBatch *batch, HbmAddresses ret[static STACKS]) {
         Trial trials[STACKS];
         int r = 1;
@@ -239,51 +378,5 @@ int hbm_addresses_run(const MemoryMap *map, const WireBox *box, uint64_t seed, M
         }
         for (unsigned attempt = 0; attempt < TRIES_MAX && r > 0; attempt++)
                 r = try_all(map, box, trials, attempt, batch, ret);
-        return r < 0 ? r : 0;
-}
-
-static int tell(HbmRun *run, unsigned stack, const HbmAddresses *came) {
-        const HbmAddress *first = &came->first;
-        char address[MEMORY_ADDRESS_TEXT_MAX], expected[MEMORY_DATA_TEXT_MAX], actual[MEMORY_DATA_TEXT_MAX],
-                        how[96] = "another place";
-        Location where = *step_unit(run->step);
-        Evidence evidence = {
-                .address   = memory_map_format(&run->map, stack, first->at, address),
-                .expected  = memory_data_hex(&first->expected, expected),
-                .actual    = memory_data_hex(&first->actual, actual),
-                .has_count = true,
-                .count     = came->n_wrong,
-        };
-
-        (void) location_append(&where, LOCATION_HBM, stack);
-        if (first->axis >= 0)
-                (void) snprintf(how, sizeof(how), "a place with another bit %u of its %s, hashed wrongly with bit %d of the row", first->bit,
-                                first->axis == HBM_CHANNEL ? "channel" : "bank group", first->row_bit);
-        return step_finding(run->step, &run->verdict, "hbm-map", &where, &evidence,
-                            "%u of %u addresses lead astray: 0x%" PRIx64 " to %s", came->n_wrong, came->n_compared,
-                            first->address, how);
-}
-
-int hbm_addresses_judge(HbmRun *run) {
-        HbmAddresses came[STACKS];
-        unsigned n = 0, n_asked = 0;
-        int r;
-
-        r = hbm_addresses_run(&run->map, &run->box, step_seed(run->step), run->batch, came);
-        if (r < 0)
-                return r;
-
-        for (unsigned stack = 0; stack < STACKS; stack++) {
-                n += came[stack].n_compared;
-                n_asked += came[stack].n_asked;
-                if (came[stack].n_wrong == 0)
-                        continue;
-                r = tell(run, stack, &came[stack]);
-                if (r < 0)
-                        return r;
-        }
-
-        /* Where memory does not hold its tags the marches find out; if they do not, this is no pass. */
-        r = step_measure(run->step, "hbm_addresses_compared", n, "1", LIMIT_EQUAL, n_asked, NULL);
-        return r < 0 ? r : 0;
+        return r < 0 ? r : ask_again(map, box, trials, batch, ret);
 }

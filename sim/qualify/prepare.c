@@ -67,7 +67,7 @@ static int draw(Qualification *qualification, size_t index, unsigned chip) {
         int r;
 
         injected->run = qualification->n_runs;
-        r = sample_draw(order->seed, kind, number, chip, &injected->fault, &why);
+        r = sample_draw(order->seed, kind, number, chip, order->probability, &injected->fault, &why);
         if (r != -ERANGE)
                 return r;
         /* It was never there, so nothing can be said of it. */

@@ -35,6 +35,7 @@ typedef struct QualifyOrder {
         int family;     /* FaultFamily; -1: all */
         unsigned samples, healthy, jobs, timeout_sec;
         uint64_t seed;
+        double probability;         /* of all faults that can come and go; 0: half of these do, with one that is drawn */
         const char *worker;         /* path of assay-run */
         const char *deadline_scale; /* NULL: generous where no fault hangs */
         const char *keep;           /* a folder for runs that are not as they should be; NULL: none */

@@ -68,7 +68,7 @@ static int draw_parameters(Sample *sample) {
 }
 
 /* Half of all faults come and go where they can; what acts once and is gone is drawn only of kinds that do nothing else. */
-static void draw_persistence(Sample *sample) {
+static void draw_persistence(Sample *sample, double probability) {
         unsigned allowed = sample->kind->persistence;
 
         if (sample_has_key(sample, "persistence") || allowed == PERSISTENCE_PERMANENT)
@@ -76,9 +76,10 @@ static void draw_persistence(Sample *sample) {
         if (!(allowed & (PERSISTENCE_PERMANENT | PERSISTENCE_INTERMITTENT))) {
                 sample_key(sample, "persistence", "%s", persistence_to_string(PERSISTENCE_TRANSIENT));
                 sample_key(sample, "after", "%.3g", sample_between(sample, SAMPLE_AFTER_MIN, SAMPLE_AFTER_MAX));
-        } else if (!(allowed & PERSISTENCE_PERMANENT) || ((allowed & PERSISTENCE_INTERMITTENT) && sample_below(sample, 2))) {
+        } else if (!(allowed & PERSISTENCE_PERMANENT) || ((allowed & PERSISTENCE_INTERMITTENT) && (sample_below(sample, 2) || probability > 0))) {
                 sample_key(sample, "persistence", "%s", persistence_to_string(PERSISTENCE_INTERMITTENT));
-                sample_key(sample, "probability", "%.2g", sample_between(sample, SAMPLE_PROBABILITY_MIN, 1));
+                sample_key(sample, "probability", "%.2g",
+                           probability > 0 ? probability : sample_between(sample, SAMPLE_PROBABILITY_MIN, 1));
         }
 }
 
@@ -90,7 +91,7 @@ static void draw_triggers(Sample *sample) {
 }
 
 /* One try: its text, which may be refused. */
-static int draw_text(Sample *sample, const Location *way, unsigned chip, char **ret) {
+static int draw_text(Sample *sample, const Location *way, unsigned chip, double probability, char **ret) {
         _cleanup_free_ char *keys = NULL;
         char at[LOCATION_STRING_MAX];
         size_t n_keys;
@@ -107,7 +108,7 @@ static int draw_text(Sample *sample, const Location *way, unsigned chip, char **
         if (r >= 0)
                 r = draw_parameters(sample);
         if (r >= 0) {
-                draw_persistence(sample);
+                draw_persistence(sample, probability);
                 draw_triggers(sample);
         }
         if (fclose(sample->keys) != 0)
@@ -169,7 +170,8 @@ static uint64_t name_hash(const char *name) {
         return hash;
 }
 
-int sample_draw(uint64_t seed, const FaultKind *kind, unsigned index, unsigned chip, DrawnFault *ret, char **ret_error) {
+int sample_draw(uint64_t seed, const FaultKind *kind, unsigned index, unsigned chip, double probability, DrawnFault *ret,
+                char **ret_error) {
         Sample sample = { .kind = kind, .state = sample_hash(sample_hash(seed, name_hash(kind->name)), index) };
         Location way;
         int r = -EINVAL;
@@ -182,7 +184,7 @@ int sample_draw(uint64_t seed, const FaultKind *kind, unsigned index, unsigned c
                 /* A kind may be refused at the end of one way altogether, but not because its first tries were unlucky. */
                 r = i % SAMPLE_TRIES_EACH == 0 ? place_way(&sample, kind, &way) : 0;
                 if (r >= 0)
-                        r = draw_text(&sample, &way, chip, &text);
+                        r = draw_text(&sample, &way, chip, probability, &text);
                 if (r == -EOPNOTSUPP)
                         break;
                 if (r < 0)

@@ -26,8 +26,8 @@
 #define SAMPLE_ABOVE_MIN       20.0 /* °C; a chip of the hall rests at about 60 */
 #define SAMPLE_ABOVE_MAX       50.0
 #define SAMPLE_COMMANDS_MAX    3u
-/* Device seconds: what strikes before a memory was first written, which takes 35 ms, is written over; every plan takes longer. */
-#define SAMPLE_AFTER_MIN       0.1
+/* Device seconds: what strikes before a memory was first written, which takes 110 ms, is written over; every plan takes longer. */
+#define SAMPLE_AFTER_MIN       0.12
 #define SAMPLE_AFTER_MAX       0.5
 
 typedef struct DrawnFault {
@@ -46,7 +46,8 @@ char *sample_scenario(uint64_t seed, bool ring, const char *faults);
 
 /*
  * Draws the fault of INDEX of KIND, in CHIP; of a kind that is shared, in any chip. 0; -ERANGE where no draw was accepted, with
- * what refused the last one in *ret_error (malloc'd); -ENOMEM.
+ * what refused the last one in *ret_error (malloc'd); -ENOMEM. PROBABILITY: of any fault that can come and go; 0: half of them do.
  */
-int sample_draw(uint64_t seed, const FaultKind *kind, unsigned index, unsigned chip, DrawnFault *ret, char **ret_error);
+int sample_draw(uint64_t seed, const FaultKind *kind, unsigned index, unsigned chip, double probability, DrawnFault *ret,
+                char **ret_error);
 void drawn_fault_done(DrawnFault *fault);

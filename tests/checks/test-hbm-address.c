@@ -93,14 +93,46 @@ static void memory_that_fails_now_and_then_is_no_wrong_map(void **state) {
         static const char *const faults[] = {
                 ", kind: address-tsv, line: bg0, value: 0, persistence: intermittent, probability: 0.5",
                 ", kind: address-tsv, line: bg1, value: 1, persistence: intermittent, probability: 0.3",
+                ", kind: address-tsv, line: bg0, value: 1, persistence: intermittent, probability: 0.05",
+                ", kind: address-tsv, line: bg1, value: 0, persistence: intermittent, probability: 0.02",
                 "/bg0/ba0, kind: bank-dead, persistence: intermittent, probability: 0.5",
         };
         static char all[1 << 16];
 
         for (size_t f = 0; f < ELEMENTS(faults); f++) {
                 all_over(faults[f], all, sizeof(all));
-                for (unsigned seed = 0; seed < 10; seed++)
-                        assert_int_equal(addresses("12-high-16gb", all, 0, seed).n_wrong, 0);
+                for (unsigned seed = 0; seed < 10; seed++) {
+                        HbmAddresses came = addresses("12-high-16gb", all, 0, seed);
+
+                        assert_int_equal(came.n_wrong, 0);
+                        assert_int_equal(came.n_again_wrong, 0);
+                }
+        }
+}
+
+/* One read of a row in each that the bit stands for would find 1 in 20. */
+static void a_map_that_is_wrong_now_and_then_is_found(void **state) {
+        for (size_t p = 0; p < ELEMENTS(parts); p++) {
+                unsigned n = 0, n_found = 0, n_bits = 0;
+
+                for (; n < 3 * parts[p].row_bits; n++) {
+                        char fault[160];
+                        HbmAddresses came;
+
+                        (void) snprintf(fault, sizeof(fault), "  - {at: trn-0/chip0/hbm2, kind: map-wrong, hash: group%u, row-bit: %u, "
+                                        "persistence: intermittent, probability: 0.05}\n", n % 2, n % parts[p].row_bits);
+                        came = addresses(parts[p].word, fault, 2, n);
+                        if (came.n_wrong == 0 && came.n_again_wrong == 0)
+                                continue;
+                        n_found++;
+                        n_bits += came.first.row_bit >= 0;
+                        assert_int_equal(came.first.axis, HBM_BANK_GROUP);
+                        assert_int_equal(came.first.bit, n % 2);
+                        if (came.first.row_bit >= 0)
+                                assert_int_equal(came.first.row_bit, n % parts[p].row_bits);
+                }
+                print_message("# %u of %u found, %u with the bit of the row\n", n_found, n, n_bits);
+                assert_true(10 * n_found >= 9 * n && 10 * n_bits >= 9 * n_found);
         }
 }
 
@@ -180,6 +212,7 @@ int main(void) {
                 cmocka_unit_test(a_map_that_holds_is_found_to_hold),
                 cmocka_unit_test(each_wrong_bit_is_named),
                 cmocka_unit_test(memory_that_fails_now_and_then_is_no_wrong_map),
+                cmocka_unit_test(a_map_that_is_wrong_now_and_then_is_found),
                 cmocka_unit_test(a_wrong_bit_is_named_beside_stuck_lanes),
                 cmocka_unit_test(stuck_lanes_alone_are_no_wrong_map),
                 cmocka_unit_test(a_wrong_bit_is_named_beside_dead_parts),

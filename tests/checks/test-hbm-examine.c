@@ -114,7 +114,7 @@ static void no_permanent_fault_anywhere_is_a_particle(void **state) {
                         DrawnFault fault = {};
                         char *error = NULL;
 
-                        if (sample_draw(77, kind, k, 3, &fault, &error) >= 0 && !fault.comes_and_goes &&
+                        if (sample_draw(77, kind, k, 3, 0, &fault, &error) >= 0 && !fault.comes_and_goes &&
                             location_index(&fault.at, LOCATION_HBM) >= 0 && !strstr(fault.text, "transient")) {
                                 _cleanup_free_ char *item = NULL, *whole = NULL;
                                 static Found found;

@@ -484,7 +484,7 @@ static void no_fault_leads_into_live_data(void **state) {
                         char text[2048];
                         StepEnd end;
 
-                        if (sample_draw(21, kind, draw, 0, &fault, &error) < 0)
+                        if (sample_draw(21, kind, draw, 0, 0, &fault, &error) < 0)
                                 fail_msg("%s: %s", kind->name, error);
                         if (location_index(&fault.at, LOCATION_HBM) >= 0) {
                                 (void) snprintf(text, sizeof(text),

@@ -162,6 +162,7 @@ holds "a family that is not there is refused" 64 "" --plan preflight --family no
 holds "a worker that is not there is refused" 64 "" --plan preflight --assay-run "$folder/none"
 holds "an order of nothing is refused" 64 "" --plan preflight --samples 0 --healthy 0
 holds "a number that is none is refused" 64 "" --plan preflight --samples -1
+holds "a probability that is none is refused" 64 "" --plan preflight --samples 1 --probability 1.5
 
 echo "1..$number"
 exit $((failed > 0))

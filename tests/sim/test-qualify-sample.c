@@ -19,7 +19,7 @@
 
 static void draw(uint64_t seed, const FaultKind *kind, unsigned index, DrawnFault *ret) {
         _cleanup_free_ char *why = NULL;
-        int r = sample_draw(seed, kind, index, 3, ret, &why);
+        int r = sample_draw(seed, kind, index, 3, 0, ret, &why);
 
         if (r < 0)
                 fail_msg("%s: %s", kind->name, why ? why : strerror(-r));
@@ -111,6 +111,22 @@ static void test_floors_are_kept(void **state) {
                 }
 }
 
+/* As often as was asked for, of all that can come and go. */
+static void test_a_probability_is_kept(void **state) {
+        const FaultKind *kind;
+
+        for (size_t i = 0; (kind = fault_kind_at(i, NULL)); i++) {
+                _cleanup_free_ char *why = NULL;
+                DrawnFault fault = {};
+
+                assert_int_equal(sample_draw(19, kind, 0, 3, 0.05, &fault, &why), 0);
+                assert_int_equal(fault.comes_and_goes, (kind->persistence & PERSISTENCE_INTERMITTENT) != 0);
+                if (fault.comes_and_goes)
+                        assert_non_null(strstr(fault.text, "probability: 0.05"));
+                drawn_fault_done(&fault);
+        }
+}
+
 static const LocationKind nowhere[] = { LOCATION_SERVER, _LOCATION_KIND_INVALID };
 
 static void test_a_kind_without_a_place_is_refused(void **state) {
@@ -118,7 +134,7 @@ static void test_a_kind_without_a_place_is_refused(void **state) {
         _cleanup_free_ char *why = NULL;
         DrawnFault fault = {};
 
-        assert_int_equal(sample_draw(1, &kind, 0, 0, &fault, &why), -ERANGE);
+        assert_int_equal(sample_draw(1, &kind, 0, 0, 0, &fault, &why), -ERANGE);
         assert_non_null(why);
         assert_null(fault.text);
 }
@@ -129,6 +145,7 @@ int main(void) {
                 cmocka_unit_test(test_a_draw_follows_from_its_seed),
                 cmocka_unit_test(test_codes_are_in_the_catalogue),
                 cmocka_unit_test(test_floors_are_kept),
+                cmocka_unit_test(test_a_probability_is_kept),
                 cmocka_unit_test(test_a_kind_without_a_place_is_refused),
         };
 
