@@ -19,5 +19,7 @@ static inline bool judge_says(const json_t *object, const char *key, const char 
 bool judge_measurements(const json_t *measurements, const char *whose, Verdict *evidence, Judgement *judgement);
 bool judge_diagnoses(const json_t *diagnoses, Verdict *evidence, Judgement *judgement);
 bool judge_status(const json_t *predicate, Judgement *judgement);
+/* How many chips the server has: by the product in URI, that of the subject, and by what the record says itself; 0: neither tells. */
+size_t judge_chips_of(const json_t *predicate, const char *uri);
 /* URI: of the subject */
 bool judge_summary(const json_t *predicate, const char *uri, Judgement *judgement);

@@ -7,8 +7,8 @@
 #include "daemon/record/facts.h"
 #include "daemon/record/judge-parts.h"
 
-/* By the product in urn:dev:ops:PEN-PRODUCT-…, and by what the record says itself; 0: neither tells. */
-static size_t chips_of(const json_t *predicate, const char *uri) {
+/* The product stands in urn:dev:ops:PEN-PRODUCT-… */
+size_t judge_chips_of(const json_t *predicate, const char *uri) {
         const char *product = strchr(uri, '-');
         size_t stated = (size_t) json_integer_value(json_object_get(predicate, "chipCount"));
 
@@ -42,7 +42,7 @@ static bool judge_component(const json_t *predicate, size_t i, Judgement *judgem
 static Result judge_components(const json_t *predicate, const char *uri, Judgement *judgement) {
         const json_t *components = json_object_get(predicate, "components");
         size_t n = json_array_size(components);
-        Result worst = n == 0 || n < chips_of(predicate, uri) ? RESULT_INCONCLUSIVE : RESULT_PASSED;
+        Result worst = n == 0 || n < judge_chips_of(predicate, uri) ? RESULT_INCONCLUSIVE : RESULT_PASSED;
 
         for (size_t i = 0; i < n; i++) {
                 const json_t *annotations = json_object_get(json_array_get(components, i), "annotations");

@@ -144,41 +144,70 @@ static int take_records(RecordLog *log, const Start *start, char **ret_wrong) {
         return r;
 }
 
-/* FOUND: what the tables come to as they stand. */
-static int work_out(RecordLog *log, const Start *start, const uint8_t found[static DIGEST_BYTES], char **ret_wrong) {
-        uint8_t digest[DIGEST_BYTES];
+/* What the tables come to, in each form. */
+typedef struct Found {
+        uint8_t digests[2][DIGEST_BYTES];
+} Found;
+
+static int read_found(RecordLog *log, Found *ret) {
         int r;
 
-        if (start->has_tables) {
-                r = store_tables_digest(log->store, digest);
-                if (r < 0)
-                        return r;
-                if (memcmp(digest, start->digest, DIGEST_BYTES) != 0)
-                        return refuse(ret_wrong, "what it held of the newest records is not what was signed at record %llu: it was changed. Put the newest "
-                                                 "backup back",
-                                      (unsigned long long) start->from);
-        }
-        r = take_records(log, start, ret_wrong);
-        if (r == 0)
-                r = store_tables_digest(log->store, digest);
+        r = store_tables_digest(log->store, STORE_FORM_WITHOUT_WHOLE, ret->digests[STORE_FORM_WITHOUT_WHOLE]);
+        return r < 0 ? r : store_tables_digest(log->store, STORE_FORM_ALL, ret->digests[STORE_FORM_ALL]);
+}
+
+/*
+ * The form in which what was held is what was signed. In the older one records have written no rows of the newer since, so these do not count; what a
+ * heartbeat says from now on has them. Without any heartbeat nothing tells who wrote.
+ */
+static int find_form(RecordLog *log, const Start *start, StoreForm *ret) {
+        Found held;
+        int r;
+
+        *ret = STORE_FORM_WITHOUT_WHOLE;
+        if (!start->has_tables)
+                return 0;
+        r = read_found(log, &held);
         if (r < 0)
                 return r;
-        if (memcmp(digest, found, DIGEST_BYTES) != 0)
+        if (memcmp(held.digests[STORE_FORM_ALL], start->digest, DIGEST_BYTES) == 0)
+                *ret = STORE_FORM_ALL;
+        return memcmp(held.digests[*ret], start->digest, DIGEST_BYTES) == 0 ? 0 : -EBADMSG;
+}
+
+/* FOUND: as they stand. */
+static int work_out(RecordLog *log, const Start *start, const Found *found, char **ret_wrong) {
+        StoreForm form;
+        Found derived;
+        int r;
+
+        r = find_form(log, start, &form);
+        if (r == -EBADMSG)
+                return refuse(ret_wrong, "what it held of the newest records is not what was signed at record %llu: it was changed. Put the newest "
+                                         "backup back",
+                              (unsigned long long) start->from);
+        if (r == 0)
+                r = take_records(log, start, ret_wrong);
+        if (r == 0)
+                r = read_found(log, &derived);
+        if (r < 0)
+                return r;
+        if (memcmp(derived.digests[form], found->digests[form], DIGEST_BYTES) != 0)
                 return refuse(ret_wrong, "which records are the newest, where failures stand and which runs are open is not what the records come to: "
                                          "its tables were changed. Put the newest backup back");
         return 0;
 }
 
 static int try_out(RecordLog *log, const Start *start, char **ret_wrong) {
-        uint8_t found[DIGEST_BYTES];
+        Found found;
         int r, end;
 
-        r = store_tables_digest(log->store, found);
+        r = read_found(log, &found);
         if (r < 0)
                 return r;
         r = store_begin_trial(log->store, start->has_tables);
         if (r == 0)
-                r = work_out(log, start, found, ret_wrong);
+                r = work_out(log, start, &found, ret_wrong);
         end = store_end_trial(log->store);
         return r < 0 ? r : end;
 }

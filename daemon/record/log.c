@@ -378,6 +378,11 @@ int record_log_newest_before(RecordLog *log, const Location *subject, uint64_t b
         return reader_newest_before(&log->reader, subject, before, ret);
 }
 
+int record_log_whole_before(RecordLog *log, const Location *subject, const char *plan, uint64_t before, RecordEntry *ret) {
+        assert(log && subject && ret);
+        return reader_whole_before(&log->reader, subject, plan, before, ret);
+}
+
 int record_log_failure(RecordLog *log, const Location *chip, RecordEntry *ret) {
         assert(log && chip && ret);
         return reader_failure(&log->reader, chip, ret);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/record/json.h"
+#include "daemon/record/judge-parts.h"
 #include "daemon/record/statement.h"
 
 /* What checks call a measurement that tells where they did not look, and why. */
@@ -39,7 +40,7 @@ static void read_step(const RecordStep *step, const Location *subject, bool in_p
                         add(places->failed, &places->n_failed, step->name, &step->diagnoses[i].where);
 }
 
-int places_read(Stage stage, const Location *subject, const RecordStep *steps, size_t n_steps, bool in_part, Places *ret) {
+static int places_read(Stage stage, const Location *subject, const RecordStep *steps, size_t n_steps, bool in_part, Places *ret) {
         size_t n_failed = 0, n_untested = 0;
         Places places = { .stage = stage };
 
@@ -57,6 +58,54 @@ int places_read(Stage stage, const Location *subject, const RecordStep *steps, s
                 read_step(&steps[i], subject, in_part, &places);
         *ret = places;
         return 0;
+}
+
+int places_of_scan(const RecordScan *scan, bool in_part, Places *ret) {
+        int r;
+
+        r = places_read(scan->run.stage, &scan->server.where, scan->steps, scan->n_steps, in_part, ret);
+        if (r == 0)
+                ret->in_part = in_part || scan->n_chips == 0;
+        return r;
+}
+
+static bool is_left_out(const RecordStep *step) {
+        return step->verdict == VERDICT_SKIPPED && step->reason == REASON_NOT_REQUESTED;
+}
+
+/* A step that was left out could have kept it. */
+static bool is_excused(const RecordHealth *health, const RecordPromise *promise) {
+        for (size_t i = 0; i < health->n_steps; i++)
+                for (const char *const *counted = health->steps[i].counts; is_left_out(&health->steps[i]) && counted && *counted; counted++)
+                        if (strcmp(*counted, promise->measurement) == 0)
+                                return true;
+        return false;
+}
+
+/* Its twin reads what was signed: is_part_of_health(). */
+static bool is_in_part(const RecordHealth *health) {
+        bool any = false;
+
+        if (health->result != RESULT_INCONCLUSIVE && health->result != RESULT_FAILED)
+                return false;
+        for (size_t i = 0; i < health->n_steps; i++) {
+                if (!has_run(&health->steps[i]) && !is_left_out(&health->steps[i]))
+                        return false;
+                any = any || is_left_out(&health->steps[i]);
+        }
+        for (size_t i = 0; i < health->n_promises; i++)
+                if (health->promises[i].reached < health->promises[i].promised && !is_excused(health, &health->promises[i]))
+                        return false;
+        return any;
+}
+
+int places_of_health(Stage stage, const RecordHealth *health, Places *ret) {
+        int r;
+
+        r = places_read(stage, &health->subject.where, health->steps, health->n_steps, false, ret);
+        if (r == 0)
+                ret->in_part = is_in_part(health);
+        return r;
 }
 
 /* ---- out of what was signed ---- */
@@ -154,16 +203,60 @@ static int take_summary(const json_t *predicate, const Location *subject, Places
         return r < 0 ? r : take_failed(diagnoses, NULL, subject, places);
 }
 
+static bool is_among(const json_t *names, const char *name) {
+        for (size_t i = 0; i < json_array_size(names); i++)
+                if (strcmp(json_string_value(json_array_get(names, i)) ?: "", name) == 0)
+                        return true;
+        return false;
+}
+
+static bool is_excused_by(const json_t *untested, const char *name) {
+        for (size_t i = 0; i < json_array_size(untested); i++)
+                if (is_among(json_object_get(json_array_get(untested, i), "coverage"), name))
+                        return true;
+        return false;
+}
+
+/* Every test that is open was left out by who asked, and no other promise is. */
+static bool is_part_of_health(const json_t *predicate) {
+        const json_t *untested = json_object_get(predicate, "untestedTests"), *coverage = json_object_get(predicate, "coverage");
+        Result result = result_from_string(text_of(predicate, "result"));
+
+        if ((result != RESULT_INCONCLUSIVE && result != RESULT_FAILED) || json_array_size(untested) == 0)
+                return false;
+        for (size_t i = 0; i < json_array_size(untested); i++)
+                if (strcmp(text_of(json_array_get(untested, i), "reason"), reason_to_string(REASON_NOT_REQUESTED)) != 0)
+                        return false;
+        for (size_t i = 0; i < json_array_size(coverage); i++) {
+                const json_t *promise = json_array_get(coverage, i);
+
+                if (json_number_value(json_object_get(promise, "reached")) < json_number_value(json_object_get(promise, "promised")) &&
+                    !is_excused_by(untested, text_of(promise, "name")))
+                        return false;
+        }
+        return true;
+}
+
+/* URI: of the statement's subject, which tells the product. */
+static bool is_part_of_server(const json_t *predicate, const char *uri) {
+        size_t n = json_array_size(json_object_get(predicate, "components"));
+
+        return n == 0 || n < judge_chips_of(predicate, uri);
+}
+
 int places_of(const json_t *statement, const RecordEntry *entry, Places *ret) {
         const json_t *predicate = json_object_get(statement, "predicate"), *steps = json_object_get(predicate, "steps");
         Places places = { .stage = stage_from_string(text_of(json_object_get(predicate, "run"), "stage")) };
         int r = 0;
 
-        if (strcmp(entry->type, RECORD_TYPE_SUMMARY) == 0)
+        if (strcmp(entry->type, RECORD_TYPE_SUMMARY) == 0) {
+                places.in_part = is_part_of_server(predicate, text_of(json_array_get(json_object_get(statement, "subject"), 0), "uri"));
                 r = take_summary(predicate, &entry->subject, &places);
-        else
+        } else {
+                places.in_part = is_part_of_health(predicate);
                 for (size_t i = 0; i < json_array_size(steps) && r == 0; i++)
                         r = take_step(json_array_get(steps, i), &entry->subject, &places);
+        }
         if (r < 0) {
                 places_done(&places);
                 return r;

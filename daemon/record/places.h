@@ -21,12 +21,18 @@ typedef struct RecordPlace {
 
 typedef struct Places {
         Stage stage;
+        bool in_part; /* it was not asked to look at all that its plan promises; of what it was asked for nothing is in doubt. See places_of_health() */
         size_t n_failed, n_untested;
         RecordPlace *failed, *untested;
 } Places;
 
 /* In part: a server without all its chips, of which nothing was looked at as it should be. -ENOMEM. */
-int places_read(Stage stage, const Location *subject, const RecordStep *steps, size_t n_steps, bool in_part, Places *ret);
+int places_of_scan(const RecordScan *scan, bool in_part, Places *ret);
+/*
+ * In part: a chip of which steps were left out by who asked, as those of links are in a scan of one chip, and with them the promises that only they could
+ * have kept, so that it is INCONCLUSIVE or FAILED. Where anything else could not be judged it is none. -ENOMEM.
+ */
+int places_of_health(Stage stage, const RecordHealth *health, Places *ret);
 /* The same out of STATEMENT, the payload of a verdict that ENTRY is of. -EBADMSG: a place in it is none; -ENOMEM. */
 struct json_t;
 int places_of(const struct json_t *statement, const RecordEntry *entry, Places *ret);

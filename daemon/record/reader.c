@@ -172,6 +172,17 @@ int reader_newest_before(Reader *reader, const Location *subject, uint64_t befor
         return reader_found(reader, statement, ret);
 }
 
+int reader_whole_before(Reader *reader, const Location *subject, const char *plan, uint64_t before, RecordEntry *ret) {
+        sqlite3_stmt *statement = reader_begin(reader, STORE_WHOLE_BEFORE);
+        char path[LOCATION_STRING_MAX];
+
+        (void) sqlite3_bind_text(statement, 1, location_format(subject, path), -1, SQLITE_STATIC);
+        (void) sqlite3_bind_int64(statement, 2, before > INT64_MAX ? INT64_MAX : (sqlite3_int64) before);
+        if (plan)
+                (void) sqlite3_bind_text(statement, 3, plan, -1, SQLITE_STATIC);
+        return reader_found(reader, statement, ret);
+}
+
 int reader_failure(Reader *reader, const Location *subject, RecordEntry *ret) {
         sqlite3_stmt *statement = reader_begin(reader, STORE_FAILURES);
         char path[LOCATION_STRING_MAX];

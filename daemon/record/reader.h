@@ -24,6 +24,8 @@ int reader_entry(Reader *reader, uint64_t index, RecordEntry *ret);
 int reader_newest(Reader *reader, const Location *subject, const char *plan, RecordEntry *ret);
 /* The newest of all plans whose newest is older than record BEFORE. */
 int reader_newest_before(Reader *reader, const Location *subject, uint64_t before, RecordEntry *ret);
+/* The same of PLAN (NULL: all) and among the newest that were asked to look at all, so that these are among what is told. */
+int reader_whole_before(Reader *reader, const Location *subject, const char *plan, uint64_t before, RecordEntry *ret);
 /* The newest record that found of SUBJECT what none has looked at since. */
 int reader_failure(Reader *reader, const Location *subject, RecordEntry *ret);
 int reader_unfinished(Reader *reader, uint64_t first, RecordEntry *ret);

@@ -357,3 +357,28 @@ int reason_of(const json_t *statement, const char *predicate_type, char **ret) {
         *ret = TAKE_PTR(reason.text);
         return 0;
 }
+
+int reason_of_server(const json_t *predicate, const char *subject, Result result, char **ret) {
+        const char *type = severity_to_ocp(result == RESULT_FAILED ? SEVERITY_FAIL : SEVERITY_WARN);
+        const json_t *diagnoses = json_object_get(predicate, "diagnoses"), *first = NULL;
+        _cleanup_printer_ Printer reason = {};
+        size_t n = 0;
+
+        for (size_t i = 0; i < json_array_size(diagnoses); i++)
+                if (strcmp(text_of(json_array_get(diagnoses, i), "type"), type) == 0 && n++ == 0)
+                        first = json_array_get(diagnoses, i);
+        print_text(&reason, subject);
+        if (first) {
+                printer_text(&reason, " ");
+                print_text(&reason, text_of(first, "step"));
+                printer_text(&reason, ": ");
+                print_text(&reason, text_of(first, "verdict"));
+                print_more(&reason, n - 1);
+        } else
+                printer_text(&reason, result == RESULT_PASSED ? ": nothing outside of its chips" : ": a value outside of its chips is beyond its limit");
+        printer_raw(&reason, "", 1);
+        if (reason.error < 0)
+                return reason.error;
+        *ret = TAKE_PTR(reason.text);
+        return 0;
+}

@@ -358,6 +358,11 @@ int record_log_leaves(RecordLog *log, uint64_t first, uint64_t count, int fd);
 int record_log_newest(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret);
 /* Of the newest records under each plan the newest that is older than record BEFORE. -ENOENT: none. */
 int record_log_newest_before(RecordLog *log, const Location *subject, uint64_t before, RecordEntry *ret);
+/*
+ * Of the newest records of PLAN (NULL: of each plan), and of the newest that were asked to look at all that it promises, the newest that is older than
+ * record BEFORE (UINT64_MAX: any). Which of them was asked for all the record itself tells: record_stand_of(). -ENOENT: none.
+ */
+int record_log_whole_before(RecordLog *log, const Location *subject, const char *plan, uint64_t before, RecordEntry *ret);
 /* The newest record that found something broken of a chip where no record has looked since: one of the same plan, or a pass of a plan
  * whose stage looks at as much. -ENOENT: none. */
 int record_log_failure(RecordLog *log, const Location *chip, RecordEntry *ret);
@@ -587,3 +592,4 @@ struct json_t;
 int record_regions_read(const struct json_t *statement, size_t index, RecordKnownRegions **ret);
 
 #include "daemon/record/record-audit.h"
+#include "daemon/record/record-stand.h"

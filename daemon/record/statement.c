@@ -341,7 +341,7 @@ static int draft_chip(Draft *draft, const Station *station, const RecordScan *sc
         draft->entry.finished_usec = scan->run.finished_usec;
         for (size_t i = 0; i < health->n_steps; i++)
                 draft->has_regions = draft->has_regions || health->steps[i].regions;
-        r = places_read(scan->run.stage, &health->subject.where, health->steps, health->n_steps, false, &draft->places);
+        r = places_of_health(scan->run.stage, health, &draft->places);
         if (r < 0)
                 return r;
         draft->has_places = true;
@@ -399,8 +399,7 @@ static int draft_summary(Draft *draft, const Station *station, const RecordScan 
         }
         print_measurements(&draft->tail, scan->steps, scan->n_steps, &scan->server.where);
         print_diagnoses(&draft->tail, scan->steps, scan->n_steps, true);
-        r = places_read(scan->run.stage, &scan->server.where, scan->steps, scan->n_steps,
-                        scan->n_chips < facts_chips_of(product, strlen(product), scan->n_chips_of_server), &draft->places);
+        r = places_of_scan(scan, scan->n_chips < facts_chips_of(product, strlen(product), scan->n_chips_of_server), &draft->places);
         if (r < 0)
                 return r;
         draft->has_places = true;

@@ -129,6 +129,9 @@ static const char version_7[] =
                 " PRIMARY KEY (subject, plan)) STRICT, WITHOUT ROWID;"
                 "CREATE TABLE held_unfinished (idx INTEGER PRIMARY KEY, run TEXT NOT NULL, subject TEXT NOT NULL) STRICT;";
 
+/* Rows of STORE_WHOLE in `newest`, which come with records: an older assayd would take them for somebody else's. */
+static const char version_8[] = "";
+
 /* The nodes of leaf INDEX, which follow those of the one before. -ENOENT: there is no such leaf. */
 static int read_nodes(Store *store, sqlite3_stmt *hashes, uint64_t index, TreeHash nodes[static TREE_LEVELS]) {
         for (unsigned i = 0; i < tree_made_whole(index); i++) {
@@ -185,6 +188,7 @@ static const struct {
         { .before = version_5, .between = move_nodes, .after = version_5_end },
         { .before = version_6 },
         { .before = version_7 },
+        { .before = version_8 },
 };
 
 static int raise_version(Store *store, size_t from) {

@@ -7,6 +7,7 @@
  */
 
 #include <openssl/evp.h>
+#include <string.h>
 
 #include "daemon/record/store.h"
 
@@ -25,10 +26,12 @@ static int add_column(EVP_MD_CTX *digest, sqlite3_stmt *statement, int column) {
         return 0;
 }
 
-static int add_table(EVP_MD_CTX *digest, Store *store, StoreStatement which) {
+static int add_table(EVP_MD_CTX *digest, Store *store, StoreStatement which, StoreForm form) {
         sqlite3_stmt *statement = store->statements[which];
         int step = SQLITE_OK, r = 0;
 
+        if (sqlite3_bind_parameter_count(statement) > 0)
+                (void) sqlite3_bind_int(statement, 1, form == STORE_FORM_ALL);
         while (r == 0 && (step = sqlite3_step(statement)) == SQLITE_ROW)
                 for (int i = 0; i < sqlite3_column_count(statement) && r == 0; i++)
                         r = add_column(digest, statement, i);
@@ -38,7 +41,8 @@ static int add_table(EVP_MD_CTX *digest, Store *store, StoreStatement which) {
         return r < 0 || EVP_DigestUpdate(digest, "\n", 1) == 1 ? r : -EIO;
 }
 
-int store_tables_digest(Store *store, uint8_t ret[static DIGEST_BYTES]) {
+/* Digests of one form are none of the other also where no row tells the two apart: so a digest says by which rules the tables were written. */
+int store_tables_digest(Store *store, StoreForm form, uint8_t ret[static DIGEST_BYTES]) {
         EVP_MD_CTX *digest = EVP_MD_CTX_new();
         int r;
 
@@ -46,9 +50,11 @@ int store_tables_digest(Store *store, uint8_t ret[static DIGEST_BYTES]) {
                 return -ENOMEM;
         r = EVP_DigestInit_ex(digest, EVP_sha256(), NULL) == 1 ? 0 : -EIO;
         if (r == 0)
-                r = add_table(digest, store, STORE_TABLE_NEWEST);
+                r = add_table(digest, store, STORE_TABLE_NEWEST, form);
         if (r == 0)
-                r = add_table(digest, store, STORE_TABLE_UNFINISHED);
+                r = add_table(digest, store, STORE_TABLE_UNFINISHED, form);
+        if (r == 0 && form == STORE_FORM_ALL && EVP_DigestUpdate(digest, STORE_WHOLE, strlen(STORE_WHOLE)) != 1)
+                r = -EIO;
         if (r == 0 && EVP_DigestFinal_ex(digest, ret, NULL) != 1)
                 r = -EIO;
         EVP_MD_CTX_free(digest);

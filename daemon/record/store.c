@@ -51,13 +51,16 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_NEWEST] = "SELECT max(idx) FROM newest WHERE subject = ?1",
         [STORE_NEWEST_OF_PLAN] = "SELECT max(idx) FROM newest WHERE subject = ?1 AND plan = ?2",
         [STORE_NEWEST_BEFORE] = "SELECT max(idx) FROM newest WHERE subject = ?1 AND idx < ?2 AND instr(plan, '/') = 0",
+        [STORE_WHOLE_BEFORE] = "SELECT max(idx) FROM newest WHERE subject = ?1 AND idx < ?2 AND"
+                               " CASE WHEN ?3 IS NULL THEN instr(plan, '/') = 0 OR substr(plan, instr(plan, '/')) = '" STORE_WHOLE "'"
+                               " ELSE plan IN (?3, ?3 || '" STORE_WHOLE "') END",
         [STORE_FAILURES] = "SELECT idx, plan FROM newest WHERE subject = ?1 AND instr(plan, '/failed/') > 0 ORDER BY idx DESC",
         [STORE_UNFINISHED] = "SELECT " ENTRY_COLUMNS ENTRY_FROM
                              "WHERE e.idx = (SELECT min(idx) FROM unfinished WHERE idx >= ?1)",
         [STORE_ROTATION] = "SELECT min(idx) FROM entry WHERE type = '" RECORD_TYPE_ROTATION "' AND idx >= ?1",
         /* In the order in which they stand; an entry that is not there is no reason to leave a row out. */
         [STORE_TABLE_NEWEST] = "SELECT n.subject, n.plan, n.idx, " TABLE_COLUMNS " FROM newest n LEFT JOIN entry e ON e.idx = n.idx"
-                               " ORDER BY n.subject, n.plan",
+                               " WHERE ?1 OR substr(n.plan, instr(n.plan, '/')) <> '" STORE_WHOLE "' ORDER BY n.subject, n.plan",
         [STORE_TABLE_UNFINISHED] = "SELECT u.idx, u.run, u.subject, " TABLE_COLUMNS " FROM unfinished u LEFT JOIN entry e ON e.idx = u.idx"
                                    " ORDER BY u.idx",
         [STORE_CLEAR_NEWEST] = "DELETE FROM newest",
@@ -188,19 +191,26 @@ static int delete_unfinished(Store *store, const RecordEntry *entry, const char 
         return store_run(store, STORE_DELETE_UNFINISHED);
 }
 
+/* ROW: what stands behind the plan. */
+static int insert_newest_of(Store *store, const RecordEntry *entry, const char *subject, const char *row) {
+        char key[STORE_PLAN_MAX];
+
+        (void) snprintf(key, sizeof(key), "%s%s", entry->plan, row);
+        return store_insert_newest(store, entry->index, subject, key);
+}
+
 static int derive(Store *store, const RecordEntry *entry, const char *subject, const Places *places, bool has_regions) {
-        char regions[STORE_PLAN_MAX];
         int r;
 
         if (strcmp(entry->type, RECORD_TYPE_RUN_START) == 0)
                 return insert_unfinished(store, entry, subject);
         if (!record_is_verdict(entry))
                 return 0;
-        r = store_insert_newest(store, entry->index, subject, entry->plan);
-        if (r == 0 && has_regions) {
-                (void) snprintf(regions, sizeof(regions), "%s" STORE_REGIONS, entry->plan);
-                r = store_insert_newest(store, entry->index, subject, regions);
-        }
+        r = insert_newest_of(store, entry, subject, "");
+        if (r == 0 && has_regions)
+                r = insert_newest_of(store, entry, subject, STORE_REGIONS);
+        if (r == 0 && places && !places->in_part)
+                r = insert_newest_of(store, entry, subject, STORE_WHOLE);
         if (r == 0 && places)
                 r = failures_update(store, entry, subject, places);
         if (r == 0 && strcmp(entry->type, RECORD_TYPE_SUMMARY) == 0)

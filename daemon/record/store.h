@@ -54,6 +54,7 @@ typedef enum StoreStatement {
         STORE_NEWEST,
         STORE_NEWEST_OF_PLAN,
         STORE_NEWEST_BEFORE,
+        STORE_WHOLE_BEFORE,
         STORE_FAILURES,
         STORE_UNFINISHED,
         STORE_IDENTITY,
@@ -119,7 +120,9 @@ bool store_row_is_heartbeat(const StoreRow *row);
 
 /* What stands behind a plan in `newest` for records that tell regions: no plan is called so. */
 #define STORE_REGIONS "/regions"
-#define STORE_PLAN_MAX 80 /* a plan with that */
+/* The same for the newest record that was asked to look at all that its plan promises: see Places. In older logs a plan may have none. */
+#define STORE_WHOLE "/whole"
+#define STORE_PLAN_MAX 80 /* a plan with either */
 
 /* All rows in one transaction, or none. *ret_unknown where COMMIT failed in a way that does not tell which.
  */
@@ -144,8 +147,14 @@ int store_derive(Store *store, const RecordEntry *entry, const Places *places, b
 
 /* ---- whether these two still follow from the records: see store-tables.c ---- */
 
-/* What they say, with the entries that they name: of equal tables it is equal. */
-int store_tables_digest(Store *store, uint8_t ret[static DIGEST_BYTES]);
+/* Which rows there are: those of STORE_WHOLE came after logs had been signed without. */
+typedef enum StoreForm {
+        STORE_FORM_WITHOUT_WHOLE,
+        STORE_FORM_ALL,
+} StoreForm;
+
+/* What they say in FORM, with the entries that they name: of equal tables it is equal, and of each form another one. */
+int store_tables_digest(Store *store, StoreForm form, uint8_t ret[static DIGEST_BYTES]);
 /* Keeps them as they are, to be brought back by a trial; within a transaction. */
 int store_hold_tables(Store *store);
 /* A transaction of which nothing stays: it begins with what was held, or with nothing. */

@@ -184,7 +184,7 @@ static int tell_tables(RecordLog *log, DraftGroup *groups) {
                         if (!is_known) {
                                 r = log_check_changes(log);
                                 if (r == 0)
-                                        r = store_tables_digest(log->store, tables.digest);
+                                        r = store_tables_digest(log->store, STORE_FORM_ALL, tables.digest);
                                 if (r < 0)
                                         return r;
                                 is_known = true;

@@ -246,8 +246,8 @@ static void test_what_is_edited_under_a_running_log_is_not_signed(void **state) 
         assert_refused(edits[0], "changed");
 }
 
-/* A heartbeat as they were before they said something of the tables, the first record of a log. */
-static void begin_as_older(void) {
+/* A heartbeat as they were before they said something of the tables, the first record of a log; or before there were rows of whole scans. */
+static void begin_as_older(bool has_tables) {
         RecordLogOptions options = place_options(&place, place.key);
         _cleanup_(draft_group_freep) DraftGroup *group = NULL;
         _cleanup_printer_ Printer payload = {};
@@ -265,11 +265,13 @@ static void begin_as_older(void) {
         (void) record_log_free(open_log()); /* makes the tables */
         assert_int_equal(station_init(&station, &options), 0);
         assert_int_equal(draft_heartbeat(&station, RECORD_HEARTBEAT_START, &group), 0);
+        assert_int_equal(store_open(place.log, PLACE_ORIGIN, &store, &wrong), 0);
+        group->drafts[0].has_tables = has_tables;
+        assert_int_equal(store_tables_digest(store, STORE_FORM_WITHOUT_WHOLE, group->drafts[0].tables.digest), 0);
         statement_print(&payload, group, 0, 0, none, NULL);
         assert_int_equal(envelope_sign(options.key, payload.text, payload.n, &record), 0);
         n = frontier_append(&tree, &record.leaf, nodes);
         row = (StoreRow) { .entry = &group->drafts[0].entry, .record = &record, .nodes = nodes, .n_nodes = (unsigned) n };
-        assert_int_equal(store_open(place.log, PLACE_ORIGIN, &store, &wrong), 0);
         assert_int_equal(store_append(store, &row, 1, &unknown), 0);
         (void) store_close(store);
         signed_done(&record);
@@ -291,7 +293,7 @@ static RecordLog *open_older(void) {
 static void test_a_log_of_an_older_assayd_is_believed_once(void **state) {
         RecordLog *log;
 
-        begin_as_older();
+        begin_as_older(false);
         log = open_older();
         scan(log, "preflight", true);
         (void) record_log_free(log);
@@ -310,6 +312,61 @@ static void test_a_log_of_an_older_assayd_is_believed_once(void **state) {
         execute(edits[5]);
         execute("UPDATE entry SET type = '" RECORD_TYPE_RUN_START "' WHERE idx > 0 AND type = '" RECORD_TYPE_HEARTBEAT "'");
         assert_refused("UPDATE entry", "changed");
+}
+
+#define NO_WHOLE "DELETE FROM newest WHERE plan LIKE '%/whole'"
+
+/* The newest of a part and plan that was asked for all; UINT64_MAX: the tables know none. */
+static uint64_t whole(RecordLog *log, const char *subject) {
+        Location where = server_location(subject);
+        RecordEntry entry;
+
+        return record_log_whole_before(log, &where, "preflight", UINT64_MAX, &entry) < 0 ? UINT64_MAX : entry.index;
+}
+
+/* They knew no rows of whole scans, and signed the tables without. These are as good as before, and from the next heartbeat on rows are missed. */
+static void test_a_log_from_before_rows_of_whole_scans_goes_on(void **state) {
+        uint64_t newest;
+        RecordLog *log;
+
+        begin_as_older(true);
+        log = open_log();
+        scan(log, "preflight", false);
+        (void) record_log_free(log);
+        execute(NO_WHOLE);
+        for (size_t i = 0; i < 5; i++) { /* also what it knew must be what it was */
+                copy_file(place.log, copy);
+                execute(edits[i]);
+                execute("UPDATE newest SET idx = idx - 1 WHERE subject = 'us0-2/chip3'");
+                assert_refused(edits[i], "changed");
+                copy_file(copy, place.log);
+        }
+
+        log = open_log();
+        newest = whole(log, "us0-2");
+        assert_int_equal(newest, 17);
+        (void) record_log_free(log); /* a daemon that died before its first heartbeat */
+        log = open_log();
+        scan(log, "preflight", false);
+        (void) record_log_free(log);
+        log = open_log();
+        beat(log);
+        (void) record_log_free(log);
+        copy_file(place.log, copy);
+        execute(NO_WHOLE);
+        assert_refused(NO_WHOLE, "changed");
+        copy_file(copy, place.log);
+
+        log = open_log();
+        scan(log, "preflight", true);
+        newest = whole(log, "us0-2");
+        server.scan.n_chips = 2;
+        server.scan.result = RESULT_INCONCLUSIVE;
+        (void) server_scan(&server, log);
+        assert_int_equal(whole(log, "us0-2"), newest + 3);
+        (void) record_log_free(log);
+        execute("UPDATE newest SET idx = 17 WHERE subject = 'us0-2' AND plan = 'preflight/whole'");
+        assert_refused("UPDATE newest", "changed");
 }
 
 /* The key that signed the heartbeat need not be the one that signs now. */
@@ -346,6 +403,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_an_envelope_that_is_missing_is_found, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_is_edited_under_a_running_log_is_not_signed, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_of_an_older_assayd_is_believed_once, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_from_before_rows_of_whole_scans_goes_on, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_change_of_keys_changes_nothing, setup, teardown),
         };
 

@@ -25,6 +25,7 @@ static Server server;
 static RecordMeasurement measurements[SERVER_STEPS][3];
 static RecordDiagnosis diagnoses[SERVER_STEPS][2];
 static RecordStep own[SERVER_STEPS];
+static size_t n_in_part; /* chips */
 
 static uint32_t below(uint32_t n) {
         return draw() % n;
@@ -69,7 +70,32 @@ static void draw_step(RecordStep *step, size_t k, const char *where) {
                 }
 }
 
-/* One chip and the server are drawn, the others as they are. */
+/* A chip of which steps were left out: by who asked, or one of them for another reason, and with promises that these could have kept, or not. */
+static void draw_lone_chip(RecordHealth *chip) {
+        static const char *const links[] = { "link-bytes-tested", NULL };
+        static RecordStep steps[SERVER_STEPS];
+        static RecordPromise promises[2];
+        size_t n_open = 0;
+
+        memcpy(steps, server.steps[2], sizeof(steps));
+        promises[0] = server.promise;
+        promises[1] = (RecordPromise) { below(4) ? "link-bytes-tested" : "chip-bytes-tested", 0, below(2) };
+        for (size_t k = 0; k < SERVER_STEPS - 1; k++) {
+                if (below(3))
+                        continue;
+                steps[k].verdict = below(8) ? VERDICT_SKIPPED : VERDICT_ERROR;
+                steps[k].reason = steps[k].verdict == VERDICT_ERROR ? REASON_DEVICE_TIMEOUT : below(8) ? REASON_NOT_REQUESTED : REASON_OCCUPIED;
+                steps[k].message = "left out";
+                steps[k].counts = below(4) ? links : NULL;
+                n_open++;
+        }
+        chip->steps = steps;
+        chip->n_promises = ELEMENTS(promises);
+        chip->promises = promises;
+        chip->result = n_open > 0 || promises[1].promised > 0 ? RESULT_INCONCLUSIVE : RESULT_PASSED;
+}
+
+/* Two chips and the server are drawn, the others as they are. */
 static void draw_scan(void) {
         RecordHealth *chip = &server.chips[1];
         Result result = RESULT_INCONCLUSIVE;
@@ -92,6 +118,7 @@ static void draw_scan(void) {
                 chip->result = result;
                 server.scan.n_steps = 0;
         }
+        draw_lone_chip(&server.chips[2]);
         for (size_t k = 0; k < server.scan.n_steps; k++) {
                 own[k] = (RecordStep) { .name = k ? "efa" : "neuronlink", .check = "efa" };
                 draw_step(&own[k], k, "us0-2");
@@ -142,6 +169,8 @@ static void assert_draft(const DraftGroup *group, size_t k) {
         statement = json_loadb(payload.text, payload.n, 0, NULL);
         assert_int_equal(places_of(statement, &draft->entry, &places), 0);
         assert_int_equal(places.stage, draft->places.stage);
+        assert_int_equal(places.in_part, draft->places.in_part);
+        n_in_part += places.in_part && location_kind(&draft->entry.subject) == LOCATION_CHIP;
         assert_same(draft->places.failed, draft->places.n_failed, places.failed, places.n_failed);
         assert_same(draft->places.untested, draft->places.n_untested, places.untested, places.n_untested);
         places_done(&places);
@@ -171,6 +200,7 @@ static void test_what_was_signed_tells_the_same_places(void **state) {
                 }
         }
         assert_true(n_failed > SCANS && n_untested > SCANS); /* what was drawn is not nothing */
+        assert_in_range(n_in_part, SCANS / 20, SCANS / 2);
         station_done(&station);
         (void) record_key_free(options.key);
         place_done(&place);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What the parts of a server come to, and the line for it: see record-stand.h. */
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/record/record.h"
+
+const RecordPart *record_parts_worst(const RecordPart *parts, size_t n) {
+        const RecordPart *worst = parts;
+
+        assert(n > 0);
+
+        for (size_t i = 1; i < n; i++)
+                if (result_worst(worst->result, parts[i].result) != worst->result)
+                        worst = &parts[i];
+        return worst;
+}
+
+__attribute__((format(printf, 3, 4))) static void append(char *text, size_t size, const char *format, ...) {
+        size_t n = strlen(text);
+        va_list arguments;
+
+        va_start(arguments, format);
+        (void) vsnprintf(text + n, size - n, format, arguments);
+        va_end(arguments);
+}
+
+/* TEXT without NAME and what parts it from the rest. */
+static const char *behind(const char *text, const char *name) {
+        size_t n = strlen(name);
+
+        return strncmp(text, name, n) == 0 && text[n] && strchr("/: ", text[n]) ? text + n + strspn(text + n, "/: ") : text;
+}
+
+static void append_part(char *ret, size_t size, const char *target, const RecordPart *part) {
+        char where[LOCATION_STRING_MAX];
+        const char *name = behind(location_format(&part->where, where), target);
+
+        if (strcmp(where, target) == 0)
+                append(ret, size, "%s", behind(part->reason, where));
+        else if (strncmp(part->reason, where, strlen(where)) == 0) /* a record's line names the part */
+                append(ret, size, "%s", behind(part->reason, target));
+        else
+                append(ret, size, "%s: %s", name, part->reason);
+}
+
+/* How many of each kind there are beside the part that is told; what passed needs no number. */
+static void append_counts(char *ret, size_t size, const RecordPart *parts, size_t n, Result told) {
+        static const struct {
+                Result result;
+                const char *word;
+        } kinds[] = { { RESULT_FAILED, "failed" }, { RESULT_INCONCLUSIVE, "unknown" }, { RESULT_WARNED, "warned" } };
+        const char *before = "; ";
+
+        for (size_t k = 0; k < ELEMENTS(kinds); k++) {
+                size_t count = 0;
+
+                for (size_t i = 0; i < n; i++)
+                        count += parts[i].result == kinds[k].result;
+                count -= kinds[k].result == told;
+                if (count == 0)
+                        continue;
+                append(ret, size, "%s%zu %s%s", before, count, kinds[k].result == told ? "more " : "", kinds[k].word);
+                before = ", ";
+        }
+}
+
+static size_t count_chips(const RecordPart *parts, size_t n) {
+        size_t count = 0;
+
+        for (size_t i = 0; i < n; i++)
+                count += location_kind(&parts[i].where) == LOCATION_CHIP;
+        return count;
+}
+
+bool record_parts_lack_records(const RecordPart *parts, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (parts[i].index != UINT64_MAX)
+                        return false;
+        return true;
+}
+
+/* Then there is no more to say than of the first. */
+static bool are_alike(const RecordPart *parts, size_t n) {
+        for (size_t i = 1; i < n; i++)
+                if (strcmp(parts[i].reason, parts->reason) != 0)
+                        return false;
+        return record_parts_lack_records(parts, n);
+}
+
+void record_parts_line(const char *target, const RecordPart *parts, size_t n, char *ret, size_t size) {
+        const RecordPart *worst = record_parts_worst(parts, n);
+
+        (void) snprintf(ret, size, "%s: ", target);
+        if (worst->result == RESULT_PASSED) {
+                append(ret, size, "%zu chips passed", count_chips(parts, n));
+                return;
+        }
+        if (are_alike(parts, n)) {
+                append(ret, size, "%s", parts->reason);
+                return;
+        }
+        append_part(ret, size, target, worst);
+        append_counts(ret, size, parts, n, worst->result);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * How a server stands, by the records of its chips and of what lies in none of them: wrong cables, a sick plane of the fabric. Those who point at
+ * records and those who verify them come to the same line by this. A part of record.h.
+ */
+
+#include "daemon/record/record.h"
+
+/* A chip of a server, as its roll-up names it. */
+typedef struct RecordNamed {
+        Location where;
+        uint64_t index; /* of its record in the same run */
+        char id[RECORD_ID_HEX];
+        Result result;
+} RecordNamed;
+
+/* What a record says of its own subject. */
+typedef struct RecordStand {
+        bool in_part;  /* it was not asked to look at all that its plan promises, so what stood before it stands */
+        Result result; /* of a roll-up: of what lies in none of the chips, PASSED, WARNED or FAILED */
+        char *reason;  /* malloc'd: of a roll-up the same, else the record's */
+        size_t n_chips; /* how many its server has; 0: not known, or a chip's record */
+        size_t n_named;
+        RecordNamed *named; /* by a roll-up, malloc'd */
+} RecordStand;
+
+/* Of a verdict with its payload, which was verified. -EBADMSG, -ENOMEM. */
+int record_stand_of(const RecordVerified *verified, RecordStand *ret);
+void record_stand_done(RecordStand *stand);
+/* The one at WHERE, or NULL. */
+const RecordNamed *record_stand_find(const RecordStand *stand, const Location *where);
+
+#define RECORD_PART_REASON_MAX 512
+
+/* A chip; or a server, of which it is what lies in none of its chips. */
+typedef struct RecordPart {
+        Location where;
+        Result result;
+        uint64_t index;    /* of the record that says so; UINT64_MAX: there is none */
+        uint64_t age_usec; /* UINT64_MAX: there is no record */
+        char reason[RECORD_PART_REASON_MAX]; /* as records begin it, with the part's name, or without */
+} RecordPart;
+
+/* The part that decides: the first of the worst. N is not 0. */
+const RecordPart *record_parts_worst(const RecordPart *parts, size_t n);
+/* Whether no record tells of any of them. */
+bool record_parts_lack_records(const RecordPart *parts, size_t n);
+/*
+ * The line that they come down to, about TARGET, a server or UltraServer: "us0-1: chip3 systolic: systolic-pe at core5/pe17.93; 2 more failed, 1
+ * unknown", "us0-1: 16 chips passed".
+ */
+void record_parts_line(const char *target, const RecordPart *parts, size_t n, char *ret, size_t size);

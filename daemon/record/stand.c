@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a record says of its own subject, a roll-up of what lies in none of its chips: see record-stand.h. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/record/json.h"
+#include "daemon/record/judge-parts.h"
+#include "daemon/record/places.h"
+#include "daemon/record/reason.h"
+
+void record_stand_done(RecordStand *stand) {
+        free(stand->reason);
+        free(stand->named);
+        *stand = (RecordStand) {};
+}
+
+static int take_named(const json_t *predicate, RecordStand *stand) {
+        const json_t *components = json_object_get(predicate, "components");
+        size_t n = json_array_size(components);
+
+        stand->named = calloc(n + 1, sizeof(*stand->named));
+        if (!stand->named)
+                return -ENOMEM;
+        for (; stand->n_named < n; stand->n_named++) {
+                const json_t *notes = json_object_get(json_array_get(components, stand->n_named), "annotations");
+                RecordNamed *named = &stand->named[stand->n_named];
+                const char *id = text_of(notes, "recordSha256");
+
+                if (location_parse(text_of(notes, "slot"), &named->where, NULL, NULL) < 0 || strlen(id) >= sizeof(named->id))
+                        return -EBADMSG;
+                (void) strcpy(named->id, id);
+                named->index = (uint64_t) json_integer_value(json_object_get(notes, "logIndex"));
+                named->result = result_from_string(text_of(notes, "result"));
+        }
+        return 0;
+}
+
+/* What the roll-up was called follows from its chips too; what it measured and found itself tells of the rest. */
+static int take_own(const json_t *predicate, const char *subject, RecordStand *stand) {
+        static const Result results[] = { [VERDICT_PASSED] = RESULT_PASSED, [VERDICT_WARNED] = RESULT_WARNED, [VERDICT_FAILED] = RESULT_FAILED };
+        Judgement judgement = {};
+        Verdict own = VERDICT_PASSED;
+
+        if (!judge_measurements(json_object_get(predicate, "measurements"), "the server", &own, &judgement) ||
+            !judge_diagnoses(json_object_get(predicate, "diagnoses"), &own, &judgement))
+                return -EBADMSG;
+        stand->result = results[own];
+        return reason_of_server(predicate, subject, stand->result, &stand->reason);
+}
+
+static int take_summary(const json_t *statement, const RecordVerified *verified, RecordStand *stand) {
+        const json_t *predicate = json_object_get(statement, "predicate");
+        const char *uri = text_of(json_array_get(json_object_get(statement, "subject"), 0), "uri");
+        char subject[LOCATION_STRING_MAX];
+        int r;
+
+        stand->n_chips = judge_chips_of(predicate, uri);
+        r = take_named(predicate, stand);
+        return r < 0 ? r : take_own(predicate, location_format(&verified->entry.subject, subject), stand);
+}
+
+static int take_health(const RecordVerified *verified, RecordStand *stand) {
+        stand->result = verified->entry.result;
+        stand->reason = strdup(verified->reason ?: "");
+        return stand->reason ? 0 : -ENOMEM;
+}
+
+int record_stand_of(const RecordVerified *verified, RecordStand *ret) {
+        _cleanup_json_ json_t *statement = NULL;
+        RecordStand stand = {};
+        Places places = {};
+        const char *wrong;
+        int r;
+
+        if (!record_is_verdict(&verified->entry))
+                return -EBADMSG;
+        r = json_read(verified->payload, verified->n_payload, &statement, &wrong);
+        if (r == 0)
+                r = places_of(statement, &verified->entry, &places);
+        if (r < 0)
+                return r;
+        stand.in_part = places.in_part;
+        places_done(&places);
+        r = strcmp(verified->entry.type, RECORD_TYPE_SUMMARY) == 0 ? take_summary(statement, verified, &stand) : take_health(verified, &stand);
+        if (r < 0) {
+                record_stand_done(&stand);
+                return r;
+        }
+        *ret = stand;
+        return 0;
+}
+
+const RecordNamed *record_stand_find(const RecordStand *stand, const Location *where) {
+        for (size_t i = 0; i < stand->n_named; i++)
+                if (location_equal(&stand->named[i].where, where))
+                        return &stand->named[i];
+        return NULL;
+}
