@@ -11,18 +11,8 @@
 #include "checks/location.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
-#include "cli/verify-policy.h"
 
-/* What a daemon points at, and what it calls that. */
-typedef struct Hint {
-        uint64_t record;
-        Result said;
-        const char *reason;
-} Hint;
-
-static void refuse(Answer *answer, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-static void refuse(Answer *answer, int status, const char *format, ...) {
+void answer_refuse(Answer *answer, int status, const char *format, ...) {
         va_list arguments;
 
         answer->status = status;
@@ -39,80 +29,89 @@ static uint64_t now_usec(void) {
         return (uint64_t) ts.tv_sec * 1000000 + (uint64_t) ts.tv_nsec / 1000;
 }
 
-/* A server is answered for by its own record, or by that of a chip in it that failed. */
-static bool is_about(const RecordEntry *entry, const char *target) {
-        Location where;
-
-        if (location_parse(target, &where, NULL, NULL) < 0)
-                return false;
-        return location_equal(&entry->subject, &where) ||
-               (entry->result == RESULT_FAILED && location_contains(&where, &entry->subject));
+static void take(Answer *answer, const RecordStand *stand) {
+        answer->counts = true;
+        answer->result = stand->result;
+        answer->status = result_to_status(stand->result, options.strict);
+        (void) snprintf(answer->reason, sizeof(answer->reason), "%s", stand->reason);
 }
 
 /*
- * What the record itself says. A newer failure under any plan counts against the target, and a failure does not age: it would become `unknown`,
+ * What the record itself says. A newer failure under any plan counts against the part, and a failure does not age: it would become `unknown`,
  * which some hooks let pass.
  */
-static void judge(Answer *answer, const char *target, const Hint *hint, const RecordVerified *verified) {
+static void judge(Answer *answer, const Location *where, const Hint *hint, const RecordVerified *verified, const RecordStand *stand) {
         const RecordEntry *entry = &verified->entry;
         char subject[LOCATION_STRING_MAX];
         uint64_t now = now_usec(), finished = entry->finished_usec;
         uint64_t seen = verified->witnessed_usec; /* it is at least as old, whatever the station's clock told */
-        bool ages = options.max_age_usec != UINT64_MAX && entry->result != RESULT_FAILED;
+        bool failed = stand->result == RESULT_FAILED;
+        bool ages = options.max_age_usec != UINT64_MAX && !failed;
 
         if (seen > 0 && seen < finished)
                 finished = seen;
         (void) strcpy(answer->id, entry->id);
+        (void) strcpy(answer->plan, entry->plan);
         answer->age_usec = now > finished ? now - finished : 0;
         location_format(&entry->subject, subject);
-        if (!is_about(entry, target))
-                refuse(answer, STATUS_REFUSED, "record %" PRIu64 " is about %s", entry->index, subject);
-        else if (options.plan && strcmp(options.plan, entry->plan) != 0 && entry->result != RESULT_FAILED)
-                refuse(answer, STATUS_REFUSED, "record %" PRIu64 " is of plan %s", entry->index, entry->plan);
+        if (!location_equal(&entry->subject, where))
+                answer_refuse(answer, STATUS_REFUSED, "record %" PRIu64 " is about %s", entry->index, subject);
+        else if (options.plan && strcmp(options.plan, entry->plan) != 0 && !failed)
+                answer_refuse(answer, STATUS_REFUSED, "record %" PRIu64 " is of plan %s", entry->index, entry->plan);
+        else if (stand->in_part && location_kind(where) == LOCATION_SERVER && !failed)
+                answer_refuse(answer, STATUS_CANNOT_TELL, "no scan of all its chips tells of what lies between them");
         else if (ages && finished > now && finished - now > RECORD_AHEAD_USEC)
-                refuse(answer, STATUS_CANNOT_TELL, "record %" PRIu64 " is from the future: a clock was set back since", entry->index);
+                answer_refuse(answer, STATUS_CANNOT_TELL, "record %" PRIu64 " is from the future: a clock was set back since", entry->index);
         else if (ages && answer->age_usec > options.max_age_usec)
-                refuse(answer, STATUS_CANNOT_TELL, "record %" PRIu64 " is too old (%" PRIu64 " s)", entry->index, answer->age_usec / 1000000);
-        else if (result_worst(hint->said, entry->result) != entry->result)
-                refuse(answer, STATUS_CANNOT_TELL, "record %" PRIu64 " says %s, and assayd %s%s%s", entry->index, result_to_string(entry->result),
-                       result_to_string(hint->said) ?: "nothing", *hint->reason ? ": " : "", hint->reason);
-        else {
-                answer->counts = true;
-                answer->result = entry->result;
-                answer->status = result_to_status(entry->result, options.strict);
-                (void) snprintf(answer->reason, sizeof(answer->reason), "%s", verified->reason ?: target);
-        }
+                answer_refuse(answer, STATUS_CANNOT_TELL, "record %" PRIu64 " is too old (%" PRIu64 " s)", entry->index, answer->age_usec / 1000000);
+        else if (result_worst(hint->said, stand->result) != stand->result)
+                answer_refuse(answer, STATUS_CANNOT_TELL, "record %" PRIu64 " says %s, and assayd %s%s%s", entry->index, result_to_string(stand->result),
+                              result_to_string(hint->said) ?: "nothing", *hint->reason ? ": " : "", hint->reason);
+        else
+                take(answer, stand);
 }
 
-static int verify(sd_bus *bus, const char *target, const Hint *hint, Answer *answer) {
-        _cleanup_(verify_policy_done) VerifyPolicy policy = {};
+/* A roll-up that failed by its chips was let through unproven, and passes nothing by that. */
+static bool lacks_proof(const VerifyPolicy *policy, const RecordVerified *verified, const RecordStand *stand) {
+        return policy->policy.needs_proof && verified->log_size == 0 && stand->result != RESULT_FAILED;
+}
+
+static void distrust(Answer *answer, uint64_t record, RecordTrust trust, const char *reason) {
+        bool has_reason = reason && trust != RECORD_UNKNOWN_KEY;
+
+        answer_refuse(answer, call_trust_status(trust), "record %" PRIu64 "%s%s%s", record, verify_policy_distrust(trust), has_reason ? ": " : "",
+                      has_reason ? reason : "");
+}
+
+int answer_part(const VerifyPolicy *policy, const Location *where, const Hint *hint, RecordStand *ret_stand, Answer *ret) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         RecordTrust trust;
         int r;
 
-        r = verify_policy_init(&policy, bus);
-        /* These are judged here, since a failure counts under any plan and does not age. */
-        policy.policy.plan = NULL;
-        policy.policy.max_age_usec = 0;
-        if (r == 0)
-                r = verify_policy_fetch_verdict(&policy, hint->record, &trust, &verified);
+        *ret = (Answer) { .status = STATUS_CANNOT_TELL, .result = RESULT_INCONCLUSIVE, .record = hint->record };
+        if (hint->record == UINT64_MAX) {
+                answer_refuse(ret, STATUS_CANNOT_TELL, "%s", hint->reason);
+                return 0;
+        }
+        r = verify_policy_fetch_verdict(policy, hint->record, &trust, &verified);
         if (r != 0)
                 return r;
-
-        if (trust == RECORD_VERIFIED)
-                judge(answer, target, hint, &verified);
-        else {
-                bool has_reason = verified.reason && trust != RECORD_UNKNOWN_KEY;
-
-                refuse(answer, call_trust_status(trust), "record %" PRIu64 "%s%s%s", hint->record, verify_policy_distrust(trust),
-                       has_reason ? ": " : "", has_reason ? verified.reason : "");
-        }
+        if (trust != RECORD_VERIFIED)
+                distrust(ret, hint->record, trust, verified.reason);
+        else if (record_stand_of(&verified, ret_stand) < 0)
+                answer_refuse(ret, STATUS_CANNOT_TELL, "record %" PRIu64 " cannot be read", hint->record);
+        else if (lacks_proof(policy, &verified, ret_stand))
+                answer_refuse(ret, STATUS_CANNOT_TELL, "record %" PRIu64 " is not proven to be in its log", hint->record);
+        else
+                judge(ret, where, hint, &verified, ret_stand);
         return 0;
 }
 
-int answer_ask(sd_bus *bus, const char *target, Answer *ret) {
+/* A chip, or what nobody knows. */
+static int ask_one(sd_bus *bus, const VerifyPolicy *policy, const char *target, const Location *where, Answer *ret) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        RecordStand stand = {};
         const char *verdict;
         Hint hint = {};
         uint64_t age;
@@ -125,14 +124,27 @@ int answer_ask(sd_bus *bus, const char *target, Answer *ret) {
                 return complain_bus(&error, r, "could not ask for the verdict");
 
         hint.said = result_from_string(verdict);
-        *ret = (Answer) { .status = STATUS_CANNOT_TELL, .result = RESULT_INCONCLUSIVE, .record = hint.record };
-        if (hint.record != UINT64_MAX)
-                return verify(bus, target, &hint, ret);
-        if (call_is_target(bus, target))
-                refuse(ret, STATUS_CANNOT_TELL, "%s", hint.reason);
-        else {
+        r = answer_part(policy, where, &hint, &stand, ret);
+        record_stand_done(&stand);
+        if (r == 0 && hint.record == UINT64_MAX && !call_is_target(bus, target)) {
                 ret->status = STATUS_USAGE;
                 call_tell_target(bus, target, ret->reason, sizeof(ret->reason));
         }
-        return 0;
+        return r;
+}
+
+int answer_ask(sd_bus *bus, const char *target, Answer *ret) {
+        _cleanup_(verify_policy_done) VerifyPolicy policy = {};
+        Location where = {};
+        bool is_location = location_parse(target, &where, NULL, NULL) >= 0;
+        int r;
+
+        r = verify_policy_init(&policy, bus);
+        if (r != 0)
+                return r;
+        /* These are judged here, since a failure counts under any plan and does not age. */
+        policy.policy.plan = NULL;
+        policy.policy.max_age_usec = 0;
+        return is_location && location_kind(&where) == LOCATION_SERVER ? answer_parts(bus, &policy, target, ret)
+                                                                       : ask_one(bus, &policy, target, &where, ret);
 }

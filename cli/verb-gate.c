@@ -18,10 +18,17 @@
 #define LINE_BYTES   640
 #define LINE_MAX_NPD 80 /* what node-problem-detector keeps */
 
+/* As the line of a server does. */
+static bool names_target(const char *reason, const char *target) {
+        size_t n = strlen(target);
+
+        return strncmp(reason, target, n) == 0 && reason[n] == ':';
+}
+
 static void write_line(const char *target, const Answer *answer, char line[static LINE_BYTES]) {
         if (answer->counts)
                 (void) snprintf(line, LINE_BYTES, "%s: %s rec=%.16s", result_to_string(answer->result), answer->reason, answer->id);
-        else if (answer->status == STATUS_USAGE)
+        else if (answer->status == STATUS_USAGE || names_target(answer->reason, target))
                 (void) snprintf(line, LINE_BYTES, "%s", answer->reason);
         else
                 (void) snprintf(line, LINE_BYTES, "%s: %s", target, answer->reason);
@@ -44,7 +51,7 @@ static int translate(int status) {
 int verb_gate(int argc, char **argv) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         char line[LINE_BYTES];
-        Answer answer = {};
+        Answer answer = { .result = RESULT_INCONCLUSIVE, .record = UINT64_MAX };
         int r;
 
         r = call_connect(&bus);
@@ -53,14 +60,14 @@ int verb_gate(int argc, char **argv) {
         if (r == 0)
                 write_line(argv[0], &answer, line);
         else {
-                answer.status = r;
+                answer = (Answer) { .status = r, .result = RESULT_INCONCLUSIVE, .record = UINT64_MAX };
                 (void) snprintf(line, sizeof(line), "%s: unknown, %s", argv[0], r == STATUS_UNREACHABLE ? "assayd does not answer" : "could not ask");
         }
 
         if (options.npd && strlen(line) > LINE_MAX_NPD - 1)
                 line[LINE_MAX_NPD - 1] = '\0';
         if (options.json) {
-                _cleanup_(json_decrefp) json_t *object = json_pack("{s:s, s:i, s:s}", "target", argv[0], "status", answer.status, "reason", line);
+                _cleanup_(json_decrefp) json_t *object = answer_json(argv[0], &answer, line);
 
                 (void) json_dumpf(object, stdout, 0);
                 putchar('\n');

@@ -9,14 +9,8 @@
 #include "cli/call.h"
 
 static void print_json(const char *target, const Answer *answer) {
-        _cleanup_(json_decrefp) json_t *object =
-                        json_pack("{s:s, s:s, s:s}", "target", target, "verdict", result_to_string(answer->result), "reason", answer->reason);
+        _cleanup_(json_decrefp) json_t *object = answer_json(target, answer, answer->reason);
 
-        if (answer->record != UINT64_MAX && object) {
-                (void) json_object_set_new(object, "record", json_integer((json_int_t) answer->record));
-                if (answer->id[0])
-                        (void) json_object_set_new(object, "age_sec", json_real((double) answer->age_usec / 1e6));
-        }
         (void) json_dumpf(object, stdout, JSON_INDENT(2));
         putchar('\n');
 }

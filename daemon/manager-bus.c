@@ -17,7 +17,7 @@
 #include "daemon/manager.h"
 #include "daemon/names.h"
 #include "daemon/scan-request.h"
-#include "daemon/standing.h"
+#include "daemon/verdict-bus.h"
 
 #define OPEN_RECORDS_BYTES (4u << 20) /* of one call: others wait while it is copied */
 #define OPEN_RECORDS_SLICE 16
@@ -195,86 +195,6 @@ static int method_get_scan(sd_bus_message *message, void *userdata, sd_bus_error
         return sd_bus_reply_method_return(message, "o", scan->path);
 }
 
-/* A slip of whoever asked looks like a part that was never scanned. A plan that is no more may still have records. */
-static void tell_plan(const Manager *manager, const char *name, Standing *standing) {
-        _cleanup_(plan_freep) Plan *plan = NULL;
-        _cleanup_free_ char *wrong = NULL;
-
-        if (plan_find(config_plans(manager->config), name, &plan, &wrong) == -ENOENT)
-                (void) snprintf(standing->reason, sizeof(standing->reason), "no record, and no plan is called '%.64s'", name);
-}
-
-static int method_get_verdict(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        Standing standing = { .result = RESULT_INCONCLUSIVE, .index = UINT64_MAX, .age_usec = UINT64_MAX };
-        Manager *manager = userdata;
-        const char *target, *plan;
-        uint64_t max_age_usec, flags;
-        Location where;
-        int r;
-
-        r = sd_bus_message_read(message, "sstt", &target, &plan, &max_age_usec, &flags);
-        if (r < 0)
-                return r;
-        r = bus_check_flags(flags, 0, error);
-        if (r < 0)
-                return r;
-
-        if (location_parse(target, &where, NULL, NULL) < 0)
-                (void) snprintf(standing.reason, sizeof(standing.reason), "no record");
-        else
-                standing_read(manager->log, &where, plan[0] ? plan : NULL, max_age_usec, &standing);
-        if (standing.index == UINT64_MAX && plan[0])
-                tell_plan(manager, plan, &standing);
-
-        return sd_bus_reply_method_return(message, "sstt", result_to_string(standing.result),
-                                          standing.reason, standing.index, standing.age_usec);
-}
-
-static int find_record(RecordLog *log, const Location *where, const char *plan, bool regions, uint64_t *ret) {
-        RecordVerified verified = {};
-        RecordEntry entry;
-        int r;
-
-        if (!regions) {
-                r = record_log_newest(log, where, plan[0] ? plan : NULL, &entry);
-                if (r >= 0)
-                        *ret = entry.index;
-                return r;
-        }
-
-        r = record_log_regions_verified(log, where, plan, &verified);
-        if (r >= 0)
-                *ret = verified.entry.index;
-        record_verified_done(&verified);
-        return r;
-}
-
-static int method_find_record(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        Manager *manager = userdata;
-        const char *target, *plan;
-        uint64_t flags, index;
-        Location where;
-        int r;
-
-        r = sd_bus_message_read(message, "sst", &target, &plan, &flags);
-        if (r < 0)
-                return r;
-        r = bus_check_flags(flags, ASSAY_RECORD_REGIONS, error);
-        if (r < 0)
-                return r;
-
-        r = location_parse(target, &where, NULL, NULL) < 0 ? -ENOENT :
-                        find_record(manager->log, &where, plan, flags & ASSAY_RECORD_REGIONS, &index);
-        if (r == -ENOENT)
-                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_RECORD, "No record of '%.160s'%s", target,
-                                         flags & ASSAY_RECORD_REGIONS ? " tells regions" : "");
-        if (r < 0)
-                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "The record of '%.160s' cannot be read: %s", target,
-                                         strerror(-r));
-
-        return sd_bus_reply_method_return(message, "t", index);
-}
-
 typedef struct Range {
         RecordLog *log;
         uint64_t first, count;
@@ -396,6 +316,11 @@ static const sd_bus_vtable manager_vtable[] = {
                                 SD_BUS_ARGS("s", target, "s", plan, "t", max_age_usec, "t", flags),
                                 SD_BUS_RESULT("s", verdict, "s", reason, "t", index, "t", age_usec),
                                 method_get_verdict,
+                                SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD_WITH_ARGS("GetParts",
+                                SD_BUS_ARGS("s", target, "s", plan, "t", max_age_usec, "t", flags),
+                                SD_BUS_RESULT("a(ssstt)", parts),
+                                method_get_parts,
                                 SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD_WITH_ARGS("FindRecord",
                                 SD_BUS_ARGS("s", target, "s", plan, "t", flags),

@@ -45,19 +45,42 @@ static int is_cleared(RecordLog *log, const Location *subject, const RecordEntry
         return r == -ENOENT ? false : MIN(r, 0);
 }
 
-/* The newest of all plans, or the newest failure that no pass has cleared; or one at a place that none has looked at since. */
-static int find_any(RecordLog *log, const Location *subject, RecordEntry *ret) {
+static bool is_server(const Location *subject) {
+        return location_kind(subject) == LOCATION_SERVER;
+}
+
+/* What ENTRY says of SUBJECT alone. */
+static int read_stand(RecordLog *log, const Location *subject, const RecordEntry *entry, RecordStand *ret) {
+        RecordVerified verified = {};
+        int r;
+
+        r = record_log_verified(log, subject, entry, &verified);
+        if (r >= 0)
+                r = record_stand_of(&verified, ret);
+        record_verified_done(&verified);
+        return r;
+}
+
+/* A roll-up that failed may have failed by its chips, which speak for themselves. One that cannot be believed counts, and is told as what it is. */
+static bool has_failed(RecordLog *log, const Location *subject, const RecordEntry *entry) {
+        RecordStand stand = {};
+        bool failed = entry->result == RESULT_FAILED;
+
+        if (failed && is_server(subject) && read_stand(log, subject, entry, &stand) >= 0)
+                failed = stand.result == RESULT_FAILED;
+        record_stand_done(&stand);
+        return failed;
+}
+
+/* The newest failure that no pass has cleared; or one at a place that none has looked at since. -ENOENT */
+static int find_failure(RecordLog *log, const Location *subject, RecordEntry *ret) {
         RecordEntry entry;
         int r;
 
-        r = record_log_newest(log, subject, NULL, ret);
-        if (r < 0)
-                return r;
-
-        for (entry = *ret; r >= 0; r = record_log_newest_before(log, subject, entry.index, &entry)) {
+        for (r = record_log_newest(log, subject, NULL, &entry); r >= 0; r = record_log_newest_before(log, subject, entry.index, &entry)) {
                 int cleared;
 
-                if (entry.result != RESULT_FAILED)
+                if (!has_failed(log, subject, &entry))
                         continue;
                 cleared = is_cleared(log, subject, &entry);
                 if (cleared < 0)
@@ -67,107 +90,190 @@ static int find_any(RecordLog *log, const Location *subject, RecordEntry *ret) {
                         return 0;
                 }
         }
+        return r == -ENOENT ? record_log_failure(log, subject, ret) : r;
+}
 
-        if (r != -ENOENT)
+/* Passes and warnings of chips and servers have always looked at all. */
+static bool is_in_part(RecordLog *log, const Location *subject, const RecordEntry *entry) {
+        RecordStand stand = {};
+        bool in_part = entry->result == RESULT_INCONCLUSIVE || entry->result == RESULT_FAILED;
+
+        if (in_part && read_stand(log, subject, entry, &stand) >= 0)
+                in_part = stand.in_part;
+        record_stand_done(&stand);
+        return in_part;
+}
+
+/*
+ * The newest look at all that PLAN (NULL: any) promises, or the newest at all where there was none, with *ret_in_part. A chip's failure that no longer
+ * stands anywhere, since a newer look at a part cleared it, says no more than that look.
+ */
+static int find_look(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret, bool *ret_in_part) {
+        RecordEntry entry = { .index = UINT64_MAX }, newest;
+        int r;
+
+        r = record_log_newest(log, subject, plan, &newest);
+        if (r < 0)
                 return r;
-        r = record_log_failure(log, subject, &entry);
-        if (r >= 0)
-                *ret = entry;
-        return r == -ENOENT ? 0 : r;
+        do
+                r = record_log_whole_before(log, subject, plan, entry.index, &entry);
+        while (r >= 0 && is_in_part(log, subject, &entry));
+
+        *ret_in_part = r == -ENOENT;
+        if (r < 0 || (entry.result == RESULT_FAILED && !is_server(subject) && record_log_newest(log, subject, entry.plan, ret) >= 0 &&
+                      ret->index != entry.index))
+                entry = newest;
+        *ret = entry;
+        return r == -ENOENT ? 0 : MIN(r, 0);
 }
 
 /* Which record counts; its plan is *ret->plan. Asked for one that looks at a part, that part's word, unless failures are newer. */
-static int find_newest(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret) {
-        RecordEntry of_plan;
-        int r;
+static int find_counting(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret, bool *ret_in_part) {
+        RecordEntry look, failure;
+        int r, failed;
 
-        r = find_any(log, subject, ret);
-        if (r < 0 || !plan)
-                return r;
-
-        r = record_log_newest(log, subject, plan, &of_plan);
+        r = find_look(log, subject, plan, &look, ret_in_part);
         if (r < 0)
                 return r;
-        if (ret->result != RESULT_FAILED || of_plan.result == RESULT_FAILED ||
-            (ret->index < of_plan.index && stage_depth(stage_of(log, subject, &of_plan)) == 0))
-                *ret = of_plan;
+        failed = find_failure(log, subject, &failure);
+        if (failed < 0 && failed != -ENOENT)
+                return failed;
+
+        *ret = look;
+        if (failed == -ENOENT || (plan && !is_server(subject) && look.result == RESULT_FAILED) ||
+            (plan && failure.index < look.index && stage_depth(stage_of(log, subject, &look)) == 0))
+                return 0;
+        *ret = failure;
+        *ret_in_part = false;
         return 0;
 }
 
-static void take_verified(const RecordVerified *verified, Standing *ret) {
-        uint64_t now = clock_usec(CLOCK_REALTIME), finished = verified->entry.finished_usec;
+static void set_age(Standing *standing, uint64_t finished) {
+        uint64_t now = clock_usec(CLOCK_REALTIME);
 
-        ret->result = verified->entry.result;
+        standing->age_usec = now > finished ? now - finished : 0;
+        standing->is_ahead = finished > now && finished - now > RECORD_AHEAD_USEC;
+}
+
+/* VERIFIED, of SUBJECT alone. STAND: what it says there. */
+static void take_verified(const RecordVerified *verified, const RecordStand *stand, bool in_part, Standing *ret) {
+        ret->result = stand->result;
         ret->index = verified->entry.index;
-        ret->age_usec = now > finished ? now - finished : 0;
-        ret->is_ahead = finished > now && finished - now > RECORD_AHEAD_USEC;
-        (void) snprintf(ret->reason, sizeof(ret->reason), "%s", verified->reason ? verified->reason : "");
+        set_age(ret, verified->entry.finished_usec);
+        (void) snprintf(ret->reason, sizeof(ret->reason), "%s", stand->reason);
+        if (in_part && location_kind(&verified->entry.subject) == LOCATION_SERVER && stand->result != RESULT_FAILED)
+                cannot_tell(ret, "no scan of all its chips tells of what lies between them");
 }
 
-/* A server is no better than the newest word on each of its chips: a scan of one chip must not hide
- * another's failure. */
-static void weigh_chips(RecordLog *log, const Location *server, Standing *ret) {
-        for (unsigned c = 0; c < TARGET_CHIPS; c++) {
-                RecordVerified verified = {};
-                Location chip = *server;
-                RecordEntry entry;
-
-                if (location_append(&chip, LOCATION_CHIP, c) < 0 ||
-                    find_any(log, &chip, &entry) < 0 || entry.result != RESULT_FAILED)
-                        continue;
-
-                if (record_log_verified(log, &chip, &entry, &verified) >= 0)
-                        take_verified(&verified, ret);
-                else
-                        cannot_tell(ret, "record %" PRIu64 " of chip %u does not verify", entry.index, c);
-                record_verified_done(&verified);
+/* What passed may have been taken back in the records that are not there; and a failure does not age. */
+static void settle(RecordLog *log, uint64_t max_age_usec, Standing *ret) {
+        if (ret->result == RESULT_FAILED || ret->index == UINT64_MAX)
                 return;
-        }
+        if (record_log_has_failed(log)) {
+                *ret = (Standing) { .index = UINT64_MAX, .age_usec = UINT64_MAX };
+                cannot_tell(ret, "the log is not sound, so no pass in it counts: the journal of assayd says what is wrong");
+        } else if (max_age_usec > 0 && ret->is_ahead)
+                cannot_tell(ret, "record %" PRIu64 " is from the future: a clock was set back since", ret->index);
+        else if (max_age_usec > 0 && ret->age_usec > max_age_usec)
+                cannot_tell(ret, "record %" PRIu64 " is stale: %" PRIu64 " s old, at most %" PRIu64 " s wanted", ret->index,
+                            ret->age_usec / 1000000, max_age_usec / 1000000);
 }
 
-void standing_read(RecordLog *log, const Location *subject, const char *plan, uint64_t max_age_usec,
-                   Standing *ret) {
+/* STAND: of the record that counts, where it was read. */
+static void read_one(RecordLog *log, const Location *subject, const char *plan, uint64_t max_age_usec, RecordStand *stand, Standing *ret) {
         RecordVerified verified = {};
+        bool in_part = false;
         RecordEntry entry;
         int r;
 
         *ret = (Standing) { .result = RESULT_INCONCLUSIVE, .index = UINT64_MAX, .age_usec = UINT64_MAX };
 
-        r = find_newest(log, subject, plan, &entry);
+        r = find_counting(log, subject, plan, &entry, &in_part);
         if (r == -ENOENT) {
                 cannot_tell(ret, "no record");
                 return;
         }
         if (r >= 0)
                 r = record_log_verified(log, subject, &entry, &verified);
-        if (r < 0) {
-                cannot_tell(ret, "%s: %s",
-                            r == -EBADMSG ? "the newest record does not verify"
-                                          : "the log could not be read",
+        if (r >= 0)
+                r = record_stand_of(&verified, stand);
+        if (r < 0)
+                cannot_tell(ret, "%s: %s", r == -EBADMSG ? "the newest record does not verify" : "the log could not be read",
                             verified.reason ? verified.reason : strerror(-r));
-                record_verified_done(&verified);
-                return;
-        }
-
-        take_verified(&verified, ret);
+        else
+                take_verified(&verified, stand, in_part, ret);
         record_verified_done(&verified);
-        if (location_kind(subject) == LOCATION_SERVER && ret->result != RESULT_FAILED)
-                weigh_chips(log, subject, ret);
+        settle(log, max_age_usec, ret);
+}
 
-        /* What passed may have been taken back in the records that are not there. */
-        if (ret->result != RESULT_FAILED && record_log_has_failed(log)) {
-                *ret = (Standing) { .index = UINT64_MAX, .age_usec = UINT64_MAX };
-                cannot_tell(ret, "the log is not sound, so no pass in it counts: the journal of assayd says what is wrong");
+/* A chip whose newest record is the one that the roll-up names by its digest, and as passed, need not be read again. */
+static bool is_told(RecordLog *log, const Location *chip, const char *plan, const RecordStand *rollup) {
+        const RecordNamed *named = record_stand_find(rollup, chip);
+        RecordEntry entry;
+        bool in_part;
+
+        return named && named->result == RESULT_PASSED && find_counting(log, chip, plan, &entry, &in_part) >= 0 && entry.index == named->index &&
+               strcmp(entry.id, named->id) == 0;
+}
+
+static void take_part(const Location *where, const Standing *standing, uint64_t index, RecordPart *ret) {
+        *ret = (RecordPart) { .where = *where, .result = standing->result, .index = index, .age_usec = standing->age_usec };
+        (void) snprintf(ret->reason, sizeof(ret->reason), "%s", standing->reason);
+}
+
+void standing_parts(RecordLog *log, const Location *server, const char *plan, uint64_t max_age_usec, RecordPart ret[static STANDING_PARTS]) {
+        RecordStand rollup = {};
+        Standing own;
+
+        read_one(log, server, plan, max_age_usec, &rollup, &own);
+        take_part(server, &own, own.index, &ret[0]);
+        for (unsigned c = 0; c < TARGET_CHIPS; c++) {
+                Location chip = *server;
+                RecordStand stand = {};
+                Standing standing;
+
+                (void) location_append(&chip, LOCATION_CHIP, c);
+                /* It is as old as that. */
+                if (own.result == RESULT_PASSED && is_told(log, &chip, plan, &rollup))
+                        take_part(&chip, &own, record_stand_find(&rollup, &chip)->index, &ret[c + 1]);
+                else {
+                        read_one(log, &chip, plan, max_age_usec, &stand, &standing);
+                        take_part(&chip, &standing, standing.index, &ret[c + 1]);
+                }
+                record_stand_done(&stand);
+        }
+        record_stand_done(&rollup);
+}
+
+static void read_server(RecordLog *log, const Location *server, const char *plan, uint64_t max_age_usec, Standing *ret) {
+        RecordPart *parts = calloc(STANDING_PARTS, sizeof(*parts));
+        char name[LOCATION_STRING_MAX];
+        const RecordPart *worst;
+
+        *ret = (Standing) { .result = RESULT_INCONCLUSIVE, .index = UINT64_MAX, .age_usec = UINT64_MAX };
+        if (!parts) {
+                cannot_tell(ret, "out of memory");
                 return;
         }
+        standing_parts(log, server, plan, max_age_usec, parts);
+        worst = record_parts_worst(parts, STANDING_PARTS);
+        ret->result = worst->result;
+        ret->index = worst->index;
+        ret->age_usec = worst->age_usec;
+        if (record_parts_lack_records(parts, STANDING_PARTS))
+                cannot_tell(ret, "%s", worst->reason);
+        else
+                record_parts_line(location_format(server, name), parts, STANDING_PARTS, ret->reason, sizeof(ret->reason));
+        free(parts);
+}
 
-        /* A failure does not age. */
-        if (max_age_usec == 0 || ret->result == RESULT_FAILED)
-                return;
-        if (ret->is_ahead)
-                cannot_tell(ret, "record %" PRIu64 " is from the future: a clock was set back since", ret->index);
-        else if (ret->age_usec > max_age_usec)
-                cannot_tell(ret,
-                            "record %" PRIu64 " is stale: %" PRIu64 " s old, at most %" PRIu64 " s wanted",
-                            ret->index, ret->age_usec / 1000000, max_age_usec / 1000000);
+void standing_read(RecordLog *log, const Location *subject, const char *plan, uint64_t max_age_usec,
+                   Standing *ret) {
+        RecordStand stand = {};
+
+        if (is_server(subject))
+                read_server(log, subject, plan, max_age_usec, ret);
+        else
+                read_one(log, subject, plan, max_age_usec, &stand, ret);
+        record_stand_done(&stand);
 }

@@ -5,7 +5,7 @@
  *
  * Stands on a bus of its own in the place of assayd, asks the one on the other bus whatever it is asked, and tells what that one tells, but for
  * what the lies name: Result, State, Plan, Message, Records (numbers with commas), Targets (likewise), verdict, reason and record of GetVerdict, and
- * the location of a Finding. With pruned=INDEX the log has dropped that record and shows no other, with leaves=COUNT it has so many at a time for
+ * the location of a Finding. Of GetParts it keeps back the part that hidden names, points for the one that part names at record, and calls it verdict. With pruned=INDEX the log has dropped that record and shows no other, with leaves=COUNT it has so many at a time for
  * whoever asks on.
  */
 
@@ -71,6 +71,31 @@ static int append_verdict(sd_bus_message *reply, sd_bus_message *truth) {
         return r < 0 ? r : sd_bus_message_append(reply, "sstt", lie_about("verdict") ?: verdict, lie_about("reason") ?: reason, record, age);
 }
 
+static int append_part(sd_bus_message *reply, const char *where, const char *verdict, const char *reason, uint64_t record, uint64_t age) {
+        const char *hidden = lie_about("hidden"), *part = lie_about("part"), *lie = lie_about("record");
+
+        if (hidden && strcmp(hidden, where) == 0)
+                return 0;
+        if (part && strcmp(part, where) == 0) {
+                verdict = lie_about("verdict") ?: verdict;
+                record = lie ? strtoull(lie, NULL, 10) : record;
+        }
+        return sd_bus_message_append(reply, "(ssstt)", where, verdict, reason, record, age);
+}
+
+static int append_parts(sd_bus_message *reply, sd_bus_message *truth) {
+        const char *where, *verdict, *reason;
+        uint64_t record, age;
+        int r;
+
+        r = sd_bus_message_open_container(reply, 'a', "(ssstt)");
+        if (r >= 0)
+                r = sd_bus_message_enter_container(truth, 'a', "(ssstt)");
+        while (r >= 0 && (r = sd_bus_message_read(truth, "(ssstt)", &where, &verdict, &reason, &record, &age)) > 0)
+                r = append_part(reply, where, verdict, reason, record, age);
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
 static int answer(sd_bus_message *call, sd_bus_message *truth) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         const char *interface, *name, *lie = NULL;
@@ -88,6 +113,8 @@ static int answer(sd_bus_message *call, sd_bus_message *truth) {
                 r = append_property(reply, name, lie);
         else if (sd_bus_message_is_method_call(call, NULL, "GetVerdict"))
                 r = append_verdict(reply, truth);
+        else if (sd_bus_message_is_method_call(call, NULL, "GetParts"))
+                r = append_parts(reply, truth);
         else
                 r = sd_bus_message_copy(reply, truth, true);
         return r < 0 ? r : sd_bus_send(NULL, reply, NULL);

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What a server's scans, one after the other, come to: a table of sequences with the answer that a technician would give, and random ones
+ * against a model that keeps all looks and asks of each failure whether anybody has looked there since.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/standing.h"
+#include "tests/draw.h"
+#include "tests/record/place.h"
+#include "tests/record/server.h"
+
+#define SEQUENCES 20 /* STANDING_SEQUENCES for more */
+#define LOOKS_MAX 7
+
+static Place place;
+static RecordLog *records;
+static Server server;
+static RecordDiagnosis diagnoses[SERVER_CHIPS];
+static RecordStep own[1];
+
+/* What a scan finds of a chip, or of what lies in none. */
+typedef enum Found {
+        NOTHING, /* it was not scanned */
+        PASS,
+        WARN,
+        CELL,    /* fails in its memory */
+        LINK,    /* fails at a link */
+        LONE,    /* passes, and nobody asked for its links */
+        SICK,    /* the same, and its memory fails */
+        HANG,    /* could not be judged */
+        _FOUND_MAX,
+} Found;
+
+typedef enum ScanPlan { PREFLIGHT, PRODUCTION, INFLEET, _PLAN_MAX } ScanPlan;
+
+static const struct {
+        const char *name;
+        Stage stage;
+} plans[_PLAN_MAX] = { { "preflight", STAGE_PREFLIGHT }, { "production", STAGE_PRODUCTION }, { "infleet", STAGE_INFLEET } };
+
+typedef struct Look {
+        ScanPlan plan;
+        Found chips[SERVER_CHIPS];
+        bool fabric_fails; /* with all chips alone */
+} Look;
+
+static bool is_whole(const Look *look) {
+        for (unsigned c = 0; c < SERVER_CHIPS; c++)
+                if (look->chips[c] == NOTHING)
+                        return false;
+        return true;
+}
+
+static Result result_of(Found found) {
+        return found == PASS ? RESULT_PASSED : found == WARN ? RESULT_WARNED : found == LONE || found == HANG ? RESULT_INCONCLUSIVE : RESULT_FAILED;
+}
+
+/* ---- as the daemon signs it ---- */
+
+static void set_chip(unsigned c, Found found) {
+        RecordStep *memory = &server.steps[c][0], *link = &server.steps[c][2], *bad = found == LINK ? link : memory;
+
+        server.steps[c][0].regions = NULL;
+        server.measurements[c][1].value = 0;
+        server.steps[c][1].n_diagnoses = 0;
+        server.steps[c][1].verdict = VERDICT_PASSED;
+        server.chips[c].result = result_of(found);
+        if (found == CELL || found == SICK || found == LINK || found == WARN) {
+                diagnoses[c] = server.diagnosis;
+                diagnoses[c].code = found == LINK ? "link-errors" : found == WARN ? "link-margin" : "hbm-cell";
+                diagnoses[c].severity = found == WARN ? SEVERITY_WARN : SEVERITY_FAIL;
+                diagnoses[c].where = server.chips[c].subject.where;
+                (void) location_append(&diagnoses[c].where, found == LINK ? LOCATION_LINK : LOCATION_HBM, 0);
+                bad->n_diagnoses = 1;
+                bad->diagnoses = &diagnoses[c];
+                bad->verdict = found == WARN ? VERDICT_WARNED : VERDICT_FAILED;
+        }
+        if (found == LONE || found == SICK || found == HANG) {
+                link->verdict = found == HANG ? VERDICT_ERROR : VERDICT_SKIPPED;
+                link->reason = found == HANG ? REASON_DEVICE_TIMEOUT : REASON_NOT_REQUESTED;
+                link->message = "no link has both its ends in this scan";
+                link->n_measurements = 0;
+        }
+}
+
+static void set_fabric(bool fails) {
+        static RecordDiagnosis diagnosis;
+
+        diagnosis = server.diagnosis;
+        diagnosis.code = "efa-plane";
+        diagnosis.where = server.scan.server.where;
+        own[0] = server.own;
+        own[0].verdict = fails ? VERDICT_FAILED : VERDICT_PASSED;
+        own[0].n_diagnoses = fails;
+        own[0].diagnoses = &diagnosis;
+        server.scan.steps = own;
+        server.scan.n_steps = 1;
+}
+
+static void sign(const char *name, const Look *look) {
+        static uint64_t finished = 1795252449500000;
+        RecordHealth chips[SERVER_CHIPS];
+        Result worst;
+
+        server_init(&server);
+        server.scan.server.where = server_location(name);
+        server.scan.run.plan = plans[look->plan].name;
+        server.scan.run.stage = plans[look->plan].stage;
+        server.scan.run.finished_usec = finished += 1000000;
+        server.scan.n_chips = 0;
+        worst = is_whole(look) ? RESULT_PASSED : RESULT_INCONCLUSIVE;
+        for (unsigned c = 0; c < SERVER_CHIPS; c++) {
+                server.chips[c].subject.where = server.scan.server.where;
+                (void) location_append(&server.chips[c].subject.where, LOCATION_CHIP, c);
+                server.chips[c].host = server.scan.server;
+                for (unsigned k = 0; k < SERVER_STEPS + 1; k++)
+                        server.measurements[c][k].where = server.chips[c].subject.where;
+                set_chip(c, look->chips[c]);
+                if (look->chips[c] == NOTHING)
+                        continue;
+                worst = result_worst(worst, server.chips[c].result);
+                chips[server.scan.n_chips++] = server.chips[c];
+        }
+        server.scan.chips = chips;
+        set_fabric(look->fabric_fails);
+        server.scan.result = look->fabric_fails ? RESULT_FAILED : worst;
+        (void) server_scan(&server, records);
+}
+
+/* ---- as anybody would work it out ---- */
+
+static bool fails(Found found) {
+        return found == CELL || found == LINK || found == SICK;
+}
+
+static bool is_in_part(Found found) {
+        return found == LONE || found == SICK;
+}
+
+static bool looks_deep_enough(ScanPlan later, ScanPlan before) {
+        static const unsigned depths[_PLAN_MAX] = { [INFLEET] = 0, [PREFLIGHT] = 1, [PRODUCTION] = 2 };
+
+        return depths[later] > 0 && depths[later] >= depths[before];
+}
+
+/* Whether LATER has looked at where the chip failed BEFORE. */
+static bool clears(const Look *later, const Look *before, unsigned c) {
+        Found now = later->chips[c], failed = before->chips[c];
+        bool passed = now == PASS || now == WARN;
+
+        if (now == NOTHING || (later->plan != before->plan && !(passed && looks_deep_enough(later->plan, before->plan))))
+                return false;
+        return failed != LINK || !(is_in_part(now) || now == HANG);
+}
+
+static bool has_standing_failure(const Look *looks, size_t n, unsigned c) {
+        for (size_t i = 0; i < n; i++) {
+                bool stands = fails(looks[i].chips[c]);
+
+                for (size_t k = i + 1; k < n; k++)
+                        stands = stands && !clears(&looks[k], &looks[i], c);
+                if (stands)
+                        return true;
+        }
+        return false;
+}
+
+static const Look *newest_of(const Look *looks, size_t n, ScanPlan plan, unsigned c) {
+        const Look *newest = NULL;
+
+        for (size_t i = 0; i < n; i++)
+                if (looks[i].plan == plan && looks[i].chips[c] != NOTHING)
+                        newest = &looks[i];
+        return newest;
+}
+
+/*
+ * The last word of a plan is a failure until its own next word, or until the last word of another is a newer pass that looks at as much. A pass that
+ * has had its own plan's doubt after it says nothing any more: then the failure is told rather than the doubt.
+ */
+static bool ends_in_failure(const Look *looks, size_t n, unsigned c) {
+        for (ScanPlan plan = 0; plan < _PLAN_MAX; plan++) {
+                const Look *failed = newest_of(looks, n, plan, c);
+                bool stands = failed && fails(failed->chips[c]);
+
+                for (ScanPlan other = 0; other < _PLAN_MAX && stands; other++) {
+                        const Look *later = newest_of(looks, n, other, c);
+
+                        stands = !(later > failed && (later->chips[c] == PASS || later->chips[c] == WARN) && looks_deep_enough(other, plan));
+                }
+                if (stands)
+                        return true;
+        }
+        return false;
+}
+
+/* PLAN negative: any. */
+static bool is_of(const Look *look, int plan) {
+        return plan < 0 || look->plan == (ScanPlan) plan;
+}
+
+static Result model_chip(const Look *looks, size_t n, int plan, unsigned c) {
+        const Look *newest = NULL, *whole = NULL;
+        bool is_superseded = false;
+
+        for (size_t i = 0; i < n; i++) {
+                Found found = looks[i].chips[c];
+
+                if (found == NOTHING || !is_of(&looks[i], plan))
+                        continue;
+                newest = &looks[i];
+                if (!is_in_part(found)) {
+                        whole = newest;
+                        is_superseded = false;
+                } else if (whole && whole->plan == looks[i].plan)
+                        is_superseded = true;
+        }
+        if (!newest)
+                return RESULT_INCONCLUSIVE;
+        if (has_standing_failure(looks, n, c) || ends_in_failure(looks, n, c))
+                return RESULT_FAILED;
+        return result_of(!whole || (fails(whole->chips[c]) && is_superseded) ? newest->chips[c] : whole->chips[c]);
+}
+
+static bool all_pass(const Look *look) {
+        for (unsigned c = 0; c < SERVER_CHIPS; c++)
+                if (look->chips[c] != PASS && look->chips[c] != WARN)
+                        return false;
+        return !look->fabric_fails;
+}
+
+/* Only scans of all chips look there. */
+static Result model_own(const Look *looks, size_t n, int plan) {
+        const Look *newest = NULL;
+        bool any = false;
+
+        for (size_t i = 0; i < n; i++)
+                if (is_of(&looks[i], plan)) {
+                        any = true;
+                        newest = is_whole(&looks[i]) ? &looks[i] : newest;
+                }
+        for (size_t i = 0; i < n && any; i++) {
+                bool stands = looks[i].fabric_fails;
+
+                for (size_t k = i + 1; k < n; k++)
+                        if (is_whole(&looks[k]) && (looks[k].plan == looks[i].plan || (all_pass(&looks[k]) && looks_deep_enough(looks[k].plan, looks[i].plan))))
+                                stands = false;
+                if (stands)
+                        return RESULT_FAILED;
+        }
+        return !newest ? RESULT_INCONCLUSIVE : newest->fabric_fails ? RESULT_FAILED : RESULT_PASSED;
+}
+
+/* ---- both ---- */
+
+static RecordPart parts[STANDING_PARTS];
+
+static void describe(const Look *looks, size_t n) {
+        static const char words[_FOUND_MAX + 1] = "-.wClLSh";
+
+        for (size_t i = 0; i < n; i++) {
+                char text[SERVER_CHIPS + 1] = "";
+
+                for (unsigned c = 0; c < SERVER_CHIPS; c++)
+                        text[c] = words[looks[i].chips[c]];
+                print_message("# %s %s%s\n", plans[looks[i].plan].name, text, looks[i].fabric_fails ? " and its fabric" : "");
+        }
+}
+
+static void assert_part(const char *name, const Look *looks, size_t n, int plan, size_t i, Result expected) {
+        if (parts[i].result == expected)
+                return;
+        describe(looks, n);
+        fail_msg("%s, plan %s, part %zu: %s (%s), not %s", name, plan < 0 ? "any" : plans[plan].name, i, result_to_string(parts[i].result), parts[i].reason,
+                 result_to_string(expected));
+}
+
+static void assert_as_modelled(const char *name, const Look *looks, size_t n, int plan) {
+        Location where = server_location(name);
+        Result worst = model_own(looks, n, plan);
+        Standing standing;
+
+        standing_parts(records, &where, plan < 0 ? NULL : plans[plan].name, 0, parts);
+        assert_part(name, looks, n, plan, 0, worst);
+        for (unsigned c = 0; c < SERVER_CHIPS; c++) {
+                Result chip = model_chip(looks, n, plan, c);
+
+                assert_part(name, looks, n, plan, c + 1, chip);
+                worst = result_worst(worst, chip);
+        }
+        standing_read(records, &where, plan < 0 ? NULL : plans[plan].name, 0, &standing);
+        assert_int_equal(standing.result, worst);
+}
+
+static void draw_look(Look *look) {
+        bool whole = draw() % 3 == 0;
+
+        *look = (Look) { .plan = draw() % 5 ? draw() % 2 : INFLEET, .fabric_fails = whole && draw() % 5 == 0 };
+        for (unsigned c = 0; c < SERVER_CHIPS; c++)
+                if (whole)
+                        look->chips[c] = draw() % 12 ? PASS : PASS + draw() % (_FOUND_MAX - PASS);
+        if (!whole)
+                look->chips[draw() % 3] = PASS + draw() % (_FOUND_MAX - PASS);
+}
+
+static Look (*sequences)[LOOKS_MAX];
+static unsigned n_sequences = SEQUENCES;
+
+static void assert_sequences(void) {
+        for (unsigned s = 0; s < n_sequences; s++) {
+                char name[32];
+
+                (void) snprintf(name, sizeof(name), "trn-%u", s);
+                for (int plan = -1; plan < INFLEET; plan++)
+                        assert_as_modelled(name, sequences[s], LOOKS_MAX, plan);
+        }
+}
+
+static void test_any_sequence_stands_as_the_model_says(void **state) {
+        const char *more = getenv("STANDING_SEQUENCES");
+
+        n_sequences = more ? (unsigned) atoi(more) : SEQUENCES;
+        sequences = calloc(n_sequences, sizeof(*sequences));
+        for (unsigned s = 0; s < n_sequences; s++) {
+                char name[32];
+
+                (void) snprintf(name, sizeof(name), "trn-%u", s);
+                for (size_t i = 0; i < LOOKS_MAX; i++) {
+                        draw_look(&sequences[s][i]);
+                        sign(name, &sequences[s][i]);
+                        for (int plan = -1; plan < INFLEET; plan++)
+                                assert_as_modelled(name, sequences[s], i + 1, plan);
+                }
+        }
+        /* What comes back with the next start is worked out from the records. */
+        (void) record_log_free(records);
+        assert_int_equal(place_open(&place, &records, NULL), 0);
+        assert_sequences();
+        free(sequences);
+}
+
+/* One letter a chip, as describe() has them: all sixteen alike, or chip 2 alone. */
+typedef struct Step {
+        ScanPlan plan;
+        Found all, lone; /* ALL NOTHING: chip 2 alone; else chip 2 is LONE where that is not NOTHING */
+        bool fabric_fails;
+} Step;
+
+static const struct {
+        const char *sentence;
+        Step steps[4];
+        size_t n;
+        const char *plan; /* NULL: any */
+        Result result;
+        const char *line;
+} cases[] = {
+        { "a scan of one chip takes no pass away", { { PRODUCTION, PASS }, { PREFLIGHT, NOTHING, LONE } }, 2, NULL, RESULT_PASSED, "16 chips passed" },
+        { "nor under the same plan", { { PREFLIGHT, PASS }, { PREFLIGHT, NOTHING, LONE } }, 2, "preflight", RESULT_PASSED, "16 chips passed" },
+        { "and clears no server", { { PREFLIGHT, NOTHING, PASS } }, 1, NULL, RESULT_INCONCLUSIVE, "no scan of all its chips tells of what lies between them; 15 more unknown" },
+        { "nor what another plan never saw", { { PRODUCTION, PASS }, { PREFLIGHT, NOTHING, LONE } }, 2, "preflight", RESULT_INCONCLUSIVE, "no scan of all its chips" },
+        { "but what it finds counts", { { PRODUCTION, PASS }, { PREFLIGHT, NOTHING, SICK } }, 2, "production", RESULT_FAILED, "chip2 hbm: hbm-cell at hbm0" },
+        { "until it has passed there", { { PRODUCTION, PASS }, { PREFLIGHT, NOTHING, SICK }, { PREFLIGHT, NOTHING, LONE } }, 3, NULL, RESULT_PASSED, "16 chips passed" },
+        { "a link is not cleared by who did not look", { { PREFLIGHT, PASS, LINK }, { PREFLIGHT, NOTHING, LONE } }, 2, NULL, RESULT_FAILED, "chip2 neuronlink: link-errors at link-" },
+        { "one chip's scan hides no other's failure", { { PREFLIGHT, CELL }, { PREFLIGHT, NOTHING, PASS } }, 2, NULL, RESULT_FAILED, "chip0 hbm: hbm-cell at hbm0; 14 more failed" },
+        { "what hangs is not known", { { PREFLIGHT, PASS }, { PREFLIGHT, NOTHING, HANG } }, 2, NULL, RESULT_INCONCLUSIVE, "chip2: not tested: neuronlink (device-timeout)" },
+        { "what lies between chips fails the server", { { PREFLIGHT, PASS, NOTHING, true }, { PREFLIGHT, NOTHING, PASS } }, 2, NULL, RESULT_FAILED, "efa: efa-plane" },
+        { "until all were looked at", { { PREFLIGHT, PASS, NOTHING, true }, { PREFLIGHT, PASS } }, 2, NULL, RESULT_PASSED, "16 chips passed" },
+        { "a warning is named", { { PREFLIGHT, PASS, WARN } }, 1, NULL, RESULT_WARNED, "chip2 hbm: link-margin at hbm0" },
+        { "what is worst is named, and the others are counted", { { PREFLIGHT, WARN, CELL }, { PREFLIGHT, NOTHING, CELL } }, 2, NULL, RESULT_FAILED,
+          "chip2 hbm: hbm-cell at hbm0; 15 warned" },
+};
+
+static void test_each_sequence_has_its_answer(void **state) {
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                char name[32], line[512];
+                Standing standing;
+                Location where;
+
+                (void) snprintf(name, sizeof(name), "us%zu-1", i);
+                where = server_location(name);
+                for (size_t k = 0; k < cases[i].n; k++) {
+                        const Step *step = &cases[i].steps[k];
+                        Look look = { .plan = step->plan, .fabric_fails = step->fabric_fails };
+
+                        for (unsigned c = 0; c < SERVER_CHIPS; c++)
+                                look.chips[c] = c == 2 && step->lone != NOTHING ? step->lone : step->all;
+                        sign(name, &look);
+                }
+                standing_read(records, &where, cases[i].plan, 0, &standing);
+                (void) snprintf(line, sizeof(line), "%s: %s", name, cases[i].line);
+                if (standing.result != cases[i].result || strncmp(standing.reason, line, strlen(line)) != 0)
+                        fail_msg("%s: %s, %s", cases[i].sentence, result_to_string(standing.result), standing.reason);
+        }
+}
+
+/* The parts are of different age, and each must be young enough. */
+static void test_each_chip_has_its_own_age(void **state) {
+        Location where = server_location("us9-9");
+        Look look = { .plan = PREFLIGHT };
+        uint64_t hour;
+        Standing standing;
+
+        for (unsigned c = 0; c < SERVER_CHIPS; c++)
+                look.chips[c] = PASS;
+        sign("us9-9", &look);
+        look = (Look) { .plan = PREFLIGHT, .chips[5] = PASS };
+        sign("us9-9", &look);
+        standing_parts(records, &where, NULL, 0, parts);
+        assert_true(parts[6].age_usec + 1000000 <= parts[1].age_usec + 1000 && parts[1].age_usec == parts[0].age_usec);
+        hour = parts[6].age_usec + 500000;
+        standing_parts(records, &where, NULL, hour, parts);
+        assert_int_equal(parts[6].result, RESULT_PASSED);
+        assert_int_equal(parts[0].result, RESULT_INCONCLUSIVE);
+        assert_int_equal(parts[1].result, RESULT_INCONCLUSIVE);
+        standing_read(records, &where, NULL, hour, &standing);
+        assert_non_null(strstr(standing.reason, "stale"));
+        assert_non_null(strstr(standing.reason, "15 more unknown"));
+}
+
+static int setup(void **state) {
+        place_init(&place);
+        return place_open(&place, &records, NULL);
+}
+
+static int teardown(void **state) {
+        records = record_log_free(records);
+        place_done(&place);
+        return 0;
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test_setup_teardown(test_each_sequence_has_its_answer, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_each_chip_has_its_own_age, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_any_sequence_stands_as_the_model_says, setup, teardown),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
