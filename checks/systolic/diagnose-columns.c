@@ -11,7 +11,7 @@
 #define REACH_COLUMNS 6u  /* that are asked whether an activation reaches them */
 #define SEVERAL_TRIES 4u  /* columns of one core in which several elements are looked for, which costs most */
 #define HOPELESS     16u  /* columns of one core that nothing explained: then no more of them is searched … */
-#define HOPELESS_ALL 1u   /* … and where nearly all are wrong */
+#define HOPELESS_ALL 2u   /* … and where nearly all are wrong: one may have two things that spoil it */
 
 static bool signature_equal(const Signature *a, const Signature *b) {
         for (unsigned i = 0; i < a->n_patterns; i++) {
@@ -197,6 +197,50 @@ static void diagnose_column(Work *work, unsigned column, const Signature *signat
         work->n_unexplained++;
 }
 
+/* How many outputs of SIGNATURE are as SUSPECTS make them. */
+static size_t count_explained(const Signature *signature, const Suspects *suspects) {
+        uint32_t predicted[MOVING_MAX];
+        size_t count = 0;
+
+        for (unsigned i = 0; i < signature->n_patterns; i++) {
+                if (!signature->answers[i])
+                        continue;
+                column_predict_all(signature->column, suspects, i, predicted);
+                for (unsigned n = 0; n < pattern_at(i)->moving; n++)
+                        count += answer_equal(i, signature->answers[i][n], predicted[n]);
+        }
+        return count;
+}
+
+/*
+ * An activation was found in the column behind COLUMN, which nothing explained: with another element broken there, too, it shows itself first
+ * where it acts alone. It is in COLUMN where it explains some of it, and the other one is what explains the rest. BEFORE: without it.
+ */
+static bool take_back(Work *work, unsigned column, const Suspects *before, Diagnosis *activation) {
+        Suspects without = *before;
+        Signature signature;
+        Matches matches;
+
+        work_turn(work, column, &signature);
+        without.dead = work->base.dead;
+        signature_search(&signature, &work->base, &matches);
+        if (matches.n > 0 && take_element(work, column, &signature, &matches)) {
+                work->unexplained[column] = false;
+                work->n_unexplained--;
+        } else if (count_explained(&signature, &work->base) <= count_explained(&signature, &without))
+                return false;
+
+        activation->column = column;
+        return true;
+}
+
+static void take_back_all(Work *work, unsigned column, const Suspects *before) {
+        Diagnosis *activation = &work->diagnoses[work->base_diagnosis[before->n]];
+
+        while (column > 0 && work->unexplained[column - 1] && work->n < DIAGNOSES_MAX && take_back(work, column - 1, before, activation))
+                column--;
+}
+
 static unsigned count_wrong(Work *work) {
         unsigned n = 0;
 
@@ -215,7 +259,8 @@ void work_columns(Work *work) {
 
         for (unsigned m = 0; m < PE_COLUMNS; m++) {
                 Signature signature, before;
-                size_t n_base = work->base.n;
+                const Suspects base = work->base;
+                size_t n_base = base.n;
 
                 work_turn(work, m, &signature);
                 if (signature_is_golden(&signature) && ((n_base == 0 && work->base.dead == 0) || work->base_intermittent))
@@ -239,5 +284,7 @@ void work_columns(Work *work) {
                 }
 
                 diagnose_column(work, m, &signature);
+                if (work->base.n == n_base + 1)
+                        take_back_all(work, m, &base);
         }
 }

@@ -25,6 +25,12 @@ static void run(TensorChip *chip) {
         tensor_chip_run(chip, &check_systolic, &parameters, &outcome);
 }
 
+static bool ends_with(const char *text, const char *end) {
+        size_t n = strlen(text), n_end = strlen(end);
+
+        return n >= n_end && strcmp(text + n - n_end, end) == 0;
+}
+
 static void assert_failed_with(size_t n_findings) {
         assert_int_equal(outcome.error, 0);
         assert_int_equal(outcome.verdict, VERDICT_FAILED);
@@ -624,6 +630,60 @@ static void test_random_faults_are_all_found_and_placed(void **state) {
         tensor_chip_done(&chip);
 }
 
+/* Whether a finding of an element is at neither A nor B. */
+static bool names_another_element(const char *a, const char *b) {
+        for (size_t i = 0; i < outcome.n_findings; i++)
+                if (strcmp(outcome.findings[i].code, "systolic-pe") == 0 && !ends_with(outcome.findings[i].where, a) &&
+                    !ends_with(outcome.findings[i].where, b))
+                        return true;
+        return false;
+}
+
+static bool names_element(const char *where) {
+        for (size_t i = 0; i < outcome.n_findings; i++)
+                if (strcmp(outcome.findings[i].code, "systolic-pe") == 0 && ends_with(outcome.findings[i].where, where))
+                        return true;
+        return false;
+}
+
+/* Two elements of one column at random: whatever cannot be told of them, no third one is named. COLUMN_PAIRS for more. */
+static void test_two_elements_of_a_column_name_no_third_one(void **state) {
+        static const char *const kinds[] = { "weight-stuck", "activation-stuck", "product-stuck", "psum-stuck" };
+        static const unsigned bits[] = { 16, 16, 32, 32 };
+        unsigned n_pairs = getenv("COLUMN_PAIRS") ? (unsigned) atoi(getenv("COLUMN_PAIRS")) : 24, n_both = 0, n_third = 0;
+        TensorChip chip;
+
+        srandom(2026);
+        tensor_chip_init(&chip);
+        for (unsigned i = 0; i < n_pairs; i++) {
+                unsigned column = (unsigned) random() % 128, row = (unsigned) random() % 128, other = (row + 1 + (unsigned) random() % 127) % 128;
+                char where[2][32], what[2][64];
+
+                for (unsigned k = 0; k < 2; k++) {
+                        unsigned kind = (unsigned) random() % 4;
+                        TensorParameters parameters = { .bit = (unsigned) random() % bits[kind], .value = (unsigned) random() % 2 };
+
+                        (void) snprintf(where[k], sizeof(where[k]), "core2/pe%u.%u", k ? other : row, column);
+                        (void) snprintf(what[k], sizeof(what[k]), "%s bit %u at %u", kinds[kind], (unsigned) parameters.bit, (unsigned) parameters.value);
+                        tensor_chip_inject(&chip, kinds[kind], where[k], parameters, 1);
+                }
+                run(&chip);
+                assert_int_equal(outcome.verdict, VERDICT_FAILED);
+                n_both += names_element(where[0]) && names_element(where[1]);
+                if (names_another_element(where[0], where[1])) {
+                        n_third++;
+                        print_error("%s %s and %s %s:\n", where[0], what[0], where[1], what[1]);
+                        for (size_t k = 0; k < outcome.n_findings; k++)
+                                print_error("        %s at %s: %s\n", outcome.findings[k].code, outcome.findings[k].where, outcome.findings[k].message);
+                }
+                tensor_chip_heal(&chip);
+        }
+        tensor_chip_done(&chip);
+        print_message("# %u pairs: both named %u, a third one %u\n", n_pairs, n_both, n_third);
+        assert_int_equal(n_third, 0);
+        assert_true(n_both * 4 >= n_pairs * 3);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_healthy_chip_passes),
@@ -652,6 +712,7 @@ int main(void) {
                 cmocka_unit_test(test_what_is_not_written_again_is_not_golden),
                 cmocka_unit_test(test_a_line_that_is_lost_is_not_golden),
                 cmocka_unit_test(test_random_faults_are_all_found_and_placed),
+                cmocka_unit_test(test_two_elements_of_a_column_name_no_third_one),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
