@@ -56,8 +56,11 @@ int hbm_case_init(HbmCase *c, const MemoryGeometry *geometry, const WireBox *box
         *c = (HbmCase) { .geometry = geometry, .box = box, .stack = stack, .defects = defects };
         c->tallies = calloc(n_banks, sizeof(*c->tallies));
         c->lanes = calloc(n_banks / hbm_case_banks_of_part(c), sizeof(*c->lanes));
+        c->still = calloc(n_banks / hbm_case_banks_of_part(c), sizeof(*c->still));
+        c->values = calloc(n_banks / hbm_case_banks_of_part(c), sizeof(*c->values));
+        c->dead = calloc(n_banks, sizeof(*c->dead));
         c->gone = calloc(n_banks, sizeof(*c->gone));
-        if (c->tallies && c->lanes && c->gone)
+        if (c->tallies && c->lanes && c->still && c->values && c->dead && c->gone)
                 return 0;
 
         hbm_case_done(c);
@@ -67,6 +70,9 @@ int hbm_case_init(HbmCase *c, const MemoryGeometry *geometry, const WireBox *box
 void hbm_case_done(HbmCase *c) {
         free(c->tallies);
         free(c->lanes);
+        free(c->still);
+        free(c->values);
+        free(c->dead);
         free(c->gone);
         *c = (HbmCase) {};
 }

@@ -10,7 +10,7 @@
  *  data TSV             the same in one stack ID only
  *  stack, channel, die, pseudo-channel
  *                       half of the banks are dead in all parts it is made of: a part is a pseudo-channel's share of one stack
- *                       ID; a die has those of 4 channels. Or fewer, scattered over it, where it comes and goes
+ *                       ID; a die has those of 4 channels. Or half of all, scattered over it
  *  address TSV          data that tells addresses apart comes from a place that differs in one and the same bit, in 1 of 4 banks
  *                       of a part
  *  bank                 more than 1 access of 10 fails, over many columns
@@ -103,6 +103,10 @@ typedef struct HbmCase {
         size_t n_failures;
         HbmBankTally *tallies;   /* of every bank */
         uint32_t *lanes;         /* stuck ones, of every part */
+        uint32_t *still;         /* lanes of which it is known what they are stuck at: those, and others of the census */
+        uint32_t *values;        /* those of them that are at 1 */
+        bool asked;              /* a census was taken */
+        bool *dead;              /* banks that gave back nothing in a turn of the census */
         bool *gone;              /* banks that are explained as a whole */
         const HbmAliases *aliases; /* own-address data that came from elsewhere; NULL: nobody asked */
         unsigned scatter_max;    /* more cells and words are told as scattered */

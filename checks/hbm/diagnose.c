@@ -7,13 +7,13 @@
 #include <sys/param.h>
 
 #include "checks/hbm/again.h"
+#include "checks/hbm/census.h"
 #include "checks/hbm/examine.h"
 #include "checks/hbm/suspects.h"
 
 #define LIST_FIRST   8u    /* mismatches asked of every bank */
 #define LIST_FULL    2048u /* and of each subarray of one that has more */
 #define FULL_BANKS   256u  /* banks read to the end */
-#define PROBES       4u    /* of every bank, while nothing shows */
 #define TAG_BANKS    256u  /* asked for tags one by one */
 #define PATIENT_BANKS 16u  /* several times */
 #define TAG_TURNS    12u   /* what acts in half of all commands shows in one of them but once in 4096 */
@@ -213,32 +213,49 @@ static int ask_tags(const HbmDiagnosis *diagnosis, HbmCase *c, HbmAliases *alias
         return 0;
 }
 
-static int diagnose_cut_short(const HbmDiagnosis *diagnosis, HbmCase *c) {
-        HbmProbe probe = {
+/* What is a bank or larger, also where it comes and goes. */
+static int find_structures(const HbmDiagnosis *diagnosis, const HbmProbe *probe, HbmCase *c) {
+        HbmTagProbe tags = tag_probe(diagnosis, c);
+        size_t n_before = c->defects->n;
+        HbmAliases aliases = {};
+        int r;
+
+        r = hbm_census(&tags, c, &aliases);
+        if (r >= 0)
+                r = hbm_case_find_lanes(c);
+        if (r >= 0 && c->defects->n > n_before)
+                r = look_under_lanes(probe, c);
+        /* First: a line that comes and goes leaves half of what it reaches as it was, which looks dead. */
+        c->aliases = &aliases;
+        if (r >= 0)
+                r = hbm_case_find_address_lines(c);
+        c->aliases = NULL;
+        hbm_aliases_done(&aliases);
+        if (r >= 0)
+                r = hbm_case_find_dead(c);
+        return r < 0 ? r : hbm_case_find_banks(c);
+}
+
+static HbmProbe first_probe(const HbmDiagnosis *diagnosis, const HbmCase *c) {
+        return (HbmProbe) {
                 .geometry = diagnosis->geometry,
                 .box      = diagnosis->box,
                 .batch    = diagnosis->batch,
                 .stack    = c->stack,
                 .list_max = LIST_FIRST,
+                .failures = diagnosis->failures,
         };
-        size_t n_before = c->defects->n;
+}
+
+static int diagnose_cut_short(const HbmDiagnosis *diagnosis, HbmCase *c) {
+        HbmProbe probe = first_probe(diagnosis, c);
         int r;
 
-        /* Something large is there; what does not always act may need to be asked again. */
-        for (unsigned i = 0; i < PROBES && c->defects->n == n_before; i++) {
-                r = ask_banks(diagnosis, &probe, c);
-                /* First: a line that comes and goes leaves half of what it reaches as it was, which looks dead. */
-                if (r >= 0)
-                        r = ask_lines(diagnosis, c);
-                if (r >= 0)
-                        r = hbm_case_find_dead(c);
-                if (r >= 0)
-                        r = hbm_case_find_banks(c);
-                if (r < 0)
-                        return r;
-        }
-
-        r = read_to_the_end(&probe, c);
+        r = ask_banks(diagnosis, &probe, c);
+        if (r >= 0)
+                r = find_structures(diagnosis, &probe, c);
+        if (r >= 0)
+                r = read_to_the_end(&probe, c);
         if (r >= 0)
                 r = hbm_march_again(diagnosis, c);
         if (r < 0)
@@ -255,6 +272,7 @@ static bool is_held_or_hammered(const HbmCase *c) {
 }
 
 static int diagnose_complete(const HbmDiagnosis *diagnosis, HbmCase *c) {
+        HbmProbe probe = first_probe(diagnosis, c);
         int r;
 
         hbm_case_take(c, diagnosis->failures);
@@ -268,6 +286,11 @@ static int diagnose_complete(const HbmDiagnosis *diagnosis, HbmCase *c) {
                 return r;
 
         hbm_case_tally(c);
+        if (diagnosis->batch) {
+                r = find_structures(diagnosis, &probe, c);
+                take_again(diagnosis, c);
+                return r;
+        }
         r = hbm_case_find_dead(c);
         return r < 0 ? r : hbm_case_find_banks(c);
 }

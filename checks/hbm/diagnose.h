@@ -5,7 +5,8 @@
  * Diagnose
  *
  * From what the passes reported of one stack to defects. Where every mismatch was told, the list is classified as it is.
- * Where the list was cut short, each bank is asked by itself; under a stuck lane, with patterns that agree with
+ * Where the list was cut short, or single accesses are wrong as a whole, banks are asked again and again until what is as large as they are
+ * has shown all of itself (census.h). Where the list was cut short, each bank is asked by itself; under a stuck lane, with patterns that agree with
  * that lane and show every other bit both ways; and banks with more failures than were told are read to the end, a subarray
  * at a time. Where whole accesses fail, own-address data tell whether another place answers. Then cells are examined one
  * by one (examine.h).

@@ -2,14 +2,16 @@
 
 /*
  * Where a part comes and goes each command meets it or not, so what is dead lies scattered over it; but that many banks do not
- * die there for as many reasons.
+ * die there for as many reasons. Where banks were asked again and again (census.h) half of them must have shown: those of a part that fails
+ * have by then, and a few dead banks stay what they are.
  */
 
 #include "checks/hbm/classify.h"
 
-#define BANKS     8u /* at least 1 of so many banks is dead */
-#define BANKS_MIN 4u
-#define UNITS     3u /* in 3 of 4 of a stack's channels, of a die's parts */
+#define BANKS       8u /* at least 1 of so many banks is dead */
+#define BANKS_ASKED 2u /* the same after a census */
+#define BANKS_MIN   4u
+#define UNITS       3u /* in 3 of 4 of a stack's channels, of a die's parts */
 
 /* How much of something is dead, and in how many of its units. */
 typedef struct Flicker {
@@ -35,8 +37,8 @@ static Flicker count_flicker(const HbmCase *c, uint32_t first, uint32_t n, uint3
         return flicker;
 }
 
-static bool has_many_banks(const Flicker *flicker) {
-        return flicker->dead >= BANKS_MIN && BANKS * flicker->dead >= flicker->tested;
+static bool has_many_banks(const HbmCase *c, const Flicker *flicker) {
+        return flicker->dead >= BANKS_MIN && (c->asked ? BANKS_ASKED : BANKS) * flicker->dead >= flicker->tested;
 }
 
 int hbm_case_find_flickering_stack(HbmCase *c) {
@@ -44,7 +46,7 @@ int hbm_case_find_flickering_stack(HbmCase *c) {
         Flicker channels = count_flicker(c, 0, n_banks, n_banks / c->geometry->size[HBM_CHANNEL]);
 
         if (channels.units_tested <= HBM_DIE_CHANNELS || 4 * channels.units_dead < UNITS * channels.units_tested ||
-            !has_many_banks(&channels))
+            !has_many_banks(c, &channels))
                 return 0;
         return hbm_case_add_banks(c, HBM_DEFECT_STACK, 0, n_banks, HBM_CHANNEL);
 }
@@ -62,14 +64,14 @@ bool hbm_case_die_flickers(const HbmCase *c, uint32_t first, uint32_t n, uint32_
                 all->units_dead += one.units_dead;
         }
 
-        return die.units_tested > 1 && 4 * die.units_dead >= UNITS * die.units_tested && has_many_banks(&die) && die.dead > 2 * others.dead;
+        return die.units_tested > 1 && 4 * die.units_dead >= UNITS * die.units_tested && has_many_banks(c, &die) && die.dead > 2 * others.dead;
 }
 
 /* In more than one stack ID, so it is none of a die. */
 static bool pseudo_channel_flickers(const HbmCase *c, uint32_t first, uint32_t n) {
         Flicker parts = count_flicker(c, first, n, hbm_case_banks_of_part(c));
 
-        return parts.units_dead >= 2 && has_many_banks(&parts);
+        return parts.units_dead >= 2 && has_many_banks(c, &parts);
 }
 
 int hbm_case_find_flickering_channels(HbmCase *c) {

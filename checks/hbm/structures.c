@@ -14,11 +14,13 @@
 #define LANES_PLAUSIBLE  16  /* more stuck lanes in one pseudo-channel are dead banks */
 #define LANE_ACCESSES    2u  /* a bank shows a lane where at least 1 of so many accesses fails */
 #define LANE_AGREE       9u  /* of 10 failing banks must agree on a lane */
+#define LANE_VOICES      256u /* failures that say what a lane is stuck at */
 #define LANE_BANKS       16u /* and at least 1 of so many banks of a pseudo-channel */
 #define TSV_BANKS        2u  /* for the line into one stack ID: 1 of so many of its banks */
 #define DEAD_ACCESSES    10u /* a bank is dead where more than 1 of so many accesses fails */
 #define DEAD_COLUMNS     16u /* over at least so many columns */
 #define DEAD_BANKS       2u  /* a part is dead where at least 1 of so many of its banks is */
+#define NEARLY_ALL       3u  /* of 4, after a census */
 #define LINE_BANKS       4u  /* 1 of so many banks, and at least so many, show the same address line: others do now and then */
 
 static uint32_t n_parts(const HbmCase *c) {
@@ -91,28 +93,39 @@ static uint32_t agreed(const LaneVote *vote, uint32_t banks_min, int parts_min) 
         return __builtin_popcount(lanes) <= LANES_PLAUSIBLE ? lanes : 0;
 }
 
+/* Where nobody has seen them stand still, by most of what is told of them: a decoder or a cell may show the other value. */
 uint32_t hbm_case_lane_values(const HbmCase *c, uint32_t part, uint32_t lanes) {
-        uint32_t known = 0, values = 0, accesses = part_accesses(c);
+        uint32_t values = c->values[part] & lanes, accesses = part_accesses(c);
         const MarchFailure *failure = hbm_case_first(c, part * accesses, accesses);
+        int counts[32] = {};
 
-        for (; failure && failure < c->failures + c->n_failures && failure->linear / accesses == part &&
-               (known & lanes) != lanes; failure++)
-                for (unsigned k = 0; k < MEMORY_ACCESS_BYTES; k++) {
-                        known |= (uint32_t) failure->bits.bytes[k] << (8 * (k % 4));
-                        values |= (uint32_t) failure->ones.bytes[k] << (8 * (k % 4));
+        for (unsigned n = 0; failure && n < LANE_VOICES && failure < c->failures + c->n_failures && failure->linear / accesses == part;
+             failure++, n++)
+                for (uint32_t rest = lanes & ~c->still[part]; rest; rest &= rest - 1) {
+                        unsigned lane = (unsigned) __builtin_ctz(rest);
+
+                        for (unsigned k = lane / 8; k < MEMORY_ACCESS_BYTES; k += 4) {
+                                bool wrong = failure->bits.bytes[k] >> lane % 8 & 1, one = failure->ones.bytes[k] >> lane % 8 & 1;
+
+                                counts[lane] += !wrong ? 0 : one ? 1 : -1;
+                        }
                 }
 
-        return values & lanes;
+        for (unsigned lane = 0; lane < 32; lane++)
+                values |= counts[lane] > 0 ? (UINT32_C(1) << lane) & ~c->still[part] : 0;
+        return values;
 }
 
 /* LANES of N parts from FIRST on: a pseudo-channel, or one part of it. */
 static int add_lanes(HbmCase *c, HbmDefectKind kind, uint32_t first, uint32_t n, uint32_t lanes) {
-        uint32_t accesses = part_accesses(c), values = 0;
+        uint32_t accesses = part_accesses(c), still = 0, values = 0;
         const MarchFailure *failure = hbm_case_first(c, first * accesses, n * accesses);
         int r;
 
         for (uint32_t i = first; i < first + n; i++)
-                values |= hbm_case_lane_values(c, i, lanes);
+                still |= c->still[i] & lanes;
+        for (uint32_t i = first; i < first + n; i++)
+                values |= (c->values[i] & still) | hbm_case_lane_values(c, i, lanes & ~still);
 
         for (int lane = 0; lane < 32; lane++) {
                 if (!(lanes >> lane & 1))
@@ -125,8 +138,12 @@ static int add_lanes(HbmCase *c, HbmDefectKind kind, uint32_t first, uint32_t n,
                 hbm_case_newest(c)->n_accesses = count_of(c, first * hbm_case_banks_of_part(c), n * hbm_case_banks_of_part(c));
         }
 
-        for (uint32_t i = first; i < first + n; i++)
+        /* What one part shows of it holds for the others, whether they have shown it yet or not. */
+        for (uint32_t i = first; i < first + n; i++) {
                 c->lanes[i] |= lanes;
+                c->values[i] |= values;
+                c->still[i] |= lanes;
+        }
         return 0;
 }
 
@@ -166,6 +183,8 @@ bool hbm_case_bank_is_dead(const HbmCase *c, uint32_t bank) {
         const HbmBankTally *tally = &c->tallies[bank];
         int columns = c->box->last[HBM_COLUMN] - c->box->first[HBM_COLUMN] + 1;
 
+        if (c->dead[bank] && !c->gone[bank])
+                return true;
         if (c->gone[bank] || (uint64_t) DEAD_ACCESSES * tally->count <= hbm_case_bank_accesses(c))
                 return false;
         return tally->columns == 0 || __builtin_popcountll(tally->columns) >= MIN((int) DEAD_COLUMNS, MAX(columns / 2, 1));
@@ -176,7 +195,7 @@ static bool part_is_dead(const HbmCase *c, uint32_t part) {
 
         for (uint32_t i = 0; i < n_banks; i++)
                 dead += hbm_case_bank_is_dead(c, part * n_banks + i);
-        return dead >= MIN(2u, n_banks) && DEAD_BANKS * dead >= n_banks;
+        return dead >= MIN(2u, n_banks) && (c->asked ? 4 * dead >= NEARLY_ALL * n_banks : DEAD_BANKS * dead >= n_banks);
 }
 
 int hbm_case_add_banks(HbmCase *c, HbmDefectKind kind, uint32_t first, uint32_t n, MemoryAxis last) {

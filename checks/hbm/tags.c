@@ -14,6 +14,7 @@
 #define ALIASES_MAX (64u << 10)
 #define PIECES      128u /* copied out in one batch */
 #define SAMPLE      4u   /* accesses of a bank */
+#define LANES_TRIED 3    /* 4 ways of a tag for each stuck lane */
 
 void hbm_aliases_done(HbmAliases *aliases) {
         free(aliases->aliases);
@@ -80,7 +81,7 @@ static bool equal_beside(const MemoryData *a, const MemoryData *b, uint32_t lane
         return memory_data_first(&difference) < 0;
 }
 
-/* Under stuck lanes a tag cannot be turned back: only places that differ in one bit of one coordinate are tried. */
+/* Under many stuck lanes a tag cannot be turned back: only places that differ in one bit of one coordinate are tried. */
 static bool find_near(const MemoryGeometry *geometry, const MemoryField *field, uint32_t linear, const MemoryData *got,
                       uint32_t lanes, uint32_t *ret) {
         uint16_t at[_MEMORY_AXIS_MAX];
@@ -123,23 +124,37 @@ static bool find_place(const MemoryGeometry *geometry, uint64_t place, uint32_t 
         return place == 0;
 }
 
-static bool find_other(const MemoryGeometry *geometry, const MemoryField *field, const MemoryData *got, uint32_t *ret) {
-        uint64_t word = 0, index;
+/* The place that WORD, the first of a tag, was made of. */
+static bool find_made(const MemoryGeometry *geometry, const MemoryField *field, uint64_t word, const MemoryData *got,
+                      uint32_t lanes, uint32_t *ret) {
+        uint64_t index = unmix(word) ^ field->seed;
         uint32_t linear;
         MemoryData tag;
 
-        for (unsigned i = 0; i < 8; i++)
-                word |= (uint64_t) got->bytes[i] << (8 * i);
-        index = unmix(word) ^ field->seed;
         if (index % 4 != 0)
                 return false;
         if (!find_place(geometry, index / 4, &linear))
                 return false;
         tag = tag_of(geometry, field, linear);
-        if (memcmp(&tag, got, sizeof(tag)) != 0)
+        if (!equal_beside(&tag, got, lanes))
                 return false;
         *ret = linear;
         return true;
+}
+
+/* Under stuck lanes two bits of the word for each of these are not known: all that they may be are tried. */
+static bool find_other(const MemoryGeometry *geometry, const MemoryField *field, const MemoryData *got, uint32_t lanes, uint32_t *ret) {
+        uint64_t word = 0, unknown = (uint64_t) lanes << 32 | lanes, bits = 0;
+
+        for (unsigned i = 0; i < 8; i++)
+                word |= (uint64_t) got->bytes[i] << (8 * i);
+        word &= ~unknown;
+        do {
+                if (find_made(geometry, field, word | bits, got, lanes, ret))
+                        return true;
+                bits = (bits - unknown) & unknown; /* the next subset */
+        } while (bits != 0);
+        return false;
 }
 
 /* Whether all of A that is looked at is also in B. */
@@ -161,8 +176,8 @@ HbmTagReading hbm_tag_read(const MemoryGeometry *geometry, const MemoryField *fi
                 return HBM_TAG_OWN;
         if (equal_beside(&zeros, got, lanes) || equal_beside(&ones, got, lanes))
                 return HBM_TAG_CONSTANT;
-        if (lanes ? find_near(geometry, field, linear, got, lanes, ret_partner) :
-                    find_other(geometry, field, got, ret_partner))
+        if (__builtin_popcount(lanes) > LANES_TRIED ? find_near(geometry, field, linear, got, lanes, ret_partner) :
+                                                      find_other(geometry, field, got, lanes, ret_partner))
                 return HBM_TAG_OTHER;
 
         /* Half of a tag's bits are ones: a bit alone that is wrong is no AND of two tags. */
@@ -294,11 +309,14 @@ static int read_some(const Asking *asking, unsigned nth, size_t *at, size_t *at_
 
         for (size_t i = first; i < *at; i++) {
                 const uint8_t *data = memory_batch_answer(batch, numbers[i - first]).data;
-                uint32_t linear = memory_geometry_linear(asking->probe->geometry, asking->pieces[i].first);
-                uint64_t n = memory_box_accesses(&asking->pieces[i]);
+                const WireBox *piece = &asking->pieces[i];
+                uint32_t linear = memory_geometry_linear(asking->probe->geometry, piece->first),
+                         columns = piece->last[HBM_COLUMN] - piece->first[HBM_COLUMN] + 1u;
+                uint32_t n = (uint32_t) memory_box_accesses(piece);
 
-                for (uint64_t k = 0; k < n; k++)
-                        read_tag(asking, &asking->aliases[(*at_alias)++], linear + (uint32_t) k,
+                for (uint32_t k = 0; k < n; k++)
+                        read_tag(asking, &asking->aliases[(*at_alias)++],
+                                 linear + k / columns * asking->probe->geometry->size[HBM_COLUMN] + k % columns,
                                  data + k * MEMORY_ACCESS_BYTES, nth);
         }
 
@@ -315,7 +333,7 @@ static int ask_once(Asking *asking, const WireBox *box, unsigned nth) {
         return r;
 }
 
-/* Pieces lie within one row each. */
+/* Pieces lie within one bank each. */
 static int ask(Asking *asking, const WireBox *box, HbmAliases *aliases) {
         size_t n = 0;
         int r = 0;
@@ -362,6 +380,13 @@ int hbm_tags_of_rows(const HbmTagProbe *probe, const WireBox *box, const uint32_
         r = ask(&asking, box, aliases);
         free(asking.pieces);
         return r;
+}
+
+int hbm_tags_of_pieces(const HbmTagProbe *probe, const WireBox *box, WireBox *pieces, size_t n, const uint32_t *lanes,
+                       unsigned n_turns, HbmAliases *aliases) {
+        Asking asking = { .probe = probe, .pieces = pieces, .n_pieces = n, .lanes = lanes, .n_turns = n_turns };
+
+        return ask(&asking, box, aliases);
 }
 
 int hbm_tags_of_banks(const HbmTagProbe *probe, const uint32_t *lanes, HbmAliases *aliases) {

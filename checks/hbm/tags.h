@@ -64,5 +64,8 @@ typedef struct HbmTagProbe {
 /* Writes all of BOX both ways and reads the rows in ROWS (linear of their first access) back, of which it holds N; N_TURNS times. */
 int hbm_tags_of_rows(const HbmTagProbe *probe, const WireBox *box, const uint32_t *rows, size_t n, const uint32_t *lanes,
                      unsigned n_turns, HbmAliases *aliases);
+/* The same of N pieces, each of one bank. */
+int hbm_tags_of_pieces(const HbmTagProbe *probe, const WireBox *box, WireBox *pieces, size_t n, const uint32_t *lanes,
+                       unsigned n_turns, HbmAliases *aliases);
 /* Writes all of the probe's box both ways and reads a few accesses of every bank back. */
 int hbm_tags_of_banks(const HbmTagProbe *probe, const uint32_t *lanes, HbmAliases *aliases);
