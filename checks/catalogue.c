@@ -492,8 +492,8 @@ static const CatalogueEntry entries[] = {
           "cable, then the trays at its ends one by one." },
         { "link-crosstalk", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "another lane disturbs a lane of a link",
-          "The lane makes bit errors, and none while one other lane of the link is quiet: what that one sends couples into it. The "
-          "finding names both.",
+          "The lane makes bit errors, and none while one other lane of the link is quiet: what that one sends couples into it. That was asked in "
+          "runs with that lane alone and without it, in an order that was drawn. The finding names both.",
           "If the finding names a tray, replace that tray. Else reseat the cable at both ends and scan again: a bent contact or a shield "
           "without ground does this. If it stays, replace the cable, then the trays at its ends one by one." },
         { "link-margin", "neuronlink", SEVERITY_WARN, ACTION_MONITOR,

@@ -2,11 +2,14 @@
 
 /*
  * Whose errors come from a neighbour. A lane that makes errors is listened to with all others of its port quiet: where it makes none, one
- * of them may be the aggressor, and halving what is quiet leads to one. That one is then quiet alone and loud alone, TURNS times: errors
- * that come and go by themselves were absent by chance, and come again while it is quiet. All ports at a time, their bad lanes one after
- * another.
+ * of them may be the aggressor, and halving what is quiet leads to one. That one is then quiet alone and loud alone, in pairs of runs whose
+ * order is drawn. Errors while it is quiet are not its own, or not its alone. It is named after PROOFS pairs with errors while it was loud and
+ * none while it was quiet: errors that come and go by themselves fall on one of two runs with equal chance, so that a sound lane is named
+ * beside them less often than ((1 - p) / (2 - p))^PROOFS, p being how often they are there: below 1 in 1000 for any p, and as rare ones run
+ * out of pairs, below 1 in 10,000. All ports at a time, their bad lanes one after another.
  *
- * Each run takes bits for TRACES errors; where the plan has no time for so many, the lane is left as one that makes errors.
+ * A run takes bits for TRACES errors, and where one candidate is left for half as many; where the plan has no time for so many, the lane is
+ * left as one that makes errors.
  */
 
 #include <errno.h>
@@ -18,17 +21,21 @@
 
 #define VICTIMS_MAX   4u  /* of a port: more are no matter of neighbours */
 #define HALVINGS      5u  /* of 31 */
-#define TURNS         4u
-#define ROUNDS        (1 + HALVINGS + 2 * TURNS)
-#define TRACES        10.0
+#define PROOFS        CROSSTALK_PROOFS
+#define PAIRS_MAX     (2 * PROOFS) /* what comes and goes is not always there while the aggressor is loud */
+#define ROUNDS        (1 + HALVINGS + 2 * PAIRS_MAX)
+#define WHOLE_RUNS    (1 + HALVINGS + PROOFS) /* what a hunt for an aggressor that is always there takes: two runs of a pair are one */
+#define TRACES        7.0 /* none of so many: 1 in 1000; and of half as many 1 in 33, which costs a pair of runs */
+#define SHARE         (2 / 3.0) /* of the time that is left; the rest is for where it fails */
 
 typedef struct Hunt {
         PortId id;
         unsigned victim;
         uint32_t others, candidates, quiet;
-        unsigned n_turns; /* runs with one candidate */
+        unsigned n_turns;  /* runs with one candidate */
+        unsigned n_proofs; /* of these, with errors and the candidate alone loud */
         uint64_t bits;
-        bool loud; /* errors came while the candidate alone was loud */
+        uint64_t order; /* of pair i: bit i, set: quiet first */
         bool over;
 } Hunt;
 
@@ -47,7 +54,7 @@ static uint32_t victims_of(const Port *port, unsigned n_lanes) {
 }
 
 /* Takes one victim of each port. What takes more than MOST bits is left out. */
-static size_t begin(Fabric *fabric, uint32_t *victims, double most, Hunt *hunts) {
+static size_t begin(Fabric *fabric, uint32_t *victims, unsigned number, double most, Hunt *hunts) {
         size_t n_hunts = 0;
 
         for (unsigned i = 0; i < CHIPS * PORTS; i++) {
@@ -67,6 +74,7 @@ static size_t begin(Fabric *fabric, uint32_t *victims, double most, Hunt *hunts)
                 hunts[n_hunts] = (Hunt) { .id = id, .victim = l, .bits = (uint64_t) bits };
                 hunts[n_hunts].others = (uint32_t) ((UINT64_C(1) << n_lanes) - 1) & ~(UINT32_C(1) << l);
                 hunts[n_hunts].candidates = hunts[n_hunts].others;
+                hunts[n_hunts].order = fabric_hash(fabric->seed, RUN_CROSSTALK + number, i);
                 n_hunts++;
         }
 
@@ -89,13 +97,18 @@ static bool is_single(const Hunt *hunt) {
         return __builtin_popcount(hunt->candidates) == 1;
 }
 
+/* Whether the next turn is the one of its pair in which the one candidate is quiet. */
+static bool hunt_is_quiet(const Hunt *hunt) {
+        return (hunt->n_turns % 2 == 0) == (hunt->order >> hunt->n_turns / 2 & 1);
+}
+
 static uint32_t quiet_next(const Hunt *hunt, bool first) {
         if (first)
                 return hunt->candidates;
         if (!is_single(hunt))
                 return lower_half(hunt->candidates);
 
-        return hunt->n_turns % 2 == 0 ? hunt->candidates : hunt->others & ~hunt->candidates;
+        return hunt_is_quiet(hunt) ? hunt->candidates : hunt->others & ~hunt->candidates;
 }
 
 /* What a run says: whether the victim was WRONG in it. */
@@ -112,11 +125,15 @@ static void conclude(Fabric *fabric, Hunt *hunt, bool wrong) {
                 return;
         }
 
-        hunt->loud |= wrong;
-        hunt->over = ++hunt->n_turns == 2 * TURNS;
-        if (hunt->over && hunt->loud) {
+        hunt->n_proofs += wrong;
+        hunt->n_turns++;
+        if (hunt->n_turns % 2 != 0)
+                return;
+        hunt->over = hunt->n_proofs == PROOFS || hunt->n_turns == 2 * PAIRS_MAX;
+        if (hunt->n_proofs == PROOFS) {
                 victim->crosstalk = true;
                 victim->aggressor = (uint8_t) __builtin_ctz(hunt->candidates);
+                victim->n_pairs = (uint8_t) (hunt->n_turns / 2);
         }
 }
 
@@ -131,7 +148,7 @@ static int run_round(Fabric *fabric, Run *run, Hunt *hunts, size_t n_hunts, unsi
                         continue;
                 hunts[i].quiet = quiet_next(&hunts[i], round == 0);
                 running[run->n] = &hunts[i];
-                run_add(fabric, run, hunts[i].id, number, hunts[i].bits);
+                run_add(fabric, run, hunts[i].id, number, is_single(&hunts[i]) ? hunts[i].bits / 2 : hunts[i].bits);
                 run->prbs[run->n - 1].quiet = hunts[i].quiet;
         }
 
@@ -167,11 +184,11 @@ int fabric_find_crosstalk(Fabric *fabric) {
                 return -ENOMEM;
 
         for (unsigned n = 0; n < n_most; n++) {
-                double most = fabric_budget_sec(fabric) / 2 / ROUNDS / (n_most - n) * LINK_LANE_GBPS * 1e9;
+                double sec = fabric_budget_sec(fabric) * SHARE / (n_most - n), until = fabric_budget_sec(fabric) - sec;
                 Hunt hunts[CHIPS * PORTS];
-                size_t n_hunts = begin(fabric, victims, most, hunts);
+                size_t n_hunts = begin(fabric, victims, n, sec / WHOLE_RUNS / link_sec(1), hunts);
 
-                for (unsigned round = 0; round < ROUNDS && n_hunts > 0; round++) {
+                for (unsigned round = 0; round < ROUNDS && n_hunts > 0 && fabric_budget_sec(fabric) > until; round++) {
                         int r;
 
                         r = run_round(fabric, run, hunts, n_hunts, round, RUN_CROSSTALK + n * ROUNDS + round);

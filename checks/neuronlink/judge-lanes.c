@@ -205,8 +205,8 @@ static void describe(const Judged *judged, const Group *group, char *text, size_
                 (void) snprintf(text, size, "its clock slips: out of lock %" PRIu64 " times, %s%lld bits %s in %.3g", lane->resyncs, worst,
                                 llabs(lane->slipped), lane->slipped < 0 ? "lost" : "repeated", (double) lane->bits);
         else if (group->ailment == AILMENT_CROSSTALK)
-                (void) snprintf(text, size, "error ratio %.2g, and none while lane %u is quiet: its pulses couple into this lane",
-                                ratio(lane), lane->aggressor);
+                (void) snprintf(text, size, "error ratio %.2g, and none while lane %u is quiet: in %u of %u runs with that one alone, in none of %u with all but that one; "
+                                "its pulses couple into this lane", ratio(lane), lane->aggressor, CROSSTALK_PROOFS, lane->n_pairs, lane->n_pairs);
         else if (group->ailment == AILMENT_AT_TIMES)
                 (void) snprintf(text, size, "errors come and go: error ratio %.2g when sampled %u/64 off the middle of the eye, where a lane that makes %g "
                                 "in the middle makes %.1g", ratio(lane), lane->offset, limit, margin_ratio(GOOD_LANE, limit, lane->offset));

@@ -32,6 +32,8 @@ typedef enum LaneFault {
         _LANE_FAULT_MAX,
 } LaneFault;
 
+#define CROSSTALK_PROOFS 10u
+
 /* Between which stages of the loopback ladder a lane breaks, on its way from the far port to this one. */
 typedef enum Segment {
         SEGMENT_UNKNOWN, /* no ladder was run, or all of it is sound */
@@ -52,6 +54,7 @@ typedef struct Lane {
         uint8_t offset; /* it fails by what it does so far from the middle of its eye, and bits, errors and blocks are of there */
         bool crosstalk;  /* its errors go away while lane `aggressor` is quiet */
         uint8_t aggressor;
+        uint8_t n_pairs; /* of runs that showed it: CROSSTALK_PROOFS with errors while only that one was loud, none while only that one was quiet */
         int32_t skew;    /* bits it is late */
         int64_t slipped;
         uint64_t bits, errors, blocks; /* compared, wrong, blocks with wrong ones */

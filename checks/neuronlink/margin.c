@@ -3,7 +3,7 @@
 /*
  * Lanes that pass and are about to fail. First all lanes are screened a little off the middle, on both sides: where a good lane makes
  * an error in 36 such runs, one of a ratio of 1e-12 makes 8. Those that show more than good ones do are sampled further out, and what
- * they do in the middle is worked out from there.
+ * they do in the middle is worked out from there. All of that is cut into as many commands as a look, for what comes and goes.
  *
  * Where an eye is closed is bracketed by the near-end PMA loopbacks of both ends, off the middle as well: an end that shows it there has
  * it in its own PMA, and where neither does it is the line. Far loops are turned round by a receiver that samples in the middle.
@@ -94,32 +94,34 @@ static void add_sides(const Fabric *fabric, Run *run, PortId id, unsigned number
 }
 
 typedef struct Points { /* of one port, by side and offset; the first is of the screening */
+        bool refused;
         MarginPoint points[LINK_LANES_MAX][2][1 + ELEMENTS(point_offsets)];
 } Points;
 
-static void take_points(const Run *run, size_t i, unsigned index, Points *ret) {
-        Lane lanes[LINK_LANES_MAX];
+static void add_points(const Run *run, size_t i, const Lane *lanes, unsigned index, Points *ret) {
         int offset = run->prbs[i].offset;
 
-        lanes_classify(run->lanes[i].lanes, run->lanes[i].n, &run->prbs[i], lanes);
-        for (unsigned l = 0; l < run->lanes[i].n; l++)
-                ret->points[l][offset < 0][index] = (MarginPoint) { abs(offset), lanes[l].bits, lanes[l].errors };
+        for (unsigned l = 0; l < run->lanes[i].n; l++) {
+                MarginPoint *point = &ret->points[l][offset < 0][index];
+
+                *point = (MarginPoint) { abs(offset), point->bits + lanes[l].bits, point->errors + lanes[l].errors };
+        }
 }
 
 /* What comes and goes may show here first: a lane that is sound has no reason not to be so near the middle. */
-static uint32_t suspects_of(const Run *run, size_t i, Port *port) {
-        Lane lanes[LINK_LANES_MAX];
+static void add_faults(Port *port, const Lane *lanes, unsigned n_lanes) {
+        for (unsigned l = 0; l < n_lanes; l++)
+                if (lane_may_be_marginal(&port->lanes[l]) && !lane_is_sound(&lanes[l]))
+                        lane_add(&port->lanes[l], &lanes[l]);
+}
+
+static uint32_t suspects_of(const Port *port, unsigned n_lanes, const Points *points) {
         uint32_t suspects = 0;
 
-        lanes_classify(run->lanes[i].lanes, run->lanes[i].n, &run->prbs[i], lanes);
-        for (unsigned l = 0; l < run->lanes[i].n; l++) {
-                if (!lane_may_be_marginal(&port->lanes[l]))
-                        continue;
-                if (!lane_is_sound(&lanes[l]))
-                        lane_add(&port->lanes[l], &lanes[l]);
-                else if (lanes[l].errors >= SCREEN_ERRORS)
+        for (unsigned l = 0; l < n_lanes; l++)
+                if (lane_may_be_marginal(&port->lanes[l]) &&
+                    (points->points[l][0][0].errors >= SCREEN_ERRORS || points->points[l][1][0].errors >= SCREEN_ERRORS))
                         suspects |= UINT32_C(1) << l;
-        }
 
         return suspects;
 }
@@ -165,27 +167,42 @@ static void judge_margin(const Fabric *fabric, Lane *lane, MarginPoint points[2]
                         fail_by(lane, &points[side][0]);
 }
 
+/* Adds what a run of two sides of each port showed to the points of these, at INDEX. */
+static void take_run(Fabric *fabric, const Run *run, unsigned index, Points *points) {
+        for (size_t i = 0; i < run->n; i++) {
+                PortId id = run->ids[i];
+                Points *own = &points[id.chip * PORTS + id.port];
+                Lane lanes[LINK_LANES_MAX];
+
+                if (run->errors[i] < 0) {
+                        own->refused = true;
+                        continue;
+                }
+                lanes_classify(run->lanes[i].lanes, run->lanes[i].n, &run->prbs[i], lanes);
+                add_points(run, i, lanes, index, own);
+                if (index == 0)
+                        add_faults(fabric_port(fabric, id), lanes, run->lanes[i].n);
+        }
+}
+
 static int examine(Fabric *fabric, Run *run, PortId id, uint32_t suspects, Points *points) {
-        for (unsigned k = 0; k < ELEMENTS(point_offsets); k++) {
+        Points *own = &points[id.chip * PORTS + id.port];
+        unsigned n_parts = (unsigned) fabric->parameters->parts;
+
+        for (unsigned k = 0; k < ELEMENTS(point_offsets) * n_parts && !own->refused; k++) {
                 int r;
 
                 run->n = 0;
-                add_sides(fabric, run, id, RUN_MARGIN + 2 * (k + 1), POINT_BITS, point_offsets[k]);
+                add_sides(fabric, run, id, RUN_MARGIN + 2 * (n_parts + k), POINT_BITS / n_parts, point_offsets[k / n_parts]);
                 r = run_all(fabric, run, RUN_PRBS);
                 if (r < 0)
                         return r;
-                for (size_t i = 0; i < run->n; i++) {
-                        if (run->errors[i] < 0) {
-                                fabric_port(fabric, id)->refused = true;
-                                return 0;
-                        }
-                        take_points(run, i, k + 1, points);
-                }
+                take_run(fabric, run, 1 + k / n_parts, points);
         }
 
         for (unsigned l = 0; l < link_port_width(id.port); l++)
-                if (suspects >> l & 1)
-                        judge_margin(fabric, &fabric_port(fabric, id)->lanes[l], points->points[l]);
+                if (suspects >> l & 1 && !own->refused)
+                        judge_margin(fabric, &fabric_port(fabric, id)->lanes[l], own->points[l]);
         return 0;
 }
 
@@ -197,17 +214,25 @@ static bool any_may_be_marginal(const Port *port, unsigned n_lanes) {
         return false;
 }
 
-static int screen(Fabric *fabric, Run *run) {
-        run->n = 0;
-        for (unsigned i = 0; i < CHIPS * PORTS; i++) {
-                PortId id = port_id_at(i);
-                const Port *port = fabric_port(fabric, id);
+static int screen(Fabric *fabric, Run *run, Points *points) {
+        unsigned n_parts = (unsigned) fabric->parameters->parts;
+        int r = 0;
 
-                if (port->prbs && any_may_be_marginal(port, link_port_width(id.port)) && fabric_may_drive(fabric, id))
-                        add_sides(fabric, run, id, RUN_MARGIN, SCREEN_BITS, SCREEN_OFFSET);
+        for (unsigned part = 0; part < n_parts && r >= 0; part++) {
+                run->n = 0;
+                for (unsigned i = 0; i < CHIPS * PORTS; i++) {
+                        PortId id = port_id_at(i);
+                        const Port *port = fabric_port(fabric, id);
+
+                        if (port->prbs && !points[i].refused && any_may_be_marginal(port, link_port_width(id.port)) && fabric_may_drive(fabric, id))
+                                add_sides(fabric, run, id, RUN_MARGIN + 2 * part, SCREEN_BITS / n_parts, SCREEN_OFFSET);
+                }
+                r = run_all(fabric, run, RUN_PRBS);
+                if (r >= 0)
+                        take_run(fabric, run, 0, points);
         }
 
-        return run_all(fabric, run, RUN_PRBS);
+        return r;
 }
 
 /* ---- places ---- */
@@ -317,38 +342,27 @@ int fabric_place_eyes(Fabric *fabric) {
 
 int fabric_look_at_edges(Fabric *fabric) {
         double sec = link_sec(2 * (double) SCREEN_BITS);
-        _cleanup_free_ Run *run = NULL, *more = NULL;
         _cleanup_free_ Points *points = NULL;
+        _cleanup_free_ Run *run = NULL;
         int r;
 
         if (!(fabric->parameters->margin < 1) || fabric_budget_sec(fabric) < 2 * sec)
                 return 0;
 
         run = malloc(sizeof(*run));
-        if (!run)
+        points = calloc(CHIPS * PORTS, sizeof(*points));
+        if (!run || !points)
                 return -ENOMEM;
-        r = screen(fabric, run);
 
-        for (size_t i = 0; i + 1 < run->n && r >= 0; i += 2) {
-                Port *port = fabric_port(fabric, run->ids[i]);
-                uint32_t suspects;
+        r = screen(fabric, run, points);
+        for (unsigned i = 0; i < CHIPS * PORTS && r >= 0; i++) {
+                PortId id = port_id_at(i);
+                Port *port = fabric_port(fabric, id);
+                uint32_t suspects = points[i].refused ? 0 : suspects_of(port, link_port_width(id.port), &points[i]);
 
-                if (run->errors[i] < 0 || run->errors[i + 1] < 0) {
-                        port->refused = true;
-                        continue;
-                }
-                suspects = suspects_of(run, i, port) | suspects_of(run, i + 1, port);
-                if (suspects == 0)
-                        continue;
-                if (!more)
-                        more = malloc(sizeof(*more));
-                if (!points)
-                        points = malloc(sizeof(*points));
-                if (!more || !points)
-                        return -ENOMEM;
-                take_points(run, i, 0, points);
-                take_points(run, i + 1, 0, points);
-                r = examine(fabric, more, run->ids[i], suspects, points);
+                if (suspects != 0)
+                        r = examine(fabric, run, id, suspects, points);
+                port->refused = port->refused || points[i].refused;
         }
 
         return r;

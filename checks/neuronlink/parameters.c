@@ -31,6 +31,6 @@ const size_t parameters_neuronlink_bytes = sizeof(NeuronlinkParameters);
 /* 3 s of device time: no error in 95e9 bits excludes 5e-11 with 99 % confidence (4.605 / 95e9 = 4.85e-11), and a bit of the one in a
  * hundred is left for lanes that are looked at again (ber.h). */
 static const NeuronlinkParameters defaults = {
-        .bits = UINT64_C(95000000000), .ber = 5e-11, .confidence = 0.99, .margin = 1e-12, .parts = 2, .polynomial = PRBS31,
+        .bits = UINT64_C(95000000000), .ber = 5e-11, .confidence = 0.99, .margin = 1e-12, .parts = 10, .polynomial = PRBS31,
 };
 const void *const parameters_neuronlink_defaults = &defaults;

@@ -45,6 +45,7 @@ static struct Script {
         uint64_t replays;
         bool blind; /* errors are not counted */
         unsigned n_runs;
+        double rest;    /* of an error, kept for the next run: however many runs the bits come in, they have as many */
         double closing; /* of the eye, in its 64ths; sound lanes have 0 */
 } script;
 
@@ -170,8 +171,10 @@ static double beyond(double offset, double closing) {
 }
 
 static void hurt_eye(WireLane *lane, const WireLinkPrbs *prbs, unsigned l) {
-        uint64_t errors = (uint64_t) ((double) prbs->bits * (beyond(prbs->offset, script.closing) + beyond(-prbs->offset, script.closing)));
+        double expected = (double) prbs->bits * (beyond(prbs->offset, script.closing) + beyond(-prbs->offset, script.closing)) + script.rest;
+        uint64_t errors = (uint64_t) expected;
 
+        script.rest = expected - (double) errors;
         make_errors(lane, errors, errors);
 }
 
