@@ -83,6 +83,9 @@ static const struct {
         { "flooded", "that got too much of what nobody asked for" },
         { "cables", "in rings in which cables end at wrong ports" },
         { "stopped", "in rings that did not come to their end" },
+        { "together", "in no collective with all others of the UltraServer" },
+        { "large", "behind a link that is too slow for vectors of the planned length" },
+        { "partners", "whose sums no sound neighbour took part in" },
 };
 
 /* A check names what it left out within its step by measurements that are called CHECK_untested_WHY, each at its place. */

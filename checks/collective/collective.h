@@ -59,7 +59,8 @@ typedef struct Chair {
 typedef struct EnsembleServer {
         char name[LOCATION_SERVER_NAME_MAX];
         Device *device; /* NULL: not in this scan */
-        bool asked, sees; /* whether its own collectives show what is wrong there */
+        unsigned n_heard; /* of the parts of its own collectives, those that were played from here */
+        uint16_t shown[_TROUBLE_MAX]; /* what they showed: a bit for each chip, all of them where no chip can be told */
         Chair chairs[CHIPS];
 } EnsembleServer;
 
@@ -70,8 +71,10 @@ typedef struct Ensemble {
         unsigned first;     /* index of server 0 in the ring */
         EnsembleServer servers[RING_SERVERS]; /* the one under test first */
         uint64_t n_groups;  /* so far */
-        unsigned n_troubles, n_own; /* seen, told or not; of them on the server under test */
-        bool listens;       /* whether there are any, and tells nothing */
+        unsigned n_troubles; /* seen, told or not */
+        bool listens;        /* keeps what there is on the server under test, and tells nothing */
+        bool crawls;         /* the last one did not come to its end, and was on its way */
+        uint32_t shorter;    /* by which all are shorter since then, in bytes over each link; 1: they are as planned */
         const char *untested; /* why the chips of the server were in no ring that came to its end, as the name of a measurement; NULL: they were */
         unsigned n_untested_together; /* ranks in no ring of the UltraServer */
         Verdict verdict;    /* of the server itself */
@@ -182,8 +185,11 @@ char *ensemble_name(const Ensemble *ensemble, Member member, unsigned port, char
 
 /* All that the plan asks for, and what is wrong with it. */
 int ensemble_play(Ensemble *ensemble, Wrongs *wrongs);
-/* Returns whether the step on SERVER sees something wrong in its own collectives; asked once. */
-int ensemble_sees_itself(Ensemble *ensemble, unsigned server);
+/*
+ * Returns whether the step on SERVER sees TROUBLE in its own collectives, at CHIP or, for NOBODY, at any; or wrong cables, which explain all
+ * that blocks do there. What else it sees is no reason to leave this one untold.
+ */
+int ensemble_shows(Ensemble *ensemble, unsigned server, Trouble trouble, unsigned chip);
 
 /* ---- judges. 0, or a negative errno where nothing could be said. ---- */
 

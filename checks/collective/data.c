@@ -257,7 +257,7 @@ int ensemble_judge_data(Ensemble *ensemble, Wrongs *wrongs) {
                 r = blame_edges(ensemble, wrongs);
         /* Over an UltraServer it may be a chip of another server, which its own step finds. */
         for (unsigned s = 1; s < ensemble->n_servers && r == 0 && ensemble->n_troubles == before; s++)
-                r = ensemble_sees_itself(ensemble, s);
+                r = ensemble_shows(ensemble, s, TROUBLE_DATA, NOBODY);
         if (r != 0 || ensemble->n_troubles > before)
                 return r < 0 ? r : 0;
         return ensemble_find(ensemble, TROUBLE_DATA, (Member) {}, NOBODY, &(Evidence) { .has_count = true, .count = wrongs->n_unplaced },

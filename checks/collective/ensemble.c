@@ -30,8 +30,10 @@ void ensemble_init(Ensemble *ensemble, Step *step) {
                 (void) snprintf(ring.servers[0], sizeof(ring.servers[0]), "%s", own);
         ensemble->step = step;
         ensemble->parameters = step_parameters(step);
+        ensemble->shorter = 1;
         ensemble->n_servers = (unsigned) ring.n;
         ensemble->first = place_in_ring(&ring);
+        ensemble->n_untested_together = ensemble->first == 0 && ensemble->n_servers > 1 ? RANKS_MAX : 0;
         for (unsigned s = 0; s < ensemble->n_servers; s++) {
                 char *name = ensemble->servers[s].name;
 
@@ -104,12 +106,13 @@ int ensemble_find(Ensemble *ensemble, Trouble trouble, Member member, unsigned p
         int r;
 
         ensemble->n_troubles++;
-        ensemble->n_own += member.server == 0;
+        if (ensemble->listens && member.server == 0)
+                ensemble->servers[0].shown[trouble] |= port == NOBODY ? UINT16_MAX : (uint16_t) (1u << member.chip);
         if (ensemble->listens || chair->found[trouble] & bit)
                 return 0;
 
         chair->found[trouble] |= bit;
-        r = member.server > 0 ? ensemble_sees_itself(ensemble, member.server) : 0;
+        r = member.server > 0 ? ensemble_shows(ensemble, member.server, trouble, member.chip) : 0;
         if (r != 0)
                 return r < 0 ? r : 0;
 

@@ -233,6 +233,7 @@ int recital_judge_hang(Recital *recital) {
                 n_absent += r > 0;
                 slow = slow || (recital->ranks[i].error == -ETIME && was_moving(&recital->ranks[i]));
         }
+        recital->ensemble->crawls = slow;
         if (slow) /* blocks are on their way everywhere, and none of them is lost */
                 return MIN(recital_judge_speed(recital), 0);
         for (unsigned i = 0; i < recital->n; i++) {

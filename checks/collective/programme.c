@@ -14,6 +14,9 @@
 #define ROUND_ELEMENTS     (CHIPS * 4u) /* of a round: what counts is how often a chip is asked */
 #define ULTRA_ELEMENTS     (RANKS_MAX * RINGS_MAX)
 #define NEIGHBOUR_ELEMENTS 8u /* of each port */
+#define PARTS_OWN          2u  /* of the collectives of one server: between neighbours, over rings */
+#define SHORTER            16u /* each time that one does not come to its end because a link is slow: a link at a hundredth then takes milliseconds */
+#define SHORTER_MAX        (SHORTER * SHORTER)
 #define GIB                (double) (UINT64_C(1) << 30)
 
 double collective_bandwidth(WireCollective operation, unsigned ranks, uint64_t bytes, uint64_t nsec) {
@@ -58,6 +61,7 @@ static int measure(const Recital *recital) {
 static int play_out(Recital *recital, bool measured, Wrongs *wrongs) {
         int r;
 
+        recital->ensemble->crawls = false;
         r = recital_play(recital);
         if (r < 0)
                 return r;
@@ -74,7 +78,16 @@ static int play_out(Recital *recital, bool measured, Wrongs *wrongs) {
         return r < 0 ? r : 1;
 }
 
-static int play(Ensemble *ensemble, const Recipe *recipe, unsigned n_ranks, Wrongs *wrongs) {
+/* What was only slow is played again with less of it, so that it comes to its end. */
+static bool try_shorter(Ensemble *ensemble) {
+        if (!ensemble->crawls || ensemble->shorter >= SHORTER_MAX)
+                return false;
+
+        ensemble->shorter *= SHORTER;
+        return true;
+}
+
+static int play_once(Ensemble *ensemble, const Recipe *recipe, unsigned n_ranks, Wrongs *wrongs) {
         _cleanup_(recital_freep) Recital *recital = NULL;
         int r;
 
@@ -88,12 +101,21 @@ static int play(Ensemble *ensemble, const Recipe *recipe, unsigned n_ranks, Wron
         return play_out(recital, recipe->round == 0 && !ensemble->listens, wrongs);
 }
 
+static int play(Ensemble *ensemble, const Recipe *recipe, unsigned n_ranks, Wrongs *wrongs) {
+        int r;
+
+        do
+                r = play_once(ensemble, recipe, n_ranks, wrongs);
+        while (r == 0 && try_shorter(ensemble));
+        return r;
+}
+
 static uint32_t repeat_for(const Ensemble *ensemble, const Recipe *recipe) {
         return (uint32_t) (ensemble->parameters->bytes / (recipe->elements * format_bytes(recipe->format)));
 }
 
 /* Every chip with its neighbours, in the first round with those on both servers beside this one, then with one side after the other. */
-static int play_neighbours(Ensemble *ensemble, uint64_t round, Wrongs *wrongs) {
+static int play_neighbours_once(Ensemble *ensemble, uint64_t round, Wrongs *wrongs) {
         Recipe recipe = { COLLECTIVE_SEND_RECEIVE, ELEMENT_FP32, NEIGHBOUR_ELEMENTS, 1, round };
         bool ahead = round == 0 || round % 2 == 1, behind = round % 2 == 0;
         _cleanup_(recital_freep) Recital *recital = NULL;
@@ -110,6 +132,15 @@ static int play_neighbours(Ensemble *ensemble, uint64_t round, Wrongs *wrongs) {
         if (recital->n < 2) /* what is in the scan is on the other side */
                 return 1;
         return play_out(recital, round == 0 && !ensemble->listens, wrongs);
+}
+
+static int play_neighbours(Ensemble *ensemble, uint64_t round, Wrongs *wrongs) {
+        int r;
+
+        do
+                r = play_neighbours_once(ensemble, round, wrongs);
+        while (r == 0 && try_shorter(ensemble));
+        return r;
 }
 
 /* ---- one after the other ---- */
@@ -181,7 +212,6 @@ int ensemble_play(Ensemble *ensemble, Wrongs *wrongs) {
         if (ended < 0)
                 return ended;
 
-        ensemble->n_untested_together = ensemble->first == 0 && ensemble->n_servers > 1 ? RANKS_MAX : 0;
         if (ensemble_has_rings(ensemble, wrongs, 1))
                 r = play_rings(ensemble, CHIPS, ensemble->parameters->rounds, wrongs);
         ensemble->untested = r > 0 ? NULL : untested_why(ensemble, wrongs);
@@ -195,40 +225,42 @@ int ensemble_play(Ensemble *ensemble, Wrongs *wrongs) {
 
 /* ---- what others see themselves ---- */
 
-/* All that the step on the server in the place of this one plays of its own. */
-static int listen_to(Ensemble *ensemble, bool *ret) {
+/* A part of what the step on the server in the place of this one plays of its own. */
+static int listen_to(Ensemble *ensemble, unsigned part) {
         _cleanup_free_ Wrongs *wrongs = calloc(1, sizeof(*wrongs));
-        int r;
+        int r = 0;
 
         if (!wrongs)
                 return -ENOMEM;
 
-        r = play_neighbour_rounds(ensemble, wrongs);
-        if (r >= 0 && ensemble->n_own == 0 && ensemble_has_rings(ensemble, wrongs, 1))
+        if (part == 0)
+                r = play_neighbour_rounds(ensemble, wrongs);
+        else if (ensemble_has_rings(ensemble, wrongs, 1))
                 r = play_rings(ensemble, CHIPS, ensemble->parameters->rounds, wrongs);
-        *ret = ensemble->n_own > 0 || wrongs->n_edges + wrongs->n_sums + wrongs->n_unplaced > 0;
+        if (wrongs->n_edges + wrongs->n_sums + wrongs->n_unplaced > 0)
+                ensemble->servers[0].shown[TROUBLE_DATA] = UINT16_MAX;
         return MIN(r, 0);
 }
 
-int ensemble_sees_itself(Ensemble *ensemble, unsigned server) {
-        unsigned n_troubles = ensemble->n_troubles, n_own = ensemble->n_own;
-        bool sees = false;
+static int hear_more(Ensemble *ensemble, unsigned server) {
+        unsigned n_troubles = ensemble->n_troubles, part = ensemble->servers[server].n_heard++;
         int r;
 
-        if (!ensemble->servers[server].device)
-                return 0;
-        if (ensemble->servers[server].asked)
-                return ensemble->servers[server].sees;
-
-        ensemble->servers[server].asked = true;
         ensemble->listens = true;
-        ensemble->n_own = 0;
         ensemble_turn(ensemble, server);
-        r = listen_to(ensemble, &sees);
+        r = listen_to(ensemble, part);
         ensemble_turn(ensemble, RING_SERVERS - server);
         ensemble->n_troubles = n_troubles;
-        ensemble->n_own = n_own;
         ensemble->listens = false;
-        ensemble->servers[server].sees = sees;
-        return r < 0 ? r : sees;
+        return r;
+}
+
+int ensemble_shows(Ensemble *ensemble, unsigned server, Trouble trouble, unsigned chip) {
+        const EnsembleServer *there = &ensemble->servers[server];
+        uint16_t bits = chip == NOBODY ? UINT16_MAX : (uint16_t) (1u << chip);
+        int r = 0;
+
+        while (there->device && !(there->shown[trouble] & bits) && !there->shown[TROUBLE_CABLE] && there->n_heard < PARTS_OWN && r >= 0)
+                r = hear_more(ensemble, server);
+        return r < 0 ? r : (there->shown[trouble] & bits) || there->shown[TROUBLE_CABLE];
 }

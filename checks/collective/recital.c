@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "checks/collective/collective.h"
 
@@ -25,7 +26,7 @@ int recital_new(Ensemble *ensemble, const Recipe *recipe, unsigned n_ranks, Reci
         recital->ensemble = ensemble;
         recital->post = (WireCollectivePost) {
                 .operation = (uint8_t) recipe->operation, .format = (uint8_t) recipe->format, .elements = recipe->elements,
-                .repeat = recipe->repeat, .ranks = (uint8_t) n_ranks,
+                .repeat = MAX(recipe->repeat / ensemble->shorter, 1u), .ranks = (uint8_t) n_ranks,
         };
         recital->seed = step_seed(ensemble->step) * UINT64_C(0x9e3779b97f4a7c15) + ++ensemble->n_groups;
         *ret = TAKE_PTR(recital);

@@ -75,8 +75,7 @@ static void test_chips_that_are_no_neighbours_are_skipped(void **state) {
 
 typedef struct FaultCase {
         const char *fault;
-        const char *findings[5][2];
-        bool only_together; /* over all four servers */
+        const char *findings[5][3]; /* the third is "together": seen over all four servers alone */
 } FaultCase;
 
 static const FaultCase fault_cases[] = {
@@ -98,6 +97,11 @@ static const FaultCase fault_cases[] = {
         { "{at: trn-0/chip11, kind: chip-slow, factor: 2}", { { "collective-slow", "trn-0/chip11" } } },
         { "{at: trn-0/chip11, kind: chip-slow, factor: 1000}", { { "collective-slow", "trn-0/chip11" } } },
         { "{at: trn-0/chip11/link-y+, kind: link-throttled, share: 0.01}", { { "collective-slow", "trn-0/chip11/link-y+" } } },
+        /* What is slow is no hang: what else is wrong is found too. */
+        { "{at: trn-0/chip11/link-y+, kind: link-throttled, share: 0.01}, {at: trn-0/chip3, kind: collective-stall, step: 20}",
+          { { "collective-slow", "trn-0/chip11/link-y+" }, { "collective-hang", "trn-0/chip3" } } },
+        { "{at: trn-0/chip11/link-y+, kind: link-throttled, share: 0.01}, {at: trn-0/chip3, kind: reduce-stuck-bit, bit: 12, value: 1}",
+          { { "collective-slow", "trn-0/chip11/link-y+" }, { "collective-data", "trn-0/chip3" } } },
         { "{at: trn-0/chip11/link-y+, kind: link-down}", { { "collective-hang", "trn-0/chip11/link-y+" } } },
         { "{at: trn-0/chip4/link-x+, kind: cable-broken}",
           { { "collective-hang", "trn-0/chip4/link-x+" }, { "collective-hang", "trn-0/chip5/link-x-" } } },
@@ -136,7 +140,7 @@ static size_t expect_told(const char *topology, const char *server, const FaultC
                 few(step);
         assert_int_equal(rehearsal_run(step, &verdict), 0);
         for (; n < ELEMENTS(one->findings) && one->findings[n][0]; n++) {
-                bool is_here = one->only_together ? is_first : strncmp(one->findings[n][1], server, strlen(server)) == 0;
+                bool is_here = one->findings[n][2] ? is_first : strncmp(one->findings[n][1], server, strlen(server)) == 0;
 
                 if (!is_here)
                         continue;
@@ -189,8 +193,16 @@ static void test_a_chip_without_sound_partners_is_not_judged(void **state) {
 static const FaultCase ring_cases[] = {
         { "{at: us0-2/chip6, kind: collective-stall, step: 29}", { { "collective-hang", "us0-2/chip6" } } },
         { "{at: us0-2/chip6, kind: collective-stall, step: 0}", { { "collective-hang", "us0-2/chip6" } } },
-        { "{at: us0-1/chip9, kind: collective-stall, step: 125}", { { "collective-hang", "us0-1/chip9" } }, .only_together = true },
-        { "{at: us0-3/chip0, kind: semaphore-lost, step: 77}", { { "collective-hang", "us0-3/chip0" } }, .only_together = true },
+        { "{at: us0-1/chip9, kind: collective-stall, step: 125}", { { "collective-hang", "us0-1/chip9", "together" } } },
+        { "{at: us0-3/chip0, kind: semaphore-lost, step: 77}", { { "collective-hang", "us0-3/chip0", "together" } } },
+        /* What a server shows by itself hides nothing else that is wrong with it. */
+        { "{at: us0-1/chip5/link-z+, kind: link-narrowed, width: 8}, {at: us0-2/chip7, kind: collective-stall, step: 41}",
+          { { "collective-slow", "us0-1/chip5/link-z+" }, { "collective-slow", "us0-2/chip5/link-z-" },
+            { "collective-hang", "us0-2/chip7", "together" } } },
+        { "{at: us0-3/chip5, kind: chip-slow, factor: 3}, {at: us0-3/chip7, kind: semaphore-lost, step: 90}",
+          { { "collective-slow", "us0-3/chip5" }, { "collective-hang", "us0-3/chip7", "together" } } },
+        { "{at: us0-1/chip5/link-z+, kind: link-throttled, share: 0.01}, {at: us0-2/chip7, kind: collective-stall, step: 41}",
+          { { "collective-slow", "us0-1/chip5/link-z+" }, { "collective-hang", "us0-2/chip7", "together" } } },
         { "{at: us0-0/chip5/link-z+, kind: link-stall, bytes: 3000}", { { "collective-hang", "us0-0/chip5/link-z+" } } },
         { "{at: us0-1/chip4/link-x+, kind: link-stall, bytes: 3000}", { { "collective-hang", "us0-1/chip4/link-x+" } } },
         { "{at: us0-2/chip5/link-z+, kind: link-throttled, share: 0.5}", { { "collective-slow", "us0-2/chip5/link-z+" } } },
@@ -260,6 +272,41 @@ static void test_chips_that_were_in_no_ring_are_told(void **state) {
                         (void) snprintf(text, sizeof(text), "%s trn-0/chip%zu", cases[i].why, k);
                         assert_string_equal(step->untested[k], text);
                 }
+        }
+}
+
+/* Each chip of a scan of the whole UltraServer has it in its record where it was in no collective with all others. */
+static void test_chips_that_were_not_together_are_told(void **state) {
+        static const struct {
+                const char *faults;
+                unsigned n; /* chips */
+                bool too_poor;
+        } cases[] = {
+                { "", 0, false },
+                { "{at: us0-1/chip5/link-z+, kind: link-narrowed, width: 8}", 0, false },
+                { "{at: us0-2/chip7, kind: collective-stall, step: 41}", RING * CHIPS, false },
+                { "{at: us0-1/chip5/link-z+, kind: link-down}", RING * CHIPS, false },
+                { "{at: us0-0/chip5, kind: collective-stall, step: 2}", RING * CHIPS, false },
+                { "", RING * CHIPS, true }, /* the step has no device time left */
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                Verdict verdict = _VERDICT_INVALID;
+                unsigned n = 0;
+                char text[256];
+
+                (void) snprintf(text, sizeof(text), ULTRA "faults: [%s]\n", cases[i].faults);
+                _cleanup_rehearsal_ Step *step = rehearsal_new(text, "collective", "us0-0");
+
+                few(step);
+                step->budget_sec = cases[i].too_poor ? 1 : step->budget_sec;
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                for (unsigned c = 0; c < RING * CHIPS; c++) {
+                        (void) snprintf(text, sizeof(text), "together us0-%u/chip%u", c / CHIPS, c % CHIPS);
+                        n += rehearsal_untested(step, text);
+                }
+                if (n != cases[i].n)
+                        fail_msg("case %zu: %u chips", i, n);
         }
 }
 
@@ -389,6 +436,7 @@ int main(void) {
                 cmocka_unit_test(test_one_server_of_an_ultraserver_tells_each),
                 cmocka_unit_test(test_parts_of_an_ultraserver_can_be_judged),
                 cmocka_unit_test(test_chips_that_were_in_no_ring_are_told),
+                cmocka_unit_test(test_chips_that_were_not_together_are_told),
                 cmocka_unit_test(test_each_port_is_asked_often),
                 cmocka_unit_test(test_no_lie_becomes_a_pass),
                 cmocka_unit_test(test_a_silent_chip_is_left_to_its_own_step),

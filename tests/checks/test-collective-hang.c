@@ -27,7 +27,7 @@ static unsigned roll(unsigned n) {
 }
 
 typedef struct Kind {
-        const char *words;   /* of its parameter */
+        const char *words;   /* before the number of its parameter */
         unsigned from, below;
         const char *code;
         bool at_port;
@@ -35,12 +35,13 @@ typedef struct Kind {
 } Kind;
 
 static const Kind kinds[] = {
-        { "kind: collective-stall, step", 0, 30, "collective-hang", .alone = true },
-        { "kind: semaphore-lost, step", 0, 30, "collective-hang", .alone = true },
-        { "kind: link-stall, bytes", 0, 260000000, "collective-hang", .at_port = true },
-        { "kind: chip-slow, factor", 2, 1000, "collective-slow", .alone = true },
-        { "kind: reduce-stuck-bit, value: 1, bit", 0, 20, "collective-data", .alone = true },
-        { "kind: dma-corrupt, rate", 1, 2, "collective-data", .alone = true },
+        { "kind: collective-stall, step: ", 0, 30, "collective-hang", .alone = true },
+        { "kind: semaphore-lost, step: ", 0, 30, "collective-hang", .alone = true },
+        { "kind: link-stall, bytes: ", 0, 260000000, "collective-hang", .at_port = true },
+        { "kind: chip-slow, factor: ", 2, 1000, "collective-slow", .alone = true },
+        { "kind: reduce-stuck-bit, value: 1, bit: ", 0, 20, "collective-data", .alone = true },
+        { "kind: link-throttled, share: 0.", 1, 9, "collective-slow", .at_port = true },
+        { "kind: dma-corrupt, rate: ", 1, 2, "collective-data", .alone = true },
 };
 
 typedef struct Truth {
@@ -61,7 +62,7 @@ static size_t invent(Truth truths[static TROUBLES_MAX], char text[static TEXT_MA
                 *truth = (Truth) { .kind = &kinds[roll(ELEMENTS(kinds))], .stays = roll(3) > 0 };
                 (void) snprintf(truth->at, sizeof(truth->at), "us0-%u/chip%u%s%s", roll(4), roll(16), truth->kind->at_port ? "/link-" : "",
                                 truth->kind->at_port ? ports[roll(PORTS)] : "");
-                used += (size_t) snprintf(text + used, TEXT_MAX - used, "  - {at: %s, %s: %u%s}\n", truth->at, truth->kind->words,
+                used += (size_t) snprintf(text + used, TEXT_MAX - used, "  - {at: %s, %s%u%s}\n", truth->at, truth->kind->words,
                                           truth->kind->from + roll(truth->kind->below - truth->kind->from),
                                           truth->stays ? "" : ", persistence: intermittent, probability: 0.5");
         }
