@@ -12,6 +12,10 @@
 
 #define GIB (double) (UINT64_C(1) << 30)
 
+/* What nccom-test runs where nobody asks for sizes, and so what its average is of. The time of a shorter message is mostly latency, which
+ * is no bandwidth. */
+#define AVERAGED_BYTES (UINT64_C(32) << 20)
+
 typedef struct Timing {
         char operation[32];
         unsigned ranks;
@@ -69,7 +73,7 @@ static int print_operation(const json_t *measurements, const char *where, const 
         };
         _cleanup_(table_freep) Table *table = NULL;
         double sum = 0;
-        unsigned n = 0;
+        unsigned n_rows = 0, n = 0;
         json_t *item;
         size_t i;
         int r;
@@ -86,16 +90,22 @@ static int print_operation(const json_t *measurements, const char *where, const 
                 (void) snprintf(other, sizeof(other), "%.*s_busbw", (int) (strlen(name) - strlen("_time")), name);
                 timing.usec = json_number_value(json_object_get(item, "value"));
                 timing.busbw = value_of(measurements, other);
-                sum += timing.busbw;
-                n++;
+                n_rows++;
+                if (timing.bytes >= AVERAGED_BYTES) {
+                        sum += timing.busbw;
+                        n++;
+                }
                 r = add_row(table, &timing);
         }
-        if (r < 0 || n == 0)
+        if (r < 0 || n_rows == 0)
                 return r;
 
         say(stdout, "\n%s from %s, %u ranks\n", like->operation, where, like->ranks);
         r = table_print(table);
-        printf("Avg bus bandwidth: %.4fGB/s\n", sum / n);
+        if (n > 0)
+                printf("Avg bus bandwidth: %.4fGB/s (%u of %u sizes: 32 MiB and more)\n", sum / n, n, n_rows);
+        else
+                printf("Avg bus bandwidth: none of %u sizes has 32 MiB\n", n_rows);
         return r;
 }
 
