@@ -2,6 +2,7 @@
 
 #include "checks/hbm/classify.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,40 @@
 void hbm_defects_done(HbmDefects *defects) {
         free(defects->defects);
         *defects = (HbmDefects) {};
+}
+
+/* Where a kind stands: what explains most comes first, and what a row mends last. */
+static unsigned rank_of(HbmDefectKind kind) {
+        static const HbmDefectKind order[] = {
+                HBM_DEFECT_STACK, HBM_DEFECT_CHANNEL, HBM_DEFECT_DIE, HBM_DEFECT_PSEUDO_CHANNEL, HBM_DEFECT_LANE, HBM_DEFECT_DATA_TSV,
+                HBM_DEFECT_ADDRESS_TSV, HBM_DEFECT_BANK, HBM_DEFECT_COLUMN, HBM_DEFECT_BIT_LINE, HBM_DEFECT_DECODER, HBM_DEFECT_SCATTERED,
+                HBM_DEFECT_WORDLINE_SHORT, HBM_DEFECT_ROW, HBM_DEFECT_SUB_WORDLINE, HBM_DEFECT_HAMMER, HBM_DEFECT_WORD, HBM_DEFECT_CELL,
+                HBM_DEFECT_RETENTION, HBM_DEFECT_INTERMITTENT, HBM_DEFECT_SOFT_ERROR,
+        };
+        unsigned rank = 0;
+
+        static_assert(ELEMENTS(order) == _HBM_DEFECT_KIND_MAX, "a place for each kind");
+        while (rank < ELEMENTS(order) && order[rank] != kind)
+                rank++;
+        return rank;
+}
+
+static int compare_defects(const void *a, const void *b) {
+        const HbmDefect *x = a, *y = b;
+
+        if (x->kind != y->kind)
+                return rank_of(x->kind) < rank_of(y->kind) ? -1 : 1;
+        if (x->stack != y->stack)
+                return x->stack < y->stack ? -1 : 1;
+        for (unsigned axis = 0; axis < _MEMORY_AXIS_MAX; axis++)
+                if (x->at[axis] != y->at[axis])
+                        return x->at[axis] < y->at[axis] ? -1 : 1;
+        return (x->bit > y->bit) - (x->bit < y->bit);
+}
+
+void hbm_defects_sort(HbmDefects *defects) {
+        if (defects->n > 1)
+                qsort(defects->defects, defects->n, sizeof(HbmDefect), compare_defects);
 }
 
 int hbm_case_add(HbmCase *c, HbmDefectKind kind, const MarchFailure *failure, uint32_t linear, MemoryAxis last, int bit) {
@@ -239,11 +274,15 @@ static int scatter(HbmCase *c, size_t first) {
                         small = *defect;
                         small.evenness = evenness;
                         small.n_accesses = 1;
-                } else
-                        small.n_reads += defect->n_reads;
+                        continue;
+                }
+                small.n_reads += defect->n_reads;
+                if (memcmp(small.at, defect->at, HBM_ROW * sizeof(small.at[0])) != 0)
+                        small.last = HBM_CHANNEL;
         }
 
         small.kind = HBM_DEFECT_SCATTERED;
+        small.last = small.last == HBM_CHANNEL ? HBM_CHANNEL : HBM_BANK;
         small.bit = -1;
         defects->defects[n++] = small; /* there is room: it replaces more than one */
         defects->n = n;

@@ -22,7 +22,7 @@
  *  bit line             one bit of one column fails in half of the rows of a subarray
  *  column               the same in half of all rows, before bit lines
  *  word, cell           several bits or one of one access
- *  scattered            more cells and words in a stack than anyone would repair one by one
+ *  scattered            more cells and words in a stack than anyone would repair one by one; told at their bank if they share it
  *
  * What repeats say of cells and words, intermittent or soft errors, is found in examine.h.
  */
@@ -92,6 +92,8 @@ typedef struct HbmDefects {
 } HbmDefects;
 
 void hbm_defects_done(HbmDefects *defects);
+/* The larger before the smaller, those that no spare row mends before those that one does; of a kind by stack and place. */
+void hbm_defects_sort(HbmDefects *defects);
 
 /* One stack being judged. A part is a pseudo-channel's share of one stack ID. */
 typedef struct HbmCase {

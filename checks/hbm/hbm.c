@@ -65,6 +65,39 @@ static int ask_subarray(HbmRun *run) {
         return 0;
 }
 
+/* How many of the defects from FIRST on are of its kind and stack. */
+static size_t count_alike(const HbmRun *run, size_t first) {
+        const HbmDefect *defects = run->defects.defects;
+        size_t n = 1;
+
+        while (first + n < run->defects.n && defects[first + n].kind == defects[first].kind && defects[first + n].stack == defects[first].stack)
+                n++;
+        return n;
+}
+
+/* The causes first; one by one as many as the plan says, and of the rest one of each kind and stack that stands for the others. */
+static int tell_defects(HbmRun *run) {
+        size_t n_told = 0;
+
+        for (size_t first = 0, n; first < run->defects.n; first += n) {
+                size_t n_single, left = run->parameters->findings > n_told ? (size_t) run->parameters->findings - n_told : 0;
+
+                n = count_alike(run, first);
+                n_single = MIN(n, MAX(left, 1u));
+                for (size_t i = 0; i < n_single; i++) {
+                        const HbmDefect *defect = &run->defects.defects[first + i];
+                        int r = hbm_stale_judge(run, defect);
+
+                        if (r == 0)
+                                r = hbm_report_defect(run, defect, i + 1 < n_single ? 0 : (unsigned) (n - n_single));
+                        if (r < 0)
+                                return r;
+                }
+                n_told += n_single;
+        }
+        return 0;
+}
+
 int hbm_run_diagnose(HbmRun *run) {
         HbmDiagnosis diagnosis = {
                 .geometry    = &run->geometry,
@@ -109,12 +142,10 @@ int hbm_run_diagnose(HbmRun *run) {
                 }
         }
 
+        hbm_defects_sort(&run->defects);
         r = hbm_rows_gather(run);
-        for (size_t i = 0; r >= 0 && i < run->defects.n; i++) {
-                r = hbm_stale_judge(run, &run->defects.defects[i]);
-                if (r == 0)
-                        r = hbm_report_defect(run, &run->defects.defects[i]);
-        }
+        if (r >= 0)
+                r = tell_defects(run);
         return r < 0 ? r : hbm_rows_tell(run);
 }
 

@@ -48,8 +48,11 @@ static Location locate_defect(const HbmRun *run, const HbmDefect *defect) {
         Location where = hbm_report_place(run, defect->stack, defect->at, defect->last);
 
         switch (defect->kind) {
-        case HBM_DEFECT_STACK:
         case HBM_DEFECT_SCATTERED:
+                if (defect->last == HBM_BANK)
+                        break;
+                /* Fall through. */
+        case HBM_DEFECT_STACK:
                 (void) location_truncate(&where, LOCATION_HBM);
                 break;
         case HBM_DEFECT_DIE:
@@ -237,7 +240,9 @@ static void say_soft_error(const HbmRun *run, const HbmDefect *defect, Message *
 }
 
 static void say_scattered(const HbmRun *run, const HbmDefect *defect, Message *message) {
-        say(message, "%" PRIu64 " accesses fail and share no row, column or bank", defect->n_accesses);
+        say(message, defect->last == HBM_BANK ? "%" PRIu64 " accesses of this bank fail and follow no row or column" :
+                                                "%" PRIu64 " accesses fail and share no row, column or bank",
+            defect->n_accesses);
         if (defect->evenness >= 0)
                 say(message, "; an even spread is as uneven with p = %.2g", defect->evenness);
 }
@@ -296,7 +301,7 @@ static bool shows_lane(const HbmDefect *defect) {
         return false;
 }
 
-int hbm_report_defect(HbmRun *run, const HbmDefect *defect) {
+int hbm_report_defect(HbmRun *run, const HbmDefect *defect, unsigned n_more) {
         char expected[MEMORY_DATA_TEXT_MAX], actual[MEMORY_DATA_TEXT_MAX], address[MEMORY_ADDRESS_TEXT_MAX];
         Location where = locate_defect(run, defect);
         Message message = {};
@@ -314,6 +319,8 @@ int hbm_report_defect(HbmRun *run, const HbmDefect *defect) {
 
         defect_words[defect->kind].say(run, defect, &message);
         say_spares(hbm_rows_find(run, defect), &message);
+        if (n_more > 0)
+                say(&message, "; %u more like it in this stack", n_more);
         return step_finding(run->step, &run->verdict, defect_words[defect->kind].code, &where, &evidence, "%s", message.text);
 }
 

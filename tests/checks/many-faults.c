@@ -31,7 +31,7 @@ extern const Check check_hbm;
 #define HEAD         "scenario: t\nseed: %u\ntopology: {ultraservers: 1}\nfaults:\n"
 #define CHIP         "us0-1/chip3/"
 #define FAULTS_MAX   512u
-#define FINDINGS_MAX 140u /* 32 of each stack, and some */
+#define FINDINGS_MAX 48u /* 32 one by one, and some for the kinds of four stacks and for banks without spares */
 #define SUBARRAY     512u
 
 static const MemoryShape shape = { .size = { 16, 2, 3, 4, 4, 16384, 32 }, .subarray_rows = SUBARRAY };
