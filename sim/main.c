@@ -28,7 +28,7 @@ static const Verb verbs[] = {
         { "reset",  verb_reset,  "SERVER[/CHIP]... [--socket PATH]", "reset chips: repairs, latches and generators take effect" },
         { "kinds",  verb_kinds,  "[--json] [KIND|FAMILY...]",               "list what can break, where, and how" },
         { "coverage", verb_coverage, "[--json|--matrix] [--strict] [TEST|NOTATION...]", "count which faults march tests find" },
-        { "qualify", verb_qualify, "--plan PLAN [--kind KIND]... [--family FAMILY] [--samples N] [--seed N] [--healthy N] [--probability P] [--jobs N] [--json]",
+        { "qualify", verb_qualify, "--plan PLAN [--kind KIND]... [--family FAMILY] [--samples N] [--seed N] [--healthy N] [--probability P] [--jobs N] [--stalls] [--json]",
           "inject random faults, scan, and say what the plan finds" },
 };
 

@@ -30,6 +30,7 @@ static const struct option long_options[] = {
         { "probability",    required_argument, NULL, OPTION_PROBABILITY    },
         { "strict",         no_argument,       NULL, OPTION_STRICT         },
         { "matrix",         no_argument,       NULL, OPTION_MATRIX         },
+        { "stalls",         no_argument,       NULL, OPTION_STALLS         },
         { NULL,             0,                 NULL, 0                     },
 };
 
@@ -40,6 +41,7 @@ static const struct {
         { OPTION_JSON,   offsetof(Options, json)   },
         { OPTION_STRICT, offsetof(Options, strict) },
         { OPTION_MATRIX, offsetof(Options, matrix) },
+        { OPTION_STALLS, offsetof(Options, stalls) },
 };
 
 static const struct {

@@ -32,12 +32,13 @@ enum {
         OPTION_STRICT         = 1 << 15,
         OPTION_MATRIX         = 1 << 16,
         OPTION_PROBABILITY    = 1 << 18,
+        OPTION_STALLS         = 1 << 19,
 };
 
 typedef struct Options {
         const char *socket; /* always set: --socket, $ASSAY_SIM_SOCKET, or the default */
         const char *stream, *plan, *family, *assay_run, *deadline_scale, *keep, *probability;
-        bool json, strict, matrix;
+        bool json, strict, matrix, stalls;
         uint64_t mode, threads, samples, seed, healthy, jobs, timeout;
         unsigned given; /* OPTION_… that were there */
         size_t n_kinds;

@@ -132,7 +132,8 @@ int verb_qualify(int argc, char *argv[]) {
 
         if (options_parse(argc, argv,
                           OPTION_PLAN | OPTION_KIND | OPTION_FAMILY | OPTION_SAMPLES | OPTION_SEED | OPTION_HEALTHY | OPTION_JOBS |
-                          OPTION_ASSAY_RUN | OPTION_DEADLINE_SCALE | OPTION_TIMEOUT | OPTION_KEEP | OPTION_PROBABILITY | OPTION_JSON, 0, 0, &options) < 0)
+                          OPTION_ASSAY_RUN | OPTION_DEADLINE_SCALE | OPTION_TIMEOUT | OPTION_KEEP | OPTION_STALLS | OPTION_PROBABILITY |
+                          OPTION_JSON, 0, 0, &options) < 0)
                 return STATUS_USAGE;
         if (!options.plan) {
                 fprintf(stderr, "assay-sim qualify: --plan is missing; see assay-sim --help\n");
@@ -155,6 +156,7 @@ int verb_qualify(int argc, char *argv[]) {
                 .worker         = worker,
                 .deadline_scale = options.deadline_scale,
                 .keep           = options.keep,
+                .stalls         = options.stalls,
         };
 
         if (order.keep && access(order.keep, W_OK | X_OK) < 0) {

@@ -6,24 +6,29 @@
  */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "checks/catalogue.h"
+#include "sim/qualify/disturbance.h"
 #include "sim/qualify/player.h"
 #include "sim/qualify/qualify.h"
 
 #define MESSAGE_MAX 200u
+#define TELL_MSEC   60000
 
 typedef struct Slot {
         Player player;
         size_t run;
         int64_t deadline_msec;
+        Disturbance disturbance;
         char *socket;
 } Slot;
 
@@ -34,6 +39,7 @@ typedef struct Drive {
         Slot *slots;
         struct pollfd *watched; /* of the slots, then of the signals */
         size_t next, n_done;
+        int64_t begun_msec, told_msec;
 } Drive;
 
 static int64_t now_msec(void) {
@@ -47,6 +53,8 @@ static int64_t now_msec(void) {
 static const char *deadline_scale(const Qualification *qualification, const Run *run) {
         if (qualification->order->deadline_scale)
                 return qualification->order->deadline_scale;
+        if (qualification->order->stalls)
+                return NULL; /* as in service */
         return run->shared ? "2" : "20";
 }
 
@@ -72,6 +80,7 @@ static int start(Drive *drive, Slot *slot) {
         };
 
         slot->deadline_msec = now_msec() + (int64_t) qualification->order->timeout_sec * 1000;
+        slot->disturbance = qualification->order->stalls ? disturbance_draw(run->seed, now_msec()) : (Disturbance) {};
         r = player_start(&order, &slot->player);
         if (r < 0)
                 fprintf(stderr, "assay-sim qualify: a run could not be started: %s\n", strerror(-r));
@@ -193,8 +202,8 @@ static int wait_for_any(Drive *drive) {
                 const Slot *slot = &drive->slots[i];
 
                 drive->watched[i] = (struct pollfd) { .fd = slot->player.pidfd, .events = POLLIN };
-                if (slot->player.pidfd >= 0 && slot->deadline_msec < first)
-                        first = slot->deadline_msec;
+                if (slot->player.pidfd >= 0)
+                        first = MIN(first, MIN(slot->deadline_msec, disturbance_next(&slot->disturbance)));
         }
         left = first - now_msec();
         if (poll(drive->watched, drive->n_slots + 1, left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int) left) < 0 && errno != EINTR)
@@ -205,10 +214,26 @@ static int wait_for_any(Drive *drive) {
         return read(drive->watched[drive->n_slots].fd, &taken, sizeof(taken)) < 0 ? -errno : -EINTR;
 }
 
-static void show_progress(const Drive *drive) {
-        if (isatty(STDERR_FILENO))
-                fprintf(stderr, "\r%zu of %zu scans%s", drive->n_done, drive->qualification->n_runs,
-                        drive->n_done == drive->qualification->n_runs ? "\n" : "");
+/*
+ * Runs of chips come first, those with faults of a link or a hang, which wait, after them: that is not foreseen. A terminal sees it go on;
+ * whoever reads a file is told once, by the first scans, and only of what takes long.
+ */
+static void show_progress(Drive *drive) {
+        size_t n = drive->qualification->n_runs;
+        int64_t now = now_msec(), left = (now - drive->begun_msec) * (int64_t) (n - drive->n_done) / (int64_t) drive->n_done;
+
+        if (isatty(STDERR_FILENO)) {
+                fprintf(stderr, "\r%zu of %zu scans", drive->n_done, n);
+                if (drive->n_done < n)
+                        fprintf(stderr, ", about %" PRId64 ":%02" PRId64 " min left ", left / 60000, left / 1000 % 60);
+                else
+                        fprintf(stderr, ", %" PRId64 " s%20s\n", (now - drive->begun_msec) / 1000, "");
+        } else if (drive->told_msec == 0 && drive->n_done >= MIN(drive->n_slots * 2, n)) {
+                drive->told_msec = now;
+                if (left > TELL_MSEC)
+                        fprintf(stderr, "assay-sim qualify: %zu scans, about %" PRId64 " min by the first %zu of them\n", n,
+                                (left + 59999) / 60000, drive->n_done);
+        }
 }
 
 static int play_all(Drive *drive) {
@@ -223,12 +248,15 @@ static int play_all(Drive *drive) {
                 for (unsigned i = 0; i < drive->n_slots && r >= 0; i++) {
                         Slot *slot = &drive->slots[i];
 
+                        if (slot->player.pidfd >= 0)
+                                disturbance_act(&slot->disturbance, slot->player.pid, now_msec());
                         if (slot->player.pidfd >= 0 && (drive->watched[i].revents || now_msec() >= slot->deadline_msec))
                                 r = finish(drive, slot, !drive->watched[i].revents);
                 }
                 if (r < 0)
                         return r;
-                show_progress(drive);
+                if (drive->n_done > 0)
+                        show_progress(drive);
         }
         return 0;
 }
@@ -274,6 +302,7 @@ int qualify_drive(Qualification *qualification) {
                 return -ENOMEM;
         for (unsigned i = 0; i < drive.n_slots; i++)
                 slots[i].player = PLAYER_NONE;
+        drive.begun_msec = now_msec();
         drive.folder = mkdtemp(path);
         if (!drive.folder)
                 return -errno;

@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/fault.h"
+#include "sim/qualify/escape.h"
 #include "sim/qualify/interval.h"
 #include "sim/qualify/qualify.h"
 
@@ -60,6 +62,28 @@ static json_t *unfound_json(const Qualification *qualification, const Injected *
         return list;
 }
 
+/* Of what comes and goes, alone in its chip: how often it was injected, how often it escaped, and n of (1 - p)^n with its interval. */
+static json_t *escape_json(const Injected *faults, unsigned n) {
+        Trial *trials = calloc(n, sizeof(*trials));
+        json_t *json = json_object();
+        size_t n_trials = 0, escaped = 0;
+        Escape escape;
+
+        for (unsigned i = 0; trials && i < n; i++)
+                if (qualify_is_trial(&faults[i])) {
+                        trials[n_trials] = (Trial) { faults[i].fault.probability, faults[i].outcome <= OUTCOME_INCONCLUSIVE };
+                        escaped += trials[n_trials++].escaped;
+                }
+        if (n_trials > 0) {
+                escape = escape_estimate(trials, n_trials);
+                json_decref(json);
+                json = json_pack("{s:i, s:i, s:f, s:[f, f]}", "injected", (int) n_trials, "escaped", (int) escaped, "commands",
+                                 escape.commands, "interval", escape.low, escape.high);
+        }
+        free(trials);
+        return json;
+}
+
 static json_t *kind_json(const Qualification *qualification, const Injected *faults) {
         unsigned n = qualification->order->samples, judged;
         KindScore score = qualify_kind_score(faults, n);
@@ -72,7 +96,7 @@ static json_t *kind_json(const Qualification *qualification, const Injected *fau
                            "missed", (int) score.missed, "inconclusive", (int) score.inconclusive, "undetectable",
                            (int) score.undetectable, "undetectable_found", (int) score.undetectable_found, "unjudged",
                            (int) score.unjudged, "strays", (int) score.strays);
-        rest = json_pack("{s:o, s:o, s:o, s:o, s:o}", "detected_interval", interval_json(score.detected, judged), "located_interval",
+        rest = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "escape", escape_json(faults, n), "detected_interval", interval_json(score.detected, judged), "located_interval",
                          interval_json(score.located, judged), "confusion", confusion_json(faults, n), "undetectable_reasons",
                          reasons_json(faults, n), "unfound", unfound_json(qualification, faults));
         if (counts && rest)
@@ -106,6 +130,7 @@ static json_t *notes_json(const Qualification *qualification) {
 
 int qualify_print_json(const Qualification *qualification, FILE *out) {
         unsigned samples = qualification->order->samples;
+        PairScore pairs = qualify_pair_score(qualification);
         json_t *kinds = json_array(), *whole;
         Interval alarms = interval_exact(qualification->false_alarms, qualification->healthy_chips, QUALIFY_CONFIDENCE);
         int r;
@@ -113,8 +138,10 @@ int qualify_print_json(const Qualification *qualification, FILE *out) {
         for (size_t i = 0; samples > 0 && i < qualification->n_faults; i += samples)
                 (void) json_array_append_new(kinds, kind_json(qualification, &qualification->faults[i]));
         /* JSON has no integers beyond 2^63 that every reader takes: the command line allows no larger seed. */
-        whole = json_pack("{s:s, s:I, s:i, s:o, s:{s:I, s:I, s:I, s:[f, f]}, s:o, s:o}", "plan", qualification->order->plan, "seed",
-                          (json_int_t) qualification->order->seed, "samples", (int) samples, "kinds", kinds, "healthy", "chips",
+        whole = json_pack("{s:s, s:I, s:i, s:I, s:{s:i, s:i, s:i, s:i, s:i}, s:o, s:{s:I, s:I, s:I, s:[f, f]}, s:o, s:o}", "plan", qualification->order->plan, "seed",
+                          (json_int_t) qualification->order->seed, "samples", (int) samples, "innocents", (json_int_t) qualification->innocents,
+                          "pairs", "pairs", (int) pairs.pairs, "both", (int) pairs.both, "one", (int) pairs.one, "none", (int) pairs.none,
+                          "unjudged", (int) pairs.unjudged, "kinds", kinds, "healthy", "chips",
                           (json_int_t) qualification->healthy_chips, "false_alarms", (json_int_t) qualification->false_alarms, "unjudged",
                           (json_int_t) qualification->healthy_unjudged, "interval", alarms.low, alarms.high, "fleet",
                           fleet_json(qualification), "notes", notes_json(qualification));

@@ -3,12 +3,16 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/dispatch.h"
+#include "sim/scenario.h"
 #include "sim/qualify/qualify.h"
 #include "sim/sample.h"
 
-#define HASH_RUNS 0x72756e73u /* sets the seeds of runs apart from those of faults */
+#define HASH_RUNS  0x72756e73u /* sets the seeds of runs apart from those of faults */
+#define HASH_PAIRS 0x70616972u
+#define PAIRS_EACH 20u /* one fault in so many gets the next one into its chip: a tenth of all have company */
 
 static bool is_wanted(const QualifyOrder *order, const FaultKind *kind) {
         for (size_t i = 0; i < order->n_kinds; i++)
@@ -32,7 +36,7 @@ static int list_faults(Qualification *qualification) {
                         return -ENOMEM;
                 qualification->faults = faults;
                 for (unsigned k = 0; k < order->samples; k++)
-                        faults[qualification->n_faults++] = (Injected) { .fault.kind = kind };
+                        faults[qualification->n_faults++] = (Injected) { .fault.kind = kind, .partner = SIZE_MAX };
         }
         return 0;
 }
@@ -77,30 +81,84 @@ static int draw(Qualification *qualification, size_t index, unsigned chip) {
         return r == -ENOMEM ? r : -ERANGE;
 }
 
+static bool wants_company(const Qualification *qualification, size_t n) {
+        return sample_hash(sample_hash(qualification->order->seed, HASH_PAIRS), n) % PAIRS_EACH == 0;
+}
+
+/* Whether a chip takes both: some kinds exclude each other at one place. */
+static bool fit_together(const DrawnFault *a, const DrawnFault *b) {
+        _cleanup_(scenario_freep) Scenario *scenario = NULL;
+        _cleanup_free_ char *faults = NULL, *text = NULL, *error = NULL;
+
+        if (asprintf(&faults, "  - %s\n  - %s\n", a->text, b->text) < 0) {
+                faults = NULL;
+                return false;
+        }
+        text = sample_scenario(0, false, faults);
+        return text && scenario_parse("pair", text, strlen(text), &scenario, &error) >= 0;
+}
+
+/* Draws the fault of INDEX into CHIP, where FIRST is. Returns 0 where the two exclude each other, and nothing is drawn. */
+static int draw_beside(Qualification *qualification, size_t index, size_t first, unsigned chip) {
+        Injected *own = &qualification->faults[index], *other = &qualification->faults[first];
+        const FaultKind *kind = own->fault.kind;
+        int r;
+
+        r = draw(qualification, index, chip);
+        if (r < 0)
+                return r;
+        if (fit_together(&other->fault, &own->fault)) {
+                other->partner = index;
+                own->partner = first;
+                return 1;
+        }
+        drawn_fault_done(&own->fault);
+        own->fault.kind = kind;
+        return 0;
+}
+
+/* Draws the fault of INDEX into a chip of its own, of RUN or of the next one. */
+static int draw_alone(Qualification *qualification, size_t index, Run *run, unsigned *chips, size_t n_packed) {
+        int r = 0;
+
+        if (*chips == CHIPS) {
+                r = add_run(qualification, *run);
+                *run = (Run) { .first = n_packed };
+                *chips = 0;
+        }
+        if (r >= 0)
+                r = draw(qualification, index, *chips);
+        if (r >= 0)
+                ++*chips;
+        return r;
+}
+
 /* Faults that only their own chip feels: a server full of them. */
 static int pack_chips(Qualification *qualification, size_t *n_packed) {
         Run run = { .first = *n_packed };
+        size_t first = SIZE_MAX; /* a fault that is to have company */
+        unsigned chips = 0;
         int r = 0;
 
-        for (size_t n = 0; n < qualification->n_faults && r >= 0; n++) {
+        for (size_t n = 0; n < qualification->n_faults; n++) {
                 size_t index = nth_fault(qualification, n);
 
                 if (qualification->faults[index].fault.kind->is_shared)
                         continue;
-                r = draw(qualification, index, (unsigned) run.n);
-                if (r == -ERANGE) {
-                        r = 0;
-                        continue;
+                r = first == SIZE_MAX ? 0 : draw_beside(qualification, index, first, chips - 1);
+                first = SIZE_MAX;
+                if (r == 0) {
+                        r = draw_alone(qualification, index, &run, &chips, *n_packed);
+                        first = r >= 0 && wants_company(qualification, n) ? index : SIZE_MAX;
                 }
+                if (r == -ERANGE)
+                        continue;
                 if (r < 0)
                         return r;
                 qualification->packed[(*n_packed)++] = index;
-                if (++run.n == CHIPS) {
-                        r = add_run(qualification, run);
-                        run = (Run) { .first = *n_packed };
-                }
+                run.n++;
         }
-        return r >= 0 && run.n > 0 ? add_run(qualification, run) : r;
+        return run.n > 0 ? add_run(qualification, run) : 0;
 }
 
 static int pack_servers(Qualification *qualification, size_t *n_packed) {

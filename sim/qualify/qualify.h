@@ -4,8 +4,8 @@
 /*
  * Qualify
  *
- * The measure of a plan: random faults of every kind are injected, one to a chip (of kinds that are felt on other chips, one to
- * a server), each server is scanned by a worker as it would be in service, and what was found is held against what is there.
+ * The measure of a plan: random faults of every kind are injected, one to a chip and sometimes two (of kinds that are felt on other
+ * chips, one to a server), each server is scanned by a worker as it would be in service, and what was found is held against what is there.
  *
  *     prepare  draws all faults and puts them into runs, servers to be scanned; nothing after it is random
  *     drive    plays the runs, several side by side
@@ -39,6 +39,7 @@ typedef struct QualifyOrder {
         const char *worker;         /* path of assay-run */
         const char *deadline_scale; /* NULL: generous where no fault hangs */
         const char *keep;           /* a folder for runs that are not as they should be; NULL: none */
+        bool stalls;                /* something stands still for a while in every scan */
 } QualifyOrder;
 
 typedef enum Outcome {
@@ -54,10 +55,11 @@ typedef enum Outcome {
 typedef struct Injected {
         DrawnFault fault;
         size_t run;
+        size_t partner; /* the other fault of its chip; SIZE_MAX: it is alone there */
         Outcome outcome;
         const char *code; /* what it was called, of the catalogue; NULL: nothing was found */
         Location found;   /* where, if so */
-        unsigned strays;  /* findings on its chip that have nothing to do with it */
+        unsigned strays;  /* findings on its chip that have nothing to do with any fault there: innocent parts */
 } Injected;
 
 /* A server (or an UltraServer) and one scan of it. */
@@ -79,6 +81,7 @@ typedef struct Qualification {
         Injected *faults; /* by kind, then by index */
         Run *runs;
         size_t *packed;   /* the faults in the order of the runs */
+        uint64_t innocents; /* parts without a fault that were named on chips with one */
         uint64_t healthy_chips, false_alarms, healthy_unjudged;
         uint64_t budget_chips; /* of servers that were healthy altogether */
         double device_sec;     /* that the steps of these chips took, together */
@@ -114,6 +117,17 @@ typedef struct KindScore {
 } KindScore;
 
 KindScore qualify_kind_score(const Injected *faults, size_t n);
+
+/* Whether how often it escapes is counted: it comes and goes, can be found, was judged, and is alone in its chip, for a second fault
+ * may hide it or stand in for it. */
+bool qualify_is_trial(const Injected *injected);
+
+/* Chips with two faults. */
+typedef struct PairScore {
+        unsigned pairs, both, one, none, unjudged; /* detected; unjudged: a run came to nothing, or one of them cannot be found */
+} PairScore;
+
+PairScore qualify_pair_score(const Qualification *qualification);
 /* Device time that the steps of one chip take, and how many particles are expected to hit the fleet while it is scanned once. */
 double qualify_scan_sec(const Qualification *qualification);
 double qualify_upsets(const Qualification *qualification);
@@ -122,4 +136,8 @@ double qualify_upsets(const Qualification *qualification);
 int qualify_status(const Qualification *qualification);
 
 void qualify_print(const Qualification *qualification, FILE *out);
+/* What comes and goes, by kind and share of commands; what waits for a trigger; two faults in one chip. */
+void qualify_print_escapes(const Qualification *qualification, FILE *out);
+void qualify_print_triggers(const Qualification *qualification, FILE *out);
+void qualify_print_pairs(const Qualification *qualification, FILE *out);
 int qualify_print_json(const Qualification *qualification, FILE *out);

@@ -131,6 +131,8 @@ static void print_unfound(const Qualification *qualification, FILE *out) {
                         injected->fault.text, outcome_to_string(injected->outcome));
                 if (injected->code)
                         fprintf(out, ": %s at %s", injected->code, location_format(&injected->found, at));
+                if (injected->partner != SIZE_MAX)
+                        fprintf(out, "; beside %s", qualification->faults[injected->partner].fault.text);
                 fprintf(out, "; scenario seed %" PRIu64 ", scan seed %" PRIu64 "\n", run->seed, run->worker_seed);
                 any = true;
         }
@@ -164,10 +166,14 @@ void qualify_print(const Qualification *qualification, FILE *out) {
         if (qualification->n_faults > 0) {
                 print_kinds(qualification, out);
                 print_confusion(qualification, out);
+                qualify_print_escapes(qualification, out);
+                qualify_print_triggers(qualification, out);
+                qualify_print_pairs(qualification, out);
         }
         print_undetectable(qualification, out);
         print_unfound(qualification, out);
         print_healthy(qualification, out);
+        fprintf(out, "Innocent parts named on chips with a fault: %" PRIu64 "\n", qualification->innocents);
         for (size_t i = 0; i < qualification->n_notes; i++)
                 fprintf(out, "%s  %s\n", i == 0 ? "\nTo look at:\n" : "", qualification->notes[i]);
 }

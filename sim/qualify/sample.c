@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,7 @@ static void draw_persistence(Sample *sample, double probability) {
         } else if (!(allowed & PERSISTENCE_PERMANENT) || ((allowed & PERSISTENCE_INTERMITTENT) && (sample_below(sample, 2) || probability > 0))) {
                 sample_key(sample, "persistence", "%s", persistence_to_string(PERSISTENCE_INTERMITTENT));
                 sample_key(sample, "probability", "%.2g",
-                           probability > 0 ? probability : sample_between(sample, SAMPLE_PROBABILITY_MIN, 1));
+                           probability > 0 ? probability : pow(SAMPLE_PROBABILITY_MIN, sample_between(sample, 0, 1)));
         }
 }
 
@@ -88,6 +89,8 @@ static void draw_triggers(Sample *sample) {
                 sample_key(sample, "above", "%.1f", sample_between(sample, SAMPLE_ABOVE_MIN, SAMPLE_ABOVE_MAX));
         if ((sample->kind->triggers & TRIGGER_ACTIVITY) && sample_below(sample, 8) == 0)
                 sample_key(sample, "after-commands", "%" PRIu64, 1 + sample_below(sample, SAMPLE_COMMANDS_MAX));
+        if ((sample->kind->triggers & TRIGGER_DROOP) && sample_below(sample, 8) == 0)
+                sample_key(sample, "droop", "%.1f", sample_between(sample, SAMPLE_DROOP_MIN, SAMPLE_DROOP_MAX));
 }
 
 /* One try: its text, which may be refused. */
@@ -134,6 +137,9 @@ static void keep(const Sample *sample, const Fault *fault, DrawnFault *ret) {
         ret->ring = sample_has_ring(sample);
         ret->at = fault->at;
         ret->comes_and_goes = fault->persistence == PERSISTENCE_INTERMITTENT;
+        ret->probability = fault->probability;
+        ret->triggers = (isfinite(fault->above) ? TRIGGER_TEMPERATURE : 0) | (fault->after_commands > 0 ? TRIGGER_ACTIVITY : 0) |
+                        (fault->droop > 0 ? TRIGGER_DROOP : 0);
         ret->undetectable = fault->kind->undetectable ? fault->kind->undetectable(fault) : NULL;
         ret->diagnosis = (Diagnosis) { .codes = fault->kind->codes, .n_places = 1, .places = { fault->at } };
         if (fault->kind->diagnose)

@@ -65,8 +65,6 @@ static void judge_unit(Injected *injected, const ObservedUnit *unit, Result resu
         for (size_t i = 0; i < unit->n_findings; i++) {
                 Outcome outcome = judge_finding(&injected->fault, &unit->findings[i]);
 
-                injected->strays += outcome == OUTCOME_MISSED && location_contains(&unit->at, &injected->fault.at) &&
-                                    location_kind(&unit->at) == LOCATION_CHIP;
                 if (outcome <= OUTCOME_INCONCLUSIVE || outcome <= injected->outcome)
                         continue;
                 injected->outcome = outcome;
@@ -95,7 +93,53 @@ static void judge_fault(Injected *injected, const Observation *observation) {
         }
 }
 
-/* ---- chips without a fault ---- */
+/* ---- parts without a fault ---- */
+
+/* Whether the finding is of any fault of RUN, of which it names some part that the fault is in. */
+static bool is_explained(const Qualification *qualification, const Run *run, const ObservedFinding *finding) {
+        for (size_t i = 0; i < run->n; i++)
+                if (judge_finding(&qualify_fault(qualification, run, i)->fault, finding) != OUTCOME_MISSED)
+                        return true;
+        return false;
+}
+
+/* A finding on a chip with a fault, in a part where none is: whoever acts on it replaces or reseats what is sound. */
+static int judge_strays(Qualification *qualification, const Run *run, Injected *injected, const ObservedUnit *unit) {
+        const Injected *partner = injected->partner == SIZE_MAX ? NULL : &qualification->faults[injected->partner];
+        char at[LOCATION_STRING_MAX];
+        int r = 0;
+
+        for (size_t i = 0; i < unit->n_findings && r >= 0; i++) {
+                const ObservedFinding *finding = &unit->findings[i];
+
+                if (is_explained(qualification, run, finding))
+                        continue;
+                injected->strays++;
+                qualification->innocents++;
+                r = qualify_note(qualification, "an innocent part is named: %s at %s, beside %s%s%s; scenario seed %llu, scan seed %llu",
+                                 finding->code, location_format(&finding->at, at), injected->fault.text, partner ? " and " : "",
+                                 partner ? partner->fault.text : "", (unsigned long long) run->seed,
+                                 (unsigned long long) run->worker_seed);
+        }
+        return r;
+}
+
+/* Of two faults in one chip the first is asked. */
+static int judge_innocents(Qualification *qualification, const Run *run, const Observation *observation) {
+        int r = 0;
+
+        for (size_t i = 0; i < run->n && r >= 0; i++) {
+                Injected *injected = qualify_fault(qualification, run, i);
+                Location chip = injected->fault.at;
+                const ObservedUnit *unit;
+
+                (void) location_truncate(&chip, LOCATION_CHIP);
+                unit = observation_find(observation, &chip);
+                if (unit && (injected->partner == SIZE_MAX || &qualification->faults[injected->partner] > injected))
+                        r = judge_strays(qualification, run, injected, unit);
+        }
+        return r;
+}
 
 static bool has_fault(const Qualification *qualification, const Run *run, const Location *chip) {
         for (size_t i = 0; i < run->n; i++)
@@ -173,6 +217,7 @@ static size_t count_chips(const Observation *observation) {
 
 int qualify_score(Qualification *qualification, const Run *run, const Observation *observation, const char *why) {
         size_t wanted = run->ring ? 4u * CHIPS : CHIPS;
+        int r;
 
         if (!observation || observation->broken || count_chips(observation) != wanted) {
                 qualification->n_unjudged_runs++;
@@ -182,7 +227,8 @@ int qualify_score(Qualification *qualification, const Run *run, const Observatio
         }
         for (size_t i = 0; i < run->n; i++)
                 judge_fault(qualify_fault(qualification, run, i), observation);
-        return run->shared ? 0 : judge_others(qualification, run, observation);
+        r = judge_innocents(qualification, run, observation);
+        return r < 0 || run->shared ? r : judge_others(qualification, run, observation);
 }
 
 /* ---- sums ---- */
@@ -228,6 +274,35 @@ KindScore qualify_kind_score(const Injected *faults, size_t n) {
         return score;
 }
 
+bool qualify_is_trial(const Injected *injected) {
+        return injected->fault.comes_and_goes && injected->fault.probability < 1 && !injected->fault.undetectable &&
+               injected->outcome != OUTCOME_UNJUDGED && injected->partner == SIZE_MAX;
+}
+
+PairScore qualify_pair_score(const Qualification *qualification) {
+        PairScore score = {};
+
+        for (size_t i = 0; i < qualification->n_faults; i++) {
+                const Injected *a = &qualification->faults[i], *b;
+                unsigned found;
+
+                if (a->partner == SIZE_MAX || a->partner < i)
+                        continue;
+                b = &qualification->faults[a->partner];
+                score.pairs++;
+                found = (a->outcome > OUTCOME_INCONCLUSIVE) + (b->outcome > OUTCOME_INCONCLUSIVE);
+                if (a->outcome == OUTCOME_UNJUDGED || b->outcome == OUTCOME_UNJUDGED || a->fault.undetectable || b->fault.undetectable)
+                        score.unjudged++;
+                else if (found == 2)
+                        score.both++;
+                else if (found == 1)
+                        score.one++;
+                else
+                        score.none++;
+        }
+        return score;
+}
+
 double qualify_scan_sec(const Qualification *qualification) {
         return qualification->budget_chips > 0 ? qualification->device_sec / (double) qualification->budget_chips : 0;
 }
@@ -237,7 +312,7 @@ double qualify_upsets(const Qualification *qualification) {
 }
 
 int qualify_status(const Qualification *qualification) {
-        bool unjudged = qualification->n_unjudged_runs > 0 || qualification->healthy_unjudged > 0, failed = qualification->false_alarms > 0;
+        bool unjudged = qualification->n_unjudged_runs > 0 || qualification->healthy_unjudged > 0, failed = qualification->false_alarms + qualification->innocents > 0;
 
         for (size_t i = 0; i < qualification->n_faults; i++) {
                 const Injected *injected = &qualification->faults[i];

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "checks/catalogue.h"
+#include "sim/dispatch.h"
 #include "sim/qualify/place.h"
 #include "sim/qualify/qualify.h"
 
@@ -68,7 +69,7 @@ typedef struct Case {
 static void case_init(Case *c, const FaultKind *kind, const char *at) {
         *c = (Case) {
                 .order    = { .plan = "p", .samples = 1 },
-                .injected = { .fault = { .kind = kind, .at = location(at), .text = strdup("{}"),
+                .injected = { .partner = SIZE_MAX, .fault = { .kind = kind, .at = location(at), .text = strdup("{}"),
                                          .diagnosis = { .codes = cell_codes, .n_places = 1, .places = { location(at) } } } },
                 .run      = { .n = 1, .shared = kind->is_shared },
         };
@@ -164,6 +165,74 @@ static void test_a_pass_is_a_miss(void **state) {
         assert_int_equal(judge(&local, CELL, "hbm-cell", CELL, VERDICT_ERROR), OUTCOME_INCONCLUSIVE);
 }
 
+/* What nobody injected, beside one fault or two: it is said with all that is needed to see it again. */
+static void test_an_innocent_part_is_told(void **state) {
+        for (unsigned n = 1; n <= 2; n++) {
+                size_t packed[] = { 0, 1 };
+                Injected injected[2];
+                Scan scan;
+                Case c;
+
+                scan_init(&scan);
+                case_init(&c, &local, CELL);
+                injected[0] = injected[1] = c.injected;
+                injected[1].fault.at = injected[1].fault.diagnosis.places[0] = location("trn-0/chip3/hbm2");
+                injected[0].partner = n == 2 ? 1 : SIZE_MAX;
+                injected[1].partner = 0;
+                c.qualification.faults = injected;
+                c.qualification.packed = packed;
+                c.run.n = n;
+                scan_find(&scan, 3, "hbm-cell", CELL, VERDICT_FAILED);
+                scan_find(&scan, 3, "hbm-cell", "trn-0/chip3/hbm2", VERDICT_FAILED);
+                assert_int_equal(qualify_score(&c.qualification, &c.run, &scan.observation, NULL), 0);
+                assert_int_equal(c.qualification.innocents, 2 - n);
+                assert_int_equal(injected[0].strays, 2 - n);
+                assert_int_equal(c.qualification.n_notes, 2 - n);
+                assert_int_equal(injected[0].outcome, OUTCOME_LOCATED);
+                assert_int_equal(qualify_status(&c.qualification), n == 2 ? STATUS_PASSED : STATUS_FAILED);
+                if (n == 2) {
+                        c.qualification.n_faults = 2;
+                        assert_int_equal(qualify_pair_score(&c.qualification).both, 1);
+                        assert_int_equal(injected[1].outcome, OUTCOME_LOCATED);
+                }
+                c.injected = injected[0]; /* its text */
+                case_done(&c);
+        }
+}
+
+/* A tenth of them, each with its partner in the same chip of the same run, and no more chips than a server has. */
+static void test_some_faults_have_company(void **state) {
+        const FaultKind *kinds[] = { fault_kind_find("bank-dead"), fault_kind_find("heartbeat-stalled"), fault_kind_find("row-dead") };
+        QualifyOrder order = { .plan = "p", .kinds = kinds, .n_kinds = ELEMENTS(kinds), .family = -1, .samples = 100, .seed = 5 };
+        Qualification qualification;
+        unsigned n = 0;
+
+        assert_int_equal(qualify_prepare(&order, &qualification), 0);
+        for (size_t i = 0; i < qualification.n_faults; i++) {
+                const Injected *own = &qualification.faults[i], *partner;
+
+                if (own->partner == SIZE_MAX)
+                        continue;
+                partner = &qualification.faults[own->partner];
+                assert_int_equal(partner->partner, i);
+                assert_int_equal(partner->run, own->run);
+                assert_int_equal(location_index(&partner->fault.at, LOCATION_CHIP), location_index(&own->fault.at, LOCATION_CHIP));
+                n++;
+        }
+        assert_in_range(n, 20, 40);
+        for (size_t r = 0; r < qualification.n_runs; r++) {
+                unsigned in_chip[CHIPS] = {};
+
+                for (size_t i = 0; i < qualification.runs[r].n; i++) {
+                        const Injected *own = qualify_fault(&qualification, &qualification.runs[r], i);
+
+                        assert_int_equal(own->run, r);
+                        assert_in_range(++in_chip[location_index(&own->fault.at, LOCATION_CHIP)], 1, own->partner == SIZE_MAX ? 1 : 2);
+                }
+        }
+        qualify_done(&qualification);
+}
+
 /* Only of a shared kind may a finding stand on another chip. */
 static void test_the_far_end_counts_for_shared_kinds(void **state) {
         Scan scan;
@@ -257,6 +326,8 @@ int main(void) {
                 cmocka_unit_test(test_what_comes_and_goes_may_be_called_so),
                 cmocka_unit_test(test_what_crosses_is_near),
                 cmocka_unit_test(test_a_pass_is_a_miss),
+                cmocka_unit_test(test_an_innocent_part_is_told),
+                cmocka_unit_test(test_some_faults_have_company),
                 cmocka_unit_test(test_the_far_end_counts_for_shared_kinds),
                 cmocka_unit_test(test_what_cannot_be_judged),
                 cmocka_unit_test(test_false_alarms_and_the_budget),
