@@ -315,7 +315,7 @@ static const CatalogueEntry entries[] = {
           "There are no spare rows for SRAM. Take the chip out of service and replace its tray." },
         { "sram-column", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "a bit line of the on-chip memory fails",
-          "The same bit failed in several rows of one partition: the bit line or its sense amplifier is broken.",
+          "The same bit failed in most rows of one partition: the bit line or its sense amplifier is broken.",
           "There are no spare rows for SRAM. Take the chip out of service and replace its tray." },
         { "sram-decoder", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "two rows of the on-chip memory reach each other's cells",

@@ -11,6 +11,7 @@
 
 #define WIDE_BITS (8 * MEMORY_ACCESS_BYTES / 2) /* that fail in a row that fails as a whole */
 #define DEAD_ROWS 4u                            /* of a partition that is dead, at least */
+#define LINE_SHARE 2u                           /* a bit line fails in at least 1 of so many rows */
 
 void sram_defects_done(SramDefects *defects) {
         free(defects->defects);
@@ -253,7 +254,7 @@ static bool has_bit(const MemoryData *bits, unsigned bit) {
         return bits->bytes[bit / 8] >> bit % 8 & 1;
 }
 
-/* Takes BIT out of all failures of the block, where it fails in two rows. */
+/* Takes BIT out of all failures of the block, where it fails in most rows: cells of one bit position are no line. */
 static int find_column(SramCase *c, Block *block, unsigned bit) {
         const MarchFailure *first = NULL;
         uint64_t n = 0, n_reads = 0;
@@ -268,7 +269,7 @@ static int find_column(SramCase *c, Block *block, unsigned bit) {
                         first = failure;
                 n_reads += failure->count;
         }
-        if (n < 2)
+        if (n < 2 || LINE_SHARE * n < sram_rows(c->geometry))
                 return 0;
 
         r = add_defect(c, SRAM_DEFECT_COLUMN, first, first->linear, (int) bit, n, n_reads);

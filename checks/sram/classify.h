@@ -10,7 +10,7 @@
  *  partition  more than 1 row of 8, and at least 4, fail in most of their bits
  *  decoder    two rows of a partition that reach each other's cells: found by asking, see diagnose.h
  *  row        half of the bits of a row fail
- *  column     one bit fails in 2 rows of a partition: a bit line or its sense amplifier
+ *  column     one bit fails in half of the rows of a partition: a bit line or its sense amplifier
  *  word, cell several bits or one of one row
  *  scattered  more cells and words in an array than anyone would look at one by one
  */

@@ -15,6 +15,10 @@
 #define TRIALS      3u   /* of each; … */
 #define TRIALS_FEW  12u  /* … of one in which few rows are astray: maybe now and then */
 #define FEW_ROWS    4u
+#define LINES       64u  /* blocks asked for their bit lines */
+#define LINE_TURNS  64u  /* what acts in a fiftieth of all reads shows in 128 of them but once in thirteen */
+#define REFUTED     8u   /* turns in which what was known failed again, and nothing else */
+#define LINE_SHARE  10u  /* nearly all of a line: but for 1 row of so many */
 
 /* One march of one operation; what differs goes to the failures. */
 typedef struct Ask {
@@ -205,6 +209,79 @@ static int look_closer(const SramDiagnosis *diagnosis, SramCase *c) {
         return 0;
 }
 
+/* ---- bit lines that come and go ---- */
+
+/* The failures of one block. */
+typedef struct Tally {
+        uint32_t n;      /* rows that fail */
+        uint64_t reads;  /* and reads of them */
+        uint32_t line;   /* rows of the bit that fails in most */
+} Tally;
+
+static Tally tally_block(const SramDiagnosis *diagnosis, const SramCase *c, uint32_t block) {
+        uint32_t counts[8 * MEMORY_ACCESS_BYTES] = {};
+        Tally tally = {};
+
+        for (size_t i = 0; i < c->n_failures; i++) {
+                const MarchFailure *failure = &c->failures[i];
+
+                if (failure->linear / sram_rows(diagnosis->geometry) != block)
+                        continue;
+                tally.n++;
+                tally.reads += failure->count;
+                for (unsigned bit = 0; bit < ELEMENTS(counts) && !sram_is_wide(failure); bit++)
+                        counts[bit] += failure->bits.bytes[bit / 8] >> bit % 8 & 1;
+        }
+        for (unsigned bit = 0; bit < ELEMENTS(counts); bit++)
+                tally.line = MAX(tally.line, counts[bit]);
+        return tally;
+}
+
+/*
+ * A block of which one bit fails in more than one row is read again until nearly all of the line has failed, or what is known fails again
+ * and again alone: if it were the line, its other rows would fail as often.
+ */
+static int ask_line(const SramDiagnosis *diagnosis, SramCase *c, uint32_t block) {
+        uint32_t rows = sram_rows(diagnosis->geometry);
+        Tally before = tally_block(diagnosis, c, block);
+        unsigned n_refuting = 0;
+
+        for (unsigned i = 0; i < LINE_TURNS && n_refuting < REFUTED && LINE_SHARE * (rows - before.line) > rows; i++) {
+                Tally after;
+                int r = read_block(diagnosis, block);
+
+                if (r == -ENOSPC) /* what was told must do */
+                        return 0;
+                if (r < 0)
+                        return r;
+                take_again(diagnosis, c);
+                after = tally_block(diagnosis, c, block);
+                n_refuting += after.n == before.n && after.reads > before.reads;
+                before = after;
+        }
+        return 0;
+}
+
+static int ask_lines(const SramDiagnosis *diagnosis, SramCase *c) {
+        unsigned n_asked = 0;
+        int r;
+
+        /* Blocks only gain failures while they are asked: the next one is looked for by its number. */
+        for (size_t i = 0; i < c->n_failures && n_asked < LINES;) {
+                uint32_t block = c->failures[i].linear / sram_rows(diagnosis->geometry);
+
+                if (!c->gone[block] && tally_block(diagnosis, c, block).line > 1) {
+                        r = ask_line(diagnosis, c, block);
+                        if (r < 0)
+                                return r;
+                        n_asked++;
+                }
+                for (i = 0; i < c->n_failures && c->failures[i].linear / sram_rows(diagnosis->geometry) <= block; i++)
+                        ;
+        }
+        return 0;
+}
+
 /* ---- decoders ---- */
 
 /* The access of the block whose address, in either polarity, is ACTUAL; -1: none. */
@@ -303,6 +380,8 @@ int sram_diagnose(const SramDiagnosis *diagnosis, bool truncated, SramDefects *d
                 r = look_closer(diagnosis, &c);
         else
                 r = sram_case_find_blocks(&c);
+        if (r >= 0)
+                r = ask_lines(diagnosis, &c);
         if (r >= 0)
                 r = ask_decoders(diagnosis, &c);
         if (r >= 0)

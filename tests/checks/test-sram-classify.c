@@ -89,13 +89,22 @@ static void one_bit_is_a_cell_and_two_are_a_word(void **state) {
         (void) find(SRAM_DEFECT_WORD, 4, 2, 9, -1);
 }
 
-static void the_same_bit_in_two_rows_is_a_column_and_leaves_others(void **state) {
-        fail_bits(3, 1, 7, 20, 30);
+static void the_same_bit_in_two_rows_is_two_cells(void **state) {
+        fail_bits(3, 1, 7, 20, -1);
         fail_bits(3, 1, 8, 20, -1);
+        classify(0, 0);
+        assert_int_equal(defects.n, 2);
+        (void) find(SRAM_DEFECT_CELL, 3, 1, 7, 20);
+        (void) find(SRAM_DEFECT_CELL, 3, 1, 8, 20);
+}
+
+static void the_same_bit_in_half_of_the_rows_is_a_column_and_leaves_others(void **state) {
+        for (unsigned row = 7; row < 7 + 16; row++)
+                fail_bits(3, 1, row, 20, row == 7 ? 30 : -1);
         fail_bits(3, 2, 8, 20, -1); /* another bank */
         classify(0, 0);
         assert_int_equal(defects.n, 3);
-        assert_int_equal(find(SRAM_DEFECT_COLUMN, 3, 1, 7, 20)->n_accesses, 2);
+        assert_int_equal(find(SRAM_DEFECT_COLUMN, 3, 1, 7, 20)->n_accesses, 16);
         (void) find(SRAM_DEFECT_CELL, 3, 1, 7, 30);
         (void) find(SRAM_DEFECT_CELL, 3, 2, 8, 20);
 }
@@ -174,7 +183,8 @@ static void failures_of_other_arrays_do_not_count(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(one_bit_is_a_cell_and_two_are_a_word),
-                TEST(the_same_bit_in_two_rows_is_a_column_and_leaves_others),
+                TEST(the_same_bit_in_two_rows_is_two_cells),
+                TEST(the_same_bit_in_half_of_the_rows_is_a_column_and_leaves_others),
                 TEST(most_bits_of_a_row_are_a_row),
                 TEST(rows_that_a_decoder_confuses_are_one_defect),
                 TEST(dead_partitions_are_told_from_a_dead_bank),

@@ -89,6 +89,31 @@ static void faults_on_one_chip_are_told_apart(void **state) {
                { "sram-column", "core6/psum1/part9/bit1" });
 }
 
+static void two_cells_of_one_bit_are_no_bit_line(void **state) {
+        EXPECT(FAULT("core2/sbuf/part3/row1000/bit70", "stuck-at, value: 1") FAULT("core2/sbuf/part3/row1001/bit70", "stuck-at, value: 0"),
+               { "sram-cell", "core2/sbuf/part3/row1000/bit70" }, { "sram-cell", "core2/sbuf/part3/row1001/bit70" });
+}
+
+/* Where it was met at all, by a list that ends in the first seventh of its rows. */
+static void a_bit_line_that_comes_and_goes_is_one(void **state) {
+        unsigned n_met = 0;
+
+        for (unsigned part = 0; part < 24; part++) {
+                SramParameters parameters = defaults();
+                char fault[160], at[64];
+                static Found found;
+
+                (void) snprintf(at, sizeof(at), "core2/sbuf/part%u/bit%u", part, 10 * part);
+                (void) snprintf(fault, sizeof(fault), FAULT("%s", "sram-column, persistence: intermittent, probability: 0.1"), at);
+                if (judge("", fault, 3, &parameters, &found) == VERDICT_PASSED)
+                        continue;
+                n_met++;
+                if (found.n != 1 || !found_has(&found, "sram-column", at))
+                        fail_msg("%s", found.lines);
+        }
+        assert_true(n_met > 4);
+}
+
 static void a_neighbour_of_a_sick_chip_passes(void **state) {
         SramParameters parameters = defaults();
         Found found;
@@ -198,6 +223,8 @@ int main(void) {
                 cmocka_unit_test(a_healthy_chip_passes_over_all_of_its_bytes),
                 cmocka_unit_test(every_kind_is_found_with_its_exact_place),
                 cmocka_unit_test(faults_on_one_chip_are_told_apart),
+                cmocka_unit_test(two_cells_of_one_bit_are_no_bit_line),
+                cmocka_unit_test(a_bit_line_that_comes_and_goes_is_one),
                 cmocka_unit_test(a_neighbour_of_a_sick_chip_passes),
                 cmocka_unit_test(a_comparator_that_misses_plants_is_found),
                 cmocka_unit_test(codes_that_say_nothing_are_found),
