@@ -448,26 +448,49 @@ int device_attribute_u64(Device *device, unsigned chip, const char *path, uint64
         return parse_u64(text, ret);
 }
 
-int device_attribute_write(Device *device, unsigned chip, const char *path, const char *text) {
-        size_t used = device->window_used, n_path = strlen(path), n_text = strlen(text);
-        WireCommand command = { .type = COMMAND_ATTRIBUTE_WRITE, .chip = (uint8_t) chip };
-        WireCompletion completion;
-        uint8_t *slot;
-        int r;
+/* One slot is path and text. */
+static int write_command(Device *device, unsigned chip, const AttributeText *write, uint8_t *slot, WireCommand *ret) {
+        size_t n_path = strlen(write->path), n_text = strlen(write->text);
 
         if (n_path == 0 || n_path >= ATTRIBUTE_PATH_MAX || n_text >= ATTRIBUTE_TEXT_MAX)
                 return -EINVAL;
 
-        slot = device_window_take(device, ATTRIBUTE_SLOT);
-        if (!slot)
+        memcpy(slot, write->path, n_path + 1);
+        memcpy(slot + n_path + 1, write->text, n_text);
+        *ret = (WireCommand) {
+                .type = COMMAND_ATTRIBUTE_WRITE,
+                .chip = (uint8_t) chip,
+                .in_offset = device_window_offset(device, slot),
+                .in_bytes = (uint32_t) (n_path + 1 + n_text),
+        };
+        return 0;
+}
+
+int device_attributes_write(Device *device, unsigned chip, const AttributeText *writes, size_t n) {
+        WireCommand commands[ATTRIBUTE_WRITES_MAX];
+        WireCompletion completions[ATTRIBUTE_WRITES_MAX];
+        size_t used = device->window_used;
+        uint8_t *slots;
+        int r = 0;
+
+        assert(n <= ATTRIBUTE_WRITES_MAX);
+
+        slots = device_window_take(device, n * ATTRIBUTE_SLOT);
+        if (!slots)
                 return -ENOSPC;
-
-        memcpy(slot, path, n_path + 1);
-        memcpy(slot + n_path + 1, text, n_text);
-        command.in_offset = device_window_offset(device, slot);
-        command.in_bytes = (uint32_t) (n_path + 1 + n_text);
+        for (size_t i = 0; i < n && r >= 0; i++)
+                r = write_command(device, chip, &writes[i], slots + i * ATTRIBUTE_SLOT, &commands[i]);
         device->window_used = used;
+        if (r < 0)
+                return r;
 
-        r = device_execute(device, &command, 1, &completion);
-        return r == -EREMOTEIO && completion.status == STATUS_NRT_QUEUE_EMPTY ? -ENOENT : r;
+        r = device_execute(device, commands, n, completions);
+        for (size_t i = 0; r == -EREMOTEIO && i < n; i++)
+                if (completions[i].status == STATUS_NRT_QUEUE_EMPTY)
+                        return -ENOENT;
+        return r;
+}
+
+int device_attribute_write(Device *device, unsigned chip, const char *path, const char *text) {
+        return device_attributes_write(device, chip, &(AttributeText) { path, text }, 1);
 }

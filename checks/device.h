@@ -89,6 +89,14 @@ int device_attribute(Device *device, unsigned chip, const char *path, char ret[s
 int device_attribute_u64(Device *device, unsigned chip, const char *path, uint64_t *ret);
 int device_attribute_write(Device *device, unsigned chip, const char *path, const char *text);
 
+typedef struct AttributeText {
+        const char *path, *text;
+} AttributeText;
+
+/* Writes them in one batch, one after another; all are tried. N is at most ATTRIBUTE_WRITES_MAX. */
+#define ATTRIBUTE_WRITES_MAX 16u
+int device_attributes_write(Device *device, unsigned chip, const AttributeText *writes, size_t n);
+
 /* Many in one batch: texts[i] for paths[i]; ret_errors[i] is 0 or -ENOENT. */
 int device_attributes(Device *device, unsigned chip, const char *const *paths, size_t n,
                       char (*texts)[ATTRIBUTE_TEXT_MAX], int *ret_errors);
@@ -98,5 +106,5 @@ int device_attributes(Device *device, unsigned chip, const char *const *paths, s
 int device_attributes_of(Device *device, const uint8_t *chips, const char *const *paths, size_t n,
                          char (*texts)[ATTRIBUTE_TEXT_MAX], int *ret_errors);
 
-/* The typed calls of each family stand in device-memory.h, device-tensor.h, device-rounding.h, device-link.h and
+/* The typed calls of each family stand in device-errors.h, device-memory.h, device-tensor.h, device-rounding.h, device-link.h and
  * device-nic.h, implemented in the file of the same name on device_execute(). */

@@ -173,6 +173,24 @@ typedef enum WireArray {
  * pause without refresh needs a stack without live data. A chip without this attribute does not tell.
  */
 
+/*
+ * Errors that are planted. Attribute assay/planted/COUNTER, COUNTER being mem_ecc_{corrected,uncorrected,repairable_uncorrected} or
+ * sram_ecc_{corrected,uncorrected} of stats/hardware, is where a client says that errors will be counted which are none of the
+ * chip's, so that whoever reads the counter later knows of them, also where the client was killed meanwhile.
+ * Written: "N", 1 … PLANTED_MAX: from now on up to N of the errors that each word of this counter counts are planted; until
+ * the same client writes again ("0": no more) or its connection closes. INVALID where another client's announcement stands.
+ * Read: how many of what the counter has counted were planted, "N" or for mem_… "N N N N" by stack: as many as it moved by while an
+ * announcement stood, and no more than announced. Then " open" where one stands.
+ * It counts by the words of the mailbox, lives as long as the counter does, and clearing the one clears the other. Whoever
+ * may write here may also clear the counter, so nothing can be hidden by it that could not be lost anyway.
+ *
+ * A batch that was sent is run to its end, whatever becomes of the client: what is planted and written over within one batch
+ * is left behind by nobody.
+ *
+ * Both is chosen by us: a driver does the one when its file is released, and the other because queues are the device's.
+ */
+#define PLANTED_MAX 65535u
+
 typedef struct WireBox { /* inclusive */
         uint16_t first[_MEMORY_AXIS_MAX];
         uint16_t last[_MEMORY_AXIS_MAX];

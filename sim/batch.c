@@ -80,6 +80,7 @@ static int run_command(const Reach *reach, uint64_t batch, const WireCommand *co
                 completion->status = STATUS_NRT_SUCCESS;
                 return 0;
         }
+        chip->client = reach;
         (void) chip_execute(chip, batch, command, reach->window, reach->window_bytes, completion);
         spoil(*ret_garble, reach->chip == WIRE_CHIP_ALL, completion);
         return 0;
@@ -143,4 +144,10 @@ ssize_t batch_run(const Reach *reach, const void *packet, size_t n, uint8_t answ
 
         *reply = (WireBatch) { .magic = WIRE_MAGIC, .sequence = header->sequence, .n = header->n };
         return (ssize_t) spoil_packet(garble, reply, sizeof(*reply) + header->n * sizeof(*completions));
+}
+
+void batch_close(const Reach *reach) {
+        for (unsigned i = 0; i < CHIPS; i++)
+                if (reach->server->chips[i] && (reach->chip == WIRE_CHIP_ALL || reach->chip == i))
+                        chip_release(reach->server->chips[i], reach);
 }

@@ -36,3 +36,6 @@ bool batch_leaves(const Reach *reach, const void *packet, size_t n);
  * -EPROTO. PACKET must be aligned as a WireCommand.
  */
 ssize_t batch_run(const Reach *reach, const void *packet, size_t n, uint8_t answer[static BATCH_ANSWER_MAX]);
+
+/* The connection is over: what its client held of the chips ends. REACH is what batch_run() was given, and tells clients apart. */
+void batch_close(const Reach *reach);

@@ -104,6 +104,10 @@ uint64_t chip_nsec(const Chip *chip) {
         return chip->nsec;
 }
 
+const void *chip_client(const Chip *chip) {
+        return chip->client;
+}
+
 void chip_advance(Chip *chip, uint64_t nsec) {
         if (nsec > chip->nsec)
                 chip->nsec = nsec;
@@ -248,6 +252,19 @@ void chip_reset(Chip *chip, unsigned core) {
                             (core == WIRE_CHIP_ALL || (model->part == LOCATION_CORE && i == core)))
                                 model->reset(chip->parts[slot + i]);
         }
+}
+
+void chip_release(Chip *chip, const void *client) {
+        const Model *model;
+
+        for (size_t m = 0; (model = model_at(m)); m++)
+                for (unsigned i = 0; model->release && i < part_count(model->part); i++) {
+                        void *state = chip_part_peek(chip, model, i);
+
+                        if (state)
+                                model->release(state, client);
+                }
+        chip->client = NULL;
 }
 
 static void run_reset(Chip *chip, Execution *execution) {

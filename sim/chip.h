@@ -36,6 +36,7 @@ struct Chip {
         uint64_t engine_commands[ENGINES], engine_failures[ENGINES];
         uint64_t core_resets[CORES];
         uint64_t n_commands;       /* of all engines, attributes too */
+        const void *client;        /* whose command is on its way */
         double heat;               /* °C that faults add */
         size_t n_faults;
         Fault **faults;            /* in the order of their ids */
@@ -67,3 +68,5 @@ int chip_inject(Chip *chip, Fault *fault);
 void chip_heal(Chip *chip, size_t index);
 /* All parts of the core, or of the whole chip for WIRE_CHIP_ALL. */
 void chip_reset(Chip *chip, unsigned core);
+/* The connection of CLIENT has closed. */
+void chip_release(Chip *chip, const void *client);

@@ -143,6 +143,7 @@ struct Model {
         int (*inject)(void *state, const Fault *fault); /* 0, -ENOMEM, -EEXIST (two on one spot that cannot both be) */
         void (*heal)(void *state, const Fault *fault);
         void (*reset)(void *state); /* core or chip reset; NULL: nothing to do */
+        void (*release)(void *state, const void *client); /* its connection has closed: what it held ends; NULL: nothing can be held */
 };
 
 const Model *model_at(size_t index); /* the generated list; NULL past the end */
@@ -161,6 +162,7 @@ bool chip_hangs(const Chip *chip); /* answers nothing now: its links do not trai
 unsigned chip_sram_ecc(const Chip *chip, WireArray array); /* SramEcc: which code guards it */
 TensorSettings chip_tensor(const Chip *chip);
 uint64_t chip_nsec(const Chip *chip);      /* the chip's clock */
+const void *chip_client(const Chip *chip); /* whose command this is: tells connections that are open from each other, no more */
 void chip_advance(Chip *chip, uint64_t nsec); /* moves the clock to at least nsec: the later end of a link command */
 /* State of another part of the same chip, or of another chip of the UltraServer; NULL if there is none. */
 void *chip_part(Chip *chip, const Model *model, unsigned index);

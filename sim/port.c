@@ -102,6 +102,9 @@ static void thread_drop(Thread *thread, Connection *connection) {
         (void) pthread_mutex_lock(&thread->list_mutex);
         list_remove(connection);
         (void) pthread_mutex_unlock(&thread->list_mutex);
+        (void) pthread_mutex_lock(&thread->still_mutex);
+        batch_close(&connection->reach);
+        (void) pthread_mutex_unlock(&thread->still_mutex);
         connection_free(thread->port, connection);
 }
 

@@ -13,6 +13,7 @@
 
 #include "checks/cleanup.h"
 #include "sim/chip.h"
+#include "sim/planted.h"
 
 #define FAULTS_HERE      16u
 #define HEARTBEAT_NSEC   100000u /* of device time, between two beats */
@@ -41,6 +42,7 @@ typedef struct ComponentFault {
 typedef struct Telemetry {
         Chip *chip;
         uint64_t counts[_COUNTER_MAX][STACKS]; /* what really happened */
+        Planted planted[_COUNTER_MAX];
         const Fault *stuck[_COUNTER_MAX];
         uint64_t shown[_COUNTER_MAX]; /* what sysfs stays at while it is stuck */
         const Fault *stalled;
@@ -119,6 +121,11 @@ static uint64_t counted_all(const Telemetry *telemetry, Counter counter) {
         return sum;
 }
 
+static void counted_each(const Telemetry *telemetry, Counter counter, uint64_t ret[static STACKS]) {
+        for (unsigned stack = 0; stack < STACKS; stack++)
+                ret[stack] = counted(telemetry, counter, stack);
+}
+
 static uint64_t beats(const Telemetry *telemetry) {
         return (telemetry->stalled ? telemetry->stalled_at : chip_nsec(telemetry->chip)) / HEARTBEAT_NSEC % HEARTBEATS;
 }
@@ -149,9 +156,39 @@ static int read_counter(void *state, Counter counter, char *text, size_t size) {
 /* The driver and the firmware clear together; a fault goes on to count what it counts. */
 static int clear_counter(void *state, Counter counter, const char *text) {
         Telemetry *telemetry = state;
+        uint64_t now[STACKS];
 
         memset(telemetry->counts[counter], 0, sizeof(telemetry->counts[counter]));
+        counted_each(telemetry, counter, now);
+        planted_clear(&telemetry->planted[counter], now);
         return 0;
+}
+
+static int read_planted(void *state, Counter counter, char *text, size_t size) {
+        const Telemetry *telemetry = state;
+        uint64_t now[STACKS];
+
+        counted_each(telemetry, counter, now);
+        planted_format(&telemetry->planted[counter], now, counter < COUNTER_SRAM_ECC_CORRECTED ? STACKS : 1, text, size);
+        return 0;
+}
+
+static int announce_planted(void *state, Chip *chip, Counter counter, const char *text) {
+        Telemetry *telemetry = state;
+        uint64_t now[STACKS];
+
+        counted_each(telemetry, counter, now);
+        return planted_announce(&telemetry->planted[counter], now, chip_client(chip), text);
+}
+
+static void release(void *state, const void *client) {
+        Telemetry *telemetry = state;
+        uint64_t now[STACKS];
+
+        for (Counter counter = 0; counter < _COUNTER_MAX; counter++) {
+                counted_each(telemetry, counter, now);
+                planted_release(&telemetry->planted[counter], now, client);
+        }
 }
 
 #define COUNTER_FILE(name, counter)                                                                          \
@@ -160,6 +197,12 @@ static int clear_counter(void *state, Counter counter, const char *text) {
         }                                                                                                    \
         static int clear_##name(void *state, Chip *chip, unsigned index, const char *text) {                 \
                 return clear_counter(state, counter, text);                                                  \
+        }                                                                                                    \
+        static int read_planted_##name(void *state, Chip *chip, unsigned index, char *text, size_t size) {   \
+                return read_planted(state, counter, text, size);                                             \
+        }                                                                                                    \
+        static int announce_##name(void *state, Chip *chip, unsigned index, const char *text) {              \
+                return announce_planted(state, chip, counter, text);                                         \
         }                                                                                                    \
         struct counter_file_##name##_needs_a_semicolon
 
@@ -245,7 +288,8 @@ static int read_temperature(void *state, Chip *chip, unsigned index, char *text,
         return 0;
 }
 
-#define HEALTH "stats/hardware/health_status/"
+#define HEALTH  "stats/hardware/health_status/"
+#define PLANTED "assay/planted/"
 
 static const Attribute attributes[] = {
         { "stats/hardware/mem_ecc_corrected",              read_mem_corrected,    clear_mem_corrected    },
@@ -253,6 +297,11 @@ static const Attribute attributes[] = {
         { "stats/hardware/mem_ecc_repairable_uncorrected", read_mem_repairable,   clear_mem_repairable   },
         { "stats/hardware/sram_ecc_corrected",             read_sram_corrected,   clear_sram_corrected   },
         { "stats/hardware/sram_ecc_uncorrected",           read_sram_uncorrected, clear_sram_uncorrected },
+        { PLANTED "mem_ecc_corrected",   read_planted_mem_corrected,    announce_mem_corrected    },
+        { PLANTED "mem_ecc_uncorrected", read_planted_mem_uncorrected,  announce_mem_uncorrected  },
+        { PLANTED "mem_ecc_repairable_uncorrected", read_planted_mem_repairable, announce_mem_repairable },
+        { PLANTED "sram_ecc_corrected",  read_planted_sram_corrected,   announce_sram_corrected   },
+        { PLANTED "sram_ecc_uncorrected", read_planted_sram_uncorrected, announce_sram_uncorrected },
         { HEALTH "unhealthy_components",                   read_unhealthy,        NULL                   },
         { HEALTH "healthcheck_heartbeat",                  read_beat,             NULL                   },
         { HEALTH "hw_error_event",                         read_hw_error,         NULL                   },
@@ -442,4 +491,5 @@ const Model model_telemetry = {
         .faults     = (const FaultKind *const[]) { faults, NULL },
         .inject     = inject,
         .heal       = heal,
+        .release    = release,
 };

@@ -8,6 +8,7 @@
 #include <sys/param.h>
 
 #include "checks/cleanup.h"
+#include "checks/device-errors.h"
 #include "checks/sram/report.h"
 
 #define BANKS_MAX 16u /* of an array that can be */
@@ -20,11 +21,12 @@
 
 enum { COUNT_CORRECTED, COUNT_UNCORRECTED, COUNTS };
 
-static const char *const count_paths[COUNTS] = {
-        [COUNT_CORRECTED]   = "stats/hardware/sram_ecc_corrected",
-        [COUNT_UNCORRECTED] = "stats/hardware/sram_ecc_uncorrected",
+static const ErrorCounter counters[COUNTS] = {
+        [COUNT_CORRECTED]   = ERRORS_SRAM_CORRECTED,
+        [COUNT_UNCORRECTED] = ERRORS_SRAM_UNCORRECTED,
 };
 
+/* What sysfs counts. */
 typedef struct Counts {
         uint64_t n[COUNTS];
 } Counts;
@@ -186,22 +188,33 @@ static void expect(const Trial *trial, Counts *counts) {
         counts->n[COUNT_UNCORRECTED] += trial->n * trial->reads;
 }
 
+static int read_errors(const SramRun *run, ErrorCount ret[static _ERROR_COUNTER_MAX]) {
+        const char *path;
+        int r;
+
+        r = device_errors_read(step_device(run->step), step_chip(run->step), ERRORS_SRAM, ret, &path);
+        return r < 0 && path ? step_error(run->step, r, "%s is not there or says what cannot be", path) : r;
+}
+
 static int read_counts(const SramRun *run, Counts *ret) {
-        char texts[COUNTS][ATTRIBUTE_TEXT_MAX];
-        int errors[COUNTS], r;
+        ErrorCount errors[_ERROR_COUNTER_MAX];
+        int r;
 
-        r = device_attributes(step_device(run->step), step_chip(run->step), count_paths, COUNTS, texts, errors);
-        for (unsigned i = 0; r >= 0 && i < COUNTS; i++) {
-                char *end;
+        r = read_errors(run, errors);
+        if (r < 0)
+                return r;
+        for (unsigned i = 0; i < COUNTS; i++)
+                ret->n[i] = errors[counters[i]].sysfs;
+        return 0;
+}
 
-                if (errors[i] < 0)
-                        return errors[i];
-                errno = 0;
-                ret->n[i] = strtoull(texts[i], &end, 10);
-                if (end == texts[i] || *end || errno != 0)
-                        return -EPROTO;
-        }
-        return r;
+/* Whoever reads the counters after us knows then what is none of the chip's, also where we are not there any more to tell. */
+static int announce(const SramRun *run, const Counts *expected) {
+        uint64_t most[_ERROR_COUNTER_MAX] = {};
+
+        for (unsigned i = 0; i < COUNTS; i++)
+                most[counters[i]] = expected->n[i];
+        return device_errors_announce(step_device(run->step), step_chip(run->step), ERRORS_SRAM, most);
 }
 
 /* Which counter moved by less than EXPECTED; -1: none. Errors of the memory's own may come on top. */
@@ -340,14 +353,18 @@ static int look_closer(SramRun *run, Trial *trials, unsigned n_trials, unsigned 
 
 /* As many trials as the window has room for in one batch, from *first on. Sets *seen, of array *number, to what is wrong. */
 static int run_some(SramRun *run, Trial *trials, unsigned n_trials, unsigned *first, unsigned *number, const char **seen) {
-        unsigned from = *first;
+        unsigned from = *first, n_commands = 0;
         int r;
 
         memory_batch_reset(run->batch);
         for (; *first < n_trials; (*first)++) {
                 Trial *trial = &trials[*first];
+                unsigned n = COMMANDS + 2 * trial->reads;
 
-                if (*first > from && memory_batch_room(run->batch) < (COMMANDS + 2 * trial->reads) * (trial->n * sizeof(MemoryData) + 2 * WIRE_ALIGNMENT))
+                /* What is planted is written over in the same batch, so that nobody can leave it behind. */
+                n_commands += n;
+                if (*first > from && (n_commands > WIRE_BATCH_MAX ||
+                                      memory_batch_room(run->batch) < n * (trial->n * sizeof(MemoryData) + 2 * WIRE_ALIGNMENT)))
                         break;
                 r = add_trial(run, trial);
                 if (r < 0)
@@ -368,53 +385,75 @@ static int run_some(SramRun *run, Trial *trials, unsigned n_trials, unsigned *fi
         return r;
 }
 
-/* What was zero before is zero again: a later reader must not take our errors for the chip's own. What counts errors of
- * the chip's own stays. */
-static int clear_counts(const SramRun *run, const Counts *before, const Counts *after, const Counts *expected) {
-        int r;
+/* Where banks are asked one by one, each is asked anew in all rounds. */
+static int announce_closer(const SramRun *run, const Trial *trials, unsigned n_trials) {
+        Counts most = {};
 
-        for (unsigned i = 0; i < COUNTS; i++) {
-                if (before->n[i] > 0 || after->n[i] == 0 || after->n[i] > expected->n[i])
-                        continue;
-                r = device_attribute_write(step_device(run->step), step_chip(run->step), count_paths[i], "0");
-                if (r < 0)
-                        return r;
+        for (unsigned i = 0; i < n_trials; i++) {
+                Trial trial = trials[i];
+
+                trial.reads = MAX(trial.reads, READS);
+                expect(&trial, &most);
         }
-        return 0;
+        for (unsigned i = 0; i < COUNTS; i++)
+                most.n[i] *= ROUNDS;
+        return announce(run, &most);
 }
 
-static int run_trials(SramRun *run, Trial *trials, unsigned n_trials) {
-        Counts before, after, expected = {};
+static int try_all(SramRun *run, Trial *trials, unsigned n_trials, const Counts *expected) {
         unsigned number = SRAM_ARRAYS, first = 0;
         const char *seen = NULL;
+        Counts before, after;
         int counter, r;
 
         r = read_counts(run, &before);
-        if (r < 0)
-                return r;
-        for (unsigned i = 0; i < n_trials; i++)
-                expect(&trials[i], &expected);
-        while (first < n_trials) {
+        if (r >= 0)
+                r = announce(run, expected);
+        while (r >= 0 && first < n_trials)
                 r = run_some(run, trials, n_trials, &first, &number, &seen);
-                if (r < 0)
-                        return r;
-        }
-        r = read_counts(run, &after);
+        if (r >= 0)
+                r = read_counts(run, &after);
         if (r < 0)
                 return r;
 
-        counter = miscounted(&before, &after, &expected);
+        counter = miscounted(&before, &after, expected);
         if (!seen && counter >= 0) {
                 seen = miscount(counter);
                 run->n_ecc_seen = 0;
         }
-        if (seen) {
-                r = look_closer(run, trials, n_trials, number, seen);
-                if (r < 0)
-                        return r;
+        if (!seen)
+                return 0;
+        r = announce_closer(run, trials, n_trials);
+        return r < 0 ? r : look_closer(run, trials, n_trials, number, seen);
+}
+
+/* A counter that has counted nothing but what was planted starts from zero again, for those who read it and know of no planting. What
+ * counts errors of the chip's own stays. */
+static int end_planting(const SramRun *run) {
+        ErrorCount errors[_ERROR_COUNTER_MAX];
+        unsigned cleared = 0;
+        int r;
+
+        r = read_errors(run, errors);
+        for (unsigned i = 0; r >= 0 && i < COUNTS; i++)
+                cleared |= (unsigned) error_count_is_planted(&errors[counters[i]]) << counters[i];
+        /* What comes later is none of ours, whatever became of this. */
+        if (r < 0) {
+                (void) device_errors_end(step_device(run->step), step_chip(run->step), ERRORS_SRAM, 0);
+                return r;
         }
-        /* Where banks were asked one by one the count has gone on with our own. */
-        return clear_counts(run, &before, &after, seen ? &after : &expected);
+        return device_errors_end(step_device(run->step), step_chip(run->step), ERRORS_SRAM, cleared);
+}
+
+static int run_trials(SramRun *run, Trial *trials, unsigned n_trials) {
+        Counts expected = {};
+        int r, ended;
+
+        for (unsigned i = 0; i < n_trials; i++)
+                expect(&trials[i], &expected);
+        r = try_all(run, trials, n_trials, &expected);
+        ended = end_planting(run);
+        return r < 0 ? r : ended;
 }
 
 int sram_ecc_run(SramRun *run) {

@@ -157,7 +157,7 @@ static int sram_run(Step *step, Verdict *ret) {
 const Check check_sram = {
         .name         = "sram",
         .summary      = "march tests over SBUF and PSUM of every core, and errors planted for their codes",
-        .reads        = "assay/sram/{sbuf,psum}/{geometry,ecc}, stats/hardware/sram_ecc_*; marches and copies of the arrays of all "
+        .reads        = "assay/sram/{sbuf,psum}/{geometry,ecc}, stats/hardware/sram_ecc_*, mailbox/sram_ecc, assay/planted/sram_ecc_*; marches and copies of the arrays of all "
                         "cores, raw and through parity and SECDED",
         .codes        = (const char *const[]) { "sram-cell", "sram-word", "sram-row", "sram-column", "sram-decoder", "sram-partition",
                                                 "sram-array", "sram-scattered", "sram-ecc", "sram-comparator", NULL },

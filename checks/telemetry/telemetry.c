@@ -9,8 +9,8 @@
  *
  * Temperature has two limits: what the chip's memory bears, and how much hotter it may be than the other chips of its server.
  *
- * Mailbox words (API 6): bits 31…16 corrected, 15…12 unrepairable, 11…0 repairable uncorrected errors of a stack; of SRAM
- * 31…16 corrected, 15…0 uncorrected. A full field says "at least".
+ * Errors that a check has planted, and left behind because it was killed, are none of the chip's: both tellings are judged
+ * without them. While somebody is planting nothing can be judged.
  */
 
 #include <inttypes.h>
@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks/device-errors.h"
 #include "checks/step.h"
 #include "checks/telemetry/parameters.h"
 
@@ -28,16 +29,6 @@
 
 typedef enum Reading {
         READING_BEAT, /* before all others */
-        READING_HBM_0,
-        READING_HBM_1,
-        READING_HBM_2,
-        READING_HBM_3,
-        READING_SRAM,
-        READING_MEM_CORRECTED,
-        READING_MEM_UNCORRECTED,
-        READING_MEM_REPAIRABLE,
-        READING_SRAM_CORRECTED,
-        READING_SRAM_UNCORRECTED,
         READING_COMPONENTS,
         READING_HEALTH,
         READING_TEMPERATURE,
@@ -46,16 +37,6 @@ typedef enum Reading {
 
 static const char *const paths[_READING_MAX] = {
         [READING_BEAT]             = "mailbox/heartbeat",
-        [READING_HBM_0]            = "mailbox/hbm0_ecc",
-        [READING_HBM_1]            = "mailbox/hbm1_ecc",
-        [READING_HBM_2]            = "mailbox/hbm2_ecc",
-        [READING_HBM_3]            = "mailbox/hbm3_ecc",
-        [READING_SRAM]             = "mailbox/sram_ecc",
-        [READING_MEM_CORRECTED]    = "stats/hardware/mem_ecc_corrected",
-        [READING_MEM_UNCORRECTED]  = "stats/hardware/mem_ecc_uncorrected",
-        [READING_MEM_REPAIRABLE]   = "stats/hardware/mem_ecc_repairable_uncorrected",
-        [READING_SRAM_CORRECTED]   = "stats/hardware/sram_ecc_corrected",
-        [READING_SRAM_UNCORRECTED] = "stats/hardware/sram_ecc_uncorrected",
         [READING_COMPONENTS]       = "stats/hardware/health_status/unhealthy_components",
         [READING_HEALTH]           = "mailbox/health_status",
         [READING_TEMPERATURE]      = "assay/temperature",
@@ -63,30 +44,27 @@ static const char *const paths[_READING_MAX] = {
 
 typedef char Readings[_READING_MAX][ATTRIBUTE_TEXT_MAX];
 
-/* One kind of error: where sysfs and mailbox count it, and what is said of it. */
+/* What is said of the errors of one counter. */
 typedef struct CountedError {
-        Reading sysfs;
-        Reading word;       /* the first of n_words */
-        unsigned n_words;
-        unsigned shift;
-        uint32_t mask;
         const char *code;
         const char *measurement;
         const char *what;
-        size_t limit;       /* in the parameters; SIZE_MAX: none is allowed */
+        size_t limit; /* in the parameters; SIZE_MAX: none is allowed */
 } CountedError;
 
-static const CountedError errors[] = {
-        { READING_MEM_UNCORRECTED, READING_HBM_0, STACKS, 12, 0xf, "hbm-uncorrected", "telemetry_hbm_uncorrected",
-          "uncorrected HBM errors that no repair mends", SIZE_MAX },
-        { READING_MEM_REPAIRABLE, READING_HBM_0, STACKS, 0, 0xfff, "hbm-repairable", "telemetry_hbm_repairable",
-          "uncorrected HBM errors that a repair mends", SIZE_MAX },
-        { READING_MEM_CORRECTED, READING_HBM_0, STACKS, 16, 0xffff, "hbm-corrected", "telemetry_hbm_corrected",
-          "corrected HBM errors", offsetof(TelemetryParameters, hbm_corrected_max) },
-        { READING_SRAM_UNCORRECTED, READING_SRAM, 1, 0, 0xffff, "sram-uncorrected", "telemetry_sram_uncorrected",
-          "uncorrected SRAM errors", SIZE_MAX },
-        { READING_SRAM_CORRECTED, READING_SRAM, 1, 16, 0xffff, "sram-corrected", "telemetry_sram_corrected",
-          "corrected SRAM errors", offsetof(TelemetryParameters, sram_corrected_max) },
+static const CountedError errors[_ERROR_COUNTER_MAX] = {
+        [ERRORS_MEM_UNCORRECTED]  = { "hbm-uncorrected", "telemetry_hbm_uncorrected", "uncorrected HBM errors that no repair mends", SIZE_MAX },
+        [ERRORS_MEM_REPAIRABLE]   = { "hbm-repairable", "telemetry_hbm_repairable", "uncorrected HBM errors that a repair mends", SIZE_MAX },
+        [ERRORS_MEM_CORRECTED]    = { "hbm-corrected", "telemetry_hbm_corrected", "corrected HBM errors",
+                                      offsetof(TelemetryParameters, hbm_corrected_max) },
+        [ERRORS_SRAM_UNCORRECTED] = { "sram-uncorrected", "telemetry_sram_uncorrected", "uncorrected SRAM errors", SIZE_MAX },
+        [ERRORS_SRAM_CORRECTED]   = { "sram-corrected", "telemetry_sram_corrected", "corrected SRAM errors",
+                                      offsetof(TelemetryParameters, sram_corrected_max) },
+};
+
+/* The worst come first. */
+static const ErrorCounter order[] = {
+        ERRORS_MEM_UNCORRECTED, ERRORS_MEM_REPAIRABLE, ERRORS_MEM_CORRECTED, ERRORS_SRAM_UNCORRECTED, ERRORS_SRAM_CORRECTED,
 };
 
 static uint64_t limit_of(const CountedError *error, const TelemetryParameters *parameters) {
@@ -116,43 +94,65 @@ static int read_all(Step *step, Readings texts) {
         return 0;
 }
 
+static int read_errors(Step *step, ErrorCount counts[static _ERROR_COUNTER_MAX]) {
+        const char *path;
+        int r;
+
+        r = device_errors_read(step_device(step), step_chip(step), ERRORS_ALL, counts, &path);
+        if (r == -ENOENT && path)
+                return step_error(step, r, "the chip has no %s", path);
+        if (r < 0 && path)
+                return step_error(step, r, "%s says what cannot be", path);
+        if (r < 0)
+                return step_error(step, r, "the error counters of the chip cannot be read");
+        for (unsigned i = 0; i < _ERROR_COUNTER_MAX; i++) {
+                if (counts[i].open)
+                        return step_error(step, -EBUSY, "another client plants errors in this chip now");
+                if (!error_count_is_possible(&counts[i]))
+                        return step_error(step, -EIO, "more errors are said to be planted than the mailbox counts in %s",
+                                          error_counter_path((ErrorCounter) i));
+        }
+        return 0;
+}
+
 /* ---- errors ---- */
 
 /* A stack of its own where there are several, else the chip. */
-static Location place_of(Step *step, const CountedError *error, unsigned word) {
+static Location place_of(Step *step, const ErrorCount *counted, unsigned word) {
         Location where = *step_unit(step);
 
-        if (error->n_words > 1)
+        if (counted->n_words > 1)
                 (void) location_append(&where, LOCATION_HBM, word);
         return where;
 }
 
-static int measure(Step *step, const CountedError *error, uint64_t count, uint64_t limit, const Location *where) {
-        return step_measure(step, error->measurement, (double) count, "{error}", LIMIT_LESS_THAN_OR_EQUAL, (double) limit, where);
+static int measure(Step *step, ErrorCounter counter, uint64_t count, uint64_t limit, const Location *where) {
+        return step_measure(step, errors[counter].measurement, (double) count, "{error}", LIMIT_LESS_THAN_OR_EQUAL, (double) limit, where);
 }
 
 /* A count beyond its limit, as measurement and finding. */
-static int find_errors(Step *step, Verdict *verdict, const CountedError *error, uint64_t count, uint64_t limit,
-                       const Location *where) {
-        Evidence evidence = { .address = paths[error->sysfs], .has_count = true, .count = (double) count };
+static int find_errors(Step *step, Verdict *verdict, ErrorCounter counter, uint64_t count, uint64_t limit, const Location *where) {
+        Evidence evidence = { .address = error_counter_path(counter), .has_count = true, .count = (double) count };
         int r;
 
-        r = measure(step, error, count, limit, where);
+        r = measure(step, counter, count, limit, where);
         if (r < 0)
                 return r;
-        return step_finding(step, verdict, error->code, where, &evidence, "%s: %" PRIu64 ", limit %" PRIu64, error->what, count, limit);
+        return step_finding(step, verdict, errors[counter].code, where, &evidence, "%s: %" PRIu64 ", limit %" PRIu64, errors[counter].what,
+                            count, limit);
 }
 
-static int judge_lie(Step *step, Verdict *verdict, const CountedError *error, uint64_t sysfs, uint64_t mailbox, bool full) {
+static int judge_lie(Step *step, Verdict *verdict, ErrorCounter counter, uint64_t sysfs, uint64_t mailbox, bool full) {
+        const char *path = error_counter_path(counter);
         char expected[24], actual[24];
-        Evidence evidence = { .address = paths[error->sysfs], .expected = expected, .actual = actual };
+        Evidence evidence = { .address = path, .expected = expected, .actual = actual };
 
         if (sysfs == mailbox || (full && sysfs > mailbox))
                 return 0;
         (void) snprintf(expected, sizeof(expected), "%" PRIu64, mailbox);
         (void) snprintf(actual, sizeof(actual), "%" PRIu64, sysfs);
         return step_finding(step, verdict, "counter-lies", NULL, &evidence,
-                            "%s says %" PRIu64 ", the firmware counted %" PRIu64, paths[error->sysfs], sysfs, mailbox);
+                            "%s says %" PRIu64 ", the firmware counted %" PRIu64, path, sysfs, mailbox);
 }
 
 /* What the mailbox counts: the sum and the most of one word; beyond its limit each word is a finding of its own. */
@@ -161,24 +161,17 @@ typedef struct Counted {
         bool full; /* one of them can count no further */
 } Counted;
 
-static int judge_words(Step *step, Verdict *verdict, const CountedError *error, uint64_t limit, Readings texts, Counted *ret) {
-        int r;
+static int judge_words(Step *step, Verdict *verdict, ErrorCounter counter, uint64_t limit, const ErrorCount *counted, Counted *ret) {
+        for (unsigned i = 0; i < counted->n_words; i++) {
+                Location where = place_of(step, counted, i);
+                uint64_t count = error_count_own_word(counted, i);
+                int r;
 
-        for (unsigned i = 0; i < error->n_words; i++) {
-                Location where = place_of(step, error, i);
-                uint64_t word, count;
-
-                r = parse(step, texts, error->word + i, &word);
-                if (r < 0)
-                        return r;
-                if (word > UINT32_MAX)
-                        return step_error(step, -EPROTO, "%s has more than 32 bits", paths[error->word + i]);
-                count = word >> error->shift & error->mask;
-                ret->full |= count == error->mask;
+                ret->full |= counted->words[i] == counted->full;
                 ret->sum += count;
                 ret->most = count > ret->most ? count : ret->most;
                 if (count > limit) {
-                        r = find_errors(step, verdict, error, count, limit, &where);
+                        r = find_errors(step, verdict, counter, count, limit, &where);
                         if (r < 0)
                                 return r;
                 }
@@ -186,31 +179,42 @@ static int judge_words(Step *step, Verdict *verdict, const CountedError *error, 
         return 0;
 }
 
-static int judge_error(Step *step, Verdict *verdict, const CountedError *error, Readings texts) {
-        uint64_t limit = limit_of(error, step_parameters(step)), sysfs;
+static int judge_errors(Step *step, Verdict *verdict, ErrorCounter counter, const ErrorCount *count) {
+        uint64_t limit = limit_of(&errors[counter], step_parameters(step)), sysfs = error_count_own_sysfs(count);
         Counted counted = {};
         int r;
 
-        r = parse(step, texts, error->sysfs, &sysfs);
+        r = judge_words(step, verdict, counter, limit, count, &counted);
         if (r >= 0)
-                r = judge_words(step, verdict, error, limit, texts, &counted);
-        if (r >= 0)
-                r = judge_lie(step, verdict, error, sysfs, counted.sum, counted.full);
+                r = judge_lie(step, verdict, counter, sysfs, counted.sum, counted.full);
         if (r < 0 || counted.most > limit)
                 return r;
         /* Or the mailbox is what lies: then what sysfs has counts, wherever it was. */
-        if (sysfs > counted.sum && sysfs > limit * error->n_words)
-                return find_errors(step, verdict, error, sysfs, limit * error->n_words, NULL);
-        r = measure(step, error, counted.most, limit, NULL);
+        if (sysfs > counted.sum && sysfs > limit * count->n_words)
+                return find_errors(step, verdict, counter, sysfs, limit * count->n_words, NULL);
+        r = measure(step, counter, counted.most, limit, NULL);
         return r < 0 ? r : 0;
 }
 
 /* ---- health ---- */
 
-/* hbm and sram are explained by their errors where these were found; all else is said as it stands. */
-static int judge_health(Step *step, Verdict *verdict, Readings texts) {
+enum { BIT_HBM = 3, BIT_SRAM = 6 };
+
+/* The bits of the health register that planted errors have set. */
+static uint64_t planted_bits(const ErrorCount counts[static _ERROR_COUNTER_MAX]) {
+        uint64_t bits = 0;
+
+        if (error_count_is_planted(&counts[ERRORS_MEM_UNCORRECTED]) || error_count_is_planted(&counts[ERRORS_MEM_REPAIRABLE]))
+                bits |= 1u << BIT_HBM;
+        if (error_count_is_planted(&counts[ERRORS_SRAM_UNCORRECTED]))
+                bits |= 1u << BIT_SRAM;
+        return bits;
+}
+
+/* hbm and sram are explained by their errors where these were found or planted; all else is said as it stands. */
+static int judge_health(Step *step, Verdict *verdict, Readings texts, const ErrorCount counts[static _ERROR_COUNTER_MAX]) {
         const char *components = texts[READING_COMPONENTS];
-        uint64_t bits;
+        uint64_t bits, explained = planted_bits(counts);
         int r;
 
         r = parse(step, texts, READING_HEALTH, &bits);
@@ -222,7 +226,9 @@ static int judge_health(Step *step, Verdict *verdict, Readings texts) {
                                     "the driver calls \"%.64s\" unhealthy, the firmware's register is %.64s", components,
                                     texts[READING_HEALTH]);
         r = step_note(step, "telemetry_health_status", (double) bits, "1", NULL);
-        if (r < 0 || bits == 0 || (*verdict == VERDICT_FAILED && (bits & ~(1u << 3 | 1u << 6)) == 0))
+        if (*verdict == VERDICT_FAILED)
+                explained |= 1u << BIT_HBM | 1u << BIT_SRAM;
+        if (r < 0 || (bits & ~explained) == 0)
                 return r;
         return step_finding(step, verdict, "component-unhealthy", NULL,
                             &(Evidence) { .address = paths[READING_HEALTH], .expected = "0x00000000", .actual = texts[READING_HEALTH] },
@@ -323,6 +329,7 @@ static int judge_heartbeat(Step *step, Verdict *verdict, Readings texts, uint64_
 
 static int telemetry_run(Step *step, Verdict *ret) {
         uint64_t began_nsec = device_nsec(step_device(step));
+        ErrorCount counts[_ERROR_COUNTER_MAX];
         Verdict verdict = VERDICT_PASSED;
         Readings texts;
         int r;
@@ -330,10 +337,12 @@ static int telemetry_run(Step *step, Verdict *ret) {
         if (step_is_absent(step, step_unit(step)->server, step_chip(step)))
                 return step_skip(step, ret, REASON_PREREQUISITE, "there is no such device");
         r = read_all(step, texts);
-        for (size_t i = 0; i < ELEMENTS(errors) && r >= 0; i++)
-                r = judge_error(step, &verdict, &errors[i], texts);
         if (r >= 0)
-                r = judge_health(step, &verdict, texts);
+                r = read_errors(step, counts);
+        for (size_t i = 0; i < ELEMENTS(order) && r >= 0; i++)
+                r = judge_errors(step, &verdict, order[i], &counts[order[i]]);
+        if (r >= 0)
+                r = judge_health(step, &verdict, texts, counts);
         if (r >= 0)
                 r = judge_temperature(step, &verdict, texts);
         if (r >= 0)
@@ -349,7 +358,7 @@ const Check check_telemetry = {
         .name         = "telemetry",
         .summary      = "what every chip counts and measures of itself, and whether its two tellings agree",
         .reads        = "stats/hardware/{mem,sram}_ecc_*, stats/hardware/health_status/unhealthy_components, "
-                        "mailbox/{hbmN_ecc,sram_ecc,health_status,heartbeat}, assay/temperature",
+                        "mailbox/{hbmN_ecc,sram_ecc,health_status,heartbeat}, assay/temperature, assay/planted/*",
         .codes        = (const char *const[]) { "hbm-uncorrected", "hbm-repairable", "hbm-corrected", "sram-uncorrected",
                                                 "sram-corrected", "counter-lies", "component-unhealthy", "heartbeat-stalled",
                                                 "overheated", "temperature-outlier", NULL },

@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
+#include "checks/device-errors.h"
 #include "checks/plan.h"
+#include "sim/chip.h"
 #include "tests/hall-device.h"
 
 extern const Check check_telemetry;
@@ -124,6 +126,70 @@ static void no_garbled_answer_makes_a_pass(void **state) {
                 }
 }
 
+/* ---- errors that a check has planted ---- */
+
+/*
+ * What is said of a chip after a check has announced errors, and then died. In the meantime, and after, such counters as here
+ * are moved.
+ */
+typedef struct Planting {
+        uint64_t announced, counted, later; /* uncorrected errors of SRAM */
+        bool alive;                         /* it has not died, but plants on */
+} Planting;
+
+static Verdict judge_planting(const Planting *planting, Found *found) {
+        const uint64_t most[_ERROR_COUNTER_MAX] = { [ERRORS_SRAM_UNCORRECTED] = planting->announced };
+        HallDevice *hall = hall_device_new(HEAD, "us0-1", 3, 1 << 20);
+        Device *device = hall_connect(hall, &hall_transport, hall);
+        Chip *chip = server_chip(hall->reach.server, 3);
+        Verdict verdict;
+
+        assert_int_equal(device_errors_announce(device, 3, ERRORS_SRAM, most), 0);
+        chip_count(chip, COUNTER_SRAM_ECC_UNCORRECTED, 0, planting->counted);
+        if (!planting->alive)
+                batch_close(&hall->reach);
+        chip_count(chip, COUNTER_SRAM_ECC_UNCORRECTED, 0, planting->later);
+        verdict = hall_scan(device, &check_telemetry, *check_word_find("telemetry")->parameters_defaults, found);
+        (void) device_free(device);
+        return verdict;
+}
+
+static void errors_that_a_check_left_behind_are_none_of_the_chips(void **state) {
+        Found found;
+
+        assert_int_equal(judge_planting(&(Planting) { .announced = 144, .counted = 144 }, &found), VERDICT_PASSED);
+        assert_int_equal(judge_planting(&(Planting) { .announced = 144, .counted = 60 }, &found), VERDICT_PASSED);
+        assert_int_equal(judge_planting(&(Planting) { .announced = 144 }, &found), VERDICT_PASSED);
+        assert_true(found_value(&found, "telemetry_sram_uncorrected") == 0);
+}
+
+/* However few they are, and also where fewer were planted than announced: what comes when the check is dead is the chip's. */
+static void errors_beside_them_are_found_and_counted(void **state) {
+        static const Planting cases[] = {
+                { .announced = 144, .counted = 145 },
+                { .announced = 144, .counted = 60, .later = 1 },
+                { .announced = 144, .later = 1 },
+                { .announced = 65535, .counted = 9, .later = 1 },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                Found found;
+
+                assert_int_equal(judge_planting(&cases[i], &found), VERDICT_FAILED);
+                assert_true(found_has(&found, "sram-uncorrected", "us0-1/chip3"));
+                assert_non_null(strstr(found.lines, "uncorrected SRAM errors: 1, limit 0"));
+                assert_int_equal(found.n, 1);
+        }
+}
+
+static void while_another_plants_nobody_can_judge(void **state) {
+        Found found;
+
+        assert_int_equal(judge_planting(&(Planting) { .announced = 144, .counted = 144, .alive = true }, &found), VERDICT_ERROR);
+        assert_int_equal(judge_planting(&(Planting) { .announced = 144, .alive = true }, &found), VERDICT_ERROR);
+        assert_int_equal(found.n, 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(healthy_chips_pass_whatever_noise_the_seed_gives),
@@ -136,6 +202,9 @@ int main(void) {
                 cmocka_unit_test(heat_beyond_the_limit_is_found_and_less_is_not),
                 cmocka_unit_test(an_unhealthy_component_that_no_counter_explains_is_found),
                 cmocka_unit_test(no_garbled_answer_makes_a_pass),
+                cmocka_unit_test(errors_that_a_check_left_behind_are_none_of_the_chips),
+                cmocka_unit_test(errors_beside_them_are_found_and_counted),
+                cmocka_unit_test(while_another_plants_nobody_can_judge),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

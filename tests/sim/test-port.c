@@ -370,6 +370,72 @@ static void closing_in_the_middle_of_a_batch_hurts_nobody(void **state) {
         assert_alive();
 }
 
+#define PLANTED "assay/planted/sram_ecc_uncorrected"
+
+static uint32_t announce(Client *client, uint8_t chip, const char *number) {
+        static const char path[] = PLANTED;
+        WireCommand command = { .type = COMMAND_ATTRIBUTE_WRITE, .chip = chip, .in_bytes = (uint32_t) (sizeof(path) + strlen(number)) };
+        WireCompletion completion;
+
+        memcpy(client->window, path, sizeof(path));
+        memcpy(client->window + sizeof(path), number, strlen(number));
+        return ask(client, &command, &completion);
+}
+
+/* It takes the port a moment to notice that a client has gone. */
+static void assert_comes_to_say(Client *client, uint8_t chip, const char *path, const char *wanted) {
+        char answer[257] = "";
+
+        for (unsigned i = 0; i < ANSWER_MSEC && strcmp(answer, wanted) != 0; i++) {
+                (void) usleep(1000);
+                assert_int_equal(ask_path(client, chip, path, answer), STATUS_NRT_SUCCESS);
+        }
+        assert_string_equal(answer, wanted);
+}
+
+/* Also where it is killed, and whatever others do. */
+static void what_a_client_announced_ends_with_its_connection(void **state) {
+        Client watching = client_open("us0-1", WIRE_CHIP_ALL), planting = client_open("us0-1", 3), whole = client_open("us0-1", WIRE_CHIP_ALL);
+        char answer[257];
+
+        assert_int_equal(announce(&planting, 3, "144"), STATUS_NRT_SUCCESS);
+        assert_int_equal(announce(&watching, 3, "1"), STATUS_NRT_INVALID);
+        assert_int_equal(announce(&watching, 3, "0"), STATUS_NRT_INVALID);
+        assert_int_equal(announce(&planting, 3, "-1"), STATUS_NRT_INVALID);
+        assert_int_equal(announce(&planting, 3, ""), STATUS_NRT_INVALID);
+        assert_int_equal(announce(&whole, 4, "7"), STATUS_NRT_SUCCESS);
+        assert_int_equal(ask_path(&watching, 3, PLANTED, answer), STATUS_NRT_SUCCESS);
+        assert_string_equal(answer, "0 open");
+
+        client_close(&whole);
+        assert_comes_to_say(&watching, 4, PLANTED, "0");
+        assert_int_equal(ask_path(&watching, 3, PLANTED, answer), STATUS_NRT_SUCCESS);
+        assert_string_equal(answer, "0 open");
+        client_close(&planting);
+        assert_comes_to_say(&watching, 3, PLANTED, "0");
+
+        for (unsigned i = 0; i < 50; i++) {
+                Client one = client_open("us0-1", 3);
+
+                assert_int_equal(announce(&one, 3, "65535"), STATUS_NRT_SUCCESS);
+                client_close(&one);
+                assert_comes_to_say(&watching, 3, PLANTED, "0");
+        }
+        client_close(&watching);
+        assert_alive();
+}
+
+static void a_batch_that_was_sent_is_run_though_its_client_has_gone(void **state) {
+        Client watching = client_open("us0-1", 7), dying = client_open("us0-1", 7);
+        WireCommand reset = { .type = COMMAND_RESET, .chip = 7, .unit = 2 };
+        WireCommand commands[3] = { reset, reset, reset };
+
+        client_send(&dying, commands, ELEMENTS(commands));
+        client_close(&dying);
+        assert_comes_to_say(&watching, 7, "neuron_core2/stats/other_info/reset_req_count", "3");
+        client_close(&watching);
+}
+
 static void a_client_that_never_reads_is_dropped_and_stalls_nobody(void **state) {
         Client client = client_open("us0-1", 3);
         WireCommand commands[WIRE_BATCH_MAX];
@@ -587,6 +653,8 @@ int main(void) {
                 cmocka_unit_test(random_commands_are_all_answered),
                 cmocka_unit_test(a_connection_reaches_its_own_chip_only),
                 cmocka_unit_test(closing_in_the_middle_of_a_batch_hurts_nobody),
+                cmocka_unit_test(what_a_client_announced_ends_with_its_connection),
+                cmocka_unit_test(a_batch_that_was_sent_is_run_though_its_client_has_gone),
                 cmocka_unit_test(a_client_that_never_reads_is_dropped_and_stalls_nobody),
                 cmocka_unit_test(a_chip_that_hangs_says_nothing_and_its_neighbours_go_on),
                 cmocka_unit_test(over_its_server_a_hang_is_the_drivers_timeout),
