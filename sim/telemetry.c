@@ -325,10 +325,19 @@ static int validate_errors(const Fault *fault, const char **ret_wrong) {
         return errors->counter >= COUNTER_SRAM_ECC_CORRECTED && errors->stack > 0 ? -EINVAL : 0;
 }
 
+/* Of the others planted errors show that they stand. */
 static const char *undetectable_stuck(const Fault *fault) {
         const EccFault *unseen = fault->parameters;
 
-        return unseen->count == 0 ? "nothing was counted that the stuck counter could hide" : NULL;
+        return unseen->count == 0 && unseen->counter == COUNTER_MEM_ECC_UNCORRECTED
+                               ? "nothing was counted that the stuck counter could hide, and planted errors are repairable ones" : NULL;
+}
+
+static void diagnose_stuck(const Fault *fault, Diagnosis *diagnosis) {
+        static const char *const hbm[] = { "counter-lies", "hbm-ecc", NULL }, *const sram[] = { "counter-lies", "sram-ecc", NULL };
+        const EccFault *unseen = fault->parameters;
+
+        diagnosis->codes = unseen->counter < COUNTER_SRAM_ECC_CORRECTED ? hbm : sram;
 }
 
 /* What the checks call ordinary unless a plan says otherwise (checks/telemetry). */
@@ -411,7 +420,7 @@ static const FaultKind faults[KINDS + 1] = {
                 .name = "counter-stuck", .summary = "a counter of sysfs stays where it is while the mailbox counts",
                 .family = FAMILY_TELEMETRY, .at = at_chip, .persistence = PERSISTENCE_PERMANENT,
                 .parameters_bytes = sizeof(EccFault), .parameters = stuck_fields, .validate = validate_errors,
-                .undetectable = undetectable_stuck, .codes = FAULT_CODES("counter-lies"),
+                .undetectable = undetectable_stuck, .codes = FAULT_CODES("counter-lies"), .diagnose = diagnose_stuck,
         },
         [KIND_STALLED] = {
                 .name = "heartbeat-stalled", .summary = "the firmware's heartbeat stands still", .family = FAMILY_TELEMETRY,

@@ -29,7 +29,7 @@ typedef struct Attempt {
         uint32_t list_max;
         WireMismatch *lists[STACKS]; /* of the raw reading */
         Reading readings[STACKS];
-        HbmEccCounts before[STACKS], after[STACKS];
+        HbmEccCounts before[STACKS + 1], after[STACKS + 1];
 } Attempt;
 
 static WireMarch march_of(const Attempt *attempt, bool write, bool ecc) {

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "checks/device-errors.h"
+
 #define WIDTH        4u /* accesses of a box, in channels next to each other */
 #define PLACES       8u /* that are tried until one reads right */
 #define TRIALS       8u /* where the first one lied */
@@ -38,9 +40,9 @@ typedef struct Trial {
         HbmRun *run;
         MemoryField field;
         Plants plants[STACKS][_ERRORS];
-        HbmEccCounts before[STACKS], raw[STACKS], after[STACKS];
+        HbmEccCounts before[STACKS + 1], raw[STACKS + 1], after[STACKS + 1];
         bool doubles; /* are planted */
-        Signs signs[STACKS];
+        Signs signs[STACKS + 1];
 } Trial;
 
 static WireMarch march_of(const Trial *trial, const Plants *plants, uint8_t op, bool ecc) {
@@ -135,7 +137,7 @@ static bool wants(const Trial *trial, const Plants *plants, unsigned kind) {
         return plants->readable && (kind == SINGLE || trial->doubles);
 }
 
-/* Plants (or with ECC reads what was planted) in one batch. */
+/* Plants, reads raw, with ECC through it too, and writes over what is planted, in one batch: so nobody can leave it behind. */
 static int run_batch(Trial *trial, bool ecc) {
         MemoryBatch *batch = trial->run->batch;
         int r = 0;
@@ -147,15 +149,13 @@ static int run_batch(Trial *trial, bool ecc) {
 
                 if (!wants(trial, plants, i % _ERRORS))
                         continue;
-                if (!ecc)
-                        r = memory_batch_plant(batch, &trial->run->parts[stack], &plants->box, plants->planted,
-                                               plants->n * sizeof(MemoryData));
+                r = memory_batch_plant(batch, &trial->run->parts[stack], &plants->box, plants->planted, plants->n * sizeof(MemoryData));
                 if (r >= 0)
-                        r = add_march(trial, stack, plants, 0, ecc);
-                if (ecc)
-                        plants->ecc = r;
-                else
-                        plants->raw = r;
+                        r = plants->raw = add_march(trial, stack, plants, 0, false);
+                if (r >= 0 && ecc)
+                        r = plants->ecc = add_march(trial, stack, plants, 0, true);
+                if (r >= 0)
+                        r = add_march(trial, stack, plants, MARCH_WRITE, true);
         }
 
         return r < 0 ? r : hbm_ecc_run_batch(trial->run);
@@ -246,17 +246,67 @@ static void judge_stack(Trial *trial, unsigned stack) {
         trial->signs[stack].proven &= uncorrected > 0 || ((missing || silent) && !foreign);
 }
 
-/* What is planted is written over. */
-static int restore(Trial *trial) {
+/* By how much the stacks moved together. A full field stops: then nobody knows. */
+static bool moved(const Trial *trial, uint64_t (*of)(const HbmEccCounts *counts), uint64_t full, uint64_t *ret) {
+        *ret = 0;
+        for (unsigned stack = 0; stack < STACKS; stack++) {
+                if (of(&trial->after[stack]) >= full)
+                        return false;
+                *ret += counted(of(&trial->raw[stack]), of(&trial->after[stack]));
+        }
+        return true;
+}
+
+static uint64_t corrected_of(const HbmEccCounts *counts) {
+        return counts->corrected;
+}
+
+static uint64_t uncorrected_of(const HbmEccCounts *counts) {
+        return counts->uncorrected;
+}
+
+static uint64_t repairable_of(const HbmEccCounts *counts) {
+        return counts->repairable;
+}
+
+/* Sysfs counts what the mailbox does. */
+static void judge_sysfs(Trial *trial) {
+        static const struct {
+                uint64_t (*of)(const HbmEccCounts *counts);
+                uint64_t full;
+                ErrorCounter counter;
+        } tellings[] = {
+                { corrected_of, 0xffff, ERRORS_MEM_CORRECTED },
+                { uncorrected_of, 0xf, ERRORS_MEM_UNCORRECTED },
+                { repairable_of, 0xfff, ERRORS_MEM_REPAIRABLE },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(tellings); i++) {
+                uint64_t before = tellings[i].of(&trial->raw[HBM_ECC_CHIP]), after = tellings[i].of(&trial->after[HBM_ECC_CHIP]), firmware;
+
+                if (!moved(trial, tellings[i].of, tellings[i].full, &firmware) || after - before == firmware)
+                        continue;
+                hbm_ecc_lie(trial->run, HBM_ECC_CHIP, firmware > 0 ? firmware : 1,
+                            "%s went from %" PRIu64 " to %" PRIu64 " while the firmware counted %" PRIu64 " errors",
+                            error_counter_path(tellings[i].counter), before, after, firmware);
+                return;
+        }
+}
+
+/* Through ECC, with its counters. */
+static int run_counted(Trial *trial) {
+        HbmRun *run = trial->run;
         int r;
 
-        memory_batch_reset(trial->run->batch);
-        for (unsigned i = 0; i < STACKS * _ERRORS; i++) {
-                r = add_march(trial, i / _ERRORS, &trial->plants[i / _ERRORS][i % _ERRORS], MARCH_WRITE, true);
-                if (r < 0)
-                        return r;
-        }
-        return hbm_ecc_run_batch(trial->run);
+        r = hbm_ecc_announce(run, WIDTH);
+        if (r >= 0)
+                r = run_batch(trial, true);
+        if (r >= 0)
+                r = hbm_ecc_read_counts(run, trial->after);
+        if (r >= 0)
+                return hbm_ecc_end(run);
+        hbm_ecc_give_up(run);
+        return r;
 }
 
 static int run_trial(Trial *trial) {
@@ -271,28 +321,22 @@ static int run_trial(Trial *trial) {
                 trial->doubles &= trial->before[stack].uncorrected == 0 && trial->before[stack].repairable == 0;
 
         r = run_batch(trial, false);
+        if (r >= 0)
+                r = hbm_ecc_read_counts(run, trial->raw);
+        if (r >= 0)
+                r = run_counted(trial);
         if (r < 0)
                 return r;
-        for (unsigned stack = 0; stack < STACKS; stack++)
+
+        for (unsigned stack = 0; stack < STACKS; stack++) {
                 judge_raw(trial, stack);
-        r = hbm_ecc_read_counts(run, trial->raw);
-        if (r < 0)
-                return r;
-
-        r = run_batch(trial, true);
-        if (r < 0)
-                return r;
-        r = hbm_ecc_read_counts(run, trial->after);
-        if (r < 0)
-                return r;
-        for (unsigned stack = 0; stack < STACKS; stack++)
                 judge_stack(trial, stack);
-
-        r = restore(trial);
-        return r < 0 ? r : hbm_ecc_clear_counts(run);
+        }
+        judge_sysfs(trial);
+        return 0;
 }
 
-static int try_plants(HbmRun *run, unsigned number, Signs signs[static STACKS]) {
+static int try_plants(HbmRun *run, unsigned number, Signs signs[static STACKS + 1]) {
         Trial trial = {
                 .run   = run,
                 .field = { MEMORY_BACKGROUND_ADDRESS, 0, memory_mix(step_seed(run->step) ^ (USE_PLACE + number)) },
@@ -314,7 +358,7 @@ static int try_plants(HbmRun *run, unsigned number, Signs signs[static STACKS]) 
         return r;
 }
 
-/* What is held against ECC of one stack after some trials. */
+/* What is held against ECC of one stack, or the chip, after some trials. */
 typedef struct Charge {
         HbmEccLie lie;
         bool proven;  /* the lie is */
@@ -334,28 +378,28 @@ static void weigh(Charge *charge, const HbmEccLie *lie, const Signs *signs) {
  * time. But nothing else makes it miss an error that was there: that is proof at the first time.
  */
 int hbm_ecc_run_plants(HbmRun *run) {
-        Charge charges[STACKS] = {};
-        HbmEccLie before[STACKS];
+        Charge charges[STACKS + 1] = {};
+        HbmEccLie before[STACKS + 1];
         HbmTally tally = run->tally;
         bool doubt = true;
         int r = 0;
 
         memcpy(before, run->ecc_lies, sizeof(before));
         for (unsigned i = 0; r >= 0 && i < TRIALS && doubt; i++) {
-                Signs signs[STACKS] = {};
+                Signs signs[STACKS + 1] = {};
 
                 memset(run->ecc_lies, 0, sizeof(run->ecc_lies));
                 run->tally = tally;
                 r = try_plants(run, run->passes[run->pass].repeat * TRIALS + i, signs);
 
                 doubt = false;
-                for (unsigned stack = 0; stack < STACKS; stack++) {
+                for (unsigned stack = 0; stack <= HBM_ECC_CHIP; stack++) {
                         weigh(&charges[stack], &run->ecc_lies[stack], &signs[stack]);
                         doubt |= !charges[stack].proven && !charges[stack].dropped;
                 }
         }
 
-        for (unsigned stack = 0; stack < STACKS; stack++) {
+        for (unsigned stack = 0; stack <= HBM_ECC_CHIP; stack++) {
                 bool told = charges[stack].proven || !charges[stack].dropped;
 
                 run->ecc_lies[stack] = before[stack].n == 0 && told ? charges[stack].lie : before[stack];

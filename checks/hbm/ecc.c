@@ -6,50 +6,59 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "checks/device-errors.h"
 #include "checks/march/answers.h"
 
-/* Public driver, fw_io: corrected in the upper half, then 4 bits of uncorrected and 12 of repairable ones. */
-int hbm_ecc_read_counts(HbmRun *run, HbmEccCounts ret[static STACKS]) {
-        for (unsigned stack = 0; stack < STACKS; stack++) {
-                char path[ATTRIBUTE_PATH_MAX];
-                uint64_t word;
-                int r;
+int hbm_ecc_read_counts(HbmRun *run, HbmEccCounts ret[static STACKS + 1]) {
+        ErrorCount counts[_ERROR_COUNTER_MAX];
+        const char *path;
+        int r;
 
-                (void) snprintf(path, sizeof(path), "mailbox/hbm%u_ecc", stack);
-                r = device_attribute_u64(step_device(run->step), step_chip(run->step), path, &word);
-                if (r >= 0 && word > UINT32_MAX)
-                        r = -EPROTO;
-                if (r < 0) {
-                        run->told = true;
-                        return step_error(run->step, r, "%s does not tell what ECC has counted", path);
-                }
-                ret[stack] = (HbmEccCounts) {
-                        .corrected   = word >> 16,
-                        .uncorrected = word >> 12 & 0xf,
-                        .repairable  = word & 0xfff,
-                };
+        r = device_errors_read(step_device(run->step), step_chip(run->step), ERRORS_MEM, counts, &path);
+        if (r < 0) {
+                run->told = true;
+                return step_error(run->step, r, "%s does not tell what ECC has counted", path ? path : "the chip");
         }
 
+        for (unsigned stack = 0; stack < STACKS; stack++)
+                ret[stack] = (HbmEccCounts) {
+                        .corrected   = counts[ERRORS_MEM_CORRECTED].words[stack],
+                        .uncorrected = counts[ERRORS_MEM_UNCORRECTED].words[stack],
+                        .repairable  = counts[ERRORS_MEM_REPAIRABLE].words[stack],
+                };
+        ret[HBM_ECC_CHIP] = (HbmEccCounts) {
+                .corrected   = counts[ERRORS_MEM_CORRECTED].sysfs,
+                .uncorrected = counts[ERRORS_MEM_UNCORRECTED].sysfs,
+                .repairable  = counts[ERRORS_MEM_REPAIRABLE].sysfs,
+        };
         return 0;
 }
 
-int hbm_ecc_clear_counts(HbmRun *run) {
-        static const char *const paths[] = {
-                "stats/hardware/mem_ecc_corrected",
-                "stats/hardware/mem_ecc_uncorrected",
-                "stats/hardware/mem_ecc_repairable_uncorrected",
+int hbm_ecc_announce(HbmRun *run, uint64_t n) {
+        const uint64_t most[_ERROR_COUNTER_MAX] = {
+                [ERRORS_MEM_CORRECTED] = n, [ERRORS_MEM_UNCORRECTED] = n, [ERRORS_MEM_REPAIRABLE] = n,
         };
+        int r;
 
-        for (size_t i = 0; i < ELEMENTS(paths); i++) {
-                int r = device_attribute_write(step_device(run->step), step_chip(run->step), paths[i], "0");
+        r = device_errors_announce(step_device(run->step), step_chip(run->step), ERRORS_MEM, most);
+        if (r >= 0)
+                return r;
+        run->told = true;
+        return step_error(run->step, r, "the device does not take note that errors will be planted");
+}
 
-                if (r < 0) {
-                        run->told = true;
-                        return step_error(run->step, r, "%s cannot be cleared of what was planted", paths[i]);
-                }
-        }
+void hbm_ecc_give_up(HbmRun *run) {
+        (void) device_errors_end(step_device(run->step), step_chip(run->step), ERRORS_MEM, 0);
+}
 
-        return 0;
+int hbm_ecc_end(HbmRun *run) {
+        int r;
+
+        r = device_errors_end(step_device(run->step), step_chip(run->step), ERRORS_MEM, ERRORS_MEM);
+        if (r >= 0)
+                return r;
+        run->told = true;
+        return step_error(run->step, r, "error counters cannot be cleared of what was planted");
 }
 
 int hbm_ecc_run_batch(HbmRun *run) {

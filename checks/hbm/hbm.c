@@ -143,7 +143,9 @@ int hbm_run_diagnose(HbmRun *run) {
         }
 
         hbm_defects_sort(&run->defects);
-        r = hbm_rows_gather(run);
+        r = hbm_lies_tell_chip(run);
+        if (r >= 0)
+                r = hbm_rows_gather(run);
         if (r >= 0)
                 r = tell_defects(run);
         return r < 0 ? r : hbm_rows_tell(run);
@@ -331,7 +333,7 @@ const Check check_hbm = {
         .summary      = "marches, lanes, hammering, retention and ECC over all of the HBM, with every failure located",
         .reads        = "assay/hbm/{geometry,map,subarray}, for slices assay/hbm/in-use, for pauses assay/temperature; marches, copies, "
                         "pauses, hammering and reads by address of the four stacks, raw (beside on-die ECC). Phase ecc: "
-                        "mailbox/hbmN_ecc, and clears stats/hardware/mem_ecc_*",
+                        "mailbox/hbmN_ecc, assay/planted/mem_ecc_*, and clears stats/hardware/mem_ecc_*",
         .codes        = (const char *const[]) { "hbm-cell", "hbm-word", "hbm-row", "hbm-sub-wordline", "hbm-wordline-short",
                                                 "hbm-retention", "hbm-hammer", "hbm-bit-line", "hbm-column", "hbm-decoder",
                                                 "hbm-address-tsv", "hbm-data-tsv", "hbm-lane", "hbm-bank",

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "checks/hbm/ecc.h"
+
 /* AT: where the first of N was, or NULL. */
 static int tell(HbmRun *run, const char *code, unsigned stack, uint64_t n, const uint16_t *at, const char *message) {
         Location where = *step_unit(run->step);
@@ -42,4 +44,14 @@ int hbm_lies_tell(HbmRun *run, unsigned stack) {
                 r = tell(run, "hbm-ecc", stack, run->ecc_lies[stack].n, NULL, run->ecc_lies[stack].text);
 
         return r;
+}
+
+int hbm_lies_tell_chip(HbmRun *run) {
+        const HbmEccLie *lie = &run->ecc_lies[HBM_ECC_CHIP];
+        Evidence evidence = { .has_count = true, .count = (double) lie->n };
+
+        for (unsigned stack = 0; stack < STACKS; stack++)
+                if (run->ecc_lies[stack].n > 0)
+                        return 0;
+        return lie->n == 0 ? 0 : step_finding(run->step, &run->verdict, "hbm-ecc", NULL, &evidence, "%s", lie->text);
 }

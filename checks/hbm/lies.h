@@ -11,3 +11,5 @@
 #include "checks/hbm/run.h"
 
 int hbm_lies_tell(HbmRun *run, unsigned stack);
+/* What is none of one stack, where no stack explains it. */
+int hbm_lies_tell_chip(HbmRun *run);

@@ -84,7 +84,7 @@ typedef struct HbmRun {
         MarchOutcome outcomes[STACKS]; /* over all passes */
         MarchTotals totals;
         uint64_t start_nsec;           /* of the device's time */
-        HbmEccLie ecc_lies[STACKS];
+        HbmEccLie ecc_lies[STACKS + 1]; /* of the stacks, and of the chip */
         bool told;                     /* why a pass could not judge */
         Verdict verdict;
 } HbmRun;

@@ -193,6 +193,29 @@ static void kinds_of_the_simulator_are_found_on_their_stack(void **state) {
         }
 }
 
+#define STUCK(counter) "faults:\n  - {at: us0-0/chip0, kind: counter-stuck, counter: " counter "}\n"
+
+/* One of no stack: only sysfs stands still. Nothing is planted that no repair would mend, so that counter shows nothing. */
+static void a_counter_of_sysfs_that_stands_still_is_found(void **state) {
+        static const struct {
+                const char *faults;
+                Verdict verdict;
+        } cases[] = {
+                { STUCK("mem_ecc_corrected"), VERDICT_FAILED },
+                { STUCK("mem_ecc_repairable_uncorrected"), VERDICT_FAILED },
+                { STUCK("mem_ecc_uncorrected"), VERDICT_PASSED },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                bool fails = cases[i].verdict == VERDICT_FAILED;
+                Found found;
+
+                assert_int_equal(judge(&(Liar) {}, cases[i].faults, &found), cases[i].verdict);
+                if (found.n != fails || (fails && (!found_has(&found, "hbm-ecc", "us0-0/chip0") || !strstr(found.lines, "stats/hardware/mem_ecc_"))))
+                        fail_msg("%s: %s", cases[i].faults, found.lines);
+        }
+}
+
 /* Eight times: ECC that lies in half of the commands has a chance of 2^-16 to count all of it. */
 static void ecc_that_lies_now_and_then_is_found(void **state) {
         static const char *const faults[] = {
@@ -260,6 +283,7 @@ int main(void) {
                 cmocka_unit_test(ecc_that_lies_is_found),
                 cmocka_unit_test(counters_that_cannot_be_read_are_no_pass),
                 cmocka_unit_test(kinds_of_the_simulator_are_found_on_their_stack),
+                cmocka_unit_test(a_counter_of_sysfs_that_stands_still_is_found),
                 cmocka_unit_test(ecc_that_lies_now_and_then_is_found),
                 cmocka_unit_test(broken_memory_is_no_lie_of_ecc),
                 cmocka_unit_test(memory_that_breaks_now_and_then_is_no_lie_of_ecc),
