@@ -11,6 +11,7 @@
 #include "checks/location.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
+#include "cli/plan-names.h"
 
 void answer_refuse(Answer *answer, int status, const char *format, ...) {
         va_list arguments;
@@ -133,6 +134,14 @@ static int ask_one(sd_bus *bus, const VerifyPolicy *policy, const char *target, 
         return r;
 }
 
+/* Where assayd says that there is no such plan. */
+static void suggest_plan(Answer *answer) {
+        size_t n = strlen(answer->reason);
+
+        if (strstr(answer->reason, "no plan is called"))
+                (void) plan_names_question(options.plan, answer->reason + n, sizeof(answer->reason) - n);
+}
+
 int answer_ask(sd_bus *bus, const char *target, Answer *ret) {
         _cleanup_(verify_policy_done) VerifyPolicy policy = {};
         Location where = {};
@@ -145,6 +154,8 @@ int answer_ask(sd_bus *bus, const char *target, Answer *ret) {
         /* These are judged here, since a failure counts under any plan and does not age. */
         policy.policy.plan = NULL;
         policy.policy.max_age_usec = 0;
-        return is_location && location_kind(&where) == LOCATION_SERVER ? answer_parts(bus, &policy, target, ret)
-                                                                       : ask_one(bus, &policy, target, &where, ret);
+        r = is_location && location_kind(&where) == LOCATION_SERVER ? answer_parts(bus, &policy, target, ret) : ask_one(bus, &policy, target, &where, ret);
+        if (r == 0 && options.plan && ret->record == UINT64_MAX)
+                suggest_plan(ret);
+        return r;
 }

@@ -19,6 +19,8 @@
 #define FILE_BYTES_MAX    ((size_t) 1 << 20) /* of a file that somebody names and that is no log */
 #define RECORDS_BYTES_MAX ((size_t) 1 << 30)
 
+#define STATUS_INTERRUPTED 130 /* of a verb that was left by Ctrl-C, as shells say it; others stand in checks/verdict.h */
+
 typedef struct Options {
         const char *host; /* --host: another machine, over ssh */
         const char *bus;  /* --bus: "system" or an address */
@@ -46,6 +48,7 @@ typedef struct Options {
         bool has_seed;
         uint64_t seed;
         double budget_sec;     /* 0: the plan's */
+        double timeout_sec;    /* of gate */
         uint64_t max_age_usec; /* UINT64_MAX: any */
 } Options;
 

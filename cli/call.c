@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "cli/assayctl.h"
+#include "cli/deadline.h"
 #include "cli/file-kind.h"
+#include "cli/nearest.h"
 #include "daemon/names.h"
 
 /* The same map as the daemon's: r is the errno on either side. */
@@ -216,7 +218,7 @@ static int call_text_soon(sd_bus *bus, const char *method, uint64_t index, const
         for (unsigned left = TRIES;; left--) {
                 int r = call_text_of(bus, method, index, error, ret);
 
-                if (!sd_bus_error_has_name(error, not_yet) || left == 0)
+                if (!sd_bus_error_has_name(error, not_yet) || left == 0 || deadline_is_near())
                         return r;
                 sd_bus_error_free(error);
                 (void) usleep(100000);
@@ -258,28 +260,18 @@ int call_companion(sd_bus *bus, uint64_t index, char **ret) {
         return r < 0 ? complain_bus(&error, r, "could not have the companion signed") : 0;
 }
 
-/* The targets that fit: 0, or negative where the daemon cannot be asked. FIRST and LAST are theirs, in the order of the daemon. */
-static int find_targets(sd_bus *bus, bool (*fits)(const char *name, const char *target), const char *target, char first[static LOCATION_STRING_MAX],
-                        char last[static LOCATION_STRING_MAX]) {
+/* Calls EACH for every target, and chip of one. Negative where the daemon cannot be asked. */
+static int each_target(sd_bus *bus, void (*each)(const char *name, void *userdata), void *userdata) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         const char *name, *model, *state, *verdict;
         int r;
 
-        first[0] = last[0] = '\0';
         r = call_manager(bus, "ListTargets", NULL, &reply, "t", (uint64_t) ASSAY_TARGETS_CHIPS);
         if (r >= 0)
                 r = sd_bus_message_enter_container(reply, 'a', "(ssss)");
         while (r >= 0 && (r = sd_bus_message_read(reply, "(ssss)", &name, &model, &state, &verdict)) > 0)
-                if (fits(name, target)) {
-                        if (!first[0])
-                                (void) snprintf(first, LOCATION_STRING_MAX, "%s", name);
-                        (void) snprintf(last, LOCATION_STRING_MAX, "%s", name);
-                }
+                each(name, userdata);
         return r;
-}
-
-static bool is_called(const char *name, const char *target) {
-        return strcmp(name, target) == 0;
 }
 
 bool call_is_server_of(const char *name, const char *target) {
@@ -289,19 +281,44 @@ bool call_is_server_of(const char *name, const char *target) {
                name[n] == '-' && !strchr(name, '/');
 }
 
-bool call_is_target(sd_bus *bus, const char *target) {
-        char first[LOCATION_STRING_MAX], last[LOCATION_STRING_MAX];
+typedef struct Wanted {
+        const char *target;
+        bool is_there;
+        Nearest nearest;
+        char last[LOCATION_STRING_MAX]; /* chip of the server that it names */
+} Wanted;
 
-        return find_targets(bus, is_called, target, first, last) < 0 || first[0];
+static void look_at(const char *name, void *userdata) {
+        Wanted *wanted = userdata;
+        size_t n = strcspn(name, "/");
+
+        wanted->is_there = wanted->is_there || strcmp(name, wanted->target) == 0;
+        nearest_offer(&wanted->nearest, name);
+        if (name[n] && strncmp(name, wanted->target, n) == 0 && wanted->target[n] == '/')
+                (void) snprintf(wanted->last, sizeof(wanted->last), "%s", name);
+}
+
+bool call_is_target(sd_bus *bus, const char *target) {
+        Wanted wanted = { .target = target, .nearest = nearest_to(target) };
+
+        return each_target(bus, look_at, &wanted) < 0 || wanted.is_there;
 }
 
 void call_tell_target(sd_bus *bus, const char *target, char *ret, size_t size) {
-        char first[LOCATION_STRING_MAX], last[LOCATION_STRING_MAX];
+        Wanted wanted = { .target = target, .nearest = nearest_to(target) };
+        char question[NEAREST_MAX + 32];
+        Location where;
+        bool is_known = each_target(bus, look_at, &wanted) >= 0;
 
-        if (find_targets(bus, call_is_server_of, target, first, last) >= 0 && first[0])
-                (void) snprintf(ret, size, "%s is an UltraServer: ask for one of its servers, %s to %s", target, first, last);
+        if (is_known && *wanted.last)
+                (void) snprintf(ret, size, "%s: no such target; %.*s has chip0 to %s", target, (int) strcspn(target, "/"), target,
+                                strchr(wanted.last, '/') + 1);
+        else if (location_parse(target, &where, NULL, NULL) < 0)
+                (void) snprintf(ret, size, "%s: no target is written so; a server is as us0-1, a chip as us0-1/chip3, an UltraServer as us0%s", target,
+                                nearest_question(&wanted.nearest, question, sizeof(question)));
         else
-                (void) snprintf(ret, size, "%s: no such target; assayctl targets lists them", target);
+                (void) snprintf(ret, size, "%s: no such target; assayctl targets lists them%s", target,
+                                nearest_question(&wanted.nearest, question, sizeof(question)));
 }
 
 static int get_text(sd_bus *bus, const char *name, sd_bus_error *error, char **ret) {

@@ -45,7 +45,7 @@ int call_companion(sd_bus *bus, uint64_t index, char **ret);
 bool call_is_target(sd_bus *bus, const char *target);
 /* Whether the server NAME is one of the UltraServer TARGET, by its name. */
 bool call_is_server_of(const char *name, const char *target);
-/* What is wrong with TARGET, which is none: nobody knows it, or it is an UltraServer, of which every server answers for itself. */
+/* What is wrong with TARGET, which is none, and what may have been meant. */
 void call_tell_target(sd_bus *bus, const char *target, char *ret, size_t size);
 
 /* Of what sd_bus_message_read_strv() has given. */

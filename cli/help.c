@@ -37,6 +37,7 @@ static const OptionHelp of_some_verbs[] = {
         { "chips",      "",         "targets: list chips too; audit: how often each was scanned, and with what result"                         },
         { "checkpoint", "FILE",     "audit: what the log has signed of itself"                                                                 },
         { "max-age",    "AGE",      "verdict, gate, verify: older is unknown, unless FAILED (90s, 15min, 12h, 7d)"                             },
+        { "timeout",    "SEC",      "gate: how long an answer may take, 2 by default; then it is 69"                                           },
         { "unknown",    "WORD",     "gate: what unknown means to this hook, pass or fail"                                                      },
         { "npd",        "",         "gate: node-problem-detector: codes 0 1 2, at most 80 bytes"                                               },
         { "keyring",    "FILE",     "scan, show, verdict, gate, verify, audit, explain: whose word counts, as `keys show` prints it (--key says the same); "
@@ -109,5 +110,5 @@ void help_print(const Verb verbs[], const Verb *verb) {
         print_options(verb);
         putchar('\n');
         wrap_print(0, "Exit status: 0 PASSED or WARNED, 1 FAILED, 2 cannot tell, 3 refused (does not verify), 64 usage or bad input, "
-                      "69 daemon not reachable, 77 not permitted. More: assayctl(1), and assay-records(7) for what is signed.");
+                      "69 daemon not reachable, 77 not permitted, 130 a scan left by Ctrl-C. More: assayctl(1), and assay-records(7) for what is signed.");
 }

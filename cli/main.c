@@ -15,10 +15,11 @@
 
 #include "cli/assayctl.h"
 #include "cli/help.h"
+#include "cli/nearest.h"
 #include "cli/pager.h"
 #include "cli/wrap.h"
 
-Options options = { .bus = "system", .max_age_usec = UINT64_MAX };
+Options options = { .bus = "system", .max_age_usec = UINT64_MAX, .timeout_sec = 2 };
 
 static const Verb verbs[] = {
         { "targets",   0, 0,  "",             "List servers (and chips) with state and newest verdict",  "chips",                             verb_targets   },
@@ -28,7 +29,7 @@ static const Verb verbs[] = {
         { "show",      1, 1,  "SCAN",         "Show a scan and its verdicts",                            "key keyring root",                  verb_show      },
         { "cancel",    1, 1,  "SCAN",         "Cancel a scan",                                           "",                                  verb_cancel    },
         { "verdict",   1, 1,  "TARGET",       "Show the newest verdict on a server or chip",             "plan max-age key keyring root",      verb_verdict   },
-        { "gate",      1, 1,  "TARGET",       "For hooks: 0 fit, 1 not fit, 2 unknown, one line of reason", "plan max-age key keyring root npd unknown",   verb_gate      },
+        { "gate",      1, 1,  "TARGET",       "For hooks: 0 fit, 1 not fit, 2 unknown, one line of reason", "plan max-age timeout key keyring root npd unknown", verb_gate      },
         { "coverage",  1, 1,  "TARGET",       "Show which regions of memory were tested, and when",      "plan",                              verb_coverage  },
         { "records",   0, 2,  "[FIRST [COUNT]]", "List signed records",                                  "",                                  verb_records   },
         { "verify",    1, -1, "INDEX|FILE...",  "Verify records, from the daemon or offline from files",
@@ -76,6 +77,7 @@ enum {
         OPTION_ORIGIN,
         OPTION_TO,
         OPTION_FINISH,
+        OPTION_TIMEOUT,
 };
 
 static const struct option long_options[] = {
@@ -110,6 +112,7 @@ static const struct option long_options[] = {
         { "origin",    required_argument, NULL, OPTION_ORIGIN    },
         { "to",        required_argument, NULL, OPTION_TO        },
         { "finish",    required_argument, NULL, OPTION_FINISH    },
+        { "timeout",   required_argument, NULL, OPTION_TIMEOUT   },
         {},
 };
 
@@ -219,7 +222,7 @@ static int parse_age(const char *text, uint64_t *ret_usec) {
         return -EINVAL;
 }
 
-static int parse_budget(const char *text, double *ret) {
+static int parse_seconds(const char *text, double *ret) {
         char *end;
 
         errno = 0;
@@ -256,7 +259,8 @@ static int apply(int option, const char *value) {
         case OPTION_CHALLENGE: options.challenge = value; return 0;
         case OPTION_UNKNOWN: options.unknown = value; return strcmp(value, "pass") == 0 || strcmp(value, "fail") == 0 ? 0 : -EINVAL;
         case OPTION_SEED: options.has_seed = true; return parse_u64(value, &options.seed);
-        case OPTION_BUDGET: return parse_budget(value, &options.budget_sec);
+        case OPTION_BUDGET: return parse_seconds(value, &options.budget_sec);
+        case OPTION_TIMEOUT: return parse_seconds(value, &options.timeout_sec);
         case OPTION_MAX_AGE: return parse_age(value, &options.max_age_usec);
         default: return -EINVAL;
         }
@@ -268,6 +272,24 @@ static const char *option_name(int option) {
                         return o->name;
 
         return "?";
+}
+
+/* getopt has said which. ARGUMENT: "--plna=x", or what stood behind an option that lacks its value. */
+static int refuse_option(const char *argument) {
+        char question[NEAREST_MAX + 32] = "", name[NEAREST_MAX];
+        Nearest nearest;
+
+        (void) snprintf(name, sizeof(name), "%.*s", (int) strcspn(argument, "="), argument);
+        nearest = nearest_to(name);
+        for (const struct option *o = long_options; strncmp(name, "--", 2) == 0 && o->name; o++) {
+                char whole[NEAREST_MAX];
+
+                (void) snprintf(whole, sizeof(whole), "--%s", o->name);
+                nearest_offer(&nearest, whole);
+        }
+        if (nearest.distance > 0)
+                (void) nearest_question(&nearest, question, sizeof(question));
+        return complain(STATUS_USAGE, "assayctl --help lists options, assayctl VERB --help those of a verb%s", question);
 }
 
 /* Returns -1 to go on, or an exit status. */
@@ -284,7 +306,7 @@ static int parse_options(int argc, char **argv, uint64_t *ret_given, bool *ret_h
                         return STATUS_PASSED;
                 }
                 if (option == '?')
-                        return complain(STATUS_USAGE, "assayctl --help lists options, assayctl VERB --help those of a verb"); /* getopt has said which */
+                        return refuse_option(argv[optind - 1]);
                 if (apply(option, optarg) < 0)
                         return complain(STATUS_USAGE, "--%s does not take '%s'", option_name(option), optarg);
                 if (option > _OPTION_GLOBAL_END)
@@ -301,6 +323,15 @@ static int refuse_options(const Verb *verb, uint64_t given) {
                         return complain(STATUS_USAGE, "%s takes no --%s; assayctl %s --help lists what it takes", verb->name, o->name, verb->name);
 
         return 0;
+}
+
+static int refuse_verb(const char *name) {
+        Nearest nearest = nearest_to(name);
+        char question[NEAREST_MAX + 32];
+
+        for (const Verb *verb = verbs; verb->name; verb++)
+                nearest_offer(&nearest, verb->name);
+        return complain(STATUS_USAGE, "no verb is called '%s'; assayctl --help lists them%s", name, nearest_question(&nearest, question, sizeof(question)));
 }
 
 static const Verb *find_verb(const char *name) {
@@ -337,7 +368,7 @@ int main(int argc, char **argv) {
         if (optind < argc) {
                 verb = find_verb(argv[optind]);
                 if (!verb)
-                        return complain(STATUS_USAGE, "no verb is called '%s'; see assayctl --help", argv[optind]);
+                        return refuse_verb(argv[optind]);
         }
 
         if (wants_help || !verb) {

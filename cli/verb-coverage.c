@@ -57,6 +57,7 @@ static bool is_part(const char *name, const char *target) {
 static int list_chips(sd_bus *bus, const char *target, Listing *listing) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        char why[512];
         const char *name, *model, *state, *verdict;
         int r;
 
@@ -71,7 +72,10 @@ static int list_chips(sd_bus *bus, const char *target, Listing *listing) {
                 return complain_bus(&error, r, "could not list targets");
 
         listing->detailed = listing->n_chips == 1;
-        return listing->n_chips > 0 ? 0 : complain(STATUS_USAGE, "%s: no such target", target);
+        if (listing->n_chips > 0)
+                return 0;
+        call_tell_target(bus, target, why, sizeof(why));
+        return complain(STATUS_USAGE, "%s", why);
 }
 
 /* ---- one chip ---- */

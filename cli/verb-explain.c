@@ -8,6 +8,7 @@
 #include "checks/catalogue.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
+#include "cli/nearest.h"
 #include "cli/pager.h"
 #include "cli/table.h"
 #include "cli/view.h"
@@ -37,6 +38,17 @@ static void explain_code(const CatalogueEntry *entry) {
         putchar('\n');
         (void) snprintf(remedy, sizeof(remedy), "To do (%s): %s", action_to_string(entry->action), entry->remedy);
         wrap_print(0, remedy);
+}
+
+static int refuse_code(const char *code) {
+        Nearest nearest = nearest_to(code);
+        char question[NEAREST_MAX + 32];
+        const CatalogueEntry *entry;
+
+        for (size_t i = 0; (entry = catalogue_at(i)); i++)
+                nearest_offer(&nearest, entry->code);
+        return complain(STATUS_USAGE, "no finding code is called '%s'; assayctl explain lists them%s", code,
+                        nearest_question(&nearest, question, sizeof(question)));
 }
 
 static int list_codes(void) {
@@ -177,7 +189,7 @@ int verb_explain(int argc, char **argv) {
 
         entry = catalogue_find(argv[0]);
         if (!entry)
-                return complain(STATUS_USAGE, "no finding code is called '%s'; assayctl explain lists them", argv[0]);
+                return refuse_code(argv[0]);
         if (options.json)
                 return print_json(code_json(entry));
 

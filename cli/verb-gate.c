@@ -4,16 +4,18 @@
  * gate
  *
  * The answer for a hook: from the newest record, of which the daemon is believed no more than `verify` believes it: its signature and, where
- * the keyring names logs, its place in one of them are checked here. It never tests and never falls back to healthy.
+ * the keyring names logs, its place in one of them are checked here. It never tests, never falls back to healthy, and never takes longer than --timeout.
  */
 
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/answer.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
+#include "cli/deadline.h"
 
 #define LINE_BYTES   640
 #define LINE_MAX_NPD 80 /* what node-problem-detector keeps */
@@ -48,30 +50,60 @@ static int translate(int status) {
         return options.npd ? STATUS_CANNOT_TELL : status;
 }
 
+/* The line, as the options want it, malloc'd; "" where they want none. */
+static char *render(const char *target, const Answer *answer, char *line) {
+        char *text = NULL;
+
+        if (options.npd && strlen(line) > LINE_MAX_NPD - 1)
+                line[LINE_MAX_NPD - 1] = '\0';
+        make_plain(line, "");
+        if (options.json) {
+                _cleanup_(json_decrefp) json_t *object = answer_json(target, answer, line);
+                _cleanup_free_ char *json = object ? json_dumps(object, 0) : NULL;
+
+                return json && asprintf(&text, "%s\n", json) >= 0 ? text : NULL;
+        }
+        return asprintf(&text, "%s%s", options.quiet ? "" : line, options.quiet ? "" : "\n") >= 0 ? text : NULL;
+}
+
+static void write_unknown(const char *target, int status, const char *why, Answer *ret, char line[static LINE_BYTES]) {
+        *ret = (Answer) { .status = status, .result = RESULT_INCONCLUSIVE, .record = UINT64_MAX };
+        (void) snprintf(line, LINE_BYTES, "%s: unknown, %s", target, why);
+}
+
+/* What is printed if the time is up before there is an answer. */
+static char *expect_silence(const char *target) {
+        char why[64], line[LINE_BYTES];
+        Answer answer;
+        char *text;
+
+        (void) snprintf(why, sizeof(why), "assayd did not answer in %g s", options.timeout_sec);
+        write_unknown(target, STATUS_UNREACHABLE, why, &answer, line);
+        text = render(target, &answer, line);
+        if (text && deadline_set(options.timeout_sec, text, translate(STATUS_UNREACHABLE)) < 0)
+                (void) complain(0, "could not watch the time: %m");
+        return text;
+}
+
 int verb_gate(int argc, char **argv) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+        _cleanup_free_ char *silence = expect_silence(argv[0]), *text = NULL;
         char line[LINE_BYTES];
-        Answer answer = { .result = RESULT_INCONCLUSIVE, .record = UINT64_MAX };
+        Answer answer = {};
         int r;
 
         r = call_connect(&bus);
         if (r == 0)
                 r = answer_ask(bus, argv[0], &answer);
+        deadline_clear();
         if (r == 0)
                 write_line(argv[0], &answer, line);
-        else {
-                answer = (Answer) { .status = r, .result = RESULT_INCONCLUSIVE, .record = UINT64_MAX };
-                (void) snprintf(line, sizeof(line), "%s: unknown, %s", argv[0], r == STATUS_UNREACHABLE ? "assayd does not answer" : "could not ask");
-        }
-
-        if (options.npd && strlen(line) > LINE_MAX_NPD - 1)
-                line[LINE_MAX_NPD - 1] = '\0';
-        if (options.json) {
-                _cleanup_(json_decrefp) json_t *object = answer_json(argv[0], &answer, line);
-
-                (void) json_dumpf(object, stdout, 0);
-                putchar('\n');
-        } else if (!options.quiet)
-                say(stdout, "%s\n", line);
+        else
+                write_unknown(argv[0], r, r == STATUS_UNREACHABLE ? "assayd does not answer" : "could not ask", &answer, line);
+        text = render(argv[0], &answer, line);
+        if (!text)
+                return complain(translate(STATUS_CANNOT_TELL), "out of memory");
+        fputs(text, stdout);
+        bus = sd_bus_unref(bus); /* what is left to say to a daemon that does not listen is nothing to wait for */
         return translate(answer.status);
 }

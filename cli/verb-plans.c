@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -11,50 +10,19 @@
 #include "checks/plan.h"
 #include "cli/assayctl.h"
 #include "cli/pager.h"
+#include "cli/plan-names.h"
 #include "cli/table.h"
-
-#define PLANS_MAX 256
-
-static int compare(const void *a, const void *b) {
-        return strcmp(a, b);
-}
-
-/* The names of all plans of all folders, each once, sorted. */
-static size_t names(char (*ret)[PLAN_NAME_MAX]) {
-        _cleanup_free_ char *folders = strdup(plan_folders());
-        size_t n = 0;
-
-        for (char *save = NULL, *folder = folders ? strtok_r(folders, ":", &save) : NULL; folder; folder = strtok_r(NULL, ":", &save)) {
-                DIR *dir = opendir(folder);
-                struct dirent *entry;
-
-                while (dir && n < PLANS_MAX && (entry = readdir(dir))) {
-                        size_t length = strlen(entry->d_name);
-                        bool seen = false;
-
-                        if (length <= 5 || length - 5 >= PLAN_NAME_MAX || strcmp(entry->d_name + length - 5, ".yaml") != 0)
-                                continue;
-                        memcpy(ret[n], entry->d_name, length - 5);
-                        ret[n][length - 5] = '\0';
-                        for (size_t i = 0; i < n; i++)
-                                seen = seen || strcmp(ret[i], ret[n]) == 0;
-                        n += !seen;
-                }
-                if (dir)
-                        closedir(dir);
-        }
-
-        qsort(ret, n, sizeof(*ret), compare);
-        return n;
-}
 
 static int load(const char *name, Plan **ret) {
         _cleanup_free_ char *wrong = NULL;
+        char question[NEAREST_MAX + 32];
         int r;
 
         r = plan_find(plan_folders(), name, ret, &wrong);
         if (r == -ENOENT && !wrong)
-                return complain(STATUS_USAGE, "no plan is called '%s' in %s", name, plan_folders());
+                return complain(STATUS_USAGE, "no plan is called '%s' in %s%s", name, plan_folders(), plan_names_question(name, question, sizeof(question)));
+        if (r == -ENOENT)
+                return complain(STATUS_USAGE, "%s%s", wrong, plan_names_question(name, question, sizeof(question)));
         if (r < 0)
                 return complain(STATUS_USAGE, "%s", wrong ?: strerror(-r));
         return 0;
@@ -69,7 +37,7 @@ static int list(void) {
                 { "SUMMARY", "summary",    false, true  },
                 {},
         };
-        _cleanup_free_ char (*found)[PLAN_NAME_MAX] = calloc(PLANS_MAX + 1, sizeof(*found));
+        _cleanup_free_ char (*found)[PLAN_NAME_MAX] = calloc(PLAN_NAMES_MAX + 1, sizeof(*found));
         _cleanup_(table_freep) Table *table = NULL;
         int r, status = STATUS_PASSED;
         size_t n;
@@ -77,7 +45,7 @@ static int list(void) {
         if (!found || table_new(columns, &table) < 0)
                 return complain(STATUS_CANNOT_TELL, "out of memory");
 
-        n = names(found);
+        n = plan_names(found);
         if (n == 0)
                 return complain(STATUS_USAGE, "there are no plans in %s; $ASSAY_PLANS may say where they are", plan_folders());
         for (size_t i = 0; i < n; i++) {

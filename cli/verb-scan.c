@@ -2,17 +2,23 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "cli/assayctl.h"
 #include "cli/call.h"
+#include "cli/plan-names.h"
 #include "cli/progress.h"
 #include "cli/verdicts.h"
 #include "daemon/names.h"
 
-#define TOLD_MAX 4096
+#define TOLD_MAX  4096
+#define WAIT_MSEC 1000 /* what the bus library waits for itself is no sooner */
 
 typedef struct Watch {
         sd_bus *bus;
@@ -20,11 +26,25 @@ typedef struct Watch {
         const char *what;
         bool changed;
         bool lost; /* the daemon has left the bus */
+        uint64_t id;
+        int interrupts;      /* a signalfd, or -EBADF */
+        unsigned n_interrupts;
         size_t n_told;
         char *told[TOLD_MAX]; /* findings, as they were printed */
 } Watch;
 
+static void stop_hearing(Watch *watch) {
+        sigset_t interrupt;
+
+        (void) sigemptyset(&interrupt);
+        (void) sigaddset(&interrupt, SIGINT);
+        watch->interrupts = close_fd(watch->interrupts);
+        (void) sigprocmask(SIG_UNBLOCK, &interrupt, NULL);
+}
+
 static void watch_done(Watch *watch) {
+        if (watch->interrupts >= 0)
+                stop_hearing(watch);
         for (size_t i = 0; i < watch->n_told; i++)
                 free(watch->told[i]);
 }
@@ -145,6 +165,63 @@ static int poll_state(Watch *watch, sd_bus_error *error) {
         return 0;
 }
 
+/* ---- Ctrl-C ---- */
+
+/* From here on it is read and not died of. Whoever ignores it, as a shell makes what it starts with `&` do, goes on to. */
+static int hear_interrupts(Watch *watch) {
+        struct sigaction action;
+        sigset_t interrupt;
+
+        (void) sigemptyset(&interrupt);
+        (void) sigaddset(&interrupt, SIGINT);
+        if (sigaction(SIGINT, NULL, &action) < 0 || action.sa_handler == SIG_IGN)
+                return 0;
+        if (sigprocmask(SIG_BLOCK, &interrupt, NULL) < 0)
+                return -errno;
+        watch->interrupts = signalfd(-1, &interrupt, SFD_CLOEXEC | SFD_NONBLOCK);
+        return watch->interrupts < 0 ? -errno : 0;
+}
+
+/* That it has been asked is enough: where the scan has ended meanwhile its records come, and where nobody answers there is a second Ctrl-C. */
+static int on_cancelled(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        const sd_bus_error *why = sd_bus_message_get_error(reply);
+
+        if (why && !sd_bus_error_has_name(why, ASSAY_ERROR_SCAN_FINISHED))
+                (void) complain(0, "could not cancel the scan: %s", why->message ?: why->name);
+        return 0;
+}
+
+/* 0, or -EINTR: the scan is left alone. */
+static int take_interrupts(Watch *watch) {
+        struct signalfd_siginfo info;
+        int r = 0;
+
+        while (watch->interrupts >= 0 && read(watch->interrupts, &info, sizeof(info)) == (ssize_t) sizeof(info)) {
+                progress_clear();
+                if (watch->n_interrupts++ > 0) {
+                        (void) complain(0, "left scan %" PRIu64 " to assayd, which was asked to cancel it: assayctl show %" PRIu64, watch->id, watch->id);
+                        return -EINTR;
+                }
+                (void) complain(0, "cancelling scan %" PRIu64 ", waiting for its records; Ctrl-C again does not wait", watch->id);
+                r = sd_bus_call_method_async(watch->bus, NULL, ASSAY_BUS_NAME, watch->path, ASSAY_SCAN_INTERFACE, "Cancel", on_cancelled, watch, "t",
+                                             (uint64_t) 0);
+        }
+        return r < 0 ? r : 0;
+}
+
+/* For the bus, or Ctrl-C. */
+static int wait_for_news(Watch *watch) {
+        struct pollfd polled[2] = { { .fd = sd_bus_get_fd(watch->bus) }, { .fd = watch->interrupts, .events = POLLIN } };
+        int events = sd_bus_get_events(watch->bus);
+
+        if (polled[0].fd < 0 || events < 0)
+                return polled[0].fd < 0 ? polled[0].fd : events;
+        polled[0].events = (short) events;
+        if (poll(polled, 2, WAIT_MSEC) < 0 && errno != EINTR)
+                return -errno;
+        return take_interrupts(watch);
+}
+
 static int wait_for_end(Watch *watch, sd_bus_error *error) {
         int r;
 
@@ -161,17 +238,31 @@ static int wait_for_end(Watch *watch, sd_bus_error *error) {
                 r = sd_bus_process(watch->bus, NULL);
                 if (r < 0)
                         return r;
-                if (r == 0 && (r = sd_bus_wait(watch->bus, UINT64_MAX)) < 0 && r != -EINTR)
+                if (r == 0 && (r = wait_for_news(watch)) < 0)
                         return r;
         }
+}
+
+/* A slip is told with what may have been meant. */
+static int refuse_start(sd_bus *bus, char **targets, const sd_bus_error *error, int r) {
+        char text[512], question[NEAREST_MAX + 32];
+
+        if (sd_bus_error_has_name(error, ASSAY_ERROR_NO_SUCH_PLAN))
+                return complain(STATUS_USAGE, "could not start the scan: %s%s", error->message,
+                                plan_names_question(options.plan ?: "preflight", question, sizeof(question)));
+        for (; sd_bus_error_has_name(error, ASSAY_ERROR_NO_SUCH_TARGET) && *targets; targets++)
+                if (strstr(error->message, *targets) && !call_is_target(bus, *targets)) {
+                        call_tell_target(bus, *targets, text, sizeof(text));
+                        return complain(STATUS_USAGE, "could not start the scan: %s", text);
+                }
+        return complain_bus(error, r, "could not start the scan");
 }
 
 int verb_scan(int argc, char **argv) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        _cleanup_(watch_done) Watch watch = { .what = argv[0] };
-        uint64_t id;
+        _cleanup_(watch_done) Watch watch = { .what = argv[0], .interrupts = -EBADF };
         int r;
 
         if (options.no_wait && options.key)
@@ -185,17 +276,22 @@ int verb_scan(int argc, char **argv) {
         if (r >= 0)
                 r = start(bus, argv, &error, &reply);
         if (r >= 0)
-                r = sd_bus_message_read(reply, "to", &id, &watch.path);
+                r = sd_bus_message_read(reply, "to", &watch.id, &watch.path);
         if (r < 0)
-                return complain_bus(&error, r, "could not start the scan");
+                return refuse_start(bus, argv, &error, r);
         if (options.no_wait) {
-                printf(options.json ? "{\"scan\": %" PRIu64 "}\n" : "%" PRIu64 "\n", id);
+                printf(options.json ? "{\"scan\": %" PRIu64 "}\n" : "%" PRIu64 "\n", watch.id);
                 return STATUS_PASSED;
         }
 
-        r = wait_for_end(&watch, &error);
+        r = hear_interrupts(&watch);
+        if (r >= 0)
+                r = wait_for_end(&watch, &error);
+        stop_hearing(&watch);
         progress_clear();
+        if (watch.n_interrupts > 1)
+                return STATUS_INTERRUPTED;
         if (r < 0)
                 return complain_bus(&error, r, "lost the scan");
-        return verdicts_print(bus, &(OutcomeAsked) { .id = id, .path = watch.path, .plan = options.plan ?: "preflight", .targets = argv }, false);
+        return verdicts_print(bus, &(OutcomeAsked) { .id = watch.id, .path = watch.path, .plan = options.plan ?: "preflight", .targets = argv }, false);
 }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What somebody may have meant: of all that may be said the word that takes the fewest slips to become what was. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define NEAREST_MAX 128 /* with the final zero; longer words are nobody's slip */
+
+typedef struct Nearest {
+        const char *word;
+        unsigned distance;
+        char found[NEAREST_MAX]; /* "": nothing is near */
+} Nearest;
+
+/* A letter left out, added, changed, or two in each other's place: optimal string alignment (Damerau 1964; Levenshtein 1966). */
+unsigned nearest_distance(const char *a, const char *b);
+
+Nearest nearest_to(const char *word);
+/* Of words that are as near the first stays. */
+void nearest_offer(Nearest *nearest, const char *candidate);
+/* "; did you mean 'targets'?", or nothing. */
+const char *nearest_question(const Nearest *nearest, char *buffer, size_t size);
