@@ -175,7 +175,10 @@ static int on_run_end(StreamReader *reader, json_t *end) {
 
 static int on_run_error(StreamReader *reader, json_t *error) {
         const char *message = stream_text_if(error, "message");
-        Event event = { .type = EVENT_ERROR, .message = message ? message : stream_text(error, "symptom") };
+        const char *symptom = stream_text(error, "symptom");
+        Event event = { .type = EVENT_ERROR, .message = message ? message : symptom };
+
+        event.end.reason = strcmp(symptom, "device-unreachable") == 0 ? REASON_DEVICE_ERROR : REASON_NONE; /* else the worker's own */
 
         reader->errored = true;
         return stream_emit(reader, NULL, &event);

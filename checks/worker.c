@@ -321,6 +321,14 @@ static Scan *scan_free(Scan *scan) {
 }
 DEFINE_CLEANUP(Scan *, scan_free);
 
+/* Who is to look why needs to know where. */
+static void tell_unreachable(Scan *scan) {
+        char message[TARGET_SOCKET_MAX + 128];
+
+        (void) snprintf(message, sizeof(message), "%s does not answer: %s", scan->request->target.socket, strerror(-scan->servers[0].error));
+        outlet_write(&scan->outlet, stream_run_error("device-unreachable", message));
+}
+
 int worker_run(const Request *request, int input_fd, int output_fd, Result *ret) {
         _cleanup_(scan_freep) Scan *scan = NULL;
         Result result = RESULT_INCONCLUSIVE;
@@ -352,8 +360,7 @@ int worker_run(const Request *request, int input_fd, int output_fd, Result *ret)
         if (reached > 0)
                 result = conclude(scan);
         else
-                outlet_write(&scan->outlet,
-                             stream_run_error("device-unreachable", strerror(-scan->servers[0].error)));
+                tell_unreachable(scan);
         outlet_write(&scan->outlet, stream_run_end(result));
         r = outlet_flush(&scan->outlet);
         if (r < 0)

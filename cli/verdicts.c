@@ -68,9 +68,59 @@ static int add_findings(Table *table, const View *view) {
         return 0;
 }
 
+/* Why none of its steps came to anything, where that is one and the same; else NULL. */
+static const char *sole_reason(const View *view) {
+        size_t n = json_array_size(json_object_get(json_object_get(view->statement, "predicate"), "steps"));
+
+        if (view->n_findings > 0 || n == 0 || view->n_untested < n)
+                return NULL;
+        for (size_t i = 1; i < n; i++)
+                if (strcmp(view->untested[i].reason, view->untested[0].reason) != 0)
+                        return NULL;
+        return view->untested[0].reason;
+}
+
+static bool is_of_server(const View *view, const char *server, size_t n) {
+        return is_health(view) && strncmp(view->where, server, n) == 0 && view->where[n] == '/';
+}
+
+/* The same where all chips of its server that were scanned say that: one line tells of them. *ret_first: this is where it is told. */
+static const char *server_reason(const Outcome *outcome, const View *view, bool *ret_first) {
+        const char *reason = sole_reason(view);
+        size_t n = strcspn(view->where, "/");
+        const View *first = NULL;
+
+        for (size_t i = 0; i < outcome->n && reason; i++) {
+                const View *other = outcome->views[i];
+                const char *why = is_of_server(other, view->where, n) ? sole_reason(other) : reason;
+
+                if (is_of_server(other, view->where, n) && !first)
+                        first = other;
+                if (!why || strcmp(why, reason) != 0)
+                        reason = NULL;
+        }
+        *ret_first = first == view;
+        return reason;
+}
+
+/* One line where nothing was judged for one reason, for the chip or its whole server. */
+static int add_row_of_all(Table *table, const Outcome *outcome, const View *view, const char *why) {
+        char server[LOCATION_STRING_MAX];
+        bool is_first;
+        const char *all = server_reason(outcome, view, &is_first);
+
+        if (all && !is_first)
+                return 0;
+        (void) snprintf(server, sizeof(server), "%.*s", (int) strcspn(view->where, "/"), view->where);
+        return table_row(table, (const char *[]) { all ? server : view->where, result_to_string(view->result), "-", "scan again", "-", why });
+}
+
 static int add_rows(Table *table, const Outcome *outcome, const View *view) {
-        const char *result = result_to_string(view->result);
+        const char *result = result_to_string(view->result), *why = options.json ? NULL : sole_reason(view);
         int r;
+
+        if (why)
+                return add_row_of_all(table, outcome, view, why);
 
         r = add_findings(table, view);
         if (r < 0)
@@ -107,6 +157,8 @@ static void print_untested(const Outcome *outcome) {
                                         if (j < i || (j == i && l < k))
                                                 first = false;
                                 }
+                        if (sole_reason(outcome->views[i])) /* nothing was tested, which the table says */
+                                continue;
                         if (first && same > 1)
                                 say_words(0, "Not tested: %s on %zu parts (%s)", u->name, same, u->reason);
                         else if (first)
@@ -244,7 +296,8 @@ static const View *worth_a_check(const Outcome *outcome) {
         return outcome->views[outcome->n - 1];
 }
 
-static void print_summary(const Outcome *outcome) {
+/* "58 PASSED, 6 FAILED (chips)." */
+static void print_counts(const Outcome *outcome) {
         size_t counts[_RESULT_MAX] = {};
         bool any = false;
 
@@ -257,6 +310,10 @@ static void print_summary(const Outcome *outcome) {
                         any = true;
                 }
         printf("%s\n", any ? " (chips)." : "No record that verifies tells of a chip.");
+}
+
+static void print_summary(const Outcome *outcome) {
+        print_counts(outcome);
         print_coverage(outcome);
         print_repairs(outcome);
         print_progress(outcome);
@@ -264,6 +321,13 @@ static void print_summary(const Outcome *outcome) {
         if (outcome->n > 0)
                 printf("Records %" PRIu64 "–%" PRIu64 ". Check one: assayctl verify %" PRIu64 "\n", outcome->views[0]->index,
                        outcome->views[outcome->n - 1]->index, worth_a_check(outcome)->index);
+}
+
+/* "Scan 3 (preflight): FAILED, 58 PASSED, 6 FAILED (chips)." */
+static void print_verdict(const Outcome *outcome, uint64_t id) {
+        say(stdout, "Scan %" PRIu64 "%s%s%s: %s, ", id, outcome->n > 0 ? " (" : "", outcome->n > 0 ? outcome->views[0]->plan : "",
+            outcome->n > 0 ? ")" : "", result_to_string(outcome->result));
+        print_counts(outcome);
 }
 
 static json_t *records_json(const Outcome *outcome) {
@@ -295,6 +359,8 @@ static int print(const Outcome *outcome, uint64_t id, bool detailed) {
                 return !object || json_dumpf(object, stdout, JSON_INDENT(2)) < 0 ? -EIO : (putchar('\n'), 0);
         }
 
+        if (detailed)
+                print_verdict(outcome, id);
         r = table_new(columns, &table);
         for (size_t i = 0; r >= 0 && i < outcome->n; i++) /* servers first: what concerns several chips is told once, there */
                 if (!is_health(outcome->views[i]))
@@ -311,6 +377,10 @@ static int print(const Outcome *outcome, uint64_t id, bool detailed) {
         for (size_t i = 0; detailed && r >= 0 && i < outcome->n; i++)
                 if (is_health(outcome->views[i]))
                         r = collectives_print(outcome->views[i]->statement, outcome->views[i]->where);
+        if (detailed && r >= 0) {
+                putchar('\n');
+                print_verdict(outcome, id); /* once more, below what is long */
+        }
         return r;
 }
 

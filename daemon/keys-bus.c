@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <systemd/sd-daemon.h>
 
 #include "daemon/authorize.h"
 #include "daemon/bus-errors.h"
@@ -39,6 +38,10 @@ int keys_check_scan(const Keys *keys, sd_bus_error *error) {
         return keys->index == UINT64_MAX ? is_busy(error) : is_over(keys, error);
 }
 
+const char *keys_successor(const Keys *keys) {
+        return keys && keys->next && keys->index != UINT64_MAX ? record_key_id(keys->next) : NULL;
+}
+
 static int reply(const Keys *keys, sd_bus_message *message) {
         return sd_bus_reply_method_return(message, "st", record_key_id(keys->next), keys->index);
 }
@@ -61,7 +64,6 @@ bool keys_take_outcome(Keys *keys, const RecordOutcome *outcome) {
         keys->index = outcome->entries[0].index;
         log_info("Record %" PRIu64 " changed the key to %s: nothing is signed until assayd is restarted with it", keys->index,
                  record_key_id(keys->next));
-        (void) sd_notifyf(false, "STATUS=The key was changed: restart with %s", record_key_id(keys->next));
         keys->manager->heartbeat = heartbeat_free(keys->manager->heartbeat);
         (void) reply(keys, keys->message);
         keys->message = sd_bus_message_unref(keys->message);

@@ -16,5 +16,7 @@ Keys *keys_free(Keys *keys);
 
 /* Whether it waits for OUTCOME, which then tells what became of the change. */
 bool keys_take_outcome(Keys *keys, const RecordOutcome *outcome);
+/* The ID of the key that is to sign after a restart; NULL: none was named. */
+const char *keys_successor(const Keys *keys);
 /* Whether a scan may begin; negative with ERROR filled in. */
 int keys_check_scan(const Keys *keys, sd_bus_error *error);

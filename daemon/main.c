@@ -355,9 +355,7 @@ static int serve(sd_event *event, Manager *manager) {
         if (r >= 0) {
                 manager_restore(manager);
                 manager_schedule(manager);
-                (void) sd_notifyf(false, "READY=1\nSTATUS=%zu servers, %llu records",
-                                  manager->targets.n_items,
-                                  (unsigned long long) record_log_size(manager->log));
+                (void) sd_notify(false, "READY=1");
                 log_info("Ready: %zu servers, log %s", manager->targets.n_items, manager->config->origin);
                 r = sd_event_loop(event);
                 (void) sd_notify(false, "STOPPING=1\nSTATUS=Ending");

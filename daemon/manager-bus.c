@@ -75,7 +75,9 @@ static const char *target_state(const Target *target) {
         if (target->job)
                 return target->job->state == JOB_SIGNING ? ASSAY_STATE_SIGNING : ASSAY_STATE_RUNNING;
 
-        return target->n_waiting > 0 ? ASSAY_STATE_QUEUED : ASSAY_TARGET_IDLE;
+        if (target->n_waiting > 0)
+                return ASSAY_STATE_QUEUED;
+        return target->is_unreachable ? ASSAY_TARGET_UNREACHABLE : ASSAY_TARGET_IDLE;
 }
 
 static int append_target(Manager *manager, sd_bus_message *reply, Target *target, const Location *where) {

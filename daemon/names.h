@@ -44,7 +44,8 @@
 #define ASSAY_SCANS_KEPT    64        /* finished scans that keep their object */
 
 /* the state of a target that no scan wants; else the words of Scan.State */
-#define ASSAY_TARGET_IDLE "idle"
+#define ASSAY_TARGET_IDLE        "idle"
+#define ASSAY_TARGET_UNREACHABLE "unreachable" /* the same, and its device did not answer the newest scan */
 
 /* words of Scan.State */
 #define ASSAY_STATE_QUEUED   "queued"

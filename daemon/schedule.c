@@ -9,6 +9,7 @@
  */
 
 #include "daemon/manager.h"
+#include "daemon/status.h"
 
 static size_t count_workers(const Manager *manager, uid_t uid) {
         Scan *scan;
@@ -108,4 +109,5 @@ void manager_schedule(Manager *manager) {
                 job_run(job);
         }
         manager->is_scheduling = false;
+        status_tell(manager);
 }

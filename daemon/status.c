@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Status: see status.h. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#include "daemon/keys-bus.h"
+#include "daemon/status.h"
+
+/* Of scans that have not finished. */
+typedef struct Work {
+        size_t n_scans, n_servers, n_at_work;
+} Work;
+
+static void add_scan(Work *work, const Scan *scan) {
+        if (scan->is_hidden || scan->state == SCAN_STARTING || scan_is_finished(scan))
+                return;
+        work->n_scans++;
+        for (size_t i = 0; i < scan->n_jobs; i++) {
+                const Job *job = scan->jobs[i];
+
+                if (job->state != JOB_FINISHED)
+                        work->n_servers += job->n_servers;
+                if (job->state == JOB_RUNNING || job->state == JOB_SIGNING)
+                        work->n_at_work += job->n_servers;
+        }
+}
+
+void status_text(Manager *manager, char *ret, size_t size) {
+        const char *next = keys_successor(manager->keys);
+        Work work = {};
+        Scan *scan;
+
+        TAILQ_FOREACH(scan, &manager->scans, entry)
+                add_scan(&work, scan);
+        if (record_log_has_failed(manager->log))
+                (void) snprintf(ret, size, "The log is not sound: nothing is signed any more, the journal says why");
+        else if (next)
+                (void) snprintf(ret, size, "The key was changed: restart with %s", next);
+        else if (work.n_scans > 0)
+                (void) snprintf(ret, size, "Scanning %zu of %zu servers (%zu scan%s)", work.n_at_work, work.n_servers, work.n_scans,
+                                work.n_scans > 1 ? "s" : "");
+        else
+                (void) snprintf(ret, size, "Idle: %zu servers, %" PRIu64 " records", manager->targets.n_items, record_log_size(manager->log));
+}
+
+void status_tell(Manager *manager) {
+        char text[sizeof(manager->status)];
+
+        status_text(manager, text, sizeof(text));
+        if (strcmp(text, manager->status) == 0)
+                return;
+        (void) strcpy(manager->status, text);
+        (void) sd_notifyf(false, "STATUS=%s", text);
+}

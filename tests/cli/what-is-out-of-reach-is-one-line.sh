@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What nobody could reach is told in a line, with the place where it was looked for; a scan is shown with its verdict first; and the daemon says
+# what it does.
+# usage: … BUILD-FOLDER
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. tests/stage
+. tests/cli/expect
+
+stage_open "$1"
+stage_bus
+stage_sim sim sim/scenarios/rounding-sr-off.yaml
+mkdir "$stage/plans"
+printf 'plan: quick\nsummary: rounding alone\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n  - check: identity\n  - check: collective\n' >"$stage/plans/quick.yaml"
+export ASSAY_PLANS=$stage/plans
+python3 -u -c '
+import socket, sys
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+listener.bind(sys.argv[1])
+print("listening")
+while True:
+        print(listener.recv(4096).decode().replace("\n", " "))' "$stage/notify" >"$stage/status" &
+stage_pids+=($!)
+stage_await "who hears the status" grep -q listening "$stage/status"
+NOTIFY_SOCKET=$stage/notify stage_daemon trn-0
+
+expect 1 "a scan" assayctl scan trn-0 --plan quick
+stage_await "a word on what it does" grep -Eqx 'STATUS=Idle: 1 servers, 1?[0-9] records' "$stage/status"
+grep -Fqx 'STATUS=Scanning 1 of 1 servers (1 scan)' "$stage/status" || { cp "$stage/status" "$out"; bad "nothing tells of the scan"; }
+stage_await "… and after it" grep -Fqx 'STATUS=Idle: 1 servers, 19 records' "$stage/status"
+expect 1 "is shown with its verdict first" assayctl show 1
+line="Scan 1 (quick): FAILED, 13 PASSED, 3 FAILED (chips)."
+[ "$(head -n 1 "$out")" = "$line" ] && [ "$(tail -n 1 "$out")" = "$line" ] || bad "not first and last"
+grep -q 'Avg bus bandwidth' "$out" || bad "no collective is told"
+
+kill "$stage_sim_pid"
+wait "$stage_sim_pid" 2>/dev/null || true
+expect 2 "what is out of reach" assayctl scan trn-0 --plan quick
+grep -Eq "^trn-0 +INCONCLUSIVE +- +scan again +- +$stage/sim.socket does not answer: (No such file or directory|Connection refused)$" "$out" || bad "not told where"
+[ "$(grep -c . "$out")" -le 4 ] || bad "more than a table of one line, and a summary"
+expect 0 "the list of targets tells" assayctl targets
+grep -Eq '^trn-0 +Trn2 +unreachable +FAILED$' "$out" || bad "otherwise"
+stage_sim sim sim/scenarios/rounding-sr-off.yaml
+expect 1 "when it is back it is scanned" assayctl scan trn-0 --plan quick
+expect 0 "and listed" assayctl targets
+grep -Eq '^trn-0 +Trn2 +idle +FAILED$' "$out" || bad "otherwise"
+done_expecting
