@@ -23,21 +23,29 @@ static bool arg_has_seed, arg_describe, arg_json;
 static int usage(FILE *file) {
         fputs("assay-run [OPTION…]\n"
               "\n"
-              "Scans servers and writes what it finds to stdout, as an OCP Test & Validation 2.0 stream.\n"
+              "Scans servers and writes what it finds to stdout, as an OCP Test & Validation\n"
+              "2.0 stream.\n"
               "Without --device it reads its request from stdin, as assayd sends it.\n"
               "\n"
-              "  --device sim:SOCKET#PARTS  servers and chips, comma-separated, behind the socket of assay-sim\n"
-              "  --plan NAME|FILE           what to do; a NAME is looked up in $ASSAY_PLANS or the installed plans\n"
-              "  --seed N                   repeats the choices of another run; by default a new one\n"
+              "  --device sim:SOCKET#PARTS  servers and chips, comma-separated, behind the\n"
+              "                             socket of assay-sim\n"
+              "  --plan NAME|FILE           what to do; a NAME is looked up in $ASSAY_PLANS or\n"
+              "                             the installed plans\n"
+              "  --seed N                   repeats the choices of another run; by default a\n"
+              "                             new one\n"
               "  --steps NAME,…             only these steps of the plan\n"
               "  --budget SEC               device time of one unit, less than the plan's\n"
-              "  --position N               the region that a test in regions begins with; by default the first\n"
-              "  --topology FILE            which servers are a ring, and which cable belongs where; by default names tell\n"
+              "  --position N               the region that a test in regions begins with; by\n"
+              "                             default the first\n"
+              "  --topology FILE            which servers are a ring, and which cable belongs\n"
+              "                             where; by default names tell\n"
               "  --deadline-scale X         multiplies every deadline in wall time\n"
-              "  --describe [--json]        says what each check reads, finds, disturbs and takes\n"
+              "  --describe [--json]        says what each check reads, finds, disturbs and\n"
+              "                             takes\n"
               "  --help, --version\n"
               "\n"
-              "Exit status: 0 passed or warned, 1 failed, 2 inconclusive, 64 usage, 69 no server reached.\n",
+              "Exit status: 0 passed or warned, 1 failed, 2 inconclusive, 64 usage, 69 no\n"
+              "server reached.\n",
               file);
         return file == stdout ? 0 : STATUS_USAGE;
 }

@@ -100,10 +100,13 @@ static void print_verb(const Verb *verb) {
 }
 
 void help_print(const Verb verbs[], const Verb *verb) {
-        if (verb)
-                printf("assayctl [OPTIONS] %s %s\n\n%s.\n", verb->name, verb->arguments, verb->summary);
-        else {
-                puts("assayctl [OPTIONS] VERB …\n\nAsks assayd: may this server carry work, and can you prove it?\n\nVerbs:");
+        if (verb) {
+                printf("assayctl [OPTIONS] %s %s\n\n", verb->name, verb->arguments);
+                wrap_print(0, verb->summary);
+        } else {
+                puts("assayctl [OPTIONS] VERB …\n");
+                wrap_print(0, "Asks assayd: may this server carry work, and can you prove it?");
+                puts("\nVerbs:");
                 for (const Verb *each = verbs; each->name; each++)
                         print_verb(each);
         }

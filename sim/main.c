@@ -28,7 +28,7 @@ static const Verb verbs[] = {
         { "reset",  verb_reset,  "SERVER[/CHIP]... [--socket PATH]", "reset chips: repairs, latches and generators take effect" },
         { "kinds",  verb_kinds,  "[--json] [KIND|FAMILY...]",               "list what can break, where, and how" },
         { "coverage", verb_coverage, "[--json|--matrix] [--strict] [TEST|NOTATION...]", "count which faults march tests find" },
-        { "qualify", verb_qualify, "--plan PLAN [--kind KIND]... [--family FAMILY] [--samples N] [--seed N] [--healthy N] [--probability P] [--jobs N] [--stalls] [--json]",
+        { "qualify", verb_qualify, "--plan PLAN [--kind KIND]... [--family FAMILY] [--samples N]\n            [--seed N] [--healthy N] [--probability P] [--jobs N]\n            [--stalls] [--json]",
           "inject random faults, scan, and say what the plan finds" },
 };
 
@@ -38,8 +38,10 @@ static int help(FILE *out, const Verb *verb, int status) {
         for (size_t i = 0; i < ELEMENTS(verbs); i++)
                 if (!verb || verb == &verbs[i])
                         fprintf(out, "  %-8s  %s\n            %s\n", verbs[i].name, verbs[i].arguments, verbs[i].summary);
-        fputs("\nThe socket is assay-sim.sock unless --socket or $ASSAY_SIM_SOCKET says otherwise.\n"
-              "Exit status: 0 done, 1 a scan differs from what was expected, 2 could not be judged, 64 bad input, 69 no simulator there, 77 not permitted.\n"
+        fputs("\nThe socket is assay-sim.sock unless --socket or $ASSAY_SIM_SOCKET says\n"
+              "otherwise.\n"
+              "Exit status: 0 done, 1 a scan differs from what was expected, 2 could not be\n"
+              "judged, 64 bad input, 69 no simulator there, 77 not permitted.\n"
               "More: assay-sim(1), and assay-coverage(7) for march tests.\n",
               out);
         return status;

@@ -41,6 +41,12 @@ has "--checkpoint FILE"
 grep -q -- "--seed" "$out" && bad "the help of audit tells of --seed"
 expect 0 "help that fits a terminal" in_terminal 72 "$ctl" --help
 awk '{ sub("\r", "") } length > 72 { exit 1 }' "$out" || bad "a line of it does not"
+for program in checks/assay-run daemon/assayd witness/assay-witness sim/assay-sim; do
+        expect 0 "the help of $program" "$1/$program" --help
+        awk 'length > 80 { exit 1 }' "$out" || bad "a line of it is broken by the edge of a terminal"
+done
+expect 0 "help that fits a narrow one" in_terminal 40 "$ctl" gate --help
+awk '{ sub("\r", "") } length > 40 && !/^ *[^ ]+$/ { exit 1 }' "$out" || bad "a line of it is broken in a word"
 expect 0 "a table that does not fit keeps its headings" in_terminal 72 env ASSAY_PLANS=units/plans "$ctl" --no-pager plans
 grep -Eq '^PLAN +STAGE +STEPS +SECONDS' "$out" && grep -Eq '^preflight +PREFLIGHT +[0-9]+ +[0-9]+' "$out" || bad "they are gone"
 [ "$(awk '/^PLAN/ { n = index($0, "STAGE") } /^preflight/ { print n == index($0, "PREFLIGHT"); exit }' "$out")" = 1 ] || bad "they do not stand above what they head"
