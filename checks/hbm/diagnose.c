@@ -17,6 +17,9 @@
 #define TAG_BANKS    256u  /* asked for tags one by one */
 #define PATIENT_BANKS 16u  /* several times */
 #define TAG_TURNS    12u   /* what acts in half of all commands shows in one of them but once in 4096 */
+#define TAG_ENOUGH   9u    /* turns of these in which a place was astray: then the other of a pair has been, too */
+#define TAG_LONGER   96u   /* turns, where it was seldom astray, … */
+#define TAG_FEW      8u    /* … of a bank in which few rows are asked */
 #define TAG_ROWS     64u   /* of each; where more rows fail as a whole it is no decoder of one address */
 #define COLUMN_CLASSES 64u
 #define WIDE         64u   /* failing bits of an access that may be another one's data */
@@ -183,34 +186,71 @@ static size_t partner_rows(const HbmCase *c, const HbmAliases *aliases, uint32_t
         return n_partners;
 }
 
+/* Whose data rows of a bank hold, and then those rows that they come from. */
+static int ask_rows(const HbmTagProbe *probe, const HbmCase *c, const WireBox *box, const uint32_t *rows, size_t n, unsigned n_turns,
+                    HbmAliases *aliases) {
+        uint32_t partners[TAG_ROWS], bank = rows[0] / hbm_bank_accesses(c->geometry);
+        size_t n_partners;
+        int r;
+
+        r = hbm_tags_of_rows(probe, box, rows, n, c->lanes, n_turns, aliases);
+        if (r < 0)
+                return r;
+        n_partners = partner_rows(c, aliases, bank, rows, n, partners);
+        return n_partners > 0 ? hbm_tags_of_rows(probe, box, partners, n_partners, c->lanes, n_turns, aliases) : 0;
+}
+
+/* What shows in a few turns at most may have shown a half of itself: one of two rows that are tied together is a decoder. */
+static bool is_rare(const HbmAliases *aliases) {
+        for (size_t i = 0; i < aliases->n; i++)
+                if (aliases->aliases[i].n_astray >= TAG_ENOUGH)
+                        return false;
+        return true;
+}
+
+static int ask_patiently(const HbmTagProbe *probe, const HbmCase *c, const WireBox *box, const uint32_t *rows, size_t n, HbmAliases *aliases) {
+        HbmAliases longer = {};
+        int r;
+
+        r = ask_rows(probe, c, box, rows, n, TAG_TURNS, aliases);
+        if (r < 0 || n > TAG_FEW || !is_rare(aliases))
+                return r;
+
+        r = ask_rows(probe, c, box, rows, n, TAG_LONGER, &longer);
+        if (r >= 0 && longer.n > 0) {
+                hbm_aliases_done(aliases);
+                *aliases = longer;
+                return 0;
+        }
+        hbm_aliases_done(&longer);
+        return r;
+}
+
 /* Banks in which whole accesses fail are asked whose data these hold. */
 static int ask_tags(const HbmDiagnosis *diagnosis, HbmCase *c, HbmAliases *aliases) {
         HbmTagProbe probe = tag_probe(diagnosis, c);
         HbmProbe limits = { .geometry = diagnosis->geometry, .box = diagnosis->box };
         unsigned n_banks = 0;
-        int r;
+        int r = 0;
 
-        for (size_t at = 0; at < c->n_failures && n_banks < TAG_BANKS;) {
-                uint32_t bank = hbm_case_bank_of(c, &c->failures[at]), rows[TAG_ROWS + 1], partners[TAG_ROWS];
-                size_t n = wide_rows(c, bank, &at, rows), n_partners;
-                unsigned n_turns = n_banks < PATIENT_BANKS ? TAG_TURNS : 1;
+        for (size_t at = 0; r >= 0 && at < c->n_failures && n_banks < TAG_BANKS;) {
+                uint32_t bank = hbm_case_bank_of(c, &c->failures[at]), rows[TAG_ROWS + 1];
+                size_t n = wide_rows(c, bank, &at, rows);
+                HbmAliases found = {};
                 WireBox box;
 
                 if (n == 0 || n > TAG_ROWS || c->gone[bank] || !hbm_probe_box(&limits, bank, 1, &box))
                         continue;
-                r = hbm_tags_of_rows(&probe, &box, rows, n, c->lanes, n_turns, aliases);
-                if (r < 0)
-                        return r;
-                n_partners = partner_rows(c, aliases, bank, rows, n, partners);
-                if (n_partners > 0)
-                        r = hbm_tags_of_rows(&probe, &box, partners, n_partners, c->lanes, n_turns, aliases);
-                if (r < 0)
-                        return r;
+                r = n_banks < PATIENT_BANKS ? ask_patiently(&probe, c, &box, rows, n, &found) : ask_rows(&probe, c, &box, rows, n, 1, &found);
+                for (size_t i = 0; r >= 0 && i < found.n; i++)
+                        r = hbm_aliases_add(aliases, &found.aliases[i]);
+                hbm_aliases_done(&found);
                 n_banks++;
         }
 
+        hbm_aliases_sort(aliases);
         c->aliases = aliases;
-        return 0;
+        return r;
 }
 
 /* What is a bank or larger, also where it comes and goes. */

@@ -544,7 +544,7 @@ typedef struct Group {
         const char *name;
         unsigned n; /* kinds of cases */
         void (*make)(Crowd *crowd, unsigned nth, unsigned which);
-        bool exact; /* promised */
+        bool exact; /* what is met is promised to be named as itself, and nothing else */
 } Group;
 
 static const Group groups[] = {
@@ -552,11 +552,11 @@ static const Group groups[] = {
         { "cells-in-bank", ELEMENTS(counts), make_bank_cells, false },
         { "cells-in-chip", ELEMENTS(counts), make_chip_cells, false },
         { "shaky-cells", 4, make_shaky_cells, false },
-        { "one", (unsigned) _KIND_MAX * ELEMENTS(shares), make_one, false },
+        { "one", (unsigned) _KIND_MAX * ELEMENTS(shares), make_one, true },
         { "company", (unsigned) _KIND_MAX * 3, make_company, false },
         { "two", ELEMENTS(shares), make_two, false },
         { "behind", 16, make_behind, false },
-        { "banks", 2 * ELEMENTS(dead_counts), make_banks, false },
+        { "banks", 2 * ELEMENTS(dead_counts), make_banks, true },
         { "mixture", ELEMENTS(counts), make_mixture, false },
 };
 
@@ -601,7 +601,7 @@ static bool run_group(const Group *group, unsigned cases, const char *only, unsi
                        score.exact, score.first, score.missed, score.innocent, (double) score.findings / score.cases, score.findings_max,
                        1e3 * score.cpu_sec / score.cases, score.device_sec / score.cases);
                 (void) fflush(stdout);
-                well &= score.innocent == 0 && score.findings_max <= FINDINGS_MAX && (!group->exact || score.exact == score.cases);
+                well &= score.innocent == 0 && score.findings_max <= FINDINGS_MAX && (!group->exact || score.exact + score.missed == score.cases);
         }
         return well;
 }
