@@ -6,11 +6,11 @@
  * Tests all four stacks of a chip side by side, in phases that a plan selects (parameters.h), raw unless it says so: on-die ECC
  * would hide single symbols.
  *
- * The contract of the default, which preflight uses, over every access of the box: March SS on a solid background finds
+ * The contract of the default over every access of the box: March SS on a solid background finds
  * every static fault of one or two cells (stuck, transition, disturb and read faults, coupling in both directions) in its
  * cell or in different accesses; MATS++ on the own-address background finds decoders that reach the wrong place and, with
- * random data, most coupling within an access. What further phases add: all bit stripes coupling between any two bits of one
- * access, March RAW or AB dynamic faults, `address` both polarities in both directions, `walking` the lanes beat by beat,
+ * random data, 64 in 100 of static faults between two bits of one access. What preflight adds: all of these, by half of March SS on all bit
+ * stripes. What further phases add: March RAW or AB dynamic faults, `address` both polarities in both directions, `walking` the lanes beat by beat,
  * `hammer` rows that their neighbours disturb before sound ones are, `retention` cells that forget sooner than they must, `ecc`
  * correction and its counters.
  *

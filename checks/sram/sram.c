@@ -6,10 +6,10 @@
  * Marches over the SBUF and the PSUM of all cores of a chip, raw, that is beside parity and SECDED, which would hide or put
  * right single bits; then errors planted for these codes, which they must correct or tell, and count (ecc.h).
  *
- * The contract of the default, which preflight uses, over every bit of all 16 arrays: March SS on a solid background finds
- * every static fault of one or two cells in its cell or in different rows; MATS++ on the own-address background finds row
- * decoders that reach the wrong place and, with random data, most coupling within a row. Not covered without further
- * backgrounds: coupling between any two bits of one row (all bit stripes), dynamic faults (March RAW or AB).
+ * The contract of the default over every bit of all 16 arrays: March SS on a solid background finds every static fault of one or two
+ * cells in its cell or in different rows; MATS++ on the own-address background finds row decoders that reach the wrong place and,
+ * with random data, 64 in 100 of static faults between two bits of one row. Preflight finds all of these, by half of March SS on
+ * all bit stripes. Not covered without other marches: dynamic faults (March RAW or AB).
  *
  * What the device does not do right is a finding: a plant that memory holds and the comparator does not report, an answer
  * that cannot be, a code that lets its errors pass. What fails is classified with its place, see classify.h. There are no

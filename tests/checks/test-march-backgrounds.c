@@ -9,6 +9,10 @@
  *    March RAW on all others find them all; March AB alone does not: it writes over what the read of <0w1r1> disturbed. One
  *    of the others, row-stripe, has all bits of an access alike: any two differ under some stripe and agree under it.
  *
+ *  - Static faults between two bits of one access: every primitive of two cells, and places of which half differ in one bit of their
+ *    number, so that one background alone tells them apart. The plans preflight and repair find them all, over SRAM by the same
+ *    marches; infleet does not, and its text says how many.
+ *
  * LINKED_PLACES draws more of them.
  */
 
@@ -19,8 +23,11 @@
 
 #include <cmocka.h>
 
+#include "checks/hbm/parameters.h"
 #include "checks/march/backgrounds.h"
 #include "checks/march/march.h"
+#include "checks/plan.h"
+#include "checks/sram/parameters.h"
 #include "sim/memory/primitive.h"
 #include "tests/hall-device.h"
 
@@ -30,6 +37,7 @@
 #define LINE_MAX  320u
 
 typedef struct Linked {
+        const HbmParameters *plan, *other_plan; /* or NULL: … */
         const char *const *marches; /* on solid data, on all others, and one to compare with on all of them; NULL */
         unsigned first, last;       /* backgrounds after the first */
         unsigned n;
@@ -56,40 +64,64 @@ static int hear(const MarchMismatch *mismatch, void *userdata) {
         return 0;
 }
 
+static unsigned count_missed(const Linked *linked) {
+        unsigned n = 0;
+
+        for (unsigned i = 0; i < linked->n; i++)
+                n += !linked->found[i];
+        return n;
+}
+
+static void march_one(Linked *linked, Device *device, MemoryBatch *batch, unsigned background, const March *march) {
+        const MarchBackgroundWord *word = march_background_word(background);
+        MemoryPart part = memory_part_stack(0);
+        MarchPass pass = {
+                .parts = &part, .n_parts = 1, .march = march, .mismatches_max = 1 << 17, .seed = background, .found = hear, .userdata = linked,
+                .field = { .background = word->background, .parameter = word->parameter, .seed = 99 },
+        };
+
+        assert_int_equal(device_hbm_geometry(device, 0, &pass.geometry), 0);
+        pass.box = memory_geometry_box(&pass.geometry);
+        assert_int_equal(march_pass_run(&pass, batch), 0);
+        assert_false(pass.outcomes[0].truncated);
+}
+
 /* SOLID on solid data, OTHERS (or NULL) on those behind. */
 static unsigned march_all(Linked *linked, Device *device, const char *solid, const char *others) {
         _cleanup_(memory_batch_freep) MemoryBatch *batch = NULL;
-        MemoryPart part = memory_part_stack(0);
-        unsigned n_missed = 0;
         March march;
 
         memset(linked->found, 0, sizeof(linked->found));
         assert_int_equal(memory_batch_new(device, &batch), 0);
         for (unsigned i = 0; i <= linked->last && (i == 0 || others); i = i == 0 ? linked->first : i + 1) {
-                const MarchBackgroundWord *word = march_background_word(i);
-                MarchPass pass = {
-                        .parts = &part, .n_parts = 1, .march = &march, .mismatches_max = 1 << 17, .seed = i, .found = hear, .userdata = linked,
-                        .field = { .background = word->background, .parameter = word->parameter, .seed = 99 },
-                };
-
                 assert_int_equal(march_read(i == 0 ? solid : others, &march, NULL, NULL), 0);
-                assert_int_equal(device_hbm_geometry(device, 0, &pass.geometry), 0);
-                pass.box = memory_geometry_box(&pass.geometry);
-                assert_int_equal(march_pass_run(&pass, batch), 0);
-                assert_false(pass.outcomes[0].truncated);
+                march_one(linked, device, batch, i, &march);
         }
+        return count_missed(linked);
+}
 
-        for (unsigned i = 0; i < linked->n; i++)
-                n_missed += !linked->found[i];
-        return n_missed;
+/* As a plan has it. */
+static unsigned march_plan(Linked *linked, Device *device, const HbmParameters *plan) {
+        _cleanup_(memory_batch_freep) MemoryBatch *batch = NULL;
+
+        memset(linked->found, 0, sizeof(linked->found));
+        assert_int_equal(memory_batch_new(device, &batch), 0);
+        for (unsigned i = 0; i < plan->backgrounds.n; i++)
+                march_one(linked, device, batch, plan->backgrounds.indices[i], i == 0 ? &plan->march : &plan->others);
+        return count_missed(linked);
 }
 
 static void judge(Linked *linked) {
         Device *device = hall_device(linked->text, "us0-0", 0, 32 << 20);
 
         assert_non_null(device);
-        linked->n_missed_other += march_all(linked, device, linked->marches[2], linked->marches[3]);
-        linked->n_missed += march_all(linked, device, linked->marches[0], linked->marches[1]);
+        if (linked->plan) {
+                linked->n_missed_other += march_plan(linked, device, linked->other_plan);
+                linked->n_missed += march_plan(linked, device, linked->plan);
+        } else {
+                linked->n_missed_other += march_all(linked, device, linked->marches[2], linked->marches[3]);
+                linked->n_missed += march_all(linked, device, linked->marches[0], linked->marches[1]);
+        }
         linked->n_faults += linked->n;
         linked->n = 0;
         (void) device_free(device);
@@ -214,10 +246,64 @@ static void two_operations_are_found_between_bits_of_an_access(void **state) {
         assert_true(linked.n_missed_other > 0);
 }
 
+/* The step of CHECK in a plan we ship; released by the caller. */
+static const void *parameters_of(const char *name, const char *check, Plan **ret) {
+        _cleanup_free_ char *error = NULL;
+
+        if (plan_find(getenv("ASSAY_PLANS"), name, ret, &error) < 0)
+                fail_msg("%s", error);
+        for (size_t i = 0; i < (*ret)->n_steps; i++)
+                if (strcmp((*ret)->steps[i].check->name, check) == 0)
+                        return (*ret)->steps[i].parameters;
+        fail_msg("%s has no %s", name, check);
+        return NULL;
+}
+
+static bool marches_alike(const HbmParameters *hbm, const March *march, const March *others, const MarchBackgrounds *backgrounds) {
+        return memcmp(&hbm->march, march, sizeof(*march)) == 0 && memcmp(&hbm->others, others, sizeof(*others)) == 0 &&
+               memcmp(&hbm->backgrounds, backgrounds, sizeof(*backgrounds)) == 0;
+}
+
+static void static_faults_between_bits_of_an_access_are_found_before_a_job(void **state) {
+        static const char *const names[] = { "CFst", "CFds_wt", "CFds_wn", "CFds_r", "CFtr", "CFwd", "CFrd", "CFdrd", "CFir", NULL };
+        _cleanup_(plan_freep) Plan *preflight = NULL, *arrays = NULL, *repair = NULL, *infleet = NULL;
+        const HbmParameters *hbm = parameters_of("preflight", "hbm", &preflight), *again = parameters_of("repair", "hbm", &repair);
+        const SramParameters *sram = parameters_of("preflight", "sram", &arrays);
+        static Linked linked;
+        const char *primitive;
+        size_t n;
+
+        assert_true(marches_alike(hbm, &sram->march, &sram->others, &sram->backgrounds));
+        assert_true(marches_alike(hbm, &again->march, &again->others, &again->backgrounds));
+        linked.plan = hbm;
+        linked.other_plan = parameters_of("infleet", "hbm", &infleet);
+
+        for (n = 0; (primitive = nth(names, n)); n++)
+                for (unsigned k = 0; k < n_places(); k++) {
+                        unsigned victim = below(256), other = victim ^ (k % 2 ? 1u << below(8) : 1 + below(255));
+                        const PrimitiveClass *class;
+                        char what[LINE_MAX - 80];
+
+                        for (size_t i = 0; (class = primitive_class_at(i)); i++)
+                                for (size_t c = 0; strchr(class->primitives[0], ';') && class->is_static && class->primitives[c]; c++)
+                                        if (strcmp(class->primitives[c], primitive) == 0)
+                                                (void) snprintf(what, sizeof(what), "%s, primitive: \"%s\", aggressor: bit%u", class->kind, primitive, other);
+                        add(&linked, victim, what);
+                }
+        if (linked.n > 0)
+                judge(&linked);
+
+        print_message("# %u faults, %u missed before a job, %u in service\n", linked.n_faults, linked.n_missed, linked.n_missed_other);
+        assert_int_equal(n, 36);
+        assert_int_equal(linked.n_missed, 0);
+        assert_true(linked.n_missed_other > 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(three_linked_cells_are_found_wherever_they_lie),
                 cmocka_unit_test(two_operations_are_found_between_bits_of_an_access),
+                cmocka_unit_test(static_faults_between_bits_of_an_access_are_found_before_a_job),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
