@@ -103,25 +103,25 @@ static bool is_explained(const Qualification *qualification, const Run *run, con
         return false;
 }
 
-/* A finding on a chip with a fault, in a part where none is: whoever acts on it replaces or reseats what is sound. */
+/* Findings on a chip with a fault, in parts where none is: whoever acts on them replaces or reseats what is sound. */
 static int judge_strays(Qualification *qualification, const Run *run, Injected *injected, const ObservedUnit *unit) {
         const Injected *partner = injected->partner == SIZE_MAX ? NULL : &qualification->faults[injected->partner];
+        const ObservedFinding *first = NULL;
         char at[LOCATION_STRING_MAX];
-        int r = 0;
 
-        for (size_t i = 0; i < unit->n_findings && r >= 0; i++) {
-                const ObservedFinding *finding = &unit->findings[i];
-
-                if (is_explained(qualification, run, finding))
+        for (size_t i = 0; i < unit->n_findings; i++) {
+                if (is_explained(qualification, run, &unit->findings[i]))
                         continue;
+                first = first ? first : &unit->findings[i];
                 injected->strays++;
-                qualification->innocents++;
-                r = qualify_note(qualification, "an innocent part is named: %s at %s, beside %s%s%s; scenario seed %llu, scan seed %llu",
-                                 finding->code, location_format(&finding->at, at), injected->fault.text, partner ? " and " : "",
-                                 partner ? partner->fault.text : "", (unsigned long long) run->seed,
-                                 (unsigned long long) run->worker_seed);
         }
-        return r;
+        qualification->innocents += injected->strays;
+        if (!first)
+                return 0;
+        return qualify_note(qualification, "innocent parts are named: %s at %s and %u others, beside %s%s%s; scenario seed %llu, scan seed %llu",
+                            first->code, location_format(&first->at, at), injected->strays - 1, injected->fault.text,
+                            partner ? " and " : "", partner ? partner->fault.text : "", (unsigned long long) run->seed,
+                            (unsigned long long) run->worker_seed);
 }
 
 /* Of two faults in one chip the first is asked. */
