@@ -30,7 +30,7 @@
  * format at each rank; so that of position q is (((x[q + 1] + x[q + 2]) + …) + x[q]). uint8 is added as a number and ends at 255.
  *
  * A step begins when the one before is done, and is done when its block is there and added or passed on. A CC-core takes
- * COLLECTIVE_STEP_NSEC and COLLECTIVE_BYTES_PER_NSEC for it, the block up to COLLECTIVE_HOP_NSEC and what the link takes for its
+ * COLLECTIVE_STEP_NSEC and COLLECTIVE_BYTES_PER_NSEC for it, to within a few percent from chip to chip, the block up to COLLECTIVE_HOP_NSEC and what the link takes for its
  * bytes (COMMAND_LINK_TRANSFER). `repeat` makes every block so many times as long in time and on the wire, of the same bytes: what is
  * left in the end is what the last of them was.
  */

@@ -207,7 +207,7 @@ static uint64_t work_nsec(const Way *way, uint64_t bytes) {
         uint64_t work = COLLECTIVE_STEP_NSEC + bytes / COLLECTIVE_BYTES_PER_NSEC;
         const Fault *slow = way->owner->ailments.slow;
 
-        return slow ? (uint64_t) ((double) work * ((const SlowParameters *) slow->parameters)->factor) : work;
+        return (uint64_t) ((double) work * way->owner->pace * (slow ? ((const SlowParameters *) slow->parameters)->factor : 1));
 }
 
 uint64_t way_step_nsec(const Way *way, uint64_t bytes) {

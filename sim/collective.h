@@ -40,6 +40,7 @@ typedef struct Collective {
         unsigned seat;   /* among the members of the group that runs */
         uint64_t number; /* of the command that posted it: for draws */
         uint64_t posted_nsec;
+        double pace;     /* times as long as a chip by the book it takes for a step of its own; 1 without noise */
         WireCollectiveStatus status;
 } Collective;
 

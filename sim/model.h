@@ -99,6 +99,7 @@ struct FaultKind {
 typedef struct NoiseRates { /* events per chip and hour of device time, see sim/noise.h */
         double soft_errors, corrected;
         double retransmissions; /* of packets, as a share */
+        double step_times; /* standard deviation of chips, as a share: how long their CC-cores take */
 } NoiseRates;
 
 typedef struct TensorSettings { /* of the tensor engines; zero unless a scenario says otherwise */

@@ -6,6 +6,7 @@ static const YamlField rates[] = {
         YAML_NUMBER("soft-errors", NoiseRates, soft_errors, 0, NOISE_RATE_MAX),
         YAML_NUMBER("corrected", NoiseRates, corrected, 0, NOISE_RATE_MAX),
         YAML_NUMBER("retransmissions", NoiseRates, retransmissions, 0, 0.01),
+        YAML_NUMBER("step-times", NoiseRates, step_times, 0, 0.1),
         {},
 };
 
@@ -23,6 +24,7 @@ int noise_read(Yaml *yaml, yaml_node_t *node, Hall *hall) {
         if (on)
                 hall->noise = (NoiseRates) {
                         .soft_errors = NOISE_SOFT_ERRORS, .corrected = NOISE_CORRECTED, .retransmissions = NOISE_RESENT,
+                        .step_times = NOISE_STEP_TIMES,
                 };
         return 0;
 }

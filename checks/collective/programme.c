@@ -255,12 +255,19 @@ static int hear_more(Ensemble *ensemble, unsigned server) {
         return r;
 }
 
+/* Wrong data that nobody can be blamed for may be of chips there whose collectives stop before their data are seen. */
+static bool is_shown(const EnsembleServer *there, Trouble trouble, unsigned chip) {
+        uint16_t bits = chip == NOBODY ? UINT16_MAX : (uint16_t) (1u << chip);
+
+        return there->shown[trouble] & bits || there->shown[TROUBLE_CABLE] ||
+               (trouble == TROUBLE_DATA && chip == NOBODY && there->shown[TROUBLE_HANG]);
+}
+
 int ensemble_shows(Ensemble *ensemble, unsigned server, Trouble trouble, unsigned chip) {
         const EnsembleServer *there = &ensemble->servers[server];
-        uint16_t bits = chip == NOBODY ? UINT16_MAX : (uint16_t) (1u << chip);
         int r = 0;
 
-        while (there->device && !(there->shown[trouble] & bits) && !there->shown[TROUBLE_CABLE] && there->n_heard < PARTS_OWN && r >= 0)
+        while (there->device && !is_shown(there, trouble, chip) && there->n_heard < PARTS_OWN && r >= 0)
                 r = hear_more(ensemble, server);
-        return r < 0 ? r : (there->shown[trouble] & bits) || there->shown[TROUBLE_CABLE];
+        return r < 0 ? r : is_shown(there, trouble, chip);
 }

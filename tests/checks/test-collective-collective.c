@@ -40,6 +40,28 @@ static void test_healthy_chips_pass_again_and_again(void **state) {
         }
 }
 
+/* Chips differ by a percent each way, and one by much more than they. */
+static void test_a_straggler_is_told_among_chips_that_differ(void **state) {
+        for (unsigned seed = 0; seed < 8; seed++) {
+                Verdict verdict = _VERDICT_INVALID;
+                char text[256];
+
+                (void) snprintf(text, sizeof(text), "scenario: test\nseed: %u\ntopology: {servers: 1}\nnoise: {step-times: 0.01}\n", seed);
+                _cleanup_rehearsal_ Step *sound = rehearsal_new(text, "collective", "trn-0");
+
+                few(sound);
+                expect_pass(sound);
+                strcat(text, "faults: [{at: trn-0/chip4, kind: chip-slow, factor: 1.2}]\n");
+                _cleanup_rehearsal_ Step *step = rehearsal_new(text, "collective", "trn-0");
+
+                few(step);
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                assert_true(step->n_said == 1 && rehearsal_said(step, "collective-slow", "trn-0/chip4"));
+                if (seed == 0)
+                        rehearsal_print(step);
+        }
+}
+
 static void test_healthy_ultraservers_pass(void **state) {
         for (unsigned s = 0; s < 4; s++) {
                 char server[] = "us0-0";
@@ -95,6 +117,11 @@ static const FaultCase fault_cases[] = {
         { "{at: trn-0/chip4/link-y-, kind: link-stall, bytes: 1000}", { { "collective-hang", "trn-0/chip4/link-y-" } } },
         { "{at: trn-0/chip4/link-x-, kind: link-stall, bytes: 100000000}", { { "collective-hang", "trn-0/chip4/link-x-" } } },
         { "{at: trn-0/chip11, kind: chip-slow, factor: 2}", { { "collective-slow", "trn-0/chip11" } } },
+        { "{at: trn-0/chip11, kind: chip-slow, factor: 1.45}", { { "collective-slow", "trn-0/chip11" } } },
+        { "{at: trn-0/chip11, kind: chip-slow, factor: 1.15}", { { "collective-slow", "trn-0/chip11" } } },
+        { "{at: trn-0/chip11, kind: chip-slow, factor: 1.05}", { { NULL } } },
+        { "{at: trn-0/chip11, kind: chip-slow, factor: 1.3}, {at: trn-0/chip2, kind: chip-slow, factor: 40}",
+          { { "collective-slow", "trn-0/chip11" }, { "collective-slow", "trn-0/chip2" } } },
         { "{at: trn-0/chip11, kind: chip-slow, factor: 1000}", { { "collective-slow", "trn-0/chip11" } } },
         { "{at: trn-0/chip11/link-y+, kind: link-throttled, share: 0.01}", { { "collective-slow", "trn-0/chip11/link-y+" } } },
         /* What is slow is no hang: what else is wrong is found too. */
@@ -428,6 +455,7 @@ static void test_a_silent_chip_is_left_to_its_own_step(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_healthy_chips_pass_again_and_again),
+                cmocka_unit_test(test_a_straggler_is_told_among_chips_that_differ),
                 cmocka_unit_test(test_healthy_ultraservers_pass),
                 cmocka_unit_test(test_any_set_of_neighbours_can_be_judged),
                 cmocka_unit_test(test_chips_that_are_no_neighbours_are_skipped),

@@ -39,6 +39,7 @@ static const Kind kinds[] = {
         { "kind: semaphore-lost, step: ", 0, 30, "collective-hang", .alone = true },
         { "kind: link-stall, bytes: ", 0, 260000000, "collective-hang", .at_port = true },
         { "kind: chip-slow, factor: ", 2, 1000, "collective-slow", .alone = true },
+        { "kind: chip-slow, factor: 1.", 2, 10, "collective-slow", .alone = true },
         { "kind: reduce-stuck-bit, value: 1, bit: ", 0, 20, "collective-data", .alone = true },
         { "kind: link-throttled, share: 0.", 1, 9, "collective-slow", .at_port = true },
         { "kind: dma-corrupt, rate: ", 1, 2, "collective-data", .alone = true },
