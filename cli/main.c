@@ -24,7 +24,7 @@ Options options = { .bus = "system", .max_age_usec = UINT64_MAX, .timeout_sec = 
 static const Verb verbs[] = {
         { "targets",   0, 0,  "",             "List servers (and chips) with state and newest verdict",  "chips",                             verb_targets   },
         { "scan",      1, -1, "TARGET...",      "Scan servers, chips or an UltraServer and show the verdicts", "plan seed challenge budget no-wait key keyring root", verb_scan      },
-        { "scans",     0, 0,  "",             "List scans of this run of the daemon",                    "",                                  verb_scans     },
+        { "scans",     0, 0,  "",             "List the last scans",                                     "",                                  verb_scans     },
         { "watch",     0, 0,  "",             "Print every record as it is signed",                      "format",                            verb_watch     },
         { "show",      1, 1,  "SCAN",         "Show a scan and its verdicts",                            "key keyring root",                  verb_show      },
         { "cancel",    1, 1,  "SCAN",         "Cancel a scan",                                           "",                                  verb_cancel    },

@@ -148,7 +148,7 @@ static int append_scans(Manager *manager, sd_bus_message *reply) {
                         return r;
                 if (scan->is_hidden || scan->state == SCAN_STARTING)
                         continue;
-                r = sd_bus_message_append(reply, "(tssso)", scan->id, scan->plan->name,
+                r = sd_bus_message_append(reply, "(tssso)", scan->id, scan_plan_name(scan),
                                           scan_state_to_string(scan->state),
                                           scan_is_finished(scan) ? result_to_string(scan->result) : "",
                                           scan->path);

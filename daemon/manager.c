@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 
 #include "daemon/authorize.h"
+#include "daemon/clock.h"
 #include "daemon/closing.h"
 #include "daemon/companion-bus.h"
 #include "daemon/heartbeat.h"
@@ -101,8 +102,21 @@ static int on_outcomes(sd_event_source *source, int fd, uint32_t events, void *u
 
 /* ---- scans ---- */
 
+uint64_t manager_next_start(Manager *manager) {
+        uint64_t now = clock_usec(CLOCK_REALTIME);
+
+        if (now / 1000 == manager->last_start_usec / 1000)
+                now = (now / 1000 + 1) * 1000;
+        manager->last_start_usec = now;
+        return now;
+}
+
 void manager_add_scan(Manager *manager, Scan *scan) {
-        scan->id = ++manager->last_scan;
+        manager_add_scan_as(manager, scan, ++manager->last_scan);
+}
+
+void manager_add_scan_as(Manager *manager, Scan *scan, uint64_t id) {
+        scan->id = id;
         (void) snprintf(scan->path, sizeof(scan->path), ASSAY_SCAN_PATH_PREFIX "/_%" PRIu64, scan->id);
         TAILQ_INSERT_TAIL(&manager->scans, scan, entry);
 }

@@ -56,6 +56,7 @@ struct Manager {
 
         TAILQ_HEAD(, Scan) scans; /* oldest first */
         uint64_t last_scan, last_ticket, turn;
+        uint64_t last_start_usec; /* CLOCK_REALTIME */
         size_t n_running; /* workers */
         size_t n_workers; /* at most */
         bool is_scheduling;
@@ -73,6 +74,10 @@ DEFINE_CLEANUP(Manager *, manager_free);
 int manager_attach(Manager *manager, sd_bus *bus);
 
 void manager_add_scan(Manager *manager, Scan *scan); /* takes it over */
+/* The same with a number that it had before. */
+void manager_add_scan_as(Manager *manager, Scan *scan, uint64_t id);
+/* When a scan begins that is begun now: no two begin in the same millisecond, so that run IDs tell them apart. */
+uint64_t manager_next_start(Manager *manager);
 Scan *manager_find_scan(Manager *manager, uint64_t id);
 /* Forgets the oldest finished scans beyond ASSAY_SCANS_KEPT. */
 void manager_evict(Manager *manager);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/closing.h"
+#include "daemon/history.h"
 #include "daemon/job-file.h"
 #include "daemon/journal.h"
 #include "daemon/restore.h"
@@ -17,6 +18,7 @@ typedef struct Unfinished {
 
 typedef struct Restoring {
         Manager *manager;
+        History *history; /* NULL: it could not be read */
         size_t n;
         Unfinished *items;
 } Restoring;
@@ -104,6 +106,7 @@ static size_t mark_servers(Restoring *restoring, Job *job, const JobFile *file) 
 static int restore_file(Restoring *restoring, JobFile *file) {
         _cleanup_free_ Selected *selected = NULL;
         Manager *manager = restoring->manager;
+        uint64_t number;
         Scan *scan;
         int r;
 
@@ -126,7 +129,11 @@ static int restore_file(Restoring *restoring, JobFile *file) {
         }
 
         log_info("Going on with the scan of %s that was interrupted", file->servers[0].name);
-        manager_add_scan(manager, scan);
+        number = history_number(restoring->history, file->servers[0].run);
+        if (number > 0 && !manager_find_scan(manager, number)) /* a scan that had several workers goes on as several */
+                manager_add_scan_as(manager, scan, number);
+        else
+                manager_add_scan(manager, scan);
         scan_resume(scan);
         return 0;
 }
@@ -199,9 +206,14 @@ static void pack_one(Restoring *restoring, const char *name) {
 }
 
 void manager_restore(Manager *manager) {
+        _cleanup_(history_freep) History *history = NULL;
         Restoring restoring = { .manager = manager };
         int r;
 
+        r = history_read(manager, &history);
+        if (r < 0)
+                log_error_errno(r, "Failed to read the scans of before, forgetting them: %m");
+        restoring.history = history;
         r = read_unfinished(&restoring);
         if (r < 0) {
                 log_error_errno(r, "Failed to look for interrupted scans, leaving them to the next start: %m");

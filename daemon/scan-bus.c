@@ -9,6 +9,7 @@
 
 #include "daemon/authorize.h"
 #include "daemon/bus-errors.h"
+#include "daemon/history.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
 
@@ -70,7 +71,7 @@ static int enumerate_scans(sd_bus *bus, const char *prefix, void *userdata, char
 /* Whoever started a scan may cancel it; others ask polkit. */
 static int method_cancel(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         Scan *scan = userdata;
-        const char *const details[] = { "plan", scan->plan->name, NULL };
+        const char *const details[] = { "plan", scan_plan_name(scan), NULL };
         uint64_t flags;
         uid_t uid;
         int r;
@@ -101,21 +102,26 @@ static int method_cancel(sd_bus_message *message, void *userdata, sd_bus_error *
         return r < 0 ? r : 1;
 }
 
-/* -EFBIG: together they are more than OPEN_STREAM_BYTES. */
+/* -EFBIG: with what is there already it is more than OPEN_STREAM_BYTES. */
+static int copy_stream(const Scan *scan, const char *run, int fd) {
+        char name[RUN_ID_BYTES + sizeof(EVIDENCE_SUFFIX)];
+        int r;
+
+        (void) snprintf(name, sizeof(name), "%s" EVIDENCE_SUFFIX, run);
+        r = evidence_copy(scan->manager->config->evidence, name, fd);
+        if (r < 0 && r != -ENOENT) /* a job that has not begun has said nothing */
+                return r;
+        return lseek(fd, 0, SEEK_CUR) > (off_t) OPEN_STREAM_BYTES ? -EFBIG : 0;
+}
+
 static int copy_streams(const Scan *scan, int fd) {
-        for (size_t i = 0; i < scan->n_jobs; i++) {
-                char name[RUN_ID_BYTES + sizeof(EVIDENCE_SUFFIX)];
-                int r;
+        int r = 0;
 
-                (void) snprintf(name, sizeof(name), "%s" EVIDENCE_SUFFIX, scan->jobs[i]->servers[0].run);
-                r = evidence_copy(scan->manager->config->evidence, name, fd);
-                if (r < 0 && r != -ENOENT) /* a job that has not begun has said nothing */
-                        return r;
-                if (lseek(fd, 0, SEEK_CUR) > (off_t) OPEN_STREAM_BYTES)
-                        return -EFBIG;
-        }
-
-        return 0;
+        for (size_t i = 0; i < scan->n_jobs && r >= 0; i++)
+                r = copy_stream(scan, scan->jobs[i]->servers[0].run, fd);
+        for (size_t i = 0; scan->past && i < scan->past->n_runs && r >= 0; i++)
+                r = copy_stream(scan, scan->past->runs[i], fd);
+        return r;
 }
 
 static int fill_stream(const void *what, int fd, sd_bus_error *error) {
@@ -156,7 +162,7 @@ static int property_get_plan(sd_bus *bus, const char *path, const char *interfac
                              sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const Scan *scan = userdata;
 
-        return sd_bus_message_append(reply, "s", scan->plan->name);
+        return sd_bus_message_append(reply, "s", scan_plan_name(scan));
 }
 
 static int append_selected(sd_bus_message *reply, const Selected *selected) {
@@ -184,6 +190,8 @@ static int property_get_targets(sd_bus *bus, const char *path, const char *inter
         r = sd_bus_message_open_container(reply, 'a', "s");
         for (size_t i = 0; r >= 0 && i < scan->n_selected; i++)
                 r = append_selected(reply, &scan->selected[i]);
+        for (size_t i = 0; r >= 0 && scan->past && i < scan->past->n_targets; i++)
+                r = sd_bus_message_append(reply, "s", scan->past->targets[i]);
         if (r < 0)
                 return r;
 

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "daemon/clock.h"
+#include "daemon/history.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
@@ -156,7 +157,7 @@ int scan_new(Manager *manager, uid_t uid, Plan *plan, Selected *selected, size_t
                 .n_selected = n_selected,
                 .options = *options,
                 .result = _RESULT_INVALID,
-                .started_usec = clock_usec(CLOCK_REALTIME),
+                .started_usec = manager_next_start(manager),
         };
         r = scan_fill(scan);
         if (r < 0) {
@@ -181,10 +182,15 @@ Scan *scan_free(Scan *scan) {
         sd_bus_message_unref(scan->request);
         sd_event_source_disable_unref(scan->progress_timer);
         plan_free(scan->plan);
+        past_free(scan->past);
         free(scan->selected);
         free(scan->records);
         free(scan);
         return NULL;
+}
+
+const char *scan_plan_name(const Scan *scan) {
+        return scan->past ? scan->past->plan : scan->plan->name;
 }
 
 bool scan_is_finished(const Scan *scan) {
@@ -209,6 +215,8 @@ void scan_resume(Scan *scan) {
  * scanned. */
 static void scan_answer(Scan *scan) {
         scan->is_hidden = scan->start_error < 0;
+        if (scan->is_hidden && scan->n_records == 0 && scan->id == scan->manager->last_scan)
+                scan->manager->last_scan--; /* nobody was told the number, and the log knows of no such scan */
         scan->state = SCAN_QUEUED;
         scan_bus_answer(scan);
 

@@ -79,7 +79,11 @@ struct Scan {
         int start_error;
         bool is_hidden; /* it was refused: only what it began is brought to an end */
         bool is_cancelled;
+        struct Past *past; /* of an earlier daemon, and has no plan and jobs any more; NULL: it is ours */
 };
+
+/* The name of its plan. */
+const char *scan_plan_name(const Scan *scan);
 
 const char *scan_state_to_string(ScanState state); /* of the bus; NULL for SCAN_STARTING */
 

@@ -465,13 +465,25 @@ int record_log_export(RecordLog *log, uint64_t first, uint64_t count, int fd) {
         return reader_export(&log->reader, first, count < size - first ? first + count : size, fd);
 }
 
-int record_log_unfinished(RecordLog *log, uint64_t *cursor, RecordEntry *ret) {
+static int next_entry(RecordLog *log, StoreStatement which, uint64_t *cursor, RecordEntry *ret) {
         int r;
 
         assert(log && cursor && ret);
 
-        r = reader_unfinished(&log->reader, *cursor, ret);
+        r = reader_entry_behind(&log->reader, which, *cursor, ret);
         if (r == 0)
                 *cursor = ret->index + 1;
         return r;
+}
+
+int record_log_unfinished(RecordLog *log, uint64_t *cursor, RecordEntry *ret) {
+        return next_entry(log, STORE_UNFINISHED, cursor, ret);
+}
+
+int record_log_next_start(RecordLog *log, uint64_t *cursor, RecordEntry *ret) {
+        return next_entry(log, STORE_NEXT_START, cursor, ret);
+}
+
+int record_log_next_verdict(RecordLog *log, uint64_t *cursor, RecordEntry *ret) {
+        return next_entry(log, STORE_NEXT_VERDICT, cursor, ret);
 }

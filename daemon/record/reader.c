@@ -191,8 +191,8 @@ int reader_failure(Reader *reader, const Location *subject, RecordEntry *ret) {
         return reader_found(reader, statement, ret);
 }
 
-int reader_unfinished(Reader *reader, uint64_t first, RecordEntry *ret) {
-        sqlite3_stmt *statement = reader_begin(reader, STORE_UNFINISHED);
+int reader_entry_behind(Reader *reader, StoreStatement which, uint64_t first, RecordEntry *ret) {
+        sqlite3_stmt *statement = reader_begin(reader, which);
         int r;
 
         (void) sqlite3_bind_int64(statement, 1, (sqlite3_int64) first);

@@ -28,7 +28,8 @@ int reader_newest_before(Reader *reader, const Location *subject, uint64_t befor
 int reader_whole_before(Reader *reader, const Location *subject, const char *plan, uint64_t before, RecordEntry *ret);
 /* The newest record that found of SUBJECT what none has looked at since. */
 int reader_failure(Reader *reader, const Location *subject, RecordEntry *ret);
-int reader_unfinished(Reader *reader, uint64_t first, RecordEntry *ret);
+/* The first entry at or behind FIRST that WHICH asks for: STORE_UNFINISHED, STORE_NEXT_START or STORE_NEXT_VERDICT. -ENOENT */
+int reader_entry_behind(Reader *reader, StoreStatement which, uint64_t first, RecordEntry *ret);
 /* How many envelopes of FIRST … LAST-1 went to FD, one line each. */
 int reader_export(Reader *reader, uint64_t first, uint64_t last, int fd);
 /* As store_newest_checkpoint() and store_best_checkpoint(). */

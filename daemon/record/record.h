@@ -382,6 +382,9 @@ int record_log_identity(RecordLog *log, const char *sha256, char **ret);
 int record_log_export(RecordLog *log, uint64_t first, uint64_t count, int fd);
 /* Runs without an end: run-starts that no summary follows, for a daemon that comes back. -ENOENT past the last. */
 int record_log_unfinished(RecordLog *log, uint64_t *cursor, RecordEntry *ret);
+/* All run-starts, and all verdicts, from record *CURSOR on, likewise. */
+int record_log_next_start(RecordLog *log, uint64_t *cursor, RecordEntry *ret);
+int record_log_next_verdict(RecordLog *log, uint64_t *cursor, RecordEntry *ret);
 
 /* What a run was begun with; when it ended is left open. It borrows from itself: not to be copied. */
 typedef struct RecordStarted {

@@ -57,6 +57,9 @@ static const char *const texts[_STORE_STATEMENT_MAX] = {
         [STORE_FAILURES] = "SELECT idx, plan FROM newest WHERE subject = ?1 AND instr(plan, '/failed/') > 0 ORDER BY idx DESC",
         [STORE_UNFINISHED] = "SELECT " ENTRY_COLUMNS ENTRY_FROM
                              "WHERE e.idx = (SELECT min(idx) FROM unfinished WHERE idx >= ?1)",
+        [STORE_NEXT_START] = "SELECT " ENTRY_COLUMNS ENTRY_FROM "WHERE e.idx >= ?1 AND e.type = '" RECORD_TYPE_RUN_START "' ORDER BY e.idx LIMIT 1",
+        [STORE_NEXT_VERDICT] = "SELECT " ENTRY_COLUMNS ENTRY_FROM "WHERE e.idx >= ?1 AND e.type IN ('" RECORD_TYPE_HEALTH "', '" RECORD_TYPE_SUMMARY "')"
+                               " ORDER BY e.idx LIMIT 1",
         [STORE_ROTATION] = "SELECT min(idx) FROM entry WHERE type = '" RECORD_TYPE_ROTATION "' AND idx >= ?1",
         /* In the order in which they stand; an entry that is not there is no reason to leave a row out. */
         [STORE_TABLE_NEWEST] = "SELECT n.subject, n.plan, n.idx, " TABLE_COLUMNS " FROM newest n LEFT JOIN entry e ON e.idx = n.idx"

@@ -57,6 +57,8 @@ typedef enum StoreStatement {
         STORE_WHOLE_BEFORE,
         STORE_FAILURES,
         STORE_UNFINISHED,
+        STORE_NEXT_START,
+        STORE_NEXT_VERDICT,
         STORE_IDENTITY,
         STORE_ROTATION,
         STORE_TABLE_NEWEST,

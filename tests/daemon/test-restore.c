@@ -353,7 +353,7 @@ static void test_a_server_that_has_its_records_is_free_when_the_others_have_thei
         assert_int_equal(system(command), 0);
 
         assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
-        scan = TAILQ_FIRST(&trial.manager->scans);
+        scan = manager_find_scan(trial.manager, 2); /* its number of before */
         assert_non_null(scan);
         assert_int_equal(scan->jobs[0]->n_servers, 2);
         assert_true(trial_wait(&trial, scan, 60));
