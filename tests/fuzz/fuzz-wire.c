@@ -68,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                 memcpy(&header, packet, sizeof(header));
                 check_answer((const WireCommand *) (packet + sizeof(header)), header.n, answer, (size_t) n);
         }
+        batch_close(&reach);
         (void) scenario_free(scenario);
         return 0;
 }
