@@ -9,6 +9,7 @@
  */
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "checks/location.h"
 #include "checks/verdict.h"
@@ -41,8 +42,8 @@ typedef struct Check {
          * inherit it. run() must cope with it not having been called.
          */
         void (*prepare)(void);
-        /* The same where it depends on PARAMETERS: called for each step that is one of this check. */
-        void (*prepare_for)(const void *parameters);
+        /* The same where it depends on PARAMETERS or the SEED of a step: called for each step that is one of this check. */
+        void (*prepare_for)(const void *parameters, uint64_t seed);
 } Check;
 
 const Check *check_find(const char *name); /* NULL if there is none */

@@ -88,23 +88,6 @@ static void say(Child *child, char *lines) {
 
 /* ---- steps ---- */
 
-static uint64_t splitmix64(uint64_t x) {
-        x += UINT64_C(0x9e3779b97f4a7c15);
-        x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-        x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-        return x ^ x >> 31;
-}
-
-/* The same for every unit, so that what a check prepares for one chip serves all; below 2^53, so that every
- * reader of JSON gets it whole. */
-static uint64_t step_seed_of(const Request *request, const char *step) {
-        uint64_t seed = splitmix64(request->seed);
-
-        for (; *step; step++)
-                seed = splitmix64(seed ^ (unsigned char) *step);
-        return seed >> 11;
-}
-
 static double budget_left(const Unit *unit) {
         return unit->scan->request->budget_sec - (double) unit->used_nsec / 1e9;
 }
@@ -147,7 +130,7 @@ static void describe_step(Child *child, const PlanStep *planned, const Check *ch
                 .twin = unit->twin.server[0] ? &unit->twin : NULL,
                 .topology = unit->scan->request->topology,
                 .parameters = planned->parameters,
-                .seed = step_seed_of(unit->scan->request, planned->name),
+                .seed = request_step_seed(unit->scan->request, planned->name),
                 .budget_sec = budget_of_step(unit, planned, check),
                 .rotation = request_rotation(unit->scan->request, id, facts ? facts->serial : ""),
                 .position = unit->scan->request->position,
@@ -205,7 +188,7 @@ static void skip_for_budget(Child *child, const PlanStep *planned, const Check *
                 .reason = REASON_BUDGET,
                 .message = "the device time of the plan is used up",
                 .required = planned->required,
-                .seed = step_seed_of(child->unit->scan->request, planned->name),
+                .seed = request_step_seed(child->unit->scan->request, planned->name),
                 .runs = 1,
         };
 

@@ -305,6 +305,21 @@ bool request_is_done(const Request *request, const char *step_id) {
         return false;
 }
 
+static uint64_t splitmix64(uint64_t x) {
+        x += UINT64_C(0x9e3779b97f4a7c15);
+        x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+        x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+        return x ^ x >> 31;
+}
+
+uint64_t request_step_seed(const Request *request, const char *step) {
+        uint64_t seed = splitmix64(request->seed);
+
+        for (; *step; step++)
+                seed = splitmix64(seed ^ (unsigned char) *step);
+        return seed >> 11;
+}
+
 bool request_asks_for(const Request *request, const char *step) {
         for (size_t i = 0; i < request->n_only; i++)
                 if (strcmp(request->only[i], step) == 0)

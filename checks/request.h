@@ -68,5 +68,9 @@ const Rotation *request_rotation(const Request *request, const char *step_id, co
 bool request_is_done(const Request *request, const char *step_id);
 bool request_asks_for(const Request *request, const char *step);
 
+/* The seed of STEP: the same for every unit, so that what a check prepares for one chip serves all; below 2^53, so that every reader of JSON
+ * gets it whole. */
+uint64_t request_step_seed(const Request *request, const char *step);
+
 /* The digest of the plan's text in hex. */
 int request_digest(const Request *request, char ret[static 65]);

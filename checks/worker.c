@@ -142,7 +142,7 @@ static void prepare_checks(const Request *request) {
                 if (!check || !request_asks_for(request, steps[i].name))
                         continue;
                 if (check->prepare_for)
-                        check->prepare_for(steps[i].parameters);
+                        check->prepare_for(steps[i].parameters, request_step_seed(request, steps[i].name));
                 if (!check->prepare)
                         continue;
 

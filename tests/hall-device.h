@@ -34,6 +34,9 @@ typedef struct Found {
 /* What the device makes of the answer to one command, where a test has it lie. */
 static void (*hall_lie)(const WireCommand *command, WireCompletion *completion);
 
+/* The seed of the step. */
+static uint64_t hall_seed = 1;
+
 static inline int hall_execute(void *userdata, const WireCommand *commands, size_t n, WireCompletion *completions,
                                uint64_t deadline_usec) {
         HallDevice *hall = userdata;
@@ -114,7 +117,7 @@ static inline int found_write(void *userdata, const char *lines) {
 static inline Verdict hall_scan(Device *device, const Check *check, const void *parameters, Found *found) {
         StepServer servers[1] = { { .device = device, .included = 0xffff } };
         StepSettings settings = {
-                .name = check->name, .n_servers = 1, .servers = servers, .parameters = parameters, .seed = 1, .budget_sec = 600,
+                .name = check->name, .n_servers = 1, .servers = servers, .parameters = parameters, .seed = hall_seed, .budget_sec = 600,
                 .required = true, .write = found_write, .userdata = found,
         };
         StepEnd end = { .verdict = _VERDICT_INVALID };

@@ -10,7 +10,7 @@
 
 /* 400,000 chips are the largest fleet we know of in one place (Project Rainier). */
 static const RoundingParameters defaults = {
-        .seed = ROUNDING_SEED_DEFAULT, .false_alarms = 0.01, .fleet = 400000, .bias = 0.25, .samples = 4096, .words = ROUNDING_WORDS_DEFAULT,
+        .false_alarms = 0.01, .fleet = 400000, .bias = 0.25, .samples = 4096, .words = ROUNDING_WORDS_DEFAULT,
         .resets = ROUNDING_RESETS_DEFAULT, .every_format = true, .every_value = true,
 };
 
@@ -20,7 +20,7 @@ extern const void *const parameters_rounding_defaults;
 const char *parameters_rounding_refuse(const void *parameters);
 
 const YamlField parameters_rounding[] = {
-        YAML_UNSIGNED("seed", RoundingParameters, seed, 0, UINT32_MAX, .summary = "seed of the generators"),
+        YAML_UNSIGNED("seed", RoundingParameters, seed, 0, UINT32_MAX, .summary = "of the generators; 0: another one in each scan, from the seed of its step"),
         YAML_NUMBER("false_alarms", RoundingParameters, false_alarms, 1e-280, 1e3,
                     .summary = "sound lanes that counting may call biased, on average over the whole fleet"),
         YAML_UNSIGNED("fleet", RoundingParameters, fleet, 1, 1000000000, .summary = "chips of one sweep"),

@@ -161,7 +161,9 @@ static int note_counting(Step *step, const Budget *budget, const Tally *tally) {
 static int note_all(Step *step, const Session *session, const Tally *tally) {
         int r;
 
-        r = step_note(step, "rounding_conversions_compared", tally->compared, "{conversion}", NULL);
+        r = step_note(step, "rounding_seed", (double) session->scripts[0]->parameters->seed, "1", NULL);
+        if (r >= 0)
+                r = step_note(step, "rounding_conversions_compared", tally->compared, "{conversion}", NULL);
         if (r >= 0)
                 r = step_measure(step, "rounding_mismatched_conversions", tally->mismatched, "{conversion}", LIMIT_EQUAL, 0, NULL);
         if (r >= 0)
@@ -170,7 +172,7 @@ static int note_all(Step *step, const Session *session, const Tally *tally) {
 }
 
 static int rounding_run(Step *step, Verdict *ret) {
-        const RoundingParameters *parameters = step_parameters(step);
+        const RoundingParameters parameters = rounding_parameters_of_step(step_parameters(step), step_seed(step));
         _cleanup_free_ Session *session = calloc(1, sizeof(*session));
         Verdict verdict = VERDICT_PASSED;
         Tally tally = { .least.p_value = 1 };
@@ -179,7 +181,7 @@ static int rounding_run(Step *step, Verdict *ret) {
 
         if (!session)
                 return -ENOMEM;
-        r = session_open(session, step_device(step), parameters);
+        r = session_open(session, step_device(step), &parameters);
         if (r < 0)
                 return r;
         needed_sec = _ENGINE_MAX * (double) script_conversions(session->scripts[0]) / ENGINE_LANES * NSEC_PER_CONVERSION * 1e-9;
@@ -204,9 +206,11 @@ static int rounding_run(Step *step, Verdict *ret) {
         return 0;
 }
 
-static void rounding_prepare(const void *parameters) {
+static void rounding_prepare(const void *given, uint64_t seed) {
+        const RoundingParameters parameters = rounding_parameters_of_step(given, seed);
+
         for (WireEngine engine = 0; engine < _ENGINE_MAX; engine++) {
-                const Script *script = script_get(engine, parameters);
+                const Script *script = script_get(engine, &parameters);
 
                 if (script)
                         (void) sound_count(script);

@@ -151,7 +151,7 @@ static int run_loads(Sparsity *sparsity, unsigned mask, unsigned bank, bool all_
 /* ---- random tiles ---- */
 
 static int run_tile(Sparsity *sparsity, unsigned index, unsigned mask, unsigned bank) {
-        const SparseTile *tile = sparse_tile_at(index);
+        const SparseTile *tile = sparse_tile_at(index, step_seed(sparsity->step));
         unsigned unsupported = 0;
         EngineJob job;
         int r;
@@ -189,7 +189,7 @@ static int run_tile(Sparsity *sparsity, unsigned index, unsigned mask, unsigned 
 /* In every format that the chip says it has: a chip that says nothing has bf16. */
 static int run_tiles(Sparsity *sparsity, unsigned mask, unsigned bank) {
         for (unsigned i = 0; i < TILES; i++) {
-                const SparseTile *tile = sparse_tile_at(i);
+                const SparseTile *tile = sparse_tile_at(i, step_seed(sparsity->step));
                 int r;
 
                 if (tile && !(sparsity->formats >> tile->format & 1))
@@ -329,7 +329,7 @@ static int judge_tiles(Sparsity *sparsity, unsigned index, Verdict *verdict) {
         int r;
 
         for (unsigned i = 0; i < TILES && core->n_findings == 0 && !any_in(core->spoilt); i++) {
-                const SparseTile *tile = sparse_tile_at(i);
+                const SparseTile *tile = sparse_tile_at(i, step_seed(sparsity->step));
                 bool is_refused = core->tiles_refused >> i & 1;
                 SparseDiagnosis rest = { .fault = SPARSE_UNEXPLAINED, .last_row = PE_ROWS - 1, .last_slot = PE_COLUMNS - 1,
                                          .n_selections = 1 };

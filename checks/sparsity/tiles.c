@@ -24,6 +24,7 @@ typedef struct Made {
 } Made;
 
 static Made *made[TILES];
+static uint64_t made_seed; /* of all of them */
 
 static uint64_t next(uint64_t *state) {
         uint64_t x = *state += 0x9e3779b97f4a7c15u; /* splitmix64 (Steele, Lea, Flood 2014) */
@@ -103,13 +104,13 @@ static void multiply(Made *m) {
                 }
 }
 
-static Made *make(unsigned index) {
+static Made *make(unsigned index, uint64_t seed) {
         static const WireFormat formats[TILES] = {
                 FORMAT_BF16, FORMAT_BF16, FORMAT_BF16,     FORMAT_BF16,     FORMAT_BF16,
                 FORMAT_BF16, FORMAT_BF16, FORMAT_FP16,     FORMAT_FP8_E4M3, FORMAT_FP8_E5M2, FORMAT_FP8_E3M4,
         };
         Made *m = calloc(1, sizeof(*m));
-        uint64_t state = index;
+        uint64_t state = seed + index; /* neighbours have streams of their own, see next() */
 
         if (!m)
                 return NULL;
@@ -135,11 +136,16 @@ static Made *make(unsigned index) {
         return m;
 }
 
-const SparseTile *sparse_tile_at(unsigned index) {
+const SparseTile *sparse_tile_at(unsigned index, uint64_t seed) {
         assert(index < TILES);
 
+        for (unsigned i = 0; i < TILES && seed != made_seed; i++) {
+                free(made[i]);
+                made[i] = NULL;
+        }
+        made_seed = seed;
         if (!made[index])
-                made[index] = make(index);
+                made[index] = make(index, seed);
         return made[index] ? &made[index]->tile : NULL;
 }
 

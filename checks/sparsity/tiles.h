@@ -27,8 +27,9 @@ typedef struct SparseTile {
         size_t weights_bytes, values_bytes;
 } SparseTile;
 
-/* Computed when it is first asked for. NULL: it could not be made, which the program is to blame for. */
-const SparseTile *sparse_tile_at(unsigned index);
+/* Of the numbers that SEED gives. Computed when it is first asked for; it lives until another seed is. NULL: it could not be made, which the
+ * program is to blame for. */
+const SparseTile *sparse_tile_at(unsigned index, uint64_t seed);
 
 /* To be run in BANK, see bank.h. */
 EngineJob sparse_tile_job(const SparseTile *tile, unsigned bank);

@@ -128,7 +128,7 @@ static int bench_step(const Bench *bench, const PlanStep *planned, const Check *
                 if (check->prepare)
                         check->prepare();
                 if (check->prepare_for)
-                        check->prepare_for(planned->parameters);
+                        check->prepare_for(planned->parameters, 1);
                 printf("%s_prepare %.3f ms\n", planned->name, (cpu_now() - begin) * 1e3);
         }
         for (unsigned round = 0; round < ROUNDS; round++) {

@@ -202,7 +202,7 @@ static Verdict scan(const Check *check, unsigned n, bool *ret_touched) {
         if (check->prepare)
                 check->prepare();
         if (check->prepare_for)
-                check->prepare_for(parameters);
+                check->prepare_for(parameters, 1);
         verdict = hall_scan(device, check, parameters, &found);
         *ret_touched = end();
         (void) device_free(device);

@@ -415,7 +415,7 @@ static void sweep_plan(const char *name, bool only_memory) {
                 const Check *check = check_find(plan->steps[i].check->name);
 
                 if (check->prepare_for)
-                        check->prepare_for(plan->steps[i].parameters);
+                        check->prepare_for(plan->steps[i].parameters, seed_of(plan->steps[i].name));
                 if (check->prepare)
                         check->prepare();
         }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "checks/plan.h"
 #include "checks/rounding/parameters.h"
 #include "checks/scan.h"
 #include "tests/hall-device.h"
@@ -20,10 +21,10 @@ extern const Check check_rounding;
 const char *parameters_rounding_refuse(const void *parameters);
 
 static const RoundingParameters preflight = {
-        .seed = ROUNDING_SEED_DEFAULT, .false_alarms = 0.01, .fleet = 400000, .bias = 0.25, .samples = 4096, .resets = 1,
+        .seed = 20061204, .false_alarms = 0.01, .fleet = 400000, .bias = 0.25, .samples = 4096, .resets = 1,
 };
 static const RoundingParameters production = {
-        .seed = ROUNDING_SEED_DEFAULT, .false_alarms = 0.01, .fleet = 400000, .bias = 0.25, .samples = 4096, .words = 4352, .resets = 10,
+        .seed = 20061204, .false_alarms = 0.01, .fleet = 400000, .bias = 0.25, .samples = 4096, .words = 4352, .resets = 10,
         .every_format = true, .every_value = true,
 };
 
@@ -291,6 +292,43 @@ static void test_the_most_that_a_plan_may_ask_for_has_room(void **state) {
         assert_int_equal(judge("", &most), VERDICT_PASSED);
 }
 
+/* What generators were seeded with, all together. */
+static uint64_t seeds_seen;
+
+static void see_seeds(const WireCommand *command, WireCompletion *completion) {
+        if (command->type == COMMAND_RNG_SEED)
+                seeds_seen = seeds_seen * UINT64_C(0x9e3779b97f4a7c15) + command->seed.seed;
+}
+
+static uint64_t seeds_of_a_scan(const RoundingParameters *parameters, uint64_t seed) {
+        seeds_seen = 0;
+        hall_seed = seed;
+        hall_lie = see_seeds;
+        assert_int_equal(judge("", parameters), VERDICT_PASSED);
+        hall_lie = NULL;
+        hall_seed = 1;
+        return seeds_seen;
+}
+
+/* A second scan asks for other words; one with the same seed for the same, and so does a plan that gives one. The record tells which. */
+static void test_each_scan_draws_words_of_its_own(void **state) {
+        const RoundingParameters *defaults = *check_word_find("rounding")->parameters_defaults;
+        RoundingParameters as_preflight = preflight;
+        uint64_t first;
+        double told;
+
+        as_preflight.seed = defaults->seed;
+        first = seeds_of_a_scan(&as_preflight, 99131157439633);
+        told = found_value(&found, "rounding_seed");
+        assert_true(told > 0 && told <= UINT32_MAX && told == floor(told));
+        assert_true(seeds_of_a_scan(&as_preflight, 5701) != first);
+        assert_true(found_value(&found, "rounding_seed") != told);
+        assert_true(seeds_of_a_scan(&as_preflight, 99131157439633) == first);
+
+        as_preflight.seed = (uint64_t) told;
+        assert_true(seeds_of_a_scan(&as_preflight, 5701) == first);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_sound_chip_passes),
@@ -302,6 +340,7 @@ int main(void) {
                 cmocka_unit_test(test_what_no_single_cause_explains_is_read_out),
                 cmocka_unit_test(test_lanes_alike_in_an_unknown_stream_are_told),
                 cmocka_unit_test(test_any_seed_passes_a_sound_chip),
+                cmocka_unit_test(test_each_scan_draws_words_of_its_own),
                 cmocka_unit_test(test_a_device_that_lies_does_not_pass),
                 cmocka_unit_test(test_the_statistic_is_told_with_its_p_value),
                 cmocka_unit_test(test_the_most_that_a_plan_may_ask_for_has_room),

@@ -13,7 +13,7 @@
 #include "tests/hall-device.h"
 
 static const RoundingParameters parameters = {
-        .seed = ROUNDING_SEED_DEFAULT, .false_alarms = 0.01, .fleet = 400000, .bias = 0.25, .samples = 4096,
+        .seed = 20061204, .false_alarms = 0.01, .fleet = 400000, .bias = 0.25, .samples = 4096,
 };
 static Tosses tosses;
 static Session session;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "checks/sparsity/tile.h"
@@ -60,8 +61,8 @@ static void test_each_tile_is_a_dense_product_of_what_it_expands_to(void **state
         static uint16_t weights[PE_ROWS * PE_COLUMNS], dense[ROWS_MAX * PE_COLUMNS];
         static float w[ROWS_MAX], x[ROWS_MAX * TILE_MOVING];
 
-        for (unsigned i = 0; i < TILES; i++) {
-                const SparseTile *tile = sparse_tile_at(i);
+        for (unsigned i = 0; i < 3 * TILES; i++) { /* of three seeds, the last one as large as any */
+                const SparseTile *tile = sparse_tile_at(i % TILES, i / TILES == 2 ? UINT64_MAX : i / TILES);
                 const TileShape shape = { tile->mode->keep, tile->mode->group, PE_ROWS / tile->mode->keep, PE_COLUMNS };
                 TileViolation violation;
                 Seen seen = {};
@@ -90,9 +91,25 @@ static void test_each_tile_is_a_dense_product_of_what_it_expands_to(void **state
         }
 }
 
+/* What is drawn is of the seed: another scan has other tiles, and one that is repeated the same. */
+static void test_another_seed_draws_other_tiles(void **state) {
+        for (unsigned i = 0; i < TILES; i++) {
+                const SparseTile *tile = sparse_tile_at(i, 7);
+                uint8_t *first = malloc(tile->values_bytes);
+
+                memcpy(first, tile->values, tile->values_bytes);
+                tile = sparse_tile_at(i, 8);
+                assert_memory_not_equal(tile->values, first, tile->values_bytes);
+                tile = sparse_tile_at(i, 7);
+                assert_memory_equal(tile->values, first, tile->values_bytes);
+                free(first);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_each_tile_is_a_dense_product_of_what_it_expands_to),
+                cmocka_unit_test(test_another_seed_draws_other_tiles),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
