@@ -25,7 +25,7 @@ const YamlField parameters_rounding[] = {
                     .summary = "sound lanes that counting may call biased, on average over the whole fleet"),
         YAML_UNSIGNED("fleet", RoundingParameters, fleet, 1, 1000000000, .summary = "chips of one sweep"),
         YAML_NUMBER("bias", RoundingParameters, bias, 1e-4, 0.25,
-                    .summary = "the smallest deviation of the probability of rounding up that counting has to see"),
+                    .summary = "the smallest deviation of the probability of rounding up, towards the nearer end, that counting has to see"),
         YAML_UNSIGNED("samples", RoundingParameters, samples, 4, 8192, .summary = "the most conversions of a lane that counting may take"),
         YAML_UNSIGNED("words", RoundingParameters, words, 0, ROUNDING_WORDS_MAX,
                       .summary = "random words of each lane read out in one stream; 0: those of the short passes alone"),

@@ -15,7 +15,7 @@ typedef struct RoundingParameters {
         uint64_t seed;       /* of the generators; the same for all chips, so that goldens are computed once. 0 in a plan: the step's */
         double false_alarms; /* sound lanes called biased, on average over a sweep of `fleet` chips (budget.h) */
         uint64_t fleet;
-        double bias;         /* the smallest deviation that counting has to see */
+        double bias;         /* the smallest deviation towards the nearer end that counting has to see */
         uint64_t samples;    /* the most conversions of a lane that counting may take */
         uint64_t words;      /* random words of each lane read out in one stream, beside those of the short passes */
         uint64_t resets;     /* of each core for each of its engines */

@@ -65,6 +65,21 @@ static void test_what_is_always_down_takes_fifty_conversions(void **state) {
         assert_true(2 * pow(0.75, budget.each) <= budget.alpha_stage && 2 * pow(0.75, budget.each - 1) > budget.alpha_stage);
 }
 
+/* The figures of assay-run(8), worked out with fractions: sums of C(50, k) / 2^50 and of C(50, k) 3^(50 - k) / 4^50. */
+static void test_counts_see_less_away_from_the_nearer_end(void **state) {
+        RoundingParameters p = parameters(0.01, 0.25);
+        double missed = 0;
+        Budget b;
+
+        budget_make(&p, &b);
+        assert_true(b.each == 50 && b.low == 0 && b.high == 30);
+        for (unsigned ups = 0; ups <= b.each; ups++)
+                if (!budget_is_alarm(&b, 0, ups))
+                        missed += exp(lgamma(51) - lgamma(ups + 1.0) - lgamma(51.0 - ups) - 50 * log(2));
+        assert_true(fabs(missed - 0.8986806244677288) < 1e-9); /* a quarter that goes up half of the time */
+        assert_true(budget_is_alarm(&b, 0, 0));                /* and one that never does */
+}
+
 static void test_a_budget_out_of_reach_is_refused_where_it_stands(void **state) {
         static const char text[] = "plan: p\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n    parameters: {bias: 0.01}\n";
         static const char fits[] = "plan: p\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n    parameters: {bias: 0.1, samples: 8192}\n";
@@ -133,6 +148,7 @@ int main(void) {
                 cmocka_unit_test(test_a_sweep_has_as_many_false_alarms_as_the_plan_says),
                 cmocka_unit_test(test_counts_are_critical),
                 cmocka_unit_test(test_what_is_always_down_takes_fifty_conversions),
+                cmocka_unit_test(test_counts_see_less_away_from_the_nearer_end),
                 cmocka_unit_test(test_a_budget_out_of_reach_is_refused_where_it_stands),
                 cmocka_unit_test(test_the_sequential_test_keeps_its_bounds),
                 cmocka_unit_test(test_what_cannot_be_ends_it_at_once),
