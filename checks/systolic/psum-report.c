@@ -150,6 +150,24 @@ int psum_report_flag(const Report *report, int accumulates) {
         return find(report, -1, -1, report->examination->sequence_in, text);
 }
 
+int psum_report_loaded(Step *step, unsigned core, int line, bool accumulates, unsigned seen, unsigned tried, Verdict *verdict, PsumResult *result) {
+        Evidence evidence = { .seen = seen, .tried = tried };
+        Location where = *step_unit(step);
+        int r;
+
+        result->faulty |= 1u << core;
+        r = location_append(&where, LOCATION_CORE, core);
+        if (r < 0)
+                return r;
+        if (line < 0)
+                return step_finding(step, verdict, "systolic-psum", &where, &evidence,
+                                    "core%u: under full load matmuls %s, though told to %s: the accumulate flag is stuck then", core,
+                                    accumulates ? "add to PSUM" : "overwrite PSUM", accumulates ? "overwrite it" : "add to it");
+        return step_finding(step, verdict, "systolic-psum", &where, &evidence,
+                            "core%u: under full load line %d of the PSUM address (bit %d of the %s) does not tell places apart", core, line,
+                            line < 9 ? line : line - 9, line < 9 ? "element" : "bank");
+}
+
 int psum_report_elements(const Report *report) {
         static Part parts[PE_COLUMNS];
         int r = 0;

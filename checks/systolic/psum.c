@@ -179,6 +179,18 @@ int psum_try_addresses(PsumTest *test) {
         return r < 0 ? r : flush(test);
 }
 
+int psum_try_zeros(PsumTest *test) {
+        const PsumNumbers *numbers = psum_numbers(test->columns < PE_COLUMNS);
+        int r = load(test);
+
+        for (unsigned piece = 0; piece < numbers->pieces && r >= 0; piece++) {
+                unsigned address = piece * numbers->moving;
+
+                r = matmul(test, psum_values_zero(numbers), address / PSUM_ELEMENTS, address % PSUM_ELEMENTS, true, NULL);
+        }
+        return r < 0 ? r : flush(test);
+}
+
 int psum_try_flag(PsumTest *test) {
         const PsumNumbers *numbers = psum_numbers(test->columns < PE_COLUMNS);
         int r = load(test);

@@ -76,6 +76,10 @@ typedef struct PsumResult {
  * arrays failed, and do not spoil two banks alike. Uses the window from its beginning. Errors of device.h and step.h, -ENOMEM, -ENOSPC. */
 int psum_judge(Step *step, bool cells, unsigned suspects, unsigned told, Verdict *verdict, PsumResult *ret);
 
+/* The same of CORES, whose PSUM has shown nothing so far, while their arrays work at full load, ROUNDS times (psum-load.c). Of SUSPECTS among
+ * them the arrays failed: they get a finding only where no array can be the cause. What is found adds to RESULT. */
+int psum_judge_load(Step *step, unsigned rounds, unsigned cores, unsigned suspects, Verdict *verdict, PsumResult *result);
+
 /* ---- numbers (psum-numbers.c) ---- */
 
 #define PSUM_PATTERNS 2u /* 0x55555555, 0xaaaaaaaa: all bits at 0 and 1, neighbours unlike */
@@ -123,6 +127,7 @@ int psum_try_cells(PsumTest *test);
 int psum_try_twins(PsumTest *test); /* the cells that the array's patterns use, and the same of another bank */
 int psum_try_addresses(PsumTest *test);
 int psum_try_flag(PsumTest *test);
+int psum_try_zeros(PsumTest *test); /* overwrites all of it, and reads nothing */
 /* What lies at ADDRESS, from the array straight to bank 0, element 0 and out: into test->out[core], [columns]. */
 int psum_try_alone(PsumTest *test, unsigned core, unsigned address);
 int psum_test_init(PsumTest *test, Device *device, bool quick);

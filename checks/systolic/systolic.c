@@ -21,6 +21,7 @@
 #include "checks/systolic/psum.h"
 
 #define ROUNDS_MORE   12u /* for what is not explained at once, and comes and goes … */
+#define PSUM_LOAD_ROUNDS 2u /* some lines of the address show in two matmuls of a round alone */
 #define ROUNDS_STEADY 2u  /* … or does not: then more of them say nothing new */
 
 typedef struct Systolic {
@@ -30,6 +31,7 @@ typedef struct Systolic {
         PsumResult psum;
         unsigned reported;     /* cores that refused a pattern */
         bool cells;            /* every element of PSUM is tried */
+        unsigned repeats;      /* of what is run several times */
         unsigned missing;      /* formats the plan asks for that the cores do not say they have */
         const char *undone;    /* the first pattern that no core does, and none said it would */
         size_t n_findings;
@@ -303,6 +305,25 @@ static int report_psum_refused(Systolic *systolic, Verdict *verdict) {
         return 0;
 }
 
+/* Whether nothing failed but patterns of full load, as it is where that is what PSUM does not bear. */
+static bool fails_under_load_alone(const Observation *observation) {
+        for (unsigned i = 0; i < patterns_count(); i++)
+                if (observation->failed[i] > 0 && pattern_at(i)->kind != PATTERN_FULL)
+                        return false;
+        return true;
+}
+
+/* Of all other cores the sums under load would tell nothing new. */
+static int judge_psum_load(Systolic *systolic, unsigned suspects, Verdict *verdict) {
+        PsumResult *psum = &systolic->psum;
+        unsigned cores = ((1u << CORES) - 1) & ~(psum->faulty | psum->unexplained | psum->refused | systolic->reported);
+
+        for (unsigned core = 0; core < CORES; core++)
+                if (!fails_under_load_alone(&systolic->array.cores[core]))
+                        cores &= ~(1u << core);
+        return cores ? psum_judge_load(systolic->step, PSUM_LOAD_ROUNDS * systolic->repeats, cores, suspects, verdict, psum) : 0;
+}
+
 static int judge_psum(Systolic *systolic, Verdict *verdict) {
         Array *array = &systolic->array;
         PsumResult *psum = &systolic->psum;
@@ -313,6 +334,8 @@ static int judge_psum(Systolic *systolic, Verdict *verdict) {
                 suspects |= observation_is_golden(&array->cores[core]) ? 0 : 1u << core;
 
         r = psum_judge(systolic->step, systolic->cells, suspects, array->psum_told, verdict, psum);
+        if (r >= 0)
+                r = judge_psum_load(systolic, suspects, verdict);
         if (r < 0)
                 return r;
         systolic->n_findings += (size_t) __builtin_popcount(psum->faulty);
@@ -385,7 +408,8 @@ static int run_patterns(Systolic *systolic, const SystolicParameters *parameters
 static int systolic_run(Step *step, Verdict *ret) {
         static const SystolicParameters whole = { .patterns = SYSTOLIC_STRUCTURE, .formats = (1u << _FORMAT_MAX) - 1 };
         const SystolicParameters *parameters = step_parameters(step) ? step_parameters(step) : &whole;
-        Systolic systolic = { .step = step, .cells = parameters->patterns == SYSTOLIC_ALL };
+        Systolic systolic = { .step = step, .cells = parameters->patterns == SYSTOLIC_ALL,
+                              .repeats = parameters->repeats > 0 ? (unsigned) parameters->repeats : 1 };
         _cleanup_(array_donep) Array *array = &systolic.array;
         Verdict verdict = VERDICT_PASSED;
         int r;

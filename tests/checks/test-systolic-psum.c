@@ -100,6 +100,25 @@ static void the_flag_is_named_with_what_it_does(void **state) {
         assert_said("core6: matmuls overwrite PSUM, though told to add to it");
 }
 
+/* When the supply sags, which four rows alone never bring about. */
+static void what_full_load_alone_shows_is_named(void **state) {
+        assert_int_equal(judge_systolic(FAULT("core6", "accumulate-stuck, value: overwrite, droop: 40")), VERDICT_FAILED);
+        assert_int_equal(found.n, 1);
+        assert_said("core6: under full load matmuls overwrite PSUM, though told to add to it");
+        assert_int_equal(judge_systolic(FAULT("core6", "accumulate-stuck, value: accumulate, droop: 50")), VERDICT_FAILED);
+        assert_int_equal(found.n, 1);
+        assert_said("core6: under full load matmuls add to PSUM, though told to overwrite it");
+        for (unsigned bit = 5; bit < 12; bit += 2) {
+                char fault[128], line[64];
+
+                (void) snprintf(fault, sizeof(fault), FAULT("core%u", "psum-address-stuck, bit: %u, value: %u, droop: 20"), bit % 8, bit, bit % 2);
+                (void) snprintf(line, sizeof(line), "core%u: under full load line %u of the PSUM address", bit % 8, bit);
+                assert_int_equal(judge_systolic(fault), VERDICT_FAILED);
+                assert_int_equal(found.n, 1);
+                assert_said(line);
+        }
+}
+
 static void what_comes_and_goes_is_named_too(void **state) {
         cells = true;
         assert_int_equal(judge(FAULT("core2", "psum-address-stuck, bit: 7, value: 1, persistence: intermittent, probability: 0.3")),
@@ -170,6 +189,7 @@ int main(void) {
                 cmocka_unit_test(every_line_of_the_address_is_named),
                 cmocka_unit_test(two_lines_are_two_findings),
                 cmocka_unit_test(the_flag_is_named_with_what_it_does),
+                cmocka_unit_test(what_full_load_alone_shows_is_named),
                 cmocka_unit_test(what_comes_and_goes_is_named_too),
                 cmocka_unit_test(every_element_is_reached),
                 cmocka_unit_test(what_the_array_does_is_not_psums),
