@@ -30,7 +30,7 @@ stage: INFLEET
 rotation: 86400
 steps:
   - check: hbm
-    parameters: {slices: 8, seconds: 0.3}
+    parameters: {slices: 8, seconds: 0.32}
 coverage:
   hbm_regions_tested: 1
 YAML
@@ -164,7 +164,7 @@ expect 0 "which clears it" assayctl gate trn-0/chip5
 expect 0 "for each" assayctl gate trn-0/chip5 --plan whole
 
 # Killed at any moment, again and again: position and tests go together, and no region loses its turn.
-sed 's/^plan: slow/plan: slower/; s/seconds: 0.3/seconds: 0.09/' "$stage/plans/slow.yaml" >"$stage/plans/slower.yaml"
+sed 's/^plan: slow/plan: slower/; s/seconds: 0.32/seconds: 0.09/' "$stage/plans/slow.yaml" >"$stage/plans/slower.yaml"
 for delay in 0 0.01 0.02 0.03 0.05 0.08 0.2; do
         assayctl scan trn-0 --plan slower --no-wait >/dev/null
         sleep "$delay"
