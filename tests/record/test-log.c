@@ -268,7 +268,8 @@ static void test_a_log_of_another_origin_or_key_is_refused(void **state) {
         assert_int_equal(place_open_as(&fixture->place, "fleet.example/other", fixture->place.key, &other,
                                        &error),
                          -EBADMSG);
-        assert_string_equal(error, "the log's origin is " PLACE_ORIGIN ", not fleet.example/other: say so in assayd.yaml again, or begin a new log elsewhere");
+        assert_string_equal(error, "the log's origin is " PLACE_ORIGIN ", not fleet.example/other, and a log keeps its origin: write `origin: " PLACE_ORIGIN
+                                   "` into assayd.yaml again, or begin a new log (CHANGING THE ORIGIN in assayd(8))");
         free(error);
         (void) snprintf(key, sizeof(key), "%s/other.key", fixture->place.folder);
         assert_int_equal(record_key_generate(key, RECORD_ED25519), 0);
