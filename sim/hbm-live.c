@@ -14,7 +14,7 @@
 #define RANGE_ROOM    20u  /* "65535:65535-65535," and some */
 #define UNION_MAX     (STACKS * HBM_RANGES_MAX)
 
-typedef struct Ranges {
+typedef struct Ranges { /* of all stacks */
         size_t n;
         HbmRange ranges[UNION_MAX];
 } Ranges;
@@ -23,8 +23,8 @@ static const MemoryShape *shape_of(const Hbm *hbm) {
         return &hbm->memory.shape;
 }
 
-/* What is in use now: as was said, else by whether the chip carries work. */
-static void ranges_of(const Hbm *hbm, Ranges *ret) {
+/* As was said, else by whether the chip carries work. */
+void hbm_live_rows(const Hbm *hbm, HbmLiveRows *ret) {
         const MemoryShape *shape = shape_of(hbm);
         unsigned rows = shape->size[HBM_ROW] - shape->size[HBM_ROW] / 8u;
 
@@ -40,7 +40,7 @@ static void ranges_of(const Hbm *hbm, Ranges *ret) {
                 ret->ranges[ret->n++] = (HbmRange) { (uint16_t) sid, 0, (uint16_t) (rows - 1) };
 }
 
-static WireBox box_of(const Hbm *hbm, const HbmRange *range) {
+WireBox hbm_live_box(const Hbm *hbm, const HbmRange *range) {
         WireBox box = memory_box_whole(shape_of(hbm));
 
         box.first[HBM_SID] = box.last[HBM_SID] = range->sid;
@@ -53,14 +53,14 @@ static WireBox box_of(const Hbm *hbm, const HbmRange *range) {
 
 void hbm_live_touch(Hbm *hbm, const WireBox *box) {
         WireBox used, common;
-        Ranges ranges;
+        HbmLiveRows ranges;
 
         if (!memory_box_is_valid(shape_of(hbm), box))
                 return; /* the command will be refused */
 
-        ranges_of(hbm, &ranges);
+        hbm_live_rows(hbm, &ranges);
         for (size_t i = 0; i < ranges.n; i++) {
-                used = box_of(hbm, &ranges.ranges[i]);
+                used = hbm_live_box(hbm, &ranges.ranges[i]);
                 if (memory_box_intersect(&used, box, &common))
                         hbm->live.trespasses += memory_box_volume(&common);
         }
@@ -151,14 +151,15 @@ static int ranges_format(Ranges *ranges, char *text, size_t size) {
 }
 
 int hbm_live_read(void *state, Chip *chip, unsigned index, char *text, size_t size) {
-        Ranges all = {}, ranges;
+        HbmLiveRows ranges;
+        Ranges all = {};
 
         for (unsigned stack = 0; stack < STACKS; stack++) {
                 const Hbm *hbm = chip_part(chip, &model_hbm, stack);
 
                 if (!hbm)
                         return -ENOENT;
-                ranges_of(hbm, &ranges);
+                hbm_live_rows(hbm, &ranges);
                 memcpy(all.ranges + all.n, ranges.ranges, ranges.n * sizeof(HbmRange));
                 all.n += ranges.n;
         }
@@ -167,9 +168,12 @@ int hbm_live_read(void *state, Chip *chip, unsigned index, char *text, size_t si
 }
 
 int hbm_live_format(const Hbm *hbm, char *text, size_t size) {
+        HbmLiveRows rows;
         Ranges ranges;
 
-        ranges_of(hbm, &ranges);
+        hbm_live_rows(hbm, &rows);
+        ranges.n = rows.n;
+        memcpy(ranges.ranges, rows.ranges, sizeof(rows.ranges));
         return ranges_format(&ranges, text, size);
 }
 
@@ -193,7 +197,7 @@ static bool take_number(const char **text, unsigned end, char follows, uint16_t 
 }
 
 int hbm_live_say(Hbm *hbm, const char *text) {
-        HbmLive live = { .told = true, .trespasses = hbm->live.trespasses };
+        HbmLive live = { .told = true, .trespasses = hbm->live.trespasses, .disturbed = hbm->live.disturbed };
         const MemoryShape *shape = shape_of(hbm);
         bool all = strcmp(text, "all") == 0;
 

@@ -5,14 +5,23 @@
  * HbmLive
  *
  * The live data of a job in a stack. They are what its rows hold, and stay as they are unless a command of the port
- * changes them or stops their refresh: each such trespass is counted, in accesses.
+ * changes them or stops their refresh: each such trespass is counted, in accesses. What is written is counted by cells
+ * (sim/hbm-trespass.h), what a pause, a hammer or a repair endangers by the rows that the command names.
  */
 
 #include <stddef.h>
 
 #include "sim/hbm.h"
 
-/* Notes that a command changes or endangers BOX. */
+typedef struct HbmLiveRows {
+        size_t n;
+        HbmRange ranges[HBM_RANGES_MAX]; /* ascending, disjoint */
+} HbmLiveRows;
+
+void hbm_live_rows(const Hbm *hbm, HbmLiveRows *ret); /* what is in use now */
+WireBox hbm_live_box(const Hbm *hbm, const HbmRange *range);
+
+/* Notes that a command endangers BOX. */
 void hbm_live_touch(Hbm *hbm, const WireBox *box);
 /* The same for all of the stack. */
 void hbm_live_touch_all(Hbm *hbm);

@@ -15,6 +15,7 @@
 #include "sim/hbm-live.h"
 #include "sim/hbm-part.h"
 #include "sim/hbm-repair.h"
+#include "sim/hbm-trespass.h"
 #include "sim/memory/faults.h"
 
 #include <errno.h>
@@ -51,6 +52,7 @@ static int hbm_power_up(Hbm *hbm, Chip *chip, unsigned index, const char *geomet
         if (r < 0)
                 return r;
 
+        hbm->memory.watch = (MemoryWatch) { hbm_trespass_flip, hbm };
         hbm_map_init(&hbm->map, shape);
         shape->subarray_rows = MIN(shape->size[HBM_ROW], hbm_parts[chip_hbm_part(chip)].subarray_rows);
         return 0;
@@ -122,25 +124,37 @@ static const Attribute attributes[] = {
         {},
 };
 
+static bool march_writes(const WireMarch *march) {
+        for (unsigned i = 0; i < march->n_ops && i < MARCH_OPS_MAX; i++)
+                if (march->ops[i] & MARCH_WRITE)
+                        return true;
+        return false;
+}
+
+/* Which cells were written depends on the faults that acted in the command. */
+static int note_write(Hbm *hbm, const Execution *execution, const WireBox *box) {
+        return execution->completion->status == STATUS_NRT_INVALID ? 0 : hbm_trespass_write(hbm, box);
+}
+
 static int hbm_march(void *state, Execution *execution) {
         const WireMarch *march = &execution->command->march;
+        Hbm *hbm = state;
         int r;
 
-        for (unsigned i = 0; i < march->n_ops && i < MARCH_OPS_MAX; i++)
-                if (march->ops[i] & MARCH_WRITE) {
-                        hbm_live_touch(state, &march->box);
-                        break;
-                }
-        r = hbm_disturb_before(state, execution);
-        return r < 0 ? r : memory_march(&((Hbm *) state)->memory, execution);
+        r = hbm_disturb_before(hbm, execution);
+        if (r >= 0)
+                r = memory_march(&hbm->memory, execution);
+        return r < 0 || !march_writes(march) ? r : note_write(hbm, execution, &march->box);
 }
 
 static int hbm_copy_in(void *state, Execution *execution) {
+        Hbm *hbm = state;
         int r;
 
-        hbm_live_touch(state, &execution->command->copy.box);
-        r = hbm_disturb_before(state, execution);
-        return r < 0 ? r : memory_copy_in(&((Hbm *) state)->memory, execution);
+        r = hbm_disturb_before(hbm, execution);
+        if (r >= 0)
+                r = memory_copy_in(&hbm->memory, execution);
+        return r < 0 ? r : note_write(hbm, execution, &execution->command->copy.box);
 }
 
 int hbm_copy_out(void *state, Execution *execution) {

@@ -35,7 +35,8 @@ typedef struct HbmLive { /* which rows carry live data (sim/in-use.c) */
         bool told; /* somebody said so; else the chip's occupancy tells */
         size_t n;
         HbmRange ranges[HBM_RANGES_MAX]; /* ascending, disjoint */
-        uint64_t trespasses; /* accesses with live data that commands have changed or left without refresh */
+        uint64_t trespasses; /* accesses with live data that commands have written or left without refresh */
+        uint64_t disturbed;  /* live cells that operations on other cells have turned over */
 } HbmLive;
 
 struct Hbm {

@@ -20,12 +20,15 @@ static void list_stack(const Chip *chip, unsigned stack, FILE *out) {
                 return;
         if (hbm_live_format(hbm, text, sizeof(text)) < 0)
                 (void) snprintf(text, sizeof(text), "many");
-        if (strcmp(text, "none") == 0 && hbm->live.trespasses == 0)
+        if (strcmp(text, "none") == 0 && hbm->live.trespasses == 0 && hbm->live.disturbed == 0)
                 return;
 
         chip_location(chip, &at);
         (void) location_append(&at, LOCATION_HBM, stack);
-        fprintf(out, "%s  rows %s  %" PRIu64 " trespasses\n", location_format(&at, place), text, hbm->live.trespasses);
+        fprintf(out, "%s  rows %s  %" PRIu64 " trespasses", location_format(&at, place), text, hbm->live.trespasses);
+        if (hbm->live.disturbed > 0)
+                fprintf(out, ", %" PRIu64 " cells disturbed", hbm->live.disturbed);
+        fputc('\n', out);
 }
 
 void in_use_list(const Hall *hall, FILE *out) {

@@ -46,7 +46,16 @@ static bool condition_holds(const Memory *memory, const MemoryTrap *trap) {
         return true;
 }
 
-static void settle(Memory *memory, const uint32_t states[], size_t n) {
+static void turn(Memory *memory, MemoryCell *victim, bool value) {
+        if (victim->value == value)
+                return;
+        victim->value = value;
+        if (memory->watch.flipped)
+                memory->watch.flipped(memory->watch.userdata, memory, victim->linear);
+}
+
+/* OPERATED: behind an operation, which may have been on other cells; else a fault has come. */
+static void settle(Memory *memory, const uint32_t states[], size_t n, bool operated) {
         bool changed = n > 0;
 
         for (unsigned round = 0; changed && round < SETTLE_ROUNDS; round++) {
@@ -57,14 +66,16 @@ static void settle(Memory *memory, const uint32_t states[], size_t n) {
 
                         if (!trap->active || victim->value == trap->becomes || !condition_holds(memory, trap))
                                 continue;
+                        if (operated && trap->n_places > 1)
+                                turn(memory, victim, trap->becomes);
                         victim->value = trap->becomes;
                         changed = n > 1;
                 }
         }
 }
 
-static void settle_spot(Memory *memory, const MemorySpot *spot) {
-        settle(memory, &memory->spots.states[spot->first_state], spot->n_states);
+static void settle_spot(Memory *memory, const MemorySpot *spot, bool operated) {
+        settle(memory, &memory->spots.states[spot->first_state], spot->n_states, operated);
 }
 
 /* Spots of one component have the same list: it is enough that one of them is settled. */
@@ -78,7 +89,7 @@ static void settle_all(Memory *memory) {
         }
         for (size_t i = 0; i < spots->n_spots; i++)
                 if (spots->spots[i].n_states > 0)
-                        settle_spot(memory, &spots->spots[i]);
+                        settle_spot(memory, &spots->spots[i], false);
 }
 
 void memory_cells_wake(Memory *memory, const Execution *execution) {
@@ -210,9 +221,9 @@ static void disturb(Memory *memory, const MemoryTrigger *fired) {
         MemoryCell *victim = &memory->spots.cells[place->cell];
 
         if (fired->fires != FIRES_LATER)
-                victim->value = fired->fires == FIRES_1;
+                turn(memory, victim, fired->fires == FIRES_1);
         else if (place->state == PRIMITIVE_ANY || place->state == victim->own)
-                victim->value = trap->becomes == PRIMITIVE_INVERT ? !victim->own : trap->becomes;
+                turn(memory, victim, trap->becomes == PRIMITIVE_INVERT ? !victim->own : trap->becomes);
 }
 
 static void apply(Memory *memory, MemoryStroke strokes[], unsigned n, size_t n_fired) {
@@ -248,7 +259,7 @@ void memory_cells_operate(Memory *memory, MemoryStroke strokes[], unsigned n, bo
                 MemorySpot *spot = strokes[k].spot;
 
                 if (spot->n_states > 0)
-                        settle_spot(memory, spot);
+                        settle_spot(memory, spot, true);
                 spot->last = serial;
                 spot->last_write = write;
         }

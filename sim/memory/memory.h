@@ -56,6 +56,12 @@ typedef struct MemoryGuest {
         void *userdata;
 } MemoryGuest;
 
+/* Is told of cells that an operation on others has turned over. */
+typedef struct MemoryWatch {
+        void (*flipped)(void *userdata, const Memory *memory, uint32_t linear);
+        void *userdata;
+} MemoryWatch;
+
 struct Memory {
         Chip *chip;
         unsigned index; /* of the stack for chip_count(); 0 for SRAM */
@@ -72,6 +78,7 @@ struct Memory {
         uint64_t serial;   /* of the last operation, where operations are numbered: see memory_serial_next() */
         const Fault *comparator; /* what is wrong with it, or NULL */
         MemoryGuest guest; /* find NULL: none */
+        MemoryWatch watch; /* flipped NULL: none */
 };
 
 /* SEED: of what the cells hold at power-up. -EINVAL: no such geometry; -ENOMEM. */

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "sim/hbm.h"
 #include "tests/sim/lone-command.h"
 
 #define HEAD "scenario: t\ntopology: {servers: 1}\noccupied: [trn-0/chip1]\n"
@@ -123,6 +124,95 @@ static void writes_into_live_rows_are_counted(void **state) {
         assert_int_equal(trespasses(lone, 0), 3 * ROW + 1);
 }
 
+/* ---- rows that reach others ---- */
+
+#define BANK_AT "trn-0/chip0/hbm0/ch3/pc1/sid0/bg2/ba1"
+#define LIVE    8192u /* rows 0 … of SID 0 */
+
+static const WireBox bank = { .first = { 3, 1, 0, 2, 1, 0, 0 }, .last = { 3, 1, 0, 2, 1, 0, 31 } };
+
+/* What the live rows of the bank read as, access by access. */
+static void read_live(Lone *lone, uint8_t (*ret)[32 * MEMORY_ACCESS_BYTES]) {
+        WireCommand copy = { .type = COMMAND_HBM_COPY_OUT, .out_bytes = sizeof(*ret) };
+
+        for (unsigned row = 0; row < LIVE; row++) {
+                copy.copy.box = bank;
+                copy.copy.box.first[HBM_ROW] = copy.copy.box.last[HBM_ROW] = (uint16_t) row;
+                assert_int_equal(lone_run(lone, "trn-0", 0, copy).status, STATUS_NRT_SUCCESS);
+                memcpy(ret[row], lone->window + LONE_OUT, sizeof(*ret));
+        }
+}
+
+/* Each fault leads writes of rows that no job uses into live ones; what live rows read as before and after tells how many. */
+static void aliases_are_counted_by_cells(void **state) {
+        static const struct {
+                const char *fault;
+                unsigned long changed; /* accesses that read otherwise */
+                unsigned long cells;   /* written, of those with live data: in accesses */
+        } cases[] = {
+                /* Both rows of a pair hold what was written to either. */
+                { BANK_AT "/row8191, kind: wordline-short", 32, 64 },
+                { BANK_AT "/row8192, kind: wordline-short, with: previous, reads: or", 32, 64 },
+                { BANK_AT "/row9000, kind: decoder, class: a", 0, 0 },
+                { BANK_AT "/row9000, kind: decoder, class: b, partner: row100", 0, 0 },
+                /* Row 100 reads as nothing before and after, but what a job wrote there before the fault came was in its cells. */
+                { BANK_AT "/row100, kind: decoder, class: b, partner: row9000", 0, 32 },
+                { BANK_AT "/row9000, kind: decoder, class: c, partner: row100", 32, 32 },
+                { BANK_AT "/row100, kind: decoder, class: c, partner: row9000", 32, 32 },
+                { BANK_AT "/row9000, kind: decoder, class: d, partner: row100", 32, 32 },
+                { BANK_AT "/row100, kind: decoder, class: d, partner: row9000", 32, 32 },
+                { BANK_AT "/row9000, kind: decoder, class: c, partner: row9500", 0, 0 },
+                { "trn-0/chip0/hbm0/ch3/pc1/sid0, kind: address-tsv, line: row13, value: 0", LIVE * 32, LIVE * 32 },
+                { "trn-0/chip0/hbm0/ch3/pc1/sid0, kind: address-tsv, line: row13, value: 1", LIVE * 32, LIVE * 32 },
+                { "trn-0/chip0/hbm0/ch3/pc1/sid0, kind: address-tsv, line: row3, value: 1", 0, 0 },
+                { "trn-0/chip0/hbm0/ch3/pc1/sid0, kind: address-tsv, line: ba0, value: 1", 0, 0 },
+        };
+        static uint8_t before[LIVE][32 * MEMORY_ACCESS_BYTES], after[LIVE][32 * MEMORY_ACCESS_BYTES];
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                char text[512];
+                unsigned long changed = 0;
+                WireBox box = bank;
+                Lone *lone;
+
+                (void) snprintf(text, sizeof(text), USE "  - {at: trn-0/chip0/hbm0, rows: \"0:0-8191\"}\nfaults:\n  - {at: %s}\n",
+                                cases[i].fault);
+                lone = lone_new(text, NULL);
+                assert_non_null(lone);
+                read_live(lone, before);
+                assert_int_equal(trespasses(lone, 0), 0);
+
+                box.first[HBM_ROW] = LIVE;
+                box.last[HBM_ROW] = 16383;
+                march(lone, 0, box, MARCH_WRITE);
+                read_live(lone, after);
+                for (unsigned row = 0; row < LIVE; row++)
+                        for (unsigned column = 0; column < 32; column++)
+                                changed += memcmp(before[row] + column * MEMORY_ACCESS_BYTES, after[row] + column * MEMORY_ACCESS_BYTES,
+                                                  MEMORY_ACCESS_BYTES) != 0;
+
+                assert_int_equal(trespasses(lone, 0), cases[i].cells);
+                assert_int_equal(changed, cases[i].changed);
+                lone_free(lone);
+        }
+}
+
+/* A cell that writes of another turn over is no access that was written, and is counted for itself. */
+static void cells_that_are_disturbed_are_counted(void **state) {
+        _cleanup_(lone_freep) Lone *lone = lone_new(
+                        USE "  - {at: trn-0/chip0/hbm0, rows: \"0:0-8191\"}\nfaults:\n"
+                            "  - {at: " BANK_AT "/row8191/col3/bit7, kind: coupling-inversion, primitive: \"<0w1;x/!x/->\", "
+                            "aggressor: row8192/col3/bit7}\n", NULL);
+        WireBox box = bank;
+
+        assert_non_null(lone);
+        box.first[HBM_ROW] = box.last[HBM_ROW] = 8192;
+        for (unsigned i = 0; i < 3; i++)
+                march(lone, 0, box, i % 2 ? MARCH_WRITE | MARCH_DATA : MARCH_WRITE);
+        assert_int_equal(trespasses(lone, 0), 0);
+        assert_int_equal(((const Hbm *) chip_part(lone_chip(lone, "trn-0", 0), &model_hbm, 0))->live.disturbed, 1);
+}
+
 static void other_dangers_are_counted(void **state) {
         _cleanup_(lone_freep) Lone *lone = lone_new(USE "  - {at: trn-0/chip0/hbm0, rows: \"1:100-199\"}\n", NULL);
         WireCommand pause = { .type = COMMAND_HBM_PAUSE, .pause = { .nsec = 1000 } };
@@ -179,6 +269,8 @@ int main(void) {
                 cmocka_unit_test(stacks_are_told_together),
                 cmocka_unit_test(many_pieces_are_told_as_fewer),
                 cmocka_unit_test(writes_into_live_rows_are_counted),
+                cmocka_unit_test(aliases_are_counted_by_cells),
+                cmocka_unit_test(cells_that_are_disturbed_are_counted),
                 cmocka_unit_test(other_dangers_are_counted),
                 cmocka_unit_test(bad_rows_are_refused),
         };
