@@ -297,6 +297,26 @@ static const CatalogueEntry entries[] = {
           "Scan more often, or give the slices more seconds. Where live data is what keeps them from being tested, scan when "
           "the job has ended." },
 
+        { "hbm-region-unproven", "hbm", SEVERITY_WARN, ACTION_RETEST,
+          "reading does not show that a row beside live data reaches no live row",
+          "Before anything is written beside a job, each row must give back what the last test left there, and rows with live data "
+          "nothing of that. This row does not, though those around it do: it may reach another row, it may have failed, or a job "
+          "has written there and given it back. Nothing was written to its region, which is not tested, and no live data was touched.",
+          "When the job has ended, scan the chip with the plan preflight, which writes to all rows: it tells what it is, or leaves the "
+          "row so that scans in service can test it again." },
+        { "hbm-region-altered", "hbm", SEVERITY_FAIL, ACTION_QUARANTINE,
+          "a part of memory beside live data has lost what the last test left there",
+          "Before anything is written beside a job, each row must give back what the last test left there. In one part of one stack, a "
+          "bank to a die, many rows do not, and everywhere else all do: data of a job lie all over a chip, so the part is broken, or its "
+          "addresses lead elsewhere. Nothing was written, and no live data was touched.",
+          "Take the chip out of service when the job can be moved, and scan it with preflight: it names what is broken." },
+        { "hbm-region-stopped", "hbm", SEVERITY_FAIL, ACTION_QUARANTINE,
+          "memory failed beside live data as only decoders, lines and whole rows do",
+          "Reads had shown the rows to be sound. While they were written, more failed than single cells: a fault that comes and "
+          "goes. Nothing more was written, but a decoder that leads to other rows now and then may have reached live data before.",
+          "Take the chip out of service when the job can be moved; do not trust what the job has computed since its last checkpoint. "
+          "Then scan with preflight, and several times, for what comes and goes: it names the part." },
+
         /* ---- sram ---- */
         { "sram-cell", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "one bit of the on-chip memory does not hold what is written",

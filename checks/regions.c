@@ -237,5 +237,19 @@ const char *regions_wrong(const Regions *regions) {
                 return "a region that failed untested";
         if (region_set_meets(&regions->tested, &regions->occupied))
                 return "a region that was tested and left alone";
+        if (!is_within(&regions->unproven, total))
+                return "a region that the partition does not have";
+        if (region_set_meets(&regions->unproven, &regions->tested) || region_set_meets(&regions->unproven, &regions->occupied))
+                return "a region that was tested or in use and not proven";
+        if ((region_set_count(&regions->unproven) > 0) != (regions->because[0] != '\0'))
+                return "regions that were not proven without a reason, or a reason without them";
         return NULL;
+}
+
+void regions_add_reason(Regions *regions, const char *why) {
+        size_t n = strlen(regions->because);
+
+        if (n + strlen(why) + 3 > sizeof(regions->because) || strstr(regions->because, why))
+                return;
+        (void) snprintf(regions->because + n, sizeof(regions->because) - n, "%s%s", n > 0 ? "; " : "", why);
 }

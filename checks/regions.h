@@ -23,6 +23,7 @@
 #define REGIONS_WORD_MAX      16u
 #define REGIONS_PARTITION_MAX 64u
 #define REGIONS_WHERE_MAX     80u
+#define REGIONS_REASON_MAX    384u
 
 /* All zero: none. */
 typedef struct Partition {
@@ -71,7 +72,12 @@ typedef struct Regions {
         RegionSet tested;
         RegionSet failed;   /* of those tested */
         RegionSet occupied; /* left alone, because they carry live data */
+        RegionSet unproven; /* left alone, because reading did not tell their rows from those that do */
+        char because[REGIONS_REASON_MAX]; /* why not; "": there are none */
 } Regions;
+
+/* Adds to why regions are unproven, where that is not said yet and has room. */
+void regions_add_reason(Regions *regions, const char *why);
 
 /* NULL, or a sentence of what is wrong with it. */
 const char *regions_wrong(const Regions *regions);

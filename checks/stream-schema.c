@@ -297,6 +297,8 @@ static const Member regions[] = {
         REQUIRED("tested", STRING),
         REQUIRED("failed", STRING),
         REQUIRED("occupied", STRING),
+        OPTIONAL("unproven", STRING),
+        OPTIONAL("because", STRING),
         {},
 };
 

@@ -271,8 +271,12 @@ static int on_regions(StreamReader *reader, StreamStep *step, const json_t *cont
         total = partition_regions(&regions.partition);
         if (region_set_parse(stream_text(content, "tested"), total, &regions.tested) < 0 ||
             region_set_parse(stream_text(content, "failed"), total, &regions.failed) < 0 ||
-            region_set_parse(stream_text(content, "occupied"), total, &regions.occupied) < 0)
+            region_set_parse(stream_text(content, "occupied"), total, &regions.occupied) < 0 ||
+            region_set_parse(stream_text(content, "unproven"), total, &regions.unproven) < 0)
                 return stream_refuse(reader, "a set of regions that is none");
+        if (strlen(stream_text(content, "because")) >= sizeof(regions.because))
+                return stream_refuse(reader, "'because' is too long");
+        (void) strcpy(regions.because, stream_text(content, "because"));
         wrong = regions_wrong(&regions);
         if (wrong)
                 return stream_refuse(reader, "%s", wrong);

@@ -332,6 +332,10 @@ char *stream_regions(const char *step_id, const Regions *regions) {
         put_string(&json, "tested", region_set_format(&regions->tested, text));
         put_string(&json, "failed", region_set_format(&regions->failed, text));
         put_string(&json, "occupied", region_set_format(&regions->occupied, text));
+        if (region_set_count(&regions->unproven) > 0) {
+                put_string(&json, "unproven", region_set_format(&regions->unproven, text));
+                put_string(&json, "because", regions->because);
+        }
         end_extension(&json);
         return json_text_done(&json);
 }

@@ -63,6 +63,8 @@ json_t *coverage_json(const Coverage *coverage, uint64_t now_usec) {
                                          usec == 0 ? "UNTESTED" : region_set_has(&coverage->known->failed, region) ? "FAILED" : "PASSED",
                                          "occupied", region_set_has(&coverage->known->occupied, region));
 
+                if (item && region_set_has(&coverage->known->unproven, region))
+                        (void) json_object_set_new(item, "unproven", json_string(coverage->known->because));
                 if (usec > 0 && item) {
                         (void) json_object_set_new(item, "tested_usec", json_integer((json_int_t) usec));
                         (void) json_object_set_new(item, "age_sec", json_real(now_usec > usec ? (double) (now_usec - usec) / 1e6 : 0));

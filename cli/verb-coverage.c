@@ -85,7 +85,8 @@ static bool alike(const Coverage *coverage, unsigned a, unsigned b) {
 
         return coverage->usec[a] == coverage->usec[b] && a / known->partition.n_slices == b / known->partition.n_slices &&
                region_set_has(&known->failed, a) == region_set_has(&known->failed, b) &&
-               region_set_has(&known->occupied, a) == region_set_has(&known->occupied, b);
+               region_set_has(&known->occupied, a) == region_set_has(&known->occupied, b) &&
+               region_set_has(&known->unproven, a) == region_set_has(&known->unproven, b);
 }
 
 static int add_run(const Coverage *coverage, unsigned first, unsigned last, Listing *listing) {
@@ -106,7 +107,8 @@ static int add_run(const Coverage *coverage, unsigned first, unsigned last, List
                          (const char *[]) { known->step, regions, where, when,
                                             coverage_age(coverage->usec[first], listing->now_usec, age),
                                             sec == 0 ? "UNTESTED" : region_set_has(&known->failed, first) ? "FAILED" : "PASSED",
-                                            region_set_has(&known->occupied, first) ? "yes" : "no" });
+                                            region_set_has(&known->occupied, first) ? "yes" : "no",
+                                            region_set_has(&known->unproven, first) ? known->because : "" });
 }
 
 static int add_regions(const Coverage *coverage, Listing *listing) {
@@ -126,10 +128,10 @@ static int add_regions(const Coverage *coverage, Listing *listing) {
 
 static int add_line(const char *chip, const Coverage *coverage, Listing *listing) {
         const RecordKnownRegions *known;
-        char numbers[5][16], age[24];
+        char numbers[6][16], age[24];
 
         if (!coverage)
-                return table_row(listing->table, (const char *[]) { chip, "-", "0", "-", "-", "-", "-", "-" });
+                return table_row(listing->table, (const char *[]) { chip, "-", "0", "-", "-", "-", "-", "-", "-" });
 
         known = coverage->known;
         (void) snprintf(numbers[0], sizeof(numbers[0]), "%u", region_set_count(&known->tested));
@@ -137,7 +139,8 @@ static int add_line(const char *chip, const Coverage *coverage, Listing *listing
         (void) snprintf(numbers[2], sizeof(numbers[2]), "%u", region_set_count(&known->occupied));
         (void) snprintf(numbers[3], sizeof(numbers[3]), "%u", region_set_count(&known->failed));
         (void) snprintf(numbers[4], sizeof(numbers[4]), "%u", known->position);
-        return table_row(listing->table, (const char *[]) { chip, known->step, numbers[0], numbers[1], numbers[2], numbers[3],
+        (void) snprintf(numbers[5], sizeof(numbers[5]), "%u", region_set_count(&known->unproven));
+        return table_row(listing->table, (const char *[]) { chip, known->step, numbers[0], numbers[1], numbers[2], numbers[5], numbers[3],
                                                             coverage_age(coverage_oldest(coverage), listing->now_usec, age),
                                                             numbers[4] });
 }
@@ -237,6 +240,7 @@ static int run(sd_bus *bus, const char *target, Listing *listing) {
                 { "AGE",     "age",      false, false },
                 { "VERDICT", "verdict",  false, false },
                 { "IN USE",  "occupied", false, false },
+                { "NOT PROVEN", "unproven", false, false },
                 {},
         }, lines[] = {
                 { "CHIP",    "target",   false, false },
@@ -244,6 +248,7 @@ static int run(sd_bus *bus, const char *target, Listing *listing) {
                 { "TESTED",  "tested",   true,  false },
                 { "OF",      "regions",  true,  false },
                 { "IN USE",  "occupied", true,  false },
+                { "NOT PROVEN", "unproven", true, false },
                 { "FAILED",  "failed",   true,  false },
                 { "OLDEST",  "oldest",   false, false },
                 { "NEXT",    "position", true,  false },

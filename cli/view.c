@@ -123,6 +123,17 @@ static int read_left_out(View *view, json_t *step) {
         return 0;
 }
 
+/* Regions that were left alone, because reading did not tell them from live data. */
+static int read_unproven(View *view, json_t *step) {
+        json_t *regions = json_object_get(step, "regions");
+        const char *unproven = text(regions, "unproven");
+
+        if (*unproven == '\0')
+                return 0;
+        return add_untested(view, text(step, "name"), "region%s %s: %s", unproven[strspn(unproven, "0123456789")] ? "s" : "", unproven,
+                            text(regions, "because"));
+}
+
 static int add_findings(View *view, const char *step, json_t *diagnoses) {
         json_t *diagnosis;
         size_t i;
@@ -146,6 +157,8 @@ static int read_steps(View *view, json_t *steps) {
 
                 view->device_sec += (json_is_string(nsec) ? strtod(json_string_value(nsec), NULL) : json_number_value(nsec)) / 1e9;
                 r = read_left_out(view, step);
+                if (r >= 0)
+                        r = read_unproven(view, step);
                 if (r < 0)
                         return r;
                 r = add_findings(view, text(step, "name"), json_object_get(step, "diagnoses"));

@@ -55,6 +55,7 @@ json_t *rotation_to_request(const RecordKnownRegions *rotation, const char *step
 typedef struct Facts {
         RecordRegions regions; /* the first, so that what is freed is this */
         char partition[REGIONS_PARTITION_MAX], occupied[REGIONS_TEXT_MAX], failed[REGIONS_TEXT_MAX];
+        char unproven[REGIONS_TEXT_MAX], because[REGIONS_REASON_MAX];
         RecordRegionTest *tests;
         char (*runs)[RECORD_RUN_BYTES];
 } Facts;
@@ -106,6 +107,27 @@ static RegionSet carry(const RecordKnownRegions *before, size_t i, const Regions
         return partition_map(&before->partition, &set, &now->partition);
 }
 
+/* What was not proven when it was its turn, and has neither been tested nor taken by a job since. */
+static void merge_unproven(const RecordKnownRegions *before, const Regions *now, Facts *facts) {
+        Regions merged = {};
+
+        if (before && same_regions(before, now)) {
+                merged.unproven = before->unproven;
+                regions_add_reason(&merged, before->because);
+        }
+        if (now) {
+                region_set_remove(&merged.unproven, &now->tested);
+                region_set_remove(&merged.unproven, &now->occupied);
+                region_set_remove(&merged.unproven, &now->unproven);
+                if (region_set_count(&merged.unproven) == 0)
+                        merged.because[0] = '\0';
+                region_set_unite(&merged.unproven, &now->unproven);
+                regions_add_reason(&merged, now->because);
+        }
+        (void) region_set_format(&merged.unproven, facts->unproven);
+        (void) strcpy(facts->because, merged.because);
+}
+
 /* What was known, and what this scan adds. */
 static int merge(const RecordKnownRegions *before, const Regions *now, const RecordRun *run, Facts *facts) {
         const RegionSet none = {}, *tested = now ? &now->tested : &none;
@@ -131,6 +153,7 @@ static int merge(const RecordKnownRegions *before, const Regions *now, const Rec
                 region_set_unite(&failed, &now->failed);
         (void) region_set_format(&failed, facts->failed);
         (void) region_set_format(now ? &now->occupied : &none, facts->occupied);
+        merge_unproven(before, now, facts);
         return r;
 }
 
@@ -163,6 +186,8 @@ int rotation_facts(const RecordKnownRegions *before, const Regions *now, const c
                 .position   = now ? now->position : before->position,
                 .since_usec = before && same_regions(before, now) ? before->since_usec : run->finished_usec,
                 .occupied   = facts->occupied,
+                .unproven   = facts->unproven,
+                .because    = facts->because,
                 .failed     = facts->failed,
                 .tests      = facts->tests,
         };

@@ -26,10 +26,14 @@
 
 #include "checks/cleanup.h"
 
+/*
+ * What a stack holds when a scenario begins: own-address data, as a scan of all of it leaves (of a seed whose lower half is
+ * zero). A chip in service has been tested before its job came, and only rows that tell whose they are can be tested beside it.
+ */
 static uint64_t power_up_seed(const Chip *chip, unsigned index) {
         uint64_t place = chip_index(chip) * STACKS + index;
 
-        return memory_splitmix64(chip_seed(chip) ^ memory_splitmix64(0x68626d00u + place));
+        return memory_splitmix64(chip_seed(chip) ^ memory_splitmix64(0x68626d00u + place)) & ~(uint64_t) UINT32_MAX;
 }
 
 static const MemoryRules rules = {

@@ -279,6 +279,9 @@ static int judge(HbmRun *run, Verdict *ret) {
         r = hbm_repairs_prove(run);
         if (r < 0)
                 return step_error(run->step, r, "repaired rows could not be tried");
+        r = hbm_passes_leave_tags(run);
+        if (r < 0)
+                return step_error(run->step, r, "own-address data could not be left in memory");
         r = measure(run);
         if (r < 0)
                 return r;
@@ -340,9 +343,10 @@ const Check check_hbm = {
                                                 "hbm-pseudo-channel", "hbm-channel", "hbm-die", "hbm-stack",
                                                 "hbm-intermittent", "hbm-soft-error", "hbm-scattered", "hbm-comparator", "hbm-map",
                                                 "hbm-stale", "hbm-ecc", "hbm-spares-exhausted", "hbm-repair-failed",
-                                                "hbm-region-failed", "hbm-region-overdue", NULL },
+                                                "hbm-region-failed", "hbm-region-overdue", "hbm-region-unproven",
+                                                "hbm-region-altered", "hbm-region-stopped", NULL },
         .skips        = "budget: the plan has less device time left than the passes take; occupied, with slices: all of the memory "
-                        "carries live data, or the chip does not tell which does",
+                        "carries live data, the chip does not tell which does, or reads do not tell any free rows from those that do",
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_CHIP,
         .disturbs_with = disturbs_with,

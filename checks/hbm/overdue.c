@@ -25,6 +25,7 @@ static int tell_failed(Step *step, const Regions *regions, const Rotation *befor
                                  "region %u (%s) failed %.0f s ago and %s", region,
                                  partition_where(&regions->partition, region, where), age_of(before, region),
                                  region_set_has(&regions->occupied, region) ? "carries live data now" :
+                                 region_set_has(&regions->unproven, region) ? "cannot be told from live data now" :
                                                                               "was not tested again");
                 if (r < 0)
                         return r;

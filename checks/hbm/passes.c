@@ -8,8 +8,10 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "checks/hbm/apart.h"
 #include "checks/hbm/ecc.h"
 #include "checks/hbm/hammer.h"
+#include "checks/hbm/schedule.h"
 #include "checks/hbm/walking.h"
 #include "checks/march/freshness.h"
 
@@ -201,6 +203,9 @@ int hbm_passes_run(HbmRun *run) {
                         return r;
                 count_pauses(run);
                 pass->ran = true;
+                run->stopped = run->beside_live && !hbm_apart_holds(run);
+                if (run->stopped)
+                        return 0;
                 step_progress(run->step, 90 * (run->pass + 1) / run->n_passes);
         }
 
@@ -212,6 +217,33 @@ bool hbm_passes_complete(const HbmRun *run) {
                 if (!run->passes[i].ran)
                         return false;
         return true;
+}
+
+/* Whether the last pass left tags, and nothing was written since: a diagnosis writes where something failed. */
+static bool holds_tags(const HbmRun *run) {
+        const MemoryField *field = run->n_passes > 0 ? &run->passes[run->n_passes - 1].field : NULL;
+
+        for (unsigned stack = 0; stack < STACKS; stack++)
+                if (run->outcomes[stack].mismatches > 0)
+                        return false;
+        return field && run->failures.n == 0 && run->passes[run->n_passes - 1].ran &&
+               field->background == MEMORY_BACKGROUND_ADDRESS && field->seed == memory_tag_seed(field->seed);
+}
+
+int hbm_passes_leave_tags(HbmRun *run) {
+        MemoryField tags = hbm_schedule_tags(run);
+        WireMarch march = {
+                .box = run->box, .background = (uint8_t) tags.background, .seed = tags.seed, .n_ops = 1, .ops = { MARCH_WRITE },
+        };
+        int r = 0;
+
+        if (holds_tags(run))
+                return 0;
+
+        memory_batch_reset(run->batch);
+        for (unsigned stack = 0; stack < STACKS && r >= 0; stack++)
+                r = memory_batch_march(run->batch, &run->parts[stack], &march);
+        return r < 0 ? r : memory_batch_run(run->batch);
 }
 
 int hbm_passes_error(HbmRun *run, int error) {

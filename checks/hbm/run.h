@@ -86,5 +86,7 @@ typedef struct HbmRun {
         uint64_t start_nsec;           /* of the device's time */
         HbmEccLie ecc_lies[STACKS + 1]; /* of the stacks, and of the chip */
         bool told;                     /* why a pass could not judge */
+        bool beside_live;              /* passes end where rows fail as an alias makes them: see apart.h */
+        bool stopped;                  /* they did */
         Verdict verdict;
 } HbmRun;

@@ -42,15 +42,19 @@ static int add(HbmRun *run, const HbmPass *pass) {
         return 0;
 }
 
+MemoryField hbm_schedule_tags(const HbmRun *run) {
+        return (MemoryField) {
+                .background = MEMORY_BACKGROUND_ADDRESS,
+                .seed       = memory_mix(step_seed(run->step) ^ SEED_ADDRESS) << 32,
+        };
+}
+
 static MemoryField field_of(const HbmRun *run, unsigned background) {
         const MarchBackgroundWord *word = march_background_word(background);
 
-        return (MemoryField) {
-                .background = word->background,
-                .parameter  = word->parameter,
-                .seed       = word->background == MEMORY_BACKGROUND_ADDRESS ?
-                                      memory_mix(step_seed(run->step) ^ SEED_ADDRESS) : 0,
-        };
+        if (word->background == MEMORY_BACKGROUND_ADDRESS)
+                return hbm_schedule_tags(run);
+        return (MemoryField) { .background = word->background, .parameter = word->parameter };
 }
 
 /*
@@ -278,4 +282,8 @@ double hbm_schedule_sec(const HbmRun *run) {
         for (unsigned i = 0; i < run->n_passes; i++)
                 sec += run->passes[i].sec;
         return sec;
+}
+
+double hbm_schedule_read_sec(const HbmRun *run) {
+        return (double) memory_box_accesses(&run->box) * MEMORY_ACCESS_BYTES / STACK_BYTES_SEC;
 }

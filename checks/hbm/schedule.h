@@ -14,3 +14,5 @@
 int hbm_schedule(HbmRun *run);
 int hbm_schedule_error(HbmRun *run, int error); /* says so; returns ERROR */
 double hbm_schedule_sec(const HbmRun *run); /* of all passes */
+double hbm_schedule_read_sec(const HbmRun *run); /* of one read of the box */
+MemoryField hbm_schedule_tags(const HbmRun *run); /* own-address data of the step: see memory_tag_seed() */

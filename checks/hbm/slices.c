@@ -3,13 +3,16 @@
 #include "checks/hbm/slices.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/param.h>
 
+#include "checks/hbm/apart.h"
 #include "checks/hbm/hbm.h"
 #include "checks/hbm/in-use.h"
 #include "checks/hbm/overdue.h"
 #include "checks/hbm/passes.h"
+#include "checks/hbm/report.h"
 #include "checks/hbm/schedule.h"
 
 typedef struct Slices {
@@ -18,9 +21,13 @@ typedef struct Slices {
         Regions regions;
         const Rotation *before;  /* what earlier scans did; NULL: nothing is known */
         Rotation mapped;         /* where they did it to other slices */
-        uint16_t queue[REGIONS_MAX]; /* what to test, in this order */
+        uint16_t queue[REGIONS_MAX]; /* what may be tested, in this order */
         unsigned n_queue;
         unsigned n_again;        /* the first of them failed before */
+        unsigned room;           /* for so many there is time */
+        HbmLiveKnown live;
+        HbmDoubt doubts[REGIONS_MAX]; /* of unproven regions */
+        uint64_t guarded;        /* rows of tested regions that were left alone, in all banks of a SID */
         double region_sec;       /* forecast */
         double allowed_sec;
         uint64_t bytes, mismatches;
@@ -49,10 +56,36 @@ static WireBox box_of(const Slices *slices, unsigned first, unsigned n) {
         return box;
 }
 
-static bool is_free(const Slices *slices, const HbmInUse *in_use, unsigned region) {
-        WireBox box = box_of(slices, region, 1);
+/* The rows of N slices but for the guard beside live rows; false where that leaves none, or some carry live data. */
+static bool free_box(const Slices *slices, const HbmInUse *in_use, unsigned first, unsigned n, WireBox *ret) {
+        WireBox box = box_of(slices, first, n);
+        unsigned sid = box.first[HBM_SID], begin = box.first[HBM_ROW], end = box.last[HBM_ROW] + 1u;
 
-        return !hbm_in_use_meets(in_use, box.first[HBM_SID], box.first[HBM_ROW], box.last[HBM_ROW]);
+        if (hbm_in_use_meets(in_use, sid, begin, end - 1))
+                return false;
+        for (size_t i = 0; i < in_use->n; i++) {
+                unsigned below = in_use->ranges[i].last + 1u + HBM_GUARD_ROWS, above = in_use->ranges[i].first;
+
+                if (in_use->ranges[i].sid != sid)
+                        continue;
+                if (above < begin)
+                        begin = MAX(begin, below);
+                else
+                        end = MIN(end, above > HBM_GUARD_ROWS ? above - HBM_GUARD_ROWS : 0);
+        }
+        if (begin >= end)
+                return false;
+
+        box.first[HBM_ROW] = (uint16_t) begin;
+        box.last[HBM_ROW] = (uint16_t) (end - 1);
+        *ret = box;
+        return true;
+}
+
+static bool is_free(const Slices *slices, const HbmInUse *in_use, unsigned region) {
+        WireBox box;
+
+        return free_box(slices, in_use, region, 1, &box);
 }
 
 static int read_in_use(const Slices *slices, HbmInUse *ret) {
@@ -68,13 +101,13 @@ static int read_in_use(const Slices *slices, HbmInUse *ret) {
 /* Of all slices those before POSITION come last. Where the time ends is where the next scan begins. */
 static void choose(Slices *slices, const HbmInUse *in_use, unsigned position) {
         unsigned total = partition_regions(&slices->regions.partition);
-        unsigned room = (unsigned) MIN(fmax(floor(slices->allowed_sec / slices->region_sec), 1), total);
         RegionSet queued = {};
 
+        slices->room = (unsigned) MIN(fmax(floor(slices->allowed_sec / slices->region_sec), 1), total);
         for (unsigned region = 0; region < total; region++) {
                 if (!is_free(slices, in_use, region))
                         region_set_add(&slices->regions.occupied, region);
-                else if (slices->before && region_set_has(&slices->before->failed, region) && slices->n_queue < room) {
+                else if (slices->before && region_set_has(&slices->before->failed, region) && slices->n_queue < slices->room) {
                         slices->queue[slices->n_queue++] = (uint16_t) region;
                         region_set_add(&queued, region);
                 }
@@ -85,21 +118,17 @@ static void choose(Slices *slices, const HbmInUse *in_use, unsigned position) {
         for (unsigned i = 0; i < total; i++) {
                 unsigned region = (position + i) % total;
 
-                if (region_set_has(&slices->regions.occupied, region) || region_set_has(&queued, region))
-                        continue;
-                if (slices->n_queue >= room) {
-                        slices->regions.position = region;
-                        break;
-                }
-                slices->queue[slices->n_queue++] = (uint16_t) region;
+                if (!region_set_has(&slices->regions.occupied, region) && !region_set_has(&queued, region))
+                        slices->queue[slices->n_queue++] = (uint16_t) region;
         }
 }
 
-/* How many from AT on lie side by side in one SID: they are tested together. */
-static unsigned count_joined(const Slices *slices, unsigned at) {
+/* How many from AT on lie side by side in one SID, at most MOST: they are tested together. */
+static unsigned count_joined(const Slices *slices, unsigned at, unsigned most) {
         unsigned end = at < slices->n_again ? slices->n_again : slices->n_queue, n = 1;
 
-        while (at + n < end && slices->queue[at + n] == slices->queue[at] + n &&
+        while (n < most && at + n < end && !region_set_has(&slices->regions.unproven, slices->queue[at + n]) &&
+               slices->queue[at + n] == slices->queue[at] + n &&
                slices->queue[at + n] / slices->regions.partition.n_slices ==
                                slices->queue[at] / slices->regions.partition.n_slices)
                 n++;
@@ -151,48 +180,67 @@ static void keep_failed(Slices *slices, unsigned first, unsigned n) {
 }
 
 /* Returns whether all N slices from FIRST on are still free; those that are not are occupied from now on. */
-static int still_free(Slices *slices, unsigned first, unsigned n) {
-        HbmInUse in_use;
+static int still_free(Slices *slices, unsigned first, unsigned n, HbmInUse *ret_in_use) {
         int r;
 
-        r = read_in_use(slices, &in_use);
+        r = read_in_use(slices, ret_in_use);
         if (r < 0)
                 return r;
 
         r = 1;
         for (unsigned i = 0; i < n; i++)
-                if (!is_free(slices, &in_use, first + i)) {
+                if (!is_free(slices, ret_in_use, first + i)) {
                         region_set_add(&slices->regions.occupied, first + i);
                         r = 0;
                 }
         return r;
 }
 
-/* Returns 1 where they were tested, 0 where the time was over or a job took them. */
-static int test_box(Slices *slices, unsigned first, unsigned n) {
-        WireBox box = box_of(slices, first, n);
-        MemoryGeometry geometry = memory_geometry_narrow(&slices->whole, &box);
+/* Beside live data only what reads have proven to lie apart is written: returns how many slices from FIRST on do. */
+static int prove(Slices *slices, const HbmInUse *in_use, unsigned first, unsigned n) {
+        WireBox boxes[REGIONS_MAX];
+        unsigned n_proven = n;
+        int r;
+
+        if (in_use->n == 0)
+                return (int) n;
+
+        slices->run->geometry = slices->whole;
+        for (unsigned i = 0; i < n; i++)
+                (void) free_box(slices, in_use, first + i, 1, &boxes[i]);
+        r = hbm_apart_judge(slices->run, in_use, &slices->live, boxes, n, &slices->doubts[first]);
+        if (r < 0)
+                return step_error(slices->run->step, r, "rows could not be told from those with live data");
+
+        for (unsigned i = n; i-- > 0;)
+                if (hbm_doubt_is(&slices->doubts[first + i])) {
+                        region_set_add(&slices->regions.unproven, first + i);
+                        n_proven = i;
+                }
+        return (int) n_proven;
+}
+
+/* The passes over BOX. Returns 0 where the time was over. */
+static int test_rows(Slices *slices, const WireBox *box, bool beside_live) {
+        MemoryGeometry geometry = memory_geometry_narrow(&slices->whole, box);
         HbmRun *run = slices->run;
         int r;
 
-        r = still_free(slices, first, n);
-        if (r <= 0)
-                return r;
-
         begin_box(run, &geometry);
+        run->beside_live = beside_live;
         r = hbm_schedule(run);
         if (r < 0)
                 return hbm_schedule_error(run, r);
         r = hbm_passes_run(run);
         if (r < 0)
                 return hbm_passes_error(run, r);
-        if (!hbm_passes_complete(run))
-                return 0;
+        return run->stopped || hbm_passes_complete(run);
+}
 
-        /* What a job wrote meanwhile is no failure; a job that can take rows at any moment must ask for them first. */
-        r = still_free(slices, first, n);
-        if (r <= 0)
-                return r;
+/* What the passes over N slices from FIRST on come to. */
+static int conclude_rows(Slices *slices, unsigned first, unsigned n) {
+        HbmRun *run = slices->run;
+        int r;
 
         for (unsigned stack = 0; stack < STACKS; stack++) {
                 slices->mismatches += run->outcomes[stack].mismatches;
@@ -201,13 +249,54 @@ static int test_box(Slices *slices, unsigned first, unsigned n) {
         for (unsigned i = 0; i < n; i++)
                 region_set_add(&slices->regions.tested, first + i);
 
-        r = hbm_run_diagnose(run);
+        r = run->stopped ? hbm_apart_tell(run) : hbm_run_diagnose(run);
+        if (r >= 0 && !run->stopped)
+                r = hbm_passes_leave_tags(run);
         if (r < 0)
                 return step_error(run->step, r, "failures could not be located");
         if (run->verdict == VERDICT_FAILED)
                 keep_failed(slices, first, n);
         if (run->verdict != VERDICT_PASSED && slices->verdict != VERDICT_FAILED)
                 slices->verdict = run->verdict;
+        return 0;
+}
+
+/*
+ * Tests *N slices from FIRST on, or as many of them as are proven to lie apart: *n says how many, 0 where the first is not. Returns 0
+ * where the time was over or a job took them.
+ */
+static int test_some(Slices *slices, unsigned first, unsigned *n) {
+        HbmInUse in_use, later;
+        WireBox box, box_later;
+        int r;
+
+        r = still_free(slices, first, *n, &in_use);
+        if (r <= 0)
+                return r;
+        r = prove(slices, &in_use, first, *n);
+        if (r < 0)
+                return r;
+        *n = (unsigned) r;
+        if (*n == 0)
+                return 1;
+
+        (void) free_box(slices, &in_use, first, *n, &box);
+        r = test_rows(slices, &box, in_use.n > 0);
+        if (r <= 0)
+                return r;
+
+        /* What a job wrote meanwhile is no failure; a job that can take rows at any moment must ask for them first. */
+        r = still_free(slices, first, *n, &later);
+        if (r <= 0)
+                return r;
+        if (!free_box(slices, &later, first, *n, &box_later) || memcmp(&box, &box_later, sizeof(box)) != 0)
+                return 0;
+
+        r = conclude_rows(slices, first, *n);
+        if (r < 0)
+                return r;
+        box_later = box_of(slices, first, *n);
+        slices->guarded += (unsigned) (box_later.last[HBM_ROW] - box_later.first[HBM_ROW] - (box.last[HBM_ROW] - box.first[HBM_ROW]));
         return 1;
 }
 
@@ -222,22 +311,31 @@ static void leave_off(Slices *slices, unsigned at) {
 }
 
 static int test_queue(Slices *slices) {
-        int r;
+        unsigned n_tested = 0;
 
-        for (unsigned at = 0, n; at < slices->n_queue; at += n) {
-                n = count_joined(slices, at);
-                if (at > 0 && used_sec(slices) >= slices->allowed_sec) {
-                        leave_off(slices, at); /* slower than foreseen */
+        for (unsigned at = 0; at < slices->n_queue;) {
+                unsigned n;
+                int r;
+
+                if (region_set_has(&slices->regions.unproven, slices->queue[at])) {
+                        at++;
+                        continue;
+                }
+                if (n_tested >= slices->room || (n_tested > 0 && used_sec(slices) >= slices->allowed_sec)) {
+                        leave_off(slices, at); /* time is over, perhaps sooner than foreseen */
                         return 0;
                 }
-                r = test_box(slices, slices->queue[at], n);
+                n = count_joined(slices, at, slices->room - n_tested);
+                r = test_some(slices, slices->queue[at], &n);
                 if (r < 0)
                         return r;
                 if (r == 0) {
                         leave_off(slices, at);
                         return 0;
                 }
-                step_progress(slices->run->step, 95 * (at + n) / slices->n_queue);
+                at += n;
+                n_tested += n;
+                step_progress(slices->run->step, 95 * n_tested / MAX(slices->room, n_tested));
         }
 
         return 0;
@@ -257,7 +355,55 @@ static int measure(Slices *slices) {
                 r = step_note(run->step, "hbm_regions_tested", region_set_count(&regions->tested), "1", NULL);
         if (r >= 0)
                 r = step_note(run->step, "hbm_regions_occupied", region_set_count(&regions->occupied), "1", NULL);
+        if (r >= 0)
+                r = step_note(run->step, "hbm_regions_unproven", region_set_count(&regions->unproven), "1", NULL);
+        if (r >= 0)
+                r = step_note(run->step, "hbm_rows_guarded", (double) slices->guarded, "{row}", NULL);
         return r < 0 ? r : march_totals_measure(&run->totals, run->step, "hbm", slices->mismatches);
+}
+
+static unsigned weight(const HbmDoubt *doubt) {
+        return 1 + doubt->suspicious + 2 * doubt->in_part;
+}
+
+/* The first of unproven regions in which a part is broken, else with a row that differs from all around it, else the first. */
+static unsigned first_unproven(const Slices *slices) {
+        unsigned first = 0, most = 0;
+
+        for (unsigned region = 0; region < partition_regions(&slices->regions.partition); region++)
+                if (region_set_has(&slices->regions.unproven, region) && weight(&slices->doubts[region]) > most) {
+                        most = weight(&slices->doubts[region]);
+                        first = region;
+                }
+        return first;
+}
+
+/* Why slices were not tested: of one of them, and for how many it is another reason. */
+static int tell_unproven(Slices *slices) {
+        Regions *regions = &slices->regions;
+        const HbmDoubt *doubt;
+        unsigned first = first_unproven(slices), n_others = 0;
+        Location place;
+
+        if (region_set_count(&regions->unproven) == 0)
+                return 0;
+
+        doubt = &slices->doubts[first];
+        for (unsigned region = 0; region < partition_regions(&regions->partition); region++)
+                n_others += region_set_has(&regions->unproven, region) && strcmp(slices->doubts[region].why, doubt->why) != 0;
+        (void) snprintf(regions->because, sizeof(regions->because), "%s", doubt->why);
+        if (n_others > 0)
+                (void) snprintf(regions->because + strlen(regions->because), sizeof(regions->because) - strlen(regions->because),
+                                "; the like of %u more region%s", n_others, n_others == 1 ? "" : "s");
+        if (!doubt->suspicious)
+                return 0;
+
+        slices->run->geometry = slices->whole;
+        place = hbm_report_place(slices->run, doubt->stack, doubt->at, doubt->in_part ? HBM_PSEUDO_CHANNEL : HBM_ROW);
+        return step_finding(slices->run->step, &slices->verdict, doubt->in_part ? "hbm-region-altered" : "hbm-region-unproven", &place,
+                            &(Evidence) { .has_count = true, .count = region_set_count(&regions->unproven) },
+                            "%s; not written and not tested: %u of %u regions", regions->because, region_set_count(&regions->unproven),
+                            partition_regions(&regions->partition));
 }
 
 static int conclude(Slices *slices, Verdict *ret) {
@@ -265,6 +411,8 @@ static int conclude(Slices *slices, Verdict *ret) {
         int r;
 
         r = measure(slices);
+        if (r >= 0)
+                r = tell_unproven(slices);
         if (r >= 0)
                 r = hbm_overdue_tell(run->step, &slices->regions, slices->before, &slices->verdict);
         if (r >= 0)
@@ -275,6 +423,10 @@ static int conclude(Slices *slices, Verdict *ret) {
         if (region_set_count(&slices->regions.tested) == 0 && slices->verdict != VERDICT_FAILED) {
                 if (region_set_count(&slices->regions.occupied) == partition_regions(&slices->regions.partition))
                         return step_skip(run->step, ret, REASON_OCCUPIED, "all of the memory carries live data");
+                if (region_set_count(&slices->regions.unproven) > 0)
+                        return step_skip(run->step, ret, REASON_OCCUPIED,
+                                         "no free rows could be told from those with live data without writing to them: %s",
+                                         slices->regions.because);
                 return step_skip(run->step, ret, REASON_BUDGET, "a slice takes %.3g s", slices->region_sec);
         }
 
@@ -282,15 +434,30 @@ static int conclude(Slices *slices, Verdict *ret) {
         return 0;
 }
 
-/* Works out the device seconds of all passes over the first slice, which is as large as any but for a row. */
-static int forecast(Slices *slices) {
+/*
+ * Works out the device seconds of all passes over the first slice, which is as large as any but for a row; beside live data with
+ * the reads before them, of the slice and of the live rows.
+ */
+static int forecast(Slices *slices, const HbmInUse *in_use) {
+        HbmRun *run = slices->run;
+        double live_sec = 0;
         int r;
 
-        slices->run->box = box_of(slices, 0, 1);
-        r = hbm_schedule(slices->run);
+        run->box = box_of(slices, 0, 1);
+        r = hbm_schedule(run);
         if (r < 0)
-                return hbm_schedule_error(slices->run, r);
-        slices->region_sec = hbm_schedule_sec(slices->run);
+                return hbm_schedule_error(run, r);
+        slices->region_sec = hbm_schedule_sec(run);
+        if (in_use->n > 0)
+                slices->region_sec += HBM_APART_ROUNDS * hbm_schedule_read_sec(run);
+
+        for (size_t i = 0; i < in_use->n; i++) {
+                run->box = box_of(slices, 0, 1);
+                run->box.first[HBM_ROW] = in_use->ranges[i].first;
+                run->box.last[HBM_ROW] = in_use->ranges[i].last;
+                live_sec += HBM_LIVE_COLUMNS * hbm_schedule_read_sec(run) / run->geometry.size[HBM_COLUMN];
+        }
+        slices->allowed_sec = fmin(run->parameters->seconds, step_budget_sec(run->step)) - live_sec;
         return 0;
 }
 
@@ -329,10 +496,9 @@ int hbm_slices_run(HbmRun *run, Verdict *ret) {
         if (r < 0)
                 return r;
 
-        r = forecast(&slices);
+        r = forecast(&slices, &in_use);
         if (r < 0)
                 return r;
-        slices.allowed_sec = fmin(run->parameters->seconds, step_budget_sec(run->step));
         if (slices.region_sec > step_budget_sec(run->step))
                 return step_skip(run->step, ret, REASON_BUDGET, "a slice takes %.3g s", slices.region_sec);
 

@@ -55,16 +55,6 @@ const HbmAlias *hbm_aliases_find(const HbmAliases *aliases, uint32_t linear) {
 
 /* ---- what a tag says ---- */
 
-/* The inverse of memory_mix(): its steps backwards, with the inverses of its factors modulo 2^64. */
-static uint64_t unmix(uint64_t z) {
-        z ^= z >> 31 ^ z >> 62;
-        z *= UINT64_C(0x319642b2d24d8ec3);
-        z ^= z >> 27 ^ z >> 54;
-        z *= UINT64_C(0x96de1b173f119089);
-        z ^= z >> 30 ^ z >> 60;
-        return z - UINT64_C(0x9e3779b97f4a7c15);
-}
-
 static MemoryData tag_of(const MemoryGeometry *geometry, const MemoryField *field, uint32_t linear) {
         uint16_t at[_MEMORY_AXIS_MAX];
 
@@ -127,7 +117,7 @@ static bool find_place(const MemoryGeometry *geometry, uint64_t place, uint32_t 
 /* The place that WORD, the first of a tag, was made of. */
 static bool find_made(const MemoryGeometry *geometry, const MemoryField *field, uint64_t word, const MemoryData *got,
                       uint32_t lanes, uint32_t *ret) {
-        uint64_t index = unmix(word) ^ field->seed;
+        uint64_t index = memory_unmix(word) ^ field->seed;
         uint32_t linear;
         MemoryData tag;
 

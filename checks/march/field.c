@@ -23,6 +23,16 @@ uint64_t memory_mix(uint64_t x) {
         return z;
 }
 
+/* Its steps backwards, with the inverses of its factors modulo 2^64. */
+uint64_t memory_unmix(uint64_t z) {
+        z ^= z >> 31 ^ z >> 62;
+        z *= UINT64_C(0x319642b2d24d8ec3);
+        z ^= z >> 27 ^ z >> 54;
+        z *= UINT64_C(0x96de1b173f119089);
+        z ^= z >> 30 ^ z >> 60;
+        return z - UINT64_C(0x9e3779b97f4a7c15);
+}
+
 /* 64-bit words of an access, as wire.h numbers its bits. */
 typedef struct Words {
         uint64_t w[MEMORY_ACCESS_BYTES / 8];
@@ -84,6 +94,24 @@ MemoryData memory_field_data(const MemoryField *field, const MemoryGeometry *geo
                 words.w[i] ^= invert;
         memcpy(ret.bytes, words.w, sizeof(ret.bytes));
         return ret;
+}
+
+bool memory_tag_read(const MemoryData *data, MemoryTag *ret) {
+        for (unsigned inverted = 0; inverted < 2; inverted++) {
+                Words words, own;
+                uint64_t index;
+
+                memcpy(words.w, data->bytes, sizeof(words.w));
+                for (unsigned i = 0; inverted && i < ELEMENTS(words.w); i++)
+                        words.w[i] = ~words.w[i];
+                index = memory_unmix(words.w[0]);
+                own = by_address(memory_tag_seed(index), (uint32_t) index / 4);
+                if (memcmp(own.w, words.w, sizeof(words.w)) != 0)
+                        continue;
+                *ret = (MemoryTag) { .seed = memory_tag_seed(index), .place = (uint32_t) index / 4, .data = inverted };
+                return true;
+        }
+        return false;
 }
 
 unsigned memory_data_count(const MemoryData *bits) {

@@ -5,6 +5,7 @@
  * What memory should hold: the backgrounds of wire.h, computed here from their formulas for the host's comparisons.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "checks/device-memory.h"
@@ -24,6 +25,23 @@ MemoryData memory_field_data(const MemoryField *field, const MemoryGeometry *geo
                        unsigned data);
 
 uint64_t memory_mix(uint64_t x); /* a 64-bit hash for choices that depend on a seed */
+uint64_t memory_unmix(uint64_t x); /* its inverse */
+
+/*
+ * Own-address data of a seed whose lower half is zero are tags: what an access gives back tells whose data it is, whatever the
+ * seed. An address line that is stuck only changes the place that is told; with any other seed it would change the seed.
+ */
+static inline uint64_t memory_tag_seed(uint64_t x) {
+        return x & ~(uint64_t) UINT32_MAX;
+}
+
+typedef struct MemoryTag {
+        uint64_t seed;
+        uint32_t place; /* of the access it was made for, as memory_geometry_place() counts */
+        unsigned data;  /* 1: inverted */
+} MemoryTag;
+
+bool memory_tag_read(const MemoryData *data, MemoryTag *ret); /* false: it is none */
 
 unsigned memory_data_count(const MemoryData *bits);              /* bits that are set */
 int memory_data_first(const MemoryData *bits);                   /* the lowest, -1 without */

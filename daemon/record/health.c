@@ -210,6 +210,8 @@ static void print_regions(Printer *printer, const RecordRegions *regions) {
         printer_member_unsigned(printer, "position", regions->position);
         print_time(printer, "since", regions->since_usec);
         printer_member_always(printer, "occupied", regions->occupied);
+        printer_member(printer, "unproven", regions->unproven);
+        printer_member(printer, "because", regions->because);
         printer_member_always(printer, "failed", regions->failed);
         printer_key(printer, "tested");
         printer_open(printer, '[');

@@ -111,6 +111,7 @@ typedef struct RecordRegions {
         unsigned total, position; /* how many there are; where the next scan begins */
         uint64_t since_usec;   /* the first scan of them */
         const char *occupied;  /* left alone in this scan: they carried live data */
+        const char *unproven, *because; /* "", or left alone when it was their turn: reads did not tell them from live data, and why */
         const char *failed;    /* when they were last tested */
         size_t n_tests;
         const RecordRegionTest *tests;
@@ -582,7 +583,8 @@ typedef struct RecordKnownRegions {
         Partition partition;
         unsigned position;    /* where the next scan begins */
         uint64_t since_usec;  /* the first scan of them */
-        RegionSet occupied, failed, tested;
+        RegionSet occupied, failed, tested, unproven;
+        char because[REGIONS_REASON_MAX];
         size_t n_tests;
         RecordKnownTest tests[REGIONS_MAX]; /* disjoint, none empty; together `tested`, which has all of `failed` */
 } RecordKnownRegions;

@@ -3,6 +3,7 @@
 /* What a statement tells of a memory that scans test region by region: see record.h. */
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,10 @@ static int read_regions(const json_t *from, RecordKnownRegions *ret) {
             read_set(from, "occupied", &ret->partition, &ret->occupied) < 0 || !json_is_array(tests) ||
             json_array_size(tests) > REGIONS_MAX)
                 return -EINVAL;
+
+        if (json_object_get(from, "unproven") && read_set(from, "unproven", &ret->partition, &ret->unproven) < 0)
+                return -EINVAL;
+        (void) snprintf(ret->because, sizeof(ret->because), "%s", text_of(from, "because"));
 
         ret->position = (unsigned) position;
         for (size_t i = 0; i < json_array_size(tests); i++)

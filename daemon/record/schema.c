@@ -233,6 +233,8 @@ static const Shape shape_regions = {
                { "position", FIELD_INTEGER, .max = REGIONS_MAX - 1 },
                { "since", FIELD_TEXT, .is_valid = is_time },
                { "occupied", FIELD_TEXT, .is_valid = is_regions },
+               { "unproven", FIELD_TEXT, .optional = true, .is_valid = is_regions },
+               { "because", FIELD_TEXT, .optional = true },
                { "failed", FIELD_TEXT, .is_valid = is_regions },
                { "tested", FIELD_OBJECTS, .max = REGIONS_MAX, .of = &shape_region_test }),
 };

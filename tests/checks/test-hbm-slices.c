@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 #include <limits.h>
+#include <math.h>
 #include <sys/param.h>
 
 #include "checks/hbm/in-use.h"
@@ -169,6 +170,10 @@ static void take_regions(Bench *bench) {
         assert_int_equal(region_set_parse(member(content, "tested"), total, &bench->regions.tested), 0);
         assert_int_equal(region_set_parse(member(content, "failed"), total, &bench->regions.failed), 0);
         assert_int_equal(region_set_parse(member(content, "occupied"), total, &bench->regions.occupied), 0);
+        if (member(content, "unproven")) {
+                assert_int_equal(region_set_parse(member(content, "unproven"), total, &bench->regions.unproven), 0);
+                (void) snprintf(bench->regions.because, sizeof(bench->regions.because), "%s", member(content, "because"));
+        }
         assert_null(regions_wrong(&bench->regions));
 
         if (!bench->has_rotation)
@@ -343,7 +348,8 @@ static void a_fault_is_found_by_the_scan_that_reaches_it(void **state) {
         allow(bench, 4);
         bench->rotation = rotation;
 
-        /* While a job has it, the failure stands. */
+        /* While a job has it, the failure stands. Beside it rows are read four times before they are written. */
+        allow(bench, 4.7);
         control(bench, CONTROL_USE, "{at: trn-0/chip0/hbm0, rows: \"1:4096-4096\"}");
         assert_int_equal(scan(bench).verdict, VERDICT_FAILED);
         assert_set(&bench->regions.tested, "15-18");
@@ -353,6 +359,7 @@ static void a_fault_is_found_by_the_scan_that_reaches_it(void **state) {
         assert_true(found_has(&bench->found, "hbm-region-failed", "trn-0/chip0"));
 
         /* Mended, and free again. */
+        allow(bench, 4);
         control(bench, CONTROL_USE, "{at: trn-0/chip0/hbm0, rows: none}");
         control(bench, CONTROL_HEAL, "all");
         assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
@@ -473,7 +480,7 @@ static void live_data_are_left_alone(void **state) {
 
 /* Whatever is broken, and whatever the diagnosis does to find out: random faults of every kind, beside live data. */
 static void no_fault_leads_into_live_data(void **state) {
-        unsigned n_draws = getenv("HBM_TRIALS") ? (unsigned) atoi(getenv("HBM_TRIALS")) : 2, n = 0, n_failed = 0;
+        unsigned n_draws = getenv("HBM_TRIALS") ? (unsigned) atoi(getenv("HBM_TRIALS")) : 2, n = 0, n_failed = 0, n_unproven = 0;
         const FaultKind *kind;
 
         for (size_t i = 0; (kind = fault_kind_at(i, NULL)); i++)
@@ -497,13 +504,318 @@ static void no_fault_leads_into_live_data(void **state) {
                                                  trespasses(bench));
                                 n++;
                                 n_failed += end.verdict == VERDICT_FAILED;
+                                n_unproven += end.verdict != VERDICT_FAILED && region_set_count(&bench->regions.unproven) > 0;
                         }
                         drawn_fault_done(&fault);
                 }
 
         /* Not a word of theirs in the rows that were free: then this would show nothing. */
-        print_message("# %u faults, %u found in the free regions\n", n, n_failed);
+        print_message("# %u faults, %u found in the free regions, %u kept them from being written\n", n, n_failed, n_unproven);
         assert_true(n >= 20 * n_draws && n_failed >= n / 4);
+}
+
+/* ---- rows that reach others ---- */
+
+#define JOB  "in-use: [{at: trn-0/chip0, rows: \"0:0-8191\"}]\n" /* slices of 2048 rows: 0 … 3 are in use, 4 … 7 free */
+#define BANK "trn-0/chip0/hbm0/ch3/pc1/sid0/bg2/ba1"
+
+enum { LEFT, RANDOM, ZEROS, ONES, _DATA_MAX }; /* of the job: what a test has left, or what it wrote with the fault there */
+
+static void write_rows(Bench *bench, unsigned first, unsigned last, const WireMarch *what) {
+        for (unsigned stack = 0; stack < STACKS; stack++) {
+                WireCommand command = { .type = COMMAND_HBM_MARCH, .unit = (uint8_t) stack, .march = *what };
+                WireCompletion completion;
+
+                command.march.box = (WireBox) { .last = { 15, 1, 0, 3, 3, 0, 31 } };
+                command.march.box.first[HBM_ROW] = (uint16_t) first;
+                command.march.box.last[HBM_ROW] = (uint16_t) last;
+                command.march.n_ops = 1;
+                assert_int_equal(hall_execute(&bench->hall, &command, 1, &completion, 0), 0);
+                assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
+                ((Hbm *) chip_part(bench_chip(bench), &model_hbm, stack))->live.trespasses = 0; /* the job's own */
+        }
+}
+
+static void write_job(Bench *bench, unsigned data) {
+        const WireMarch writes[_DATA_MAX] = {
+                [RANDOM] = { .background = MEMORY_BACKGROUND_ADDRESS, .seed = UINT64_C(0x123456789abcdef1), .ops = { MARCH_WRITE } },
+                [ZEROS]  = { .ops = { MARCH_WRITE } },
+                [ONES]   = { .ops = { MARCH_WRITE | MARCH_DATA } },
+        };
+
+        if (data != LEFT)
+                write_rows(bench, 0, 8191, &writes[data]);
+}
+
+/* What the live rows of the bank give back, in two columns, read past the check. */
+static void read_job(Bench *bench, uint8_t data[static 8192 * 2 * MEMORY_ACCESS_BYTES]) {
+        for (unsigned row = 0; row < 8192; row += 4096)
+                for (unsigned k = 0; k < 2; k++) {
+                        uint32_t bytes = 4096 * MEMORY_ACCESS_BYTES;
+                        WireCommand command = { .type = COMMAND_HBM_COPY_OUT, .out_offset = 4096, .out_bytes = bytes };
+                        WireCompletion completion;
+
+                        command.copy.box = (WireBox) { .first = { 3, 1, 0, 2, 1, (uint16_t) row, (uint16_t) (k ? 30 : 1) },
+                                                       .last = { 3, 1, 0, 2, 1, (uint16_t) (row + 4095), (uint16_t) (k ? 30 : 1) } };
+                        assert_int_equal(hall_execute(&bench->hall, &command, 1, &completion, 0), 0);
+                        assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
+                        memcpy(data + (2 * row + k * 4096) * MEMORY_ACCESS_BYTES, bench->hall.reach.window + 4096, bytes);
+                }
+}
+
+/* Scans twice beside the job, and compares its data before and after. */
+static Verdict scan_beside(Bench *bench, unsigned data) {
+        static uint8_t before[8192 * 2 * MEMORY_ACCESS_BYTES], after[8192 * 2 * MEMORY_ACCESS_BYTES];
+        Verdict verdict;
+
+        write_job(bench, data);
+        read_job(bench, before);
+        (void) scan(bench);
+        verdict = scan(bench).verdict;
+        read_job(bench, after);
+        assert_memory_equal(before, after, sizeof(before));
+        assert_int_equal(trespasses(bench), 0);
+        return verdict;
+}
+
+/* Every kind of alias between a free row and a live one, whatever the job's data are. */
+static void no_alias_leads_into_live_data(void **state) {
+        static const struct {
+                const char *fault, *unproven[_DATA_MAX];
+        } cases[] = {
+                /* The end of the slice is never written. */
+                { BANK "/row8191, kind: wordline-short", { "4-7", "", "4-7", "4-7" } },
+                { BANK "/row8191, kind: wordline-short, reads: or", { "4-7", "", "4-7", "4-7" } },
+                { BANK "/row8192, kind: wordline-short, with: previous", { "4-7", "", "4-7", "4-7" } },
+                { BANK "/row8192, kind: wordline-short, with: next", { "", "", "4-7", "4-7" } },
+                { BANK "/row9000, kind: decoder, class: c, partner: row100", { "4", "4", "4-7", "4-7" } },
+                { BANK "/row100, kind: decoder, class: c, partner: row9000", { "4-7", "4", "4-7", "4-7" } },
+                { BANK "/row9000, kind: decoder, class: d, partner: row100, reads: and", { "4", "4", "4-7", "4-7" } },
+                { BANK "/row9000, kind: decoder, class: d, partner: row100, reads: or", { "4", "4", "4-7", "4-7" } },
+                { BANK "/row100, kind: decoder, class: d, partner: row9000", { "4-7", "4", "4-7", "4-7" } },
+                { BANK "/row9000, kind: decoder, class: b, partner: row100", { "4-7", "4", "4-7", "4-7" } },
+                { BANK "/row100, kind: decoder, class: b, partner: row9000", { "4-7", "4-7", "4-7", "4-7" } },
+                { BANK "/row9000, kind: decoder, class: a", { "4", "4", "4-7", "4-7" } },
+                { "trn-0/chip0/hbm0/ch3/pc1/sid0, kind: address-tsv, line: row13, value: 0", { "4-7", "4-7", "4-7", "4-7" } },
+                { "trn-0/chip0/hbm0/ch3/pc1/sid0, kind: address-tsv, line: row13, value: 1", { "4-7", "4-7", "4-7", "4-7" } },
+                { "trn-0/chip0/hbm0/ch3/pc1/sid0, kind: address-tsv, line: row12, value: 0", { "4-7", "6-7", "4-7", "4-7" } },
+                { "trn-0/chip0/hbm0/ch3/pc1/sid0, kind: address-tsv, line: row0, value: 1", { "4-7", "4-7", "4-7", "4-7" } },
+        };
+
+        unsigned n_wrong = 0;
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++)
+                for (unsigned data = 0; data < _DATA_MAX; data++) {
+                        _cleanup_bench_ Bench *bench = NULL;
+                        char text[1024], unproven[REGIONS_TEXT_MAX];
+
+                        (void) snprintf(text, sizeof(text), HEAD JOB "faults:\n  - {at: %s}\n", cases[i].fault);
+                        bench = bench_new(text);
+                        (void) scan_beside(bench, data);
+                        if (strcmp(region_set_format(&bench->regions.unproven, unproven), cases[i].unproven[data]) != 0)
+                                print_error("%s, data %u: %s unproven: %s\n", cases[i].fault, data, unproven, bench->regions.because), n_wrong++;
+                        assert_false(region_set_meets(&bench->regions.unproven, &bench->regions.tested));
+                }
+        assert_int_equal(n_wrong, 0);
+}
+
+static void a_row_that_is_not_proven_is_told(void **state) {
+        _cleanup_bench_ Bench *bench = bench_new(HEAD JOB "faults:\n  - {at: " BANK "/row9000, kind: decoder, class: c, partner: row100}\n");
+
+        assert_int_equal(scan_beside(bench, RANDOM), VERDICT_WARNED);
+        assert_set(&bench->regions.tested, "5-23");
+        assert_set(&bench->regions.occupied, "0-3");
+        assert_string_equal(bench->regions.because, "hbm0/ch3/pc1/sid0/bg2/ba1/row9000 does not give back what a test has left there");
+        assert_int_equal(bench->found.n, 1);
+        assert_true(found_has(&bench->found, "hbm-region-unproven", "hbm0/ch3/pc1/sid0/bg2/ba1/row9000"));
+        assert_int_equal((int) found_value(&bench->found, "hbm_regions_unproven"), 1);
+
+        /* Of a row that no job has written yet it is known whose it is. */
+        control(bench, CONTROL_HEAL, "all");
+        control(bench, CONTROL_INJECT, "{at: " BANK "/row9000, kind: decoder, class: c, partner: row9500}");
+        (void) scan(bench);
+        assert_string_equal(bench->regions.because, "hbm0/ch3/pc1/sid0/bg2/ba1/row9000 gives back what belongs to hbm0/ch3/pc1/sid0/bg2/ba1/row9500");
+}
+
+/* Data of a job, whatever they are, beside a sound chip: only where they hold but one value can nothing be said. */
+static void a_sound_chip_is_tested_beside_its_job(void **state) {
+        static const char *const tested[_DATA_MAX] = { "4-23", "4-23", "8-23", "8-23" };
+        static const char *const because[_DATA_MAX] = { "", "", " holds nothing but zeros", " holds nothing but ones" };
+
+        for (unsigned data = 0; data < _DATA_MAX; data++) {
+                _cleanup_bench_ Bench *bench = bench_new(HEAD JOB);
+
+                assert_int_equal(scan_beside(bench, data), VERDICT_PASSED);
+                assert_set(&bench->regions.tested, tested[data]);
+                assert_non_null(strstr(bench->regions.because, because[data]));
+                assert_int_equal(bench->found.n, 0);
+                /* Two rows of 16 banks of 32 pseudo-channels, each of 1 KiB, in four stacks. */
+                if (data == RANDOM) {
+                        assert_int_equal((int) found_value(&bench->found, "hbm_rows_guarded"), 2);
+                        assert_true(found_value(&bench->found, "hbm_bytes_tested") ==
+                                    20.0 * 2048 * 512 * 1024 * STACKS - 2.0 * 512 * 1024 * STACKS);
+                }
+        }
+}
+
+/* Zeros in a few rows among others, and in all but a few accesses of a row. */
+static void one_bare_row_is_found_among_others(void **state) {
+        static const struct {
+                uint16_t row, last_column;
+                const char *unproven;
+        } cases[] = { { 77, 31, "4-7" }, { 8191, 31, "4-7" }, { 5000, 30, "" }, { 5000, 0, "" } };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                _cleanup_bench_ Bench *bench = bench_new(HEAD JOB);
+                WireCommand command = { .type = COMMAND_HBM_MARCH, .unit = 2, .march = { .n_ops = 1, .ops = { MARCH_WRITE } } };
+                WireCompletion completion;
+
+                write_job(bench, RANDOM);
+                command.march.box = (WireBox) { .first = { 7, 0, 0, 1, 3, cases[i].row, 0 },
+                                                .last = { 7, 0, 0, 1, 3, cases[i].row, cases[i].last_column } };
+                assert_int_equal(hall_execute(&bench->hall, &command, 1, &completion, 0), 0);
+                assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+                assert_set(&bench->regions.unproven, cases[i].unproven);
+                if (*cases[i].unproven) {
+                        char where[128];
+
+                        (void) snprintf(where, sizeof(where), "hbm2/ch7/pc0/sid0/bg1/ba3/row%u carries live data and holds nothing but zeros",
+                                        cases[i].row);
+                        assert_string_equal(bench->regions.because, where);
+                }
+        }
+}
+
+/* What another job has left tells nobody apart, until the chip is idle once. */
+static void what_a_job_has_left_waits_for_an_idle_chip(void **state) {
+        static const WireMarch zeros = { .ops = { MARCH_WRITE } };
+        _cleanup_bench_ Bench *bench = bench_new(HEAD JOB);
+
+        write_job(bench, RANDOM);
+        write_rows(bench, 9000, 16383, &zeros); /* regions 4 … 7, the first in part */
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+        assert_int_equal(bench->found.n, 0);
+        assert_set(&bench->regions.tested, "8-23");
+        assert_set(&bench->regions.unproven, "4-7");
+        assert_string_equal(bench->regions.because,
+                            "these rows do not hold what a test has left there; the like of 3 more regions");
+
+        control(bench, CONTROL_USE, "{at: trn-0/chip0, rows: none}");
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+        assert_set(&bench->regions.tested, "0-23");
+        control(bench, CONTROL_USE, "{at: trn-0/chip0, rows: \"0:0-8191\"}");
+        assert_int_equal(scan_beside(bench, RANDOM), VERDICT_PASSED);
+        assert_set(&bench->regions.tested, "4-23");
+}
+
+static void where_nothing_is_proven_nothing_passes(void **state) {
+        _cleanup_bench_ Bench *bench = bench_new(HEAD "in-use: [{at: trn-0/chip0, rows: \"0:0-8191,1:0-16383,2:0-16383\"}]\n");
+        StepEnd end;
+
+        write_job(bench, ZEROS);
+        end = scan(bench);
+        assert_int_equal(end.verdict, VERDICT_SKIPPED);
+        assert_int_equal(end.reason, REASON_OCCUPIED);
+        assert_set(&bench->regions.tested, "");
+        assert_set(&bench->regions.unproven, "4-7");
+        assert_int_equal(trespasses(bench), 0);
+}
+
+/* What a scan of the whole chip and what a diagnosis leaves: own-address data, so that the next scan can go on beside a job. */
+static void every_scan_leaves_rows_that_tell_whose_they_are(void **state) {
+        _cleanup_bench_ Bench *bench = bench_new(
+                        HEAD "faults:\n  - {at: trn-0/chip0/hbm2/ch3/pc1/sid0/bg2/ba1/row9711/col12/bit77, kind: stuck-at, value: 1}\n");
+
+        for (unsigned last = 0; last < 3; last++) {
+                bench->parameters.slices = 0;
+                bench->parameters.phases = 1u << HBM_DO_MARCH | (last == 0 ? 0 : last == 1 ? 1u << HBM_DO_WALKING : 1u << HBM_DO_ECC);
+                assert_int_equal(scan(bench).verdict, VERDICT_FAILED);
+                bench->parameters.slices = 8;
+                bench->parameters.phases = 1u << HBM_DO_MARCH;
+                control(bench, CONTROL_USE, "{at: trn-0/chip0, rows: \"0:0-8191\"}");
+                for (unsigned i = 0; i < 3; i++) {
+                        assert_int_equal(scan_beside(bench, RANDOM), VERDICT_FAILED);
+                        assert_set(&bench->regions.tested, "4-23");
+                        assert_set(&bench->regions.failed, "4");
+                        assert_true(found_has(&bench->found, "hbm-cell", "hbm2/ch3/pc1/sid0/bg2/ba1/row9711/col12/bit77"));
+                }
+                control(bench, CONTROL_USE, "{at: trn-0/chip0, rows: none}");
+        }
+}
+
+/* Cells of the last live row are coupled to those of the first free one. */
+static void rows_beside_live_ones_are_a_guard(void **state) {
+        for (unsigned away = 1; away < 4; away++) {
+                char text[1024];
+                _cleanup_bench_ Bench *bench = NULL;
+                unsigned long disturbed;
+
+                (void) snprintf(text, sizeof(text), HEAD JOB "faults:\n  - {at: " BANK "/row8191/col3/bit7, kind: coupling-inversion, "
+                                "primitive: \"<0w1;x/!x/->\", aggressor: row%u/col3/bit7}\n", 8191 + away);
+                bench = bench_new(text);
+                write_job(bench, RANDOM);
+                disturbed = ((const Hbm *) chip_part(bench_chip(bench), &model_hbm, 0))->live.disturbed;
+                (void) scan(bench);
+                disturbed = ((const Hbm *) chip_part(bench_chip(bench), &model_hbm, 0))->live.disturbed - disturbed;
+                assert_int_equal(disturbed > 0, away > 2); /* farther than cells couple: said in apart.h */
+        }
+}
+
+/* Faults that act with a chance in each command: 128 reads of each row miss them with (1 - p)^128. */
+static void what_comes_and_goes_is_met_by_the_reads(void **state) {
+        static const char *const faults[] = {
+                BANK "/row9000, kind: decoder, class: c, partner: row100", BANK "/row9000, kind: decoder, class: d, partner: row100",
+                "trn-0/chip0/hbm0/ch3/pc1/sid0, kind: address-tsv, line: row13, value: 0",
+        };
+        static const double chances[] = { 0.02, 0.05, 0.2, 0.5 };
+        unsigned n_seeds = getenv("HBM_TRIALS") ? (unsigned) atoi(getenv("HBM_TRIALS")) : 3;
+
+        for (size_t k = 0; k < ELEMENTS(chances); k++) {
+                unsigned n = 0, n_missed = 0, n_harmed = 0;
+
+                for (size_t i = 0; i < ELEMENTS(faults); i++)
+                        for (unsigned seed = 0; seed < n_seeds; seed++, n++) {
+                                _cleanup_bench_ Bench *bench = NULL;
+                                char text[1024];
+
+                                (void) snprintf(text, sizeof(text), "scenario: t\nseed: %u\ntopology: {servers: 1}\n" JOB
+                                                "faults:\n  - {at: %s, persistence: intermittent, probability: %g}\n", seed + 10,
+                                                faults[i], chances[k]);
+                                bench = bench_new(text);
+                                write_job(bench, RANDOM);
+                                (void) scan(bench);
+                                n_missed += region_set_count(&bench->regions.unproven) == 0;
+                                n_harmed += trespasses(bench) > 0;
+                        }
+                print_message("# of %u faults that act with %g in a command, reads missed %u, and %u reached live data\n", n, chances[k],
+                              n_missed, n_harmed);
+                /* Three standard deviations above what is said, and of few one more. */
+                assert_true(n_missed <= n * pow(1 - chances[k], 128) + 3 * sqrt(n * pow(1 - chances[k], 128)) + 1);
+                assert_true(n_harmed <= n_missed);
+        }
+}
+
+/* A fault that begins while rows are written is no reason to write more. */
+static void a_march_that_meets_more_than_cells_is_stopped(void **state) {
+        unsigned n_stopped = 0;
+
+        for (unsigned after = 120; after < 240; after += 10) { /* commands of a stack: reads first, then the march */
+                _cleanup_bench_ Bench *bench = NULL;
+                char text[1024];
+
+                (void) snprintf(text, sizeof(text), HEAD JOB "faults:\n  - {at: " BANK "/row9000, kind: decoder, class: d, partner: row9500, "
+                                "after-commands: %u}\n", after);
+                bench = bench_new(text);
+                write_job(bench, RANDOM);
+                allow(bench, 4.7);
+                if (scan(bench).verdict != VERDICT_FAILED)
+                        continue;
+                n_stopped++;
+                assert_int_equal(bench->found.n, 1);
+                assert_true(found_has(&bench->found, "hbm-region-stopped", "hbm0/ch3/pc1/sid0/bg2/ba1/row9000"));
+                assert_int_equal(trespasses(bench), 0);
+        }
+        assert_true(n_stopped > 0);
 }
 
 /* A port that fails at any command: what it did not answer was not tested, and nothing passes. */
@@ -641,6 +953,16 @@ int main(void) {
                 cmocka_unit_test(what_has_no_place_fails_all_that_was_tested),
                 cmocka_unit_test(live_data_are_left_alone),
                 cmocka_unit_test(no_fault_leads_into_live_data),
+                cmocka_unit_test(no_alias_leads_into_live_data),
+                cmocka_unit_test(a_row_that_is_not_proven_is_told),
+                cmocka_unit_test(a_sound_chip_is_tested_beside_its_job),
+                cmocka_unit_test(one_bare_row_is_found_among_others),
+                cmocka_unit_test(what_a_job_has_left_waits_for_an_idle_chip),
+                cmocka_unit_test(where_nothing_is_proven_nothing_passes),
+                cmocka_unit_test(every_scan_leaves_rows_that_tell_whose_they_are),
+                cmocka_unit_test(rows_beside_live_ones_are_a_guard),
+                cmocka_unit_test(what_comes_and_goes_is_met_by_the_reads),
+                cmocka_unit_test(a_march_that_meets_more_than_cells_is_stopped),
                 cmocka_unit_test(a_port_that_fails_is_no_pass),
                 cmocka_unit_test(faults_in_live_rows_are_not_claimed_as_covered),
                 cmocka_unit_test(a_chip_that_does_not_tell_is_not_touched),

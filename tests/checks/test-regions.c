@@ -181,6 +181,20 @@ static void regions_must_agree_with_themselves(void **state) {
         regions = good;
         region_set_add(&regions.occupied, 200);
         assert_non_null(regions_wrong(&regions));
+
+        /* What is not proven has a reason, and was neither tested nor in use. */
+        for (unsigned region = 1; region < 7; region++) {
+                regions = good;
+                region_set_add(&regions.unproven, region);
+                assert_non_null(regions_wrong(&regions));
+                regions_add_reason(&regions, "row 7 is not its own");
+                regions_add_reason(&regions, "row 7 is not its own");
+                assert_string_equal(regions.because, "row 7 is not its own");
+                assert_int_equal(regions_wrong(&regions) == NULL, region >= 3 && region < 6);
+        }
+        regions = good;
+        regions_add_reason(&regions, "none");
+        assert_non_null(regions_wrong(&regions));
 }
 
 int main(void) {

@@ -188,6 +188,35 @@ static void regions_cut_otherwise_keep_what_failed(void **state) {
         free(before);
 }
 
+/* A region that was not proven stays so until it is tested or a job takes it, and what was said of it with it. */
+static void what_is_not_proven_is_carried_on(void **state) {
+        static const struct {
+                const char *tested, *occupied, *unproven, *because, *left, *why;
+        } scans[] = {
+                { "10-19", "", "20-23", "row 9", "20-23", "row 9" },  { "24-30", "", "", "", "20-23", "row 9" },
+                { "20", "21", "40", "zeros", "22-23,40", "row 9; zeros" }, { "22-23,40", "", "", "", "", "" },
+        };
+        RecordKnownRegions before = { .serial = "A1", .step = "hbm", .since_usec = HOUR };
+        RecordRun run = { .id = "01934a6e-5e00-7000-8000-000000000002", .finished_usec = 2 * HOUR };
+
+        assert_int_equal(partition_parse("sid 3 row 16384/32", &before.partition), 0);
+        for (size_t i = 0; i < ELEMENTS(scans); i++) {
+                Regions now = { .partition = before.partition };
+                RecordRegions *facts;
+
+                assert_int_equal(region_set_parse(scans[i].tested, 96, &now.tested), 0);
+                assert_int_equal(region_set_parse(scans[i].occupied, 96, &now.occupied), 0);
+                assert_int_equal(region_set_parse(scans[i].unproven, 96, &now.unproven), 0);
+                regions_add_reason(&now, scans[i].because);
+                assert_int_equal(rotation_facts(&before, &now, "A1", &run, &facts), 0);
+                assert_string_equal(facts->unproven, scans[i].left);
+                assert_string_equal(facts->because, scans[i].why);
+                assert_int_equal(region_set_parse(facts->unproven, 96, &before.unproven), 0);
+                (void) snprintf(before.because, sizeof(before.because), "%s", facts->because);
+                rotation_facts_free(facts);
+        }
+}
+
 static void a_worker_is_told_ages(void **state) {
         RecordKnownRegions *before = first_scan("A1");
         json_auto_t *told = rotation_to_request(before, "us0-1/chip3:hbm", 3 * HOUR);
@@ -249,6 +278,7 @@ int main(void) {
                 cmocka_unit_test(many_scans_add_up),
                 cmocka_unit_test(another_chip_begins_anew),
                 cmocka_unit_test(regions_cut_otherwise_keep_what_failed),
+                cmocka_unit_test(what_is_not_proven_is_carried_on),
                 cmocka_unit_test(a_worker_is_told_ages),
                 cmocka_unit_test(what_cannot_be_read_begins_anew),
         };

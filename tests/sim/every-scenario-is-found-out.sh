@@ -57,6 +57,10 @@ units_are_of_ucum() { # STREAM
         return 1
 }
 
+jobs_are_left_alone() { # SOCKET
+        ! "$build/sim/assay-sim" use --socket "$1" | grep -v ' 0 trespasses$'
+}
+
 run_scenario() { # SCENARIO NUMBER: prints what is wrong
         local scenario=$1 device streams=() own
         own=$(sed -n 's/^# Scanned with the plan \([a-z-]*\).*/\1/p' "$scenario" | head -n 1)
@@ -68,6 +72,7 @@ run_scenario() { # SCENARIO NUMBER: prints what is wrong
                 "$build/sim/assay-sim" check "$scenario" --stream "${streams[-1]}" || return 1
                 units_are_of_ucum "${streams[-1]}" || return 1
         done
+        jobs_are_left_alone "$stage/s$2.socket" || return 1
         kill "$stage_sim_pid" 2>/dev/null
         return 0
 }
