@@ -169,6 +169,8 @@ static int run_rounds(Round *round) {
         r = round_drain(round);
         if (r >= 0)
                 r = round_send_ring(round);
+        if (r >= 0)
+                r = round_send_rest(round);
         step_progress(round->step, 60);
         if (r >= 0 && round_suspects_paths(round))
                 r = round_send_paths(round);

@@ -120,6 +120,8 @@ int round_run(Round *round, Traffic *traffic);
 int round_drain(Round *round);
 /* Everyone's flows: to two others of the server, to itself, to and from other servers. */
 int round_send_ring(Round *round);
+/* Once more without adapters that turned out to take no part, so that what was to be exchanged with them is with others. */
+int round_send_rest(Round *round);
 /* More traffic where two ends are equally suspect. */
 int round_tell_apart(Round *round);
 /* Everyone's flows once more, pinned to each path. */

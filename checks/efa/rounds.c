@@ -223,11 +223,11 @@ static int add_flows(const Round *round, Traffic *traffic, unsigned from, unsign
         return r < 0 || half > 0 ? r : traffic_add(traffic, from, to, NIC_PATH_SPRAYED, large, LONGEST);
 }
 
-static unsigned list_own(const Round *round, unsigned *chips) {
+static unsigned list_chips(AdapterSet adapters, unsigned *chips) {
         unsigned n = 0;
 
         for (unsigned c = 0; c < CHIPS; c++)
-                if (round_own(round) >> c & 1)
+                if (adapters >> c & 1)
                         chips[n++] = c;
         return n;
 }
@@ -237,8 +237,8 @@ static unsigned second_of(unsigned i, unsigned n) {
         return (i + (n > SECOND_PEER + 1 ? SECOND_PEER : 2)) % n;
 }
 
-static int plan_ring(const Round *round, Traffic *traffic) {
-        unsigned chips[CHIPS], n = list_own(round, chips);
+static int plan_ring(const Round *round, AdapterSet members, Traffic *traffic) {
+        unsigned chips[CHIPS], n = list_chips(members, chips);
         int r = 0;
 
         for (unsigned i = 0; i < n && r >= 0; i++) {
@@ -286,9 +286,23 @@ int round_send_ring(Round *round) {
 
         if (!traffic)
                 return -ENOMEM;
-        r = plan_ring(round, traffic);
+        r = plan_ring(round, round_own(round), traffic);
         if (r >= 0)
                 r = plan_peers(round, traffic);
+        return r < 0 ? r : round_run(round, traffic);
+}
+
+int round_send_rest(Round *round) {
+        AdapterSet deaf = round->mute | round->garbled | round->drowned, own = round_own(round);
+        _cleanup_traffic_ Traffic *traffic = NULL;
+        int r;
+
+        if (!(own & deaf) || __builtin_popcountll(own & ~deaf) < 2)
+                return 0;
+        traffic = round_traffic(round, 3);
+        if (!traffic)
+                return -ENOMEM;
+        r = plan_ring(round, own & ~deaf, traffic);
         return r < 0 ? r : round_run(round, traffic);
 }
 
@@ -334,7 +348,7 @@ int round_tell_apart(Round *round) {
 }
 
 int round_send_paths(Round *round) {
-        unsigned chips[CHIPS], n = list_own(round, chips);
+        unsigned chips[CHIPS], n = list_chips(round_own(round), chips);
         _cleanup_traffic_ Traffic *traffic = round_traffic(round, 2);
         int r = 0;
 
