@@ -133,19 +133,28 @@ static int run_trial(Engine *engine, unsigned core, const Trial *trial, bool spo
         return 0;
 }
 
-/* Of a load that was ever wrong, every run counts: what is always there is always wrong in it. */
+/*
+ * Of a load that was ever wrong, every run counts but one that was: what is always there is always wrong in it, and the one is why it is
+ * counted at all, which says nothing of how often it is.
+ */
 static unsigned control_rounds(const Record *record) {
         bool is_wrong[SPARSE_LOADS + 1] = {};
-        size_t n = 0, n_wrong = 0;
+        size_t n = 0, n_wrong = 0, n_loads = 0;
 
         for (size_t i = 0; i < record->n_steps; i++)
                 is_wrong[record_step_index(&record->steps[i])] |= record->steps[i].out != NULL;
+        for (size_t i = 0; i < ELEMENTS(is_wrong); i++)
+                n_loads += is_wrong[i];
         for (size_t i = 0; i < record->n_steps; i++) {
                 n += is_wrong[record_step_index(&record->steps[i])];
                 n_wrong += record->steps[i].out != NULL;
         }
 
-        return (unsigned) MIN(MAX(CONTROL_TIMES * n / MAX(n_wrong, 1u), CONTROL_ROUNDS), CONTROL_ROUNDS_MAX);
+        if (n == n_loads) /* each was run once */
+                return CONTROL_ROUNDS;
+        if (n_wrong == n_loads)
+                return CONTROL_ROUNDS_MAX;
+        return (unsigned) MIN(MAX(CONTROL_TIMES * (n - n_loads) / (n_wrong - n_loads), CONTROL_ROUNDS), CONTROL_ROUNDS_MAX);
 }
 
 int dense_measure(Engine *engine, unsigned core, const Record *record, unsigned bank, bool spoilt[static PE_COLUMNS],

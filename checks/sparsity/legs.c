@@ -9,6 +9,7 @@
 
 #include "checks/cleanup.h"
 #include "checks/sparsity/bank.h"
+#include "checks/sparsity/line.h"
 
 #define ROUNDS_MAX 12u /* of all tags and both patterns; what is there half of the time is missed once in 4,000 */
 #define ROUNDS_MIN 6u  /* to tell what is always there */
@@ -30,7 +31,7 @@ typedef struct Legs {
         unsigned core, bank;
         uint16_t weights[PE_ROWS * PE_COLUMNS], values[MOVING_MAX * MOVING_MAX];
         const uint32_t *out;
-        bool *columns;
+        bool *columns, *line;
         bool found[PE_COLUMNS];
         Leg legs[LEGS_MAX];
         size_t n;
@@ -118,21 +119,41 @@ static void legs_add(Legs *legs, const Leg *leg, bool acted) {
         legs->found[leg->column] = true;
 }
 
-/* Elements that let an image through that is one bit from what it should be. */
+/* Whether an element let an image through that is one bit from what it should be. */
+static bool leg_at(const Legs *legs, const SparseLoad *load, unsigned row, unsigned column, uint16_t value, Leg *ret) {
+        unsigned tag = sparse_load_tag(load, row, column);
+        uint32_t image = legs->out[(size_t) column * MOVING_MAX + row / 4 * SPARSE_GROUP_MAX + tag], wrong = image >> 16 ^ value;
+
+        if (image & 0xffff || __builtin_popcount(wrong) != 1)
+                return false;
+
+        *ret = (Leg){ .row = (uint8_t) row, .column = (uint8_t) column, .input = (uint8_t) tag, .bit = (uint8_t) __builtin_ctz(wrong),
+                      .value = (image >> 16 & wrong) != 0 };
+        return true;
+}
+
+/* From the last column back: the same bit of a row, of one input after the other. */
+static void look_for_line(Legs *legs, const SparseLoad *load, unsigned row, uint16_t value) {
+        Leg last = {}, leg;
+        unsigned n = 0;
+
+        for (unsigned column = PE_COLUMNS; column-- > 0 && (legs->columns[column] || legs->line[column]); n++) {
+                if (!leg_at(legs, load, row, column, value, &leg) || (n > 0 && (leg.bit != last.bit || leg.value != last.value)))
+                        break;
+                last = leg;
+        }
+        for (unsigned column = last.column; n >= LINE_COLUMNS_MIN && column < PE_COLUMNS; column++) {
+                legs->line[column] = true;
+                legs->columns[column] = false;
+        }
+}
+
 static void look_at_column(Legs *legs, const SparseLoad *load, unsigned column, uint16_t value) {
-        const uint32_t *out = legs->out + (size_t) column * MOVING_MAX;
         Leg candidates[PE_ROWS];
         size_t n = 0;
 
-        for (unsigned row = 0; row < PE_ROWS; row++) {
-                unsigned tag = sparse_load_tag(load, row, column);
-                uint32_t image = out[row / 4 * SPARSE_GROUP_MAX + tag], wrong = image >> 16 ^ value;
-
-                if (image & 0xffff || __builtin_popcount(wrong) != 1)
-                        continue;
-                candidates[n++] = (Leg){ .row = (uint8_t) row, .column = (uint8_t) column, .input = (uint8_t) tag,
-                                         .bit = (uint8_t) __builtin_ctz(wrong), .value = (image >> 16 & wrong) != 0 };
-        }
+        for (unsigned row = 0; row < PE_ROWS; row++)
+                n += leg_at(legs, load, row, column, value, &candidates[n]);
 
         if (n > 0 && column_is_explained(legs, load, column, candidates, n, value))
                 for (size_t i = 0; i < n; i++)
@@ -164,6 +185,8 @@ static int run_round(Legs *legs) {
                                 continue;
                         if (r < 0)
                                 return r;
+                        for (unsigned row = 0; row < PE_ROWS; row++)
+                                look_for_line(legs, load, row, patterns[i]);
                         for (unsigned column = 0; column < PE_COLUMNS; column++)
                                 if (legs->columns[column])
                                         look_at_column(legs, load, column, patterns[i]);
@@ -219,7 +242,7 @@ static void fold(const Legs *legs, SparseDiagnosis *diagnoses, unsigned n_max, u
                 for (unsigned k = 0; k < *n; k++)
                         known = known || (whole && diagnoses[k].slot == SPARSE_ALL && diagnoses[k].row == leg->row &&
                                           diagnoses[k].a == leg->input && diagnoses[k].b == leg->bit);
-                if (known)
+                if (known || legs->line[leg->column])
                         continue;
                 diagnoses[(*n)++] = (SparseDiagnosis){
                         .fault = SPARSE_DATA, .row = leg->row, .slot = whole ? SPARSE_ALL : leg->column, .a = leg->input,
@@ -228,8 +251,8 @@ static void fold(const Legs *legs, SparseDiagnosis *diagnoses, unsigned n_max, u
         }
 }
 
-int legs_measure(Engine *engine, unsigned core, unsigned bank, bool columns[static PE_COLUMNS], SparseDiagnosis *diagnoses,
-                 unsigned n_max) {
+int legs_measure(Engine *engine, unsigned core, unsigned bank, bool columns[static PE_COLUMNS], bool line[static PE_COLUMNS],
+                 SparseDiagnosis *diagnoses, unsigned n_max) {
         _cleanup_free_ Legs *legs = calloc(1, sizeof(*legs));
         unsigned n = 0;
         int r = 0;
@@ -241,6 +264,7 @@ int legs_measure(Engine *engine, unsigned core, unsigned bank, bool columns[stat
         legs->core = core;
         legs->bank = bank;
         legs->columns = columns;
+        legs->line = line;
         for (size_t i = 0; i < PE_ROWS * PE_COLUMNS; i++)
                 legs->weights[i] = 0x3f80; /* 1 */
 

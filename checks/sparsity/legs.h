@@ -12,5 +12,7 @@
 #include "checks/sparsity/engine.h"
 
 /* Looks at COLUMNS of CORE until each of them has shown what is wrong with it, or for a while. BANK: of PSUM, see bank.h. Returns
- * how many diagnoses there are, or an error of engine_run(). Columns that showed nothing that can be told are left in COLUMNS. */
-int legs_measure(Engine *engine, unsigned core, unsigned bank, bool columns[static PE_COLUMNS], SparseDiagnosis *diagnoses, unsigned n_max);
+ * how many diagnoses there are, or an error of engine_run(). Columns that showed nothing that can be told are left in COLUMNS; those of
+ * a line (line.h) are set in LINE, and no selector in them is named. */
+int legs_measure(Engine *engine, unsigned core, unsigned bank, bool columns[static PE_COLUMNS], bool line[static PE_COLUMNS],
+                 SparseDiagnosis *diagnoses, unsigned n_max);

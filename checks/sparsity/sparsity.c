@@ -21,6 +21,7 @@
 #include "checks/sparsity/diagnose.h"
 #include "checks/sparsity/engine.h"
 #include "checks/sparsity/legs.h"
+#include "checks/sparsity/line.h"
 #include "checks/sparsity/loads.h"
 #include "checks/sparsity/parameters.h"
 #include "checks/sparsity/report.h"
@@ -36,6 +37,7 @@ typedef struct Core {
         bool wrong;
         bool dense_refused;
         bool spoilt[PE_COLUMNS];           /* the array is to blame there */
+        bool has_line;                     /* some of them by a line alone */
         bool tile_wrong[TILES][PE_COLUMNS];
         unsigned tiles_wrong, tiles_refused; /* a bit per tile */
         size_t n_findings;
@@ -50,7 +52,7 @@ typedef struct Sparsity {
         unsigned formats; /* a bit per WireFormat that the chip says it has */
         Core cores[CORES];
         size_t n_compared, n_wrong, n_tiles;
-        unsigned n_findings, n_left; /* cores that are left to `systolic` */
+        unsigned n_findings, n_left, n_lines; /* cores that are left to `systolic`, and those by a line */
 } Sparsity;
 
 static bool core_is_suspect(const Core *core) {
@@ -261,7 +263,7 @@ static bool any_in(const bool columns[static PE_COLUMNS]) {
 /* Stuck bits of inputs, in columns whose numbers are no sums of selections. */
 static int judge_data(Sparsity *sparsity, unsigned core, const RecordRead *read, Verdict *verdict) {
         SparseDiagnosis diagnoses[SPARSE_DIAGNOSES_MAX], rest = { .fault = SPARSE_UNEXPLAINED, .last_row = PE_ROWS - 1 };
-        bool columns[PE_COLUMNS];
+        bool columns[PE_COLUMNS], line[PE_COLUMNS] = {};
         int n, r;
 
         for (unsigned column = 0; column < PE_COLUMNS; column++)
@@ -269,7 +271,10 @@ static int judge_data(Sparsity *sparsity, unsigned core, const RecordRead *read,
         if (!any_in(columns))
                 return 0;
 
-        n = legs_measure(&sparsity->engine, core, sparsity->cores[core].bank, columns, diagnoses, SPARSE_DIAGNOSES_MAX);
+        n = legs_measure(&sparsity->engine, core, sparsity->cores[core].bank, columns, line, diagnoses, SPARSE_DIAGNOSES_MAX);
+        for (unsigned column = 0; column < PE_COLUMNS; column++)
+                if (line[column])
+                        sparsity->cores[core].spoilt[column] = sparsity->cores[core].has_line = true;
         for (int i = 0; i < n; i++) {
                 r = report(sparsity, verdict, core, &diagnoses[i]);
                 if (r < 0)
@@ -366,6 +371,7 @@ static int judge_core(Sparsity *sparsity, unsigned index, Verdict *verdict) {
         if (core->wrong)
                 r = dense_measure(&sparsity->engine, index, &core->record, core->bank, core->spoilt, &refused);
         core->dense_refused = core->dense_refused || refused;
+        core->has_line = line_mark(&core->record, core->spoilt);
         if (r >= 0 && core->wrong && !core->dense_refused)
                 r = judge_selections(sparsity, index, verdict);
         if (r >= 0 && !core->dense_refused)
@@ -377,6 +383,7 @@ static int judge_core(Sparsity *sparsity, unsigned index, Verdict *verdict) {
                 return 0;
         if (core->dense_refused || any_in(core->spoilt)) {
                 sparsity->n_left++;
+                sparsity->n_lines += core->has_line;
                 return 0;
         }
 
@@ -490,8 +497,8 @@ static int judge(Sparsity *sparsity, Verdict *verdict) {
         if (sparsity->n_findings == 0 && sparsity->n_left > 0)
                 return step_skip(
                                 sparsity->step, verdict, REASON_PREREQUISITE,
-                                "dense products are wrong on %u of the cores, so that selections cannot be read there",
-                                sparsity->n_left);
+                                "dense products%s are wrong on %u of the cores, so that selections cannot be read there",
+                                sparsity->n_lines > 0 ? ", or all columns from one on alike," : "", sparsity->n_left);
         return 0;
 }
 
@@ -544,7 +551,7 @@ const Check check_sparsity = {
         .reads = "the outputs of sparse matmuls on every core, and of dense ones between and where these are wrong",
         .codes = (const char *const[]){"sparsity-tag", "sparsity-lane", "sparsity-stale", "sparsity-order", "sparsity-select",
                                        "sparsity-mode", NULL},
-        .skips = "prerequisite: dense products are wrong as well, so that selections cannot be read",
+        .skips = "prerequisite: dense products are wrong as well, or all columns from one on alike, so that selections cannot be read",
         .unit = LOCATION_CHIP,
         .disturbs = DISTURBS_CHIP,
         .deadline_sec = 60,
