@@ -45,6 +45,8 @@ void nearest_offer(Nearest *nearest, const char *candidate) {
 }
 
 const char *nearest_question(const Nearest *nearest, char *buffer, size_t size) {
-        (void) snprintf(buffer, size, *nearest->found ? "; did you mean '%s'?" : "", nearest->found);
+        buffer[0] = '\0';
+        if (*nearest->found)
+                (void) snprintf(buffer, size, "; did you mean '%s'?", nearest->found);
         return buffer;
 }

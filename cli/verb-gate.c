@@ -87,11 +87,12 @@ static char *expect_silence(const char *target) {
 
 int verb_gate(int argc, char **argv) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-        _cleanup_free_ char *silence = expect_silence(argv[0]), *text = NULL;
+        _cleanup_free_ char *silence = NULL, *text = NULL;
         char line[LINE_BYTES];
         Answer answer = {};
         int r;
 
+        silence = expect_silence(argv[0]); /* what the deadline prints, so it lives until the end */
         r = call_connect(&bus);
         if (r == 0)
                 r = answer_ask(bus, argv[0], &answer);

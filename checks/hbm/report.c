@@ -49,9 +49,9 @@ static Location locate_defect(const HbmRun *run, const HbmDefect *defect) {
 
         switch (defect->kind) {
         case HBM_DEFECT_SCATTERED:
-                if (defect->last == HBM_BANK)
-                        break;
-                /* Fall through. */
+                if (defect->last != HBM_BANK)
+                        (void) location_truncate(&where, LOCATION_HBM);
+                break;
         case HBM_DEFECT_STACK:
                 (void) location_truncate(&where, LOCATION_HBM);
                 break;

@@ -168,10 +168,11 @@ static void a_particle_is_called_one(void **state) {
         for (unsigned i = 0; i < 40; i++) {
                 bool random = i % 4 == 3;
                 static Found found;
-                char text[512], bit[16];
+                char text[512], bit[16] = "";
 
                 /* One bit, or some of a byte. */
-                (void) snprintf(bit, sizeof(bit), i % 2 ? "" : "/bit%u", below(256));
+                if (i % 2 == 0)
+                        (void) snprintf(bit, sizeof(bit), "/bit%u", below(256));
                 parameters.phases = random ? 1u << HBM_DO_RANDOM : 1u << HBM_DO_MARCH;
                 parameters.random = 3;
                 (void) snprintf(text, sizeof(text), HEAD "  - {at: us0-1/chip3/hbm%u/ch%u/pc1/sid2/bg1/ba0/row%u/col%u%s, kind: soft-error, "
