@@ -115,6 +115,42 @@ static int add_row_of_all(Table *table, const Outcome *outcome, const View *view
         return table_row(table, (const char *[]) { all ? server : view->where, result_to_string(view->result), "-", "scan again", "-", why });
 }
 
+static bool has_untested_steps(const View *view) {
+        for (size_t i = 0; i < view->n_untested; i++)
+                if (!view->untested[i].is_promise)
+                        return true;
+        return false;
+}
+
+/* Steps that were left out for one reason are one line, and the promises that were not kept by that none. */
+static bool untested_told_before(const View *view, size_t i) {
+        for (size_t k = 0; k < i; k++)
+                if (strcmp(view->untested[k].reason, view->untested[i].reason) == 0)
+                        return true;
+        return view->untested[i].is_promise && has_untested_steps(view);
+}
+
+static int add_untested_rows(Table *table, const Outcome *outcome, const View *view) {
+        for (size_t i = 0; i < view->n_untested; i++) {
+                const ViewUntested *untested = &view->untested[i];
+                const char *what = untested->is_occupied ? "drain, then scan" : more_to_scan(outcome, view);
+                char names[64];
+                size_t n = 0;
+                int r;
+
+                if (!options.json && untested_told_before(view, i))
+                        continue;
+                for (size_t k = i; k < view->n_untested && !options.json; k++)
+                        n += strcmp(view->untested[k].reason, untested->reason) == 0;
+                (void) snprintf(names, sizeof(names), "%zu tests", n);
+                r = table_row(table, (const char *[]) { view->where, result_to_string(view->result), "-", what, n > 1 ? names : untested->name,
+                                                        untested->reason });
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
 static int add_rows(Table *table, const Outcome *outcome, const View *view) {
         const char *result = result_to_string(view->result), *why = options.json ? NULL : sole_reason(view);
         int r;
@@ -127,13 +163,11 @@ static int add_rows(Table *table, const Outcome *outcome, const View *view) {
                 return r;
 
         /* Not passed and nothing found: then what was not done is what there is to say. */
-        if (view->n_findings == 0 && view->result != RESULT_PASSED)
-                for (size_t i = 0; i < view->n_untested; i++) {
-                        r = table_row(table, (const char *[]) { view->where, result, "-", more_to_scan(outcome, view),
-                                                                view->untested[i].name, view->untested[i].reason });
-                        if (r < 0)
-                                return r;
-                }
+        if (view->n_findings == 0 && view->result != RESULT_PASSED) {
+                r = add_untested_rows(table, outcome, view);
+                if (r < 0)
+                        return r;
+        }
 
         return view->n_findings == 0 && view->n_untested == 0 && view->result != RESULT_PASSED ?
                         table_row(table, (const char *[]) { view->where, result, "-", "scan again", "-", "nothing was judged" }) : 0;

@@ -68,7 +68,7 @@ static int add_untested(View *view, const char *name, const char *format, ...) {
         if (r < 0)
                 return -ENOMEM;
 
-        view->untested[view->n_untested++] = (ViewUntested) { name, reason };
+        view->untested[view->n_untested++] = (ViewUntested) { .name = name, .reason = reason };
         return 0;
 }
 
@@ -190,6 +190,7 @@ static int read_untested(View *view, json_t *list, json_t *steps) {
                 r = add_untested(view, text(item, "name"), "%s", reason_of(steps, item));
                 if (r < 0)
                         return r;
+                view->untested[view->n_untested - 1].is_occupied = reason_from_string(text(item, "reason")) == REASON_OCCUPIED;
         }
         return 0;
 }
@@ -210,6 +211,7 @@ static int read_shortfalls(View *view) {
                 r = add_untested(view, text(item, "name"), "%.15g of %.15g that the plan promises", reached, promised);
                 if (r < 0)
                         return r;
+                view->untested[view->n_untested - 1].is_promise = true;
         }
 
         return 0;

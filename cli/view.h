@@ -24,6 +24,8 @@ typedef struct ViewFinding {
 typedef struct ViewUntested {
         const char *name; /* a step, or a measurement whose promise was not kept */
         char *reason;     /* released with the view */
+        bool is_promise;  /* a measurement; else a step */
+        bool is_occupied; /* the part carried work */
 } ViewUntested;
 
 /* Strings live as long as the view. */
