@@ -24,6 +24,11 @@
 #define SHARE_LEAST 0.9
 #define SHARE_MOST  1.01 /* no port is faster than its lanes */
 
+/* What its lanes carry at most: those that were away, or slow, while it was asked for its width may be there while payload is moved. */
+static double most_rate(const Judged *judged) {
+        return (double) link_port_width(judged->id.port) * LINK_LANE_GBPS / 8;
+}
+
 static double built_rate(const Port *port) {
         return (double) port->before.width * port->before.lane_gbps / 8;
 }
@@ -158,7 +163,7 @@ int judge_traffic(Judged *judged) {
                 return 0;
         if (payload->n_slow > 0)
                 return say_slow(judged);
-        if (payload->fastest > SHARE_MOST * built_rate(judged->port))
+        if (payload->fastest > SHARE_MOST * most_rate(judged))
                 return step_finding(judged->fabric->step, judged->verdict, "link-counter", &judged->where,
                                     &(Evidence) { .far_end = judged->far_text },
                                     "%.3g GB/s of payload and %" PRIu64 " replays are more than its lanes can carry: its figures are wrong",

@@ -192,6 +192,11 @@ static void status_slow(WireLinkStatus *status) {
         status->lane_gbps = 16;
 }
 
+/* Lane 9 is dead whenever the width is read, and alive whenever payload is moved. */
+static void status_lane_away(WireLinkStatus *status) {
+        status->width = 31;
+}
+
 static void status_flap(WireLinkStatus *status) {
         status->retrains = script.n_runs++;
 }
@@ -370,6 +375,8 @@ static const struct {
         { "eye at times", { AT(0), .site = LINE, .hurt = hurt_near_the_middle }, "link-errors", false, VERDICT_FAILED,
           "error ratio 1e-06 when sampled 6/64 off the middle" },
         { "narrow", { AT(0), .status = status_narrow, .transfer = transfer_quarter }, "link-degraded", true, VERDICT_FAILED, "8 lanes of 32 Gb/s" },
+        { "a lane comes and goes", { AT(0), .site = RECEIVER_PCS, .hurt = hurt_low, .status = status_lane_away }, "link-lane", false,
+          VERDICT_FAILED, "stands at 0" },
         { "slow lanes", { AT(0), .status = status_slow, .transfer = transfer_half }, "link-degraded", true, VERDICT_FAILED, "32 lanes of 16 Gb/s" },
         { "flap", { AT(0), .status = status_flap }, "link-flap", true, VERDICT_FAILED, "1 times" },
         { "slow payload", { AT(0), .transfer = transfer_slow }, "link-bandwidth", true, VERDICT_FAILED, "89.6 GB/s" },
