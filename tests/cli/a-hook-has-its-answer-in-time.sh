@@ -24,6 +24,7 @@ in_time() {
 
 expect 2 "a chip that was never scanned" assayctl gate us0-0/chip1
 kill -STOP "$stage_daemon_pid"
+stage_patience="" # what a hook has
 in_time 69 "a daemon that is stopped" assayctl gate us0-0/chip1
 takes 1.9 8 "two seconds"
 [ "$(cat "$out")" = "us0-0/chip1: unknown, assayd did not answer in 2 s" ] && [ ! -s "$err" ] || bad "not one line"

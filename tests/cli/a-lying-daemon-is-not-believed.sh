@@ -35,7 +35,7 @@ liars_name_is_free() {
         dbus-send --bus="unix:path=$stage/liars" --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.NameHasOwner string:org.assay.Assay1 |
                 grep -q 'boolean false'
 }
-told() { "$stage_build/cli/assayctl" --bus "unix:path=$stage/liars" --no-pager "$@"; }
+told() { stage_ask "unix:path=$stage/liars" "$@"; }
 
 expect 1 "a server with broken chips" assayctl scan trn-0 --plan quick
 expect 0 "a sound chip" assayctl scan trn-0/chip1 --plan quick
