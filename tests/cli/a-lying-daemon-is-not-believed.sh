@@ -26,6 +26,7 @@ liar_pid=
 liar() {
         [ -z "$liar_pid" ] || { kill "$liar_pid"; wait "$liar_pid" || true; }
         stage_await "the name" liars_name_is_free
+        rm -f "$stage/liar.log" # the one before was ready, too
         "$stage_build/tests/cli/lying-daemon" "$bus" "unix:path=$stage/liars" "$@" >"$stage/liar.log" 2>&1 &
         liar_pid=$!
         stage_pids+=("$liar_pid")
