@@ -245,7 +245,7 @@ static const CatalogueEntry entries[] = {
         { "hbm-soft-error", "hbm", SEVERITY_WARN, ACTION_MONITOR,
           "a memory bit flipped once",
           "A bit was wrong once, was right again after it had been written anew, and stayed so in every repeat of the test, each "
-          "of which began with the data that were there before. Particles do this to sound memory; no repair is due.",
+          "of which began with the data that were there before, and after pauses where no live data forbid them. Particles do this to sound memory; no repair is due.",
           "Watch the place: if a later scan names it again, it is not a soft error. Run the memory repair for its row then." },
         { "hbm-scattered", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "memory failures that follow no structure",

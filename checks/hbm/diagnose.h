@@ -29,6 +29,7 @@ typedef struct HbmDiagnosis {
         uint32_t list_max;      /* mismatches asked for at once */
         MarchFailures *failures;  /* of all stacks, merged; grows */
         unsigned scatter_max;
+        bool may_pause;         /* without refresh: the stacks carry no live data */
 } HbmDiagnosis;
 
 /* Adds the defects of STACK. TRUNCATED: failures are not all there are. 0, or could not judge. */

@@ -13,6 +13,8 @@
 #define WIDE_REPEATS    2u  /* over all that was tested */
 #define WIDE_MAX        4u  /* defects of a stack for which that is done */
 #define SOFT_ELEMENTS   2   /* elements in which one flip can be read before it is written over */
+#define LINGERS         7u   /* a cell that holds for too short a time in one of two states, each half of the time, is missed once in 2^7 */
+#define LINGER_NSEC     UINT64_C(32000000) /* a refresh window of JESD238 up to 85 °C: every sound cell holds as long */
 #define SOFT_RATE       0.02 /* what acts in such a share of the commands, one of which shows it in each repeat, … */
 #define SOFT_MISSED     0.01 /* … is called a soft error no more often than that */
 
@@ -113,6 +115,29 @@ static bool may_be_soft(const HbmExamination *x) {
                __builtin_popcountll(defect->passes) == 1 && __builtin_popcount(defect->elements) <= SOFT_ELEMENTS;
 }
 
+/*
+ * A march over all that was tested leaves a cell alone for as long as a refresh takes to come round, one over its bank does not. So a cell
+ * that holds for less, and now and then alone (variable retention time), is asked with pauses.
+ */
+static int look_after_pauses(HbmExamination *x) {
+        HbmDefect *defect = x->defect;
+        unsigned n_failed, n_trials;
+        int r;
+
+        x->replay.linger_nsec = LINGER_NSEC;
+        r = repeat(x, &x->bank, LINGERS, &n_failed, &n_trials);
+        x->replay.linger_nsec = 0;
+        if (r < 0)
+                return r;
+
+        if (n_failed > 0) {
+                defect->kind = HBM_DEFECT_RETENTION;
+                defect->n_failed = n_failed;
+                defect->n_trials = n_trials;
+        }
+        return 0;
+}
+
 /* It has never failed again: the same over its bank until what comes and goes would have. */
 static int look_longer(HbmExamination *x) {
         HbmDefect *defect = x->defect;
@@ -128,9 +153,11 @@ static int look_longer(HbmExamination *x) {
                 defect->n_trials = n_trials;
         } else
                 defect->n_trials = n_repeats * reads_of(x->pass->march);
-        if (n_failed == 0)
-                defect->kind = HBM_DEFECT_SOFT_ERROR;
-        return 0;
+        if (n_failed > 0)
+                return 0;
+
+        defect->kind = HBM_DEFECT_SOFT_ERROR;
+        return x->diagnosis->may_pause ? look_after_pauses(x) : 0;
 }
 
 /* It did not fail again where it is; may it do so with all that was tested? */

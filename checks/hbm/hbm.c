@@ -104,6 +104,7 @@ int hbm_run_diagnose(HbmRun *run) {
                 .box         = &run->box,
                 .passes      = run->passes,
                 .batch       = run->batch,
+                .may_pause   = run->parameters->slices == 0,
                 .list_max    = (uint32_t) MIN(run->parameters->mismatches, device_window_free(step_device(run->step)) / 2 / sizeof(WireMismatch)),
                 .failures    = &run->failures,
                 .scatter_max = (unsigned) run->parameters->findings,

@@ -107,7 +107,7 @@ static int add_element(const HbmReplay *replay, const MarchElement *element, con
                         *ret = r;
         }
 
-        return 0;
+        return replay->linger_nsec > 0 ? memory_batch_pause(replay->batch, &part, replay->linger_nsec) : 0;
 }
 
 static void hear(const HbmReplay *replay, const uint16_t at[static _MEMORY_AXIS_MAX], unsigned element, int number, HbmEcho *echo) {
@@ -157,6 +157,7 @@ static int add_before(const HbmReplay *replay, const uint16_t at[static _MEMORY_
         before.march = replay->before->march;
         before.order = replay->before->order;
         before.pause_nsec = (uint64_t) (replay->before->paused_sec * 1e9);
+        before.linger_nsec = 0;
         before.field = before.region_field = replay->before->field;
         before.inverted = before.region_inverted = false;
         return add_elements(&before, at, region, unheard);

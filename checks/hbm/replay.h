@@ -24,6 +24,7 @@ typedef struct HbmReplay {
         const March *march;
         MemoryOrder order;
         uint64_t pause_nsec;
+        uint64_t linger_nsec;     /* without refresh, after each element but a pause */
         MemoryField field;        /* at the target */
         bool inverted;            /* its operations with the other data */
         MemoryField region_field; /* elsewhere */

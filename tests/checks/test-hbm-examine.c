@@ -160,6 +160,31 @@ static void what_comes_and_goes_is_no_particle(void **state) {
         assert_true(n_failed > 0 && n_soft <= n / 50);
 }
 
+/*
+ * Variable retention time: in one of its two states a cell holds for less than it takes to march over all that is tested, and longer than over
+ * its bank. A march of the bank alone never shows it, however often; asked with pauses it does.
+ */
+static void a_cell_of_variable_retention_is_no_particle(void **state) {
+        const HbmParameters parameters = defaults();
+        unsigned n = 12 * n_rounds(), n_failed = 0, n_soft = 0;
+
+        for (unsigned i = 0; i < n; i++) {
+                static Found found;
+                char text[512];
+
+                (void) snprintf(text, sizeof(text), HEAD "  - {at: us0-1/chip3/hbm%u/ch%u/pc0/sid1/bg2/ba3/row%u/col%u/bit%u, kind: retention, "
+                                "seconds: %.4f, other: 0.107, leaks: %u}\n", i, below(4), below(16), below(16384), below(32), below(256),
+                                0.012 + 0.002 * (i % 6), i % 2);
+                n_failed += hall_judge(text, &check_hbm, "us0-1", 3, &parameters, &found) == VERDICT_FAILED;
+                if (strstr(found.lines, "hbm-soft-error"))
+                        n_soft++, print_message("%s\n%s", text, found.lines);
+        }
+
+        print_message("# %u cells, %u failed, %u called soft errors\n", n, n_failed, n_soft);
+        assert_true(n_failed > 0);
+        assert_int_equal(n_soft, 0);
+}
+
 /* A particle that hits while the march stands between a write and a read; between a read and a write nobody sees it. */
 static void a_particle_is_called_one(void **state) {
         HbmParameters parameters = defaults();
@@ -192,6 +217,7 @@ int main(void) {
                 cmocka_unit_test(no_permanent_fault_of_an_access_is_a_particle),
                 cmocka_unit_test(no_permanent_fault_anywhere_is_a_particle),
                 cmocka_unit_test(what_comes_and_goes_is_no_particle),
+                cmocka_unit_test(a_cell_of_variable_retention_is_no_particle),
                 cmocka_unit_test(a_particle_is_called_one),
         };
 
