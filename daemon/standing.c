@@ -104,6 +104,12 @@ static bool is_in_part(RecordLog *log, const Location *subject, const RecordEntr
         return in_part;
 }
 
+/* Whether ENTRY, a look at all that its plan promises, may stand for NEWEST, which is one at a part: its plan promises no less. */
+static bool looks_at_as_much(RecordLog *log, const Location *subject, const RecordEntry *entry, const RecordEntry *newest) {
+        return entry->index == newest->index || strcmp(entry->plan, newest->plan) == 0 ||
+               stage_depth(stage_of(log, subject, entry)) >= stage_depth(stage_of(log, subject, newest));
+}
+
 /*
  * The newest look at all that PLAN (NULL: any) promises, or the newest at all where there was none, with *ret_in_part. A chip's failure that no longer
  * stands anywhere, since a newer look at a part cleared it, says no more than that look.
@@ -117,7 +123,7 @@ static int find_look(RecordLog *log, const Location *subject, const char *plan, 
                 return r;
         do
                 r = record_log_whole_before(log, subject, plan, entry.index, &entry);
-        while (r >= 0 && is_in_part(log, subject, &entry));
+        while (r >= 0 && (is_in_part(log, subject, &entry) || (!is_server(subject) && !looks_at_as_much(log, subject, &entry, &newest))));
 
         *ret_in_part = r == -ENOENT;
         if (r < 0 || (entry.result == RESULT_FAILED && !is_server(subject) && record_log_newest(log, subject, entry.plan, ret) >= 0 &&

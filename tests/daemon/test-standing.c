@@ -145,10 +145,14 @@ static bool is_in_part(Found found) {
         return found == LONE || found == SICK;
 }
 
-static bool looks_deep_enough(ScanPlan later, ScanPlan before) {
+static unsigned depth_of(ScanPlan plan) {
         static const unsigned depths[_PLAN_MAX] = { [INFLEET] = 0, [PREFLIGHT] = 1, [PRODUCTION] = 2 };
 
-        return depths[later] > 0 && depths[later] >= depths[before];
+        return depths[plan];
+}
+
+static bool looks_deep_enough(ScanPlan later, ScanPlan before) {
+        return depth_of(later) > 0 && depth_of(later) >= depth_of(before);
 }
 
 /* Whether LATER has looked at where the chip failed BEFORE. */
@@ -217,8 +221,14 @@ static Result model_chip(const Look *looks, size_t n, int plan, unsigned c) {
                 if (found == NOTHING || !is_of(&looks[i], plan))
                         continue;
                 newest = &looks[i];
-                if (!is_in_part(found)) {
-                        whole = newest;
+        }
+        for (size_t i = 0; i < n; i++) {
+                Found found = looks[i].chips[c];
+
+                if (found == NOTHING || !is_of(&looks[i], plan))
+                        continue;
+                if (!is_in_part(found) && depth_of(looks[i].plan) >= depth_of(newest->plan)) {
+                        whole = &looks[i];
                         is_superseded = false;
                 } else if (whole && whole->plan == looks[i].plan)
                         is_superseded = true;
@@ -368,6 +378,9 @@ static const struct {
         { "nor what another plan never saw", { { PRODUCTION, PASS }, { PREFLIGHT, NOTHING, LONE } }, 2, "preflight", RESULT_INCONCLUSIVE, "no scan of all its chips" },
         { "but what it finds counts", { { PRODUCTION, PASS }, { PREFLIGHT, NOTHING, SICK } }, 2, "production", RESULT_FAILED, "chip2 hbm: hbm-cell at hbm0" },
         { "until it has passed there", { { PRODUCTION, PASS }, { PREFLIGHT, NOTHING, SICK }, { PREFLIGHT, NOTHING, LONE } }, 3, NULL, RESULT_PASSED, "16 chips passed" },
+        { "who looks at less passes nothing in place of a part",
+          { { PREFLIGHT, PASS, CELL }, { INFLEET, NOTHING, PASS }, { PREFLIGHT, NOTHING, LONE } }, 3, NULL, RESULT_INCONCLUSIVE,
+          "chip2: not tested: neuronlink (not-requested)" },
         { "a link is not cleared by who did not look", { { PREFLIGHT, PASS, LINK }, { PREFLIGHT, NOTHING, LONE } }, 2, NULL, RESULT_FAILED, "chip2 neuronlink: link-errors at link-" },
         { "one chip's scan hides no other's failure", { { PREFLIGHT, CELL }, { PREFLIGHT, NOTHING, PASS } }, 2, NULL, RESULT_FAILED, "chip0 hbm: hbm-cell at hbm0; 14 more failed" },
         { "what hangs is not known", { { PREFLIGHT, PASS }, { PREFLIGHT, NOTHING, HANG } }, 2, NULL, RESULT_INCONCLUSIVE, "chip2: not tested: neuronlink (device-timeout)" },
