@@ -111,11 +111,26 @@ static bool is_told(const Answer *own, const RecordStand *rollup, const PartHint
         return own->counts && own->result == RESULT_PASSED && named && named->result == RESULT_PASSED && chip->hint.said == RESULT_PASSED && chip->hint.record == named->index;
 }
 
-/* Whoever points at a record before the one that the roll-up names keeps that one back. One that was asked for a part takes nothing away. */
-static bool is_kept_back(const Answer *own, const RecordStand *rollup, const PartHint *chip) {
+/* Whether the record that the roll-up names was asked for a part of its plan, which takes nothing away. It is read, for only it tells. */
+static bool is_in_part(const Parts *parts, const Answer *own, const RecordNamed *named, const PartHint *chip) {
+        Hint hint = chip->hint;
+        RecordStand stand = {};
+        Answer answer = *own;
+        bool in_part;
+
+        hint.record = named->index;
+        hint.said = named->result;
+        in_part = answer_part(parts->policy, &chip->where, &hint, &stand, &answer) == 0 && stand.in_part;
+        record_stand_done(&stand);
+        return in_part;
+}
+
+/* Whoever points at a record before the one that the roll-up names keeps that one back. */
+static bool is_kept_back(const Parts *parts, const Answer *own, const RecordStand *rollup, const PartHint *chip) {
         const RecordNamed *named = record_stand_find(rollup, &chip->where);
 
-        return own->counts && own->result != RESULT_FAILED && named && named->result != RESULT_INCONCLUSIVE && chip->hint.record < named->index;
+        return own->counts && own->result != RESULT_FAILED && named && chip->hint.record < named->index &&
+               (named->result != RESULT_INCONCLUSIVE || !is_in_part(parts, own, named, chip));
 }
 
 static int add_chip(Parts *parts, const Answer *own, const RecordStand *rollup, const PartHint *chip) {
@@ -127,7 +142,7 @@ static int add_chip(Parts *parts, const Answer *own, const RecordStand *rollup, 
                 answer.record = chip->hint.record;
         else {
                 r = answer_part(parts->policy, &chip->where, &chip->hint, &stand, &answer);
-                if (r == 0 && answer.counts && answer.result != RESULT_FAILED && is_kept_back(own, rollup, chip)) {
+                if (r == 0 && answer.counts && answer.result != RESULT_FAILED && is_kept_back(parts, own, rollup, chip)) {
                         answer.counts = false;
                         answer_refuse(&answer, STATUS_CANNOT_TELL, "record %" PRIu64 " is not its newest", chip->hint.record);
                 }
