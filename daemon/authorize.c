@@ -8,6 +8,7 @@
 
 #include <systemd/sd-event.h>
 
+#include "daemon/bus-errors.h"
 #include "daemon/authorize.h"
 
 #define POLKIT_NAME      "org.freedesktop.PolicyKit1"
@@ -232,7 +233,7 @@ static int question_new(Authority *authority, sd_bus_message *message, const cha
 }
 
 static int refuse(sd_bus_error *error, const char *action) {
-        return sd_bus_error_setf(error, SD_BUS_ERROR_ACCESS_DENIED, "Not permitted: %s", action);
+        return bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, "Not permitted: %s", action);
 }
 
 int authorize(Authority *authority, sd_bus_message *message, const char *action, const char *const *details,
@@ -258,7 +259,7 @@ int authorize(Authority *authority, sd_bus_message *message, const char *action,
 
         n = count_questions(authority, uid, &total);
         if (n >= AUTHORITY_QUESTIONS_PER_UID_MAX || total >= AUTHORITY_QUESTIONS_MAX)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                return bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
                                          "Too many questions to polkit are open: %s", action);
 
         r = question_new(authority, message, action, uid, details);

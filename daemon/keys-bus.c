@@ -23,7 +23,7 @@ struct Keys {
 };
 
 static int is_over(const Keys *keys, sd_bus_error *error) {
-        return sd_bus_error_setf(error, ASSAY_ERROR_KEY_CHANGED,
+        return bus_error_set(error, ASSAY_ERROR_KEY_CHANGED,
                                  "Record %" PRIu64 " changed the key to %s: put it in its place and restart assayd", keys->index,
                                  record_key_id(keys->next));
 }
@@ -77,7 +77,7 @@ static int check_change(const Keys *keys, sd_bus_error *error) {
                 return keys_check_scan(keys, error);
         (void) manager_count_scans(keys->manager, 0, &n_scans);
         if (n_scans > 0)
-                return sd_bus_error_setf(error, ASSAY_ERROR_OCCUPIED, "%zu scans have not finished: wait for them, or cancel them", n_scans);
+                return bus_error_set(error, ASSAY_ERROR_OCCUPIED, "%zu scans have not finished: wait for them, or cancel them", n_scans);
         return 0;
 }
 
@@ -87,11 +87,11 @@ static int change(Keys *keys, const char *pem, RecordKey **key, sd_bus_message *
         keys->ticket = manager_next_ticket(keys->manager);
         r = record_log_rotate(keys->manager->log, pem, keys->ticket);
         if (r == -EEXIST)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "%s has signed in this log before", record_key_id(*key));
+                return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "%s has signed in this log before", record_key_id(*key));
         if (r == -EAGAIN)
                 return sd_bus_error_set(error, ASSAY_ERROR_OCCUPIED, "The log has no room for more, try again");
         if (r < 0)
-                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to change the key: %s", strerror(-r));
+                return bus_error_set(error, ASSAY_ERROR_STORE, "Failed to change the key: %s", strerror(-r));
 
         keys->next = TAKE_PTR(*key);
         keys->index = UINT64_MAX;

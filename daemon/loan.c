@@ -2,6 +2,7 @@
 
 /* Loans: see loan.h. */
 
+#include "daemon/bus-errors.h"
 #include "daemon/loan.h"
 
 #include <errno.h>
@@ -125,10 +126,10 @@ static int check(const Loans *loans, uid_t uid, sd_bus_error *error) {
                         of_users += loan->bytes;
         }
         if (of_user >= LOAN_BYTES_OF_USER)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED, "Files of %u MiB, which user %u was given, are still open: close some first",
+                return bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED, "Files of %u MiB, which user %u was given, are still open: close some first",
                                          (unsigned) (of_user >> 20), (unsigned) uid);
         if (uid != 0 && of_users >= LOAN_BYTES_OF_USERS)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED, "Files of %u MiB, which other users were given, are still open: try again later",
+                return bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED, "Files of %u MiB, which other users were given, are still open: try again later",
                                          (unsigned) (of_users >> 20));
         return 0;
 }

@@ -37,15 +37,15 @@ int method_get_checkpoint(sd_bus_message *message, void *userdata, sd_bus_error 
                 return r;
         r = record_log_checkpoint(manager->log, &note, &n);
         if (r == -ENOENT)
-                return sd_bus_error_setf(error, ASSAY_ERROR_NO_CHECKPOINT, "The log has no checkpoint%s",
+                return bus_error_set(error, ASSAY_ERROR_NO_CHECKPOINT, "The log has no checkpoint%s",
                                          *record_log_vkey(manager->log) ? " yet" : ", since it has no key");
         if (r < 0)
-                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to read the checkpoint: %s", strerror(-r));
+                return bus_error_set(error, ASSAY_ERROR_STORE, "Failed to read the checkpoint: %s", strerror(-r));
         return reply_text(message, note);
 }
 
 static int no_such_record(Manager *manager, uint64_t index, sd_bus_error *error) {
-        return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_RECORD, "No record %" PRIu64 ", the log has %" PRIu64, index,
+        return bus_error_set(error, ASSAY_ERROR_NO_SUCH_RECORD, "No record %" PRIu64 ", the log has %" PRIu64, index,
                                  record_log_size(manager->log));
 }
 
@@ -66,10 +66,10 @@ int method_get_proof(sd_bus_message *message, void *userdata, sd_bus_error *erro
         if (r == -ERANGE)
                 return no_such_record(manager, index, error);
         if (r == -ENOENT)
-                return sd_bus_error_setf(error, ASSAY_ERROR_NO_CHECKPOINT, "No checkpoint covers record %" PRIu64 "%s", index,
+                return bus_error_set(error, ASSAY_ERROR_NO_CHECKPOINT, "No checkpoint covers record %" PRIu64 "%s", index,
                                          *record_log_vkey(manager->log) ? " yet" : ": the log has no key");
         if (r < 0)
-                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to prove record %" PRIu64 ": %s", index, strerror(-r));
+                return bus_error_set(error, ASSAY_ERROR_STORE, "Failed to prove record %" PRIu64 ": %s", index, strerror(-r));
         return reply_text(message, proof);
 }
 
@@ -88,11 +88,11 @@ int method_get_identity(sd_bus_message *message, void *userdata, sd_bus_error *e
                 return r;
         r = record_log_identity(manager->log, sha256, &document);
         if (r == -EINVAL)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "No SHA-256 in hexadecimal digits: '%.80s'", sha256);
+                return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "No SHA-256 in hexadecimal digits: '%.80s'", sha256);
         if (r == -ENOENT)
-                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_RECORD, "No record is about a part of this identity");
+                return bus_error_set(error, ASSAY_ERROR_NO_SUCH_RECORD, "No record is about a part of this identity");
         if (r < 0)
-                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to read the identity: %s", strerror(-r));
+                return bus_error_set(error, ASSAY_ERROR_STORE, "Failed to read the identity: %s", strerror(-r));
         return reply_text(message, document);
 }
 
@@ -127,11 +127,11 @@ int method_get_consistency(sd_bus_message *message, void *userdata, sd_bus_error
                 return r;
         r = record_log_consistency(manager->log, old, size, &path);
         if (r == -ERANGE)
-                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_RECORD,
+                return bus_error_set(error, ASSAY_ERROR_NO_SUCH_RECORD,
                                          "No log of %" PRIu64 " records within one of %" PRIu64 ", the log has %" PRIu64, old, size,
                                          record_log_size(manager->log));
         if (r < 0)
-                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to prove that the log grew: %s", strerror(-r));
+                return bus_error_set(error, ASSAY_ERROR_STORE, "Failed to prove that the log grew: %s", strerror(-r));
         return reply_path(message, &path);
 }
 
@@ -147,7 +147,7 @@ static int fill_leaves(const void *what, int fd, sd_bus_error *error) {
         r = record_log_leaves(range->manager->log, range->first, range->count, fd);
         if (r == -ERANGE)
                 return no_such_record(range->manager, range->first, error);
-        return r < 0 ? sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to export leaves: %s", strerror(-r)) : 0;
+        return r < 0 ? bus_error_set(error, ASSAY_ERROR_STORE, "Failed to export leaves: %s", strerror(-r)) : 0;
 }
 
 int method_open_leaves(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -200,7 +200,7 @@ static int start_cosigning(Manager *manager, sd_bus_message *message, const char
         r = record_log_cosign(manager->log, note, strlen(note), call->ticket);
         if (r < 0) {
                 (void) call_free(call);
-                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to keep cosignatures: %s", strerror(-r));
+                return bus_error_set(error, ASSAY_ERROR_STORE, "Failed to keep cosignatures: %s", strerror(-r));
         }
         manager->log_calls = call;
         return 1;

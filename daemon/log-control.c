@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/bus-errors.h"
 #include "daemon/journal.h"
 #include "daemon/log-control.h"
 #include "daemon/names.h"
@@ -27,7 +28,7 @@ static int property_set_level(sd_bus *bus, const char *path, const char *interfa
                 return r;
         r = journal_level_from_string(word);
         if (r < 0)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                          "Unknown log level '%.32s', expected emerg to debug", word);
 
         journal_set_level(r);
@@ -54,7 +55,7 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
         if (strcmp(interface, LOG_CONTROL_INTERFACE) != 0 || strcmp(property, "LogLevel") != 0)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "Nothing but LogLevel can be set here");
         if (journal_level_from_string(word) < 0)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                          "Unknown log level '%.32s', expected emerg to debug", word);
 
         r = authorize(authority, message, ASSAY_ACTION_LOG_LEVEL, NULL, error);

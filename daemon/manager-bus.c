@@ -192,7 +192,7 @@ static int method_get_scan(sd_bus_message *message, void *userdata, sd_bus_error
                 return r;
         scan = manager_find_scan(userdata, id);
         if (!scan)
-                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_SCAN, "No scan %" PRIu64, id);
+                return bus_error_set(error, ASSAY_ERROR_NO_SUCH_SCAN, "No scan %" PRIu64, id);
 
         return sd_bus_reply_method_return(message, "o", scan->path);
 }
@@ -227,7 +227,7 @@ static int fill_records(const void *what, int fd, sd_bus_error *error) {
         int r;
 
         r = export_records(range->log, range->first, range->count, fd);
-        return r < 0 ? sd_bus_error_setf(error, ASSAY_ERROR_STORE, "Failed to export records: %s", strerror(-r)) : 0;
+        return r < 0 ? bus_error_set(error, ASSAY_ERROR_STORE, "Failed to export records: %s", strerror(-r)) : 0;
 }
 
 static int method_open_records(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -243,7 +243,7 @@ static int method_open_records(sd_bus_message *message, void *userdata, sd_bus_e
         if (r < 0)
                 return r;
         if (range.first >= record_log_size(manager->log))
-                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_RECORD,
+                return bus_error_set(error, ASSAY_ERROR_NO_SUCH_RECORD,
                                          "No record %" PRIu64 ", the log has %" PRIu64, range.first,
                                          record_log_size(manager->log));
         if (range.count == 0)

@@ -83,7 +83,7 @@ static int method_cancel(sd_bus_message *message, void *userdata, sd_bus_error *
         if (r < 0)
                 return r;
         if (scan->state == SCAN_SIGNING || scan_is_finished(scan))
-                return sd_bus_error_setf(error, ASSAY_ERROR_SCAN_FINISHED, "Scan %" PRIu64 " has ended",
+                return bus_error_set(error, ASSAY_ERROR_SCAN_FINISHED, "Scan %" PRIu64 " has ended",
                                          scan->id);
 
         r = authorize_sender_uid(message, &uid);
@@ -130,7 +130,7 @@ static int fill_stream(const void *what, int fd, sd_bus_error *error) {
 
         r = copy_streams(scan, fd);
         if (r == -EFBIG)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                return bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
                                          "The streams of scan %" PRIu64 " have more than %u MiB together",
                                          scan->id, OPEN_STREAM_BYTES >> 20);
         return r < 0 ? sd_bus_error_set_errnof(error, r, "Failed to copy the stream: %s", strerror(-r)) : 0;

@@ -40,7 +40,7 @@ static int read_challenge(sd_bus_message *message, ScanOptions *options, sd_bus_
         if (r < 0)
                 return r;
         if (strlen(challenge) > SCAN_CHALLENGE_MAX || !is_base64(challenge))
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                          "%s is not 4 to %d bytes of base64", ASSAY_OPTION_CHALLENGE,
                                          SCAN_CHALLENGE_MAX);
 
@@ -55,7 +55,7 @@ static int read_seed(sd_bus_message *message, ScanOptions *options, sd_bus_error
         if (r < 0)
                 return r;
         if (options->seed > SCAN_SEED_MAX)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "%s is larger than %" PRIu64,
+                return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "%s is larger than %" PRIu64,
                                          ASSAY_OPTION_SEED, SCAN_SEED_MAX);
 
         options->has_seed = true;
@@ -69,7 +69,7 @@ static int read_budget(sd_bus_message *message, ScanOptions *options, sd_bus_err
         if (r < 0)
                 return r;
         if (!isfinite(options->budget_sec) || options->budget_sec <= 0)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "%s is no positive number",
+                return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "%s is no positive number",
                                          ASSAY_OPTION_BUDGET);
         return 0;
 }
@@ -96,17 +96,17 @@ static int read_option(sd_bus_message *message, ScanOptions *options, unsigned *
                 if (strcmp(name, scan_options[i].name) != 0)
                         continue;
                 if (*seen & (1u << i))
-                        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                        return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                                  "Option '%s' is given twice", name);
                 *seen |= 1u << i;
                 r = scan_options[i].read(message, options, error);
                 if (r == -ENXIO && !sd_bus_error_is_set(error))
-                        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                        return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                                  "Option '%s' has another type", name);
                 return r;
         }
 
-        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Unknown option '%.64s'", name);
+        return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "Unknown option '%.64s'", name);
 }
 
 static int read_options(sd_bus_message *message, ScanOptions *options, sd_bus_error *error) {
@@ -151,17 +151,17 @@ static int validate_plan(Manager *manager, ScanRequest *request, sd_bus_error *e
 
         r = plan_find(folders, request->plan_name, &request->plan, &text);
         if (r == -ENOENT)
-                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_PLAN, "No plan '%.64s' in %s",
+                return bus_error_set(error, ASSAY_ERROR_NO_SUCH_PLAN, "No plan '%.64s' in %s",
                                          request->plan_name, folders);
         if (r == -ENOMEM)
                 return r;
         if (r < 0)
-                return sd_bus_error_set(error, ASSAY_ERROR_BAD_PLAN, text ? text : strerror(-r));
+                return bus_error_set(error, ASSAY_ERROR_BAD_PLAN, "%s", text ? text : strerror(-r));
         if (request->plan->n_steps == 0)
-                return sd_bus_error_setf(error, ASSAY_ERROR_BAD_PLAN, "Plan '%s' has no steps",
+                return bus_error_set(error, ASSAY_ERROR_BAD_PLAN, "Plan '%s' has no steps",
                                          request->plan_name);
         if (request->options.budget_sec > request->plan->budget_sec)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "%s is more than the plan's %g s",
+                return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "%s is more than the plan's %g s",
                                          ASSAY_OPTION_BUDGET, request->plan->budget_sec);
         return 0;
 }
@@ -173,7 +173,7 @@ static int validate_targets(Manager *manager, ScanRequest *request, sd_bus_error
 
         while (request->targets && request->targets[n])
                 if (++n > TARGETS_ASKED_MAX)
-                        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "More than %d targets",
+                        return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "More than %d targets",
                                                  TARGETS_ASKED_MAX);
 
         r = targets_select(&manager->targets, request->targets, &request->selected, &request->n_selected,
@@ -183,10 +183,10 @@ static int validate_targets(Manager *manager, ScanRequest *request, sd_bus_error
         if (wrong == SELECT_NOTHING)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "No targets");
         if (wrong == SELECT_TWICE || wrong == SELECT_DEPTH)
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "Target '%.160s': %s",
+                return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "Target '%.160s': %s",
                                          request->targets[at], select_error_to_string(wrong));
         if (wrong != SELECT_OK)
-                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_TARGET, "Target '%.160s': %s",
+                return bus_error_set(error, ASSAY_ERROR_NO_SUCH_TARGET, "Target '%.160s': %s",
                                          request->targets[at], select_error_to_string(wrong));
         return 0;
 }
@@ -197,7 +197,7 @@ static int validate_load(Manager *manager, const ScanRequest *request, uid_t uid
 
         n = manager_count_scans(manager, uid, &total);
         if (n >= manager->config->limits.scans_per_uid || total >= manager->config->limits.scans)
-                return sd_bus_error_setf(error, ASSAY_ERROR_TOO_MANY_SCANS,
+                return bus_error_set(error, ASSAY_ERROR_TOO_MANY_SCANS,
                                          "%zu scans of uid %u and %zu in all are not finished", n,
                                          (unsigned) uid, total);
 
@@ -205,7 +205,7 @@ static int validate_load(Manager *manager, const ScanRequest *request, uid_t uid
                 const Target *target = request->selected[i].target;
 
                 if (target->job || target->n_waiting > 0)
-                        return sd_bus_error_setf(error, ASSAY_ERROR_OCCUPIED, "%s is being scanned",
+                        return bus_error_set(error, ASSAY_ERROR_OCCUPIED, "%s is being scanned",
                                                  target->config->name);
         }
 

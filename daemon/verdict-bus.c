@@ -20,6 +20,7 @@ static void tell_plan(const Manager *manager, const char *name, char *reason, si
 
         if (plan_find(config_plans(manager->config), name, &plan, &wrong) == -ENOENT)
                 (void) snprintf(reason, size, "no record, and no plan is called '%.64s'", name);
+        bus_text_mend(reason);
 }
 
 int method_get_verdict(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -140,7 +141,7 @@ int method_get_parts(sd_bus_message *message, void *userdata, sd_bus_error *erro
         if (r >= 0)
                 r = append_parts(&call, target);
         if (r == -ENOENT)
-                r = sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_TARGET, "Target '%.160s': no such target in the configuration", target);
+                r = bus_error_set(error, ASSAY_ERROR_NO_SUCH_TARGET, "Target '%.160s': no such target in the configuration", target);
         else if (r >= 0)
                 r = sd_bus_message_close_container(reply);
         if (r >= 0)
@@ -185,10 +186,10 @@ int method_find_record(sd_bus_message *message, void *userdata, sd_bus_error *er
         r = location_parse(target, &where, NULL, NULL) < 0 ? -ENOENT :
                         find_record(manager->log, &where, plan, flags & ASSAY_RECORD_REGIONS, &index);
         if (r == -ENOENT)
-                return sd_bus_error_setf(error, ASSAY_ERROR_NO_SUCH_RECORD, "No record of '%.160s'%s", target,
+                return bus_error_set(error, ASSAY_ERROR_NO_SUCH_RECORD, "No record of '%.160s'%s", target,
                                          flags & ASSAY_RECORD_REGIONS ? " tells regions" : "");
         if (r < 0)
-                return sd_bus_error_setf(error, ASSAY_ERROR_STORE, "The record of '%.160s' cannot be read: %s", target,
+                return bus_error_set(error, ASSAY_ERROR_STORE, "The record of '%.160s' cannot be read: %s", target,
                                          strerror(-r));
 
         return sd_bus_reply_method_return(message, "t", index);
