@@ -27,7 +27,7 @@ static void tell_excluded_chips(Unit *unit) {
         const ScanServer *server = &unit->scan->servers[unit->server];
         uint16_t included = scan_included(unit->scan, unit->server,
                                           check_disturbs(unit_check(unit), unit_step(unit)->parameters));
-        uint16_t unheard = server->lost | inventory_absent(&server->inventory);
+        uint16_t unheard = server->error < 0 ? TARGET_CHIPS_ALL : server->lost | inventory_absent(&server->inventory);
         char id[ID_MAX];
 
         for (unsigned chip = 0; chip < CHIPS; chip++) {
@@ -131,6 +131,10 @@ static Reason find_obstacle(const Unit *unit, const Check *check, const char **r
 
         *ret_message = "the chips do not answer";
         if (unit->chip < 0 && (chips & ~server->lost) == 0)
+                return REASON_PREREQUISITE;
+
+        *ret_message = "the server cannot be reached";
+        if (server->error < 0)
                 return REASON_PREREQUISITE;
 
         left_out = (uint16_t) (chips & ~server->lost & ~included);

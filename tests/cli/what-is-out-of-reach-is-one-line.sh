@@ -46,4 +46,14 @@ stage_sim sim sim/scenarios/rounding-sr-off.yaml
 expect 1 "when it is back it is scanned" assayctl scan trn-0 --plan quick
 expect 0 "and listed" assayctl targets
 grep -Eq '^trn-0 +Trn2 +idle +FAILED$' "$out" || bad "otherwise"
+
+# One of two servers: nobody says of it that it carries work.
+kill "$stage_daemon_pid" "$stage_sim_pid"
+wait "$stage_daemon_pid" "$stage_sim_pid" 2>/dev/null || true
+rm "$stage/assayd.yaml"
+printf 'scenario: one server of two\nseed: 5\ntopology: {ultraservers: 1}\n' >"$stage/server.yaml"
+stage_sim sim "$stage/server.yaml"
+stage_daemon us0-0 us0-7
+expect 2 "a server that is not there, beside one that is" assayctl scan us0 --plan quick
+grep -Eq '^us0-7 +INCONCLUSIVE +- +scan again +- +the server cannot be reached$' "$out" || bad "something else is told"
 done_expecting
