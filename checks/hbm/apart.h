@@ -13,6 +13,8 @@
  * command of its own, and that HBM_APART_ROUNDS times, so that a fault which acts in a command with the chance p is missed with
  * (1 - p)^128 where a row has 32 columns: 0.14 % where it acts once in twenty.
  *
+ * Live rows are read once (live-rows.h): an address among them that leads to a free row at times is missed with about 1 - p.
+ *
  * One bit of one access of a row may differ, for that is a cell, which the march is there to find; more may be an alias.
  *
  * What reads do not show, and rows that are left alone as a guard do: word lines that touch or cells that couple across the end
