@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/param.h>
+#include <unistd.h>
 
 #include "checks/monotonic.h"
 #include "checks/unit.h"
@@ -323,9 +324,14 @@ DEFINE_CLEANUP(Scan *, scan_free);
 
 /* Who is to look why needs to know where. */
 static void tell_unreachable(Scan *scan) {
-        char message[TARGET_SOCKET_MAX + 128];
+        char message[TARGET_SOCKET_MAX + LOCATION_SERVER_NAME_MAX + 128];
+        const char *socket = scan->request->target.socket;
 
-        (void) snprintf(message, sizeof(message), "%s does not answer: %s", scan->request->target.socket, strerror(-scan->servers[0].error));
+        /* A socket that is there and answers so does not know the name. */
+        if (scan->servers[0].error == -ENOENT && access(socket, F_OK) == 0)
+                (void) snprintf(message, sizeof(message), "%s answers, and has no server %s", socket, scan->servers[0].target->name);
+        else
+                (void) snprintf(message, sizeof(message), "%s does not answer: %s", socket, strerror(-scan->servers[0].error));
         outlet_write(&scan->outlet, stream_run_error("device-unreachable", message));
 }
 

@@ -56,4 +56,6 @@ stage_sim sim "$stage/server.yaml"
 stage_daemon us0-0 us0-7
 expect 2 "a server that is not there, beside one that is" assayctl scan us0 --plan quick
 grep -Eq '^us0-7 +INCONCLUSIVE +- +scan again +- +the server cannot be reached$' "$out" || bad "something else is told"
+expect 2 "alone" assayctl scan us0-7 --plan quick
+grep -Eq "^us0-7 +INCONCLUSIVE +- +scan again +- +$stage/sim.socket answers, and has no server us0-7$" "$out" || bad "something else is told"
 done_expecting
