@@ -106,12 +106,14 @@ static const char *server_reason(const Outcome *outcome, const View *view, bool 
 /* One line where nothing was judged for one reason, for the chip or its whole server. */
 static int add_row_of_all(Table *table, const Outcome *outcome, const View *view, const char *why) {
         char server[LOCATION_STRING_MAX];
+        size_t n = MIN(strcspn(view->where, "/"), sizeof(server) - 1);
         bool is_first;
         const char *all = server_reason(outcome, view, &is_first);
 
         if (all && !is_first)
                 return 0;
-        (void) snprintf(server, sizeof(server), "%.*s", (int) strcspn(view->where, "/"), view->where);
+        memcpy(server, view->where, n);
+        server[n] = '\0';
         return table_row(table, (const char *[]) { all ? server : view->where, result_to_string(view->result), "-", "scan again", "-", why });
 }
 
