@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/param.h>
 
+#include "checks/cleanup.h"
 #include "checks/hbm/again.h"
 #include "checks/hbm/census.h"
 #include "checks/hbm/examine.h"
@@ -30,18 +31,30 @@ static const HbmProbePattern solid[] = {
         { .field = { .background = MEMORY_BACKGROUND_SOLID }, .data = 1 },
 };
 
+/* What the stuck lanes of each part stand at, malloc'd: told by the failures, which move when a probe adds to them. NULL without memory. */
+static uint32_t *lane_values(const HbmCase *c) {
+        uint32_t n = hbm_bank_count(c->geometry) / hbm_case_banks_of_part(c), *values = calloc(n, sizeof(*values));
+
+        for (uint32_t i = 0; values && i < n; i++)
+                values[i] = c->lanes[i] ? hbm_case_lane_values(c, i, c->lanes[i]) : 0;
+        return values;
+}
+
 /* Under stuck lanes every access fails; look again with patterns that these do not disturb. */
 static int look_under_lanes(const HbmProbe *probe, HbmCase *c) {
         uint32_t n_banks = hbm_case_banks_of_part(c), n = hbm_bank_count(c->geometry) / n_banks;
+        _cleanup_free_ uint32_t *values = lane_values(c);
         int r;
 
+        if (!values)
+                return -ENOMEM;
         for (uint32_t i = 0; i < n; i++) {
                 HbmProbePattern patterns[HBM_PROBE_PATTERNS_MAX];
                 size_t n_patterns;
 
                 if (c->lanes[i] == 0)
                         continue;
-                n_patterns = hbm_probe_patterns(c->lanes[i], hbm_case_lane_values(c, i, c->lanes[i]), patterns);
+                n_patterns = hbm_probe_patterns(c->lanes[i], values[i], patterns);
                 r = hbm_probe_banks(probe, i * n_banks, n_banks, patterns, n_patterns, NULL,
                                     c->tallies + i * n_banks);
                 if (r < 0)
@@ -53,9 +66,13 @@ static int look_under_lanes(const HbmProbe *probe, HbmCase *c) {
 
 /* Banks that have more failures than were told, though not enough to be dead. */
 static int read_to_the_end(const HbmProbe *probe, const HbmCase *c) {
+        _cleanup_free_ uint32_t *values = lane_values(c);
         HbmProbe full = *probe;
         unsigned n_read = 0;
         int r;
+
+        if (!values)
+                return -ENOMEM;
 
         for (uint32_t bank = 0; bank < hbm_bank_count(c->geometry) && n_read < FULL_BANKS; bank++) {
                 uint32_t part = bank / hbm_case_banks_of_part(c), lanes = c->lanes[part];
@@ -64,7 +81,7 @@ static int read_to_the_end(const HbmProbe *probe, const HbmCase *c) {
 
                 if (c->gone[bank] || c->tallies[bank].count <= LIST_FIRST)
                         continue;
-                n_patterns = hbm_probe_patterns(lanes, hbm_case_lane_values(c, part, lanes), patterns);
+                n_patterns = hbm_probe_patterns(lanes, values[part], patterns);
                 full.list_max = (uint32_t) MIN(c->tallies[bank].count, (uint64_t) LIST_FULL);
                 r = hbm_probe_pieces(&full, bank, c->subarray, patterns, n_patterns);
                 if (r == -ENOSPC) /* a small window: what was told must do */
