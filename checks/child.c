@@ -92,7 +92,7 @@ static double budget_left(const Unit *unit) {
         return unit->scan->request->budget_sec - (double) unit->used_nsec / 1e9;
 }
 
-/* What the steps that this unit still has to run cannot do without. */
+/* The seconds that the steps which this unit still has to run need at the least. */
 static double kept_for_later(const Unit *unit) {
         const Plan *plan = unit->scan->request->plan;
         double sec = 0;

@@ -41,7 +41,7 @@ typedef struct ErrorCount {
 /* "stats/hardware/…" */
 const char *error_counter_path(ErrorCounter counter);
 
-/* What is left without planted ones: of word I, of sysfs. */
+/* Errors beside the planted ones: of word I of the mailbox, of sysfs. */
 uint64_t error_count_own_word(const ErrorCount *count, unsigned i);
 uint64_t error_count_own_sysfs(const ErrorCount *count);
 /* Whether no more was planted than the mailbox has counted; of a full field nobody knows. */

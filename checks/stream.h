@@ -90,7 +90,7 @@ typedef struct Hardware {
         const char *pci_address;
 } Hardware;
 
-/* What the plan promises of each chip: so much of a measurement, at the least. */
+/* A promise of the plan for each chip: the least value of a measurement. */
 typedef struct Promise {
         const char *measurement;
         double value;

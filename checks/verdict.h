@@ -162,8 +162,8 @@ bool limit_holds(LimitType type, double value, double limit);
 void verdict_raise(Verdict *verdict, Severity severity);
 
 /*
- * What a stream says of one step of the plan on one unit, a chip or its server. Who judges a scan (the worker, the daemon, the scorer
- * of the simulator) fills it in, and has no other way from there to a verdict.
+ * The result of one step of the plan on one unit, a chip or its server, as a stream tells it. The worker, the daemon and the scorer of
+ * the simulator fill it in, and come to a verdict by the functions below alone.
  */
 typedef struct StepSaid {
         bool begun;      /* on this very unit */
@@ -181,7 +181,7 @@ typedef struct StepSaid {
  * no pass.
  */
 Verdict verdict_of_step(const StepSaid *unit, const StepSaid *server);
-/* What a step on a server adds to the server's result, beside that of its chips: what it found that lies in none of them. */
+/* The part of the server's result that a step on the server adds to that of its chips: its findings that lie in none of them. */
 Result result_of_server_step(const StepSaid *server);
 /* Passed, warned or failed: the step came to its end, and what it covered is covered. */
 bool verdict_is_judged(Verdict verdict);

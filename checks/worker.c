@@ -322,7 +322,7 @@ static Scan *scan_free(Scan *scan) {
 }
 DEFINE_CLEANUP(Scan *, scan_free);
 
-/* Who is to look why needs to know where. */
+/* The operator who looks for the reason needs the address. */
 static void tell_unreachable(Scan *scan) {
         char message[TARGET_SOCKET_MAX + LOCATION_SERVER_NAME_MAX + 128];
         const char *socket = scan->request->target.socket;

@@ -12,7 +12,7 @@
 
 #define GIB (double) (UINT64_C(1) << 30)
 
-/* What nccom-test runs where nobody asks for sizes, and so what its average is of. The time of a shorter message is mostly latency, which
+/* nccom-test runs these sizes where none are asked for, so its average is of them. The time of a shorter message is mostly latency, which
  * is no bandwidth. */
 #define AVERAGED_BYTES (UINT64_C(32) << 20)
 

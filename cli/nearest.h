@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What somebody may have meant: of all that may be said the word that takes the fewest slips to become what was. */
+/* Suggests the word that somebody may have meant: of all valid ones that with the smallest edit distance. */
 
 #include <stdbool.h>
 #include <stddef.h>

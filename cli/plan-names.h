@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What plans there are on this machine. */
+/* The names of the plans on this machine. */
 
 #include "checks/plan.h"
 #include "cli/nearest.h"

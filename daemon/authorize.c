@@ -260,7 +260,7 @@ int authorize(Authority *authority, sd_bus_message *message, const char *action,
         n = count_questions(authority, uid, &total);
         if (n >= AUTHORITY_QUESTIONS_PER_UID_MAX || total >= AUTHORITY_QUESTIONS_MAX)
                 return bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
-                                         "Too many questions to polkit are open: %s", action);
+                                     "Too many questions to polkit are open: %s", action);
 
         r = question_new(authority, message, action, uid, details);
         if (r < 0)

@@ -72,6 +72,6 @@ int bus_error_set(sd_bus_error *error, const char *name, const char *format, ...
 int bus_check_flags(uint64_t flags, uint64_t known, sd_bus_error *error) {
         if ((flags & ~known) != 0)
                 return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "Unknown flags 0x%" PRIx64,
-                                         flags & ~known);
+                                     flags & ~known);
         return 0;
 }

@@ -50,7 +50,7 @@ static int sign(Companions *companions, CompanionCall *call, sd_bus_error *error
                 return is_full(error);
         if (r < 0)
                 return bus_error_set(error, ASSAY_ERROR_STORE, "Failed to sign the companion of record %" PRIu64 ": %s", call->index,
-                                         strerror(-r));
+                                     strerror(-r));
         (void) sd_bus_message_ref(call->message);
         return 1; /* the answer comes when it is signed */
 }

@@ -13,7 +13,7 @@
 
 typedef struct History History;
 
-/* What a scan of an earlier daemon still is. */
+/* The remains of a scan of an earlier daemon. */
 typedef struct Past {
         char plan[64];
         size_t n_targets, n_runs;

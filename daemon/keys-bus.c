@@ -24,8 +24,8 @@ struct Keys {
 
 static int is_over(const Keys *keys, sd_bus_error *error) {
         return bus_error_set(error, ASSAY_ERROR_KEY_CHANGED,
-                                 "Record %" PRIu64 " changed the key to %s: put it in its place and restart assayd", keys->index,
-                                 record_key_id(keys->next));
+                             "Record %" PRIu64 " changed the key to %s: put it in its place and restart assayd", keys->index,
+                             record_key_id(keys->next));
 }
 
 static int is_busy(sd_bus_error *error) {

@@ -127,10 +127,10 @@ static int check(const Loans *loans, uid_t uid, sd_bus_error *error) {
         }
         if (of_user >= LOAN_BYTES_OF_USER)
                 return bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED, "Files of %u MiB, which user %u was given, are still open: close some first",
-                                         (unsigned) (of_user >> 20), (unsigned) uid);
+                                     (unsigned) (of_user >> 20), (unsigned) uid);
         if (uid != 0 && of_users >= LOAN_BYTES_OF_USERS)
                 return bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED, "Files of %u MiB, which other users were given, are still open: try again later",
-                                         (unsigned) (of_users >> 20));
+                                     (unsigned) (of_users >> 20));
         return 0;
 }
 

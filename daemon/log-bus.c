@@ -38,7 +38,7 @@ int method_get_checkpoint(sd_bus_message *message, void *userdata, sd_bus_error 
         r = record_log_checkpoint(manager->log, &note, &n);
         if (r == -ENOENT)
                 return bus_error_set(error, ASSAY_ERROR_NO_CHECKPOINT, "The log has no checkpoint%s",
-                                         *record_log_vkey(manager->log) ? " yet" : ", since it has no key");
+                                     *record_log_vkey(manager->log) ? " yet" : ", since it has no key");
         if (r < 0)
                 return bus_error_set(error, ASSAY_ERROR_STORE, "Failed to read the checkpoint: %s", strerror(-r));
         return reply_text(message, note);
@@ -46,7 +46,7 @@ int method_get_checkpoint(sd_bus_message *message, void *userdata, sd_bus_error 
 
 static int no_such_record(Manager *manager, uint64_t index, sd_bus_error *error) {
         return bus_error_set(error, ASSAY_ERROR_NO_SUCH_RECORD, "No record %" PRIu64 ", the log has %" PRIu64, index,
-                                 record_log_size(manager->log));
+                             record_log_size(manager->log));
 }
 
 int method_get_proof(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -67,7 +67,7 @@ int method_get_proof(sd_bus_message *message, void *userdata, sd_bus_error *erro
                 return no_such_record(manager, index, error);
         if (r == -ENOENT)
                 return bus_error_set(error, ASSAY_ERROR_NO_CHECKPOINT, "No checkpoint covers record %" PRIu64 "%s", index,
-                                         *record_log_vkey(manager->log) ? " yet" : ": the log has no key");
+                                     *record_log_vkey(manager->log) ? " yet" : ": the log has no key");
         if (r < 0)
                 return bus_error_set(error, ASSAY_ERROR_STORE, "Failed to prove record %" PRIu64 ": %s", index, strerror(-r));
         return reply_text(message, proof);
@@ -128,8 +128,8 @@ int method_get_consistency(sd_bus_message *message, void *userdata, sd_bus_error
         r = record_log_consistency(manager->log, old, size, &path);
         if (r == -ERANGE)
                 return bus_error_set(error, ASSAY_ERROR_NO_SUCH_RECORD,
-                                         "No log of %" PRIu64 " records within one of %" PRIu64 ", the log has %" PRIu64, old, size,
-                                         record_log_size(manager->log));
+                                     "No log of %" PRIu64 " records within one of %" PRIu64 ", the log has %" PRIu64, old, size,
+                                     record_log_size(manager->log));
         if (r < 0)
                 return bus_error_set(error, ASSAY_ERROR_STORE, "Failed to prove that the log grew: %s", strerror(-r));
         return reply_path(message, &path);

@@ -29,7 +29,7 @@ static int property_set_level(sd_bus *bus, const char *path, const char *interfa
         r = journal_level_from_string(word);
         if (r < 0)
                 return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                         "Unknown log level '%.32s', expected emerg to debug", word);
+                                     "Unknown log level '%.32s', expected emerg to debug", word);
 
         journal_set_level(r);
         return 0;
@@ -56,7 +56,7 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "Nothing but LogLevel can be set here");
         if (journal_level_from_string(word) < 0)
                 return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                         "Unknown log level '%.32s', expected emerg to debug", word);
+                                     "Unknown log level '%.32s', expected emerg to debug", word);
 
         r = authorize(authority, message, ASSAY_ACTION_LOG_LEVEL, NULL, error);
         if (r < 0)

@@ -244,8 +244,8 @@ static int method_open_records(sd_bus_message *message, void *userdata, sd_bus_e
                 return r;
         if (range.first >= record_log_size(manager->log))
                 return bus_error_set(error, ASSAY_ERROR_NO_SUCH_RECORD,
-                                         "No record %" PRIu64 ", the log has %" PRIu64, range.first,
-                                         record_log_size(manager->log));
+                                     "No record %" PRIu64 ", the log has %" PRIu64, range.first,
+                                     record_log_size(manager->log));
         if (range.count == 0)
                 range.count = UINT64_MAX;
 

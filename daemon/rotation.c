@@ -107,7 +107,7 @@ static RegionSet carry(const RecordKnownRegions *before, size_t i, const Regions
         return partition_map(&before->partition, &set, &now->partition);
 }
 
-/* What was not proven when it was its turn, and has neither been tested nor taken by a job since. */
+/* Regions that were not proven when it was their turn, and have neither been tested nor taken by a job since. */
 static void merge_unproven(const RecordKnownRegions *before, const Regions *now, Facts *facts) {
         Regions merged = {};
 

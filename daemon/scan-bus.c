@@ -84,7 +84,7 @@ static int method_cancel(sd_bus_message *message, void *userdata, sd_bus_error *
                 return r;
         if (scan->state == SCAN_SIGNING || scan_is_finished(scan))
                 return bus_error_set(error, ASSAY_ERROR_SCAN_FINISHED, "Scan %" PRIu64 " has ended",
-                                         scan->id);
+                                     scan->id);
 
         r = authorize_sender_uid(message, &uid);
         if (r < 0)
@@ -131,8 +131,8 @@ static int fill_stream(const void *what, int fd, sd_bus_error *error) {
         r = copy_streams(scan, fd);
         if (r == -EFBIG)
                 return bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
-                                         "The streams of scan %" PRIu64 " have more than %u MiB together",
-                                         scan->id, OPEN_STREAM_BYTES >> 20);
+                                     "The streams of scan %" PRIu64 " have more than %u MiB together",
+                                     scan->id, OPEN_STREAM_BYTES >> 20);
         return r < 0 ? sd_bus_error_set_errnof(error, r, "Failed to copy the stream: %s", strerror(-r)) : 0;
 }
 

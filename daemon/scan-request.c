@@ -41,8 +41,8 @@ static int read_challenge(sd_bus_message *message, ScanOptions *options, sd_bus_
                 return r;
         if (strlen(challenge) > SCAN_CHALLENGE_MAX || !is_base64(challenge))
                 return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                         "%s is not 4 to %d bytes of base64", ASSAY_OPTION_CHALLENGE,
-                                         SCAN_CHALLENGE_MAX);
+                                     "%s is not 4 to %d bytes of base64", ASSAY_OPTION_CHALLENGE,
+                                     SCAN_CHALLENGE_MAX);
 
         (void) snprintf(options->challenge, sizeof(options->challenge), "%s", challenge);
         return 0;
@@ -56,7 +56,7 @@ static int read_seed(sd_bus_message *message, ScanOptions *options, sd_bus_error
                 return r;
         if (options->seed > SCAN_SEED_MAX)
                 return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "%s is larger than %" PRIu64,
-                                         ASSAY_OPTION_SEED, SCAN_SEED_MAX);
+                                     ASSAY_OPTION_SEED, SCAN_SEED_MAX);
 
         options->has_seed = true;
         return 0;
@@ -70,7 +70,7 @@ static int read_budget(sd_bus_message *message, ScanOptions *options, sd_bus_err
                 return r;
         if (!isfinite(options->budget_sec) || options->budget_sec <= 0)
                 return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "%s is no positive number",
-                                         ASSAY_OPTION_BUDGET);
+                                     ASSAY_OPTION_BUDGET);
         return 0;
 }
 
@@ -97,12 +97,12 @@ static int read_option(sd_bus_message *message, ScanOptions *options, unsigned *
                         continue;
                 if (*seen & (1u << i))
                         return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                                 "Option '%s' is given twice", name);
+                                             "Option '%s' is given twice", name);
                 *seen |= 1u << i;
                 r = scan_options[i].read(message, options, error);
                 if (r == -ENXIO && !sd_bus_error_is_set(error))
                         return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                                 "Option '%s' has another type", name);
+                                             "Option '%s' has another type", name);
                 return r;
         }
 
@@ -152,17 +152,17 @@ static int validate_plan(Manager *manager, ScanRequest *request, sd_bus_error *e
         r = plan_find(folders, request->plan_name, &request->plan, &text);
         if (r == -ENOENT)
                 return bus_error_set(error, ASSAY_ERROR_NO_SUCH_PLAN, "No plan '%.64s' in %s",
-                                         request->plan_name, folders);
+                                     request->plan_name, folders);
         if (r == -ENOMEM)
                 return r;
         if (r < 0)
                 return bus_error_set(error, ASSAY_ERROR_BAD_PLAN, "%s", text ? text : strerror(-r));
         if (request->plan->n_steps == 0)
                 return bus_error_set(error, ASSAY_ERROR_BAD_PLAN, "Plan '%s' has no steps",
-                                         request->plan_name);
+                                     request->plan_name);
         if (request->options.budget_sec > request->plan->budget_sec)
                 return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "%s is more than the plan's %g s",
-                                         ASSAY_OPTION_BUDGET, request->plan->budget_sec);
+                                     ASSAY_OPTION_BUDGET, request->plan->budget_sec);
         return 0;
 }
 
@@ -174,7 +174,7 @@ static int validate_targets(Manager *manager, ScanRequest *request, sd_bus_error
         while (request->targets && request->targets[n])
                 if (++n > TARGETS_ASKED_MAX)
                         return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "More than %d targets",
-                                                 TARGETS_ASKED_MAX);
+                                             TARGETS_ASKED_MAX);
 
         r = targets_select(&manager->targets, request->targets, &request->selected, &request->n_selected,
                            &wrong, &at);
@@ -184,10 +184,10 @@ static int validate_targets(Manager *manager, ScanRequest *request, sd_bus_error
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "No targets");
         if (wrong == SELECT_TWICE || wrong == SELECT_DEPTH)
                 return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "Target '%.160s': %s",
-                                         request->targets[at], select_error_to_string(wrong));
+                                     request->targets[at], select_error_to_string(wrong));
         if (wrong != SELECT_OK)
                 return bus_error_set(error, ASSAY_ERROR_NO_SUCH_TARGET, "Target '%.160s': %s",
-                                         request->targets[at], select_error_to_string(wrong));
+                                     request->targets[at], select_error_to_string(wrong));
         return 0;
 }
 
@@ -198,15 +198,15 @@ static int validate_load(Manager *manager, const ScanRequest *request, uid_t uid
         n = manager_count_scans(manager, uid, &total);
         if (n >= manager->config->limits.scans_per_uid || total >= manager->config->limits.scans)
                 return bus_error_set(error, ASSAY_ERROR_TOO_MANY_SCANS,
-                                         "%zu scans of uid %u and %zu in all are not finished", n,
-                                         (unsigned) uid, total);
+                                     "%zu scans of uid %u and %zu in all are not finished", n,
+                                     (unsigned) uid, total);
 
         for (size_t i = 0; (request->flags & ASSAY_SCAN_NO_QUEUE) && i < request->n_selected; i++) {
                 const Target *target = request->selected[i].target;
 
                 if (target->job || target->n_waiting > 0)
                         return bus_error_set(error, ASSAY_ERROR_OCCUPIED, "%s is being scanned",
-                                                 target->config->name);
+                                             target->config->name);
         }
 
         return 0;

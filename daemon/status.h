@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the daemon does, in a line for `systemctl status` (sd_notify, STATUS=). */
+/* The present work of the daemon, in a line for `systemctl status` (sd_notify, STATUS=). */
 
 #include <stddef.h>
 

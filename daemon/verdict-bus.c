@@ -187,10 +187,10 @@ int method_find_record(sd_bus_message *message, void *userdata, sd_bus_error *er
                         find_record(manager->log, &where, plan, flags & ASSAY_RECORD_REGIONS, &index);
         if (r == -ENOENT)
                 return bus_error_set(error, ASSAY_ERROR_NO_SUCH_RECORD, "No record of '%.160s'%s", target,
-                                         flags & ASSAY_RECORD_REGIONS ? " tells regions" : "");
+                                     flags & ASSAY_RECORD_REGIONS ? " tells regions" : "");
         if (r < 0)
                 return bus_error_set(error, ASSAY_ERROR_STORE, "The record of '%.160s' cannot be read: %s", target,
-                                         strerror(-r));
+                                     strerror(-r));
 
         return sd_bus_reply_method_return(message, "t", index);
 }

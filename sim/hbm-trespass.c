@@ -91,7 +91,7 @@ static bool is_written(const Hbm *hbm, uint32_t linear) {
         return false;
 }
 
-/* What addresses x and y of a decoder fault reach, as traps.h says: [address][cell]. */
+/* The cells that addresses x and y of a decoder fault reach, as traps.h says: [address][cell]. */
 static const bool reach[_DECODER_MAX][2][2] = {
         [DECODER_A] = { { false, false }, { false, false } }, [DECODER_B] = { { false, false }, { true, true } },
         [DECODER_C] = { { false, true }, { false, true } },   [DECODER_D] = { { true, true }, { false, true } },

@@ -4,7 +4,7 @@
 /*
  * HbmTrespass
  *
- * What commands do to the live data of a job, counted by cells and not by the addresses that a command names: decoders and
+ * Counts changes of a job's live data by commands, by cells and not by the addresses that a command names: decoders and
  * stuck address lines lead elsewhere. A cell is live where it lies in rows in use and where an address in use leads to it.
  */
 

@@ -27,7 +27,7 @@
 #include "checks/cleanup.h"
 
 /*
- * What a stack holds when a scenario begins: own-address data, as a scan of all of it leaves (of a seed whose lower half is
+ * The content of a stack when a scenario begins: own-address data, as a scan of all of it leaves (of a seed whose lower half is
  * zero). A chip in service has been tested before its job came, and only rows that tell whose they are can be tested beside it.
  */
 static uint64_t power_up_seed(const Chip *chip, unsigned index) {

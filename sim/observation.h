@@ -4,7 +4,7 @@
 /*
  * Observation
  *
- * What the stream of a worker says in the end: for each server and chip in its list of hardware the result of its steps
+ * The final word of a worker's stream: for each server and chip in its list of hardware the result of its steps
  * (sheet.h) and its findings, each once however often it was reproduced.
  */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/param.h>
 
-/* What was counted since the announcement that stands, as far as it goes. */
+/* The errors counted since the announcement that stands, up to the number that it announces. */
 static uint64_t moved(const Planted *planted, const uint64_t now[static STACKS], unsigned word) {
         if (!planted->client || now[word] <= planted->base[word])
                 return 0;

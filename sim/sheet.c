@@ -88,7 +88,7 @@ static int step_of(Sheet *sheet, const char *name) {
         return (int) sheet->n_steps++;
 }
 
-/* What a chip's step says of elsewhere stays with the chip; what a server's says lies in the chip that it is about. */
+/* Findings of a chip's step about other places stay with the chip; those of a server's step belong to the chip that they are about. */
 static SheetStep *holder_of(const Sheet *sheet, SheetUnit *unit, int step, const Location *where) {
         Location chip = *where;
         SheetUnit *holder = NULL;

@@ -4,8 +4,8 @@
 /*
  * Sheet
  *
- * What a stream said of each step on each part, and the result that follows for a part: by the folds of verdict.h, which the
- * daemon signs by. So who scores a scan cannot come to another result than who signs it. The plan itself is not needed: its steps
+ * The steps of each part as a stream tells them, and the result that follows for a part: by the folds of verdict.h, which the
+ * daemon signs by. So the scorer cannot come to another result than the signer. The plan itself is not needed: its steps
  * are those that the stream names anywhere, its promises stand at the beginning of the stream.
  */
 

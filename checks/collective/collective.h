@@ -170,7 +170,7 @@ bool ensemble_has_rings(const Ensemble *ensemble, const Wrongs *wrongs, unsigned
 Chair *ensemble_chair(Ensemble *ensemble, Member member);
 /* What to replace where the link at PORT is to blame: the cable, or NULL, the tray, where it is a trace of its board. */
 const char *ensemble_cable(Member member, unsigned port);
-/* Who is at the far end of PORT by design; MEMBER itself where nobody of the scan is. */
+/* The member at the far end of PORT by design; MEMBER itself where that chip is not of the scan. */
 Member ensemble_sender(const Ensemble *ensemble, Member member, unsigned port);
 /* Puts the next server but BY - 1 in the place of the one under test. */
 void ensemble_turn(Ensemble *ensemble, unsigned by);

@@ -78,7 +78,7 @@ static int play_out(Recital *recital, bool measured, Wrongs *wrongs) {
         return r < 0 ? r : 1;
 }
 
-/* What was only slow is played again with less of it, so that it comes to its end. */
+/* A collective that was only slow is run again with a smaller message, so that it comes to its end. */
 static bool try_shorter(Ensemble *ensemble) {
         if (!ensemble->crawls || ensemble->shorter >= SHORTER_MAX)
                 return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Who takes longer than its siblings do for the same. Median and MAD are of the ranks of one collective, so that what all have in
- * common is nobody's fault and a few stragglers do not move them (breakdown point 1/2).
+ * Finds ranks that take longer than their siblings for the same. Median and MAD are of the ranks of one collective: a delay that all
+ * of them share is the fault of none, and a few stragglers do not move either (breakdown point 1/2).
  */
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Who adds wrongly. A chip that adds alone with one of its neighbours has a wrong sum where it adds wrongly or where that neighbour sends
- * what is wrong; so it is judged by neighbours that do not, and where it has none of these it is not judged.
+ * Finds chips that add wrongly. A chip that adds alone with one of its neighbours has a wrong sum if it adds wrongly or if that neighbour
+ * sends wrong data; so it is judged by neighbours that send right data, and where it has none of these it is not judged.
  */
 
 #include <string.h>
@@ -39,7 +39,7 @@ static uint16_t find_spoilers(Ensemble *ensemble) {
         return spoilers;
 }
 
-/* What came of sums with partners whose blocks come in unchanged, and, as *ret_others, with the rest of them. */
+/* Counts sums with partners whose blocks come in unchanged and, as *ret_others, with the other partners. */
 static PairSums sums_of(const Ensemble *ensemble, const Wrongs *wrongs, Member member, uint16_t spoilers, PairSums *ret_others) {
         PairSums sound = {}, others = {};
 

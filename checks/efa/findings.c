@@ -126,7 +126,7 @@ static bool was_resent(const Round *round, unsigned adapter) {
         return sum >= late / 2 && sum > 0;
 }
 
-/* What an adapter loses of what it sends to itself tells it from its cable: the code, what to replace, and the words go with that. */
+/* The loss of packets that an adapter sends to itself tells the adapter from its cable: code, part to replace and words follow. */
 static const char *tell_loops(const Round *round, unsigned chip, Evidence *evidence, char words[static 160]) {
         const Pair *own = &round->ledger.pairs[chip][chip];
         uint32_t n_lost = own->n_wrong[WRONG_LOSS];

@@ -159,7 +159,7 @@ static double share_of(const Ledger *ledger, Wrong wrong, AdapterSet without, Pa
         return MAX(ret_sum->n_wrong[wrong] / (double) MAX(ret_sum->n_packets, 1u), wrong == WRONG_LATE ? SOUND_RESENT : 0);
 }
 
-/* What the flows of ADAPTER with those not in WITHOUT add up to; *ret_worst is the pair of them with the most wrong packets. */
+/* The sum of the flows between ADAPTER and those not in WITHOUT; *ret_worst is the pair of them with the most wrong packets. */
 static Pair sum_without(const Ledger *ledger, Wrong wrong, unsigned adapter, AdapterSet without, Pair *ret_worst) {
         Pair sum = {}, worst = {};
 
@@ -177,8 +177,8 @@ static Pair sum_without(const Ledger *ledger, Wrong wrong, unsigned adapter, Ada
         return sum;
 }
 
-/* Who has more wrong packets on a path than what others have between themselves explains: the farthest from that first, whose flows are
- * then left out, so that its partners are not taken for it. */
+/* Finds adapters with more wrong packets on a path than the others have between themselves: the one with the largest excess first,
+ * whose flows are then left out, so that its partners are not taken for it. */
 static AdapterSet find_excess(const Ledger *ledger, Wrong wrong, AdapterSet without) {
         AdapterSet excess = 0;
 
@@ -340,7 +340,7 @@ static int find_of(Round *round, Wrong wrong) {
         for (unsigned p = 0; p < NIC_PATHS; p++)
                 blamed |= blame.planes >> p & 1 ? blame.excess[p] : 0;
         for (unsigned c = 0; c < CHIPS; c++) {
-                /* What is lost of packets to itself, which take no path, is no path's. */
+                /* Packets to itself take no path, so no path is to blame for their loss. */
                 bool loses_loops = wrong == WRONG_LOSS && round->ledger.pairs[c][c].n_wrong[wrong] > 0;
                 uint16_t paths = (round_own(round) & blamed) >> c & 1 && !loses_loops ? paths_of(round, &blame, wrong, c) : 0;
 

@@ -4,8 +4,9 @@
 /*
  * Aggressor
  *
- * Who disturbs a cell that fails in every replay over examination->region: another access, found by replays over halves of it, and
- * that with stripes of data until its bit is known; or a bit of its own access, which stripes tell. What cannot be told is left open.
+ * Finds the aggressor of a cell that fails in every replay over examination->region: another access, found by replays over halves of
+ * it, and then with stripes of data until its bit is known; or a bit of its own access, which stripes tell. Where neither is found the
+ * aggressor stays unknown.
  */
 
 #include "checks/hbm/examination.h"

@@ -113,7 +113,7 @@ static void suspect(Census *census) {
 
 /* ---- what a turn shows ---- */
 
-/* What one bank gave back after the NTH write of a turn. */
+/* The answer of one bank after the NTH write of a turn. */
 typedef struct Answer {
         unsigned n_wrong, n_other;
         uint32_t ones, zeros; /* lanes that stand still in all that is wrong */

@@ -4,8 +4,8 @@
 /*
  * HbmCensus
  *
- * What is as large as a bank and comes and goes shows in some reads, and so in some banks. Banks are asked for a few tags (tags.h) in
- * rows and columns that change, turn after turn, and what any of the turns shows is kept: a bank that gives back nothing of what was
+ * An intermittent fault as large as a bank shows in some reads, and so in some banks. Banks are asked for a few tags (tags.h) in
+ * rows and columns that change, turn after turn, and whatever any of the turns shows is kept: a bank that gives back nothing of what was
  * written, a lane that stands still in all of it, the data of another address.
  *
  * Parts that have shown something in the test are asked first, be it one access that was wrong as a whole once; as soon as one does so

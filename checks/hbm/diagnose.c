@@ -31,7 +31,10 @@ static const HbmProbePattern solid[] = {
         { .field = { .background = MEMORY_BACKGROUND_SOLID }, .data = 1 },
 };
 
-/* What the stuck lanes of each part stand at, malloc'd: told by the failures, which move when a probe adds to them. NULL without memory. */
+/*
+ * The values that the stuck lanes of each part are stuck at, malloc'd: the failures that tell them move when a probe adds to them.
+ * NULL without memory.
+ */
 static uint32_t *lane_values(const HbmCase *c) {
         uint32_t n = hbm_bank_count(c->geometry) / hbm_case_banks_of_part(c), *values = calloc(n, sizeof(*values));
 
@@ -203,7 +206,7 @@ static size_t partner_rows(const HbmCase *c, const HbmAliases *aliases, uint32_t
         return n_partners;
 }
 
-/* Whose data rows of a bank hold, and then those rows that they come from. */
+/* Asks which row's data each of ROWS of a bank holds, and then those rows that the data come from. */
 static int ask_rows(const HbmTagProbe *probe, const HbmCase *c, const WireBox *box, const uint32_t *rows, size_t n, unsigned n_turns,
                     HbmAliases *aliases) {
         uint32_t partners[TAG_ROWS], bank = rows[0] / hbm_bank_accesses(c->geometry);
@@ -217,7 +220,7 @@ static int ask_rows(const HbmTagProbe *probe, const HbmCase *c, const WireBox *b
         return n_partners > 0 ? hbm_tags_of_rows(probe, box, partners, n_partners, c->lanes, n_turns, aliases) : 0;
 }
 
-/* What shows in a few turns at most may have shown a half of itself: one of two rows that are tied together is a decoder. */
+/* A fault that shows in a few turns only may have shown just one of two rows that are tied together, which is a decoder's. */
 static bool is_rare(const HbmAliases *aliases) {
         for (size_t i = 0; i < aliases->n; i++)
                 if (aliases->aliases[i].n_astray >= TAG_ENOUGH)
@@ -270,7 +273,7 @@ static int ask_tags(const HbmDiagnosis *diagnosis, HbmCase *c, HbmAliases *alias
         return r;
 }
 
-/* What is a bank or larger, also where it comes and goes. */
+/* Finds faults as large as a bank or larger, intermittent ones too. */
 static int find_structures(const HbmDiagnosis *diagnosis, const HbmProbe *probe, HbmCase *c) {
         HbmTagProbe tags = tag_probe(diagnosis, c);
         size_t n_before = c->defects->n;

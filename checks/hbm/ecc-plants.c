@@ -358,7 +358,7 @@ static int try_plants(HbmRun *run, unsigned number, Signs signs[static STACKS + 
         return r;
 }
 
-/* What is held against ECC of one stack, or the chip, after some trials. */
+/* The errors of ECC of one stack, or the chip, after some trials. */
 typedef struct Charge {
         HbmEccLie lie;
         bool proven;  /* the lie is */

@@ -11,5 +11,5 @@
 #include "checks/hbm/run.h"
 
 int hbm_lies_tell(HbmRun *run, unsigned stack);
-/* What is none of one stack, where no stack explains it. */
+/* Judges wrong answers of the chip's ECC that no single stack explains. */
 int hbm_lies_tell_chip(HbmRun *run);

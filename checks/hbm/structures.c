@@ -138,7 +138,7 @@ static int add_lanes(HbmCase *c, HbmDefectKind kind, uint32_t first, uint32_t n,
                 hbm_case_newest(c)->n_accesses = count_of(c, first * hbm_case_banks_of_part(c), n * hbm_case_banks_of_part(c));
         }
 
-        /* What one part shows of it holds for the others, whether they have shown it yet or not. */
+        /* A cause that one part shows holds for its other parts, whether they have shown it yet or not. */
         for (uint32_t i = first; i < first + n; i++) {
                 c->lanes[i] |= lanes;
                 c->values[i] |= values;

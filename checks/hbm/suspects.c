@@ -94,7 +94,7 @@ static void begin(Asked *asked, uint32_t column, size_t first, size_t end) {
                 }
 }
 
-/* What failed in a turn: joins what is known, and is added to the failures of the diagnosis. */
+/* Adds the failures of one turn to those that are known and to the failures of the diagnosis. */
 static int learn(Asked *asked, const MarchFailures *turn, bool *ret_again, bool *ret_new) {
         *ret_again = *ret_new = false;
         for (size_t i = 0; i < turn->n; i++) {

@@ -150,7 +150,7 @@ static double ratio(const Lane *lane) {
         return lane->bits > 0 ? (double) lane->errors / (double) lane->bits : 0;
 }
 
-/* What failed it is the count, and that no sound lane has so many: a lane better than the ratio to exclude may have them, and is none. */
+/* The lane failed by its count, which no sound lane reaches; its ratio alone says less, since a better lane than the limit may have so many. */
 static void describe_errors(const Judged *judged, const Group *group, char *text, size_t size) {
         const NeuronlinkParameters *parameters = judged->fabric->parameters;
         const Lane *sum = &group->sum;

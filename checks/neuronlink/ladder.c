@@ -13,7 +13,7 @@
  *
  * It is climbed until two turns show the same; what comes and goes shows in the loops that it is in, and in no other, turn by turn.
  *
- * What fails rarely takes as many bits to see again: bits for TRACES errors, as far as the time that is left goes. Where it does not go as far
+ * A rare failure takes as many bits again to be seen: bits for TRACES errors, as far as the time that is left goes. Where it does not go as far
  * as TRACES_LEAST, the loops of that lane would say nothing, and it stays without a place.
  */
 
@@ -35,7 +35,7 @@ static bool fails(const Lane *lane) {
         return !lane_is_sound(lane) || lane->outcome == BER_FAILS;
 }
 
-/* What may be waited for: slips where the clock does, else disturbances, of which one spoils several blocks. */
+/* The rate of the events to wait for: slips where the clock slips, else disturbances, of which one spoils several blocks. */
 static double traces_of(const Lane *lane) {
         return (double) (lane->slipped != 0 ? lane->resyncs : lane->least);
 }

@@ -24,7 +24,7 @@
 #define SHARE_LEAST 0.9
 #define SHARE_MOST  1.01 /* no port is faster than its lanes */
 
-/* What its lanes carry at most: those that were away, or slow, while it was asked for its width may be there while payload is moved. */
+/* The most that its lanes carry: lanes that were away, or slow, while the width was read may be there while payload is moved. */
 static double most_rate(const Judged *judged) {
         return (double) link_port_width(judged->id.port) * LINK_LANE_GBPS / 8;
 }

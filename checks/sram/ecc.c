@@ -26,7 +26,7 @@ static const ErrorCounter counters[COUNTS] = {
         [COUNT_UNCORRECTED] = ERRORS_SRAM_UNCORRECTED,
 };
 
-/* What sysfs counts. */
+/* The error counts of sysfs. */
 typedef struct Counts {
         uint64_t n[COUNTS];
 } Counts;
@@ -361,7 +361,7 @@ static int run_some(SramRun *run, Trial *trials, unsigned n_trials, unsigned *fi
                 Trial *trial = &trials[*first];
                 unsigned n = COMMANDS + 2 * trial->reads;
 
-                /* What is planted is written over in the same batch, so that nobody can leave it behind. */
+                /* Planted data are written over in the same batch, so that a check that dies cannot leave them behind. */
                 n_commands += n;
                 if (*first > from && (n_commands > WIRE_BATCH_MAX ||
                                       memory_batch_room(run->batch) < n * (trial->n * sizeof(MemoryData) + 2 * WIRE_ALIGNMENT)))
@@ -437,7 +437,7 @@ static int end_planting(const SramRun *run) {
         r = read_errors(run, errors);
         for (unsigned i = 0; r >= 0 && i < COUNTS; i++)
                 cleared |= (unsigned) error_count_is_planted(&errors[counters[i]]) << counters[i];
-        /* What comes later is none of ours, whatever became of this. */
+        /* Errors from here on were not planted, however this ended. */
         if (r < 0) {
                 (void) device_errors_end(step_device(run->step), step_chip(run->step), ERRORS_SRAM, 0);
                 return r;

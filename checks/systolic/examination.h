@@ -53,7 +53,7 @@ typedef struct Report {
 int psum_report_flag(const Report *report, int accumulates);
 int psum_report_lines(const Report *report);
 int psum_report_elements(const Report *report);
-/* What shows under full load alone, SEEN times out of TRIED. LINE of the address; -1: the flag, which adds or overwrites. */
+/* Reports a fault that shows under full load alone, SEEN times out of TRIED. LINE of the address; -1: the flag that adds or overwrites. */
 int psum_report_loaded(Step *step, unsigned core, int line, bool accumulates, unsigned seen, unsigned tried, Verdict *verdict, PsumResult *result);
 /* What the core told and nothing shows. */
 int psum_report_told(const Report *report);

@@ -213,7 +213,7 @@ static unsigned address_under(const Cause *cause, unsigned address) {
         return cause->flag ? address : cause->level ? address | bit : address & ~bit;
 }
 
-/* What the sequence leaves in PSUM that held zeros, if CAUSE acts all the time. */
+/* The content that the sequence leaves in PSUM, zeros before, if CAUSE acts all the time. */
 static void predict(const Load *load, const Cause *cause, uint32_t ret[PLACES][SAMPLES][BLOCK]) {
         static uint32_t content[ADDRESSES][SAMPLES];
 
@@ -320,7 +320,7 @@ static int examine(Step *step, unsigned core, bool suspect, Verdict *verdict, Ps
         return psum_report_loaded(step, core, cause.flag ? -1 : (int) cause.line, cause.accumulates, 1 + seen, 1 + round, verdict, result);
 }
 
-/* What PSUM does wrong at rest too is told as that. */
+/* A fault that PSUM shows at rest too is reported by the test at rest. */
 static int judge_core(Step *step, unsigned core, bool suspect, Verdict *verdict, PsumResult *result) {
         unsigned bit = 1u << core;
         int r;

@@ -44,7 +44,7 @@ static const char *const paths[_READING_MAX] = {
 
 typedef char Readings[_READING_MAX][ATTRIBUTE_TEXT_MAX];
 
-/* What is said of the errors of one counter. */
+/* A finding about the errors of one counter. */
 typedef struct CountedError {
         const char *code;
         const char *measurement;

@@ -144,7 +144,7 @@ static int take_records(RecordLog *log, const Start *start, char **ret_wrong) {
         return r;
 }
 
-/* What the tables come to, in each form. */
+/* The digest of the tables, in each form. */
 typedef struct Found {
         uint8_t digests[2][DIGEST_BYTES];
 } Found;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the parts of a server come to, and the line for it: see record-stand.h. */
+/* Folds the verdicts of a server's parts, and words the line for it: see record-stand.h. */
 
 #include <assert.h>
 #include <stdarg.h>

@@ -16,7 +16,7 @@ typedef struct RecordNamed {
         Result result;
 } RecordNamed;
 
-/* What a record says of its own subject. */
+/* The verdict of a record on its own subject. */
 typedef struct RecordStand {
         bool in_part;  /* it was not asked to look at all that its plan promises, so what stood before it stands */
         Result result; /* of a roll-up: of what lies in none of the chips, PASSED, WARNED or FAILED */

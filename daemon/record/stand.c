@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a record says of its own subject, a roll-up of what lies in none of its chips: see record-stand.h. */
+/* Reads the verdict of a record on its own subject; for a roll-up, on the places that lie in none of its chips: see record-stand.h. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static int take_named(const json_t *predicate, RecordStand *stand) {
         return 0;
 }
 
-/* What the roll-up was called follows from its chips too; what it measured and found itself tells of the rest. */
+/* The result of the roll-up follows from its chips too; its own measurements and findings tell of the rest. */
 static int take_own(const json_t *predicate, const char *subject, RecordStand *stand) {
         static const Result results[] = { [VERDICT_PASSED] = RESULT_PASSED, [VERDICT_WARNED] = RESULT_WARNED, [VERDICT_FAILED] = RESULT_FAILED };
         Judgement judgement = {};

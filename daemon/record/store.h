@@ -155,7 +155,7 @@ typedef enum StoreForm {
         STORE_FORM_ALL,
 } StoreForm;
 
-/* What they say in FORM, with the entries that they name: of equal tables it is equal, and of each form another one. */
+/* The digest of the tables in FORM, with the entries that they name: equal for equal tables, and different in each form. */
 int store_tables_digest(Store *store, StoreForm form, uint8_t ret[static DIGEST_BYTES]);
 /* Keeps them as they are, to be brought back by a trial; within a transaction. */
 int store_hold_tables(Store *store);

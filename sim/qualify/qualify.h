@@ -136,7 +136,7 @@ double qualify_upsets(const Qualification *qualification);
 int qualify_status(const Qualification *qualification);
 
 void qualify_print(const Qualification *qualification, FILE *out);
-/* What comes and goes, by kind and share of commands; what waits for a trigger; two faults in one chip. */
+/* Prints intermittent faults by kind and probability, faults that wait for a trigger, and pairs of faults in one chip. */
 void qualify_print_escapes(const Qualification *qualification, FILE *out);
 void qualify_print_triggers(const Qualification *qualification, FILE *out);
 void qualify_print_pairs(const Qualification *qualification, FILE *out);

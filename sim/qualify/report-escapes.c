@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What comes and goes, by kind and by the share of commands in which it acts: how many escaped, and the number of commands that a plan
+ * Intermittent faults by kind and by the share of commands in which they act: how many escaped, and the number of commands that a plan
  * so asks of it (escape.h), which is what a plan states in its text. What waits for a trigger, and two faults in one chip.
  */
 

@@ -124,7 +124,7 @@ static const FaultCase fault_cases[] = {
           { { "collective-slow", "trn-0/chip11" }, { "collective-slow", "trn-0/chip2" } } },
         { "{at: trn-0/chip11, kind: chip-slow, factor: 1000}", { { "collective-slow", "trn-0/chip11" } } },
         { "{at: trn-0/chip11/link-y+, kind: link-throttled, share: 0.01}", { { "collective-slow", "trn-0/chip11/link-y+" } } },
-        /* What is slow is no hang: what else is wrong is found too. */
+        /* A slow link is no hang: the other fault is found too. */
         { "{at: trn-0/chip11/link-y+, kind: link-throttled, share: 0.01}, {at: trn-0/chip3, kind: collective-stall, step: 20}",
           { { "collective-slow", "trn-0/chip11/link-y+" }, { "collective-hang", "trn-0/chip3" } } },
         { "{at: trn-0/chip11/link-y+, kind: link-throttled, share: 0.01}, {at: trn-0/chip3, kind: reduce-stuck-bit, bit: 12, value: 1}",
@@ -222,7 +222,7 @@ static const FaultCase ring_cases[] = {
         { "{at: us0-2/chip6, kind: collective-stall, step: 0}", { { "collective-hang", "us0-2/chip6" } } },
         { "{at: us0-1/chip9, kind: collective-stall, step: 125}", { { "collective-hang", "us0-1/chip9", "together" } } },
         { "{at: us0-3/chip0, kind: semaphore-lost, step: 77}", { { "collective-hang", "us0-3/chip0", "together" } } },
-        /* What a server shows by itself hides nothing else that is wrong with it. */
+        /* A fault that one server shows by itself hides no other one. */
         { "{at: us0-1/chip5/link-z+, kind: link-narrowed, width: 8}, {at: us0-2/chip7, kind: collective-stall, step: 41}",
           { { "collective-slow", "us0-1/chip5/link-z+" }, { "collective-slow", "us0-2/chip5/link-z-" },
             { "collective-hang", "us0-2/chip7", "together" } } },

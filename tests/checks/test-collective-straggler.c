@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Who takes longer than its siblings: by hand, and among many sets of sound ranks, of which next to none may be called so. As a campaign:
+ * Ranks that take longer than their siblings: by hand, and among many sets of sound ranks, of which next to none may be called so. As a campaign:
  * STRAGGLER_CASES=N sets of each spread.
  */
 

@@ -17,7 +17,7 @@
 
 #define HEAD "scenario: t\nseed: 5\ntopology: {ultraservers: 1}\n"
 
-/* What is answered to an attribute instead; NULL: the truth. */
+/* The answer that an attribute gets instead of the truth; NULL: the truth. */
 static const char *lied_path, *lied_text;
 
 static int lying_execute(void *userdata, const WireCommand *commands, size_t n, WireCompletion *completions, uint64_t deadline_usec) {

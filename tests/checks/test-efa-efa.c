@@ -166,7 +166,7 @@ static void test_each_fault_is_found_at_its_adapter_and_nowhere_else(void **stat
 
 #define PLANE(rate) "{at: trn-0/chip4/nic4/path6, kind: fabric-path-drops, rate: " rate "}"
 
-/* What is the adapter's own on the very path that the fabric loses packets on. */
+/* Faults of an adapter on the very path on which the fabric loses packets. */
 static const FaultCase plane_cases[] = {
         { PLANE("0.02"), { { "efa-fabric", "trn-0" } } },
         { PLANE("0.5"), { { "efa-fabric", "trn-0" } } },

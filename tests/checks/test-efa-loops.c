@@ -84,7 +84,7 @@ static void test_an_adapter_that_loses_packets_is_never_called_a_cable(void **st
                 Told told = tell_all(faults[i], n);
 
                 assert_int_equal(told.n_cable, 0);
-                /* What is there in every flow is told whenever it is seen; of 1 % one way that is not in 7 of 1000 scans. */
+                /* A loss in every flow is told whenever it is seen; one of 1 % in one direction is not seen in 7 of 1000 scans. */
                 if (i < 4)
                         assert_true(told.n_unknown == 0 && told.n_silent <= n / 50);
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What is called a soft error: only what a particle did. A scan begins with what the one before has left in memory, which is what some
+ * Only the work of a particle is called a soft error. A scan begins with the data that the one before has left in memory, which some
  * faults need to show and no repeat of the march alone brings back.
  */
 

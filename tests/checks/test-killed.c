@@ -50,7 +50,7 @@ typedef enum Loss {
 
 static const char *const loss_words[] = { [LOSS_WORKER] = "worker", [LOSS_CHILD] = "child" };
 
-/* What a scan said: a line for each step's verdict and each finding, sorted. */
+/* The answer of a scan: a line for each step's verdict and each finding, sorted. */
 typedef struct Said {
         unsigned n;
         char lines[LINES_MAX][LINE_BYTES];

@@ -182,7 +182,7 @@ static void regions_must_agree_with_themselves(void **state) {
         region_set_add(&regions.occupied, 200);
         assert_non_null(regions_wrong(&regions));
 
-        /* What is not proven has a reason, and was neither tested nor in use. */
+        /* A region that is not proven has a reason, and was neither tested nor in use. */
         for (unsigned region = 1; region < 7; region++) {
                 regions = good;
                 region_set_add(&regions.unproven, region);

@@ -292,7 +292,7 @@ static void test_the_most_that_a_plan_may_ask_for_has_room(void **state) {
         assert_int_equal(judge("", &most), VERDICT_PASSED);
 }
 
-/* What generators were seeded with, all together. */
+/* A hash of all seeds that generators got, in order. */
 static uint64_t seeds_seen;
 
 static void see_seeds(const WireCommand *command, WireCompletion *completion) {

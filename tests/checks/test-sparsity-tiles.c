@@ -91,7 +91,7 @@ static void test_each_tile_is_a_dense_product_of_what_it_expands_to(void **state
         }
 }
 
-/* What is drawn is of the seed: another scan has other tiles, and one that is repeated the same. */
+/* The seed decides the draw: another scan has other tiles, and a repeated one the same. */
 static void test_another_seed_draws_other_tiles(void **state) {
         for (unsigned i = 0; i < TILES; i++) {
                 const SparseTile *tile = sparse_tile_at(i, 7);

@@ -129,7 +129,7 @@ static void no_garbled_answer_makes_a_pass(void **state) {
 /* ---- errors that a check has planted ---- */
 
 /*
- * What is said of a chip after a check has announced errors, and then died. In the meantime, and after, such counters as here
+ * The verdict on a chip after a check has announced errors, and then died. In the meantime, and after, the counters named here
  * are moved.
  */
 typedef struct Planting {

@@ -131,7 +131,7 @@ static void writes_into_live_rows_are_counted(void **state) {
 
 static const WireBox bank = { .first = { 3, 1, 0, 2, 1, 0, 0 }, .last = { 3, 1, 0, 2, 1, 0, 31 } };
 
-/* What the live rows of the bank read as, access by access. */
+/* The data that the live rows of the bank give back, access by access. */
 static void read_live(Lone *lone, uint8_t (*ret)[32 * MEMORY_ACCESS_BYTES]) {
         WireCommand copy = { .type = COMMAND_HBM_COPY_OUT, .out_bytes = sizeof(*ret) };
 

@@ -14,7 +14,7 @@
 
 static const char one = 0, other = 0; /* clients are told apart by an address */
 
-/* What the account says of four words. */
+/* Compares the account of four words with TEXT. */
 static void assert_says(const Planted *planted, const uint64_t now[static STACKS], const char *text) {
         char said[256];
 

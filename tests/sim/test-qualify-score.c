@@ -165,7 +165,7 @@ static void test_a_pass_is_a_miss(void **state) {
         assert_int_equal(judge(&local, CELL, "hbm-cell", CELL, VERDICT_ERROR), OUTCOME_INCONCLUSIVE);
 }
 
-/* What nobody injected, beside one fault or two: it is said with all that is needed to see it again. */
+/* A finding that no injected fault explains is told with all that is needed to see it again. */
 static void test_an_innocent_part_is_told(void **state) {
         for (unsigned n = 1; n <= 2; n++) {
                 size_t packed[] = { 0, 1 };
