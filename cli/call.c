@@ -14,6 +14,7 @@
 #include "cli/deadline.h"
 #include "cli/file-kind.h"
 #include "cli/nearest.h"
+#include "cli/reply.h"
 #include "daemon/names.h"
 
 /* The same map as the daemon's: r is the errno on either side. */
@@ -66,7 +67,7 @@ int complain_bus(const sd_bus_error *error, int r, const char *what) {
                 status = STATUS_UNREACHABLE;
 
         if (status == STATUS_UNREACHABLE)
-                return complain(status, "%s: assayd does not answer on %s%s", what, options.host ?: "this bus",
+                return complain(status, "%s: assayd does not answer on %s%s%s", what, options.host ?: "this bus", r == -ETIMEDOUT ? " (stopped?)" : "",
                                 options.host || strcmp(options.bus, "system") != 0 ? "" : "; `systemctl status assayd` says why");
         return complain(status, "%s: %s", what, error && error->message ? error->message : strerror(-r));
 }
@@ -101,13 +102,34 @@ int call_connect(sd_bus **ret) {
         return 0;
 }
 
+static int call_by(sd_bus *bus, const char *path, const char *interface, const char *method, sd_bus_error *error,
+                   sd_bus_message **ret, const char *signature, va_list arguments) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *call = NULL;
+        int r;
+
+        r = sd_bus_message_new_method_call(bus, &call, ASSAY_BUS_NAME, path, interface, method);
+        if (r >= 0)
+                r = sd_bus_message_appendv(call, signature, arguments);
+        return r < 0 ? r : reply_await(bus, call, error, ret);
+}
+
+int call_object(sd_bus *bus, const char *path, const char *interface, const char *method, sd_bus_error *error, sd_bus_message **ret,
+                const char *signature, ...) {
+        va_list arguments;
+        int r;
+
+        va_start(arguments, signature);
+        r = call_by(bus, path, interface, method, error, ret, signature, arguments);
+        va_end(arguments);
+        return r;
+}
+
 int call_manager(sd_bus *bus, const char *method, sd_bus_error *error, sd_bus_message **ret, const char *signature, ...) {
         va_list arguments;
         int r;
 
         va_start(arguments, signature);
-        r = sd_bus_call_methodv(bus, ASSAY_BUS_NAME, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, method, error, ret,
-                                signature, arguments);
+        r = call_by(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, method, error, ret, signature, arguments);
         va_end(arguments);
         return r;
 }
@@ -322,7 +344,7 @@ void call_tell_target(sd_bus *bus, const char *target, char *ret, size_t size) {
 }
 
 static int get_text(sd_bus *bus, const char *name, sd_bus_error *error, char **ret) {
-        return sd_bus_get_property_string(bus, ASSAY_BUS_NAME, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, name, error, ret);
+        return reply_property_string(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, name, error, ret);
 }
 
 static int call_property(sd_bus *bus, const char *name, char **ret) {

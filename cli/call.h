@@ -10,7 +10,10 @@
 /* Opens the bus that --host and --bus name. Returns 0, or says why not and returns an exit status. */
 int call_connect(sd_bus **ret);
 
-/* Calls a method of the manager. SIGNATURE and what follows are its arguments. Negative errno with ERROR filled in. */
+/* Calls a method of assayd's object PATH, or of the manager, and waits as reply.h says. SIGNATURE and what follows are its arguments. RET may be NULL. Negative
+ * errno with ERROR filled in. */
+int call_object(sd_bus *bus, const char *path, const char *interface, const char *method, sd_bus_error *error, sd_bus_message **ret,
+                const char *signature, ...);
 int call_manager(sd_bus *bus, const char *method, sd_bus_error *error, sd_bus_message **ret, const char *signature, ...);
 
 /* Records FIRST … FIRST+COUNT-1 as JSON lines, malloc'd and zero-terminated. */

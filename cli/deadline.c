@@ -41,10 +41,18 @@ void deadline_clear(void) {
         (void) set_timer(0);
 }
 
-bool deadline_is_near(void) {
+static struct timeval time_left(void) {
         struct itimerval left;
 
-        if (getitimer(ITIMER_REAL, &left) < 0 || (left.it_value.tv_sec == 0 && left.it_value.tv_usec == 0))
-                return false;
-        return left.it_value.tv_sec == 0 && left.it_value.tv_usec < NEAR_USEC;
+        return getitimer(ITIMER_REAL, &left) < 0 ? (struct timeval) {} : left.it_value;
+}
+
+bool deadline_is_set(void) {
+        struct timeval left = time_left();
+
+        return left.tv_sec > 0 || left.tv_usec > 0;
+}
+
+bool deadline_is_near(void) {
+        return deadline_is_set() && time_left().tv_sec == 0 && time_left().tv_usec < NEAR_USEC;
 }

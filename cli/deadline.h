@@ -11,5 +11,7 @@
 int deadline_set(double sec, const char *text, int status);
 /* The answer is there. */
 void deadline_clear(void);
+/* Whether somebody watches the time. */
+bool deadline_is_set(void);
 /* Whether less than a quarter of a second is left: what waits for something better takes what it has. */
 bool deadline_is_near(void);

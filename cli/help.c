@@ -113,5 +113,5 @@ void help_print(const Verb verbs[], const Verb *verb) {
         print_options(verb);
         putchar('\n');
         wrap_print(0, "Exit status: 0 PASSED or WARNED, 1 FAILED, 2 cannot tell, 3 refused (does not verify), 64 usage or bad input, "
-                      "69 daemon not reachable, 77 not permitted, 130 a scan left by Ctrl-C. More: assayctl(1), and assay-records(7) for what is signed.");
+                      "69 daemon not reachable, 77 not permitted, 130 a scan left by a second Ctrl-C. More: assayctl(1), and assay-records(7) for what is signed.");
 }

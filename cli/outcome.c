@@ -10,6 +10,7 @@
 
 #include "cli/assayctl.h"
 #include "cli/call.h"
+#include "cli/reply.h"
 #include "cli/verify-policy.h"
 #include "daemon/names.h"
 
@@ -35,7 +36,7 @@ static int get(sd_bus *bus, const char *path, const char *name, const char *type
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         int r;
 
-        r = sd_bus_get_property(bus, ASSAY_BUS_NAME, path, ASSAY_SCAN_INTERFACE, name, &error, ret, type);
+        r = reply_property(bus, path, ASSAY_SCAN_INTERFACE, name, &error, type, ret);
         return r < 0 ? complain_bus(&error, r, "could not read the scan") : 0;
 }
 

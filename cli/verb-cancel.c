@@ -18,6 +18,6 @@ int verb_cancel(int argc, char **argv) {
         if (r != 0)
                 return r;
 
-        r = sd_bus_call_method(bus, ASSAY_BUS_NAME, path, ASSAY_SCAN_INTERFACE, "Cancel", &error, NULL, "t", (uint64_t) 0);
+        r = call_object(bus, path, ASSAY_SCAN_INTERFACE, "Cancel", &error, NULL, "t", (uint64_t) 0);
         return r < 0 ? complain_bus(&error, r, "could not cancel the scan") : STATUS_PASSED;
 }

@@ -11,6 +11,7 @@
 #include "cli/key-source.h"
 #include "cli/key-swap.h"
 #include "cli/keys-ring.h"
+#include "cli/reply.h"
 #include "daemon/names.h"
 
 #define KEY_DEFAULT "/etc/assay/keys/record.pem"
@@ -66,7 +67,7 @@ static int get_text(sd_bus *bus, const char *property, char **ret) {
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         int r;
 
-        r = sd_bus_get_property_string(bus, ASSAY_BUS_NAME, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, property, &error, ret);
+        r = reply_property_string(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, property, &error, ret);
         if (sd_bus_error_has_name(&error, SD_BUS_ERROR_UNKNOWN_PROPERTY))
                 return 0;
         return r < 0 ? complain_bus(&error, r, "could not read the daemon's keys") : 0;

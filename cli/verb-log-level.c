@@ -4,6 +4,7 @@
 
 #include "cli/assayctl.h"
 #include "cli/call.h"
+#include "cli/reply.h"
 #include "daemon/names.h"
 
 #define LOG_CONTROL_PATH      "/org/freedesktop/LogControl1"
@@ -20,9 +21,10 @@ int verb_log_level(int argc, char **argv) {
                 return r;
 
         if (argc > 0)
-                r = sd_bus_set_property(bus, ASSAY_BUS_NAME, LOG_CONTROL_PATH, LOG_CONTROL_INTERFACE, "LogLevel", &error, "s", argv[0]);
+                r = call_object(bus, LOG_CONTROL_PATH, "org.freedesktop.DBus.Properties", "Set", &error, NULL, "ssv", LOG_CONTROL_INTERFACE, "LogLevel", "s",
+                                argv[0]);
         else
-                r = sd_bus_get_property_string(bus, ASSAY_BUS_NAME, LOG_CONTROL_PATH, LOG_CONTROL_INTERFACE, "LogLevel", &error, &level);
+                r = reply_property_string(bus, LOG_CONTROL_PATH, LOG_CONTROL_INTERFACE, "LogLevel", &error, &level);
         if (r < 0)
                 return complain_bus(&error, r, "log level");
 

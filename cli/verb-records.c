@@ -8,6 +8,7 @@
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/pager.h"
+#include "cli/reply.h"
 #include "cli/table.h"
 #include "daemon/names.h"
 
@@ -69,7 +70,7 @@ static int range(sd_bus *bus, int argc, char **argv, uint64_t *ret_first, uint64
         uint64_t size, first, count = LAST_DEFAULT;
         int r;
 
-        r = sd_bus_get_property_trivial(bus, ASSAY_BUS_NAME, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "LogSize", &error, 't', &size);
+        r = reply_property_trivial(bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "LogSize", &error, 't', &size);
         if (r < 0)
                 return complain_bus(&error, r, "could not read the size of the log");
 

@@ -8,6 +8,7 @@
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/pager.h"
+#include "cli/reply.h"
 #include "cli/table.h"
 #include "daemon/names.h"
 
@@ -19,7 +20,7 @@ static char *targets_of(sd_bus *bus, const char *path) {
         size_t n_text, n = 0;
         FILE *file;
 
-        if (sd_bus_get_property(bus, ASSAY_BUS_NAME, path, ASSAY_SCAN_INTERFACE, "Targets", NULL, &reply, "as") < 0 ||
+        if (reply_property(bus, path, ASSAY_SCAN_INTERFACE, "Targets", NULL, "as", &reply) < 0 ||
             sd_bus_message_enter_container(reply, 'a', "s") < 0)
                 return NULL;
         file = open_memstream(&text, &n_text);

@@ -8,6 +8,7 @@
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/pager.h"
+#include "cli/reply.h"
 #include "cli/scan-path.h"
 #include "cli/verdicts.h"
 #include "daemon/names.h"
@@ -41,11 +42,11 @@ int verb_show(int argc, char **argv) {
                 return r;
         (void) parse_u64(argv[0], &id);
 
-        r = sd_bus_get_property_string(bus, ASSAY_BUS_NAME, path, ASSAY_SCAN_INTERFACE, "State", &error, &state);
+        r = reply_property_string(bus, path, ASSAY_SCAN_INTERFACE, "State", &error, &state);
         if (r >= 0)
-                r = sd_bus_get_property_string(bus, ASSAY_BUS_NAME, path, ASSAY_SCAN_INTERFACE, "Plan", &error, &plan);
+                r = reply_property_string(bus, path, ASSAY_SCAN_INTERFACE, "Plan", &error, &plan);
         if (r >= 0)
-                r = sd_bus_get_property_trivial(bus, ASSAY_BUS_NAME, path, ASSAY_SCAN_INTERFACE, "Progress", &error, 'u', &percent);
+                r = reply_property_trivial(bus, path, ASSAY_SCAN_INTERFACE, "Progress", &error, 'u', &percent);
         if (r < 0)
                 return complain_bus(&error, r, "could not read the scan");
         if (strcmp(state, ASSAY_STATE_FINISHED) != 0)

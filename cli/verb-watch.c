@@ -14,6 +14,8 @@
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/event.h"
+#include "cli/liveness.h"
+#include "cli/reply.h"
 #include "daemon/names.h"
 
 typedef struct Watch {
@@ -23,9 +25,12 @@ typedef struct Watch {
         uint64_t next;   /* the first index not yet printed */
         uint64_t signed_; /* the log's size as told */
         bool lost;
+        Liveness liveness;
+        bool told_silence;
 } Watch;
 
 static void watch_done(Watch *watch) {
+        liveness_done(&watch->liveness);
         (void) record_keyring_free(watch->keyring);
         free(watch->origin);
         sd_bus_flush_close_unref(watch->bus);
@@ -105,16 +110,27 @@ static int prepare(Watch *watch) {
                                      "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='" ASSAY_BUS_NAME "'",
                                      on_owner, watch);
         if (r >= 0)
-                r = sd_bus_get_property_string(watch->bus, ASSAY_BUS_NAME, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "Origin", &error,
+                r = reply_property_string(watch->bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "Origin", &error,
                                                &watch->origin);
         if (r >= 0)
-                r = sd_bus_get_property_trivial(watch->bus, ASSAY_BUS_NAME, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "LogSize", &error, 't',
+                r = reply_property_trivial(watch->bus, ASSAY_OBJECT_PATH, ASSAY_MANAGER_INTERFACE, "LogSize", &error, 't',
                                                 &watch->next);
         if (r < 0)
                 return complain_bus(&error, r, "could not watch");
 
         watch->signed_ = watch->next;
+        watch->liveness.bus = watch->bus;
         return call_keyring(watch->bus, &watch->keyring);
+}
+
+/* However long the daemon is stopped: its records are fetched when it goes on. */
+static int wait_for_news(Watch *watch) {
+        bool is_silent = liveness_silent_sec(&watch->liveness) >= LIVENESS_TELL_SEC;
+
+        if (is_silent != watch->told_silence)
+                (void) complain(0, is_silent ? "assayd does not answer (stopped?): waiting for it" : "assayd answers again");
+        watch->told_silence = is_silent;
+        return liveness_wait(&watch->liveness, -1);
 }
 
 int verb_watch(int argc, char **argv) {
@@ -138,8 +154,8 @@ int verb_watch(int argc, char **argv) {
 
                 r = sd_bus_process(watch.bus, NULL);
                 if (r == 0)
-                        r = sd_bus_wait(watch.bus, UINT64_MAX);
-                if (r < 0 && r != -EINTR)
+                        r = wait_for_news(&watch);
+                if (r < 0)
                         return complain_bus(NULL, r, "watch");
         }
 }

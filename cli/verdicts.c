@@ -14,6 +14,7 @@
 #include "cli/coverage.h"
 #include "cli/outcome.h"
 #include "cli/pager.h"
+#include "cli/reply.h"
 #include "cli/table.h"
 #include "cli/view.h"
 #include "daemon/names.h"
@@ -430,7 +431,7 @@ int verdicts_print(sd_bus *bus, const OutcomeAsked *asked, bool detailed) {
                 return r;
 
         r = options.quiet && !options.json ? 0 : print(outcome, asked->id, detailed);
-        if (sd_bus_get_property_string(bus, ASSAY_BUS_NAME, asked->path, ASSAY_SCAN_INTERFACE, "Message", NULL, &message) >= 0 && *message)
+        if (reply_property_string(bus, asked->path, ASSAY_SCAN_INTERFACE, "Message", NULL, &message) >= 0 && *message)
                 (void) complain(0, "%s", message);
         status = outcome_conclude(outcome);
         return r < 0 ? complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r)) : status;
