@@ -51,7 +51,7 @@ static int try_bank(Engine *engine, unsigned core, unsigned pattern, unsigned ba
         }
 
         r = engine_run(engine, &job, 1u << core, &unsupported);
-        if (r < 0)
+        if (r < 0 || unsupported)
                 return r;
         for (unsigned column = 0; column < PE_COLUMNS; column++)
                 tries->wrong[bank][column] = (uint8_t) (tries->wrong[bank][column] +

@@ -83,6 +83,30 @@ static void trial_matrices(const Trial *trial, uint8_t *weights, uint8_t *values
         }
 }
 
+EngineJob dense_job(unsigned bank) {
+        return (EngineJob){
+                .load = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = FORMAT_BF16 },
+                .matmul = { .moving = DENSE_MOVING, .bank = (uint8_t) bank_of(bank, NULL), .flags = MATMUL_OVERWRITE,
+                            .format = FORMAT_BF16 },
+                .moving_rows = PE_ROWS,
+                .weights = dense_probe()->weights, .values = dense_probe()->values,
+                .weights_bytes = PE_ROWS * PE_COLUMNS * sizeof(uint16_t),
+                .values_bytes = PE_ROWS * DENSE_MOVING * sizeof(uint16_t),
+        };
+}
+
+int dense_ask(Engine *engine, unsigned core, unsigned bank, bool *ret_refused) {
+        const EngineJob job = dense_job(bank);
+        unsigned unsupported = 0;
+        int r = 0;
+
+        for (unsigned i = 0; i < CONTROL_ROUNDS_MAX && unsupported == 0 && r >= 0; i++)
+                r = engine_run(engine, &job, 1u << core, &unsupported);
+        if (r >= 0)
+                *ret_refused = unsupported != 0;
+        return r;
+}
+
 /* Tags of zero: an element that goes on selecting in dense products selects its own row, and is no fault of the array. Twice, for it
  * may miss the first load after a dense one. */
 static int clear_tags(Engine *engine, unsigned core) {

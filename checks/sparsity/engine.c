@@ -47,11 +47,13 @@ void engine_forget(Engine *engine) {
         engine->sent_weights = engine->sent_tags = engine->sent_values = NULL;
 }
 
-/* A load that is not supported is a finding; what PSUM tells of its cells is not ours to judge, its numbers are; whatever else a
+/* A load or matmul that is not supported is a finding, or systolic's, and keeps nobody from judging the other cores; what PSUM tells of its cells is not ours to judge, its numbers are; whatever else a
  * core does not do keeps us from judging it. */
 static int judge_completions(Engine *engine, unsigned core, const WireCommand *commands, const WireCompletion *completions,
                              unsigned *ret_unsupported) {
-        if (completions[0].status == STATUS_NRT_UNSUPPORTED) {
+        if (completions[1].status == STATUS_NRT_UNSUPPORTED)
+                engine->no_format |= 1u << core;
+        if (completions[0].status == STATUS_NRT_UNSUPPORTED || completions[1].status == STATUS_NRT_UNSUPPORTED) {
                 *ret_unsupported |= 1u << core;
                 return 0;
         }
@@ -93,7 +95,7 @@ int engine_run(Engine *engine, const EngineJob *job, unsigned mask, unsigned *re
         if (r < 0 && r != -EREMOTEIO)
                 return r;
 
-        engine->told = 0;
+        engine->told = engine->no_format = 0;
         n = 0;
         for (unsigned core = 0; core < CORES; core++) {
                 if (!(mask >> core & 1))

@@ -19,9 +19,10 @@ typedef struct Engine {
         uint16_t *weights, *tags, *values; /* in the window */
         uint32_t *out[CORES];
         const void *sent_weights, *sent_tags, *sent_values; /* what stands there; NULL: it was changed */
-        unsigned told;    /* cores whose reads of PSUM met errors that its code could not correct, a bit each, of the last run */
-        unsigned refused; /* the core that did not do what it was told, after -EREMOTEIO */
-        uint32_t status;  /* what it said */
+        unsigned told;      /* cores whose reads of PSUM met errors that its code could not correct, a bit each, of the last run */
+        unsigned no_format; /* cores that refused a matmul as such, which has a format and no mode; of the last run too */
+        unsigned refused;   /* the core that did not do what it was told, after -EREMOTEIO */
+        uint32_t status;    /* what it said */
 } Engine;
 
 #define ENGINE_VALUES_BYTES ((size_t) MOVING_MAX * MOVING_MAX * sizeof(uint16_t))
@@ -39,7 +40,7 @@ typedef struct EngineJob {
         size_t weights_bytes, values_bytes;
 } EngineJob;
 
-/* MASK: which cores. *ret_unsupported: those that refused the load as such. Results in engine->out: all of them, also where PSUM
+/* MASK: which cores. *ret_unsupported: those that refused the load or the matmul as such, and gave no results. Results in engine->out: all of them, also where PSUM
  * told of errors. */
 int engine_run(Engine *engine, const EngineJob *job, unsigned mask, unsigned *ret_unsupported);
 

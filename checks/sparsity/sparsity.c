@@ -85,18 +85,6 @@ static EngineJob load_job(const SparseLoad *load, unsigned bank) {
         };
 }
 
-static EngineJob dense_job(unsigned bank) {
-        return (EngineJob){
-                .load = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = FORMAT_BF16 },
-                .matmul = { .moving = DENSE_MOVING, .bank = (uint8_t) bank_of(bank, NULL), .flags = MATMUL_OVERWRITE,
-                            .format = FORMAT_BF16 },
-                .moving_rows = PE_ROWS,
-                .weights = dense_probe()->weights, .values = dense_probe()->values,
-                .weights_bytes = PE_ROWS * PE_COLUMNS * sizeof(uint16_t),
-                .values_bytes = PE_ROWS * DENSE_MOVING * sizeof(uint16_t),
-        };
-}
-
 /* Runs LOAD, or the dense product where it is NULL, and keeps what is not golden. */
 static int run_step(Sparsity *sparsity, const SparseLoad *load, unsigned mask, unsigned bank) {
         const EngineJob job = load ? load_job(load, bank) : dense_job(bank);
@@ -116,7 +104,7 @@ static int run_step(Sparsity *sparsity, const SparseLoad *load, unsigned mask, u
                 if (!(mask >> i & 1))
                         continue;
                 if (unsupported >> i & 1) {
-                        core->dense_refused = core->dense_refused || !load;
+                        core->dense_refused = core->dense_refused || !load || sparsity->engine.no_format >> i & 1;
                         r = load ? record_add_refused(&core->record, load) : 0;
                 } else {
                         right = memcmp(out, golden, record_step_bytes(load)) == 0;
@@ -230,12 +218,15 @@ static int report(Sparsity *sparsity, Verdict *verdict, unsigned core, const Spa
 
 static int report_refused(Sparsity *sparsity, Verdict *verdict, unsigned core) {
         unsigned refused = sparsity->cores[core].record.refused;
+        bool *dense_refused = &sparsity->cores[core].dense_refused;
         Location where;
-        int r;
+        int r = 0;
 
         /* Without dense products in bf16 it is the format and not a mode of sparsity. */
-        if (sparsity->cores[core].dense_refused)
-                return 0;
+        if (refused != 0 && !*dense_refused)
+                r = dense_ask(&sparsity->engine, core, sparsity->cores[core].bank, dense_refused);
+        if (r < 0 || *dense_refused)
+                return r;
 
         for (unsigned i = 0; i < SPARSE_MODES; i++) {
                 if (!(refused >> i & 1))
@@ -497,7 +488,7 @@ static int judge(Sparsity *sparsity, Verdict *verdict) {
         if (sparsity->n_findings == 0 && sparsity->n_left > 0)
                 return step_skip(
                                 sparsity->step, verdict, REASON_PREREQUISITE,
-                                "dense products%s are wrong on %u of the cores, so that selections cannot be read there",
+                                "dense products%s are wrong or refused on %u of the cores, so that selections cannot be read there",
                                 sparsity->n_lines > 0 ? ", or all columns from one on alike," : "", sparsity->n_left);
         return 0;
 }
@@ -551,7 +542,7 @@ const Check check_sparsity = {
         .reads = "the outputs of sparse matmuls on every core, and of dense ones between and where these are wrong",
         .codes = (const char *const[]){"sparsity-tag", "sparsity-lane", "sparsity-stale", "sparsity-order", "sparsity-select",
                                        "sparsity-mode", NULL},
-        .skips = "prerequisite: dense products are wrong as well, or all columns from one on alike, so that selections cannot be read",
+        .skips = "prerequisite: dense products are wrong or refused as well, or all columns from one on alike, so that selections cannot be read",
         .unit = LOCATION_CHIP,
         .disturbs = DISTURBS_CHIP,
         .deadline_sec = 60,
