@@ -9,9 +9,10 @@
 
 #include "checks/march/list.h"
 
-#define WIDE_BITS (8 * MEMORY_ACCESS_BYTES / 2) /* that fail in a row that fails as a whole */
+#define WIDE_BITS (8 * MEMORY_ACCESS_BYTES / 4) /* that fail in a row that fails as a whole: of random data half of them show it, give or take */
 #define DEAD_ROWS 4u                            /* of a partition that is dead, at least */
 #define LINE_SHARE 2u                           /* a bit line fails in at least 1 of so many rows */
+#define DEAD_SHARE 10u                          /* nearly all partitions of a bank: but for 1 of so many */
 
 void sram_defects_done(SramDefects *defects) {
         free(defects->defects);
@@ -126,6 +127,24 @@ static bool block_is_dead(const SramCase *c, uint32_t block) {
         }
 
         return n > 0 && 2 * n_wide > n;
+}
+
+SramDead sram_case_count_dead(const SramCase *c) {
+        uint32_t n_banks = c->geometry->size[SRAM_BANK], n_partitions = c->geometry->size[SRAM_PARTITION];
+        SramDead dead = { .complete = true };
+
+        for (uint32_t bank = 0; bank < n_banks; bank++) {
+                uint32_t n = 0;
+
+                for (uint32_t i = 0; i < n_partitions; i++)
+                        n += block_is_dead(c, i * n_banks + bank);
+                dead.n_blocks += n;
+                dead.complete = dead.complete && (n == 0 || DEAD_SHARE * (n_partitions - n) <= n_partitions);
+        }
+        for (size_t i = 0; i < c->n_failures; i++)
+                dead.n_reads += sram_is_wide(&c->failures[i]) ? c->failures[i].count : 0;
+
+        return dead;
 }
 
 static int add_bank(SramCase *c, uint32_t bank, const bool *dead) {

@@ -9,7 +9,7 @@
  *  array      half of the partitions of a bank (of the SBUF) are dead
  *  partition  more than 1 row of 8, and at least 4, fail in most of their bits
  *  decoder    two rows of a partition that reach each other's cells: found by asking, see diagnose.h
- *  row        half of the bits of a row fail
+ *  row        a quarter of the bits of a row fail: what reads as zeros differs from random data in half of them
  *  column     one bit fails in half of the rows of a partition: a bit line or its sense amplifier
  *  word, cell several bits or one of one row
  *  scattered  more cells and words in an array than anyone would look at one by one
@@ -78,6 +78,15 @@ int sram_case_add_pair(SramCase *c, uint32_t a, uint32_t b); /* -ENOMEM; one tha
 
 /* Whether a row fails as a whole. */
 bool sram_is_wide(const MarchFailure *failure);
+
+/* What is dead as a whole, and how often rows were read that failed as a whole, within it or not. */
+typedef struct SramDead {
+        uint32_t n_blocks;
+        uint64_t n_reads;
+        bool complete; /* each bank has none, or nearly all of its partitions */
+} SramDead;
+
+SramDead sram_case_count_dead(const SramCase *c);
 
 /* The rules, in this order; each adds to defects. 0 or -ENOMEM. */
 int sram_case_find_blocks(SramCase *c);

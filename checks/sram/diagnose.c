@@ -11,6 +11,7 @@
 #define FULL_BLOCKS 256u /* blocks read to the end */
 #define ASKS        192u /* reads in one batch */
 #define PROBES      4u   /* of every block, while nothing shows */
+#define DEAD_TURNS  256u /* of every block, while more and more is dead: what acts in a fiftieth of the reads of one datum is silent once in 176 */
 #define DECODERS    64u  /* blocks asked for their decoder */
 #define TRIALS      3u   /* of each; … */
 #define TRIALS_FEW  12u  /* … of one in which few rows are astray: maybe now and then */
@@ -180,19 +181,32 @@ static int read_block(const SramDiagnosis *diagnosis, uint32_t block) {
         return 0;
 }
 
-static int look_closer(const SramDiagnosis *diagnosis, SramCase *c) {
-        size_t n_before = c->defects->n;
-        unsigned n_read = 0;
-        int r;
+/*
+ * What is dead as a whole and does not always act may have shown in one place, so all blocks are asked, until a whole bank has failed, or
+ * what is known fails again and again and nothing else does: if it were the bank, its other partitions would fail as often.
+ */
+static int ask_dead(const SramDiagnosis *diagnosis, SramCase *c) {
+        SramDead before = sram_case_count_dead(c);
+        unsigned n_refuting = 0;
 
-        /* Something large is there; what does not always act may need to be asked again. */
-        for (unsigned i = 0; i < PROBES && c->defects->n == n_before; i++) {
-                r = ask_blocks(diagnosis, c);
-                if (r >= 0)
-                        r = sram_case_find_blocks(c);
+        for (unsigned i = 0; i < (before.n_reads > 0 ? DEAD_TURNS : PROBES) && n_refuting < REFUTED; i++) {
+                SramDead after;
+                int r = ask_blocks(diagnosis, c);
+
                 if (r < 0)
                         return r;
+                after = sram_case_count_dead(c);
+                if (after.n_blocks > 0 && after.complete)
+                        break;
+                n_refuting += after.n_blocks == before.n_blocks && after.n_reads > before.n_reads;
+                before = after;
         }
+        return sram_case_find_blocks(c);
+}
+
+static int read_blocks(const SramDiagnosis *diagnosis, SramCase *c) {
+        unsigned n_read = 0;
+        int r;
 
         for (uint32_t block = 0; block < sram_blocks(diagnosis->geometry) && n_read < FULL_BLOCKS; block++) {
                 if (c->gone[block] || c->counts[block] <= LIST_FIRST)
@@ -376,10 +390,9 @@ int sram_diagnose(const SramDiagnosis *diagnosis, bool truncated, SramDefects *d
                 return r;
 
         sram_case_take(&c, diagnosis->failures);
-        if (truncated)
-                r = look_closer(diagnosis, &c);
-        else
-                r = sram_case_find_blocks(&c);
+        r = ask_dead(diagnosis, &c);
+        if (r >= 0 && truncated)
+                r = read_blocks(diagnosis, &c);
         if (r >= 0)
                 r = ask_lines(diagnosis, &c);
         if (r >= 0)

@@ -114,6 +114,31 @@ static void a_bit_line_that_comes_and_goes_is_one(void **state) {
         assert_true(n_met > 4);
 }
 
+/* Met by marches, that is: what only errors planted for the code have met is told of the code, and the tray is replaced as well. */
+static void an_array_that_comes_and_goes_is_one(void **state) {
+        static const char *const reads[] = { "zeros", "ones", "inverted" };
+        static const double probabilities[] = { 0.03, 0.07, 0.2, 0.5 };
+        static const char *const places[] = { "core2/sbuf", "core5/psum6", "core1/sbuf/part77", "core7/psum0/part12" };
+        unsigned n_met = 0;
+
+        for (unsigned i = 0; i < ELEMENTS(places) * ELEMENTS(probabilities) * ELEMENTS(reads); i++) {
+                const char *at = places[i % ELEMENTS(places)], *code = strstr(at, "part") ? "sram-partition" : "sram-array";
+                double probability = probabilities[i / ELEMENTS(places) % ELEMENTS(probabilities)];
+                SramParameters parameters = defaults();
+                char fault[192];
+                static Found found;
+
+                (void) snprintf(fault, sizeof(fault), FAULT("%s", "%s-dead, reads: %s, persistence: intermittent, probability: %g"), at,
+                                code, reads[i / ELEMENTS(places) / ELEMENTS(probabilities)], probability);
+                if (judge("", fault, 3, &parameters, &found) == VERDICT_PASSED || (found.n == 1 && strstr(found.lines, "\"sram-ecc\"")))
+                        continue;
+                n_met++;
+                if (found.n != 1 || !found_has(&found, code, at))
+                        fail_msg("%s %g: %u findings: %s", at, probability, found.n, found.lines);
+        }
+        assert_true(n_met > 20);
+}
+
 static void a_neighbour_of_a_sick_chip_passes(void **state) {
         SramParameters parameters = defaults();
         Found found;
@@ -225,6 +250,7 @@ int main(void) {
                 cmocka_unit_test(faults_on_one_chip_are_told_apart),
                 cmocka_unit_test(two_cells_of_one_bit_are_no_bit_line),
                 cmocka_unit_test(a_bit_line_that_comes_and_goes_is_one),
+                cmocka_unit_test(an_array_that_comes_and_goes_is_one),
                 cmocka_unit_test(a_neighbour_of_a_sick_chip_passes),
                 cmocka_unit_test(a_comparator_that_misses_plants_is_found),
                 cmocka_unit_test(codes_that_say_nothing_are_found),
