@@ -32,17 +32,31 @@ static Stage stage_of(RecordLog *log, const Location *subject, const RecordEntry
         return stage;
 }
 
-/* Whether a newer pass of another plan looked at as much as what FAILED. */
-static int is_cleared(RecordLog *log, const Location *subject, const RecordEntry *failed) {
-        Stage stage = stage_of(log, subject, failed);
-        RecordEntry entry;
-        int r;
+/* Whether ENTRY is a pass that looked at as much as what FAILED. What cannot be read clears nothing. */
+static bool clears(RecordLog *log, const Location *subject, const RecordEntry *entry, const RecordVerified *failed) {
+        RecordVerified verified = {};
+        bool cleared;
 
-        for (r = record_log_newest(log, subject, NULL, &entry); r >= 0 && entry.index > failed->index;
-             r = record_log_newest_before(log, subject, entry.index, &entry))
-                if ((entry.result == RESULT_PASSED || entry.result == RESULT_WARNED) && stage_clears(stage_of(log, subject, &entry), stage))
-                        return true;
-        return r == -ENOENT ? false : MIN(r, 0);
+        if (entry->result != RESULT_PASSED && entry->result != RESULT_WARNED)
+                return false;
+        cleared = record_log_verified(log, subject, entry, &verified) >= 0 && record_clears(&verified, failed) > 0;
+        record_verified_done(&verified);
+        return cleared;
+}
+
+/* Whether a newer pass of another plan has cleared what FAILED. */
+static int is_cleared(RecordLog *log, const Location *subject, const RecordEntry *failed) {
+        RecordVerified verified = {};
+        bool cleared = false;
+        RecordEntry entry;
+        int r = 0;
+
+        if (record_log_verified(log, subject, failed, &verified) >= 0)
+                for (r = record_log_newest(log, subject, NULL, &entry); r >= 0 && entry.index > failed->index && !cleared;
+                     r = record_log_newest_before(log, subject, entry.index, &entry))
+                        cleared = clears(log, subject, &entry, &verified);
+        record_verified_done(&verified);
+        return cleared || r == -ENOENT ? cleared : MIN(r, 0);
 }
 
 static bool is_server(const Location *subject) {

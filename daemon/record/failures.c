@@ -5,12 +5,14 @@
 #include <string.h>
 
 #define FAILED  "failed"
-#define KEY_MAX (PLACE_STEP_MAX + STORE_PLAN_MAX + LOCATION_STRING_MAX + 32)
+#define KEY_MAX (REACH_TEXT_MAX + STORE_PLAN_MAX + LOCATION_STRING_MAX + 32)
 
 typedef struct Failure {
         char plan[STORE_PLAN_MAX];
         Stage stage;
-        RecordPlace place;
+        Reach reach; /* what must be reached; of older rows no more than the step's name */
+        bool told;   /* it says more than that */
+        Location where;
 } Failure;
 
 /* Up to the next slash. */
@@ -26,23 +28,26 @@ static const char *take_part(const char *text, char *part, size_t size) {
 
 /* -EBADMSG: somebody else wrote it. */
 static int failure_parse(const char *key, Failure *ret) {
-        char word[16] = "", stage[16] = "";
+        char word[16] = "", stage[16] = "", reach[REACH_TEXT_MAX] = "";
         const char *rest;
 
         rest = take_part(key, ret->plan, sizeof(ret->plan));
         rest = take_part(rest, word, sizeof(word));
         rest = take_part(rest, stage, sizeof(stage));
-        rest = take_part(rest, ret->place.step, sizeof(ret->place.step));
+        rest = take_part(rest, reach, sizeof(reach));
         ret->stage = stage_from_string(stage);
-        return !rest || strcmp(word, FAILED) != 0 || ret->stage < 0 || location_parse(rest, &ret->place.where, NULL, NULL) < 0 ? -EBADMSG : 0;
+        ret->told = strchr(reach, ',');
+        if (!rest || strcmp(word, FAILED) != 0 || ret->stage < 0 || reach_parse(reach, &ret->reach) < 0)
+                return -EBADMSG;
+        return location_parse(rest, &ret->where, NULL, NULL) < 0 ? -EBADMSG : 0;
 }
 
-static bool has_looked(const RecordEntry *entry, const Places *places, const Failure *failure) {
-        bool passed = entry->result == RESULT_PASSED || entry->result == RESULT_WARNED;
-
-        if (strcmp(entry->plan, failure->plan) != 0 && !(passed && stage_clears(places->stage, failure->stage)))
+/* A log that was signed before steps were asked for is worked out as it was. */
+static bool has_looked(const Store *store, const RecordEntry *entry, const Places *places, const Failure *failure) {
+        if (!places_may_clear(places, entry, failure->plan, failure->stage) || places_leave_out(places, failure->reach.step, &failure->where))
                 return false;
-        return !places_leave_out(places, failure->place.step, &failure->place.where);
+        return store->form < STORE_FORM_REACHED ||
+               places_have_reached(places, &failure->reach, &failure->where, strcmp(entry->plan, failure->plan) == 0, failure->told);
 }
 
 /* The rows were sorted before the first is told, so that none is lost by taking others away. Returns how many stay. */
@@ -56,7 +61,7 @@ static int forget(Store *store, const RecordEntry *entry, const char *subject, c
                 Failure failure;
 
                 r = key ? failure_parse(key, &failure) : -ENOMEM;
-                if (r == 0 && has_looked(entry, places, &failure))
+                if (r == 0 && has_looked(store, entry, places, &failure))
                         r = store_delete_newest(store, subject, key);
                 else
                         n++;
@@ -66,8 +71,18 @@ static int forget(Store *store, const RecordEntry *entry, const char *subject, c
 }
 
 /* What was found of a server although that was left out (its fabric, from itself alone), whoever leaves out the same can clear. */
-static bool is_kept(const Places *places, const RecordPlace *failed) {
+static bool is_kept(const Store *store, const Places *places, const RecordPlace *failed) {
+        if (failed->is_unlocated && store->form < STORE_FORM_REACHED)
+                return false;
         return location_kind(&failed->where) != LOCATION_SERVER || !places_leave_out(places, failed->step, &failed->where);
+}
+
+static void write_key(const Store *store, const RecordEntry *entry, const Places *places, const RecordPlace *place, char key[static KEY_MAX]) {
+        const Reach *reach = store->form < STORE_FORM_REACHED ? NULL : places_reach(places, place->step);
+        char where[LOCATION_STRING_MAX], text[REACH_TEXT_MAX];
+
+        (void) snprintf(key, KEY_MAX, "%s/" FAILED "/%s/%s/%s", entry->plan, stage_to_string(places->stage),
+                        reach ? reach_format(reach, text) : place->step, location_format(&place->where, where));
 }
 
 /* What ENTRY itself found. Returns how many. */
@@ -76,13 +91,12 @@ static int keep(Store *store, const RecordEntry *entry, const char *subject, con
 
         for (size_t i = 0; i < places->n_failed; i++) {
                 const RecordPlace *place = &places->failed[i];
-                char key[KEY_MAX], where[LOCATION_STRING_MAX];
+                char key[KEY_MAX];
                 int r;
 
-                if (!is_kept(places, place))
+                if (!is_kept(store, places, place))
                         continue;
-                (void) snprintf(key, sizeof(key), "%s/" FAILED "/%s/%s/%s", entry->plan, stage_to_string(places->stage), place->step,
-                                location_format(&place->where, where));
+                write_key(store, entry, places, place, key);
                 r = store_insert_newest(store, entry->index, subject, key);
                 if (r < 0)
                         return r;

@@ -4,8 +4,9 @@
 /*
  * Failures
  *
- * What was found broken and has not been looked at since, as rows of `newest` beside the plans: "PLAN/failed/STAGE/STEP/LOCATION". They are
- * written with the record that changes them, in its transaction, and say no more than which record to read.
+ * What was found broken and has not been looked at since, as rows of `newest` beside the plans: "PLAN/failed/STAGE/REACH/LOCATION". They are
+ * written with the record that changes them, in its transaction, and say which record to read and what a later one must have reached to clear it
+ * (reach.h). That stands in the row, since what a heartbeat signs of the rows vouches for it.
  */
 
 #include "daemon/record/places.h"
@@ -13,6 +14,6 @@
 
 /*
  * Forgets the failures of SUBJECT that ENTRY, a health record or roll-up, has looked at: under their own plan, or passed by a plan whose stage looks at as
- * much. Then keeps its own.
+ * much, where the step of that name reached no less. Then keeps its own.
  */
 int failures_update(Store *store, const RecordEntry *entry, const char *subject, const Places *places);

@@ -80,7 +80,7 @@ void print_where(Printer *printer, const Location *where) {
 }
 
 /* A value that is no number is an error of the step (below) and cannot stand here. */
-static void print_measurement(Printer *printer, const RecordMeasurement *measurement, const Location *unit) {
+static void print_measurement(Printer *printer, const RecordStep *step, const RecordMeasurement *measurement, const Location *unit) {
         double limit = measurement->limit;
 
         printer_open(printer, '{');
@@ -103,6 +103,10 @@ static void print_measurement(Printer *printer, const RecordMeasurement *measure
         if (measurement->series.statistic != STATISTIC_NONE) {
                 printer_member(printer, "statistic", statistic_to_string(measurement->series.statistic));
                 printer_member_unsigned(printer, "count", measurement->series.count);
+        }
+        if (reach_is_count(step, measurement, unit)) {
+                printer_key(printer, "isCoverage");
+                printer_bool(printer, true);
         }
         /* Most are of the subject itself, which need not be said again. */
         if (!location_equal(&measurement->where, unit))
@@ -128,7 +132,7 @@ void print_measurements(Printer *printer, const RecordStep *steps, size_t n, con
         for (size_t k = 0; k < n; k++)
                 for (size_t i = 0; i < steps[k].n_measurements; i++)
                         if (measurement_is_printable(&steps[k].measurements[i]))
-                                print_measurement(printer, &steps[k].measurements[i], unit);
+                                print_measurement(printer, &steps[k], &steps[k].measurements[i], unit);
         printer_close(printer, ']');
 }
 

@@ -146,18 +146,19 @@ static int take_records(RecordLog *log, const Start *start, char **ret_wrong) {
 
 /* The digest of the tables, in each form. */
 typedef struct Found {
-        uint8_t digests[2][DIGEST_BYTES];
+        uint8_t digests[_STORE_FORM_MAX][DIGEST_BYTES];
 } Found;
 
 static int read_found(RecordLog *log, Found *ret) {
-        int r;
+        int r = 0;
 
-        r = store_tables_digest(log->store, STORE_FORM_WITHOUT_WHOLE, ret->digests[STORE_FORM_WITHOUT_WHOLE]);
-        return r < 0 ? r : store_tables_digest(log->store, STORE_FORM_ALL, ret->digests[STORE_FORM_ALL]);
+        for (StoreForm form = 0; form < _STORE_FORM_MAX && r == 0; form++)
+                r = store_tables_digest(log->store, form, ret->digests[form]);
+        return r;
 }
 
 /*
- * The form in which what was held is what was signed. In the older one records have written no rows of the newer since, so these do not count; what a
+ * The form in which what was held is what was signed. In the oldest one records have written no rows of the newer since, so these do not count; what a
  * heartbeat says from now on has them. Without any heartbeat nothing tells who wrote.
  */
 static int find_form(RecordLog *log, const Start *start, StoreForm *ret) {
@@ -165,14 +166,18 @@ static int find_form(RecordLog *log, const Start *start, StoreForm *ret) {
         int r;
 
         *ret = STORE_FORM_WITHOUT_WHOLE;
+        log->form = log->store->form = STORE_FORM_NOW;
         if (!start->has_tables)
                 return 0;
         r = read_found(log, &held);
         if (r < 0)
                 return r;
-        if (memcmp(held.digests[STORE_FORM_ALL], start->digest, DIGEST_BYTES) == 0)
-                *ret = STORE_FORM_ALL;
-        return memcmp(held.digests[*ret], start->digest, DIGEST_BYTES) == 0 ? 0 : -EBADMSG;
+        for (*ret = 0; *ret < _STORE_FORM_MAX; ++*ret)
+                if (memcmp(held.digests[*ret], start->digest, DIGEST_BYTES) == 0) {
+                        log->form = log->store->form = *ret;
+                        return 0;
+                }
+        return -EBADMSG;
 }
 
 /* FOUND: as they stand. */

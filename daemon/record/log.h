@@ -33,6 +33,7 @@ struct RecordLog {
         Store *store; /* NULL after an error that left it open what is on disk */
         Head head;    /* as far as is committed */
         uint64_t held; /* from this record on the tables are worked out again at the next opening: no envelope of these may go */
+        StoreForm form; /* by which the tables are written from there on */
         Publisher publisher;
         Head doubt;   /* where the log ends if the commit in doubt took place after all; no record: none is */
 

@@ -22,7 +22,15 @@ static bool has_run(const RecordStep *step) {
         return step->verdict == VERDICT_PASSED || step->verdict == VERDICT_WARNED || step->verdict == VERDICT_FAILED;
 }
 
+static void add_unlocated(Places *places, const char *step, const Location *chip) {
+        add(places->failed, &places->n_failed, step, chip);
+        places->failed[places->n_failed - 1].is_unlocated = true;
+}
+
 static void read_step(const RecordStep *step, const Location *subject, bool in_part, Places *places) {
+        size_t n_failed = places->n_failed;
+
+
         if (in_part || !has_run(step))
                 add(places->untested, &places->n_untested, step->name, subject);
         for (size_t i = 0; i < step->n_measurements; i++) {
@@ -38,6 +46,8 @@ static void read_step(const RecordStep *step, const Location *subject, bool in_p
         for (size_t i = 0; i < step->n_diagnoses; i++)
                 if (step->diagnoses[i].severity == SEVERITY_FAIL)
                         add(places->failed, &places->n_failed, step->name, &step->diagnoses[i].where);
+        if (step->verdict == VERDICT_FAILED && places->n_failed == n_failed && location_kind(subject) != LOCATION_SERVER)
+                add_unlocated(places, step->name, subject);
 }
 
 static int places_read(Stage stage, const Location *subject, const RecordStep *steps, size_t n_steps, bool in_part, Places *ret) {
@@ -45,12 +55,14 @@ static int places_read(Stage stage, const Location *subject, const RecordStep *s
         Places places = { .stage = stage };
 
         for (size_t i = 0; i < n_steps; i++) {
-                n_failed += steps[i].n_diagnoses;
+                n_failed += steps[i].n_diagnoses + 1;
                 n_untested += steps[i].n_measurements + 1;
         }
         places.failed = calloc(n_failed + 1, sizeof(RecordPlace));
         places.untested = calloc(n_untested + 1, sizeof(RecordPlace));
-        if (!places.failed || !places.untested) {
+        places.reaches = calloc(n_steps + 1, sizeof(Reach));
+        places.tells_reaches = true;
+        if (!places.failed || !places.untested || !places.reaches) {
                 places_done(&places);
                 return -ENOMEM;
         }
@@ -64,9 +76,12 @@ int places_of_scan(const RecordScan *scan, bool in_part, Places *ret) {
         int r;
 
         r = places_read(scan->run.stage, &scan->server.where, scan->steps, scan->n_steps, in_part, ret);
-        if (r == 0)
-                ret->in_part = in_part || scan->n_chips == 0;
-        return r;
+        if (r < 0)
+                return r;
+        ret->in_part = in_part || scan->n_chips == 0;
+        for (; ret->n_reaches < scan->n_steps; ret->n_reaches++)
+                reach_of_server_step(scan, ret->n_reaches, &ret->reaches[ret->n_reaches]);
+        return 0;
 }
 
 static bool is_left_out(const RecordStep *step) {
@@ -99,13 +114,16 @@ static bool is_in_part(const RecordHealth *health) {
         return any;
 }
 
-int places_of_health(Stage stage, const RecordHealth *health, Places *ret) {
+int places_of_health(const RecordRun *run, const RecordHealth *health, Places *ret) {
         int r;
 
-        r = places_read(stage, &health->subject.where, health->steps, health->n_steps, false, ret);
-        if (r == 0)
-                ret->in_part = is_in_part(health);
-        return r;
+        r = places_read(run->stage, &health->subject.where, health->steps, health->n_steps, false, ret);
+        if (r < 0)
+                return r;
+        ret->in_part = is_in_part(health);
+        for (; ret->n_reaches < health->n_steps; ret->n_reaches++)
+                reach_of_step(run, health, &health->steps[ret->n_reaches], &ret->reaches[ret->n_reaches]);
+        return 0;
 }
 
 /* ---- out of what was signed ---- */
@@ -174,16 +192,21 @@ static int take_measured(const json_t *step, const Location *subject, Places *pl
 
 static int take_step(const json_t *step, const Location *subject, Places *places) {
         const json_t *diagnoses = json_object_get(step, "diagnoses");
+        size_t n_failed = places->n_failed;
         int r;
 
-        r = reserve(places, json_array_size(diagnoses),
+        r = reserve(places, json_array_size(diagnoses) + 1,
                     json_array_size(json_object_get(step, "measurements")) + json_array_size(json_object_get(step, "errors")) + 1);
         if (r < 0)
                 return r;
         if (result_from_string(text_of(step, "result")) == RESULT_INCONCLUSIVE)
                 add(places->untested, &places->n_untested, text_of(step, "name"), subject);
         r = take_measured(step, subject, places);
-        return r < 0 ? r : take_failed(diagnoses, text_of(step, "name"), subject, places);
+        if (r == 0)
+                r = take_failed(diagnoses, text_of(step, "name"), subject, places);
+        if (r == 0 && result_from_string(text_of(step, "result")) == RESULT_FAILED && places->n_failed == n_failed)
+                add_unlocated(places, text_of(step, "name"), subject);
+        return r;
 }
 
 /* A roll-up says of its steps no more than what stands, and where they did not look. */
@@ -244,6 +267,19 @@ static bool is_part_of_server(const json_t *predicate, const char *uri) {
         return n == 0 || n < judge_chips_of(predicate, uri);
 }
 
+/* A chip's record has its steps; a roll-up tells its tests. */
+static int take_reaches(const json_t *predicate, const json_t *all, void (*read)(const json_t *predicate, const json_t *step, Reach *ret), Places *places) {
+        size_t n = json_array_size(all);
+
+        places->reaches = calloc(n + 1, sizeof(Reach));
+        if (!places->reaches)
+                return -ENOMEM;
+        places->tells_reaches = all != NULL;
+        for (; places->n_reaches < n; places->n_reaches++)
+                read(predicate, json_array_get(all, places->n_reaches), &places->reaches[places->n_reaches]);
+        return 0;
+}
+
 int places_of(const json_t *statement, const RecordEntry *entry, Places *ret) {
         const json_t *predicate = json_object_get(statement, "predicate"), *steps = json_object_get(predicate, "steps");
         Places places = { .stage = stage_from_string(text_of(json_object_get(predicate, "run"), "stage")) };
@@ -252,10 +288,14 @@ int places_of(const json_t *statement, const RecordEntry *entry, Places *ret) {
         if (strcmp(entry->type, RECORD_TYPE_SUMMARY) == 0) {
                 places.in_part = is_part_of_server(predicate, text_of(json_array_get(json_object_get(statement, "subject"), 0), "uri"));
                 r = take_summary(predicate, &entry->subject, &places);
+                if (r == 0)
+                        r = take_reaches(predicate, json_object_get(predicate, "tests"), reach_of_signed_test, &places);
         } else {
                 places.in_part = is_part_of_health(predicate);
                 for (size_t i = 0; i < json_array_size(steps) && r == 0; i++)
                         r = take_step(json_array_get(steps, i), &entry->subject, &places);
+                if (r == 0)
+                        r = take_reaches(predicate, steps, reach_of_signed, &places);
         }
         if (r < 0) {
                 places_done(&places);
@@ -268,6 +308,7 @@ int places_of(const json_t *statement, const RecordEntry *entry, Places *ret) {
 void places_done(Places *places) {
         free(places->failed);
         free(places->untested);
+        free(places->reaches);
         *places = (Places) {};
 }
 
@@ -280,4 +321,23 @@ bool places_leave_out(const Places *places, const char *step, const Location *wh
                         return true;
         }
         return false;
+}
+
+bool places_may_clear(const Places *places, const RecordEntry *entry, const char *plan, Stage stage) {
+        bool passed = entry->result == RESULT_PASSED || entry->result == RESULT_WARNED;
+
+        return strcmp(entry->plan, plan) == 0 || (passed && stage_clears(places->stage, stage));
+}
+
+const Reach *places_reach(const Places *places, const char *step) {
+        for (size_t i = 0; i < places->n_reaches; i++)
+                if (strcmp(places->reaches[i].step, step) == 0)
+                        return &places->reaches[i];
+        return NULL;
+}
+
+bool places_have_reached(const Places *places, const Reach *failed, const Location *where, bool same_plan, bool told) {
+        const Reach *reach = places_reach(places, failed->step);
+
+        return places->tells_reaches ? reach && reach_covers(reach, failed, where, same_plan) : !told;
 }

@@ -10,13 +10,15 @@
 
 #include <stdbool.h>
 
+#include "daemon/record/reach.h"
 #include "daemon/record/record.h"
 
-#define PLACE_STEP_MAX 64 /* with the final zero */
+#define PLACE_STEP_MAX REACH_STEP_MAX
 
 typedef struct RecordPlace {
         char step[PLACE_STEP_MAX]; /* its name in the plan */
         Location where;
+        bool is_unlocated; /* a step failed and nothing says where: anywhere in its chip */
 } RecordPlace;
 
 typedef struct Places {
@@ -24,6 +26,9 @@ typedef struct Places {
         bool in_part; /* it was not asked to look at all that its plan promises; of what it was asked for nothing is in doubt. See places_of_health() */
         size_t n_failed, n_untested;
         RecordPlace *failed, *untested;
+        bool tells_reaches; /* roll-ups of older assayds do not say which steps their plans had */
+        size_t n_reaches;
+        Reach *reaches; /* of all steps, also of those that were left out */
 } Places;
 
 /* In part: a server without all its chips, of which nothing was looked at as it should be. -ENOMEM. */
@@ -32,11 +37,20 @@ int places_of_scan(const RecordScan *scan, bool in_part, Places *ret);
  * In part: a chip of which steps were left out by who asked, as those of links are in a scan of one chip, and with them the promises that only they could
  * have kept, so that it is INCONCLUSIVE or FAILED. Where anything else could not be judged it is none. -ENOMEM.
  */
-int places_of_health(Stage stage, const RecordHealth *health, Places *ret);
+int places_of_health(const RecordRun *run, const RecordHealth *health, Places *ret);
 /* The same out of STATEMENT, the payload of a verdict that ENTRY is of. -EBADMSG: a place in it is none; -ENOMEM. */
 struct json_t;
 int places_of(const struct json_t *statement, const RecordEntry *entry, Places *ret);
 void places_done(Places *places);
 
+/* Whether ENTRY, of PLACES, may clear at all what a plan of that name and stage has found: it is of that plan, or a pass of one that looks at as much. */
+bool places_may_clear(const Places *places, const RecordEntry *entry, const char *plan, Stage stage);
+/* Of step STEP, or NULL: there was none, or nobody says. */
+const Reach *places_reach(const Places *places, const char *step);
+/*
+ * Whether a record of PLACES has reached what FAILED found at WHERE: it had that step, which tested no less. SAME_PLAN: both are of one plan, whatever
+ * that says by now. TOLD: the record of the failure said which steps there were; where neither does, as in older logs, it is taken to have had it.
+ */
+bool places_have_reached(const Places *places, const Reach *failed, const Location *where, bool same_plan, bool told);
 /* Whether what STEP may find at WHERE was left out. A port that one step could not try, no step has tried. */
 bool places_leave_out(const Places *places, const char *step, const Location *where);

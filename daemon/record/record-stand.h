@@ -29,6 +29,11 @@ typedef struct RecordStand {
 /* Of a verdict with its payload, which was verified. -EBADMSG, -ENOMEM. */
 int record_stand_of(const RecordVerified *verified, RecordStand *ret);
 void record_stand_done(RecordStand *stand);
+/*
+ * Whether LATER, of the same subject, clears what FAILED: it is a pass of a plan whose stage looks at as much, or of the same plan, and where something failed it
+ * had that step, which was not left out there and reached no less. Both were verified. -EBADMSG, -ENOMEM.
+ */
+int record_clears(const RecordVerified *later, const RecordVerified *failed);
 /* The one at WHERE, or NULL. */
 const RecordNamed *record_stand_find(const RecordStand *stand, const Location *where);
 

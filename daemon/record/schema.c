@@ -206,7 +206,8 @@ static const Shape shape_measurement = {
                { "component", FIELD_OBJECT, .optional = true, .of = &shape_component },
                { "annotations", FIELD_OBJECT, .optional = true, .of = &shape_any },
                { "statistic", FIELD_TEXT, .optional = true, .words = WORDS_STATISTIC },
-               { "count", FIELD_COUNT, .optional = true }),
+               { "count", FIELD_COUNT, .optional = true },
+               { "isCoverage", FIELD_BOOL, .optional = true }),
 };
 
 static const Shape shape_diagnosis = {
@@ -307,11 +308,18 @@ static const Shape shape_left_out = {
         FIELDS({ "step", FIELD_TEXT }, { "component", FIELD_OBJECT, .of = &shape_component }),
 };
 
+/* A step of the plan, and the least that it counted of the chips. */
+static const Shape shape_test = {
+        FIELDS({ "name", FIELD_TEXT }, { "check", FIELD_TEXT },
+               { "coverage", FIELD_OBJECTS, .optional = true, .max = FACTS_PROMISES_MAX, .of = &shape_coverage }),
+};
+
 static const Shape shape_summary = {
         FIELDS(LOGGED_FIELDS, CONTEXT_FIELDS, RESULT_FIELDS,
                { "measurements", FIELD_OBJECTS, .optional = true, .of = &shape_measurement },
                { "diagnoses", FIELD_OBJECTS, .optional = true, .of = &shape_diagnosis },
                { "untested", FIELD_OBJECTS, .optional = true, .of = &shape_left_out },
+               { "tests", FIELD_OBJECTS, .optional = true, .max = LIST_MAX, .of = &shape_test },
                { "components", FIELD_OBJECTS, .max = LIST_MAX, .of = &shape_chip },
                { "chipCount", FIELD_INTEGER, .optional = true, .min = 1, .max = LIST_MAX }),
 };

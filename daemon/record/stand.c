@@ -2,6 +2,7 @@
 
 /* Reads the verdict of a record on its own subject; for a roll-up, on the places that lie in none of its chips: see record-stand.h. */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,18 +68,23 @@ static int take_health(const RecordVerified *verified, RecordStand *stand) {
         return stand->reason ? 0 : -ENOMEM;
 }
 
-int record_stand_of(const RecordVerified *verified, RecordStand *ret) {
-        _cleanup_json_ json_t *statement = NULL;
-        RecordStand stand = {};
-        Places places = {};
+static int read_places(const RecordVerified *verified, json_t **ret_statement, Places *ret) {
         const char *wrong;
         int r;
 
         if (!record_is_verdict(&verified->entry))
                 return -EBADMSG;
-        r = json_read(verified->payload, verified->n_payload, &statement, &wrong);
-        if (r == 0)
-                r = places_of(statement, &verified->entry, &places);
+        r = json_read(verified->payload, verified->n_payload, ret_statement, &wrong);
+        return r < 0 ? r : places_of(*ret_statement, &verified->entry, ret);
+}
+
+int record_stand_of(const RecordVerified *verified, RecordStand *ret) {
+        _cleanup_json_ json_t *statement = NULL;
+        RecordStand stand = {};
+        Places places = {};
+        int r;
+
+        r = read_places(verified, &statement, &places);
         if (r < 0)
                 return r;
         stand.in_part = places.in_part;
@@ -90,6 +96,43 @@ int record_stand_of(const RecordVerified *verified, RecordStand *ret) {
         }
         *ret = stand;
         return 0;
+}
+
+/*
+ * What stands in the rows of failures is asked likewise, see failures.c. Where the failure's own look left its place out as well, as a fabric that is seen
+ * from one server alone, whoever leaves out the same clears it.
+ */
+static bool has_looked(const Places *later, const Places *failed, const RecordPlace *place, bool same_plan) {
+        const Reach *reach = places_reach(failed, place->step);
+        Reach bare = {};
+
+        if (places_leave_out(later, place->step, &place->where) && !places_leave_out(failed, place->step, &place->where))
+                return false;
+        (void) snprintf(bare.step, sizeof(bare.step), "%s", place->step);
+        return places_have_reached(later, reach ? reach : &bare, &place->where, same_plan, failed->tells_reaches);
+}
+
+static bool clears(const Places *later, const Places *failed, bool same_plan) {
+        for (size_t i = 0; i < failed->n_failed; i++)
+                if (!has_looked(later, failed, &failed->failed[i], same_plan))
+                        return false;
+        return true;
+}
+
+int record_clears(const RecordVerified *later, const RecordVerified *failed) {
+        _cleanup_json_ json_t *later_statement = NULL, *failed_statement = NULL;
+        Places now = {}, before = {};
+        int r;
+
+        r = read_places(later, &later_statement, &now);
+        if (r == 0)
+                r = read_places(failed, &failed_statement, &before);
+        if (r == 0)
+                r = places_may_clear(&now, &later->entry, failed->entry.plan, before.stage) &&
+                                clears(&now, &before, strcmp(later->entry.plan, failed->entry.plan) == 0);
+        places_done(&now);
+        places_done(&before);
+        return r;
 }
 
 const RecordNamed *record_stand_find(const RecordStand *stand, const Location *where) {

@@ -341,7 +341,7 @@ static int draft_chip(Draft *draft, const Station *station, const RecordScan *sc
         draft->entry.finished_usec = scan->run.finished_usec;
         for (size_t i = 0; i < health->n_steps; i++)
                 draft->has_regions = draft->has_regions || health->steps[i].regions;
-        r = places_of_health(scan->run.stage, health, &draft->places);
+        r = places_of_health(&scan->run, health, &draft->places);
         if (r < 0)
                 return r;
         draft->has_places = true;
@@ -380,6 +380,34 @@ static void print_left_out(Printer *printer, const Places *places) {
         printer_close(printer, ']');
 }
 
+/* Which steps the plan had, and how much each of them tested of every chip: what a later plan no longer has, it does not clear. */
+static void print_tests(Printer *printer, const Places *places) {
+        printer_key(printer, "tests");
+        printer_open(printer, '[');
+        for (size_t i = 0; i < places->n_reaches; i++) {
+                const Reach *reach = &places->reaches[i];
+
+                printer_open(printer, '{');
+                printer_member(printer, "name", reach->step);
+                printer_member(printer, "check", reach->check);
+                if (reach->n_counts > 0) {
+                        printer_key(printer, "coverage");
+                        printer_open(printer, '[');
+                }
+                for (size_t k = 0; k < reach->n_counts; k++) {
+                        printer_open(printer, '{');
+                        printer_member(printer, "name", reach->counts[k].name);
+                        printer_member_number(printer, "reached", reach->counts[k].reached);
+                        printer_member_number(printer, "promised", reach->counts[k].promised);
+                        printer_close(printer, '}');
+                }
+                if (reach->n_counts > 0)
+                        printer_close(printer, ']');
+                printer_close(printer, '}');
+        }
+        printer_close(printer, ']');
+}
+
 static int draft_summary(Draft *draft, const Station *station, const RecordScan *scan,
                          const Printer *context) {
         const char *product = scan->server.product ? scan->server.product : "";
@@ -404,6 +432,7 @@ static int draft_summary(Draft *draft, const Station *station, const RecordScan 
                 return r;
         draft->has_places = true;
         print_left_out(&draft->tail, &draft->places);
+        print_tests(&draft->tail, &draft->places);
         return draft_check(draft);
 }
 

@@ -132,6 +132,9 @@ static const char version_7[] =
 /* Rows of STORE_WHOLE in `newest`, which come with records: an older assayd would take them for somebody else's. */
 static const char version_8[] = "";
 
+/* Rows of failures that say what must be reached: an older assayd would take away others than this one. */
+static const char version_9[] = "";
+
 /* The nodes of leaf INDEX, which follow those of the one before. -ENOENT: there is no such leaf. */
 static int read_nodes(Store *store, sqlite3_stmt *hashes, uint64_t index, TreeHash nodes[static TREE_LEVELS]) {
         for (unsigned i = 0; i < tree_made_whole(index); i++) {
@@ -189,6 +192,7 @@ static const struct {
         { .before = version_6 },
         { .before = version_7 },
         { .before = version_8 },
+        { .before = version_9 },
 };
 
 static int raise_version(Store *store, size_t from) {
@@ -418,6 +422,7 @@ int store_open(const char *path, const char *origin, Store **ret, char **ret_wro
         if (!store)
                 return -ENOMEM;
         store->changes = -1;
+        store->form = STORE_FORM_NOW;
         r = sqlite3_open_v2(path, &store->db,
                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
                                             SQLITE_OPEN_EXRESCODE,

@@ -31,7 +31,7 @@ static int add_table(EVP_MD_CTX *digest, Store *store, StoreStatement which, Sto
         int step = SQLITE_OK, r = 0;
 
         if (sqlite3_bind_parameter_count(statement) > 0)
-                (void) sqlite3_bind_int(statement, 1, form == STORE_FORM_ALL);
+                (void) sqlite3_bind_int(statement, 1, form >= STORE_FORM_ALL);
         while (r == 0 && (step = sqlite3_step(statement)) == SQLITE_ROW)
                 for (int i = 0; i < sqlite3_column_count(statement) && r == 0; i++)
                         r = add_column(digest, statement, i);
@@ -43,6 +43,7 @@ static int add_table(EVP_MD_CTX *digest, Store *store, StoreStatement which, Sto
 
 /* Digests of one form are none of the other also where no row tells the two apart: so a digest says by which rules the tables were written. */
 int store_tables_digest(Store *store, StoreForm form, uint8_t ret[static DIGEST_BYTES]) {
+        static const char *const names[_STORE_FORM_MAX] = { "", STORE_WHOLE, "/reached" };
         EVP_MD_CTX *digest = EVP_MD_CTX_new();
         int r;
 
@@ -53,7 +54,7 @@ int store_tables_digest(Store *store, StoreForm form, uint8_t ret[static DIGEST_
                 r = add_table(digest, store, STORE_TABLE_NEWEST, form);
         if (r == 0)
                 r = add_table(digest, store, STORE_TABLE_UNFINISHED, form);
-        if (r == 0 && form == STORE_FORM_ALL && EVP_DigestUpdate(digest, STORE_WHOLE, strlen(STORE_WHOLE)) != 1)
+        if (r == 0 && EVP_DigestUpdate(digest, names[form], strlen(names[form])) != 1)
                 r = -EIO;
         if (r == 0 && EVP_DigestFinal_ex(digest, ret, NULL) != 1)
                 r = -EIO;

@@ -25,6 +25,19 @@
 
 #define STORE_BUSY_MSEC 10000 /* so long others may be at it */
 
+/*
+ * By which rules the tables were written, since logs have been signed by older ones: those of STORE_WHOLE came after logs had been signed without; and
+ * rows of failures say what must be reached to clear them since there is daemon/record/reach.h.
+ */
+typedef enum StoreForm {
+        STORE_FORM_WITHOUT_WHOLE,
+        STORE_FORM_ALL,
+        STORE_FORM_REACHED,
+        _STORE_FORM_MAX,
+} StoreForm;
+
+#define STORE_FORM_NOW (_STORE_FORM_MAX - 1)
+
 /* A statement of each text in store.c, prepared once. */
 typedef enum StoreStatement {
         STORE_BEGIN,
@@ -84,6 +97,7 @@ typedef struct Store {
         sqlite3 *db;
         StoreFile files[2]; /* the database and its write-ahead log, as they were opened */
         sqlite3_stmt *statements[_STORE_STATEMENT_MAX];
+        StoreForm form;   /* by which records change them: that of the newest heartbeat */
         Known identities; /* that are in the table of that name */
         Known sound;      /* subjects of which no failure stands: see failures.c */
         int64_t changes;  /* by others, as they were when the tables were last held against the records; negative: they never were */
@@ -149,11 +163,6 @@ int store_derive(Store *store, const RecordEntry *entry, const Places *places, b
 
 /* ---- whether these two still follow from the records: see store-tables.c ---- */
 
-/* Which rows there are: those of STORE_WHOLE came after logs had been signed without. */
-typedef enum StoreForm {
-        STORE_FORM_WITHOUT_WHOLE,
-        STORE_FORM_ALL,
-} StoreForm;
 
 /* The digest of the tables in FORM, with the entries that they name: equal for equal tables, and different in each form. */
 int store_tables_digest(Store *store, StoreForm form, uint8_t ret[static DIGEST_BYTES]);

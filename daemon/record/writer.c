@@ -126,10 +126,20 @@ static int writer_reopen(RecordLog *log) {
 
 static void take_end(RecordLog *log, const Batch *batch) {
         for (size_t i = 0; i < batch->n; i++)
-                if (store_row_is_heartbeat(&batch->rows[i]))
+                if (store_row_is_heartbeat(&batch->rows[i])) {
                         log->held = batch->first;
+                        log->form = STORE_FORM_NOW;
+                }
         log->head = batch->end;
         atomic_store(&log->size, log->head.tree.size);
+}
+
+/* A heartbeat says what the tables were before its batch, and from there on they are written by the newest rules. */
+static StoreForm form_of(const RecordLog *log, const Batch *batch) {
+        for (size_t i = 0; i < batch->n; i++)
+                if (store_row_is_heartbeat(&batch->rows[i]))
+                        return STORE_FORM_NOW;
+        return log->form;
 }
 
 /* After a commit in doubt the disk is asked what became of it. One into files that are no more, or behind a hole, is none. */
@@ -137,6 +147,7 @@ static int commit(RecordLog *log, const Batch *batch) {
         bool unknown;
         int error, r;
 
+        log->store->form = form_of(log, batch);
         error = store_append(log->store, batch->rows, batch->n, &unknown);
         if (error == 0 && !store_has_its_files(log->store))
                 return -EBADMSG;
@@ -184,7 +195,7 @@ static int tell_tables(RecordLog *log, DraftGroup *groups) {
                         if (!is_known) {
                                 r = log_check_changes(log);
                                 if (r == 0)
-                                        r = store_tables_digest(log->store, STORE_FORM_ALL, tables.digest);
+                                        r = store_tables_digest(log->store, STORE_FORM_NOW, tables.digest);
                                 if (r < 0)
                                         return r;
                                 is_known = true;

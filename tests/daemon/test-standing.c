@@ -25,6 +25,7 @@ static RecordLog *records;
 static Server server;
 static RecordDiagnosis diagnoses[SERVER_CHIPS];
 static RecordStep own[1];
+static RecordStep steps[SERVER_CHIPS][SERVER_STEPS];
 
 /* What a scan finds of a chip, or of what lies in none. */
 typedef enum Found {
@@ -46,8 +47,32 @@ static const struct {
         Stage stage;
 } plans[_PLAN_MAX] = { { "preflight", STAGE_PREFLIGHT }, { "production", STAGE_PRODUCTION }, { "infleet", STAGE_INFLEET } };
 
+/* What the plan said then: files are changed and keep their name. */
+typedef enum Cut {
+        FULL,
+        NO_MEMORY, /* its first step, the memory's, is not there */
+        NO_LINKS,  /* nor is the links' */
+        NO_EFA,    /* nor the one that sees the fabric */
+        RENAMED,   /* the memory's is called otherwise */
+        SHORT,     /* the memory's tests half as much */
+        SLICED,    /* and one region of what it tests, which is not where anything fails */
+        _CUT_MAX,
+} Cut;
+
+/* Of what a plan says, whatever it is called. */
+static const char *const digests[_CUT_MAX] = {
+        [FULL] = "0011223344556677889900112233445566778899001122334455667788990011",
+        [NO_MEMORY] = "1011223344556677889900112233445566778899001122334455667788990011",
+        [NO_LINKS] = "2011223344556677889900112233445566778899001122334455667788990011",
+        [NO_EFA] = "3011223344556677889900112233445566778899001122334455667788990011",
+        [RENAMED] = "4011223344556677889900112233445566778899001122334455667788990011",
+        [SHORT] = "5011223344556677889900112233445566778899001122334455667788990011",
+        [SLICED] = "6011223344556677889900112233445566778899001122334455667788990011",
+};
+
 typedef struct Look {
         ScanPlan plan;
+        Cut cut;
         Found chips[SERVER_CHIPS];
         bool fabric_fails; /* with all chips alone */
 } Look;
@@ -64,6 +89,36 @@ static Result result_of(Found found) {
 }
 
 /* ---- as the daemon signs it ---- */
+
+static const char *const counts[] = { "hbm_bytes_tested", NULL };
+static RecordMeasurement bytes[SERVER_CHIPS][2];
+static RecordRegions sliced;
+static RecordRegionTest slice;
+
+/* The measurement that counts comes with the step; what the plan no longer has is taken out of the chip's record. */
+static void cut_chip(unsigned c, Cut cut) {
+        RecordStep *memory = &server.steps[c][0];
+        size_t n = 0;
+
+        bytes[c][0] = server.measurements[c][0];
+        bytes[c][1] = (RecordMeasurement) { "hbm_bytes_tested", cut == SHORT ? 5e10 : 1e11, "By", LIMIT_NONE, 0, server.chips[c].subject.where };
+        memory->counts = counts;
+        memory->n_measurements = 2;
+        memory->measurements = bytes[c];
+        if (cut == RENAMED)
+                memory->name = "memory";
+        if (cut == SLICED) {
+                slice = (RecordRegionTest) { server.scan.run.id, server.scan.run.finished_usec, "7" };
+                sliced = (RecordRegions) { .partition = "sid 3 row 16384/32", .total = 96, .position = 8, .since_usec = slice.usec, .occupied = "",
+                                           .failed = "", .n_tests = 1, .tests = &slice };
+                memory->regions = &sliced;
+        }
+        for (unsigned k = 0; k < SERVER_STEPS; k++)
+                if ((cut != NO_MEMORY || k != 0) && (cut != NO_LINKS || k != 2) && (cut != NO_EFA || k != 3))
+                        steps[c][n++] = server.steps[c][k];
+        server.chips[c].steps = steps[c];
+        server.chips[c].n_steps = n;
+}
 
 static void set_chip(unsigned c, Found found) {
         RecordStep *memory = &server.steps[c][0], *link = &server.steps[c][2], *bad = found == LINK ? link : memory;
@@ -91,13 +146,15 @@ static void set_chip(unsigned c, Found found) {
         }
 }
 
-static void set_fabric(bool fails) {
+static void set_fabric(bool fails, Cut cut) {
         static RecordDiagnosis diagnosis;
 
         diagnosis = server.diagnosis;
         diagnosis.code = "efa-plane";
         diagnosis.where = server.scan.server.where;
         own[0] = server.own;
+        if (cut == NO_EFA)
+                own[0].name = own[0].check = "identity";
         own[0].verdict = fails ? VERDICT_FAILED : VERDICT_PASSED;
         own[0].n_diagnoses = fails;
         own[0].diagnoses = &diagnosis;
@@ -114,6 +171,7 @@ static void sign(const char *name, const Look *look) {
         server.scan.server.where = server_location(name);
         server.scan.run.plan = plans[look->plan].name;
         server.scan.run.stage = plans[look->plan].stage;
+        server.scan.run.plan_sha256 = digests[look->cut];
         server.scan.run.finished_usec = finished += 1000000;
         server.scan.n_chips = 0;
         worst = is_whole(look) ? RESULT_PASSED : RESULT_INCONCLUSIVE;
@@ -124,13 +182,14 @@ static void sign(const char *name, const Look *look) {
                 for (unsigned k = 0; k < SERVER_STEPS + 1; k++)
                         server.measurements[c][k].where = server.chips[c].subject.where;
                 set_chip(c, look->chips[c]);
+                cut_chip(c, look->cut);
                 if (look->chips[c] == NOTHING)
                         continue;
                 worst = result_worst(worst, server.chips[c].result);
                 chips[server.scan.n_chips++] = server.chips[c];
         }
         server.scan.chips = chips;
-        set_fabric(look->fabric_fails);
+        set_fabric(look->fabric_fails, look->cut);
         server.scan.result = look->fabric_fails ? RESULT_FAILED : worst;
         (void) server_scan(&server, records);
 }
@@ -155,6 +214,17 @@ static bool looks_deep_enough(ScanPlan later, ScanPlan before) {
         return depth_of(later) > 0 && depth_of(later) >= depth_of(before);
 }
 
+/* Whether the plan of LATER still had what failed BEFORE in it, and no less of it. A memory fails in the second stack, of which no slice is all. */
+static bool has_step(const Look *later, const Look *before, Found failed) {
+        if (failed == LINK)
+                return later->cut != NO_LINKS;
+        if (later->cut == SLICED)
+                return before->cut == SLICED && later->plan == before->plan; /* it remembers its own regions */
+        if (before->cut == RENAMED || later->cut == RENAMED)
+                return before->cut == later->cut;
+        return later->cut != NO_MEMORY && (later->cut != SHORT || before->cut == SHORT);
+}
+
 /* Whether LATER has looked at where the chip failed BEFORE. */
 static bool clears(const Look *later, const Look *before, unsigned c) {
         Found now = later->chips[c], failed = before->chips[c];
@@ -162,7 +232,7 @@ static bool clears(const Look *later, const Look *before, unsigned c) {
 
         if (now == NOTHING || (later->plan != before->plan && !(passed && looks_deep_enough(later->plan, before->plan))))
                 return false;
-        return failed != LINK || !(is_in_part(now) || now == HANG);
+        return has_step(later, before, failed) && (failed != LINK || !(is_in_part(now) || now == HANG));
 }
 
 static bool has_standing_failure(const Look *looks, size_t n, unsigned c) {
@@ -198,7 +268,8 @@ static bool ends_in_failure(const Look *looks, size_t n, unsigned c) {
                 for (ScanPlan other = 0; other < _PLAN_MAX && stands; other++) {
                         const Look *later = newest_of(looks, n, other, c);
 
-                        stands = !(later > failed && (later->chips[c] == PASS || later->chips[c] == WARN) && looks_deep_enough(other, plan));
+                        stands = !(later > failed && (later->chips[c] == PASS || later->chips[c] == WARN) && looks_deep_enough(other, plan) &&
+                                   has_step(later, failed, failed->chips[c]));
                 }
                 if (stands)
                         return true;
@@ -261,7 +332,7 @@ static Result model_own(const Look *looks, size_t n, int plan) {
                 bool stands = looks[i].fabric_fails;
 
                 for (size_t k = i + 1; k < n; k++)
-                        if (is_whole(&looks[k]) && (looks[k].plan == looks[i].plan || (all_pass(&looks[k]) && looks_deep_enough(looks[k].plan, looks[i].plan))))
+                        if (is_whole(&looks[k]) && looks[k].cut != NO_EFA && (looks[k].plan == looks[i].plan || (all_pass(&looks[k]) && looks_deep_enough(looks[k].plan, looks[i].plan))))
                                 stands = false;
                 if (stands)
                         return RESULT_FAILED;
@@ -281,7 +352,7 @@ static void describe(const Look *looks, size_t n) {
 
                 for (unsigned c = 0; c < SERVER_CHIPS; c++)
                         text[c] = words[looks[i].chips[c]];
-                print_message("# %s %s%s\n", plans[looks[i].plan].name, text, looks[i].fabric_fails ? " and its fabric" : "");
+                print_message("# %s %s%s, cut %d\n", plans[looks[i].plan].name, text, looks[i].fabric_fails ? " and its fabric" : "", looks[i].cut);
         }
 }
 
@@ -310,15 +381,26 @@ static void assert_as_modelled(const char *name, const Look *looks, size_t n, in
         assert_int_equal(standing.result, worst);
 }
 
+/* Nothing is found, nor left out, by a step that is not there. */
+static bool cut_has(Cut cut, Found found) {
+        if (cut == NO_MEMORY)
+                return found != CELL && found != SICK && found != WARN;
+        return cut != NO_LINKS || (found != LINK && found != LONE && found != SICK && found != HANG);
+}
+
 static void draw_look(Look *look) {
         bool whole = draw() % 3 == 0;
 
-        *look = (Look) { .plan = draw() % 5 ? draw() % 2 : INFLEET, .fabric_fails = whole && draw() % 5 == 0 };
+        *look = (Look) { .plan = draw() % 5 ? draw() % 2 : INFLEET, .cut = draw() % 2 ? FULL : draw() % _CUT_MAX };
+        look->fabric_fails = whole && look->cut != NO_EFA && draw() % 5 == 0;
         for (unsigned c = 0; c < SERVER_CHIPS; c++)
                 if (whole)
                         look->chips[c] = draw() % 12 ? PASS : PASS + draw() % (_FOUND_MAX - PASS);
         if (!whole)
                 look->chips[draw() % 3] = PASS + draw() % (_FOUND_MAX - PASS);
+        for (unsigned c = 0; c < SERVER_CHIPS; c++)
+                if (!cut_has(look->cut, look->chips[c]))
+                        look->chips[c] = PASS;
 }
 
 static Look (*sequences)[LOOKS_MAX];
@@ -362,6 +444,7 @@ typedef struct Step {
         ScanPlan plan;
         Found all, lone; /* ALL NOTHING: chip 2 alone; else chip 2 is LONE where that is not NOTHING */
         bool fabric_fails;
+        Cut cut;
 } Step;
 
 static const struct {
@@ -386,6 +469,17 @@ static const struct {
         { "what hangs is not known", { { PREFLIGHT, PASS }, { PREFLIGHT, NOTHING, HANG } }, 2, NULL, RESULT_INCONCLUSIVE, "chip2: not tested: neuronlink (device-timeout)" },
         { "what lies between chips fails the server", { { PREFLIGHT, PASS, NOTHING, true }, { PREFLIGHT, NOTHING, PASS } }, 2, NULL, RESULT_FAILED, "efa: efa-plane" },
         { "until all were looked at", { { PREFLIGHT, PASS, NOTHING, true }, { PREFLIGHT, PASS } }, 2, NULL, RESULT_PASSED, "16 chips passed" },
+        { "a plan that lost the step clears nothing of it", { { PREFLIGHT, PASS, CELL }, { PREFLIGHT, PASS, .cut = NO_MEMORY } }, 2, NULL, RESULT_FAILED,
+          "chip2 hbm: hbm-cell at hbm0" },
+        { "nor under its own name", { { PREFLIGHT, PASS, CELL }, { PREFLIGHT, PASS, .cut = NO_MEMORY } }, 2, "preflight", RESULT_FAILED, "chip2 hbm: hbm-cell at hbm0" },
+        { "nor does one that looks at more elsewhere", { { PREFLIGHT, PASS, CELL }, { PRODUCTION, NOTHING, PASS, .cut = NO_MEMORY } }, 2, NULL, RESULT_FAILED,
+          "chip2 hbm: hbm-cell at hbm0" },
+        { "nor one whose step is called otherwise", { { PREFLIGHT, PASS, CELL }, { PRODUCTION, PASS, .cut = RENAMED } }, 2, NULL, RESULT_FAILED, "chip2 hbm: hbm-cell" },
+        { "nor one that tests less of it", { { PREFLIGHT, PASS, CELL }, { PREFLIGHT, PASS, .cut = SHORT } }, 2, NULL, RESULT_FAILED, "chip2 hbm: hbm-cell" },
+        { "nor one of its regions", { { PREFLIGHT, PASS, CELL }, { PREFLIGHT, PASS, .cut = SLICED } }, 2, NULL, RESULT_FAILED, "chip2 hbm: hbm-cell" },
+        { "until one that has it all", { { PREFLIGHT, PASS, CELL }, { PREFLIGHT, PASS, .cut = NO_MEMORY }, { PRODUCTION, PASS, .cut = NO_LINKS } }, 3, NULL, RESULT_PASSED,
+          "16 chips passed" },
+        { "a fabric is cleared by who looks at it", { { PREFLIGHT, PASS, NOTHING, true }, { PREFLIGHT, PASS, .cut = NO_EFA } }, 2, NULL, RESULT_FAILED, "efa: efa-plane" },
         { "a warning is named", { { PREFLIGHT, PASS, WARN } }, 1, NULL, RESULT_WARNED, "chip2 hbm: link-margin at hbm0" },
         { "what is worst is named, and the others are counted", { { PREFLIGHT, WARN, CELL }, { PREFLIGHT, NOTHING, CELL } }, 2, NULL, RESULT_FAILED,
           "chip2 hbm: hbm-cell at hbm0; 15 warned" },
@@ -401,7 +495,7 @@ static void test_each_sequence_has_its_answer(void **state) {
                 where = server_location(name);
                 for (size_t k = 0; k < cases[i].n; k++) {
                         const Step *step = &cases[i].steps[k];
-                        Look look = { .plan = step->plan, .fabric_fails = step->fabric_fails };
+                        Look look = { .plan = step->plan, .cut = step->cut, .fabric_fails = step->fabric_fails };
 
                         for (unsigned c = 0; c < SERVER_CHIPS; c++)
                                 look.chips[c] = c == 2 && step->lone != NOTHING ? step->lone : step->all;

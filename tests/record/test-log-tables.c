@@ -40,7 +40,7 @@ static void beat(RecordLog *log) {
 }
 
 /* Chip 3 and the server pass, or fail. */
-static void scan(RecordLog *log, const char *plan, bool passes) {
+static void make_scan(const char *plan, bool passes) {
         server_init(&server);
         server.scan.run.plan = plan;
         if (passes) {
@@ -49,7 +49,28 @@ static void scan(RecordLog *log, const char *plan, bool passes) {
                 server.steps[SERVER_BAD][1].verdict = VERDICT_PASSED;
                 server.chips[SERVER_BAD].result = server.scan.result = RESULT_PASSED;
         }
+}
+
+static void scan(RecordLog *log, const char *plan, bool passes) {
+        make_scan(plan, passes);
         (void) server_scan(&server, log);
+}
+
+/* A pass of the same plan, which no longer has the step that fails. */
+static void scan_without_test(RecordLog *log, const char *plan) {
+        make_scan(plan, true);
+        server.steps[SERVER_BAD][1] = server.steps[SERVER_BAD][2];
+        server.steps[SERVER_BAD][2] = server.steps[SERVER_BAD][5];
+        server.steps[SERVER_BAD][5].name = "identity";
+        server.steps[SERVER_BAD][2].n_measurements = 1;
+        (void) server_scan(&server, log);
+}
+
+static bool has_failure(RecordLog *log) {
+        Location chip = server_location("us0-2/chip3");
+        RecordEntry entry;
+
+        return record_log_failure(log, &chip, &entry) >= 0;
 }
 
 /* A heartbeat, a pass, another plan's, a failure, a run without an end; and a heartbeat, unless it GOES_ON. */
@@ -247,7 +268,7 @@ static void test_what_is_edited_under_a_running_log_is_not_signed(void **state) 
 }
 
 /* A heartbeat as they were before they said something of the tables, the first record of a log; or before there were rows of whole scans. */
-static void begin_as_older(bool has_tables) {
+static void begin_as_older(bool has_tables, StoreForm form) {
         RecordLogOptions options = place_options(&place, place.key);
         _cleanup_(draft_group_freep) DraftGroup *group = NULL;
         _cleanup_printer_ Printer payload = {};
@@ -267,7 +288,7 @@ static void begin_as_older(bool has_tables) {
         assert_int_equal(draft_heartbeat(&station, RECORD_HEARTBEAT_START, &group), 0);
         assert_int_equal(store_open(place.log, PLACE_ORIGIN, &store, &wrong), 0);
         group->drafts[0].has_tables = has_tables;
-        assert_int_equal(store_tables_digest(store, STORE_FORM_WITHOUT_WHOLE, group->drafts[0].tables.digest), 0);
+        assert_int_equal(store_tables_digest(store, form, group->drafts[0].tables.digest), 0);
         statement_print(&payload, group, 0, 0, none, NULL);
         assert_int_equal(envelope_sign(options.key, payload.text, payload.n, &record), 0);
         n = frontier_append(&tree, &record.leaf, nodes);
@@ -293,7 +314,7 @@ static RecordLog *open_older(void) {
 static void test_a_log_of_an_older_assayd_is_believed_once(void **state) {
         RecordLog *log;
 
-        begin_as_older(false);
+        begin_as_older(false, STORE_FORM_WITHOUT_WHOLE);
         log = open_older();
         scan(log, "preflight", true);
         (void) record_log_free(log);
@@ -329,7 +350,7 @@ static void test_a_log_from_before_rows_of_whole_scans_goes_on(void **state) {
         uint64_t newest;
         RecordLog *log;
 
-        begin_as_older(true);
+        begin_as_older(true, STORE_FORM_WITHOUT_WHOLE);
         log = open_log();
         scan(log, "preflight", false);
         (void) record_log_free(log);
@@ -369,6 +390,29 @@ static void test_a_log_from_before_rows_of_whole_scans_goes_on(void **state) {
         assert_refused("UPDATE newest", "changed");
 }
 
+/* They took failures away that plans without the failing step had passed: what they did is worked out as they did it, and not done any more. */
+static void test_a_log_from_before_tests_were_asked_for_goes_on(void **state) {
+        RecordLog *log;
+
+        begin_as_older(true, STORE_FORM_ALL);
+        log = open_log();
+        scan(log, "preflight", false);
+        scan_without_test(log, "preflight");
+        assert_false(has_failure(log));
+        (void) record_log_free(log);
+        log = open_log();
+        beat(log);
+        scan(log, "preflight", false);
+        scan_without_test(log, "preflight");
+        assert_true(has_failure(log));
+        (void) record_log_free(log);
+        log = open_log();
+        assert_true(has_failure(log));
+        (void) record_log_free(log);
+        execute("UPDATE newest SET plan = replace(plan, ',systolic,', ',rounding,') WHERE plan LIKE '%/failed/%'");
+        assert_refused("UPDATE newest", "changed");
+}
+
 /* The key that signed the heartbeat need not be the one that signs now. */
 static void test_a_change_of_keys_changes_nothing(void **state) {
         RecordKey *next = place_key(&place, "next.key", RECORD_ECDSA_P256);
@@ -404,6 +448,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_what_is_edited_under_a_running_log_is_not_signed, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_of_an_older_assayd_is_believed_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_from_before_rows_of_whole_scans_goes_on, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_from_before_tests_were_asked_for_goes_on, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_change_of_keys_changes_nothing, setup, teardown),
         };
 

@@ -26,6 +26,7 @@ static RecordMeasurement measurements[SERVER_STEPS][3];
 static RecordDiagnosis diagnoses[SERVER_STEPS][2];
 static RecordStep own[SERVER_STEPS];
 static size_t n_in_part; /* chips */
+static size_t n_counts;  /* of steps of chips and servers */
 
 static uint32_t below(uint32_t n) {
         return draw() % n;
@@ -38,6 +39,9 @@ static void draw_step(RecordStep *step, size_t k, const char *where) {
         static const char *const parts[] = { "", "/link-z+", "/link-x-/lane3", "/nic4" };
         bool is_server = !strchr(where, '/');
 
+        static const char *const counts[] = { "efa_packets", NULL };
+
+        step->counts = counts;
         step->n_measurements = below(4);
         step->measurements = measurements[k];
         for (size_t i = 0; i < step->n_measurements; i++) {
@@ -97,10 +101,16 @@ static void draw_lone_chip(RecordHealth *chip) {
 
 /* Two chips and the server are drawn, the others as they are. */
 static void draw_scan(void) {
+        static const char *const counts[] = { "mismatched_outputs", NULL };
         RecordHealth *chip = &server.chips[1];
         Result result = RESULT_INCONCLUSIVE;
 
         server_init(&server);
+        for (unsigned c = 0; c < SERVER_CHIPS; c++) {
+                server.steps[c][3].counts = counts;
+                server.measurements[c][3].value = below(1000);
+                server.measurements[c][3].limit_type = LIMIT_NONE;
+        }
         server.scan.result = RESULT_FAILED;
         server.scan.n_chips = below(3) ? SERVER_CHIPS : 4;
         server.scan.n_steps = below(3);
@@ -173,6 +183,12 @@ static void assert_draft(const DraftGroup *group, size_t k) {
         n_in_part += places.in_part && location_kind(&draft->entry.subject) == LOCATION_CHIP;
         assert_same(draft->places.failed, draft->places.n_failed, places.failed, places.n_failed);
         assert_same(draft->places.untested, draft->places.n_untested, places.untested, places.n_untested);
+        assert_true(places.tells_reaches);
+        assert_int_equal(places.n_reaches, draft->places.n_reaches);
+        for (size_t i = 0; i < places.n_reaches; i++) {
+                assert_memory_equal(&places.reaches[i], &draft->places.reaches[i], sizeof(Reach));
+                n_counts += places.reaches[i].n_counts;
+        }
         places_done(&places);
 }
 
@@ -201,6 +217,7 @@ static void test_what_was_signed_tells_the_same_places(void **state) {
         }
         assert_true(n_failed > SCANS && n_untested > SCANS); /* what was drawn is not nothing */
         assert_in_range(n_in_part, SCANS / 20, SCANS / 2);
+        assert_true(n_counts > SCANS);
         station_done(&station);
         (void) record_key_free(options.key);
         place_done(&place);

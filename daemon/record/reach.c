@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/record/reach.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "daemon/record/json.h"
+#include "daemon/record/statement.h"
+
+#define REGIONS_WORD "regions"
+
+static void init(const char *step, const char *check, const char *plan_sha256, Reach *ret) {
+        *ret = (Reach) {};
+        (void) snprintf(ret->step, sizeof(ret->step), "%s", step);
+        (void) snprintf(ret->check, sizeof(ret->check), "%s", check);
+        (void) snprintf(ret->plan, sizeof(ret->plan), "%.*s", (int) sizeof(ret->plan) - 1, plan_sha256);
+}
+
+static ReachCount *find(Reach *reach, const char *name) {
+        for (size_t i = 0; i < reach->n_counts; i++)
+                if (strcmp(reach->counts[i].name, name) == 0)
+                        return &reach->counts[i];
+        return NULL;
+}
+
+/* The most that was counted; NULL where it is no amount, or there is no room. */
+static ReachCount *count(Reach *reach, const char *name, double reached) {
+        ReachCount *found = find(reach, name);
+
+        if (!(reached >= 0) || !isfinite(reached) || strlen(name) >= sizeof(found->name))
+                return NULL;
+        if (!found && reach->n_counts < REACH_COUNTS_MAX) {
+                found = &reach->counts[reach->n_counts++];
+                (void) strcpy(found->name, name);
+        }
+        if (found)
+                found->reached = MAX(found->reached, reached);
+        return found;
+}
+
+/* ---- out of what is handed over ---- */
+
+bool reach_is_count(const RecordStep *step, const RecordMeasurement *measurement, const Location *unit) {
+        if (!measurement_is_printable(measurement) || !location_equal(&measurement->where, unit))
+                return false;
+        for (const char *const *counted = step->counts; counted && *counted; counted++)
+                if (strcmp(*counted, measurement->name) == 0)
+                        return true;
+        return false;
+}
+
+static double promised_of(const RecordHealth *health, const char *name) {
+        for (size_t i = 0; i < health->n_promises; i++)
+                if (strcmp(health->promises[i].measurement, name) == 0)
+                        return health->promises[i].promised;
+        return 0;
+}
+
+void reach_of_step(const RecordRun *run, const RecordHealth *health, const RecordStep *step, Reach *ret) {
+        init(step->name, step->check, run->plan_sha256, ret);
+        for (size_t i = 0; i < step->n_measurements; i++)
+                if (reach_is_count(step, &step->measurements[i], &health->subject.where))
+                        (void) count(ret, step->measurements[i].name, step->measurements[i].value);
+        for (size_t i = 0; i < ret->n_counts; i++)
+                ret->counts[i].promised = promised_of(health, ret->counts[i].name);
+        if (!step->regions || partition_parse(step->regions->partition, &ret->partition) < 0)
+                return;
+        ret->has_regions = true;
+        for (size_t i = 0; i < step->regions->n_tests; i++)
+                if (strcmp(step->regions->tests[i].run, run->id) == 0)
+                        (void) region_set_parse(step->regions->tests[i].regions, partition_regions(&ret->partition), &ret->tested);
+}
+
+/* What one of its chips did not count, not all of them have. */
+static void take_least(const Reach *chip, bool is_first, Reach *ret) {
+        size_t n = 0;
+
+        if (is_first) {
+                ret->n_counts = chip->n_counts;
+                memcpy(ret->counts, chip->counts, sizeof(ret->counts));
+                return;
+        }
+        for (size_t i = 0; i < ret->n_counts; i++) {
+                const ReachCount *other = find((Reach *) chip, ret->counts[i].name);
+
+                if (!other)
+                        continue;
+                ret->counts[n] = ret->counts[i];
+                ret->counts[n].reached = MIN(ret->counts[n].reached, other->reached);
+                n++;
+        }
+        ret->n_counts = n;
+}
+
+void reach_of_server_step(const RecordScan *scan, size_t index, Reach *ret) {
+        const RecordStep *step = &scan->steps[index];
+        bool is_first = true;
+
+        init(step->name, step->check, scan->run.plan_sha256, ret);
+        for (size_t c = 0; c < scan->n_chips; c++)
+                for (size_t i = 0; i < scan->chips[c].n_steps; i++) {
+                        Reach chip;
+
+                        if (strcmp(scan->chips[c].steps[i].name, step->name) != 0 || !verdict_is_judged(scan->chips[c].steps[i].verdict))
+                                continue;
+                        reach_of_step(&scan->run, &scan->chips[c], &scan->chips[c].steps[i], &chip);
+                        take_least(&chip, is_first, ret);
+                        is_first = false;
+                }
+}
+
+/* ---- out of what was signed ---- */
+
+static const char *plan_of(const json_t *predicate) {
+        return text_of(json_object_get(json_array_get(json_object_get(predicate, "configuration"), 0), "digest"), "sha256");
+}
+
+static double signed_promise(const json_t *predicate, const char *name) {
+        const json_t *coverage = json_object_get(predicate, "coverage");
+
+        for (size_t i = 0; i < json_array_size(coverage); i++)
+                if (strcmp(text_of(json_array_get(coverage, i), "name"), name) == 0)
+                        return json_number_value(json_object_get(json_array_get(coverage, i), "promised"));
+        return 0;
+}
+
+static void take_signed_regions(const json_t *predicate, const json_t *regions, Reach *ret) {
+        const json_t *tests = json_object_get(regions, "tested");
+        const char *run = text_of(json_object_get(predicate, "run"), "id");
+
+        if (partition_parse(text_of(regions, "partition"), &ret->partition) < 0)
+                return;
+        ret->has_regions = true;
+        for (size_t i = 0; i < json_array_size(tests); i++)
+                if (strcmp(text_of(json_array_get(tests, i), "run"), run) == 0)
+                        (void) region_set_parse(text_of(json_array_get(tests, i), "regions"), partition_regions(&ret->partition), &ret->tested);
+}
+
+void reach_of_signed(const json_t *predicate, const json_t *step, Reach *ret) {
+        const json_t *measurements = json_object_get(step, "measurements");
+
+        init(text_of(step, "name"), text_of(step, "check"), plan_of(predicate), ret);
+        for (size_t i = 0; i < json_array_size(measurements); i++) {
+                const json_t *measurement = json_array_get(measurements, i);
+
+                if (json_is_true(json_object_get(measurement, "isCoverage")))
+                        (void) count(ret, text_of(measurement, "name"), json_number_value(json_object_get(measurement, "value")));
+        }
+        for (size_t i = 0; i < ret->n_counts; i++)
+                ret->counts[i].promised = signed_promise(predicate, ret->counts[i].name);
+        if (json_object_get(step, "regions"))
+                take_signed_regions(predicate, json_object_get(step, "regions"), ret);
+}
+
+void reach_of_signed_test(const json_t *predicate, const json_t *test, Reach *ret) {
+        const json_t *coverage = json_object_get(test, "coverage");
+
+        init(text_of(test, "name"), text_of(test, "check"), plan_of(predicate), ret);
+        for (size_t i = 0; i < json_array_size(coverage); i++) {
+                const json_t *item = json_array_get(coverage, i);
+                ReachCount *found = count(ret, text_of(item, "name"), json_number_value(json_object_get(item, "reached")));
+
+                if (found)
+                        found->promised = json_number_value(json_object_get(item, "promised"));
+        }
+}
+
+/* ---- what must be reached ---- */
+
+/* What was promised; a failing step may have gone on for longer than that. */
+static double needed(const ReachCount *count) {
+        return count->promised > 0 ? count->promised : count->reached;
+}
+
+char *reach_format(const Reach *reach, char text[static REACH_TEXT_MAX]) {
+        int n = snprintf(text, REACH_TEXT_MAX, "%s,%s,%s%s", reach->step, reach->check, reach->plan, reach->has_regions ? "," REGIONS_WORD : "");
+
+        for (size_t i = 0; i < reach->n_counts && n < REACH_TEXT_MAX; i++)
+                n += snprintf(text + n, (size_t) (REACH_TEXT_MAX - n), ",%s=%.17g", reach->counts[i].name, needed(&reach->counts[i]));
+        return text;
+}
+
+/* Up to the next comma. */
+static int take_word(const char **text, char *ret, size_t size) {
+        size_t n = strcspn(*text, ",");
+
+        if (n >= size)
+                return -EBADMSG;
+        memcpy(ret, *text, n);
+        ret[n] = '\0';
+        *text += n;
+        *text += **text == ',';
+        return 0;
+}
+
+static int parse_count(char *word, Reach *reach) {
+        char *value = strchr(word, '='), *end;
+        double reached;
+
+        if (!value)
+                return -EBADMSG;
+        *value++ = '\0';
+        reached = strtod(value, &end);
+        return end == value || *end || !count(reach, word, reached) ? -EBADMSG : 0;
+}
+
+int reach_parse(const char *text, Reach *ret) {
+        Reach reach = {};
+        char word[REACH_STEP_MAX + 32];
+        int r;
+
+        r = take_word(&text, reach.step, sizeof(reach.step));
+        if (r == 0)
+                r = take_word(&text, reach.check, sizeof(reach.check));
+        if (r == 0)
+                r = take_word(&text, reach.plan, sizeof(reach.plan));
+        while (r == 0 && *text) {
+                r = take_word(&text, word, sizeof(word));
+                if (r == 0 && strcmp(word, REGIONS_WORD) == 0)
+                        reach.has_regions = true;
+                else if (r == 0)
+                        r = parse_count(word, &reach);
+        }
+        if (r < 0)
+                return r;
+        *ret = reach;
+        return 0;
+}
+
+/* A place that lies in no single region is met where all were tested. */
+static bool is_region_tested(const Reach *pass, const Location *where) {
+        int outer = location_index(where, location_kind_from_string(pass->partition.outer));
+        int inner = location_index(where, location_kind_from_string(pass->partition.inner));
+        unsigned total = partition_regions(&pass->partition);
+
+        if (outer < 0 || inner < 0)
+                return region_set_count(&pass->tested) == total;
+        for (unsigned r = 0; r < total; r++) {
+                uint32_t in, first, last;
+
+                partition_region(&pass->partition, r, &in, &first, &last);
+                if (in == (uint32_t) outer && first <= (uint32_t) inner && (uint32_t) inner <= last)
+                        return region_set_has(&pass->tested, r);
+        }
+        return false;
+}
+
+/* Who tests all at once does not count regions, and need not; but one of the counts must be there. */
+static bool has_counted_enough(const Reach *pass, const Reach *failed) {
+        bool any = failed->n_counts == 0;
+
+        for (size_t i = 0; i < failed->n_counts; i++) {
+                const ReachCount *found = find((Reach *) pass, failed->counts[i].name);
+
+                if (found ? found->reached < needed(&failed->counts[i]) : !failed->has_regions)
+                        return false;
+                any = any || found;
+        }
+        return any;
+}
+
+bool reach_covers(const Reach *pass, const Reach *failed, const Location *where, bool remembers) {
+        if (strcmp(pass->step, failed->step) != 0 || (*failed->check && strcmp(pass->check, failed->check) != 0))
+                return false;
+        if (pass->has_regions)
+                return (remembers && failed->has_regions) || is_region_tested(pass, where);
+        return (*failed->plan && strcmp(pass->plan, failed->plan) == 0) || has_counted_enough(pass, failed);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Reach
+ *
+ * How much a step of a plan has tested, as its record tells: the check that ran, what it counted, and which regions of a memory it came to. A pass
+ * clears a failure only where its own step of that name reached no less, so that a plan that was cut down clears nothing that it has not looked at.
+ */
+
+#include <stdbool.h>
+
+#include "daemon/record/record.h"
+
+#define REACH_STEP_MAX   64   /* of a step's or a check's name, with the final zero */
+#define REACH_COUNTS_MAX 8    /* a check counts fewer things */
+#define REACH_TEXT_MAX   1024 /* of reach_format(), with the final zero */
+
+typedef struct ReachCount {
+        char name[REACH_STEP_MAX];
+        double reached, promised; /* 0: nothing was promised */
+} ReachCount;
+
+typedef struct Reach {
+        char step[REACH_STEP_MAX];  /* its name in the plan */
+        char check[REACH_STEP_MAX]; /* "": not known */
+        char plan[17];              /* the first half of the digest of its plan, in hex; "": not known */
+        bool has_regions;           /* it tests its memory region by region */
+        Partition partition;
+        RegionSet tested; /* in this very run */
+        size_t n_counts;
+        ReachCount counts[REACH_COUNTS_MAX]; /* of the chip; of a server the least of its chips */
+} Reach;
+
+/* Whether MEASUREMENT is one of the counts by which STEP of UNIT tells how much it has tested. */
+bool reach_is_count(const RecordStep *step, const RecordMeasurement *measurement, const Location *unit);
+
+/* Of a step of a chip, and of step INDEX of a server, by its chips. */
+void reach_of_step(const RecordRun *run, const RecordHealth *health, const RecordStep *step, Reach *ret);
+void reach_of_server_step(const RecordScan *scan, size_t index, Reach *ret);
+
+/* The same out of what was signed: of a step in PREDICATE of a chip, and of one of the tests that a roll-up tells. */
+struct json_t;
+void reach_of_signed(const struct json_t *predicate, const struct json_t *step, Reach *ret);
+void reach_of_signed_test(const struct json_t *predicate, const struct json_t *test, Reach *ret);
+
+/* What a pass must reach to clear a failure of REACH, in one word without '/', and back. -EBADMSG: it is none. A bare name asks for that step alone. */
+char *reach_format(const Reach *reach, char text[static REACH_TEXT_MAX]);
+int reach_parse(const char *text, Reach *ret);
+
+/*
+ * Whether the step of which PASS tells has reached what FAILED had found at WHERE. REMEMBERS: it is the same step of a later scan of the same plan,
+ * which itself remembers the regions that failed.
+ */
+bool reach_covers(const Reach *pass, const Reach *failed, const Location *where, bool remembers);
