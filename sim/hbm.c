@@ -48,11 +48,30 @@ static const MemoryRules rules = {
         .repairable_status = STATUS_NRT_REPAIRABLE_HBM_UE,
 };
 
+static int lay_marks(Memory *memory) {
+        const MemoryShape *shape = &memory->shape;
+        int r;
+
+        r = memory_content_reserve(&memory->content, 2);
+        for (unsigned data = 0; r >= 0 && data < 2 && shape->size[HBM_COLUMN] > 2; data++) {
+                MemoryPattern pattern = { .background = MEMORY_BACKGROUND_SOLID, .data = (uint8_t) data };
+                WireBox box = memory_box_whole(shape);
+                MemorySlice column;
+
+                box.first[HBM_COLUMN] = box.last[HBM_COLUMN] = (uint16_t) (shape->size[HBM_COLUMN] - 2u + data);
+                column = memory_slice_of(&box);
+                memory_content_write(&memory->content, &column, &pattern);
+        }
+        return r;
+}
+
 static int hbm_power_up(Hbm *hbm, Chip *chip, unsigned index, const char *geometry) {
         MemoryShape *shape = &hbm->memory.shape;
         int r;
 
         r = memory_init(&hbm->memory, &rules, chip, index, geometry, power_up_seed(chip, index));
+        if (r >= 0)
+                r = lay_marks(&hbm->memory);
         if (r < 0)
                 return r;
 

@@ -9,6 +9,7 @@
 #include <sys/param.h>
 
 #include "checks/cleanup.h"
+#include "checks/hbm/marks.h"
 #include "checks/hbm/report.h"
 #include "checks/march/list.h"
 
@@ -105,7 +106,15 @@ static bool same_tags(const Tags *a, const Tags *b) {
 
 /* ---- whether each row gives back its own ---- */
 
-static WireMarch read_of(const MemoryTag *tag, WireBox box, unsigned column, uint32_t list) {
+static WireMarch read_of(const HbmRun *run, const MemoryTag *tag, WireBox box, unsigned column, uint32_t list) {
+        int mark = hbm_mark_of(&run->geometry, column);
+        WireMarch march;
+
+        if (mark >= 0) {
+                march = hbm_mark_read(&run->geometry, box, (unsigned) mark);
+                march.mismatches_max = list;
+                return march;
+        }
         box.first[HBM_COLUMN] = box.last[HBM_COLUMN] = (uint16_t) column;
         return (WireMarch) {
                 .box            = box,
@@ -119,8 +128,10 @@ static WireMarch read_of(const MemoryTag *tag, WireBox box, unsigned column, uin
 
 static int keep_stray(Apart *apart, const MemoryTag *tag, unsigned stack, const WireMismatch *mismatch) {
         const MemoryGeometry *geometry = &apart->run->geometry;
-        MemoryField field = { .background = MEMORY_BACKGROUND_ADDRESS, .seed = tag->seed };
-        MemoryData own = memory_field_data(&field, geometry, mismatch->at, tag->data), bits;
+        MemoryField field = { .background = MEMORY_BACKGROUND_ADDRESS, .seed = tag->seed }, solid = {};
+        int mark = hbm_mark_of(geometry, mismatch->at[HBM_COLUMN]);
+        MemoryData own = mark >= 0 ? memory_field_data(&solid, geometry, mismatch->at, (unsigned) mark) :
+                                     memory_field_data(&field, geometry, mismatch->at, tag->data), bits;
         Stray *stray;
         int r;
 
@@ -156,11 +167,11 @@ static int read_columns(Apart *apart, const WireBox *box, const Tags *tags, unsi
                 WireMarch march;
 
                 for (unsigned i = 0; i < n && r >= 0; i++) {
-                        march = read_of(&tags->tags[stack], *box, first + i, list);
+                        march = read_of(run, &tags->tags[stack], *box, first + i, list);
                         r = numbers[i][stack] = memory_batch_march(run->batch, &run->parts[stack], &march);
                 }
                 decoy.seed ^= DECOY_SEED;
-                march = read_of(&decoy, memory_access_box(box->first), first, 1);
+                march = read_of(run, &decoy, memory_access_box(box->first), 0, 1);
                 if (r >= 0)
                         r = decoys[stack] = memory_batch_march(run->batch, &run->parts[stack], &march);
                 if (r < 0)
@@ -237,7 +248,7 @@ static int lies_in_part(Apart *apart, const WireBox *box, const Tags *tags, bool
         for (unsigned stack = 0; stack < STACKS; stack++) {
                 memory_batch_reset(run->batch);
                 for (unsigned i = 0; i < n; i++) {
-                        WireMarch march = read_of(&tags->tags[stack], *box, 0, 0);
+                        WireMarch march = read_of(run, &tags->tags[stack], *box, 0, 0);
 
                         march.box.first[HBM_CHANNEL] = march.box.last[HBM_CHANNEL] = (uint16_t) (i % channels);
                         march.box.first[HBM_PSEUDO_CHANNEL] = march.box.last[HBM_PSEUDO_CHANNEL] = (uint16_t) (i / channels);
@@ -313,13 +324,24 @@ static int judge_all(Apart *apart) {
         return r;
 }
 
+bool hbm_live_known_has(const HbmLiveKnown *known, const HbmInUse *in_use, unsigned sid) {
+        return known->known && known->sid == sid && memcmp(&known->in_use, in_use, sizeof(*in_use)) == 0;
+}
+
+void hbm_live_known_done(HbmLiveKnown *known) {
+        (void) hbm_live_watch_free(known->watch);
+        *known = (HbmLiveKnown) {};
+}
+
 static int judge_live(HbmRun *run, const HbmInUse *in_use, unsigned sid, HbmLiveKnown *known) {
         int r;
 
-        if (known->known && known->sid == sid && memcmp(&known->in_use, in_use, sizeof(*in_use)) == 0)
+        if (hbm_live_known_has(known, in_use, sid))
                 return 0;
-        known->known = false;
+        hbm_live_known_done(known);
         r = hbm_live_rows_judge(run, in_use, sid, &known->doubt);
+        if (r >= 0 && !hbm_doubt_is(&known->doubt))
+                r = hbm_live_watch_new(run, in_use, sid, &known->watch, &known->doubt);
         if (r < 0)
                 return r;
         known->known = true;
@@ -342,6 +364,8 @@ int hbm_apart_judge(HbmRun *run, const HbmInUse *in_use, HbmLiveKnown *known, co
         memset(doubts, 0, n * sizeof(*doubts));
         apart.tags = calloc(n, sizeof(Tags));
         r = apart.tags ? judge_all(&apart) : -ENOMEM;
+        if (r >= 0 && !hbm_doubt_is(&known->doubt)) /* these reads took a while */
+                r = hbm_live_watch_look(known->watch, HBM_WATCH_LOOKS, &known->doubt);
         for (unsigned i = 0; i < n && hbm_doubt_is(&known->doubt); i++)
                 if (!doubts[i].in_part)
                         doubts[i] = known->doubt;

@@ -11,9 +11,10 @@
  * row, it would give back these. What an address opens beside its own row (AF D, word lines that touch) is mixed with the tag,
  * unless it holds but one value: for that live rows are looked at too (live-rows.h). The rows are read column by column, each in a
  * command of its own, and that HBM_APART_ROUNDS times, so that a fault which acts in a command with the chance p is missed with
- * (1 - p)^128 where a row has 32 columns: 0.14 % where it acts once in twenty.
+ * (1 - p)^155 and less where a row has 32 columns, of which two hold marks (marks.h): 0.04 % where it acts once in twenty.
  *
- * Live rows are read once (live-rows.h): an address among them that leads to a free row at times is missed with about 1 - p.
+ * An address of a live row that leads to a free row is looked for from its own side (live-watch.h), 128 times before the first
+ * write, and again after each pass.
  *
  * One bit of one access of a row may differ, for that is a cell, which the march is there to find; more may be an alias.
  *
@@ -21,10 +22,10 @@
  * of a slice, and openings that wear a live row down. Cells that are coupled over more than HBM_GUARD_ROWS rows are not excluded.
  */
 
-#include "checks/hbm/live-rows.h"
+#include "checks/hbm/live-watch.h"
 
 #define HBM_GUARD_ROWS   2u /* beside live rows: see in-use in wire.h */
-#define HBM_APART_ROUNDS 4u /* each takes as long as one operation of the march */
+#define HBM_APART_ROUNDS 5u /* each takes as long as one operation of the march */
 
 /* What is known of the live rows of one SID, kept from one question to the next of a scan; all zero at first. */
 typedef struct HbmLiveKnown {
@@ -32,7 +33,12 @@ typedef struct HbmLiveKnown {
         unsigned sid;
         HbmInUse in_use;
         HbmDoubt doubt;
+        HbmLiveWatch *watch;
 } HbmLiveKnown;
+
+/* Whether it is of these rows. */
+bool hbm_live_known_has(const HbmLiveKnown *known, const HbmInUse *in_use, unsigned sid);
+void hbm_live_known_done(HbmLiveKnown *known);
 
 /*
  * BOXES are N slices of the whole part, which is RUN's geometry, side by side in one SID, free by IN_USE. Sets a doubt for each: none

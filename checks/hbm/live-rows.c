@@ -9,6 +9,7 @@
 #include <sys/param.h>
 
 #include "checks/cleanup.h"
+#include "checks/hbm/marks.h"
 #include "checks/hbm/report.h"
 #include "checks/hbm/tags.h"
 
@@ -46,6 +47,24 @@ void hbm_doubt_other(const HbmRun *run, unsigned stack, const uint16_t at[static
                 (void) snprintf(what, sizeof(what), "gives back what belongs to %.80s", within_chip(run, stack, other, text));
         }
         hbm_doubt_row(run, stack, at, true, what, ret);
+}
+
+/* One command by itself: MARCH, or where that is NULL, a copy out of BOX. */
+static int ask(HbmRun *run, unsigned stack, const WireMarch *march, const WireBox *box, MemoryAnswer *ret) {
+        int r;
+
+        memory_batch_reset(run->batch);
+        if (march)
+                r = memory_batch_march(run->batch, &run->parts[stack], march);
+        else
+                r = memory_batch_copy_out(run->batch, &run->parts[stack], box, false);
+        if (r < 0)
+                return r;
+        r = memory_batch_run(run->batch);
+        if (r < 0)
+                return r;
+        *ret = memory_batch_answer(run->batch, 0);
+        return 0;
 }
 
 /* ---- rows that hold but one value ---- */
@@ -112,6 +131,22 @@ static int count_some(Search *search, size_t n) {
         return r;
 }
 
+/* Whether a row of N accesses gives back tags of another. */
+static void look_for_others(Search *search, const Patch *patch, const WireBox *row, const uint8_t *bytes, unsigned n) {
+        uint16_t at[_MEMORY_AXIS_MAX];
+
+        memcpy(at, row->first, sizeof(at));
+        for (unsigned i = 0; i < n && !hbm_doubt_is(search->doubt); i++) {
+                MemoryData data;
+                MemoryTag tag;
+
+                at[HBM_COLUMN] = (uint16_t) i;
+                memcpy(data.bytes, bytes + i * MEMORY_ACCESS_BYTES, sizeof(data.bytes));
+                if (memory_tag_read(&data, &tag) && tag.place != memory_geometry_linear(&search->run->geometry, at))
+                        hbm_doubt_other(search->run, patch->stack, at, tag.place, search->doubt);
+        }
+}
+
 /* All of the row in which the patch begins. */
 static int look_at_row(Search *search, const Patch *patch) {
         static const char *const words[] = { "carries live data and holds nothing but zeros", "carries live data and holds nothing but ones" };
@@ -124,19 +159,16 @@ static int look_at_row(Search *search, const Patch *patch) {
         row.first[HBM_COLUMN] = 0;
         row.last[HBM_COLUMN] = (uint16_t) (run->geometry.size[HBM_COLUMN] - 1);
         bits = (unsigned) memory_box_accesses(&row) * MEMORY_ACCESS_BYTES;
-        memory_batch_reset(run->batch);
-        r = memory_batch_copy_out(run->batch, &run->parts[patch->stack], &row, false);
-        if (r < 0)
-                return r;
-        r = memory_batch_run(run->batch);
+        r = ask(run, patch->stack, NULL, &row, &answer);
         if (r < 0)
                 return r;
 
-        answer = memory_batch_answer(run->batch, 0);
         for (unsigned i = 0; i < bits; i++)
                 ones += (unsigned) __builtin_popcount(answer.data[i]);
         if (MIN(ones, 8 * bits - ones) < BITS_MIN)
                 hbm_doubt_row(run, patch->stack, row.first, false, words[ones > 4 * bits], search->doubt);
+        else
+                look_for_others(search, patch, &row, answer.data, bits / MEMORY_ACCESS_BYTES);
         return 0;
 }
 
@@ -199,6 +231,20 @@ static int look_for_bare(HbmRun *run, const WireBox *ranges, size_t n, HbmDoubt 
         return r;
 }
 
+int hbm_live_rows_close_in(HbmRun *run, unsigned stack, const WireBox *column, unsigned data, HbmDoubt *ret) {
+        Search search = { .run = run, .doubt = ret };
+        Patch patch = { .stack = stack, .data = data, .box = *column };
+        int r;
+
+        search.patches = calloc(PATCHES_MAX, sizeof(Patch));
+        if (!search.patches)
+                return -ENOMEM;
+        add_patch(&search, &patch);
+        r = close_in(&search);
+        free(search.patches);
+        return r;
+}
+
 /* ---- live rows that a test has left something in ---- */
 
 /* One access of a live row that should hold its own tag. */
@@ -228,15 +274,10 @@ static int sample(HbmRun *run, unsigned stack, const WireBox *piece, MemoryTag *
         MemoryAnswer answer;
         int r;
 
-        memory_batch_reset(run->batch);
-        r = memory_batch_copy_out(run->batch, &run->parts[stack], piece, false);
-        if (r < 0)
-                return r;
-        r = memory_batch_run(run->batch);
+        r = ask(run, stack, NULL, piece, &answer);
         if (r < 0)
                 return r;
 
-        answer = memory_batch_answer(run->batch, 0);
         for (uint64_t i = 0; i < n; i++) { /* of channels and pseudo-channels, nothing else */
                 unsigned pseudo_channels = run->geometry.size[HBM_PSEUDO_CHANNEL];
                 MemoryData data;
@@ -271,36 +312,39 @@ static int read_tags(HbmRun *run, unsigned stack, const WireBox *rows, const Mem
         MemoryAnswer answer;
         int r;
 
-        memory_batch_reset(run->batch);
-        r = memory_batch_march(run->batch, &run->parts[stack], &march);
-        if (r < 0)
-                return r;
-        r = memory_batch_run(run->batch);
+        r = ask(run, stack, &march, NULL, &answer);
         if (r < 0)
                 return r;
 
-        answer = memory_batch_answer(run->batch, 0);
         for (size_t i = 0; answer.total <= answer.n && i < answer.n && !hbm_doubt_is(doubt); i++)
                 if (memory_box_includes(rows, answer.mismatches[i].at))
                         judge_tag(run, stack, answer.mismatches[i].at, tag, answer.mismatches[i].actual, doubt);
         return 0;
 }
 
-static int look_for_tags(HbmRun *run, const WireBox *rows, HbmDoubt *doubt) {
+int hbm_live_rows_find_tag(HbmRun *run, unsigned stack, const WireBox *rows, MemoryTag *ret_tag, bool *ret_found, HbmDoubt *doubt) {
         const unsigned at[] = { rows->first[HBM_ROW], (rows->first[HBM_ROW] + rows->last[HBM_ROW]) / 2u, rows->last[HBM_ROW] };
         int r = 0;
 
+        *ret_found = false;
+        for (unsigned i = 0; i < ELEMENTS(at) && r >= 0 && !hbm_doubt_is(doubt); i++) {
+                WireBox piece = *rows;
+
+                piece.first[HBM_ROW] = piece.last[HBM_ROW] = (uint16_t) at[i];
+                piece.last[HBM_BANK_GROUP] = piece.last[HBM_BANK] = 0;
+                r = sample(run, stack, &piece, ret_tag, ret_found, doubt);
+        }
+        return r;
+}
+
+static int look_for_tags(HbmRun *run, const WireBox *rows, HbmDoubt *doubt) {
+        int r = 0;
+
         for (unsigned stack = 0; stack < STACKS && r >= 0 && !hbm_doubt_is(doubt); stack++) {
-                bool found = false;
-                MemoryTag tag = {};
+                bool found;
+                MemoryTag tag;
 
-                for (unsigned i = 0; i < ELEMENTS(at) && r >= 0 && !hbm_doubt_is(doubt); i++) {
-                        WireBox piece = *rows;
-
-                        piece.first[HBM_ROW] = piece.last[HBM_ROW] = (uint16_t) at[i];
-                        piece.last[HBM_BANK_GROUP] = piece.last[HBM_BANK] = 0;
-                        r = sample(run, stack, &piece, &tag, &found, doubt);
-                }
+                r = hbm_live_rows_find_tag(run, stack, rows, &tag, &found, doubt);
                 if (r >= 0 && found && !hbm_doubt_is(doubt))
                         r = read_tags(run, stack, rows, &tag, doubt);
         }
@@ -308,12 +352,15 @@ static int look_for_tags(HbmRun *run, const WireBox *rows, HbmDoubt *doubt) {
 }
 
 int hbm_live_rows_judge(HbmRun *run, const HbmInUse *in_use, unsigned sid, HbmDoubt *ret) {
-        unsigned column = (unsigned) (step_seed(run->step) % run->geometry.size[HBM_COLUMN]);
         WireBox ranges[HBM_IN_USE_MAX];
         size_t n = 0;
         int r;
 
         *ret = (HbmDoubt) {};
+        if (!hbm_marks_fit(&run->geometry)) {
+                (void) snprintf(ret->why, sizeof(ret->why), "rows of %u columns have no room for marks", run->geometry.size[HBM_COLUMN]);
+                return 0;
+        }
         for (size_t i = 0; i < in_use->n; i++) {
                 WireBox *box = &ranges[n];
 
@@ -323,7 +370,7 @@ int hbm_live_rows_judge(HbmRun *run, const HbmInUse *in_use, unsigned sid, HbmDo
                 box->first[HBM_SID] = box->last[HBM_SID] = (uint16_t) sid;
                 box->first[HBM_ROW] = in_use->ranges[i].first;
                 box->last[HBM_ROW] = in_use->ranges[i].last;
-                box->first[HBM_COLUMN] = box->last[HBM_COLUMN] = (uint16_t) column;
+                box->first[HBM_COLUMN] = box->last[HBM_COLUMN] = (uint16_t) (step_seed(run->step) % hbm_mark_column(&run->geometry, 0));
                 n++;
         }
 

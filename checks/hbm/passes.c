@@ -11,6 +11,8 @@
 #include "checks/hbm/apart.h"
 #include "checks/hbm/ecc.h"
 #include "checks/hbm/hammer.h"
+#include "checks/hbm/live-watch.h"
+#include "checks/hbm/marks.h"
 #include "checks/hbm/schedule.h"
 #include "checks/hbm/walking.h"
 #include "checks/march/freshness.h"
@@ -61,6 +63,16 @@ static int hammer(const MarchPass *pass, MemoryBatch *batch) {
         return 0;
 }
 
+/* Nothing more is written beside live data once rows fail as an alias makes them, and be it the next element. */
+static bool is_over(const MarchPass *pass) {
+        HbmRun *run = pass->userdata;
+
+        for (unsigned stack = 0; stack < STACKS && !run->stopped; stack++)
+                run->stopped = pass->outcomes[stack].truncated;
+        run->stopped |= !hbm_apart_holds(run);
+        return run->stopped;
+}
+
 static int run_march(HbmRun *run) {
         const HbmParameters *parameters = run->parameters;
         HbmPass *current = &run->passes[run->pass];
@@ -79,6 +91,7 @@ static int run_march(HbmRun *run) {
                 .pause_nsec     = (uint64_t) (current->paused_sec * 1e9),
                 .delay          = current->phase == MARCH_PHASE_HAMMER ? hammer : NULL,
                 .found          = on_mismatch,
+                .is_over        = run->watch ? is_over : NULL,
                 .userdata       = run,
         };
         size_t room = device_window_free(step_device(run->step)) / (STACKS + 1) / sizeof(WireMismatch);
@@ -179,6 +192,38 @@ static bool is_drowned(const HbmRun *run) {
         return false;
 }
 
+static int add_write(HbmRun *run, const WireMarch *march) {
+        int r = 0;
+
+        for (unsigned stack = 0; stack < STACKS && r >= 0; stack++)
+                r = memory_batch_march(run->batch, &run->parts[stack], march);
+        return r;
+}
+
+static int add_marks(HbmRun *run) {
+        int r = 0;
+
+        for (unsigned data = 0; data < 2 && r >= 0 && hbm_marks_fit(&run->geometry); data++) {
+                WireMarch march = hbm_mark_write(&run->geometry, run->box, data);
+
+                r = add_write(run, &march);
+        }
+        return r;
+}
+
+/* Looks at the live rows again, with marks in the rows beside them that were written. */
+static int watch(HbmRun *run) {
+        int r;
+
+        if (!run->watch)
+                return 0;
+        memory_batch_reset(run->batch);
+        r = add_marks(run);
+        if (r >= 0)
+                r = memory_batch_run(run->batch);
+        return r < 0 ? r : hbm_live_watch_look(run->watch, HBM_WATCH_LOOKS, &run->reached);
+}
+
 int hbm_passes_run(HbmRun *run) {
         static int (*const runs[_MARCH_PHASE_MAX])(HbmRun *run) = {
                 [MARCH_PHASE_MARCH]     = run_march,
@@ -203,8 +248,13 @@ int hbm_passes_run(HbmRun *run) {
                         return r;
                 count_pauses(run);
                 pass->ran = true;
-                run->stopped = run->beside_live && !hbm_apart_holds(run);
+                run->stopped |= run->watch && !hbm_apart_holds(run);
                 if (run->stopped)
+                        return 0;
+                r = watch(run);
+                if (r < 0)
+                        return r;
+                if (hbm_doubt_is(&run->reached))
                         return 0;
                 step_progress(run->step, 90 * (run->pass + 1) / run->n_passes);
         }
@@ -237,12 +287,11 @@ int hbm_passes_leave_tags(HbmRun *run) {
         };
         int r = 0;
 
-        if (holds_tags(run))
-                return 0;
-
         memory_batch_reset(run->batch);
-        for (unsigned stack = 0; stack < STACKS && r >= 0; stack++)
-                r = memory_batch_march(run->batch, &run->parts[stack], &march);
+        if (!holds_tags(run))
+                r = add_write(run, &march);
+        if (r >= 0)
+                r = add_marks(run);
         return r < 0 ? r : memory_batch_run(run->batch);
 }
 

@@ -12,7 +12,7 @@
 /* 0, or could not judge. Passes that were run have `ran` set. */
 int hbm_passes_run(HbmRun *run);
 bool hbm_passes_complete(const HbmRun *run);
-/* Sees to it that the box holds own-address data at the end, which tells later scans whose a row is (apart.h). */
+/* Sees to it that the box holds own-address data at the end, and marks, which tell later scans whose a row is (apart.h, marks.h). */
 int hbm_passes_leave_tags(HbmRun *run);
 /* Says which pass could not judge, unless that was said; returns ERROR. */
 int hbm_passes_error(HbmRun *run, int error);

@@ -9,6 +9,7 @@
  */
 
 #include "checks/hbm/classify.h"
+#include "checks/hbm/doubt.h"
 #include "checks/hbm/map.h"
 #include "checks/hbm/parameters.h"
 #include "checks/hbm/pass.h"
@@ -86,7 +87,8 @@ typedef struct HbmRun {
         uint64_t start_nsec;           /* of the device's time */
         HbmEccLie ecc_lies[STACKS + 1]; /* of the stacks, and of the chip */
         bool told;                     /* why a pass could not judge */
-        bool beside_live;              /* passes end where rows fail as an alias makes them: see apart.h */
-        bool stopped;                  /* they did */
+        struct HbmLiveWatch *watch;    /* of live rows beside BOX: passes end where rows fail as an alias makes them (apart.h) … */
+        bool stopped;                  /* … as they did … */
+        HbmDoubt reached;              /* … or where live rows or a guard change (live-watch.h) */
         Verdict verdict;
 } HbmRun;

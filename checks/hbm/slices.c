@@ -29,7 +29,9 @@ typedef struct Slices {
         HbmDoubt doubts[REGIONS_MAX]; /* of unproven regions */
         uint64_t guarded;        /* rows of tested regions that were left alone, in all banks of a SID */
         double region_sec;       /* forecast */
+        double row_sec;          /* of a read of one column of one row in all banks */
         double allowed_sec;
+        HbmInUse in_use;         /* when the step began */
         uint64_t bytes, mismatches;
         Verdict verdict;
 } Slices;
@@ -99,13 +101,13 @@ static int read_in_use(const Slices *slices, HbmInUse *ret) {
 }
 
 /* Of all slices those before POSITION come last. Where the time ends is where the next scan begins. */
-static void choose(Slices *slices, const HbmInUse *in_use, unsigned position) {
+static void choose(Slices *slices, unsigned position) {
         unsigned total = partition_regions(&slices->regions.partition);
         RegionSet queued = {};
 
         slices->room = (unsigned) MIN(fmax(floor(slices->allowed_sec / slices->region_sec), 1), total);
         for (unsigned region = 0; region < total; region++) {
-                if (!is_free(slices, in_use, region))
+                if (!is_free(slices, &slices->in_use, region))
                         region_set_add(&slices->regions.occupied, region);
                 else if (slices->before && region_set_has(&slices->before->failed, region) && slices->n_queue < slices->room) {
                         slices->queue[slices->n_queue++] = (uint16_t) region;
@@ -142,6 +144,8 @@ static void begin_box(HbmRun *run, const MemoryGeometry *geometry) {
         memcpy(run->map.origin, geometry->origin, sizeof(run->map.origin));
         run->box = memory_geometry_box(geometry);
         run->verdict = VERDICT_PASSED;
+        run->stopped = false;
+        run->reached = (HbmDoubt) {};
         march_failures_done(&run->failures);
         hbm_defects_done(&run->defects);
         run->failures = (MarchFailures) {};
@@ -221,26 +225,57 @@ static int prove(Slices *slices, const HbmInUse *in_use, unsigned first, unsigne
 }
 
 /* The passes over BOX. Returns 0 where the time was over. */
-static int test_rows(Slices *slices, const WireBox *box, bool beside_live) {
+static int test_rows(Slices *slices, const WireBox *box, HbmLiveWatch *watch) {
         MemoryGeometry geometry = memory_geometry_narrow(&slices->whole, box);
         HbmRun *run = slices->run;
         int r;
 
         begin_box(run, &geometry);
-        run->beside_live = beside_live;
+        run->watch = watch;
         r = hbm_schedule(run);
         if (r < 0)
                 return hbm_schedule_error(run, r);
         r = hbm_passes_run(run);
         if (r < 0)
                 return hbm_passes_error(run, r);
-        return run->stopped || hbm_passes_complete(run);
+        return run->stopped || hbm_doubt_is(&run->reached) || hbm_passes_complete(run);
+}
+
+/* Live rows have changed while N slices from FIRST on were written: they count as not tested, and nothing more is written beside these rows. */
+static int keep_reached(Slices *slices, unsigned first, unsigned n) {
+        slices->live.doubt = slices->run->reached;
+        for (unsigned i = 0; i < n; i++) {
+                slices->doubts[first + i] = slices->live.doubt;
+                region_set_add(&slices->regions.unproven, first + i);
+        }
+        return 0;
+}
+
+/* Finds out what failed, leaves tags, and looks at the live rows a last time. */
+static int end_rows(HbmRun *run) {
+        int r;
+
+        if (run->stopped)
+                return hbm_apart_tell(run);
+        r = hbm_run_diagnose(run);
+        if (r >= 0)
+                r = hbm_passes_leave_tags(run);
+        if (r >= 0 && run->watch)
+                r = hbm_live_watch_look(run->watch, HBM_WATCH_LOOKS, &run->reached);
+        return r;
 }
 
 /* What the passes over N slices from FIRST on come to. */
 static int conclude_rows(Slices *slices, unsigned first, unsigned n) {
         HbmRun *run = slices->run;
-        int r;
+        int r = 0;
+
+        if (!hbm_doubt_is(&run->reached))
+                r = end_rows(run);
+        if (r < 0)
+                return step_error(run->step, r, "failures could not be located");
+        if (hbm_doubt_is(&run->reached) && run->verdict == VERDICT_PASSED)
+                return keep_reached(slices, first, n);
 
         for (unsigned stack = 0; stack < STACKS; stack++) {
                 slices->mismatches += run->outcomes[stack].mismatches;
@@ -248,12 +283,8 @@ static int conclude_rows(Slices *slices, unsigned first, unsigned n) {
         }
         for (unsigned i = 0; i < n; i++)
                 region_set_add(&slices->regions.tested, first + i);
-
-        r = run->stopped ? hbm_apart_tell(run) : hbm_run_diagnose(run);
-        if (r >= 0 && !run->stopped)
-                r = hbm_passes_leave_tags(run);
-        if (r < 0)
-                return step_error(run->step, r, "failures could not be located");
+        if (hbm_doubt_is(&run->reached))
+                slices->live.doubt = run->reached;
         if (run->verdict == VERDICT_FAILED)
                 keep_failed(slices, first, n);
         if (run->verdict != VERDICT_PASSED && slices->verdict != VERDICT_FAILED)
@@ -281,7 +312,7 @@ static int test_some(Slices *slices, unsigned first, unsigned *n) {
                 return 1;
 
         (void) free_box(slices, &in_use, first, *n, &box);
-        r = test_rows(slices, &box, in_use.n > 0);
+        r = test_rows(slices, &box, in_use.n > 0 ? slices->live.watch : NULL);
         if (r <= 0)
                 return r;
 
@@ -300,6 +331,18 @@ static int test_some(Slices *slices, unsigned first, unsigned *n) {
         return 1;
 }
 
+/* The reads of the live rows of SID: all of them where nothing is known, else those beside one test. */
+static double live_sec(const Slices *slices, unsigned sid) {
+        unsigned looks = HBM_WATCH_LOOKS * (slices->run->n_passes + 2), rows = 0;
+
+        for (size_t i = 0; i < slices->in_use.n; i++)
+                if (slices->in_use.ranges[i].sid == sid)
+                        rows += slices->in_use.ranges[i].last - slices->in_use.ranges[i].first + 1u;
+        if (!hbm_live_known_has(&slices->live, &slices->in_use, sid))
+                return rows * slices->row_sec * (HBM_LIVE_COLUMNS + HBM_WATCH_MARKS * (HBM_WATCH_ROUNDS + looks));
+        return rows * slices->row_sec * HBM_WATCH_MARKS * looks;
+}
+
 static double used_sec(const Slices *slices) {
         return (double) (device_nsec(step_device(slices->run->step)) - slices->run->start_nsec) / 1e9;
 }
@@ -308,6 +351,18 @@ static double used_sec(const Slices *slices) {
 static void leave_off(Slices *slices, unsigned at) {
         if (slices->n_queue > slices->n_again)
                 slices->regions.position = slices->queue[MAX(at, slices->n_again)];
+}
+
+/* For how many from AT on there is time, of which N_TESTED are done. */
+static unsigned count_timely(const Slices *slices, unsigned at, unsigned n_tested) {
+        unsigned sid = slices->queue[at] / slices->regions.partition.n_slices, most = slices->room - MIN(n_tested, slices->room);
+        double left = slices->allowed_sec - used_sec(slices);
+
+        if (n_tested > 0 && left <= 0)
+                return 0;
+        if (slices->in_use.n > 0)
+                most = MIN(most, (unsigned) fmax(floor((left - live_sec(slices, sid)) / slices->region_sec), 0));
+        return n_tested > 0 ? most : MAX(most, 1u);
 }
 
 static int test_queue(Slices *slices) {
@@ -321,11 +376,12 @@ static int test_queue(Slices *slices) {
                         at++;
                         continue;
                 }
-                if (n_tested >= slices->room || (n_tested > 0 && used_sec(slices) >= slices->allowed_sec)) {
+                n = count_timely(slices, at, n_tested);
+                if (n == 0) {
                         leave_off(slices, at); /* time is over, perhaps sooner than foreseen */
                         return 0;
                 }
-                n = count_joined(slices, at, slices->room - n_tested);
+                n = count_joined(slices, at, n);
                 r = test_some(slices, slices->queue[at], &n);
                 if (r < 0)
                         return r;
@@ -436,28 +492,23 @@ static int conclude(Slices *slices, Verdict *ret) {
 
 /*
  * Works out the device seconds of all passes over the first slice, which is as large as any but for a row; beside live data with
- * the reads before them, of the slice and of the live rows.
+ * the reads before them and the marks that are written between them.
  */
-static int forecast(Slices *slices, const HbmInUse *in_use) {
+static int forecast(Slices *slices) {
         HbmRun *run = slices->run;
-        double live_sec = 0;
+        double read_sec;
         int r;
 
         run->box = box_of(slices, 0, 1);
         r = hbm_schedule(run);
         if (r < 0)
                 return hbm_schedule_error(run, r);
+        read_sec = hbm_schedule_read_sec(run);
+        slices->row_sec = read_sec / (run->geometry.size[HBM_COLUMN] * (run->box.last[HBM_ROW] - run->box.first[HBM_ROW] + 1.0));
         slices->region_sec = hbm_schedule_sec(run);
-        if (in_use->n > 0)
-                slices->region_sec += HBM_APART_ROUNDS * hbm_schedule_read_sec(run);
-
-        for (size_t i = 0; i < in_use->n; i++) {
-                run->box = box_of(slices, 0, 1);
-                run->box.first[HBM_ROW] = in_use->ranges[i].first;
-                run->box.last[HBM_ROW] = in_use->ranges[i].last;
-                live_sec += HBM_LIVE_COLUMNS * hbm_schedule_read_sec(run) / run->geometry.size[HBM_COLUMN];
-        }
-        slices->allowed_sec = fmin(run->parameters->seconds, step_budget_sec(run->step)) - live_sec;
+        if (slices->in_use.n > 0)
+                slices->region_sec += (HBM_APART_ROUNDS + 2.0 * (run->n_passes + 1) / run->geometry.size[HBM_COLUMN]) * read_sec;
+        slices->allowed_sec = fmin(run->parameters->seconds, step_budget_sec(run->step));
         return 0;
 }
 
@@ -474,7 +525,6 @@ static void map_before(Slices *slices) {
 int hbm_slices_run(HbmRun *run, Verdict *ret) {
         Slices slices = { .run = run, .whole = run->geometry, .verdict = VERDICT_PASSED };
         unsigned position = step_position(run->step);
-        HbmInUse in_use;
         int r;
 
         r = cut(&slices);
@@ -490,19 +540,20 @@ int hbm_slices_run(HbmRun *run, Verdict *ret) {
                 return step_error(run->step, -EINVAL, "position %u is no region: there are %u", position,
                                   partition_regions(&slices.regions.partition));
 
-        r = read_in_use(&slices, &in_use);
+        r = read_in_use(&slices, &slices.in_use);
         if (r == -ENOENT)
                 return step_skip(run->step, ret, REASON_OCCUPIED, "the chip does not tell which of its memory carries live data");
         if (r < 0)
                 return r;
 
-        r = forecast(&slices, &in_use);
+        r = forecast(&slices);
         if (r < 0)
                 return r;
         if (slices.region_sec > step_budget_sec(run->step))
                 return step_skip(run->step, ret, REASON_BUDGET, "a slice takes %.3g s", slices.region_sec);
 
-        choose(&slices, &in_use, position);
+        choose(&slices, position);
         r = test_queue(&slices);
+        hbm_live_known_done(&slices.live);
         return r < 0 ? r : conclude(&slices, ret);
 }

@@ -319,6 +319,13 @@ static int pass_begin(MarchPass *pass, size_t room) {
         return 0;
 }
 
+static bool is_over(MarchPass *const passes[], unsigned n) {
+        for (unsigned i = 0; i < n; i++)
+                if (passes[i]->is_over && passes[i]->is_over(passes[i]))
+                        return true;
+        return false;
+}
+
 int march_passes_run(MarchPass *const passes[], unsigned n, MemoryBatch *batch) {
         Visit visits[MARCH_PASSES_MAX];
         const March *march = passes[0]->march;
@@ -335,12 +342,15 @@ int march_passes_run(MarchPass *const passes[], unsigned n, MemoryBatch *batch) 
                         return r;
         }
 
-        for (unsigned number = 0; number < march->n_elements && r >= 0; number++)
+        for (unsigned number = 0; number < march->n_elements && r >= 0; number++) {
                 if (march->elements[number].direction != MARCH_DELAY)
                         r = run_element(visits, n, number, batch);
                 else
                         for (unsigned i = 0; i < n && r >= 0; i++)
                                 r = run_pause(passes[i], batch);
+                if (r >= 0 && is_over(passes, n))
+                        return 0;
+        }
 
         for (unsigned i = 0; i < n && r >= 0; i++)
                 r = march_doubts_settle(passes[i], batch);

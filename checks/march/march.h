@@ -88,6 +88,7 @@ struct MarchPass {
         uint64_t pause_nsec;
         int (*delay)(const MarchPass *pass, MemoryBatch *batch); /* what a Del does instead of a pause, or NULL */
         int (*found)(const MarchMismatch *mismatch, void *userdata);
+        bool (*is_over)(const MarchPass *pass); /* asked after each element: whether no more may be written; NULL: never */
         void *userdata;
 
         /* came of it */

@@ -49,13 +49,14 @@ has "no record of plan slow"
 expect 64 "nor of what does not exist" assayctl coverage trn-0/chip16 --plan slow
 
 expect 0 "the first scan" assayctl scan trn-0 --plan slow
-has "Tested region by region: hbm, by now 3 to 7 of 24 regions of a chip. Which, and when: assayctl coverage trn-0"
+has "Tested region by region: hbm, by now 2 to 7 of 24 regions of a chip. Which, and when: assayctl coverage trn-0"
 coverage 0 "tells what it tested" 0
 query '.[0].partition == "sid 3 row 16384/8" and .[0].position == 7 and (.[0].regions | length) == 24'
 query '[.[0].regions[] | select(.verdict == "PASSED") | .region] == [0,1,2,3,4,5,6]'
 query '.[0].regions[8].where == "sid1 row0-2047" and .[0].regions[8].verdict == "UNTESTED"'
+# Beside rows in use a third of a second reads those of two SIDs: what is free in the third is the next scan's.
 coverage 0 "and what it left alone" 1
-query '[.[0].regions[] | select(.verdict == "PASSED") | .region] == [7,15,23] and ([.[0].regions[] | select(.occupied)] | length) == 21'
+query '[.[0].regions[] | select(.verdict == "PASSED") | .region] == [7,15] and .[0].position == 23 and ([.[0].regions[] | select(.occupied)] | length) == 21'
 expect 0 "the gate says how little that is" assayctl gate trn-0/chip0 --plan slow
 has "1 test passed, hbm: 7 of 24 regions since"
 
@@ -88,6 +89,8 @@ has "hbm-region-failed"
 "$1/sim/assay-sim" heal all --socket "$stage/sim.socket" >/dev/null
 use "$1" '{at: trn-0/chip3, rows: none}'
 expect 0 "when it passes, the chip does" assayctl scan trn-0 --plan slow
+coverage 0 "and one with rows in use everywhere is complete too" 1
+query '[.[0].regions[] | select(.verdict == "PASSED") | .region] == [7,15,23]'
 coverage 0 "all of an idle chip was tested" 0
 query '[.[0].regions[] | select(.verdict != "PASSED")] == []'
 coverage 0 "and of one with a job all but its live data" 2

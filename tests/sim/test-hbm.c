@@ -316,8 +316,10 @@ static void a_healed_cell_holds_what_it_held_until_it_is_written(void **state) {
 static void banks_written_one_by_one_are_one_layer(void **state) {
         WireCommand command = { .type = COMMAND_HBM_MARCH, .march = { .n_ops = 1, .ops = { MARCH_WRITE } } };
         LoneStack lone;
+        size_t before;
 
         lone_stack_open(&lone, GEOMETRY, 4096);
+        before = lone.hbm.memory.content.n_layers;
         for (unsigned i = 0; i < 16; i++) {
                 WireBox box = memory_box_whole(&lone.hbm.memory.shape);
 
@@ -328,7 +330,7 @@ static void banks_written_one_by_one_are_one_layer(void **state) {
                 command.march.box = box;
                 assert_int_equal(lone_stack_run(&lone, command).status, STATUS_NRT_SUCCESS);
         }
-        assert_true(lone.hbm.memory.content.n_layers <= 2);
+        assert_true(lone.hbm.memory.content.n_layers <= before + 1);
         lone_stack_close(&lone);
 }
 
