@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "checks/catalogue.h"
+#include "sim/link.h"
 #include "sim/noise.h"
 #include "sim/qualify/place.h"
 #include "sim/qualify/qualify.h"
@@ -45,9 +46,23 @@ static bool is_right_code(const DrawnFault *fault, const char *code) {
         return !diagnosis->codes;
 }
 
+/* Whether it stands where the far end of a link hears the fault: only what stays can be traced back to a transmitter. */
+static bool is_at_far_end(const DrawnFault *fault, const ObservedFinding *finding) {
+        int lane = location_index(&fault->at, LOCATION_LANE);
+        Location far = fault->at;
+
+        if (location_index(&far, LOCATION_LINK) < 0)
+                return false;
+        (void) location_truncate(&far, LOCATION_LINK);
+        far = link_far_end(&far);
+        if (lane >= 0)
+                (void) location_append(&far, LOCATION_LANE, (unsigned) lane);
+        return place_overlaps(&far, &finding->at);
+}
+
 /* What one finding is worth as the finding of FAULT; OUTCOME_MISSED: nothing. */
 static Outcome judge_finding(const DrawnFault *fault, const ObservedFinding *finding) {
-        bool near = place_overlaps(&fault->at, &finding->at);
+        bool near = place_overlaps(&fault->at, &finding->at) || is_at_far_end(fault, finding);
 
         for (unsigned i = 0; i < fault->diagnosis.n_places; i++) {
                 const Location *place = &fault->diagnosis.places[i];

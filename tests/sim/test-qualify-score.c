@@ -257,6 +257,16 @@ static void test_the_far_end_counts_for_shared_kinds(void **state) {
         case_done(&c);
 }
 
+/* What a transmitter does, the far end hears: x+ of chip 2 leads to x- of chip 3. Its other lanes have nothing to do with it. */
+static void test_the_far_end_of_a_link_is_near(void **state) {
+        assert_int_equal(judge(&shared, "trn-0/chip2/link-x+/lane20", "link-lane", "trn-0/chip3/link-x-/lane20", VERDICT_FAILED), OUTCOME_MISPLACED);
+        assert_int_equal(judge(&shared, "trn-0/chip2/link-x+/lane20", "link-down", "trn-0/chip3/link-x-", VERDICT_FAILED), OUTCOME_MISPLACED);
+        assert_int_equal(judge(&shared, "trn-0/chip2/link-x+", "link-lane", "trn-0/chip3/link-x-/lane20", VERDICT_FAILED), OUTCOME_MISPLACED);
+        assert_int_equal(judge(&shared, "trn-0/chip2/link-x+/lane20", "link-lane", "trn-0/chip3/link-x-/lane21", VERDICT_FAILED), OUTCOME_MISSED);
+        assert_int_equal(judge(&shared, "trn-0/chip2/link-x+/lane20", "link-lane", "trn-0/chip3/link-x+/lane20", VERDICT_FAILED), OUTCOME_MISSED);
+        assert_int_equal(judge(&shared, "trn-0/chip2/link-x+/lane20", "link-lane", "trn-0/chip3/link-x-/lane20", VERDICT_PASSED), OUTCOME_MISSED);
+}
+
 static void test_what_cannot_be_judged(void **state) {
         Scan scan;
         Case c;
@@ -329,6 +339,7 @@ int main(void) {
                 cmocka_unit_test(test_an_innocent_part_is_told),
                 cmocka_unit_test(test_some_faults_have_company),
                 cmocka_unit_test(test_the_far_end_counts_for_shared_kinds),
+                cmocka_unit_test(test_the_far_end_of_a_link_is_near),
                 cmocka_unit_test(test_what_cannot_be_judged),
                 cmocka_unit_test(test_false_alarms_and_the_budget),
                 cmocka_unit_test(test_undetectable_is_no_outcome),
