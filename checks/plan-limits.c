@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a plan judges by, without the words around it: see plan_limits() in plan.h.
+ * What a plan judges by, without the words around it: see plan_limits() in plan.h. What it says of escapes judges nobody.
  */
 
 #include <assert.h>

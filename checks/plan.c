@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "checks/plan-escapes.h"
+
 #define BUDGET_SEC_DEFAULT   86400.0
 #define DEADLINE_SEC_DEFAULT 2.0
 #define LIST_BYTES           700
@@ -267,6 +269,7 @@ static const YamlField plan_fields[] = {
         YAML_NUMBER("rotation", Plan, rotation_sec, 1, 1e9),
         YAML_CUSTOM("steps", Plan, steps, read_steps, .required = true),
         YAML_CUSTOM("coverage", Plan, promises, read_promises),
+        YAML_CUSTOM("escapes", Plan, escapes, plan_read_escapes),
         {},
 };
 
@@ -412,6 +415,11 @@ Plan *plan_free(Plan *plan) {
                 if (step->parameters)
                         yaml_free_fields(step->check->parameters, step->parameters);
                 free(step->parameters);
+        }
+
+        for (size_t i = 0; i < plan->n_escapes; i++) {
+                free(plan->escapes[i].faults);
+                free(plan->escapes[i].because);
         }
 
         free(plan->summary);

@@ -20,6 +20,14 @@
  *         parameters: {march: March C-}
  *     coverage:                   # what a step counts of a chip ≥ value, else the chip is INCONCLUSIVE
  *       hbm_bytes_tested: 103079215104
+ *     escapes:                    # how many faults of a kind this plan misses, at the most
+ *       - faults: [row-dead, bank-dead]
+ *         commands: 20            # n: what acts in a share p of the commands to its part is missed with (1 - p)^n
+ *         by: campaign
+ *       - faults: [hammer]
+ *         always: 1               # the share of those that are always there, and so of all
+ *         because: no row is opened often enough
+ *         by: design
  */
 
 #include <stdbool.h>
@@ -33,6 +41,7 @@
 #define PLAN_BYTES_MAX    (64u << 10)
 #define PLAN_STEPS_MAX    64
 #define PLAN_PROMISES_MAX 32
+#define PLAN_ESCAPES_MAX  64
 #define PLAN_NAME_MAX     64 /* with the final zero, for plans, steps and promises */
 
 /*
@@ -65,6 +74,28 @@ typedef struct PlanPromise {
         double value;
 } PlanPromise;
 
+/* Where a statement comes from: worked out, measured with `assay-sim qualify`, or from what the plan does not do at all. */
+typedef enum EscapeBy {
+        ESCAPE_BY_COMPUTATION,
+        ESCAPE_BY_CAMPAIGN,
+        ESCAPE_BY_DESIGN,
+} EscapeBy;
+
+const char *escape_by_to_string(EscapeBy by);
+
+/*
+ * A statement of what escapes. Of faults that act in a share p of the commands to their part (1: always) at most
+ * always + (1 - always) (1 - p)^commands are missed, where 0^0 is 0: `commands: 0` says nothing of what comes and goes.
+ */
+typedef struct PlanEscape {
+        size_t n_faults;
+        const char **faults; /* words of fault-words.h; a family stands for all its kinds that stand nowhere by themselves */
+        double always;       /* 0 … 1 */
+        double commands;     /* n ≥ 0 */
+        int by;              /* EscapeBy */
+        char *because;       /* why what is always there escapes; NULL: nothing of it does, or nobody said */
+} PlanEscape;
+
 typedef struct Plan {
         char name[PLAN_NAME_MAX];
         char *summary;
@@ -76,6 +107,8 @@ typedef struct Plan {
         PlanStep steps[PLAN_STEPS_MAX];
         size_t n_promises;
         PlanPromise promises[PLAN_PROMISES_MAX];
+        size_t n_escapes;
+        PlanEscape escapes[PLAN_ESCAPES_MAX];
         char *text; /* the bytes it was read from: they go to the worker and into the digest */
         size_t n_text;
 } Plan;

@@ -100,10 +100,27 @@ static size_t read_promises(const json_t *parameters, Promise ret[static STREAM_
         return n;
 }
 
+/* A statement that is none, or more than a plan may make, is nobody's. */
+static size_t read_escapes(const json_t *parameters, StatedEscape ret[static STREAM_ESCAPES_MAX]) {
+        const char *name;
+        json_t *value;
+        size_t n = 0;
+
+        json_object_foreach((json_t *) (uintptr_t) json_object_get(parameters, "escapes"), name, value) {
+                double always = json_number_value(json_array_get(value, 0)), commands = json_number_value(json_array_get(value, 1));
+
+                if (json_array_size(value) == 2 && json_is_number(json_array_get(value, 0)) && json_is_number(json_array_get(value, 1)) &&
+                    always >= 0 && always <= 1 && commands >= 0 && n < STREAM_ESCAPES_MAX && strlen(name) < STREAM_STEP_NAME_MAX)
+                        ret[n++] = (StatedEscape) { name, always, commands };
+        }
+        return n;
+}
+
 static int on_run_start(StreamReader *reader, json_t *start) {
         const json_t *dut = json_object_get(start, "dutInfo"), *hardware = json_object_get(dut, "hardwareInfos");
         Event event = { .type = EVENT_RUN_START };
         Promise promises[STREAM_PROMISES_MAX];
+        StatedEscape escapes[STREAM_ESCAPES_MAX];
         size_t i;
         json_t *info;
         int r;
@@ -119,6 +136,8 @@ static int on_run_start(StreamReader *reader, json_t *start) {
         event.plan = plan_name_of(json_object_get(start, "parameters"), "plan");
         event.n_promises = read_promises(json_object_get(start, "parameters"), promises);
         event.promises = promises;
+        event.n_escapes = read_escapes(json_object_get(start, "parameters"), escapes);
+        event.escapes = escapes;
         r = stream_emit(reader, NULL, &event);
         if (r < 0)
                 return r;

@@ -10,6 +10,7 @@
 #include "checks/stream.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -153,6 +154,22 @@ static void put_promises(JsonText *json, const RunStart *start) {
         json_put(json, "}");
 }
 
+static void put_escapes(JsonText *json, const RunStart *start) {
+        if (start->n_escapes == 0)
+                return;
+
+        json_put_name(json, "escapes");
+        json_put(json, "{");
+        for (size_t i = 0; i < start->n_escapes; i++) {
+                char pair[64];
+
+                (void) snprintf(pair, sizeof(pair), "[%.6g,%.6g]", start->escapes[i].always, start->escapes[i].commands);
+                json_put_name(json, start->escapes[i].fault);
+                json_put(json, pair);
+        }
+        json_put(json, "}");
+}
+
 static char *run_start_line(const RunStart *start, unsigned detail) {
         JsonText json = {};
 
@@ -166,6 +183,7 @@ static char *run_start_line(const RunStart *start, unsigned detail) {
         json_put_string_if(&json, "plan_sha256", start->plan_sha256, TEXT_MAX);
         json_put_wide(&json, "seed", start->seed);
         put_promises(&json, start);
+        put_escapes(&json, start);
         json_put(&json, "}");
         put_dut(&json, start, detail);
         json_put(&json, "}}}\n");

@@ -13,6 +13,8 @@
  *  - A location inside a chip stands as subcomponent.location, the last part as subcomponent.name.
  *  - dutInfo.metadata.pciAddresses maps hardwareInfoId to PCI address; firmware is a softwareInfo whose computerSystem
  *    is the hardwareInfoId, its build the revision; the tray is the location of its hardwareInfo.
+ *  - parameters of testRunStart hold what the plan promises, coverage {MEASUREMENT: value}, and what it states of faults that it
+ *    misses, escapes {KIND: [always, commands]}.
  *  - A value that sums up others says so in the metadata of its measurement: {"statistic":"p99","count":4096}.
  *  - OCP has no place for some facts; they travel as `extension` artifacts of the step, named
  *      assay-evidence  {"code","location", of Evidence what is known,"reproduced","runs"}   after its diagnosis
@@ -43,6 +45,7 @@
 #define STREAM_MEASUREMENTS_MAX 512     /* per step */
 #define STREAM_STEP_NAME_MAX    64      /* with the final zero; of measurements that are promised, too */
 #define STREAM_PROMISES_MAX     32      /* of a plan */
+#define STREAM_ESCAPES_MAX      256     /* of a plan */
 #define STREAM_BYTES_MAX        (64u << 20)
 #define STREAM_MESSAGE_MAX      1024    /* bytes of one message; longer ones are cut by the writer, refused by the reader */
 
@@ -96,6 +99,12 @@ typedef struct Promise {
         double value;
 } Promise;
 
+/* What the plan states of faults of a kind (plan.h): that at most always + (1 - always) (1 - p)^commands of them are missed. */
+typedef struct StatedEscape {
+        const char *fault; /* a word of checks/fault-words.h, or whatever the peer says instead */
+        double always, commands;
+} StatedEscape;
+
 typedef struct StepEnd {
         Verdict verdict;
         Reason reason;
@@ -131,6 +140,8 @@ typedef struct Event {
         const char *plan; /* EVENT_RUN_START */
         size_t n_promises; /* EVENT_RUN_START */
         const Promise *promises;
+        size_t n_escapes;  /* EVENT_RUN_START */
+        const StatedEscape *escapes;
         Hardware hardware;
         Measurement measurement;
         Finding finding;
@@ -156,6 +167,8 @@ typedef struct RunStart {
         const Hardware *hardware;
         size_t n_promises; /* at most STREAM_PROMISES_MAX */
         const Promise *promises;
+        size_t n_escapes; /* at most STREAM_ESCAPES_MAX */
+        const StatedEscape *escapes;
 } RunStart;
 
 char *stream_schema_version(void);

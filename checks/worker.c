@@ -10,6 +10,7 @@
 #include <sys/param.h>
 #include <unistd.h>
 
+#include "checks/fault-words.h"
 #include "checks/monotonic.h"
 #include "checks/unit.h"
 
@@ -96,11 +97,23 @@ static size_t list_hardware(const Scan *scan, Hardware hardware[static UNITS_MAX
         return n;
 }
 
+static size_t list_escapes(const Plan *plan, StatedEscape ret[static STREAM_ESCAPES_MAX]) {
+        size_t n = 0;
+
+        static_assert(FAULT_WORDS_MAX <= STREAM_ESCAPES_MAX, "each word is stated once, and all of them are told");
+        for (size_t i = 0; i < plan->n_escapes; i++)
+                for (size_t k = 0; k < plan->escapes[i].n_faults; k++)
+                        ret[n++] = (StatedEscape) { plan->escapes[i].faults[k], plan->escapes[i].always, plan->escapes[i].commands };
+
+        return n;
+}
+
 static int write_start(Scan *scan) {
         const Request *request = scan->request;
         char dut[TARGET_SERVERS_MAX * (LOCATION_SERVER_NAME_MAX + 1)] = "", digest[65];
         Hardware hardware[UNITS_MAX];
         Promise promises[PLAN_PROMISES_MAX];
+        StatedEscape escapes[STREAM_ESCAPES_MAX];
         RunStart start = {
                 .version = ASSAY_VERSION,
                 .command_line = request->command_line,
@@ -112,6 +125,8 @@ static int write_start(Scan *scan) {
                 .hardware = hardware,
                 .n_promises = request->plan->n_promises,
                 .promises = promises,
+                .n_escapes = list_escapes(request->plan, escapes),
+                .escapes = escapes,
         };
         int r;
 

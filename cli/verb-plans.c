@@ -66,6 +66,23 @@ static int list(void) {
         return r < 0 ? complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r)) : status;
 }
 
+/* What the plan states of faults that escape it, as it stands in its file. */
+static json_t *escapes_json(const Plan *plan) {
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < plan->n_escapes; i++) {
+                const PlanEscape *escape = &plan->escapes[i];
+                json_t *faults = json_array();
+
+                for (size_t k = 0; k < escape->n_faults; k++)
+                        (void) json_array_append_new(faults, json_string(escape->faults[k]));
+                (void) json_array_append_new(list, json_pack("{s:o, s:f, s:f, s:s, s:s?}", "faults", faults, "always", escape->always, "commands",
+                                                             escape->commands, "by", escape_by_to_string((EscapeBy) escape->by), "because",
+                                                             escape->because));
+        }
+        return list;
+}
+
 static int show(const char *name) {
         _cleanup_(plan_freep) Plan *plan = NULL;
         int r;
@@ -88,9 +105,9 @@ static int show(const char *name) {
                         (void) json_object_set_new(promises, plan->promises[i].measurement, json_real(plan->promises[i].value));
 
                 _cleanup_(json_decrefp) json_t *object =
-                                json_pack("{s:s, s:s, s:s, s:f, s:f, s:O, s:O, s:s}", "plan", plan->name, "summary", plan->summary, "stage",
+                                json_pack("{s:s, s:s, s:s, s:f, s:f, s:O, s:O, s:o, s:s}", "plan", plan->name, "summary", plan->summary, "stage",
                                           stage_to_string(plan->stage), "budget_sec", plan->budget_sec, "rotation_sec", plan->rotation_sec,
-                                          "steps", steps, "coverage", promises, "limits", limits);
+                                          "steps", steps, "coverage", promises, "escapes", escapes_json(plan), "limits", limits);
                 (void) json_dumpf(object, stdout, JSON_INDENT(2));
                 putchar('\n');
                 return STATUS_PASSED;

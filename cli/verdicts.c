@@ -243,6 +243,7 @@ static void print_coverage(const Outcome *outcome) {
         }
         if (fclose(file) == 0)
                 say_words(0, "Covered on each chip that passed, at the least:%s", text);
+        say_words(0, "How many faults of each kind may have escaped it: assayctl plans %s", view->plan);
 }
 
 /* The sum, or the most, of a measurement over the steps of a record. */

@@ -83,6 +83,23 @@ static int add_alarms(Observation *observation, const Measurement *measurement) 
         return 0;
 }
 
+/* All servers are scanned with one plan: what the first stream states is what all do. */
+static int add_escapes(Observation *observation, const Event *event) {
+        if (observation->escapes || event->n_escapes == 0)
+                return 0;
+        observation->escapes = calloc(event->n_escapes, sizeof(*observation->escapes));
+        if (!observation->escapes)
+                return -ENOMEM;
+        for (size_t i = 0; i < event->n_escapes; i++) {
+                ObservedEscape *escape = &observation->escapes[observation->n_escapes++];
+
+                (void) snprintf(escape->fault, sizeof(escape->fault), "%s", event->escapes[i].fault);
+                escape->always = event->escapes[i].always;
+                escape->commands = event->escapes[i].commands;
+        }
+        return 0;
+}
+
 static int end_step(Observation *observation, const Event *event) {
         ObservedUnit *unit = unit_named(observation, event->unit);
 
@@ -100,6 +117,8 @@ static int on_event(const Event *event, void *userdata) {
                 return r;
 
         switch (event->type) {
+        case EVENT_RUN_START:
+                return add_escapes(observation, event);
         case EVENT_HARDWARE:
                 return add_unit(observation, &event->hardware.where);
         case EVENT_FINDING:
@@ -111,7 +130,6 @@ static int on_event(const Event *event, void *userdata) {
         case EVENT_ERROR:
                 observation->broken = true;
                 return 0;
-        case EVENT_RUN_START:
         case EVENT_STEP_START:
         case EVENT_PART_DONE:
         case EVENT_PROGRESS:
@@ -200,6 +218,7 @@ Observation *observation_free(Observation *observation) {
         free(observation->units);
         sheet_free(observation->sheet);
         free(observation->alarms);
+        free(observation->escapes);
         free(observation);
         return NULL;
 }

@@ -36,11 +36,19 @@ typedef struct ObservedAlarms {
         double expected; /* of all units together */
 } ObservedAlarms;
 
+/* What the plan states of faults of a kind or a family: at most always + (1 - always) (1 - p)^commands of them escape (checks/plan.h). */
+typedef struct ObservedEscape {
+        char fault[64];
+        double always, commands;
+} ObservedEscape;
+
 typedef struct Observation {
         size_t n_units;
         ObservedUnit *units;
         size_t n_alarms;
         ObservedAlarms *alarms;
+        size_t n_escapes;
+        ObservedEscape *escapes;
         struct Sheet *sheet;
         bool broken; /* the worker itself could not go on */
 } Observation;

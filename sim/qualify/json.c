@@ -11,6 +11,7 @@
 #include "sim/qualify/escape.h"
 #include "sim/qualify/interval.h"
 #include "sim/qualify/qualify.h"
+#include "sim/qualify/statement.h"
 
 static json_t *interval_json(unsigned k, unsigned n) {
         Interval interval = interval_exact(k, n, QUALIFY_CONFIDENCE);
@@ -84,6 +85,30 @@ static json_t *escape_json(const Injected *faults, unsigned n) {
         return json;
 }
 
+/* What the plan states, null where it states nothing, and the share that escaped of each class that there was. */
+static json_t *stated_json(const Qualification *qualification, const Injected *faults) {
+        const ObservedEscape *statement = statement_find(qualification, faults->fault.kind);
+        double confidence = statement_confidence(qualification, NULL);
+        Measured measured[STATEMENT_CLASSES];
+        json_t *shares;
+
+        if (!statement)
+                return json_null();
+        shares = json_array();
+        statement_measure(statement, faults, qualification->order->samples, measured);
+        for (size_t i = 0; i < STATEMENT_CLASSES; i++) {
+                Interval interval;
+                bool worse = statement_is_exceeded(&measured[i], confidence, &interval);
+
+                if (measured[i].n > 0)
+                        (void) json_array_append_new(shares, json_pack("{s:[f, f], s:i, s:i, s:[f, f], s:f, s:b}", "p", measured[i].from, measured[i].to,
+                                                                       "injected", (int) measured[i].n, "escaped", (int) measured[i].escaped,
+                                                                       "interval", interval.low, interval.high, "bound", measured[i].bound,
+                                                                       "worse", worse));
+        }
+        return json_pack("{s:f, s:f, s:o}", "always", statement->always, "commands", statement->commands, "shares", shares);
+}
+
 static json_t *kind_json(const Qualification *qualification, const Injected *faults) {
         unsigned n = qualification->order->samples, judged;
         KindScore score = qualify_kind_score(faults, n);
@@ -96,7 +121,7 @@ static json_t *kind_json(const Qualification *qualification, const Injected *fau
                            "missed", (int) score.missed, "inconclusive", (int) score.inconclusive, "undetectable",
                            (int) score.undetectable, "undetectable_found", (int) score.undetectable_found, "unjudged",
                            (int) score.unjudged, "strays", (int) score.strays);
-        rest = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "escape", escape_json(faults, n), "detected_interval", interval_json(score.detected, judged), "located_interval",
+        rest = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "escape", escape_json(faults, n), "stated", stated_json(qualification, faults), "detected_interval", interval_json(score.detected, judged), "located_interval",
                          interval_json(score.located, judged), "confusion", confusion_json(faults, n), "undetectable_reasons",
                          reasons_json(faults, n), "unfound", unfound_json(qualification, faults));
         if (counts && rest)

@@ -211,6 +211,7 @@ void qualify_done(Qualification *qualification) {
         free(qualification->runs);
         free(qualification->packed);
         free(qualification->budgets);
+        free(qualification->escapes);
         free(qualification->notes);
         *qualification = (Qualification) {};
 }

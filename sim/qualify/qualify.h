@@ -87,6 +87,8 @@ typedef struct Qualification {
         double device_sec;     /* that the steps of these chips took, together */
         size_t n_budgets;
         Budget *budgets;
+        size_t n_escapes;
+        ObservedEscape *escapes; /* what the plan states of them, as the first scan that was judged tells it */
         size_t n_notes;   /* sentences: false alarms, and what could not be judged */
         char **notes;
         unsigned n_unjudged_runs;
@@ -132,7 +134,8 @@ PairScore qualify_pair_score(const Qualification *qualification);
 double qualify_scan_sec(const Qualification *qualification);
 double qualify_upsets(const Qualification *qualification);
 
-/* The exit status that all of it comes to. */
+/* The exit status that all of it comes to. A fault that was missed where the plan states nothing fails a plan, else only more of them than it
+ * states, beyond chance (statement.h). */
 int qualify_status(const Qualification *qualification);
 
 void qualify_print(const Qualification *qualification, FILE *out);

@@ -14,6 +14,7 @@
 #include "sim/noise.h"
 #include "sim/qualify/place.h"
 #include "sim/qualify/qualify.h"
+#include "sim/qualify/statement.h"
 
 static const char *const outcome_words[_OUTCOME_MAX] = {
         [OUTCOME_UNJUDGED]     = "could not be judged",
@@ -222,6 +223,19 @@ static int judge_others(Qualification *qualification, const Run *run, const Obse
         return r;
 }
 
+static int keep_escapes(Qualification *qualification, const Observation *observation) {
+        size_t n = observation->n_escapes;
+
+        if (qualification->escapes || n == 0)
+                return 0;
+        qualification->escapes = calloc(n, sizeof(*qualification->escapes));
+        if (!qualification->escapes)
+                return -ENOMEM;
+        memcpy(qualification->escapes, observation->escapes, n * sizeof(*qualification->escapes));
+        qualification->n_escapes = n;
+        return 0;
+}
+
 static size_t count_chips(const Observation *observation) {
         size_t n = 0;
 
@@ -242,7 +256,9 @@ int qualify_score(Qualification *qualification, const Run *run, const Observatio
         }
         for (size_t i = 0; i < run->n; i++)
                 judge_fault(qualify_fault(qualification, run, i), observation);
-        r = judge_innocents(qualification, run, observation);
+        r = keep_escapes(qualification, observation);
+        if (r >= 0)
+                r = judge_innocents(qualification, run, observation);
         return r < 0 || run->shared ? r : judge_others(qualification, run, observation);
 }
 
@@ -327,14 +343,11 @@ double qualify_upsets(const Qualification *qualification) {
 }
 
 int qualify_status(const Qualification *qualification) {
-        bool unjudged = qualification->n_unjudged_runs > 0 || qualification->healthy_unjudged > 0, failed = qualification->false_alarms + qualification->innocents > 0;
+        bool unjudged = qualification->n_unjudged_runs > 0 || qualification->healthy_unjudged > 0;
 
-        for (size_t i = 0; i < qualification->n_faults; i++) {
-                const Injected *injected = &qualification->faults[i];
-
-                unjudged = unjudged || injected->outcome == OUTCOME_UNJUDGED;
-                if (!injected->fault.undetectable)
-                        failed = failed || injected->outcome == OUTCOME_MISSED || injected->outcome == OUTCOME_INCONCLUSIVE;
-        }
-        return failed ? STATUS_FAILED : unjudged ? STATUS_CANNOT_TELL : STATUS_PASSED;
+        for (size_t i = 0; i < qualification->n_faults; i++)
+                unjudged = unjudged || qualification->faults[i].outcome == OUTCOME_UNJUDGED;
+        if (qualification->false_alarms + qualification->innocents > 0 || statement_has_failed(qualification))
+                return STATUS_FAILED;
+        return unjudged ? STATUS_CANNOT_TELL : STATUS_PASSED;
 }

@@ -80,7 +80,8 @@ static void print_stream(void) {
                 { parse("us0-1/chip3"), "Trainium2", "C3", "P7", "1.2", "tray 0", "0000:10:1c.0" },
         };
         Promise promises[] = { { "hbm_bytes_tested", 103079215104 }, { "x", 0.5 } };
-        RunStart start = { "0.1.0", "assay-run --plan \"x\"", "preflight", "ab", "us0-1", UINT64_MAX, 2, hardware, 2, promises };
+        StatedEscape escapes[] = { { "row-dead", 0, 20 }, { "linked", 0.25, 3 } };
+        RunStart start = { "0.1.0", "assay-run --plan \"x\"", "preflight", "ab", "us0-1", UINT64_MAX, 2, hardware, 2, promises, 2, escapes };
         Location chip = parse("us0-1/chip3");
 
         say(stream_schema_version());

@@ -3,7 +3,7 @@
 /*
  * Every plan we ship is a plan: found by the name of its file, and with the words and parameters that checks have now. All
  * of the checks are in `preflight` and in `production`; what `production` does to find rows of memory that a spare row mends,
- * `repair-production` does to have them mended.
+ * `repair-production` does to have them mended. Of each kind of fault each plan states how many escape it.
  */
 
 #include <dirent.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "checks/cleanup.h"
+#include "checks/fault-words.h"
 #include "checks/hbm/parameters.h"
 #include "checks/plan.h"
 
@@ -22,11 +23,31 @@ static bool has_check(const Plan *plan, const CheckWord *check) {
         return false;
 }
 
+/* A kind stands by itself or in its family; there is none of which a plan says nothing. */
+static bool states_escapes(const Plan *plan) {
+        const char *kind, *family;
+        bool good = true;
+
+        for (size_t i = 0; (kind = fault_word_at(i, &family)); i++) {
+                bool stated = false;
+
+                for (size_t e = 0; e < plan->n_escapes; e++)
+                        for (size_t k = 0; k < plan->escapes[e].n_faults; k++)
+                                stated = stated || plan->escapes[e].faults[k] == kind || plan->escapes[e].faults[k] == family;
+                if (!stated) {
+                        printf("%s: does not state how many of %s escape\n", plan->name, kind);
+                        good = false;
+                }
+        }
+
+        return good;
+}
+
 static bool judge_plan(const char *folder, const char *name) {
         _cleanup_(plan_freep) Plan *plan = NULL;
         _cleanup_free_ char *error = NULL;
         const CheckWord *check;
-        bool good = true;
+        bool good;
 
         if (plan_find(folder, name, &plan, &error) < 0) {
                 printf("%s\n", error);
@@ -34,6 +55,7 @@ static bool judge_plan(const char *folder, const char *name) {
         }
 
         printf("%s: %zu steps, %zu promises\n", name, plan->n_steps, plan->n_promises);
+        good = states_escapes(plan);
         if (!plan->summary || plan->n_promises == 0) {
                 printf("%s: has no summary or promises nothing\n", name);
                 good = false;

@@ -106,6 +106,42 @@ static void test_a_whole_plan_is_read(void **state) {
         assert_string_equal(plan->text, whole);
 }
 
+static const char escaping[] = "plan: preflight\n"
+                               "stage: PREFLIGHT\n"
+                               "steps: [{check: plain}]\n"
+                               "escapes:\n"
+                               "  - {faults: [row-dead, bank-dead], commands: 20, by: campaign}\n"
+                               "  - {faults: [linked], always: 0.25, commands: 3, because: half of them need two reads, by: computation}\n"
+                               "  - {faults: [hammer, links], always: 1, because: 'no row is opened often, no link tested', by: design}\n"
+                               "  - {faults: [serial-mismatch], by: design}\n";
+
+static void test_what_escapes_is_read(void **state) {
+        _cleanup_(plan_freep) Plan *plan = NULL;
+        _cleanup_free_ char *error = NULL, *limits = NULL;
+
+        if (plan_parse("p", escaping, strlen(escaping), &plan, &error) < 0)
+                fail_msg("%s", error);
+
+        assert_int_equal(plan->n_escapes, 4);
+        assert_int_equal(plan->escapes[0].n_faults, 2);
+        assert_string_equal(plan->escapes[0].faults[0], "row-dead");
+        assert_string_equal(plan->escapes[0].faults[1], "bank-dead");
+        assert_true(plan->escapes[0].always == 0 && plan->escapes[0].commands == 20);
+        assert_string_equal(escape_by_to_string((EscapeBy) plan->escapes[0].by), "campaign");
+        assert_null(plan->escapes[0].because);
+        assert_true(plan->escapes[1].always == 0.25 && plan->escapes[1].commands == 3);
+        assert_string_equal(plan->escapes[1].because, "half of them need two reads");
+        assert_string_equal(escape_by_to_string((EscapeBy) plan->escapes[1].by), "computation");
+        assert_true(plan->escapes[2].always == 1 && plan->escapes[2].commands == 0);
+        assert_string_equal(plan->escapes[2].faults[1], "links");
+        assert_string_equal(escape_by_to_string((EscapeBy) plan->escapes[2].by), "design");
+        assert_true(plan->escapes[3].always == 0 && plan->escapes[3].commands == 0);
+
+        /* It judges nobody. */
+        assert_int_equal(plan_limits(plan, &limits), 0);
+        assert_string_equal(limits, "assay-limits/v1\nchecks " ASSAY_VERSION "\nstep plain plain required {}\n");
+}
+
 static char *limits_of(const char *text) {
         _cleanup_(plan_freep) Plan *plan = NULL;
         _cleanup_free_ char *error = NULL;
@@ -160,7 +196,7 @@ static void test_every_refusal_says_where_and_what(void **state) {
         static const struct {
                 const char *text, *error;
         } cases[] = {
-                { "", "p:1:1: expected a mapping with the keys: plan, summary, stage, budget, deadline, rotation, steps, coverage" },
+                { "", "p:1:1: expected a mapping with the keys: plan, summary, stage, budget, deadline, rotation, steps, coverage, escapes" },
                 { "{stage: RMA, steps: [{check: plain}]}", "p:1:1: 'plan' is missing here" },
                 { "{plan: a, steps: [{check: plain}]}", "p:1:1: 'stage' is missing here" },
                 { "{plan: a, stage: RMA}", "p:1:1: 'steps' is missing here" },
@@ -191,6 +227,19 @@ static void test_every_refusal_says_where_and_what(void **state) {
                 { "plan: a\nstage: RMA\nsteps: [{check: memory}]\ncoverage:\n  packets: 3\n",
                   "p:5:3: 'packets' is counted by the check 'other', and no step is one" },
                 { "steps: [{check: memory, parameters: {march: MATS, loops: 7}}]", "p:1:37: seven loops of MATS are too many" },
+                { "escapes: {hammer: 1}", "p:1:10: expected a list of at most 64 statements" },
+                { "escapes: [{by: design}]", "p:1:11: 'faults' is missing here" },
+                { "escapes: [{faults: [hammer]}]", "p:1:11: 'by' is missing here" },
+                { "escapes: [{faults: hammer, by: design}]", "p:1:20: expected a list of kinds of faults" },
+                { "escapes: [{faults: [], by: design}]", "p:1:11: no kind of fault is here" },
+                { "escapes:\n- {faults: [hammer, rowdead], by: design}", "p:2:21: 'rowdead' is no kind of fault, expected one of `assay-sim kinds`" },
+                { "escapes: [{faults: [hammer, hammer], by: design}]", "p:1:29: 'hammer' stands above" },
+                { "escapes:\n- {faults: [hammer], by: design}\n- {faults: [links, hammer], by: design}", "p:3:20: 'hammer' stands above" },
+                { "escapes: [{faults: [hammer], by: luck}]", "p:1:34: 'luck' is no value for 'by'" },
+                { "escapes: [{faults: [hammer], by: campaign, commands: -1}]", "p:1:54: '-1' is no value for 'commands'" },
+                { "escapes: [{faults: [hammer], by: campaign, always: 1.5}]", "p:1:52: '1.5' is no value for 'always'" },
+                { "escapes: [{faults: [hammer], by: campaign, always: 0.5}]", "p:1:11: faults that are always there escape, expected `because:`" },
+                { "escapes: [{faults: [hammer], by: design, always: 1, because: x, commands: 2}]", "p:1:11: all of them escape, so" },
                 { "coverage: {bytes: -1}", "p:1:19: '-1' is no value for 'bytes'" },
         };
 
@@ -300,6 +349,7 @@ int main(void) {
                 cmocka_unit_test(test_a_whole_plan_is_read),
                 cmocka_unit_test(test_limits_are_what_a_plan_judges_by_and_no_more),
                 cmocka_unit_test(test_what_may_be_left_out_has_a_default),
+                cmocka_unit_test(test_what_escapes_is_read),
                 cmocka_unit_test(test_every_refusal_says_where_and_what),
                 cmocka_unit_test(test_too_large_plans_are_refused),
                 cmocka_unit_test(test_plans_are_found_by_name_in_the_first_folder_that_has_them),

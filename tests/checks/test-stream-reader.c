@@ -65,6 +65,8 @@ static int on_event(const Event *event, void *userdata) {
                 hear(heard, "start %s", event->plan);
                 for (size_t i = 0; i < event->n_promises; i++)
                         hear(heard, " %s %g", event->promises[i].measurement, event->promises[i].value);
+                for (size_t i = 0; i < event->n_escapes; i++)
+                        hear(heard, " %s %g+%g", event->escapes[i].fault, event->escapes[i].always, event->escapes[i].commands);
                 break;
         case EVENT_HARDWARE:
                 hear(heard, "hardware %s %s %s %s %s %s %s %s", at(&event->hardware.where), event->hardware.name,
@@ -154,9 +156,10 @@ static void add_start(Text *text) {
                 { parse("us0-1/chip3"), "Trainium2", "C3", "P7", "1.2", "0x1b7", "tray 0", "0000:10:1c.0" },
         };
         Promise promises[] = { { "hbm_bytes_tested", 103079215104 }, { "x", 0.5 } };
+        StatedEscape escapes[] = { { "row-dead", 0, 20 }, { "linked", 0.25, 3 } };
         RunStart start = {
                 .version = "0.1.0", .command_line = "assay-run", .plan = "preflight", .dut = "us0-1", .seed = 7,
-                .n_hardware = 2, .hardware = hardware, .n_promises = 2, .promises = promises,
+                .n_hardware = 2, .hardware = hardware, .n_promises = 2, .promises = promises, .n_escapes = 2, .escapes = escapes,
         };
 
         add(text, stream_schema_version());
@@ -207,7 +210,7 @@ static void test_a_whole_run_comes_back_as_events(void **state) {
 
         assert_int_equal(stream_reader_sequence(reader), text.sequence);
         assert_string_equal(heard.text,
-                            "1 : start preflight hbm_bytes_tested 1.03079e+11 x 0.5\n"
+                            "1 : start preflight hbm_bytes_tested 1.03079e+11 x 0.5 row-dead 0+20 linked 0.25+3\n"
                             "1 : hardware us0-1 Trn2 S1     \n"
                             "1 : hardware us0-1/chip3 Trainium2 C3 P7 1.2 0x1b7 tray 0 0000:10:1c.0\n"
                             "2 : log hello\n"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "checks/cleanup.h"
+#include "checks/fault-words.h"
 #include "checks/plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -38,6 +39,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         for (size_t i = 0; i < plan->n_steps; i++) {
                 HOLDS(plan->steps[i].check && plan->steps[i].name[0] != '\0');
                 HOLDS(!plan->steps[i].check->parameters == !plan->steps[i].parameters);
+        }
+
+        HOLDS(plan->n_escapes <= PLAN_ESCAPES_MAX);
+        for (size_t i = 0; i < plan->n_escapes; i++) {
+                const PlanEscape *escape = &plan->escapes[i];
+
+                HOLDS(escape->n_faults >= 1 && escape_by_to_string((EscapeBy) escape->by));
+                HOLDS(escape->always >= 0 && escape->always <= 1 && escape->commands >= 0 && isfinite(escape->commands));
+                HOLDS(!(escape->always > 0) || escape->because);
+                for (size_t k = 0; k < escape->n_faults; k++)
+                        HOLDS(fault_word_find(escape->faults[k]) == escape->faults[k]);
         }
 
         return 0;

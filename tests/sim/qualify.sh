@@ -79,6 +79,30 @@ if "$build/sim/assay-sim" check "$folder/replay.yaml"; then echo "ok $number - a
         failed=$((failed + 1))
 fi
 
+# What a plan states of faults that it misses stands beside what it does miss.
+printf 'plan: honest\nstage: PREFLIGHT\nbudget: 30\nsteps: [{check: identity}, {check: telemetry}]\nescapes:\n' >"$folder/honest.yaml"
+echo '  - {faults: [memory], always: 1, because: no memory is tested, by: design}' >>"$folder/honest.yaml"
+sed 's/honest/boasting/; s/^  -.*/  - {faults: [row-dead], commands: 20, by: campaign}/' "$folder/honest.yaml" >"$folder/boasting.yaml"
+holds "a plan that states what it misses is no worse than stated" 0 \
+        'all(.kinds[]; .missed == .injected and .stated.always == 1 and all(.stated.shares[]; .bound == 1 and (.worse | not)))' \
+        --plan "$folder/honest.yaml" --kind row-dead --kind bank-dead --samples 6 --healthy 0 --json
+holds "one that promises more than it finds is worse" 1 \
+        '.kinds[0].stated.commands == 20 and any(.kinds[0].stated.shares[]; .worse and .p == [1, 1] and .bound == 0) and .kinds[1].stated == null' \
+        --plan "$folder/boasting.yaml" --kind row-dead --kind bank-dead --samples 6 --healthy 0 --json
+holds "and that is said for people" 1 "" --plan "$folder/boasting.yaml" --kind row-dead --kind bank-dead --samples 6 --healthy 0
+for said in 'row-dead, always there: [0-9] of [0-9] escaped, 100 %.*; stated: at most 0 %' '^The plan states nothing of:' \
+            '^  bank-dead: 6 of 6 missed'; do
+        number=$((number + 1))
+        if grep -q "$said" "$folder/out"; then echo "ok $number - so: $said"; else
+                echo "not ok $number - so: $said"
+                sed 's/^/# /' "$folder/out"
+                failed=$((failed + 1))
+        fi
+done
+sed 's/row-dead/rowdead/' "$folder/boasting.yaml" >"$folder/typo.yaml"
+holds "a kind that is none is refused" 64 "" --plan "$folder/typo.yaml" --kind row-dead --samples 1 --healthy 0
+says "with its line" "typo.yaml:6:.*'rowdead' is no kind of fault"
+
 # A scan that left out what its plan asks for is no pass, whoever scores it.
 printf 'scenario: sound\nseed: 3\ntopology: {servers: 1}\nexpect: {}\n' >"$folder/sound.yaml"
 "$build/sim/assay-sim" serve "$folder/sound.yaml" --socket "$folder/socket" >/dev/null & served=$!
