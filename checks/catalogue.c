@@ -28,6 +28,8 @@ static const char *const action_words[_ACTION_MAX] = {
         [ACTION_RESEAT_TRAY]     = "reseat-tray",
         [ACTION_QUARANTINE]      = "quarantine",
         [ACTION_INSPECT_STATION] = "inspect-station",
+        [ACTION_MOVE_CABLE]      = "move-cable",
+        [ACTION_PLUG_IN_CABLE]   = "plug-in-cable",
 };
 
 /* A row that fails: what every plan finds, and what production alone finds. */
@@ -549,20 +551,20 @@ static const CatalogueEntry entries[] = {
           "a link goes down and comes up again",
           "The port trained again while it was tested, without having been asked to. In service every such moment stops the job.",
           "Reseat the cable at both ends and scan again. If it comes again, replace the cable, then the trays at its ends one by one." },
-        { "link-miscabled", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+        { "link-miscabled", "neuronlink", SEVERITY_FAIL, ACTION_MOVE_CABLE,
           "a cable ends at the wrong port",
           "A frame sent into the link arrived at another port than the topology says. Both ports work; collectives "
           "would use the wrong way or stop.",
           "Exchange or move the plug as the finding says, then scan again. Two cables that are swapped are told at all of "
           "their ends: one exchange puts them right, a second one undoes it." },
-        { "link-cabling", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+        { "link-cabling", "neuronlink", SEVERITY_FAIL, ACTION_MOVE_CABLE,
           "cables are plugged in wrongly",
           "What every port hears differs from the torus of the server or the ring between servers. The finding tells the smallest number of "
           "moves that put it right, in order; each wrong port says which of them concerns it.",
           "If there are many moves, see first that names of servers and topology file are right. Make the moves in this order, then scan "
           "again; what stands at two servers in the same words is one move: made twice it is undone. If a port still hears the wrong one, "
           "compare the labels on both ends of its cable with those at the ports." },
-        { "link-unplugged", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+        { "link-unplugged", "neuronlink", SEVERITY_FAIL, ACTION_PLUG_IN_CABLE,
           "nothing is plugged in at a port",
           "The port finds no plug in its socket. The finding names the port where the cable comes from.",
           "Plug in the cable from there and scan again. If the port still sees nothing, try another cable, then replace the tray." },

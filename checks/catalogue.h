@@ -28,6 +28,8 @@ typedef enum Action {
         ACTION_RESEAT_TRAY,
         ACTION_QUARANTINE,
         ACTION_INSPECT_STATION,
+        ACTION_MOVE_CABLE,
+        ACTION_PLUG_IN_CABLE,
         _ACTION_MAX,
         _ACTION_INVALID = -EINVAL,
 } Action;

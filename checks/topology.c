@@ -205,6 +205,15 @@ static Location partner_of(const Topology *topology, const Location *port) {
         return far;
 }
 
+unsigned topology_tray(unsigned chip) {
+        static const unsigned char routed[CHIPS] = { 0, 3, 4, 7, 12, 15, 8, 11, 1, 2, 5, 6, 13, 14, 9, 10 };
+
+        for (unsigned i = 0; i < CHIPS; i++)
+                if (routed[i] == chip)
+                        return i / 2;
+        return 0;
+}
+
 bool topology_is_trace(unsigned chip, unsigned port) {
         /* Tray partners sit side by side: columns 3 and 0, 1 and 2 of a row. */
         return port == (chip % 2 == 1 ? LINK_X_PLUS : LINK_X_MINUS);

@@ -62,6 +62,9 @@ int topology_ring(const Topology *topology, const char *server, TopologyRing *re
 /* Whether the link at PORT of CHIP is a trace of its tray's board, which no file names and nobody can move. */
 bool topology_is_trace(unsigned chip, unsigned port);
 
+/* The tray that CHIP of a Trn2 server sits in: two side by side, in the order of the driver's routing table (neuron_dhal_v3.c). */
+unsigned topology_tray(unsigned chip);
+
 /* The cable that belongs at PORT and which of its ends does; NULL: nothing is said. */
 const TopologyCable *topology_cable(const Topology *topology, const Location *port, unsigned *ret_end);
 

@@ -32,6 +32,23 @@ static const char *const reason_words[_REASON_MAX] = {
         [REASON_CANCELLED]      = "cancelled",
 };
 
+/* What a person is told of a step that gave no sentence of its own. */
+static const char *const reason_sentences[_REASON_MAX] = {
+        [REASON_NONE]           = "no reason was given",
+        [REASON_NOT_APPLICABLE] = "the part has nothing that this could test",
+        [REASON_OCCUPIED]       = "carries work that this would disturb",
+        [REASON_BUDGET]         = "the plan's device time was used up",
+        [REASON_NOT_REQUESTED]  = "not asked for in this scan",
+        [REASON_PREREQUISITE]   = "something that it needs had failed before",
+        [REASON_DEVICE_TIMEOUT] = "no device of the server answered",
+        [REASON_DEVICE_ERROR]   = "the device could not be reached, or broke off",
+        [REASON_WORKER_CRASHED] = "the scan broke off while this was at work",
+        [REASON_WORKER_TIMEOUT] = "the scan took longer than its plan may",
+        [REASON_PROTOCOL]       = "what came back was not what was agreed",
+        [REASON_RESOURCE]       = "the machine that scans had no memory, descriptors or disk left",
+        [REASON_CANCELLED]      = "cancelled",
+};
+
 static const char *const severity_words[_SEVERITY_MAX] = {
         [SEVERITY_INFO] = "info", [SEVERITY_WARN] = "warn", [SEVERITY_FAIL] = "fail",
 };
@@ -293,4 +310,8 @@ int result_to_status(Result result, bool strict) {
         }
 
         return STATUS_CANNOT_TELL;
+}
+
+const char *reason_to_words(Reason reason) {
+        return reason >= 0 && reason < _REASON_MAX ? reason_sentences[reason] : NULL;
 }

@@ -131,6 +131,7 @@ enum {
 const char *verdict_to_string(Verdict verdict);
 Verdict verdict_from_string(const char *word);
 const char *reason_to_string(Reason reason); /* "" for REASON_NONE */
+const char *reason_to_words(Reason reason); /* the same for people; NULL where it is none */
 Reason reason_from_string(const char *word);
 const char *severity_to_string(Severity severity);
 Severity severity_from_string(const char *word);

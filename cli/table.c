@@ -13,7 +13,8 @@
 #include "cli/wrap.h"
 
 #define COLUMNS_MAX 16
-#define INDENT      4 /* of what stands below */
+#define INDENT      4  /* of what stands below */
+#define BESIDE      40 /* columns that a long text takes at the least to stand beside the others */
 
 struct Table {
         const TableColumn *columns;
@@ -92,7 +93,7 @@ int table_row(Table *table, const char *const *cells) {
         if (!line)
                 return -ENOMEM;
         for (size_t i = 0; i < table->n_columns; i++) {
-                _cleanup_free_ char *text = strdup(cells[i] ?: "");
+                _cleanup_free_ char *text = strdup(cells[i] && *cells[i] ? cells[i] : "-");
 
                 if (!text)
                         return -ENOMEM;
@@ -119,55 +120,99 @@ static void measure(Table *table) {
         }
 }
 
-/* Whether rows would be broken by the edge of the terminal, and there is something that can stand below instead. */
-static bool too_wide(const Table *table) {
-        bool wraps = false;
-        size_t sum = 0;
-
-        for (size_t i = 0; i < table->n_columns; i++) {
-                wraps |= table->columns[i].wrap || table->columns[i].below;
-                sum += table->widths[i] + (i > 0);
-        }
-
-        return wraps && sum > wrap_width();
+static bool is_long(const TableColumn *column, size_t i, size_t end) {
+        return column->wrap && i >= end;
 }
 
-/* LINE NULL: the headings. Of the columns that stand on the first line, or of those BELOW, which may be none. */
-static void print_short(const Table *table, struct libscols_line *line, bool below) {
-        size_t gap = below ? INDENT : 0;
-        bool any = false;
+/* How wide the columns are that stand on the first line: all but those that stand below, which are the long texts from column END on and, where IS_NARROW, those
+ * seldom looked for. */
+static size_t width_to(const Table *table, size_t end, bool is_narrow) {
+        size_t sum = 0;
+
+        for (size_t i = 0; i < table->n_columns; i++)
+                if (!is_long(&table->columns[i], i, end) && !(is_narrow && table->columns[i].below))
+                        sum += table->widths[i] + (sum > 0);
+        return sum;
+}
+
+static size_t last_long(const Table *table, size_t before) {
+        size_t i = before;
+
+        while (i > 0 && !table->columns[i - 1].wrap)
+                i--;
+        return i > 0 ? i - 1 : before;
+}
+
+/* LINE NULL: the headings. Of the columns that stand on the first line, or of those BELOW, which may be none. Returns the column that the cursor is in. */
+static size_t print_short(const Table *table, struct libscols_line *line, size_t end, bool below) {
+        size_t gap = below ? INDENT : 0, column_now = 0;
 
         for (size_t i = 0; i < table->n_columns; i++) {
                 const TableColumn *column = &table->columns[i];
                 const char *text = line ? cell_text(line, i) : column->heading;
-                size_t room = table->widths[i] - wrap_columns(text);
+                size_t n = wrap_columns(text), room = table->widths[i] - n;
 
-                if (column->wrap || column->below != below)
+                if (is_long(column, i, end) || column->below != below)
                         continue;
+                column_now += (column->number ? gap + room : gap) + n;
                 printf("%*s%s", (int) (column->number ? gap + room : gap), "", text);
                 gap = column->number ? 1 : room + 1;
-                any = true;
         }
-        if (any)
+        return column_now;
+}
+
+static void print_both(const Table *table, struct libscols_line *line, size_t end) {
+        (void) print_short(table, line, end, false);
+        putchar('\n');
+        if (print_short(table, line, end, true) > 0)
                 putchar('\n');
 }
 
-static void print_both(const Table *table, struct libscols_line *line) {
-        print_short(table, line, false);
-        print_short(table, line, true);
-}
-
-/* Where the rows do not fit: what is short on one line, each long text below it, broken between its words. */
-static void print_narrow(const Table *table) {
-        print_both(table, NULL);
+/* Where the rows do not fit: what is short on one line, the long texts from column END on below it, broken between their words. */
+static void print_narrow(const Table *table, size_t end) {
+        print_both(table, NULL, end);
         for (size_t k = 0; k < table->n_rows; k++) {
                 struct libscols_line *line = scols_table_get_line(table->table, k);
 
-                print_both(table, line);
+                print_both(table, line, end);
                 for (size_t i = 0; i < table->n_columns; i++)
-                        if (table->columns[i].wrap && *cell_text(line, i))
+                        if (is_long(&table->columns[i], i, end) && strcmp(cell_text(line, i), "-") != 0)
                                 wrap_print(INDENT, cell_text(line, i));
         }
+}
+
+/* The long text LAST, which is the last column, beside all others. */
+static void print_beside(const Table *table, size_t last) {
+        size_t indent = width_to(table, last, false) + 1;
+
+        for (size_t k = 0; k <= table->n_rows; k++) {
+                struct libscols_line *line = k > 0 ? scols_table_get_line(table->table, k - 1) : NULL;
+                size_t used = print_short(table, line, last, false);
+
+                printf("%*s", (int) (indent - used), "");
+                wrap_words(indent, line ? cell_text(line, last) : table->columns[last].heading);
+        }
+}
+
+/* As many of the columns as fit on one line. */
+static int print_fitting(const Table *table) {
+        size_t last = last_long(table, table->n_columns), width = wrap_width(), end = table->n_columns;
+        bool has_below = false;
+
+        for (size_t i = 0; i < table->n_columns; i++)
+                has_below |= table->columns[i].below;
+        if (width_to(table, end, false) <= width || (last == end && !has_below)) {
+                (void) scols_table_set_termforce(table->table, SCOLS_TERMFORCE_NEVER);
+                return scols_print_table(table->table);
+        }
+        if (last + 1 == end && !has_below && width_to(table, last, false) + 1 + BESIDE <= width) {
+                print_beside(table, last);
+                return 0;
+        }
+        while (width_to(table, end, true) > width && last_long(table, end) < end)
+                end = last_long(table, end);
+        print_narrow(table, end);
+        return 0;
 }
 
 int table_print(Table *table) {
@@ -183,12 +228,6 @@ int table_print(Table *table) {
         if (table->n_rows == 0)
                 return 0;
         measure(table);
-        if (too_wide(table)) {
-                print_narrow(table);
-                return 0;
-        }
-
-        (void) scols_table_set_termforce(table->table, SCOLS_TERMFORCE_NEVER);
-        r = scols_print_table(table->table);
+        r = print_fitting(table);
         return r < 0 ? r : 0;
 }

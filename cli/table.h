@@ -3,7 +3,8 @@
 
 /*
  * A table on stdout by libsmartcols, or the same rows as a JSON array with --json. On a terminal that is too narrow for it
- * the long texts of a row stand below the short ones, and so do the columns that people seldom look for.
+ * the last long text of a row is broken within its column; where that would be narrow, too, as many of the long texts as it takes stand below the
+ * short ones, from the last one on, and so do the columns that people seldom look for.
  */
 
 #include <stdbool.h>
@@ -22,7 +23,7 @@ typedef struct TableColumn {
 } TableColumn;
 
 int table_new(const TableColumn *columns, Table **ret);
-/* One text per column; NULL is an empty cell. Copied. */
+/* One text per column, copied; NULL is an empty cell: "-", or null in JSON. */
 int table_row(Table *table, const char *const *cells);
 /* Prints with a final newline. Returns 0 or a negative errno. */
 int table_print(Table *table);

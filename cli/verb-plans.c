@@ -33,7 +33,7 @@ static int list(void) {
                 { "PLAN",    "plan",       false, false },
                 { "STAGE",   "stage",      false, false },
                 { "STEPS",   "steps",      true,  false },
-                { "SECONDS", "budget_sec", true,  false }, /* of device time, at most */
+                { "DEVICE SECONDS", "budget_sec", true, false }, /* at most */
                 { "SUMMARY", "summary",    false, true  },
                 {},
         };

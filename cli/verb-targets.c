@@ -1,18 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+#include <stdio.h>
 #include <string.h>
 
+#include "checks/location.h"
+#include "checks/topology.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/pager.h"
 #include "cli/table.h"
 #include "daemon/names.h"
 
+/* A chip's tray follows from its place in the server; a server has none. */
+static int add_with_tray(Table *table, const char *const cells[static 4]) {
+        char tray[16] = "";
+        Location where;
+        int chip = location_parse(cells[0], &where, NULL, NULL) < 0 ? -1 : location_index(&where, LOCATION_CHIP);
+
+        if (chip >= 0)
+                (void) snprintf(tray, sizeof(tray), "%u", topology_tray((unsigned) chip));
+        return table_row(table, (const char *[]) { cells[0], cells[1], *tray ? tray : NULL, cells[2], cells[3] });
+}
 
 int verb_targets(int argc, char **argv) {
         static const TableColumn columns[] = {
                 { "TARGET",  "target",  false, false },
                 { "MODEL",   "model",   false, false },
+                { "STATE",   "state",   false, false },
+                { "VERDICT", "verdict", false, false },
+                {},
+        };
+        static const TableColumn of_chips[] = {
+                { "TARGET",  "target",  false, false },
+                { "MODEL",   "model",   false, false },
+                { "TRAY",    "tray",    true,  false },
                 { "STATE",   "state",   false, false },
                 { "VERDICT", "verdict", false, false },
                 {},
@@ -32,11 +53,11 @@ int verb_targets(int argc, char **argv) {
         if (r < 0)
                 return complain_bus(&error, r, "could not list targets");
 
-        r = table_new(columns, &table);
+        r = table_new(options.chips ? of_chips : columns, &table);
         if (r >= 0)
                 r = sd_bus_message_enter_container(reply, 'a', "(ssss)");
         while (r >= 0 && (r = sd_bus_message_read(reply, "(ssss)", &cells[0], &cells[1], &cells[2], &cells[3])) > 0)
-                r = table_row(table, cells);
+                r = options.chips ? add_with_tray(table, cells) : table_row(table, cells);
         if (r < 0)
                 return complain(STATUS_CANNOT_TELL, "could not list targets: %s", strerror(-r));
 

@@ -9,6 +9,10 @@
 #include <string.h>
 
 #include "checks/catalogue.h"
+#include "checks/location.h"
+#include "checks/topology.h"
+#include "cli/amount.h"
+#include "daemon/record/record.h"
 
 View *view_free(View *view) {
         if (!view)
@@ -68,7 +72,7 @@ static int add_untested(View *view, const char *name, const char *format, ...) {
         if (r < 0)
                 return -ENOMEM;
 
-        view->untested[view->n_untested++] = (ViewUntested) { .name = name, .reason = reason };
+        view->untested[view->n_untested++] = (ViewUntested) { .name = name, .reason = reason, .why = _REASON_INVALID };
         return 0;
 }
 
@@ -177,7 +181,7 @@ static const char *reason_of(json_t *steps, json_t *untested) {
         json_array_foreach(steps, i, step)
                 if (strcmp(text(step, "name"), text(untested, "name")) == 0 && *text(step, "message"))
                         return text(step, "message");
-        return text(untested, "reason");
+        return reason_to_words(reason_from_string(text(untested, "reason"))) ?: text(untested, "reason");
 }
 
 static int read_untested(View *view, json_t *list, json_t *steps) {
@@ -190,28 +194,44 @@ static int read_untested(View *view, json_t *list, json_t *steps) {
                 r = add_untested(view, text(item, "name"), "%s", reason_of(steps, item));
                 if (r < 0)
                         return r;
-                view->untested[view->n_untested - 1].is_occupied = reason_from_string(text(item, "reason")) == REASON_OCCUPIED;
+                view->untested[view->n_untested - 1].why = reason_from_string(text(item, "reason"));
         }
         return 0;
 }
 
+/* A step that was not run names what it would have counted. */
+static bool is_implied(json_t *untested, const char *measurement) {
+        json_t *item, *name;
+        size_t i, k;
+
+        json_array_foreach(untested, i, item)
+                json_array_foreach(json_object_get(item, "coverage"), k, name)
+                        if (strcmp(json_string_value(name) ?: "", measurement) == 0)
+                                return true;
+        return false;
+}
+
 /* A promise that was not kept is why a chip without findings did not pass. */
-static int read_shortfalls(View *view) {
+static int read_shortfalls(View *view, json_t *untested) {
         json_t *item;
         size_t i;
 
         int r;
 
         json_array_foreach(view->coverage, i, item) {
+                char had[AMOUNT_MAX], wanted[AMOUNT_MAX];
+                const char *name = text(item, "name");
                 double reached = json_number_value(json_object_get(item, "reached"));
                 double promised = json_number_value(json_object_get(item, "promised"));
 
                 if (reached >= promised)
                         continue;
-                r = add_untested(view, text(item, "name"), "%.15g of %.15g that the plan promises", reached, promised);
+                r = add_untested(view, name, "%s of %s that the plan promises", amount_format(name, reached, had),
+                                 amount_format(name, promised, wanted));
                 if (r < 0)
                         return r;
                 view->untested[view->n_untested - 1].is_promise = true;
+                view->untested[view->n_untested - 1].is_implied = is_implied(untested, name);
         }
 
         return 0;
@@ -221,6 +241,18 @@ static const char *subject_path(json_t *statement, json_t *predicate) {
         const char *path = text(json_object_get(predicate, "location"), "path");
 
         return *path ? path : text(json_array_get(json_object_get(statement, "subject"), 0), "name");
+}
+
+/* As the device said; one that is away has said nothing, and sits where it does in every server of its kind. */
+static void read_tray(View *view, json_t *predicate) {
+        const char *tray = text(json_object_get(predicate, "location"), "tray");
+        Location where;
+        int chip;
+
+        if (*tray)
+                (void) snprintf(view->tray, sizeof(view->tray), "%s", tray);
+        else if (location_parse(view->where, &where, NULL, NULL) >= 0 && (chip = location_index(&where, LOCATION_CHIP)) >= 0)
+                (void) snprintf(view->tray, sizeof(view->tray), "tray %u", topology_tray((unsigned) chip));
 }
 
 int view_new(const char *payload, size_t n, View **ret) {
@@ -238,6 +270,7 @@ int view_new(const char *payload, size_t n, View **ret) {
 
         view->type = text(view->statement, "predicateType");
         view->where = subject_path(view->statement, predicate);
+        read_tray(view, predicate);
         view->index = (uint64_t) json_integer_value(json_object_get(json_object_get(predicate, "log"), "index"));
         view->plan = text(json_array_get(json_object_get(predicate, "configuration"), 0), "name");
         view->run = text(json_object_get(predicate, "run"), "id");
@@ -251,12 +284,16 @@ int view_new(const char *payload, size_t n, View **ret) {
                 return r;
         r = read_untested(view, json_object_get(predicate, "untestedTests"), json_object_get(predicate, "steps"));
         if (r >= 0)
-                r = read_shortfalls(view);
+                r = read_shortfalls(view, json_object_get(predicate, "untestedTests"));
         if (r < 0)
                 return r;
 
         *ret = TAKE_PTR(view);
         return 0;
+}
+
+bool view_is_health(const View *view) {
+        return strcmp(view->type, RECORD_TYPE_HEALTH) == 0;
 }
 
 static bool is_chip(const char *where) {
@@ -291,6 +328,30 @@ static bool is_to(const ViewFinding *finding, Action action) {
         const CatalogueEntry *entry = catalogue_find(finding->code);
 
         return entry && entry->action == action;
+}
+
+static const char *place_below(const View *view, const char *where) {
+        size_t n = strlen(view->where);
+
+        return strncmp(where, view->where, n) != 0 ? where : where[n] == '/' ? where + n + 1 : where[n] == '\0' ? "" : where;
+}
+
+const char *view_place(const View *view, size_t i, char *buffer, size_t size) {
+        const char *place = place_below(view, view->findings[i].where);
+        char action[128];
+        bool needs_tray = *view->tray && !is_to(&view->findings[i], ACTION_REPAIR_MEMORY) && !strstr(view_action(view, i, action, sizeof(action)), view->tray);
+
+        (void) snprintf(buffer, size, "%s%s%s", needs_tray ? view->tray : "", needs_tray && *place ? ": " : "", *place || needs_tray ? place : "-");
+        return buffer;
+}
+
+const char *view_message(const View *view, size_t i) {
+        const char *message = view->findings[i].message, *place = place_below(view, view->findings[i].where);
+        size_t n = strlen(place);
+
+        if (n == 0 || strncmp(message, place, n) != 0 || !strchr(" :", message[n]))
+                return message;
+        return message + n + strspn(message + n, " :");
 }
 
 const char *view_action(const View *view, size_t i, char *buffer, size_t size) {

@@ -25,7 +25,8 @@ typedef struct ViewUntested {
         const char *name; /* a step, or a measurement whose promise was not kept */
         char *reason;     /* released with the view */
         bool is_promise;  /* a measurement; else a step */
-        bool is_occupied; /* the part carried work */
+        bool is_implied;  /* a measurement of a step that was not run, which says it already */
+        Reason why;       /* negative: none was given */
 } ViewUntested;
 
 /* Strings live as long as the view. */
@@ -34,6 +35,7 @@ typedef struct View {
         uint64_t index;
         const char *type;  /* predicate type */
         const char *where; /* "us0-2/chip3", or the server */
+        char tray[16];     /* "tray 3"; "" for a server */
         const char *plan;
         const char *run;
         Result result;
@@ -50,5 +52,13 @@ int view_new(const char *payload, size_t n, View **ret);
 View *view_free(View *view);
 DEFINE_CLEANUP(View *, view_free);
 
+/* Whether it is of a chip, and not what a server's chips came to. */
+bool view_is_health(const View *view);
+
+/* Where finding I is, for somebody who stands before the server: its place below that of the view, behind the tray where what is to be done names none:
+ * "core5/pe17.93", "tray 7: nic9", "tray 1", "-" for the view's own place. BUFFER is filled and returned. */
+const char *view_place(const View *view, size_t i, char *buffer, size_t size);
+/* What was found there, without that place where it begins with it. */
+const char *view_message(const View *view, size_t i);
 /* What to do about finding I in words, "replace tray 3". BUFFER is filled and returned. */
 const char *view_action(const View *view, size_t i, char *buffer, size_t size);

@@ -32,8 +32,7 @@ size_t wrap_columns(const char *text) {
         return columns_of(text, strlen(text));
 }
 
-/* The cursor stands in column INDENT. */
-static void print_words(size_t indent, const char *text) {
+void wrap_words(size_t indent, const char *text) {
         size_t column = indent;
 
         for (bool is_first = true; *text; is_first = false) {
@@ -61,5 +60,5 @@ void wrap_term(size_t indent, const char *term, const char *text) {
         printf("%-*s", *text ? (int) indent : 0, term);
         if (is_long)
                 printf("\n%*s", (int) indent, "");
-        print_words(indent, text);
+        wrap_words(indent, text);
 }

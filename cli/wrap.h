@@ -11,5 +11,7 @@ size_t wrap_width(void);
 size_t wrap_columns(const char *text);
 /* Prints TEXT and a newline, every line behind INDENT spaces. A word longer than a line stays in one piece. */
 void wrap_print(size_t indent, const char *text);
-/* The same with TERM, which is ASCII, in the place of the first line's spaces, or on a line of its own where it is too long for it. */
+/* The same where the cursor stands in column INDENT already. */
+void wrap_words(size_t indent, const char *text);
+/* The same as wrap_print() with TERM, which is ASCII, in the place of the first line's spaces, or on a line of its own where it is too long for it. */
 void wrap_term(size_t indent, const char *term, const char *text);

@@ -110,7 +110,7 @@ static int judge_training(Step *step, Verdict *verdict, size_t link, const Reads
                 if (strcmp(texts[k], expected) == 0)
                         continue;
                 return step_finding(step, verdict, "host-link", &where,
-                                    &(Evidence) { .address = links[link].paths[k], .expected = expected, .actual = texts[k], .replaceable = "cable" },
+                                    &(Evidence) { .address = links[link].paths[k], .expected = expected, .actual = texts[k], .replaceable = "cable to the CPU tray" },
                                     "%s of %s's PCIe link to the host is %.32s, built is %s", width ? "the width" : "the speed",
                                     links[link].name, texts[k], expected);
         }
@@ -156,7 +156,7 @@ static int judge_transfers(Step *step, Verdict *verdict, size_t link, const Read
 
                 (void) snprintf(expected, sizeof(expected), "%.1f Gb/s", limit);
                 (void) snprintf(actual, sizeof(actual), "%.1f Gb/s", worst);
-                r = step_finding(step, verdict, "host-link", &where, &(Evidence) { .expected = expected, .actual = actual, .replaceable = "cable" },
+                r = step_finding(step, verdict, "host-link", &where, &(Evidence) { .expected = expected, .actual = actual, .replaceable = "cable to the CPU tray" },
                                  "transfers %s over %s's PCIe link reach %s; as it has trained it must reach %s", ways[slowest],
                                  links[link].name, actual, expected);
                 if (r < 0)

@@ -180,7 +180,7 @@ awk '/^all_reduce/ { on = 1 } /^sendrecv/ { on = 0 } on && $1 ~ /^[0-9]+$/ { n++
 # What is wrong between chips is the server's: its record and the table say it once, and a hook hears of it.
 "$stage_build/sim/assay-sim" inject --socket "$stage/sim.socket" '{at: trn-0/chip2/link-y+, kind: cable-swapped, with: trn-0/chip8/link-x+}' >/dev/null
 expect 1 "two cables in each other's place" assayctl scan trn-0 --plan wires
-grep -Eq '^trn-0 +FAILED +link-cabling +reseat cables +- +1 move puts the cables right: swap ' "$out" || bad "the server's row is missing"
+grep -Eq '^trn-0 +FAILED +link-cabling +move cables +- +1 move puts the cables right: swap ' "$out" || bad "the server's row is missing"
 expect 1 "the roll-up fails with its reason" assayctl gate trn-0 --plan wires
 has "trn-0: neuronlink: link-cabling; 4 more failed"
 
@@ -190,8 +190,8 @@ has "trn-0: neuronlink: link-cabling; 4 more failed"
         '{at: trn-0/chip6/nic6/path3, kind: path-drops, rate: 0.3}' '{at: trn-0/chip9, kind: collective-stall, step: 3}' \
         '{at: trn-0/chip11/link-x+/lane2, kind: lane-dead}' >/dev/null
 expect 1 "what each code says is to be done" assayctl scan trn-0 --plan between
-for row in 'chip4 +FAILED +host-link +reseat cable +-' 'chip6 +FAILED +efa-path +reseat cable +nic6/path3' \
-        'chip9 +FAILED +collective-hang +reset chip +-' 'chip11 +FAILED +link-lane +replace tray [0-7] +link-x+'; do
+for row in 'chip4 +FAILED +host-link +reseat cable to the CPU tray +tray 1' 'chip6 +FAILED +efa-path +reseat cable +tray 5: nic6/path3' \
+        'chip9 +FAILED +collective-hang +reset chip +tray 7' 'chip11 +FAILED +link-lane +replace tray [0-7] +link-x+'; do
         grep -Eq "^trn-0/${row%+}" "$out" || bad "no $row"
 done
 expect 1 "a value that sums up others says how and how many" assayctl --json show "$(assayctl --json scans | jq '.[-1].scan')"

@@ -48,7 +48,7 @@ done
 expect 0 "help that fits a narrow one" in_terminal 40 "$ctl" gate --help
 awk '{ sub("\r", "") } length > 40 && !/^ *[^ ]+$/ { exit 1 }' "$out" || bad "a line of it is broken in a word"
 expect 0 "a table that does not fit keeps its headings" in_terminal 72 env ASSAY_PLANS=units/plans "$ctl" --no-pager plans
-grep -Eq '^PLAN +STAGE +STEPS +SECONDS' "$out" && grep -Eq '^preflight +PREFLIGHT +[0-9]+ +[0-9]+' "$out" || bad "they are gone"
+grep -Eq '^PLAN +STAGE +STEPS +DEVICE SECONDS' "$out" && grep -Eq '^preflight +PREFLIGHT +[0-9]+ +[0-9]+' "$out" || bad "they are gone"
 [ "$(awk '/^PLAN/ { n = index($0, "STAGE") } /^preflight/ { print n == index($0, "PREFLIGHT"); exit }' "$out")" = 1 ] || bad "they do not stand above what they head"
 mkdir "$stage/loud"
 printf 'plan: loud\nsummary: "a \\e]0;all is well\\a\\e[2K plan whose summary stands below"\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n' >"$stage/loud/loud.yaml"

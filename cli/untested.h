@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What a scan left out, told once for all parts and tests that say the same. */
+
+#include "cli/outcome.h"
+#include "cli/table.h"
+
+/* Why none of the steps of VIEW came to anything, where that is one and the same; else NULL. */
+const ViewUntested *untested_sole_reason(const View *view);
+
+/* "Not tested: …" lines. A part of which nothing was tested stands in the table, and not here. */
+void untested_print(const Outcome *outcome);
+
+/*
+ * Rows PART, VERDICT, FINDING, DO, WHERE, WHAT of parts that are not passed and of which nothing was found: what was not done is all that there is to say of them.
+ * Returns 0 or a negative errno.
+ */
+int untested_add_rows(Table *table, const Outcome *outcome);

@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A row of a scan is enough to act on: the tray, the cable, what to do; the worst first; what several parts say once, in words for people.
+# usage: … BUILD-FOLDER
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. tests/stage
+. tests/cli/expect
+
+stage_open "$1"
+stage_bus
+cat >"$stage/server.yaml" <<'YAML'
+scenario: what a technician has to find
+seed: 5
+topology: {ultraservers: 1}
+faults:
+  - {at: us0-0/chip2, kind: device-missing}
+  - {at: us0-0/chip4, kind: hang}
+  - {at: us0-0/chip6, kind: overheat, celsius: 60}
+  - {at: us0-0/chip8, kind: host-link-narrowed, width: 4}
+  - {at: us0-1/chip9/nic9, kind: packet-loss, rate: 0.05}
+  - {at: us0-1/chip3/core5/pe17.93, kind: product-stuck, bit: 9, value: 1}
+  - {at: us0-1/chip12/link-y-, kind: cable-unplugged}
+YAML
+stage_sim sim "$stage/server.yaml"
+stage_daemon us0-0 us0-1 us0-7
+expect 1 "a scan" assayctl scan us0
+for row in 'us0-0/chip2 +FAILED +identity-missing +reboot server +tray 4 +' 'us0-0/chip4 +FAILED +device-hang +reset chip +tray 1 +' \
+        'us0-0/chip6 +FAILED +overheated +inspect station +tray 5 +' 'us0-0/chip8 +FAILED +host-link +reseat cable to the CPU tray +tray 3 +the width' \
+        'us0-1/chip9 +FAILED +efa-loss +replace nic +tray 7: nic9 +' 'us0-1/chip3 +FAILED +systolic-pe +replace tray 0 +core5/pe17.93 +\(row 17, column 93\): product' \
+        'us0-1/chip12 +FAILED +link-unplugged +plug in cable +tray 2: link-y- +no plug' \
+        'us0-7 +INCONCLUSIVE +- +see to server +- +the server cannot be reached; is it on'; do
+        grep -Eq "^$row" "$out" || bad "no $row"
+done
+sed -n 's/^us0-[0-9/chip]* *\([A-Z]*\) .*/\1/p' "$out" | uniq >"$err"
+[ "$(tr '\n' ' ' <"$err")" = "FAILED INCONCLUSIVE " ] || bad "not the worst first"
+! grep -Eq '\((not-applicable|occupied|budget|not-requested|prerequisite|device-timeout|device-error|worker-crashed|worker-timeout|protocol|resource)\)' "$out" || bad "a word of ours"
+grep -Fq "on us0-0/chip2 (there is no such device)" "$out" && [ "$(grep -c "there is no such device" "$out")" = 1 ] || bad "one part is told more than once"
+expect 1 "is shown with its verdict once, and first" assayctl show 1
+[ "$(grep -c '27 PASSED\|FAILED, 16 INCONCLUSIVE' "$out")" = 1 ] && head -n 1 "$out" | grep -q '^Scan 1 (preflight): FAILED' || bad "otherwise"
+expect 0 "trays of chips" assayctl targets --chips
+# As the devices themselves say, in the records.
+assayctl --json show 1 >"$stage/show.json" || true
+jq -r '.statements[].predicate.location | select(.tray) | "\(.path) \(.tray)"' "$stage/show.json" | sort >"$stage/told"
+awk '$1 ~ /chip/ && $1 !~ /us0-7/ { print $1, "tray", $3 }' "$out" | sort >"$stage/listed"
+[ "$(comm -23 "$stage/told" "$stage/listed" | wc -l)" = 0 ] && [ "$(wc -l <"$stage/told")" -ge 30 ] || bad "other trays"
+
+# Widths.
+expect 1 "160 columns" in_terminal 160 "$stage_build/cli/assayctl" --no-pager --bus "$bus" show 1
+grep -Eq '^us0-0/chip8 +FAILED +host-link +reseat cable to the CPU tray tray 3 +the width' "$out" || bad "the width is not used"
+[ "$(sed -n '2,/^Covered/p' "$out" | tr -d '\r' | wc -L)" -le 160 ] || bad "too wide"
+expect 1 "80 columns" in_terminal 80 "$stage_build/cli/assayctl" --no-pager --bus "$bus" show 1
+[ "$(tr -d '\r' <"$out" | wc -L)" -le 80 ] || bad "too wide"
+
+# A scan that was cancelled: what was found first, and the rest in few lines.
+expect 0 "a scan is begun" assayctl scan us0-0 us0-1 --plan production --no-wait
+stage_await "a finding" sh -c "'$stage_build/cli/assayctl' --bus '$bus' targets | grep -q 'us0-1 .*running'"
+sleep 1
+expect 0 "and cancelled" assayctl cancel 2
+stage_await "its end" sh -c "'$stage_build/cli/assayctl' --bus '$bus' scans | grep -Eq '^ +2 .*FAILED'"
+expect 1 "is told in few lines" assayctl show 2
+[ "$(wc -l <"$out")" -lt 60 ] || bad "$(wc -l <"$out") lines"
+[ "$(grep -c 'scan again' "$out")" -le 6 ] || bad "a row for each chip"
+expect 0 "what the cables' codes say" assayctl explain link-miscabled
+has "To do (move-cable)"
+expect 0 "plans say whose seconds" assayctl plans
+has "DEVICE SECONDS"
+done_expecting
