@@ -37,6 +37,13 @@ static void take(Answer *answer, const RecordStand *stand) {
         (void) snprintf(answer->reason, sizeof(answer->reason), "%s", stand->reason);
 }
 
+static void refuse_lesser(Answer *answer, const RecordVerified *verified) {
+        char line[sizeof(answer->reason)];
+
+        record_lesser_line(verified, line, sizeof(line));
+        answer_refuse(answer, STATUS_CANNOT_TELL, "%s", line);
+}
+
 /*
  * What the record itself says. A newer failure under any plan counts against the part, and a failure does not age: it would become `unknown`,
  * which some hooks let pass.
@@ -59,6 +66,8 @@ static void judge(Answer *answer, const Location *where, const Hint *hint, const
                 answer_refuse(answer, STATUS_REFUSED, "record %" PRIu64 " is about %s", entry->index, subject);
         else if (options.plan && strcmp(options.plan, entry->plan) != 0 && !failed)
                 answer_refuse(answer, STATUS_REFUSED, "record %" PRIu64 " is of plan %s", entry->index, entry->plan);
+        else if (!options.plan && !failed && result_worst(stand->result, RESULT_WARNED) == RESULT_WARNED && stage_depth(verified->stage) == 0)
+                refuse_lesser(answer, verified);
         else if (stand->in_part && location_kind(where) == LOCATION_SERVER && !failed)
                 answer_refuse(answer, STATUS_CANNOT_TELL, "no scan of all its chips tells of what lies between them");
         else if (ages && finished > now && finished - now > RECORD_AHEAD_USEC)
@@ -134,12 +143,14 @@ static int ask_one(sd_bus *bus, const VerifyPolicy *policy, const char *target, 
         return r;
 }
 
-/* Where assayd says that there is no such plan. */
-static void suggest_plan(Answer *answer) {
+/* Where assayd says that there is no such plan: a slip, which no hook may take for a part that nobody has scanned. */
+static void refuse_plan(Answer *answer) {
         size_t n = strlen(answer->reason);
 
-        if (strstr(answer->reason, "no plan is called"))
-                (void) plan_names_question(options.plan, answer->reason + n, sizeof(answer->reason) - n);
+        if (!strstr(answer->reason, "no plan is called"))
+                return;
+        answer->status = STATUS_USAGE;
+        (void) plan_names_question(options.plan, answer->reason + n, sizeof(answer->reason) - n);
 }
 
 int answer_ask(sd_bus *bus, const char *target, Answer *ret) {
@@ -156,6 +167,6 @@ int answer_ask(sd_bus *bus, const char *target, Answer *ret) {
         policy.policy.max_age_usec = 0;
         r = is_location && location_kind(&where) == LOCATION_SERVER ? answer_parts(bus, &policy, target, ret) : ask_one(bus, &policy, target, &where, ret);
         if (r == 0 && options.plan && ret->record == UINT64_MAX)
-                suggest_plan(ret);
+                refuse_plan(ret);
         return r;
 }

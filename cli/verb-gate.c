@@ -17,7 +17,7 @@
 #include "cli/call.h"
 #include "cli/deadline.h"
 
-#define LINE_BYTES   640
+#define LINE_BYTES   768
 #define LINE_MAX_NPD 80 /* what node-problem-detector keeps */
 
 /* As the line of a server does. */
@@ -28,9 +28,11 @@ static bool names_target(const char *reason, const char *target) {
 }
 
 static void write_line(const char *target, const Answer *answer, char line[static LINE_BYTES]) {
-        if (answer->counts)
-                (void) snprintf(line, LINE_BYTES, "%s: %s rec=%.16s", result_to_string(answer->result), answer->reason, answer->id);
-        else if (answer->status == STATUS_USAGE || names_target(answer->reason, target))
+        if (answer->counts && answer->result == RESULT_FAILED)
+                (void) snprintf(line, LINE_BYTES, "FAILED: %s (%s; cleared by --plan %s) rec=%.16s", answer->reason, answer->plan, answer->plan, answer->id);
+        else if (answer->counts)
+                (void) snprintf(line, LINE_BYTES, "%s: %s rec=%.16s plan=%s", result_to_string(answer->result), answer->reason, answer->id, answer->plan);
+        else if (names_target(answer->reason, target))
                 (void) snprintf(line, LINE_BYTES, "%s", answer->reason);
         else
                 (void) snprintf(line, LINE_BYTES, "%s: %s", target, answer->reason);
@@ -38,12 +40,12 @@ static void write_line(const char *target, const Answer *answer, char line[stati
 
 /*
  * What the hook asked for: every code but 0 and 1 is unknown to it. What --unknown=pass never lets through is a record that
- * does not verify, and a target that does not exist.
+ * does not verify, and a target or a plan that does not exist.
  */
 static int translate(int status) {
         if (status == STATUS_PASSED || status == STATUS_FAILED || (status == STATUS_USAGE && !options.npd))
                 return status;
-        if (status == STATUS_REFUSED && options.unknown)
+        if ((status == STATUS_REFUSED || status == STATUS_USAGE) && options.unknown)
                 return STATUS_FAILED;
         if (options.unknown)
                 return strcmp(options.unknown, "pass") == 0 ? STATUS_PASSED : STATUS_FAILED;

@@ -21,15 +21,23 @@ __attribute__((format(printf, 2, 3))) static void cannot_tell(Standing *standing
         va_end(arguments);
 }
 
-/* Of the plan that ENTRY is of; one that looks at a part where it cannot be believed. */
+/* Of the plan that ENTRY is of; one that looks at a part where it cannot be believed. All records of a run are of one, so the last is remembered. */
 static Stage stage_of(RecordLog *log, const Location *subject, const RecordEntry *entry) {
+        static char run[sizeof(entry->run)], plan[sizeof(entry->plan)];
+        static Stage stage;
         RecordVerified verified = {};
-        Stage stage = STAGE_INFLEET;
+        int r;
 
-        if (record_log_verified(log, subject, entry, &verified) >= 0)
+        if (*run && strcmp(entry->run, run) == 0 && strcmp(entry->plan, plan) == 0)
+                return stage;
+        r = record_log_verified(log, subject, entry, &verified);
+        if (r >= 0) {
                 stage = verified.stage;
+                (void) strcpy(run, verified.entry.run);
+                (void) strcpy(plan, verified.entry.plan);
+        }
         record_verified_done(&verified);
-        return stage;
+        return r >= 0 ? stage : STAGE_INFLEET;
 }
 
 /* Whether ENTRY is a pass that looked at as much as what FAILED. What cannot be read clears nothing. */
@@ -124,6 +132,28 @@ static bool looks_at_as_much(RecordLog *log, const Location *subject, const Reco
                stage_depth(stage_of(log, subject, entry)) >= stage_depth(stage_of(log, subject, newest));
 }
 
+/* Asked for no plan, a pass that looked at a part, of a repair or in service, says nothing of a whole chip. */
+static bool is_lesser_pass(RecordLog *log, const Location *subject, const char *plan, const RecordEntry *entry) {
+        if (plan || stage_depth(stage_of(log, subject, entry)) > 0)
+                return false;
+        return is_server(subject) ? !has_failed(log, subject, entry) : entry->result == RESULT_PASSED || entry->result == RESULT_WARNED;
+}
+
+/* The newest of PLAN; of any the newest that says something of the whole, or that at a part where no other plan has looked. */
+static int find_newest(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret) {
+        RecordEntry newest, entry;
+        int r;
+
+        r = record_log_newest(log, subject, plan, &newest);
+        if (r < 0)
+                return r;
+        entry = newest;
+        while (r >= 0 && is_lesser_pass(log, subject, plan, &entry))
+                r = record_log_newest_before(log, subject, entry.index, &entry);
+        *ret = r < 0 ? newest : entry;
+        return r == -ENOENT ? 0 : MIN(r, 0);
+}
+
 /*
  * The newest look at all that PLAN (NULL: any) promises, or the newest at all where there was none, with *ret_in_part. A chip's failure that no longer
  * stands anywhere, since a newer look at a part cleared it, says no more than that look.
@@ -132,12 +162,12 @@ static int find_look(RecordLog *log, const Location *subject, const char *plan, 
         RecordEntry entry = { .index = UINT64_MAX }, newest;
         int r;
 
-        r = record_log_newest(log, subject, plan, &newest);
+        r = find_newest(log, subject, plan, &newest);
         if (r < 0)
                 return r;
         do
                 r = record_log_whole_before(log, subject, plan, entry.index, &entry);
-        while (r >= 0 && (is_in_part(log, subject, &entry) || (!is_server(subject) && !looks_at_as_much(log, subject, &entry, &newest))));
+        while (r >= 0 && (is_in_part(log, subject, &entry) || is_lesser_pass(log, subject, plan, &entry) || (!is_server(subject) && !looks_at_as_much(log, subject, &entry, &newest))));
 
         *ret_in_part = r == -ENOENT;
         if (r < 0 || (entry.result == RESULT_FAILED && !is_server(subject) && record_log_newest(log, subject, entry.plan, ret) >= 0 &&
@@ -199,6 +229,14 @@ static void settle(RecordLog *log, uint64_t max_age_usec, Standing *ret) {
                             ret->age_usec / 1000000, max_age_usec / 1000000);
 }
 
+/* What looked at a part passes nothing by itself. */
+static void tell_lesser(const RecordVerified *verified, Standing *ret) {
+        char line[STANDING_REASON_MAX];
+
+        record_lesser_line(verified, line, sizeof(line));
+        cannot_tell(ret, "%s", line);
+}
+
 /* STAND: of the record that counts, where it was read. */
 static void read_one(RecordLog *log, const Location *subject, const char *plan, uint64_t max_age_usec, RecordStand *stand, Standing *ret) {
         RecordVerified verified = {};
@@ -222,6 +260,8 @@ static void read_one(RecordLog *log, const Location *subject, const char *plan, 
                             verified.reason ? verified.reason : strerror(-r));
         else
                 take_verified(&verified, stand, in_part, ret);
+        if (r >= 0 && stand->result != RESULT_FAILED && is_lesser_pass(log, subject, plan, &entry))
+                tell_lesser(&verified, ret);
         record_verified_done(&verified);
         settle(log, max_age_usec, ret);
 }

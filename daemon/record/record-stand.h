@@ -34,6 +34,11 @@ void record_stand_done(RecordStand *stand);
  * had that step, which was not left out there and reached no less. Both were verified. -EBADMSG, -ENOMEM.
  */
 int record_clears(const RecordVerified *later, const RecordVerified *failed);
+/*
+ * Why a pass of the plan of VERIFIED, which looks at a part (stage_depth() 0), does not stand for its subject where no plan is asked for: "no whole scan:
+ * 'repair' looks at a part alone. Next: assayctl scan us0-1".
+ */
+void record_lesser_line(const RecordVerified *verified, char *ret, size_t size);
 /* The one at WHERE, or NULL. */
 const RecordNamed *record_stand_find(const RecordStand *stand, const Location *where);
 

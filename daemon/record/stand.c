@@ -135,6 +135,10 @@ int record_clears(const RecordVerified *later, const RecordVerified *failed) {
         return r;
 }
 
+void record_lesser_line(const RecordVerified *verified, char *ret, size_t size) {
+        (void) snprintf(ret, size, "no whole scan: '%s' looks at a part alone. Next: assayctl scan %s", verified->entry.plan, verified->entry.subject.server);
+}
+
 const RecordNamed *record_stand_find(const RecordStand *stand, const Location *where) {
         for (size_t i = 0; i < stand->n_named; i++)
                 if (location_equal(&stand->named[i].where, where))

@@ -114,7 +114,7 @@ expect 64 "a target that is written otherwise" assayctl scan us0-1.chip3
 has "us0-1.chip3: no target is written so; a server is as us0-1, a chip as us0-1/chip3, an UltraServer as us0; did you mean 'us0-1/chip3'?"
 expect 64 "a plan" assayctl scan us0-0 --plan preflihgt
 has "did you mean 'preflight'?"
-expect 2 "a plan that was never scanned with" assayctl gate us0-0/chip3 --plan productoin
+expect 64 "a plan of a gate" assayctl gate us0-0/chip3 --plan productoin
 has "no plan is called 'productoin'; did you mean 'production'?"
 expect 64 "a plan to be shown" assayctl plans prodution
 has "did you mean 'production'?"

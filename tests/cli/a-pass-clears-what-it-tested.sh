@@ -49,7 +49,23 @@ gates() {
         expect "$status" "… and as a verdict" assayctl verdict "$@"
 }
 element="FAILED: us0-1: chip3 systolic: systolic-pe at core5/pe17.93"
+cleared=" (memory; cleared by --plan memory)"
 cell="FAILED: us0-2: chip5 hbm: hbm-cell at hbm2/ch3/pc1/sid0/bg2/ba1/row4711/col12/bit77"
+
+expect 0 "memory alone is looked at, for a repair" assayctl scan us0-1/chip7 --plan repair
+gates 2 "us0-1/chip7: no whole scan: 'repair' looks at a part alone. Next: assayctl scan us0-1" "which passes no chip that nothing else has scanned" us0-1/chip7
+expect 0 "unless it is asked for" assayctl gate us0-1/chip7 --plan repair
+expect 0 "or in service" assayctl scan us0-1/chip7 --plan infleet
+gates 2 "us0-1/chip7: no whole scan: 'infleet' looks at a part alone" "nor does that" us0-1/chip7
+expect 2 "nor the server" assayctl gate us0-1
+for unknown in "" --unknown=pass --unknown=fail; do
+        expect 64 "a plan that does not exist $unknown" assayctl gate us0-1 --plan preflihgt $unknown
+        has "us0-1: no record, and no plan is called 'preflihgt'"
+        has "did you mean 'preflight'?"
+done
+expect 64 "nor of a chip" assayctl gate us0-1/chip3 --plan preflihgt --unknown=pass
+has "us0-1/chip3: no record, and no plan is called"
+expect 1 "nor for who knows no 64" assayctl gate us0-1 --plan preflihgt --unknown=pass --npd
 
 expect 1 "an element is broken" assayctl scan us0-1 --plan arrays
 expect 0 "a plan without arrays passes" assayctl scan us0-1 --plan tiny
@@ -73,10 +89,16 @@ gates 1 "$element" "as a daemon that comes back knows" us0-1
 plan arrays PREFLIGHT '{check: systolic, parameters: {patterns: structure}}' '{check: identity}'
 expect 0 "until it is there again" assayctl scan us0-1 --plan arrays
 gates 0 "PASSED: us0-1: 16 chips passed" "and has passed" us0-1
+expect 0 "by its name" assayctl gate us0-1
+has " plan=arrays"
+rm "$stage/plans/arrays.yaml"
+expect 0 "which its records still have when its file has gone" assayctl gate us0-1 --plan arrays
 
 expect 1 "a cell is broken" assayctl scan us0-2 --plan memory
 expect 0 "a plan of its stage tests one region of 96" assayctl scan us0-2 --plan slice
 gates 1 "$cell" "in which the cell is not" us0-2
+expect 1 "and who asks is told what clears it" assayctl gate us0-2
+has "$cell$cleared rec="
 expect 0 "a region more" assayctl scan us0-2 --plan slice
 gates 1 "$cell" "nor in that" us0-2
 "$1/sim/assay-sim" heal us0-2/chip5/hbm2/ch3/pc1/sid0/bg2/ba1/row4711/col12/bit77 --socket "$stage/sim.socket"

@@ -87,7 +87,7 @@ done
 expect 2 "one that has no record yet" assayctl verdict trn-0
 expect 2 "nor of this plan" assayctl gate trn-0 --plan quick
 grep -qx "trn-0: no record" "$out" || bad "something else is told"
-expect 2 "of a plan that does not exist" assayctl gate trn-0 --plan nope
+expect 64 "of a plan that does not exist" assayctl gate trn-0 --plan nope
 has "no record, and no plan is called 'nope'"
 expect 64 "a plan that does not exist" assayctl scan trn-0 --plan nothing
 expect 64 "no plans at all" env ASSAY_PLANS="$stage/nowhere" "$ctl" plans

@@ -282,21 +282,40 @@ static bool is_of(const Look *look, int plan) {
         return plan < 0 || look->plan == (ScanPlan) plan;
 }
 
+/* Asked for no plan, a pass of a part says nothing. */
+static bool is_lesser(const Look *look, int plan, Result result) {
+        return plan < 0 && depth_of(look->plan) == 0 && (result == RESULT_PASSED || result == RESULT_WARNED);
+}
+
+/* What its plan has said since is all that is left of a look; and a pass of a part says nothing. */
+static bool is_hidden(const Look *looks, size_t n, size_t i, int plan, unsigned c) {
+        return is_lesser(&looks[i], plan, result_of(looks[i].chips[c])) || newest_of(looks, n, looks[i].plan, c) != &looks[i];
+}
+
+static bool has_newer_whole(const Look *looks, size_t n, size_t i, unsigned c) {
+        for (size_t k = i + 1; k < n; k++)
+                if (looks[k].plan == looks[i].plan && looks[k].chips[c] != NOTHING && !is_in_part(looks[k].chips[c]))
+                        return true;
+        return false;
+}
+
 static Result model_chip(const Look *looks, size_t n, int plan, unsigned c) {
         const Look *newest = NULL, *whole = NULL;
-        bool is_superseded = false;
+        bool is_superseded = false, is_seen = false;
 
         for (size_t i = 0; i < n; i++) {
                 Found found = looks[i].chips[c];
 
-                if (found == NOTHING || !is_of(&looks[i], plan))
+                is_seen = is_seen || (found != NOTHING && is_of(&looks[i], plan));
+
+                if (found == NOTHING || !is_of(&looks[i], plan) || is_hidden(looks, n, i, plan, c))
                         continue;
                 newest = &looks[i];
         }
         for (size_t i = 0; i < n; i++) {
                 Found found = looks[i].chips[c];
 
-                if (found == NOTHING || !is_of(&looks[i], plan))
+                if (found == NOTHING || !newest || !is_of(&looks[i], plan) || is_lesser(&looks[i], plan, result_of(found)) || has_newer_whole(looks, n, i, c))
                         continue;
                 if (!is_in_part(found) && depth_of(looks[i].plan) >= depth_of(newest->plan)) {
                         whole = &looks[i];
@@ -304,10 +323,10 @@ static Result model_chip(const Look *looks, size_t n, int plan, unsigned c) {
                 } else if (whole && whole->plan == looks[i].plan)
                         is_superseded = true;
         }
+        if (is_seen && (has_standing_failure(looks, n, c) || ends_in_failure(looks, n, c)))
+                return RESULT_FAILED;
         if (!newest)
                 return RESULT_INCONCLUSIVE;
-        if (has_standing_failure(looks, n, c) || ends_in_failure(looks, n, c))
-                return RESULT_FAILED;
         return result_of(!whole || (fails(whole->chips[c]) && is_superseded) ? newest->chips[c] : whole->chips[c]);
 }
 
@@ -326,7 +345,7 @@ static Result model_own(const Look *looks, size_t n, int plan) {
         for (size_t i = 0; i < n; i++)
                 if (is_of(&looks[i], plan)) {
                         any = true;
-                        newest = is_whole(&looks[i]) ? &looks[i] : newest;
+                        newest = is_whole(&looks[i]) && !is_lesser(&looks[i], plan, looks[i].fabric_fails ? RESULT_FAILED : RESULT_PASSED) ? &looks[i] : newest;
                 }
         for (size_t i = 0; i < n && any; i++) {
                 bool stands = looks[i].fabric_fails;
@@ -480,6 +499,10 @@ static const struct {
         { "until one that has it all", { { PREFLIGHT, PASS, CELL }, { PREFLIGHT, PASS, .cut = NO_MEMORY }, { PRODUCTION, PASS, .cut = NO_LINKS } }, 3, NULL, RESULT_PASSED,
           "16 chips passed" },
         { "a fabric is cleared by who looks at it", { { PREFLIGHT, PASS, NOTHING, true }, { PREFLIGHT, PASS, .cut = NO_EFA } }, 2, NULL, RESULT_FAILED, "efa: efa-plane" },
+        { "what looks at a part passes nothing by itself", { { INFLEET, PASS } }, 1, NULL, RESULT_INCONCLUSIVE, "no whole scan: 'infleet' looks at a part alone. Next: assayctl scan us" },
+        { "but says what it was asked for", { { INFLEET, PASS } }, 1, "infleet", RESULT_PASSED, "16 chips passed" },
+        { "nor for one chip", { { PREFLIGHT, NOTHING, HANG }, { INFLEET, PASS } }, 2, NULL, RESULT_INCONCLUSIVE, "no scan of all its chips" },
+        { "and takes no pass away", { { PREFLIGHT, PASS }, { INFLEET, PASS } }, 2, NULL, RESULT_PASSED, "16 chips passed" },
         { "a warning is named", { { PREFLIGHT, PASS, WARN } }, 1, NULL, RESULT_WARNED, "chip2 hbm: link-margin at hbm0" },
         { "what is worst is named, and the others are counted", { { PREFLIGHT, WARN, CELL }, { PREFLIGHT, NOTHING, CELL } }, 2, NULL, RESULT_FAILED,
           "chip2 hbm: hbm-cell at hbm0; 15 warned" },
