@@ -11,7 +11,7 @@ stage_open "$1"
 stage_bus
 stage_sim sim sim/scenarios/rounding-sr-off.yaml
 mkdir "$stage/plans"
-printf 'plan: quick\nsummary: rounding alone\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n    parameters: {every_format: false}\ncoverage:\n  rounding_conversions_compared: 1000\n' >"$stage/plans/quick.yaml"
+printf 'plan: quick\nsummary: rounding alone\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n    parameters: {every_format: false}\ncoverage:\n  rounding_conversions_compared: 1000\nescapes:\n  - {faults: [sr-off], commands: 7, by: campaign}\n' >"$stage/plans/quick.yaml"
 printf 'plan: twice\nsummary: rounding two times\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n    parameters: {every_format: false}\n  - check: rounding\n    name: again\n    parameters: {every_format: false}\n' >"$stage/plans/twice.yaml"
 printf 'plan: together\nsummary: collectives alone\nstage: PREFLIGHT\nsteps:\n  - check: collective\n    parameters: {operations: few}\n' >"$stage/plans/together.yaml"
 printf 'plan: wires\nsummary: links alone\nstage: PREFLIGHT\nsteps:\n  - check: neuronlink\n' >"$stage/plans/wires.yaml"
@@ -153,7 +153,8 @@ query '.findings == [] and .result == "PASSED"'
 expect 0 "plans lists plans" assayctl plans
 has quick
 expect 0 "a plan as JSON" assayctl --json plans quick
-query '.coverage.rounding_conversions_compared == 1000'
+query '.coverage.rounding_conversions_compared == 1000 and (.limits | contains("sr-off") | not) and
+       .escapes == [{faults: ["sr-off"], always: 0, commands: 7, by: "campaign", because: null}]'
 expect 0 "log-level shows" assayctl log-level
 expect 0 "log-level sets" assayctl log-level debug
 expect 0 "log-level was set" assayctl log-level

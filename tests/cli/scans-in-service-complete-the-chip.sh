@@ -142,6 +142,7 @@ has "To be repaired on trn-0/chip5: 1 memory row. Reset the chip, then scan it a
 expect 0 "and done by a reset" assayctl scan trn-0/chip5 --plan repair
 has "Repaired on trn-0/chip5: 1 memory row, proven with the neighbours"
 has "hbm_bytes_tested 96 GiB"
+has "How many faults of each kind may have escaped it: assayctl plans repair"
 "$1/sim/assay-sim" inject --socket "$stage/sim.socket" '{at: trn-0/chip5/hbm2/ch3/pc1/sid0/bg2/ba2, kind: repair-fails}' \
         '{at: trn-0/chip5/hbm2/ch3/pc1/sid0/bg2/ba2/row99/col12/bit77, kind: stuck-at, value: 1}' >/dev/null
 expect 1 "another repair is asked for" assayctl scan trn-0/chip5 --plan repair
