@@ -138,6 +138,21 @@ static int look_after_pauses(HbmExamination *x) {
         return 0;
 }
 
+/* Where nothing may pause, only the march over all that was tested leaves it alone as long as it was when it failed. */
+static int look_over_all(HbmExamination *x) {
+        HbmDefect *defect = x->defect;
+        unsigned n_failed, n_trials;
+        int r;
+
+        r = repeat(x, x->diagnosis->box, LINGERS, &n_failed, &n_trials);
+        if (r < 0 || n_failed == 0)
+                return r;
+        defect->kind = HBM_DEFECT_INTERMITTENT;
+        defect->n_failed = n_failed;
+        defect->n_trials = n_trials;
+        return 0;
+}
+
 /* It has never failed again: the same over its bank until what comes and goes would have. */
 static int look_longer(HbmExamination *x) {
         HbmDefect *defect = x->defect;
@@ -157,7 +172,7 @@ static int look_longer(HbmExamination *x) {
                 return 0;
 
         defect->kind = HBM_DEFECT_SOFT_ERROR;
-        return x->diagnosis->may_pause ? look_after_pauses(x) : 0;
+        return x->diagnosis->may_pause ? look_after_pauses(x) : look_over_all(x);
 }
 
 /* It did not fail again where it is; may it do so with all that was tested? */

@@ -429,6 +429,33 @@ static void what_has_no_place_fails_all_that_was_tested(void **state) {
         assert_true(found_has(&bench->found, "hbm-comparator", "hbm1"));
 }
 
+/*
+ * Variable retention time, of a cell that in one of its states holds for less than slices take to be marched over: beside live data nothing
+ * may pause, so that only repeats over all slices ask for it.
+ */
+static void a_cell_of_variable_retention_is_no_particle(void **state) {
+        unsigned n = getenv("HBM_TRIALS") ? 4 * (unsigned) atoi(getenv("HBM_TRIALS")) : 16, n_failed = 0, n_soft = 0;
+
+        for (unsigned i = 0; i < n; i++) {
+                _cleanup_bench_ Bench *bench = NULL;
+                char text[512];
+
+                (void) snprintf(text, sizeof(text), "scenario: t\nseed: %u\ntopology: {servers: 1}\nfaults:\n  - {at: trn-0/chip0/hbm%u/ch%u/pc0/sid0/bg2/ba3/row%u/"
+                                "col%u/bit%u, kind: retention, seconds: %.4f, other: 0.107, leaks: %u}\n", i + 1, i % 4, i % 16, 211 * i % 16384,
+                                i % 32, 7 * i % 256, 0.003 + 0.001 * (i % 5), i % 2);
+                bench = bench_new(text);
+                bench->parameters.seconds = 0.25;
+                bench->parameters.slices = 32;
+                for (unsigned k = 0; k < 2; k++) {
+                        n_failed += scan(bench).verdict == VERDICT_FAILED;
+                        n_soft += strstr(bench->found.lines, "hbm-soft-error") != NULL;
+                }
+        }
+        print_message("# %u cells in two scans each, %u failed, %u called soft errors\n", n, n_failed, n_soft);
+        assert_true(n_failed > 0);
+        assert_int_equal(n_soft, 0);
+}
+
 /* ---- live data ---- */
 
 /* A few accesses of rows in use, read past the check. */
@@ -1073,6 +1100,7 @@ int main(void) {
                 cmocka_unit_test(places_are_exact_in_odd_slices),
                 cmocka_unit_test(a_slice_names_the_address_that_the_whole_chip_names),
                 cmocka_unit_test(what_has_no_place_fails_all_that_was_tested),
+                cmocka_unit_test(a_cell_of_variable_retention_is_no_particle),
                 cmocka_unit_test(live_data_are_left_alone),
                 cmocka_unit_test(no_fault_leads_into_live_data),
                 cmocka_unit_test(no_alias_leads_into_live_data),
