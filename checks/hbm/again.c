@@ -100,12 +100,16 @@ static bool split(const WireBox *box, WireBox halves[static 2]) {
         return false;
 }
 
+static bool is_late(const HbmDiagnosis *diagnosis) {
+        return diagnosis->device && device_nsec(diagnosis->device) >= diagnosis->end_nsec;
+}
+
 static int cover(Again *again, const WireBox *box) {
         bool all, explained = has_explained(again->c, box, &all), truncated = false;
         WireBox halves[2];
         int r;
 
-        if (all || again->n_boxes >= BOXES_MAX)
+        if (all || again->n_boxes >= BOXES_MAX || is_late(again->diagnosis))
                 return 0;
         if (!explained) {
                 r = march_box(again, box, &truncated);

@@ -30,6 +30,8 @@ typedef struct HbmDiagnosis {
         MarchFailures *failures;  /* of all stacks, merged; grows */
         unsigned scatter_max;
         bool may_pause;         /* without refresh: the stacks carry no live data */
+        const Device *device;   /* whose time it is; NULL: there is no end */
+        uint64_t end_nsec;      /* of the device's time: no box is marched again after it */
 } HbmDiagnosis;
 
 /* Adds the defects of STACK. TRUNCATED: failures are not all there are. 0, or could not judge. */

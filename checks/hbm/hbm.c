@@ -75,15 +75,25 @@ static size_t count_alike(const HbmRun *run, size_t first) {
         return n;
 }
 
-/* The causes first; one by one as many as the plan says, and of the rest one of each kind and stack that stands for the others. */
+/* How many kinds there are, each stack by itself. */
+static size_t count_kinds(const HbmRun *run) {
+        size_t n = 0;
+
+        for (size_t first = 0; first < run->defects.n; first += count_alike(run, first))
+                n++;
+        return n;
+}
+
+/* As many as the plan says, the causes first; of each kind and stack at least one, which stands for the others where these are too many. */
 static int tell_defects(HbmRun *run) {
-        size_t n_told = 0;
+        size_t n_kinds = count_kinds(run), n_spare = run->parameters->findings > n_kinds ? (size_t) run->parameters->findings - n_kinds : 0;
 
         for (size_t first = 0, n; first < run->defects.n; first += n) {
-                size_t n_single, left = run->parameters->findings > n_told ? (size_t) run->parameters->findings - n_told : 0;
+                size_t n_single;
 
                 n = count_alike(run, first);
-                n_single = MIN(n, MAX(left, 1u));
+                n_single = MIN(n, 1 + n_spare);
+                n_spare -= n_single - 1;
                 for (size_t i = 0; i < n_single; i++) {
                         const HbmDefect *defect = &run->defects.defects[first + i];
                         int r = hbm_stale_judge(run, defect);
@@ -93,9 +103,15 @@ static int tell_defects(HbmRun *run) {
                         if (r < 0)
                                 return r;
                 }
-                n_told += n_single;
         }
         return 0;
+}
+
+/* Half of the budget is left to the step's second run and to what later steps do beyond the least, and each stack has its part of the rest. */
+static uint64_t end_of_marches(const HbmRun *run, unsigned stack) {
+        uint64_t now = device_nsec(step_device(run->step)), end = run->start_nsec + (uint64_t) (step_budget_sec(run->step) / 2 * 1e9);
+
+        return now + (end > now ? (end - now) / (STACKS - stack) : 0);
 }
 
 int hbm_run_diagnose(HbmRun *run) {
@@ -104,6 +120,7 @@ int hbm_run_diagnose(HbmRun *run) {
                 .box         = &run->box,
                 .passes      = run->passes,
                 .batch       = run->batch,
+                .device      = step_device(run->step),
                 .may_pause   = run->parameters->slices == 0,
                 .list_max    = (uint32_t) MIN(run->parameters->mismatches, device_window_free(step_device(run->step)) / 2 / sizeof(WireMismatch)),
                 .failures    = &run->failures,
@@ -132,6 +149,7 @@ int hbm_run_diagnose(HbmRun *run) {
                 if (run->outcomes[stack].n_stale > 0)
                         continue;
 
+                diagnosis.end_nsec = end_of_marches(run, stack);
                 r = hbm_diagnose(&diagnosis, stack, run->outcomes[stack].truncated || run->failures.full,
                                  &run->defects);
                 if (r < 0)

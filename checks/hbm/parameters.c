@@ -188,7 +188,7 @@ const YamlField parameters_hbm[] = {
         YAML_UNSIGNED("bytes", HbmParameters, bytes, 0, UINT64_C(1) << 50,
                       .summary = "how much of the chip, from row 0 of every bank on; 0: all"),
         YAML_UNSIGNED("findings", HbmParameters, findings, 1, 200,
-                      .summary = "the most findings told one by one; of the others one of each kind and stack, with their number"),
+                      .summary = "the most findings, but for one of each kind and stack, which tells the number of others like it"),
         YAML_UNSIGNED("mismatches", HbmParameters, mismatches, 16, 65536,
                       .summary = "the most mismatches asked back per element and stack"),
         YAML_NUMBER("pause", HbmParameters, pause_sec, 0, HBM_GUARANTEE_MSEC / 1000,

@@ -7,14 +7,15 @@
  *
  * usage: many-faults [CASES [GROUP [EVERY]]]: EVERY: only each so many kinds of a group. Prints one line per kind:
  *
- *     GROUP CASES exact N first N missed N innocent N findings MEAN MAX cpu MSEC device SEC
+ *     GROUP CASES exact N first N missed N innocent N findings MEAN MAX cpu MSEC device SEC MAX
  *
  *  exact     every fault is named as itself, and nothing else is but a heap: hbm-scattered, hbm-spares-exhausted where there are enough
  *  first     the first finding names the first fault as itself; it is the larger
  *  missed    chips that passed
  *  innocent  findings that name what is sound
  *
- * TAP, and a failure, if something sound is named, more is told than FINDINGS_MAX, or a group's promise is not kept.
+ * TAP, and a failure, if something sound is named, more is told than FINDINGS_MAX, it takes more of the device's time than DEVICE_MAX, or a
+ * group's promise is not kept.
  */
 
 #include <stdlib.h>
@@ -33,6 +34,8 @@ extern const Check check_hbm;
 #define FAULTS_MAX   512u
 #define FINDINGS_MAX 48u /* 32 one by one, and some for the kinds of four stacks and for banks without spares */
 #define SUBARRAY     512u
+#define BUDGET_SEC   30.0 /* of preflight */
+#define DEVICE_MAX   (2 * BUDGET_SEC / 3) /* half of the budget for marches over what is left, and some for single banks and cells */
 
 static const MemoryShape shape = { .size = { 16, 2, 3, 4, 4, 16384, 32 }, .subarray_rows = SUBARRAY };
 
@@ -259,7 +262,7 @@ static void add_kind(Crowd *crowd, Kind kind, const Spot *s, double p) {
 typedef struct Score {
         unsigned cases, exact, first, missed, innocent;
         unsigned findings, findings_max;
-        double cpu_sec, device_sec;
+        double cpu_sec, device_sec, device_max;
 } Score;
 
 static bool verbose;
@@ -282,7 +285,7 @@ static void scan(const char *text, Score *score) {
         Device *device = hall_device(text, "us0-1", 3, 1 << 20);
         StepServer servers[1] = { { .device = device, .included = 0xffff, .name = "us0-1" } };
         StepSettings settings = {
-                .name = "hbm", .n_servers = 1, .servers = servers, .parameters = &parameters, .seed = below(1u << 30), .budget_sec = 600,
+                .name = "hbm", .n_servers = 1, .servers = servers, .parameters = &parameters, .seed = below(1u << 30), .budget_sec = BUDGET_SEC,
                 .required = true, .write = take_lines, .unit = { .server = "us0-1" },
         };
         StepEnd end = { .verdict = _VERDICT_INVALID };
@@ -301,6 +304,7 @@ static void scan(const char *text, Score *score) {
         (void) clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
         score->cpu_sec += (double) (after.tv_sec - before.tv_sec) + 1e-9 * (double) (after.tv_nsec - before.tv_nsec);
         score->device_sec += (double) device_nsec(device) / 1e9;
+        score->device_max = MAX(score->device_max, (double) device_nsec(device) / 1e9);
         if (end.verdict != VERDICT_FAILED && end.verdict != VERDICT_WARNED)
                 score->missed++;
         if (end.message)
@@ -597,11 +601,12 @@ static bool run_group(const Group *group, unsigned cases, const char *only, unsi
                         group->make(&crowd, i, which);
                         judge(&crowd, &score);
                 }
-                printf("# %-28s %4u exact %4u first %4u missed %3u innocent %4u findings %5.1f %4u cpu %6.1f device %.2f\n", name, score.cases,
+                printf("# %-28s %4u exact %4u first %4u missed %3u innocent %4u findings %5.1f %4u cpu %6.1f device %.2f %.2f\n", name, score.cases,
                        score.exact, score.first, score.missed, score.innocent, (double) score.findings / score.cases, score.findings_max,
-                       1e3 * score.cpu_sec / score.cases, score.device_sec / score.cases);
+                       1e3 * score.cpu_sec / score.cases, score.device_sec / score.cases, score.device_max);
                 (void) fflush(stdout);
-                well &= score.innocent == 0 && score.findings_max <= FINDINGS_MAX && (!group->exact || score.exact + score.missed == score.cases);
+                well &= score.innocent == 0 && score.findings_max <= FINDINGS_MAX && score.device_max <= DEVICE_MAX &&
+                        (!group->exact || score.exact + score.missed == score.cases);
         }
         return well;
 }
