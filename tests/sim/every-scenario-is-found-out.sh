@@ -28,11 +28,16 @@ devices() { # SCENARIO SOCKET
         for ((i = 0; i < ${n:-1}; i++)); do echo "sim:$2#trn-$i"; done
 }
 
-scan() { # DEVICE PLAN STREAM
+# A hang is told by the deadline of its commands, two seconds times the scale; where none falls silent no deadline of a step decides, on
+# however busy a machine.
+scale_of() { # SCENARIO
+        grep -q 'kind: hang' "$1" && echo 0.25 || echo 4
+}
+
+scan() { # DEVICE PLAN STREAM SCALE
         local status=0
-        # A hang is told by its deadline, two seconds times the scale; a healthy chip needs milliseconds.
         # One seed: where a scan plants its probes must not decide whether a build is green.
-        timeout 600 "$build/checks/assay-run" --device "$1" --plan "$2" --seed "${ASSAY_MATRIX_SEED:-1}" --deadline-scale "${ASSAY_MATRIX_SCALE:-0.25}" \
+        timeout 600 "$build/checks/assay-run" --device "$1" --plan "$2" --seed "${ASSAY_MATRIX_SEED:-1}" --deadline-scale "${ASSAY_MATRIX_SCALE:-$4}" \
                 >"$3" 2>"$stage/err" || status=$?
         case $status in 0 | 1 | 2) ;; *) echo "assay-run ended with $status"; cat "$stage/err"; return 1;; esac
 }
@@ -42,7 +47,7 @@ run_before() { # SCENARIO SOCKET
         before=$(sed -n 's/^# First scanned with the plan \([a-z-]*\), then reset: \(.*\)/\1 \2/p' "$1" | head -n 1)
         [ -n "$before" ] || return 0
         read -r before parts <<<"$before"
-        for device in $(devices "$1" "$2"); do scan "$device" "$before" /dev/null || return 1; done
+        for device in $(devices "$1" "$2"); do scan "$device" "$before" /dev/null "$(scale_of "$1")" || return 1; done
         for part in $parts; do "$build/sim/assay-sim" reset "$part" --socket "$2" || return 1; done
 }
 
@@ -68,7 +73,7 @@ run_scenario() { # SCENARIO NUMBER: prints what is wrong
         run_before "$scenario" "$stage/s$2.socket" || return 1
         for device in $(devices "$scenario" "$stage/s$2.socket"); do
                 streams+=("$stage/s$2.${#streams[@]}.jsonl")
-                scan "$device" "${own:-$plan}" "${streams[-1]}" || return 1
+                scan "$device" "${own:-$plan}" "${streams[-1]}" "$(scale_of "$scenario")" || return 1
                 "$build/sim/assay-sim" check "$scenario" --stream "${streams[-1]}" || return 1
                 units_are_of_ucum "${streams[-1]}" || return 1
         done

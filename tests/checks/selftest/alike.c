@@ -16,6 +16,6 @@ const Check check_alike = {
         .codes        = (const char *const[]) { "hbm-row", NULL },
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_NOTHING,
-        .deadline_sec = 20,
+        .deadline_sec = 400,
         .run          = alike_run,
 };

@@ -23,6 +23,6 @@ const Check check_crash = {
         .codes        = (const char *const[]) { "hbm-cell", NULL },
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_NOTHING,
-        .deadline_sec = 20,
+        .deadline_sec = 400,
         .run          = crash_run,
 };

@@ -18,6 +18,6 @@ const Check check_error = {
         .codes        = (const char *const[]) { NULL },
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_NOTHING,
-        .deadline_sec = 20,
+        .deadline_sec = 400,
         .run          = error_run,
 };

@@ -35,6 +35,6 @@ const Check check_fabric = {
         .codes        = (const char *const[]) { "link-errors", NULL },
         .unit         = LOCATION_SERVER,
         .disturbs     = DISTURBS_LINKS,
-        .deadline_sec = 20,
+        .deadline_sec = 400,
         .run          = fabric_run,
 };

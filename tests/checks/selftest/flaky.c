@@ -28,6 +28,6 @@ const Check check_flaky = {
         .codes        = (const char *const[]) { "hbm-bank", "hbm-cell", "hbm-row", NULL },
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_NOTHING,
-        .deadline_sec = 20,
+        .deadline_sec = 400,
         .run          = flaky_run,
 };

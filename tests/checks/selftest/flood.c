@@ -33,6 +33,6 @@ const Check check_flood = {
         .codes        = (const char *const[]) { "systolic-pe", NULL },
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_NOTHING,
-        .deadline_sec = 20,
+        .deadline_sec = 400,
         .run          = flood_run,
 };

@@ -31,6 +31,6 @@ const Check check_garbage = {
         .codes        = (const char *const[]) { NULL },
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_NOTHING,
-        .deadline_sec = 20,
+        .deadline_sec = 400,
         .run          = garbage_run,
 };

@@ -21,6 +21,6 @@ const Check check_greedy = {
         .codes        = (const char *const[]) { NULL },
         .unit         = LOCATION_SERVER,
         .disturbs     = DISTURBS_CHIP,
-        .deadline_sec = 20,
+        .deadline_sec = 400,
         .run          = greedy_run,
 };

@@ -28,6 +28,6 @@ const Check check_leak = {
         .codes        = (const char *const[]) { NULL },
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_NOTHING,
-        .deadline_sec = 20,
+        .deadline_sec = 400,
         .run          = leak_run,
 };

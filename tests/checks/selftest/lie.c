@@ -35,6 +35,6 @@ const Check check_lie = {
         .codes        = (const char *const[]) { "hbm-cell", NULL },
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_NOTHING,
-        .deadline_sec = 20,
+        .deadline_sec = 400,
         .run          = lie_run,
 };

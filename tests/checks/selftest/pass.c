@@ -30,6 +30,6 @@ const Check check_pass = {
         .codes        = (const char *const[]) { NULL },
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_NOTHING,
-        .deadline_sec = 20,
+        .deadline_sec = 400,
         .run          = pass_run,
 };

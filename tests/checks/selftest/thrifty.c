@@ -29,7 +29,7 @@ const Check check_thrifty = {
         .skips        = "budget: less than a quarter of a device second is left",
         .unit         = LOCATION_SERVER,
         .disturbs     = DISTURBS_CHIP,
-        .deadline_sec = 20,
+        .deadline_sec = 400,
         .least_sec    = thrifty_least_sec,
         .run          = thrifty_run,
 };
