@@ -219,6 +219,7 @@ static void conclude(const Parts *parts, Answer *ret) {
         *ret = parts->answers[worst - parts->parts];
         for (size_t i = 0; i < parts->n; i++) {
                 ret->n_parts[parts->answers[i].result]++;
+                ret->n_chips[parts->answers[i].result] += location_kind(&parts->parts[i].where) == LOCATION_CHIP;
                 if (parts->answers[i].status == STATUS_REFUSED)
                         ret->status = STATUS_REFUSED;
         }

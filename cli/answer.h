@@ -24,6 +24,7 @@ typedef struct Answer {
         char plan[64];
         uint64_t age_usec;
         size_t n_parts[_RESULT_MAX]; /* of a server or UltraServer: how many are so; all 0 of a chip */
+        size_t n_chips[_RESULT_MAX]; /* of these the chips; the others are what lies in none of them, one of each server */
 } Answer;
 
 /* What a daemon points at, and what it calls that. */

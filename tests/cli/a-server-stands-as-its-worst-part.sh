@@ -71,13 +71,13 @@ expect 2 "one chip is mended and scanned alone" assayctl scan us0-1/chip3 --plan
 gates 1 "FAILED: us0-1: chip12 systolic: systolic-pe at core2/pe1.1; 1 unknown" "and the other is named" us0-1
 expect 1 "as JSON there is all of it" assayctl gate us0-1 --json
 query '.verdict == "FAILED" and .plan == "quick" and .record > 0 and (.sha256 | length) == 64 and .age_sec > 0 and .status == 1 and
-       .parts == {"PASSED": 15, "FAILED": 1, "INCONCLUSIVE": 1}'
+       .parts == {"PASSED": 15, "FAILED": 1, "INCONCLUSIVE": 1} and .chips == {"PASSED": 14, "FAILED": 1, "INCONCLUSIVE": 1}'
 "$1/sim/assay-sim" heal us0-1/chip12/core2/pe1.1 --socket "$stage/sim.socket"
 expect 0 "all of it is scanned" assayctl scan us0-1 --plan quick
 gates 0 "PASSED: us0-1: 16 chips passed" "and fit" us0-1
 gates 0 "PASSED: us0: 32 chips passed" "as all of the UltraServer is" us0
 expect 0 "as JSON likewise" assayctl gate us0 --json
-query '.parts == {"PASSED": 34}'
+query '.parts == {"PASSED": 34} and .chips == {"PASSED": 32}'
 kill -9 "$stage_daemon_pid"
 wait "$stage_daemon_pid" 2>/dev/null || true
 stage_daemon us0-0 us0-1
