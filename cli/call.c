@@ -432,6 +432,8 @@ int call_keyring_of(sd_bus *bus, RecordState *state, RecordKeyring **ret) {
         if (!options.key)
                 return own_keyring(bus, ret);
         r = record_keyring_open(options.key, options.root, state, ret, &why);
+        if (r == -EBADMSG && file_kind_of(options.key) < 0)
+                return complain(STATUS_USAGE, "%s: no keyring, as assayctl keys show prints one: %s", options.key, why ?: strerror(-r));
         if (r < 0)
                 return complain_file(r == -EKEYREJECTED ? STATUS_REFUSED : r == -ENOKEY ? STATUS_CANNOT_TELL : STATUS_USAGE, options.key,
                                      why ?: strerror(-r));

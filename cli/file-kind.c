@@ -10,6 +10,7 @@
 
 #include "checks/cleanup.h"
 #include "cli/assayctl.h"
+#include "daemon/record/record.h"
 
 #define FIRST_BYTES 65536
 
@@ -57,17 +58,30 @@ FileKind file_kind(const char *text, size_t n) {
         return _FILE_KIND_INVALID;
 }
 
-FileKind file_kind_of(const char *path) {
+/* How many of the first bytes were read; -1: none can be told. What a pipe gave is gone, and a device need never answer. */
+static ssize_t read_first(const char *path, char text[static FIRST_BYTES]) {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        char text[FIRST_BYTES];
         struct stat st;
-        ssize_t n;
 
-        /* What a pipe gave is gone, and a device need never answer. */
-        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-                return _FILE_KIND_INVALID;
-        n = read(fd, text, sizeof(text));
+        return fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ? -1 : read(fd, text, FIRST_BYTES);
+}
+
+FileKind file_kind_of(const char *path) {
+        char text[FIRST_BYTES];
+        ssize_t n = read_first(path, text);
+
         return n < 0 ? _FILE_KIND_INVALID : file_kind(text, (size_t) n);
+}
+
+bool file_has_no_record(const char *path) {
+        static const char *const signs[] = { "payload", "signatures", RECORD_PRUNED };
+        char text[FIRST_BYTES];
+        ssize_t n = read_first(path, text);
+
+        for (size_t i = 0; i < ELEMENTS(signs); i++)
+                if (n < 0 || memmem(text, (size_t) n, signs[i], strlen(signs[i])))
+                        return false;
+        return n > 0;
 }
 
 const char *file_kind_to_string(FileKind kind) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef enum FileKind {
@@ -22,6 +23,9 @@ typedef enum FileKind {
 FileKind file_kind(const char *text, size_t n);
 /* The same of the file at PATH; invalid also where it cannot be read. */
 FileKind file_kind_of(const char *path);
+
+/* Whether the file at PATH is a regular one that has nowhere in its first 64 KiB what each record has: then none of it is a log, damaged or whole. */
+bool file_has_no_record(const char *path);
 
 /* "a keyring, for --keyring"; NULL where KIND is invalid. */
 const char *file_kind_to_string(FileKind kind);

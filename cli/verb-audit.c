@@ -153,6 +153,8 @@ static int audit_files(const char *path, const RecordKeyring *keyring, RecordSta
 
         if (kind >= 0 && kind != FILE_RECORD)
                 return complain(STATUS_USAGE, "%s: no log, as lines of records or a folder of tiles; this is %s", path, file_kind_to_string(kind));
+        if (file_has_no_record(path))
+                return complain(STATUS_USAGE, "%s: no log, as lines of records or a folder of tiles: nothing in it looks like a record", path);
         r = log_files_open(&files, path);
         if (r < 0)
                 return complain_files(STATUS_USAGE, &files, path, r);

@@ -273,6 +273,8 @@ int verb_verify(int argc, char **argv) {
         status = verify_all(&policy, argc, argv);
         seen_done(&seen);
         print_counts();
+        if (!bus && policy.policy.needs_proof && !options.proof && n_told[RECORD_CANNOT_TELL] > 0)
+                (void) complain(0, "assayctl export --format bundle, where the log is, writes records with the proofs that this keyring asks for");
         if (status == NO_VERDICT)
                 return complain(STATUS_CANNOT_TELL, "cannot tell: nothing of this says how a server or a chip is");
         /* What was not acted on may be shown again. */

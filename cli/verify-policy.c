@@ -21,6 +21,8 @@ static int take_subject(VerifyPolicy *policy) {
         int r;
 
         policy->policy.subject = options.subject;
+        if (options.subject && !strchr(options.subject, '/') && strchr(options.subject, '.'))
+                (void) complain(0, "%s is taken for a serial, though none of ours has a dot; a file is named with a slash: --subject ./%s", options.subject, options.subject);
         if (!options.subject || !strchr(options.subject, '/'))
                 return 0;
         r = whole_file_drain(options.subject, FILE_BYTES_MAX, &document, &n);

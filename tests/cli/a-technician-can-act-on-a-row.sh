@@ -25,6 +25,12 @@ faults:
 YAML
 stage_sim sim "$stage/server.yaml"
 stage_daemon us0-0 us0-1 us0-7
+inject=("$1/sim/assay-sim" inject --socket "$stage/sim.socket" '{at: us0-1/chip14/core0/pe1.1, kind: product-stuck, bit: 9, value: 1}')
+expect 0 "a fault for a script" "${inject[@]}"
+grep -Eqx '[0-9]+' "$out" || bad "no bare number"
+expect 0 "and for a person" in_terminal 100 "${inject[@]/chip14/chip15}"
+grep -Eq 'fault [0-9]+: [{]at: us0-1/chip15/.*faults lists what is broken' "$out" || bad "no sentence"
+expect 0 "both are healed" "$1/sim/assay-sim" heal --socket "$stage/sim.socket" us0-1/chip14 us0-1/chip15
 expect 1 "a scan" assayctl scan us0
 for row in 'us0-0/chip2 +FAILED +identity-missing +reboot server +tray 4 +' 'us0-0/chip4 +FAILED +device-hang +reset chip +tray 1 +' \
         'us0-0/chip6 +FAILED +overheated +inspect station +tray 5 +' 'us0-0/chip8 +FAILED +host-link +reseat cable to the CPU tray +tray 3 +the width' \

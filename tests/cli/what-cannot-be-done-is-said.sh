@@ -45,6 +45,10 @@ for program in checks/assay-run daemon/assayd witness/assay-witness sim/assay-si
         expect 0 "the help of $program" "$1/$program" --help
         awk 'length > 80 { exit 1 }' "$out" || bad "a line of it is broken by the edge of a terminal"
 done
+expect 0 "the help of the demo runs nothing" timeout 5 sim/demo --help
+has "usage: sim/demo"
+awk 'length > 80 { exit 1 }' "$out" || bad "a line of it is broken by the edge of a terminal"
+expect 64 "nor does what it does not know" timeout 5 sim/demo --nope
 expect 0 "help that fits a narrow one" in_terminal 40 "$ctl" gate --help
 awk '{ sub("\r", "") } length > 40 && !/^ *[^ ]+$/ { exit 1 }' "$out" || bad "a line of it is broken in a word"
 expect 0 "a table that does not fit keeps its headings" in_terminal 72 env ASSAY_PLANS=units/plans "$ctl" --no-pager plans

@@ -73,6 +73,7 @@ expect 2 "a run-start says nothing of health" "${ctl[@]}" 0.json --key record.ke
 has "says how"
 expect 2 "without the proof that the keyring asks for" "${ctl[@]}" 4.json --keyring keyring
 has "nothing, neither a bundle nor --proof FILE, proves"
+has "assayctl export --format bundle, where the log is, writes records with the proofs that this keyring asks for"
 expect 2 "seen by the wrong witness" "${ctl[@]}" 4.json --proof unseen.proof --keyring keyring
 has "not enough witnesses"
 expect 2 "the same in a bundle" "${ctl[@]}" unseen.sigstore.json --keyring keyring
@@ -172,6 +173,16 @@ jq -es 'length == 19 and ([.[] | select(.status == "refused")] | length == 1 and
 expect 3 "nothing of it is accepted" "${ctl[@]}" 4.json twin.json --key record.key.pub --state twins
 expect 1 "so that one of them may be shown again" "${ctl[@]}" 4.json --key record.key.pub --state twins
 expect 1 "the same one twice is one" "${ctl[@]}" 4.json 4.json 4.sigstore.json --key record.key.pub
+
+# One thing given in the place of another.
+printf '# A text\n\nthat is none of it.\n' >chip.txt
+expect 3 "a file without a slash" "${ctl[@]}" 4.json --key record.key.pub --subject chip.txt
+has "chip.txt is taken for a serial, though none of ours has a dot; a file is named with a slash: --subject ./chip.txt"
+expect 64 "a text for a keyring" "${ctl[@]}" 4.json --keyring chip.txt
+has "chip.txt: no keyring, as assayctl keys show prints one: "
+expect 64 "a text for a log" "${ctl[@]:0:${#ctl[@]}-1}" audit chip.txt --keyring keyring
+has "chip.txt: no log, as lines of records or a folder of tiles: nothing in it looks like a record"
+[ "$(wc -l <"$err")" = 1 ] || bad "more than that"
 
 # What is remembered.
 expect 1 "seen for the first time" "${ctl[@]}" 4.json --proof old.proof --keyring keyring --state seen
