@@ -596,7 +596,7 @@ static const CatalogueEntry entries[] = {
           "engines spoil what they add or pass on, or at the port where blocks arrive changed.",
           "Take the chip out of service: jobs across chips get wrong results. Reset it and scan it again; if data is wrong again, replace "
           "the tray. If the finding names a port, also the tray at its far end may be the one." },
-        { "collective-cable", "collective", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+        { "collective-cable", "collective", SEVERITY_FAIL, ACTION_MOVE_CABLE,
           "collectives get data from the wrong port",
           "What came in at a port is, block for block, what another port than the one that should be at the other end of its cable had "
           "sent: the cable ends at the wrong port. The message names the sender.",

@@ -68,8 +68,10 @@ stage_await "its end" sh -c "'$stage_build/cli/assayctl' --bus '$bus' scans | gr
 expect 1 "is told in few lines" assayctl show 2
 [ "$(wc -l <"$out")" -lt 60 ] || bad "$(wc -l <"$out") lines"
 [ "$(grep -c 'scan again' "$out")" -le 6 ] || bad "a row for each chip"
-expect 0 "what the cables' codes say" assayctl explain link-miscabled
-has "To do (move-cable)"
+for code in link-miscabled link-cabling collective-cable; do
+        expect 0 "what the cables' codes say: $code" assayctl explain $code
+        has "To do (move-cable)"
+done
 expect 0 "plans say whose seconds" assayctl plans
 has "DEVICE SECONDS"
 done_expecting
