@@ -14,8 +14,8 @@
 static void add(RecordPlace *places, size_t *n, const char *step, const Location *where) {
         RecordPlace *place = &places[(*n)++];
 
+        *place = (RecordPlace) { .where = *where };
         (void) snprintf(place->step, sizeof(place->step), "%s", step);
-        place->where = *where;
 }
 
 static bool has_run(const RecordStep *step) {
