@@ -37,6 +37,13 @@ static char *targets_of(sd_bus *bus, const char *path) {
         return NULL;
 }
 
+/* By this daemon: of an earlier one's scans only the records tell. */
+static bool is_cancelled(sd_bus *bus, const char *path) {
+        int cancelled;
+
+        return reply_property_trivial(bus, path, ASSAY_SCAN_INTERFACE, "Cancelled", NULL, 'b', &cancelled) >= 0 && cancelled;
+}
+
 int verb_scans(int argc, char **argv) {
         static const TableColumn columns[] = {
                 { "SCAN",    "scan",    true,  false },
@@ -69,6 +76,8 @@ int verb_scans(int argc, char **argv) {
                 char number[24];
 
                 snprintf(number, sizeof(number), "%" PRIu64, id);
+                if (!options.json && strcmp(state, ASSAY_STATE_FINISHED) == 0 && is_cancelled(bus, path))
+                        state = "cancelled";
                 r = table_row(table, (const char *[]) { number, targets, plan, state, result });
         }
         if (r < 0)

@@ -213,6 +213,13 @@ static int property_get_message(sd_bus *bus, const char *path, const char *inter
         return sd_bus_message_append(reply, "s", scan_is_finished(scan) ? scan->message : "");
 }
 
+static int property_get_cancelled(sd_bus *bus, const char *path, const char *interface, const char *property,
+                                  sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        const Scan *scan = userdata;
+
+        return sd_bus_message_append(reply, "b", (int) scan->is_cancelled);
+}
+
 static int property_get_records(sd_bus *bus, const char *path, const char *interface, const char *property,
                                 sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const Scan *scan = userdata;
@@ -232,6 +239,7 @@ static const sd_bus_vtable scan_vtable[] = {
         SD_BUS_PROPERTY("Result", "s", property_get_result, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Message", "s", property_get_message, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
         SD_BUS_PROPERTY("Records", "at", property_get_records, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+        SD_BUS_PROPERTY("Cancelled", "b", property_get_cancelled, 0, 0),
         SD_BUS_PROPERTY("RequesterUID", "u", NULL, offsetof(Scan, uid), SD_BUS_VTABLE_PROPERTY_CONST),
         SD_BUS_PROPERTY("StartedUSec", "t", NULL, offsetof(Scan, started_usec),
                         SD_BUS_VTABLE_PROPERTY_CONST),

@@ -65,6 +65,8 @@ stage_await "a finding" sh -c "'$stage_build/cli/assayctl' --bus '$bus' targets 
 sleep 1
 expect 0 "and cancelled" assayctl cancel 2
 stage_await "its end" sh -c "'$stage_build/cli/assayctl' --bus '$bus' scans | grep -Eq '^ +2 .*FAILED'"
+expect 0 "scans say so" assayctl scans
+grep -Eq '^ +2 .* production +cancelled +FAILED$' "$out" && grep -Eq '^ +1 .* preflight +finished +FAILED$' "$out" || bad "otherwise"
 expect 1 "is told in few lines" assayctl show 2
 [ "$(wc -l <"$out")" -lt 60 ] || bad "$(wc -l <"$out") lines"
 [ "$(grep -c 'scan again' "$out")" -le 6 ] || bad "a row for each chip"
