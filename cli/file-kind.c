@@ -81,7 +81,7 @@ bool file_has_no_record(const char *path) {
         for (size_t i = 0; i < ELEMENTS(signs); i++)
                 if (n < 0 || memmem(text, (size_t) n, signs[i], strlen(signs[i])))
                         return false;
-        return n > 0;
+        return n > 0 && n < FIRST_BYTES;
 }
 
 const char *file_kind_to_string(FileKind kind) {

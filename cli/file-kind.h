@@ -24,7 +24,7 @@ FileKind file_kind(const char *text, size_t n);
 /* The same of the file at PATH; invalid also where it cannot be read. */
 FileKind file_kind_of(const char *path);
 
-/* Whether the file at PATH is a regular one that has nowhere in its first 64 KiB what each record has: then none of it is a log, damaged or whole. */
+/* Whether the file at PATH is a regular one of less than 64 KiB that has nowhere what each record has: then none of it is a log, damaged or whole. */
 bool file_has_no_record(const char *path);
 
 /* "a keyring, for --keyring"; NULL where KIND is invalid. */
