@@ -236,6 +236,15 @@ static int refuse(sd_bus_error *error, const char *action) {
         return bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, "Not permitted: %s", action);
 }
 
+bool authority_has_answer(const Authority *authority, const sd_bus_message *message) {
+        const Question *question;
+
+        LIST_FOREACH(question, &authority->questions, entry)
+                if (question->answered && question->message == message)
+                        return true;
+        return false;
+}
+
 int authorize(Authority *authority, sd_bus_message *message, const char *action, const char *const *details,
               sd_bus_error *error) {
         const Question *question;

@@ -9,6 +9,8 @@
  * is there.
  */
 
+#include <stdbool.h>
+
 #include <systemd/sd-bus.h>
 
 #include "checks/cleanup.h"
@@ -28,6 +30,9 @@ DEFINE_CLEANUP(Authority *, authority_free);
  */
 int authorize(Authority *authority, sd_bus_message *message, const char *action, const char *const *details,
               sd_bus_error *error);
+
+/* Whether polkit has answered what was asked for MESSAGE, whose handler is about to run again. */
+bool authority_has_answer(const Authority *authority, const sd_bus_message *message);
 
 /* The uid of the sender, from the bus or the socket; never from what it says. */
 int authorize_sender_uid(sd_bus_message *message, uid_t *ret);

@@ -20,6 +20,7 @@
 #include "daemon/names.h"
 #include "daemon/pruning.h"
 #include "daemon/standing.h"
+#include "daemon/turns.h"
 
 /* ---- the log ---- */
 
@@ -270,6 +271,7 @@ Manager *manager_free(Manager *manager) {
         pruning_free(manager->pruning);
         closing_free(manager->closing);
         log_bus_done(manager);
+        turns_free(manager->turns);
         authority_free(manager->authority);
         evidence_packer_free(manager->packer);
         loans_free(manager->loans);
@@ -288,6 +290,9 @@ int manager_attach(Manager *manager, sd_bus *bus) {
 
         manager->bus = sd_bus_ref(bus);
         r = authority_new(bus, &manager->authority);
+        if (r < 0)
+                return r;
+        r = turns_new(bus, manager->authority, &manager->turns);
         if (r < 0)
                 return r;
         r = manager_bus_attach(manager, bus);

@@ -29,6 +29,7 @@ typedef struct Heartbeat Heartbeat;
 typedef struct Keys Keys;
 typedef struct LogCall LogCall;
 typedef struct Pruning Pruning;
+typedef struct Turns Turns;
 
 struct Manager {
         sd_event *event;
@@ -38,6 +39,7 @@ struct Manager {
         Program worker_program;
         Targets targets;
         Authority *authority;
+        Turns *turns;         /* NULL: not on a bus */
         EvidencePacker *packer;
         Loans *loans;
 

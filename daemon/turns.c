@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Turns: see turns.h. */
+
+#include "daemon/turns.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <sys/queue.h>
+#include <time.h>
+
+#include <systemd/sd-event.h>
+
+#include "daemon/bus-errors.h"
+#include "daemon/clock.h"
+
+#define SENDERS 256
+
+typedef struct Call {
+        TAILQ_ENTRY(Call) entry;
+        sd_bus_message *message; /* to be served; or an answer to be sent, that it is not */
+        bool is_refusal;
+} Call;
+
+typedef struct User {
+        TAILQ_ENTRY(User) entry;
+        uid_t uid;
+        size_t n_calls; /* to be served */
+        TAILQ_HEAD(, Call) calls; /* oldest first, never empty */
+} User;
+
+/* A unique name of the bus is never given to another connection, so what was learnt of it stays true. */
+typedef struct Sender {
+        char name[32]; /* "": none */
+        uid_t uid;
+} Sender;
+
+struct Turns {
+        sd_bus *bus;
+        const Authority *authority;
+        sd_bus_slot *filter;
+        sd_event_source *idle, *overdue;
+        sd_bus_message *served; /* on its way to its handler */
+        TAILQ_HEAD(, User) users; /* who waits, the next one first */
+        size_t n_calls, n_refusals; /* of all users */
+        uint64_t root_usec; /* when root asked last, by CLOCK_MONOTONIC */
+        Sender senders[SENDERS];
+};
+
+/* ---- who asks ---- */
+
+static Sender *find_sender(Turns *turns, const char *name) {
+        size_t hash = 0;
+
+        for (const char *c = name; *c; c++)
+                hash = hash * 31 + (unsigned char) *c;
+        return &turns->senders[hash % SENDERS];
+}
+
+/* The bus is asked once for each sender: it answers behind all that it has for us already. */
+static int learn_uid(Turns *turns, sd_bus_message *message, uid_t *ret) {
+        const char *name = sd_bus_message_get_sender(message);
+        Sender *sender;
+        int r;
+
+        if (!name || strlen(name) >= sizeof(sender->name))
+                return authorize_sender_uid(message, ret);
+        sender = find_sender(turns, name);
+        if (strcmp(sender->name, name) != 0) {
+                Sender learnt;
+
+                r = authorize_sender_uid(message, &learnt.uid);
+                if (r < 0)
+                        return r;
+                (void) strcpy(learnt.name, name);
+                *sender = learnt;
+        }
+        *ret = sender->uid;
+        return 0;
+}
+
+/* ---- queues ---- */
+
+static User *find_user(Turns *turns, uid_t uid) {
+        User *user;
+
+        TAILQ_FOREACH(user, &turns->users, entry)
+                if (user->uid == uid)
+                        return user;
+        return NULL;
+}
+
+static User *user_new(Turns *turns, uid_t uid) {
+        User *user = calloc(1, sizeof(*user));
+
+        if (!user)
+                return NULL;
+        user->uid = uid;
+        TAILQ_INIT(&user->calls);
+        TAILQ_INSERT_TAIL(&turns->users, user, entry);
+        return user;
+}
+
+static void count(Turns *turns, User *user, const Call *call, int by) {
+        if (call->is_refusal)
+                turns->n_refusals += (size_t) by;
+        else {
+                turns->n_calls += (size_t) by;
+                user->n_calls += (size_t) by;
+        }
+}
+
+/* The oldest call of USER, who goes to the end of the line, or out of it: then USER is no more. */
+static Call *take_call(Turns *turns, User *user) {
+        Call *call = TAILQ_FIRST(&user->calls);
+
+        TAILQ_REMOVE(&user->calls, call, entry);
+        count(turns, user, call, -1);
+        TAILQ_REMOVE(&turns->users, user, entry);
+        if (TAILQ_EMPTY(&user->calls))
+                free(user);
+        else
+                TAILQ_INSERT_TAIL(&turns->users, user, entry);
+        return call;
+}
+
+static Call *call_free(Call *call) {
+        (void) sd_bus_message_unref(call->message);
+        free(call);
+        return NULL;
+}
+
+static int add_call(Turns *turns, uid_t uid, sd_bus_message *message, bool is_refusal) {
+        User *user = find_user(turns, uid);
+        Call *call = malloc(sizeof(*call));
+
+        if (call && !user)
+                user = user_new(turns, uid);
+        if (!call || !user) {
+                free(call);
+                return -ENOMEM;
+        }
+        *call = (Call) { .message = sd_bus_message_ref(message), .is_refusal = is_refusal };
+        TAILQ_INSERT_TAIL(&user->calls, call, entry);
+        count(turns, user, call, 1);
+        return 0;
+}
+
+/* ---- serving ---- */
+
+/*
+ * Whatever else there is to read is read first, so that refusals are fast; and where root has just asked, his next question may be on its way. But neither for
+ * ever.
+ */
+static int serve_soon(Turns *turns) {
+        bool is_root_near = clock_usec(CLOCK_MONOTONIC) - turns->root_usec < TURNS_USEC;
+        int armed, r;
+
+        if (turns->served || TAILQ_EMPTY(&turns->users))
+                return 0;
+        r = sd_event_source_set_enabled(turns->idle, is_root_near ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
+        if (r >= 0)
+                r = sd_event_source_get_enabled(turns->overdue, &armed);
+        if (r < 0 || armed != SD_EVENT_OFF)
+                return MIN(r, 0);
+        r = sd_event_source_set_time_relative(turns->overdue, TURNS_USEC);
+        return r < 0 ? r : sd_event_source_set_enabled(turns->overdue, SD_EVENT_ONESHOT);
+}
+
+/* The bus hands the call out again, and this time it goes on to its handler. */
+static int serve_call(Turns *turns, sd_bus_message *message) {
+        int r;
+
+        r = sd_bus_enqueue_for_read(turns->bus, message);
+        if (r >= 0)
+                turns->served = sd_bus_message_ref(message);
+        else
+                (void) sd_bus_reply_method_errnof(message, r, "Failed to serve the call: %s", strerror(-r));
+        return serve_soon(turns);
+}
+
+static int serve(Turns *turns) {
+        Call *call;
+        int r;
+
+        (void) sd_event_source_set_enabled(turns->idle, SD_EVENT_OFF);
+        (void) sd_event_source_set_enabled(turns->overdue, SD_EVENT_OFF);
+        if (turns->served || TAILQ_EMPTY(&turns->users))
+                return 0;
+        call = take_call(turns, TAILQ_FIRST(&turns->users));
+        if (call->is_refusal) {
+                (void) sd_bus_send(turns->bus, call->message, NULL);
+                r = serve_soon(turns);
+        } else
+                r = serve_call(turns, call->message);
+        (void) call_free(call);
+        return r;
+}
+
+static int on_idle(sd_event_source *source, void *userdata) {
+        return serve(userdata);
+}
+
+static int on_overdue(sd_event_source *source, uint64_t usec, void *userdata) {
+        return serve(userdata);
+}
+
+/* ---- arriving ---- */
+
+/* Adds what is left of MESSAGE up to the end of the container that is open, and gives up beyond TURNS_BYTES. */
+static int add_bytes(sd_bus_message *message, size_t *n) {
+        const char *contents;
+        char type;
+        int r;
+
+        while ((r = sd_bus_message_peek_type(message, &type, &contents)) > 0) {
+                union {
+                        const char *text;
+                        uint64_t number;
+                } value;
+
+                if (contents) {
+                        r = sd_bus_message_enter_container(message, type, contents);
+                        if (r >= 0)
+                                r = add_bytes(message, n);
+                        if (r >= 0)
+                                r = sd_bus_message_exit_container(message);
+                } else
+                        r = sd_bus_message_read_basic(message, type, &value);
+                if (r < 0)
+                        return r;
+                *n += 8 + (!contents && strchr("sog", type) ? strlen(value.text) : 0);
+                if (*n > TURNS_BYTES)
+                        return -EFBIG;
+        }
+        return r;
+}
+
+static bool is_too_long(sd_bus_message *message) {
+        size_t n = strlen(sd_bus_message_get_path(message));
+        int r = add_bytes(message, &n);
+
+        (void) sd_bus_message_rewind(message, true);
+        return r < 0 || n > TURNS_BYTES;
+}
+
+static int check_room(Turns *turns, uid_t uid, sd_bus_message *message, sd_bus_error *error) {
+        const User *user = find_user(turns, uid);
+
+        if (is_too_long(message))
+                return bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED, "Arguments of more than %u KiB", TURNS_BYTES >> 10);
+        if (user && user->n_calls >= TURNS_OF_USER)
+                return bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED, "%u calls of user %u wait already: wait for their answers", TURNS_OF_USER,
+                                     (unsigned) uid);
+        if (turns->n_calls >= TURNS_OF_USERS)
+                return bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED, "%u calls of other users wait already: try again later", TURNS_OF_USERS);
+        return 0;
+}
+
+/* Takes ERROR over where it keeps the refusal for later. */
+static int refuse(Turns *turns, uid_t uid, sd_bus_message *message, sd_bus_error *error) {
+        sd_bus_message *refusal = NULL;
+        int r;
+
+        if (turns->n_refusals >= TURNS_REFUSALS || sd_bus_message_get_expect_reply(message) <= 0)
+                return -sd_bus_error_get_errno(error);
+        r = sd_bus_message_new_method_error(message, &refusal, error);
+        sd_bus_error_free(error);
+        if (r >= 0)
+                r = add_call(turns, uid, refusal, true);
+        (void) sd_bus_message_unref(refusal);
+        return r;
+}
+
+/* A ping is a question for this process and costs as little as any refusal. */
+static bool has_no_turn(Turns *turns, sd_bus_message *message) {
+        return sd_bus_message_is_method_call(message, NULL, NULL) <= 0 || sd_bus_message_is_method_call(message, "org.freedesktop.DBus.Peer", NULL) > 0 ||
+               authority_has_answer(turns->authority, message);
+}
+
+static int queue(Turns *turns, uid_t uid, sd_bus_message *message, sd_bus_error *error) {
+        int r;
+
+        r = check_room(turns, uid, message, error);
+        if (r < 0)
+                r = refuse(turns, uid, message, error);
+        else
+                r = add_call(turns, uid, message, false);
+        if (r >= 0)
+                r = serve_soon(turns);
+        return r < 0 ? r : 1;
+}
+
+static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        Turns *turns = userdata;
+        uid_t uid;
+        int r;
+
+        if (message == turns->served) {
+                turns->served = sd_bus_message_unref(turns->served);
+                return serve_soon(turns);
+        }
+        if (has_no_turn(turns, message))
+                return 0;
+
+        r = learn_uid(turns, message, &uid);
+        if (r < 0)
+                return sd_bus_error_set_errnof(error, r, "Failed to learn who asks: %s", strerror(-r));
+        if (uid != 0)
+                return queue(turns, uid, message, error);
+        turns->root_usec = clock_usec(CLOCK_MONOTONIC);
+        (void) sd_event_source_set_enabled(turns->idle, SD_EVENT_OFF);
+        return 0;
+}
+
+/* ---- life ---- */
+
+/* The bus itself is attached at the normal priority. */
+static int turns_fill(Turns *turns, sd_event *event) {
+        int r;
+
+        r = sd_event_add_defer(event, &turns->idle, on_idle, turns);
+        if (r >= 0)
+                r = sd_event_source_set_priority(turns->idle, SD_EVENT_PRIORITY_NORMAL + 1);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(turns->idle, SD_EVENT_OFF);
+        if (r >= 0)
+                r = sd_event_add_time_relative(event, &turns->overdue, CLOCK_MONOTONIC, TURNS_USEC, 0, on_overdue, turns);
+        if (r >= 0)
+                r = sd_event_source_set_priority(turns->overdue, SD_EVENT_PRIORITY_NORMAL - 1);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(turns->overdue, SD_EVENT_OFF);
+        return r < 0 ? r : sd_bus_add_filter(turns->bus, &turns->filter, on_message, turns);
+}
+
+int turns_new(sd_bus *bus, const Authority *authority, Turns **ret) {
+        _cleanup_(turns_freep) Turns *turns = calloc(1, sizeof(*turns));
+        int r;
+
+        if (!turns)
+                return -ENOMEM;
+        TAILQ_INIT(&turns->users);
+        turns->bus = sd_bus_ref(bus);
+        turns->authority = authority;
+        r = turns_fill(turns, sd_bus_get_event(bus));
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(turns);
+        return 0;
+}
+
+Turns *turns_free(Turns *turns) {
+        User *user;
+
+        if (!turns)
+                return NULL;
+        while ((user = TAILQ_FIRST(&turns->users)))
+                (void) call_free(take_call(turns, user));
+        (void) sd_bus_message_unref(turns->served);
+        sd_event_source_disable_unref(turns->idle);
+        sd_event_source_disable_unref(turns->overdue);
+        sd_bus_slot_unref(turns->filter);
+        sd_bus_unref(turns->bus);
+        free(turns);
+        return NULL;
+}
