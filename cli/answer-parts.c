@@ -188,6 +188,8 @@ static int add_server(Parts *parts, const PartHint *own) {
         r = answer_part(parts->policy, &own->where, &own->hint, &rollup, &answer);
         if (r == 0)
                 r = add(parts, &own->where, &answer);
+        if (r == 0 && answer.counts)
+                record_part_leaves_out(&parts->parts[parts->n - 1], &rollup);
         if (r == 0)
                 r = add_chips(parts, &own->where, &answer, &rollup);
         record_stand_done(&rollup);

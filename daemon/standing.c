@@ -287,6 +287,7 @@ void standing_parts(RecordLog *log, const Location *server, const char *plan, ui
 
         read_one(log, server, plan, max_age_usec, &rollup, &own);
         take_part(server, &own, own.index, &ret[0]);
+        record_part_leaves_out(&ret[0], &rollup);
         for (unsigned c = 0; c < TARGET_CHIPS; c++) {
                 Location chip = *server;
                 RecordStand stand = {};

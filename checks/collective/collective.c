@@ -21,7 +21,8 @@
 
 #include "checks/check.h"
 
-#define SECONDS_AT_WORST 7.0 /* what hangs may cost of the plan's budget: two own ones; or the one together, and two of each other server */
+#define UNTESTED_TOGETHER "collective_untested_together"
+#define SECONDS_AT_WORST  7.0 /* what hangs may cost of the plan's budget: two own ones; or the one together, and two of each other server */
 
 /* ---- what is said ---- */
 
@@ -44,12 +45,21 @@ static int note_chips(const Ensemble *ensemble, unsigned n_servers, const char *
         return r;
 }
 
-/* Of a scan of all its servers each chip of an UltraServer is in collectives with all others, or has it in its record that it was not. */
-static int note_untested_together(const Ensemble *ensemble) {
+static bool has_all_servers(const Ensemble *ensemble) {
         for (unsigned s = 0; s < ensemble->n_servers; s++)
                 if (!ensemble->servers[s].device)
-                        return 0;
-        return ensemble->n_untested_together > 0 ? note_chips(ensemble, ensemble->n_servers, "collective_untested_together") : 0;
+                        return false;
+        return true;
+}
+
+/*
+ * Each chip of an UltraServer is in collectives with all others, or has it in its record that it was not. Where not all servers are in the scan each
+ * step tells it of its own chips, else the first one of all.
+ */
+static int note_untested_together(const Ensemble *ensemble) {
+        if (!has_all_servers(ensemble))
+                return note_chips(ensemble, 1, UNTESTED_TOGETHER);
+        return ensemble->n_untested_together > 0 ? note_chips(ensemble, ensemble->n_servers, UNTESTED_TOGETHER) : 0;
 }
 
 static int report(Ensemble *ensemble, Verdict *ret) {
@@ -120,7 +130,7 @@ static int collective_run(Step *step, Verdict *ret) {
         }
 
         /* Also where this step comes to no end: it is said of chips of other servers too. */
-        said = note_untested_together(ensemble);
+        said = has_all_servers(ensemble) ? note_untested_together(ensemble) : 0;
         return r < 0 ? r : MIN(said, 0);
 }
 

@@ -96,6 +96,19 @@ const char *ensemble_cable(Member member, unsigned port) {
         return topology_is_trace(member.chip, port) ? NULL : "cable";
 }
 
+/*
+ * What the collectives of its own server do not show of a chip: a scan of that server alone would pass it. So its record tells that others were needed to
+ * see it, as they are at the ports that lead to them.
+ */
+static int note_together(const Ensemble *ensemble, Member member, unsigned port) {
+        bool leads_out = port == LINK_Z_PLUS || port == LINK_Z_MINUS;
+        Location chip = ensemble_location(ensemble, member, CHAIR_CHIP);
+
+        if (port == NOBODY || (!ensemble->is_together && member.server == 0 && !leads_out))
+                return 0;
+        return step_note(ensemble->step, "collective_found_together", 1, "{chip}", &chip);
+}
+
 int ensemble_find(Ensemble *ensemble, Trouble trouble, Member member, unsigned port, const Evidence *evidence,
                   const char *format, ...) {
         Chair *chair = ensemble_chair(ensemble, member);
@@ -119,6 +132,7 @@ int ensemble_find(Ensemble *ensemble, Trouble trouble, Member member, unsigned p
         va_start(arguments, format);
         (void) vsnprintf(message, sizeof(message), format, arguments);
         va_end(arguments);
-        return step_finding(ensemble->step, port == NOBODY ? &ensemble->verdict : &chair->verdict, codes[trouble], &where, evidence,
-                            "%s", message);
+        r = step_finding(ensemble->step, port == NOBODY ? &ensemble->verdict : &chair->verdict, codes[trouble], &where, evidence,
+                         "%s", message);
+        return r < 0 ? r : note_together(ensemble, member, port);
 }

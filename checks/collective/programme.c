@@ -217,7 +217,9 @@ int ensemble_play(Ensemble *ensemble, Wrongs *wrongs) {
         ensemble->untested = r > 0 ? NULL : untested_why(ensemble, wrongs);
         step_progress(ensemble->step, 60);
         if (r > 0 && ended > 0 && ensemble->n_untested_together > 0 && ensemble_has_rings(ensemble, wrongs, RING_SERVERS)) {
+                ensemble->is_together = true;
                 r = play_rings(ensemble, RANKS_MAX, 1, wrongs);
+                ensemble->is_together = false;
                 ensemble->n_untested_together = r > 0 ? 0 : RANKS_MAX;
         }
         return r < 0 ? r : ensemble_judge_data(ensemble, wrongs);

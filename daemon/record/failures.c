@@ -44,9 +44,12 @@ static int failure_parse(const char *key, Failure *ret) {
 
 /* A log that was signed before steps were asked for is worked out as it was. */
 static bool has_looked(const Store *store, const RecordEntry *entry, const Places *places, const Failure *failure) {
-        if (!places_may_clear(places, entry, failure->plan, failure->stage) || places_leave_out(places, failure->reach.step, &failure->where))
+        bool is_older = store->form < STORE_FORM_REACHED;
+
+        if (!places_may_clear(places, entry, failure->plan, failure->stage) ||
+            places_leave_out(places, failure->reach.step, &failure->where, is_older || failure->reach.is_together))
                 return false;
-        return store->form < STORE_FORM_REACHED ||
+        return is_older ||
                places_have_reached(places, &failure->reach, &failure->where, strcmp(entry->plan, failure->plan) == 0, failure->told);
 }
 
@@ -74,7 +77,7 @@ static int forget(Store *store, const RecordEntry *entry, const char *subject, c
 static bool is_kept(const Store *store, const Places *places, const RecordPlace *failed) {
         if (failed->is_unlocated && store->form < STORE_FORM_REACHED)
                 return false;
-        return location_kind(&failed->where) != LOCATION_SERVER || !places_leave_out(places, failed->step, &failed->where);
+        return location_kind(&failed->where) != LOCATION_SERVER || !places_leave_out(places, failed->step, &failed->where, true);
 }
 
 static void write_key(const Store *store, const RecordEntry *entry, const Places *places, const RecordPlace *place, char key[static KEY_MAX]) {

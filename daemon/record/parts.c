@@ -69,6 +69,36 @@ static void append_counts(char *ret, size_t size, const RecordPart *parts, size_
         }
 }
 
+void record_part_leaves_out(RecordPart *part, const RecordStand *stand) {
+        part->n_left_out = stand->n_left_out;
+        memcpy(part->left_out, stand->left_out, sizeof(part->left_out));
+}
+
+/* Of a step of all servers together. */
+static void add_left_out(const RecordPart *part, RecordLeftOut sums[static RECORD_LEFT_OUT_MAX], size_t *n) {
+        for (size_t i = 0; i < part->n_left_out; i++) {
+                size_t k = 0;
+
+                while (k < *n && strcmp(sums[k].step, part->left_out[i].step) != 0)
+                        k++;
+                if (k < *n)
+                        sums[k].n += part->left_out[i].n;
+                else if (k < RECORD_LEFT_OUT_MAX)
+                        sums[(*n)++] = part->left_out[i];
+        }
+}
+
+/* As a chip's line has it. */
+static void append_left_out(char *ret, size_t size, const RecordPart *parts, size_t n) {
+        RecordLeftOut sums[RECORD_LEFT_OUT_MAX];
+        size_t n_sums = 0;
+
+        for (size_t i = 0; i < n; i++)
+                add_left_out(&parts[i], sums, &n_sums);
+        for (size_t i = 0; i < n_sums; i++)
+                append(ret, size, ", %s: %zu left out", sums[i].step, sums[i].n);
+}
+
 static size_t count_chips(const RecordPart *parts, size_t n) {
         size_t count = 0;
 
@@ -98,6 +128,7 @@ void record_parts_line(const char *target, const RecordPart *parts, size_t n, ch
         (void) snprintf(ret, size, "%s: ", target);
         if (worst->result == RESULT_PASSED) {
                 append(ret, size, "%zu chips passed", count_chips(parts, n));
+                append_left_out(ret, size, parts, n);
                 return;
         }
         if (are_alike(parts, n)) {
@@ -106,4 +137,6 @@ void record_parts_line(const char *target, const RecordPart *parts, size_t n, ch
         }
         append_part(ret, size, target, worst);
         append_counts(ret, size, parts, n, worst->result);
+        if (worst->result == RESULT_WARNED)
+                append_left_out(ret, size, parts, n);
 }

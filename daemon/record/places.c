@@ -8,14 +8,21 @@
 #include "daemon/record/judge-parts.h"
 #include "daemon/record/statement.h"
 
-/* What checks call a measurement that tells where they did not look, and why. */
-#define UNTESTED "_untested_"
+#define UNTESTED          REACH_UNTESTED
+#define UNTESTED_TOGETHER REACH_UNTESTED "together"
 
 static void add(RecordPlace *places, size_t *n, const char *step, const Location *where) {
         RecordPlace *place = &places[(*n)++];
 
         *place = (RecordPlace) { .where = *where };
         (void) snprintf(place->step, sizeof(place->step), "%s", step);
+}
+
+static void add_untested(Places *places, const char *step, const Location *where, const char *name) {
+        const char *found = strstr(name, UNTESTED_TOGETHER);
+
+        add(places->untested, &places->n_untested, step, where);
+        places->untested[places->n_untested - 1].is_together = found && strcmp(found, UNTESTED_TOGETHER) == 0 && location_kind(where) == LOCATION_CHIP;
 }
 
 static bool has_run(const RecordStep *step) {
@@ -30,7 +37,6 @@ static void add_unlocated(Places *places, const char *step, const Location *chip
 static void read_step(const RecordStep *step, const Location *subject, bool in_part, Places *places) {
         size_t n_failed = places->n_failed;
 
-
         if (in_part || !has_run(step))
                 add(places->untested, &places->n_untested, step->name, subject);
         for (size_t i = 0; i < step->n_measurements; i++) {
@@ -41,7 +47,7 @@ static void read_step(const RecordStep *step, const Location *subject, bool in_p
                 if (!measurement_is_printable(measurement)) /* who cannot say how much was left out has looked at nothing */
                         add(places->untested, &places->n_untested, step->name, subject);
                 else if (measurement->value > 0)
-                        add(places->untested, &places->n_untested, step->name, &measurement->where);
+                        add_untested(places, step->name, &measurement->where, measurement->name);
         }
         for (size_t i = 0; i < step->n_diagnoses; i++)
                 if (step->diagnoses[i].severity == SEVERITY_FAIL)
@@ -179,7 +185,7 @@ static int take_measured(const json_t *step, const Location *subject, Places *pl
                 r = where_of(measurement, subject, &where);
                 if (r < 0)
                         return r;
-                add(places->untested, &places->n_untested, text_of(step, "name"), &where);
+                add_untested(places, text_of(step, "name"), &where, text_of(measurement, "name"));
         }
         for (size_t i = 0; i < json_array_size(errors); i++) {
                 const json_t *error = json_array_get(errors, i);
@@ -312,11 +318,11 @@ void places_done(Places *places) {
         *places = (Places) {};
 }
 
-bool places_leave_out(const Places *places, const char *step, const Location *where) {
+bool places_leave_out(const Places *places, const char *step, const Location *where, bool is_together) {
         for (size_t i = 0; i < places->n_untested; i++) {
                 const RecordPlace *place = &places->untested[i];
 
-                if (location_contains(&place->where, where) &&
+                if (location_contains(&place->where, where) && (is_together || !place->is_together) &&
                     (location_kind(&place->where) > LOCATION_CHIP || strcmp(place->step, step) == 0))
                         return true;
         }

@@ -18,6 +18,7 @@
 typedef struct RecordPlace {
         char step[PLACE_STEP_MAX]; /* its name in the plan */
         Location where;
+        bool is_together;  /* of what was left out: only what is tested together with other servers */
         bool is_unlocated; /* a step failed and nothing says where: anywhere in its chip */
 } RecordPlace;
 
@@ -52,5 +53,8 @@ const Reach *places_reach(const Places *places, const char *step);
  * that says by now. TOLD: the record of the failure said which steps there were; where neither does, as in older logs, it is taken to have had it.
  */
 bool places_have_reached(const Places *places, const Reach *failed, const Location *where, bool same_plan, bool told);
-/* Whether what STEP may find at WHERE was left out. A port that one step could not try, no step has tried. */
-bool places_leave_out(const Places *places, const char *step, const Location *where);
+/*
+ * Whether what STEP may find at WHERE was left out. A port that one step could not try, no step has tried. IS_TOGETHER: only tests together with other
+ * servers show it, so it is left out where these were.
+ */
+bool places_leave_out(const Places *places, const char *step, const Location *where, bool is_together);

@@ -11,7 +11,9 @@
 #include "daemon/record/json.h"
 #include "daemon/record/statement.h"
 
-#define REGIONS_WORD "regions"
+#define REGIONS_WORD   "regions"
+#define TOGETHER_WORD  "together"
+#define FOUND_TOGETHER "_found_together" /* so ends the measurement by which a check tells that of what it found at a chip */
 
 static void init(const char *step, const char *check, const char *plan_sha256, Reach *ret) {
         *ret = (Reach) {};
@@ -42,6 +44,12 @@ static ReachCount *count(Reach *reach, const char *name, double reached) {
         return found;
 }
 
+static bool tells_together(const char *name, double value) {
+        const char *found = strstr(name, FOUND_TOGETHER);
+
+        return found && strcmp(found, FOUND_TOGETHER) == 0 && value > 0;
+}
+
 /* ---- out of what is handed over ---- */
 
 bool reach_is_count(const RecordStep *step, const RecordMeasurement *measurement, const Location *unit) {
@@ -62,9 +70,13 @@ static double promised_of(const RecordHealth *health, const char *name) {
 
 void reach_of_step(const RecordRun *run, const RecordHealth *health, const RecordStep *step, Reach *ret) {
         init(step->name, step->check, run->plan_sha256, ret);
-        for (size_t i = 0; i < step->n_measurements; i++)
-                if (reach_is_count(step, &step->measurements[i], &health->subject.where))
-                        (void) count(ret, step->measurements[i].name, step->measurements[i].value);
+        for (size_t i = 0; i < step->n_measurements; i++) {
+                const RecordMeasurement *measurement = &step->measurements[i];
+
+                if (reach_is_count(step, measurement, &health->subject.where))
+                        (void) count(ret, measurement->name, measurement->value);
+                ret->is_together = ret->is_together || (measurement_is_printable(measurement) && tells_together(measurement->name, measurement->value));
+        }
         for (size_t i = 0; i < ret->n_counts; i++)
                 ret->counts[i].promised = promised_of(health, ret->counts[i].name);
         if (!step->regions || partition_parse(step->regions->partition, &ret->partition) < 0)
@@ -96,18 +108,29 @@ static void take_least(const Reach *chip, bool is_first, Reach *ret) {
         ret->n_counts = n;
 }
 
+static size_t count_left_out(const RecordStep *step) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < step->n_measurements; i++)
+                n += strstr(step->measurements[i].name, REACH_UNTESTED) && step->measurements[i].value > 0;
+        return n;
+}
+
 void reach_of_server_step(const RecordScan *scan, size_t index, Reach *ret) {
         const RecordStep *step = &scan->steps[index];
         bool is_first = true;
 
         init(step->name, step->check, scan->run.plan_sha256, ret);
+        ret->n_left_out = count_left_out(step);
         for (size_t c = 0; c < scan->n_chips; c++)
                 for (size_t i = 0; i < scan->chips[c].n_steps; i++) {
+                        const RecordStep *part = &scan->chips[c].steps[i];
                         Reach chip;
 
-                        if (strcmp(scan->chips[c].steps[i].name, step->name) != 0 || !verdict_is_judged(scan->chips[c].steps[i].verdict))
+                        if (strcmp(part->name, step->name) != 0 || !verdict_is_judged(part->verdict))
                                 continue;
-                        reach_of_step(&scan->run, &scan->chips[c], &scan->chips[c].steps[i], &chip);
+                        ret->n_left_out += count_left_out(part);
+                        reach_of_step(&scan->run, &scan->chips[c], part, &chip);
                         take_least(&chip, is_first, ret);
                         is_first = false;
                 }
@@ -146,9 +169,11 @@ void reach_of_signed(const json_t *predicate, const json_t *step, Reach *ret) {
         init(text_of(step, "name"), text_of(step, "check"), plan_of(predicate), ret);
         for (size_t i = 0; i < json_array_size(measurements); i++) {
                 const json_t *measurement = json_array_get(measurements, i);
+                double value = json_number_value(json_object_get(measurement, "value"));
 
                 if (json_is_true(json_object_get(measurement, "isCoverage")))
-                        (void) count(ret, text_of(measurement, "name"), json_number_value(json_object_get(measurement, "value")));
+                        (void) count(ret, text_of(measurement, "name"), value);
+                ret->is_together = ret->is_together || tells_together(text_of(measurement, "name"), value);
         }
         for (size_t i = 0; i < ret->n_counts; i++)
                 ret->counts[i].promised = signed_promise(predicate, ret->counts[i].name);
@@ -160,6 +185,7 @@ void reach_of_signed_test(const json_t *predicate, const json_t *test, Reach *re
         const json_t *coverage = json_object_get(test, "coverage");
 
         init(text_of(test, "name"), text_of(test, "check"), plan_of(predicate), ret);
+        ret->n_left_out = (size_t) json_integer_value(json_object_get(test, "leftOut"));
         for (size_t i = 0; i < json_array_size(coverage); i++) {
                 const json_t *item = json_array_get(coverage, i);
                 ReachCount *found = count(ret, text_of(item, "name"), json_number_value(json_object_get(item, "reached")));
@@ -177,7 +203,8 @@ static double needed(const ReachCount *count) {
 }
 
 char *reach_format(const Reach *reach, char text[static REACH_TEXT_MAX]) {
-        int n = snprintf(text, REACH_TEXT_MAX, "%s,%s,%s%s", reach->step, reach->check, reach->plan, reach->has_regions ? "," REGIONS_WORD : "");
+        int n = snprintf(text, REACH_TEXT_MAX, "%s,%s,%s%s%s", reach->step, reach->check, reach->plan, reach->has_regions ? "," REGIONS_WORD : "",
+                         reach->is_together ? "," TOGETHER_WORD : "");
 
         for (size_t i = 0; i < reach->n_counts && n < REACH_TEXT_MAX; i++)
                 n += snprintf(text + n, (size_t) (REACH_TEXT_MAX - n), ",%s=%.17g", reach->counts[i].name, needed(&reach->counts[i]));
@@ -222,6 +249,8 @@ int reach_parse(const char *text, Reach *ret) {
                 r = take_word(&text, word, sizeof(word));
                 if (r == 0 && strcmp(word, REGIONS_WORD) == 0)
                         reach.has_regions = true;
+                else if (r == 0 && strcmp(word, TOGETHER_WORD) == 0)
+                        reach.is_together = true;
                 else if (r == 0)
                         r = parse_count(word, &reach);
         }

@@ -12,6 +12,8 @@
 
 #include "daemon/record/record.h"
 
+#define REACH_UNTESTED "_untested_" /* in the names of measurements by which checks tell where they did not look, and why */
+
 #define REACH_STEP_MAX   64   /* of a step's or a check's name, with the final zero */
 #define REACH_COUNTS_MAX 8    /* a check counts fewer things */
 #define REACH_TEXT_MAX   1024 /* of reach_format(), with the final zero */
@@ -25,9 +27,11 @@ typedef struct Reach {
         char step[REACH_STEP_MAX];  /* its name in the plan */
         char check[REACH_STEP_MAX]; /* "": not known */
         char plan[17];              /* the first half of the digest of its plan, in hex; "": not known */
+        bool is_together;           /* of a failure: only tests together with other servers show it */
         bool has_regions;           /* it tests its memory region by region */
         Partition partition;
         RegionSet tested; /* in this very run */
+        size_t n_left_out; /* of a server: how often its chips, and what lies in none, tell that this step left something out there */
         size_t n_counts;
         ReachCount counts[REACH_COUNTS_MAX]; /* of the chip; of a server the least of its chips */
 } Reach;

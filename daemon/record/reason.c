@@ -6,6 +6,7 @@
 
 #include "daemon/record/json.h"
 #include "daemon/record/judge.h"
+#include "daemon/record/reach.h"
 
 #define NAMES_MAX 4 /* in a line; the rest are a number */
 
@@ -207,7 +208,7 @@ static void print_left_out(Printer *printer, const json_t *step) {
         for (size_t i = 0; i < json_array_size(measurements); i++) {
                 const json_t *measurement = json_array_get(measurements, i);
 
-                n += strstr(text_of(measurement, "name"), "_untested_") && json_number_value(json_object_get(measurement, "value")) > 0;
+                n += strstr(text_of(measurement, "name"), REACH_UNTESTED) && json_number_value(json_object_get(measurement, "value")) > 0;
         }
         if (n == 0)
                 return;
@@ -237,12 +238,16 @@ static void print_passed(Printer *printer, const json_t *predicate) {
 }
 
 static void print_health_reason(Printer *printer, const json_t *predicate, const char *subject) {
+        const json_t *steps = json_object_get(predicate, "steps");
+
         switch (result_from_string(text_of(predicate, "result"))) {
         case RESULT_FAILED:
                 print_diagnosis(printer, predicate, "FAIL", VERDICT_FAILED, subject);
                 break;
         case RESULT_WARNED:
                 print_diagnosis(printer, predicate, "UNKNOWN", VERDICT_WARNED, subject);
+                for (size_t i = 0; i < json_array_size(steps); i++)
+                        print_left_out(printer, json_array_get(steps, i));
                 break;
         case RESULT_PASSED:
                 print_passed(printer, predicate);

@@ -16,12 +16,22 @@ typedef struct RecordNamed {
         Result result;
 } RecordNamed;
 
+#define RECORD_LEFT_OUT_MAX 8
+
+/* How often the step STEP, by a roll-up, left something out of its chips or between them. */
+typedef struct RecordLeftOut {
+        char step[64];
+        size_t n;
+} RecordLeftOut;
+
 /* The verdict of a record on its own subject. */
 typedef struct RecordStand {
         bool in_part;  /* it was not asked to look at all that its plan promises, so what stood before it stands */
         Result result; /* of a roll-up: of what lies in none of the chips, PASSED, WARNED or FAILED */
         char *reason;  /* malloc'd: of a roll-up the same, else the record's */
         size_t n_chips; /* how many its server has; 0: not known, or a chip's record */
+        size_t n_left_out;
+        RecordLeftOut left_out[RECORD_LEFT_OUT_MAX]; /* by a roll-up, of the first steps that did */
         size_t n_named;
         RecordNamed *named; /* by a roll-up, malloc'd */
 } RecordStand;
@@ -51,14 +61,18 @@ typedef struct RecordPart {
         uint64_t index;    /* of the record that says so; UINT64_MAX: there is none */
         uint64_t age_usec; /* UINT64_MAX: there is no record */
         char reason[RECORD_PART_REASON_MAX]; /* as records begin it, with the part's name, or without */
+        size_t n_left_out;
+        RecordLeftOut left_out[RECORD_LEFT_OUT_MAX]; /* of a server, as its roll-up tells */
 } RecordPart;
 
+/* What STAND, of the roll-up that PART follows from, left out. */
+void record_part_leaves_out(RecordPart *part, const RecordStand *stand);
 /* The part that decides: the first of the worst. N is not 0. */
 const RecordPart *record_parts_worst(const RecordPart *parts, size_t n);
 /* Whether no record tells of any of them. */
 bool record_parts_lack_records(const RecordPart *parts, size_t n);
 /*
  * The line that they come down to, about TARGET, a server or UltraServer: "us0-1: chip3 systolic: systolic-pe at core5/pe17.93; 2 more failed, 1
- * unknown", "us0-1: 16 chips passed".
+ * unknown", "us0-1: 16 chips passed, neuronlink: 32 left out".
  */
 void record_parts_line(const char *target, const RecordPart *parts, size_t n, char *ret, size_t size);

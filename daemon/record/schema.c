@@ -308,9 +308,9 @@ static const Shape shape_left_out = {
         FIELDS({ "step", FIELD_TEXT }, { "component", FIELD_OBJECT, .of = &shape_component }),
 };
 
-/* A step of the plan, and the least that it counted of the chips. */
+/* A step of the plan, how often it left something out, and the least that it counted of the chips. */
 static const Shape shape_test = {
-        FIELDS({ "name", FIELD_TEXT }, { "check", FIELD_TEXT },
+        FIELDS({ "name", FIELD_TEXT }, { "check", FIELD_TEXT }, { "leftOut", FIELD_INTEGER, .optional = true, .min = 1, .max = INDEX_MAX },
                { "coverage", FIELD_OBJECTS, .optional = true, .max = FACTS_PROMISES_MAX, .of = &shape_coverage }),
 };
 

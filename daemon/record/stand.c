@@ -51,6 +51,19 @@ static int take_own(const json_t *predicate, const char *subject, RecordStand *s
         return reason_of_server(predicate, subject, stand->result, &stand->reason);
 }
 
+static void take_left_out(const Places *places, RecordStand *stand) {
+        for (size_t i = 0; i < places->n_reaches && stand->n_left_out < RECORD_LEFT_OUT_MAX; i++) {
+                const Reach *reach = &places->reaches[i];
+                RecordLeftOut *left_out = &stand->left_out[stand->n_left_out];
+
+                if (reach->n_left_out == 0)
+                        continue;
+                (void) snprintf(left_out->step, sizeof(left_out->step), "%s", reach->step);
+                left_out->n = reach->n_left_out;
+                stand->n_left_out++;
+        }
+}
+
 static int take_summary(const json_t *statement, const RecordVerified *verified, RecordStand *stand) {
         const json_t *predicate = json_object_get(statement, "predicate");
         const char *uri = text_of(json_array_get(json_object_get(statement, "subject"), 0), "uri");
@@ -88,6 +101,7 @@ int record_stand_of(const RecordVerified *verified, RecordStand *ret) {
         if (r < 0)
                 return r;
         stand.in_part = places.in_part;
+        take_left_out(&places, &stand);
         places_done(&places);
         r = strcmp(verified->entry.type, RECORD_TYPE_SUMMARY) == 0 ? take_summary(statement, verified, &stand) : take_health(verified, &stand);
         if (r < 0) {
@@ -106,7 +120,7 @@ static bool has_looked(const Places *later, const Places *failed, const RecordPl
         const Reach *reach = places_reach(failed, place->step);
         Reach bare = {};
 
-        if (places_leave_out(later, place->step, &place->where) && !places_leave_out(failed, place->step, &place->where))
+        if (places_leave_out(later, place->step, &place->where, reach && reach->is_together) && !places_leave_out(failed, place->step, &place->where, false))
                 return false;
         (void) snprintf(bare.step, sizeof(bare.step), "%s", place->step);
         return places_have_reached(later, reach ? reach : &bare, &place->where, same_plan, failed->tells_reaches);

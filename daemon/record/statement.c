@@ -390,6 +390,8 @@ static void print_tests(Printer *printer, const Places *places) {
                 printer_open(printer, '{');
                 printer_member(printer, "name", reach->step);
                 printer_member(printer, "check", reach->check);
+                if (reach->n_left_out > 0)
+                        printer_member_unsigned(printer, "leftOut", reach->n_left_out);
                 if (reach->n_counts > 0) {
                         printer_key(printer, "coverage");
                         printer_open(printer, '[');

@@ -337,6 +337,21 @@ static void test_chips_that_were_not_together_are_told(void **state) {
         }
 }
 
+/* Without its neighbours in the scan a server was in none with them; one that is in no UltraServer has none. */
+static void test_a_server_alone_was_in_no_collective_with_others(void **state) {
+        _cleanup_rehearsal_ Step *alone = rehearsal_new(ULTRA, "collective", "us0-1"), *single = rehearsal_new(SINGLE, "collective", "trn-0");
+
+        for (unsigned s = 0; s < RING; s++)
+                alone->servers[s].included = s == 1 ? 0xffff : 0;
+        few(alone);
+        expect_pass(alone);
+        assert_int_equal(alone->n_untested, CHIPS);
+        assert_true(rehearsal_untested(alone, "together us0-1/chip15"));
+        few(single);
+        expect_pass(single);
+        assert_int_equal(single->n_untested, 0);
+}
+
 static unsigned n_asked[RING][CHIPS][PORTS];
 
 static void count_ports(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
@@ -465,6 +480,7 @@ int main(void) {
                 cmocka_unit_test(test_parts_of_an_ultraserver_can_be_judged),
                 cmocka_unit_test(test_chips_that_were_in_no_ring_are_told),
                 cmocka_unit_test(test_chips_that_were_not_together_are_told),
+                cmocka_unit_test(test_a_server_alone_was_in_no_collective_with_others),
                 cmocka_unit_test(test_each_port_is_asked_often),
                 cmocka_unit_test(test_no_lie_becomes_a_pass),
                 cmocka_unit_test(test_a_silent_chip_is_left_to_its_own_step),

@@ -55,9 +55,9 @@ expect 0 "all of it" assayctl scan us0-0 --plan deep
 gates 0 "PASSED: us0-0: 16 chips passed" "which does" us0-0
 rec=$(grep -o 'rec=.*' <(assayctl gate us0-0))
 expect 2 "a scan of one chip without its adapters cannot tell of these" assayctl scan us0-0/chip2 --plan quick
-gates 0 "PASSED: us0-0: 16 chips passed $rec" "and takes no pass away" us0-0
+gates 0 "PASSED: us0-0: 16 chips passed, efa: 1 left out $rec" "and takes no pass away" us0-0
 gates 0 "PASSED: us0-0/chip2: " "nor from the chip" us0-0/chip2
-gates 0 "PASSED: us0-0: 16 chips passed $rec" "nor under the plan that passed" us0-0 --plan deep
+gates 0 "PASSED: us0-0: 16 chips passed, efa: 1 left out $rec" "nor under the plan that passed" us0-0 --plan deep
 gates 2 "us0-0: no scan of all its chips tells of what lies between them; 16 more unknown" "but what that plan never saw it does not know" us0-0 --plan quick
 
 expect 1 "a server with two broken chips" assayctl scan us0-1 --plan quick

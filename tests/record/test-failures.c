@@ -43,6 +43,7 @@ static const char *const plans[_STAGE_MAX] = {
 typedef struct Case {
         Stage stage;
         const char *failed, *untested, *skipped;
+        const char *note; /* a measurement that stands at the chip */
 } Case;
 
 /* All chips pass but this one. What becomes of it is ERROR; returns the index of its record. */
@@ -74,6 +75,11 @@ static uint64_t scan_ends(const Case *what, int error) {
         if (what->untested) {
                 untested = (RecordMeasurement) { "neuronlink_untested_out_of_scan", 1, "{port}", LIMIT_NONE, 0,
                                                  server_location(what->untested) };
+                step->n_measurements = 1;
+                step->measurements = &untested;
+        }
+        if (what->note) {
+                untested = (RecordMeasurement) { what->note, 1, "{chip}", LIMIT_NONE, 0, server_location(CHIP) };
                 step->n_measurements = 1;
                 step->measurements = &untested;
         }
@@ -164,6 +170,26 @@ static void test_other_plans_clear_what_they_look_at(void **state) {
         index = scan(&(Case) { STAGE_PRODUCTION, .failed = CHIP "/link-z+" });
         (void) scan(&(Case) { STAGE_PREFLIGHT });
         assert_stands((int64_t) index);
+}
+
+/* What only several servers together show is not cleared from one of them; what one shows by itself is. */
+static void test_what_took_others_to_see_takes_them_to_clear(void **state) {
+        uint64_t index = scan(&(Case) { STAGE_PREFLIGHT, .failed = CHIP });
+
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .note = "collective_untested_stopped" });
+        assert_stands((int64_t) index);
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .note = "collective_untested_together" });
+        assert_stands(-1);
+
+        index = scan(&(Case) { STAGE_PREFLIGHT, .failed = CHIP, .note = "collective_found_together" });
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .note = "collective_untested_together" });
+        assert_stands((int64_t) index);
+        log_of = record_log_free(log_of);
+        assert_int_equal(place_open(&place, &log_of, NULL), 0);
+        (void) scan(&(Case) { STAGE_PREFLIGHT, .note = "collective_untested_together" });
+        assert_stands((int64_t) index);
+        (void) scan(&(Case) { STAGE_PREFLIGHT });
+        assert_stands(-1);
 }
 
 static void test_it_is_remembered(void **state) {
@@ -261,6 +287,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_failure_elsewhere_does_not_hide_it, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_a_step_finds_stands_while_the_step_is_skipped, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_other_plans_clear_what_they_look_at, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_took_others_to_see_takes_them_to_clear, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_it_is_remembered, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_sick_fabric_stands_until_other_servers_were_asked, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_what_was_not_committed_is_not_known, setup, teardown),

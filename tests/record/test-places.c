@@ -35,7 +35,7 @@ static uint32_t below(uint32_t n) {
 /* A step of what is at WHERE: it ends anyhow, finds this and that, and leaves out parts, so many or what is no number. */
 static void draw_step(RecordStep *step, size_t k, const char *where) {
         static const double values[] = { 0, 1, 0.5, 12, NAN, INFINITY, -1 };
-        static const char *const names[] = { "efa_untested_other_servers", "efa_packets" };
+        static const char *const names[] = { "efa_untested_other_servers", "efa_packets", "collective_untested_together", "collective_found_together" };
         static const char *const parts[] = { "", "/link-z+", "/link-x-/lane3", "/nic4" };
         bool is_server = !strchr(where, '/');
 
@@ -48,7 +48,7 @@ static void draw_step(RecordStep *step, size_t k, const char *where) {
                 char path[64];
 
                 (void) snprintf(path, sizeof(path), "%s%s%s", where, is_server ? "/chip1" : "", parts[is_server ? 1 + below(3) : below(4)]);
-                measurements[k][i] = (RecordMeasurement) { names[below(2)], values[below(ELEMENTS(values))], "1", LIMIT_NONE, 0,
+                measurements[k][i] = (RecordMeasurement) { names[below(ELEMENTS(names))], values[below(ELEMENTS(values))], "1", LIMIT_NONE, 0,
                                                            server_location(below(3) > 0 ? path : where) };
                 if (below(5) == 0) {
                         measurements[k][i].limit_type = LIMIT_LESS_THAN_OR_EQUAL;
