@@ -524,6 +524,7 @@ static const CatalogueEntry entries[] = {
           "closes, and it will fail before others do, warmth first.",
           "Nothing at once. When the server is next out of service, reseat or replace the cable, or the tray where the finding names one, "
           "and scan again as warm as the finding says." },
+        /* Of earlier versions; now such a port is not tested and its chip not judged, for a sound lane may make the errors that it had. */
         { "link-undecided", "neuronlink", SEVERITY_WARN, ACTION_RETEST,
           "a lane of a link could not be judged in the time that the plan has",
           "The lane made bit errors, more than one that passes and fewer than one that fails, and the device seconds of the scan were over before "

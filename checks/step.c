@@ -358,8 +358,8 @@ void step_progress(Step *step, unsigned percent) {
         (void) step_write_now(step, stream_progress(step->id, percent));
 }
 
-int step_part_done(Step *step, const Location *chip, Verdict verdict) {
-        return step_write_now(step, stream_part_done(step->id, chip, verdict));
+int step_part_done(Step *step, const Location *chip, Verdict verdict, Reason reason) {
+        return step_write_now(step, stream_part_done(step->id, chip, verdict, reason));
 }
 
 /* ---- who runs it ---- */

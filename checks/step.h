@@ -100,8 +100,9 @@ int step_error(Step *step, int error, const char *format, ...) __attribute__((fo
 int step_regions(Step *step, const Regions *regions);
 
 void step_progress(Step *step, unsigned percent);
-/* In a step on a server: it is done with this chip, VERDICT for its part. */
-int step_part_done(Step *step, const Location *chip, Verdict verdict);
+/* In a step on a server: it is done with this chip, VERDICT for its part. REASON says why that was not judged, if it was not and the step's
+ * own reason, or that of a device that broke off, is not the one. */
+int step_part_done(Step *step, const Location *chip, Verdict verdict, Reason reason);
 
 /* ---- who runs a step: a child of the worker, or a test ---- */
 

@@ -283,6 +283,7 @@ static const Member evidence[] = {
 static const Member part[] = {
         REQUIRED("part", STRING),
         REQUIRED("verdict", STRING),
+        OPTIONAL("reason", STRING),
         {},
 };
 

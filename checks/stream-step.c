@@ -236,10 +236,15 @@ static int on_file(StreamReader *reader, StreamStep *step, json_t *object) {
 /* ---- extensions ---- */
 
 static int on_part(StreamReader *reader, StreamStep *step, const json_t *content) {
-        Event event = { .type = EVENT_PART_DONE, .verdict = verdict_from_string(stream_text(content, "verdict")) };
+        Event event = {
+                .type = EVENT_PART_DONE, .verdict = verdict_from_string(stream_text(content, "verdict")),
+                .reason = reason_from_string(stream_text(content, "reason")),
+        };
 
         if (event.verdict < 0)
                 return stream_refuse(reader, "'verdict' is none of its words");
+        if (event.reason != REASON_NONE && (event.reason < 0 || !reason_fits(event.reason, event.verdict)))
+                return stream_refuse(reader, "verdict and reason do not go together");
         if (location_kind(&step->unit) != LOCATION_SERVER)
                 return stream_refuse(reader, "a part is done in a step that is not of a server");
         if (location_parse(stream_text(content, "part"), &event.part, NULL, NULL) < 0 ||

@@ -316,7 +316,7 @@ char *stream_finding(const char *step_id, const Finding *finding) {
         return json_text_done(&json);
 }
 
-char *stream_part_done(const char *step_id, const Location *part, Verdict verdict) {
+char *stream_part_done(const char *step_id, const Location *part, Verdict verdict, Reason reason) {
         char text[LOCATION_STRING_MAX];
         JsonText json = {};
 
@@ -325,6 +325,7 @@ char *stream_part_done(const char *step_id, const Location *part, Verdict verdic
         begin_extension(&json, step_id, "assay-part");
         put_string(&json, "part", location_format(part, text));
         put_string(&json, "verdict", verdict_to_string(verdict));
+        json_put_string_if(&json, "reason", reason_to_string(reason), TEXT_MAX);
         end_extension(&json);
         return json_text_done(&json);
 }

@@ -18,7 +18,7 @@
  *  - A value that sums up others says so in the metadata of its measurement: {"statistic":"p99","count":4096}.
  *  - OCP has no place for some facts; they travel as `extension` artifacts of the step, named
  *      assay-evidence  {"code","location", of Evidence what is known,"reproduced","runs"}   after its diagnosis
- *      assay-part      {"part","verdict"}            a server step is done with one chip
+ *      assay-part      {"part","verdict","reason"}   a server step is done with one chip; reason only where it was not judged, and may be left out
  *      assay-progress  {"percent"}
  *      assay-regions   {"partition","position","tested","failed","occupied"}   texts as in regions.h, at most once
  *      assay-step      {"verdict","reason","message","required","seed","device_nsec","reproduced","runs"}
@@ -145,7 +145,8 @@ typedef struct Event {
         Hardware hardware;
         Measurement measurement;
         Finding finding;
-        Location part; /* EVENT_PART_DONE */
+        Location part; /* EVENT_PART_DONE, with verdict … */
+        Reason reason; /* … and why there is none; REASON_NONE where that is not told */
         Verdict verdict;
         unsigned percent;
         const Regions *regions; /* EVENT_REGIONS */
@@ -179,7 +180,7 @@ char *stream_log(const char *severity, const char *message); /* INFO, WARNING, E
 char *stream_step_start(const char *step_id, const char *check);
 char *stream_measurement(const char *step_id, const Measurement *measurement);
 char *stream_finding(const char *step_id, const Finding *finding); /* two lines: diagnosis and assay-evidence */
-char *stream_part_done(const char *step_id, const Location *part, Verdict verdict);
+char *stream_part_done(const char *step_id, const Location *part, Verdict verdict, Reason reason);
 char *stream_progress(const char *step_id, unsigned percent);
 char *stream_regions(const char *step_id, const Regions *regions);
 char *stream_step_end(const char *step_id, const StepEnd *end); /* [error,] assay-step and testStepEnd: two or three lines */

@@ -38,7 +38,7 @@ static void tell_excluded_chips(Unit *unit) {
                         continue;
 
                 (void) location_append(&where, LOCATION_CHIP, chip);
-                outlet_write(outlet_of(unit), stream_part_done(step_id(unit, id), &where, verdict));
+                outlet_write(outlet_of(unit), stream_part_done(step_id(unit, id), &where, verdict, REASON_NONE));
                 account_part(unit->scan->account, &where, unit->current, verdict);
         }
 }

@@ -22,6 +22,7 @@ typedef struct TallyStep {
         uint64_t seed, device_nsec;
         bool has_part; /* the step on the server is done with this chip */
         Verdict part;
+        Reason part_reason; /* REASON_NONE: not told */
         Verdict found; /* what the findings in this unit say: passed, warned or failed */
         bool beyond;   /* a measurement lies beyond its limit */
         size_t n_measurements, n_findings;

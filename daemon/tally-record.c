@@ -22,9 +22,10 @@ static void tell_part(const Tally *tally, const TallyStep *on_server, const Tall
         ret->device_nsec = on_server->device_nsec;
         if (ret->verdict == VERDICT_SKIPPED || ret->verdict == VERDICT_ERROR) {
                 ret->message = on_server->message;
-                ret->reason = reason_fits(on_server->reason, ret->verdict) ? on_server->reason :
-                              ret->verdict == VERDICT_SKIPPED              ? REASON_OCCUPIED :
-                                                                             REASON_DEVICE_ERROR;
+                ret->reason = reason_fits(on_chip->part_reason, ret->verdict) ? on_chip->part_reason :
+                              reason_fits(on_server->reason, ret->verdict)    ? on_server->reason :
+                              ret->verdict == VERDICT_SKIPPED                 ? REASON_OCCUPIED :
+                                                                                REASON_DEVICE_ERROR;
         }
 
         /* A failure that nobody located counts for every chip that was not cleared, and shows there. */

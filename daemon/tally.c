@@ -261,11 +261,10 @@ static int take_finding(Tally *tally, TallyUnit *unit, size_t index, const Findi
         return grown[step->n_findings - 1].code && grown[step->n_findings - 1].message ? 0 : -ENOMEM;
 }
 
-static int take_part(Tally *tally, TallyUnit *unit, size_t index, const Location *part, Verdict verdict,
-                     const char **ret_wrong) {
-        TallyUnit *chip = find_unit(tally, part);
+static int take_part(Tally *tally, TallyUnit *unit, size_t index, const Event *event, const char **ret_wrong) {
+        TallyUnit *chip = find_unit(tally, &event->part);
 
-        if (location_kind(&unit->where) != LOCATION_SERVER || location_kind(part) != LOCATION_CHIP) {
+        if (location_kind(&unit->where) != LOCATION_SERVER || location_kind(&event->part) != LOCATION_CHIP) {
                 *ret_wrong = "the part of a step that is no chip of its server";
                 return -EPROTO;
         }
@@ -273,7 +272,8 @@ static int take_part(Tally *tally, TallyUnit *unit, size_t index, const Location
                 return 0;
 
         chip->steps[index].has_part = true;
-        chip->steps[index].part = verdict;
+        chip->steps[index].part = event->verdict;
+        chip->steps[index].part_reason = event->reason;
         return 0;
 }
 
@@ -329,7 +329,7 @@ static int take_in_step(Tally *tally, const Event *event, const char **ret_wrong
         case EVENT_FINDING:
                 return take_finding(tally, unit, (size_t) index, &event->finding);
         case EVENT_PART_DONE:
-                return take_part(tally, unit, (size_t) index, &event->part, event->verdict, ret_wrong);
+                return take_part(tally, unit, (size_t) index, event, ret_wrong);
         case EVENT_REGIONS:
                 return take_regions(step, event->regions);
         case EVENT_STEP_END:

@@ -81,7 +81,7 @@ static int report(Ensemble *ensemble, Verdict *ret) {
                         if (r >= 0 && chair->unpartnered)
                                 r = step_note(ensemble->step, "collective_untested_partners", 1, "{chip}", &where);
                         if (r >= 0)
-                                r = step_part_done(ensemble->step, &where, judge_chip(chair));
+                                r = step_part_done(ensemble->step, &where, judge_chip(chair), REASON_NONE);
                 }
         if (r >= 0 && ensemble->n_untested_together > 0)
                 r = step_note(ensemble->step, "collective_ranks_untested_together", ensemble->n_untested_together, "{rank}", NULL);

@@ -148,7 +148,7 @@ static int report(Round *round, Verdict *ret) {
                         r = note_chip(round, c, &where);
                 worst = MAX(worst, round->verdicts[c]); /* passed, warned, failed */
                 if (r >= 0)
-                        r = step_part_done(round->step, &where, judge_chip(round, c));
+                        r = step_part_done(round->step, &where, judge_chip(round, c), REASON_NONE);
         }
         if (r >= 0)
                 r = round_tell_untested(round);

@@ -24,7 +24,6 @@ typedef enum Ailment { /* the first ones are LaneFault */
         AILMENT_ERRORS,
         AILMENT_AT_TIMES, /* errors that came while it was sampled near the middle, and no more */
         AILMENT_MARGIN,
-        AILMENT_UNDECIDED,
         _AILMENT_MAX,
 } Ailment;
 
@@ -44,7 +43,6 @@ static const struct {
         [AILMENT_ERRORS]    = { "link-errors", NULL },
         [AILMENT_AT_TIMES]  = { "link-errors", NULL },
         [AILMENT_MARGIN]    = { "link-margin", NULL },
-        [AILMENT_UNDECIDED] = { "link-undecided", NULL },
 };
 
 static const struct {
@@ -76,14 +74,13 @@ static Ailment ailment_of(const Lane *lane) {
         if (lane->slipped != 0)
                 return AILMENT_CLOCK;
         if (lane->outcome != BER_FAILS)
-                return lane->margin > 0 ? AILMENT_MARGIN :
-                       lane->outcome == BER_UNDECIDED && lane->blocks > 0 ? AILMENT_UNDECIDED : (Ailment) LANE_SOUND;
+                return lane->margin > 0 ? AILMENT_MARGIN : (Ailment) LANE_SOUND;
 
         return lane->crosstalk ? AILMENT_CROSSTALK : lane->offset > 0 ? AILMENT_AT_TIMES : AILMENT_ERRORS;
 }
 
 static bool ailment_is_failure(Ailment ailment) {
-        return ailment != (Ailment) LANE_SOUND && ailment != AILMENT_MARGIN && ailment != AILMENT_UNDECIDED;
+        return ailment != (Ailment) LANE_SOUND && ailment != AILMENT_MARGIN;
 }
 
 unsigned judged_idle_lanes(const Judged *judged) {
@@ -169,14 +166,6 @@ static void describe_errors(const Judged *judged, const Group *group, char *text
                         group->n > 1 ? " on average" : "", bursts, sum->limit);
 }
 
-/* Too many to pass and too few to fail, and the plan had no time for more bits. */
-static void describe_undecided(const Judged *judged, const Lane *lane, char *text, size_t size) {
-        const BerLooks *looks = &judged->fabric->looks;
-
-        (void) snprintf(text, size, "blocks with errors: %" PRIu64 " in %.3g bits, too many to pass and too few to fail; the budget of this scan ends before %.3g "
-                        "bits, which decide", lane->blocks, (double) lane->bits, (double) looks->bits[looks->n - 1]);
-}
-
 /* What degrades does so with the temperature of the chip that it is in. */
 static void describe_margin(const Judged *judged, const Group *group, char *text, size_t size) {
         Device *device = judged->fabric->servers[group->blamed.server].device;
@@ -212,8 +201,6 @@ static void describe(const Judged *judged, const Group *group, char *text, size_
                                 "in the middle makes %.1g", ratio(lane), lane->offset, limit, margin_ratio(GOOD_LANE, limit, lane->offset));
         else if (group->ailment == AILMENT_MARGIN)
                 describe_margin(judged, group, text, size);
-        else if (group->ailment == AILMENT_UNDECIDED)
-                describe_undecided(judged, lane, text, size);
         else
                 describe_errors(judged, group, text, size);
 }

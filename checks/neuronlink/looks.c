@@ -4,6 +4,10 @@
  * Counting errors: the sequential test of ber.h over all ports at a time, each look but the first in several commands, for what comes and
  * goes from one to the next. A port whose lanes are all decided drops out; while one is not, the others are counted on with it, which
  * costs nothing and makes what is told of them more exact.
+ *
+ * All ports of a command are at it until the slowest has its bits. So a port that has trained slower than built is asked for as many as
+ * it has in the time of the others, in one count and no more: it fails by its speed, and the time that more bits would take is not the
+ * others' to pay. What is wrong with its lanes shows as far as so many bits go, and else they are not judged.
  */
 
 #include <errno.h>
@@ -89,14 +93,24 @@ bool fabric_may_drive(Fabric *fabric, PortId id) {
                (link_port_width(id.port) == LINK_LANES_XY && whole_server_included(fabric));
 }
 
+/* What its lanes do of what they are built for. */
+static double pace_of(const Port *port) {
+        return port->before.up ? (double) port->before.lane_gbps / LINK_LANE_GBPS : 1;
+}
+
+static bool wants_look(const Port *port, unsigned look) {
+        return look == 0 || (port->undecided && (look == 1 || pace_of(port) >= 1));
+}
+
 static void choose(Fabric *fabric, Run *run, unsigned look, unsigned part, uint64_t bits) {
         run->n = 0;
         for (unsigned c = 0; c < CHIPS; c++)
                 for (unsigned p = 0; p < PORTS; p++) {
                         PortId id = { 0, (uint8_t) c, (uint8_t) p };
+                        const Port *port = fabric_port(fabric, id);
 
-                        if (fabric_may_drive(fabric, id) && (look == 0 || fabric_port(fabric, id)->undecided))
-                                run_add(fabric, run, id, look * PARTS_MAX + part, bits);
+                        if (fabric_may_drive(fabric, id) && wants_look(port, look))
+                                run_add(fabric, run, id, look * PARTS_MAX + part, (uint64_t) ((double) bits * pace_of(port)));
                 }
 }
 

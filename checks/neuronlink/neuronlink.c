@@ -23,7 +23,7 @@
 /* What was done of a chip, for the plan to hold against what it promises. */
 typedef struct Tested {
         unsigned ports, lanes, untested;
-        bool refused;
+        bool refused, undecided;
 } Tested;
 
 static int judge_chip(Fabric *fabric, unsigned chip, Tested *ret) {
@@ -43,6 +43,7 @@ static int judge_chip(Fabric *fabric, unsigned chip, Tested *ret) {
                 if (port->driven && port->error == -ETIMEDOUT)
                         fabric->silent[chip] = true;
                 ret->refused = ret->refused || (port->driven && port->refused);
+                ret->undecided = ret->undecided || (port->driven && port->undecided);
         }
 
         return 0;
@@ -113,7 +114,10 @@ static int tell_chip(Fabric *fabric, unsigned chip, const Tested *tested) {
         /* What a silent chip is worth is for the step that asks it alone; here it could not be judged. */
         if ((tested->refused || fabric->silent[chip]) && verdict == VERDICT_PASSED)
                 verdict = VERDICT_ERROR;
-        return step_part_done(fabric->step, &where, verdict);
+        /* A lane with errors that was not counted to the end is no pass, and as it may be a sound one it is not named. */
+        else if (tested->undecided && verdict != VERDICT_FAILED)
+                verdict = VERDICT_SKIPPED;
+        return step_part_done(fabric->step, &where, verdict, verdict == VERDICT_SKIPPED ? REASON_BUDGET : REASON_NONE);
 }
 
 /* All ports first: what fails at one may be the fault of another chip. */

@@ -88,7 +88,7 @@ static void print_stream(void) {
         say(stream_run_start(&start));
         say(stream_log("WARNING", "look"));
         say(stream_step_start("us0-1:links", "neuronlink"));
-        say(stream_part_done("us0-1:links", &chip, VERDICT_PASSED));
+        say(stream_part_done("us0-1:links", &chip, VERDICT_PASSED, REASON_NONE));
         say(stream_step_start("us0-1/chip3:many", "hbm"));
         say_measurements("us0-1/chip3:many");
         say(stream_progress("us0-1/chip3:many", 100));

@@ -352,7 +352,7 @@ int step_error(Step *step, int error, const char *format, ...) {
 void step_progress(Step *step, unsigned percent) {
 }
 
-int step_part_done(Step *step, const Location *chip, Verdict verdict) {
+int step_part_done(Step *step, const Location *chip, Verdict verdict, Reason reason) {
         step->parts[location_index(chip, LOCATION_CHIP)] = verdict;
         return 0;
 }

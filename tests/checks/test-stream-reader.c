@@ -85,7 +85,8 @@ static int on_event(const Event *event, void *userdata) {
                 hear_finding(heard, &event->finding);
                 break;
         case EVENT_PART_DONE:
-                hear(heard, "part %s %s", at(&event->part), verdict_to_string(event->verdict));
+                hear(heard, "part %s %s%s%s", at(&event->part), verdict_to_string(event->verdict), event->reason == REASON_NONE ? "" : " for ",
+                     reason_to_string(event->reason));
                 break;
         case EVENT_PROGRESS:
                 hear(heard, "%u %%", event->percent);
@@ -196,7 +197,8 @@ static void test_a_whole_run_comes_back_as_events(void **state) {
         assert_int_equal(region_set_parse("41-94", 96, &regions.occupied), 0);
         add(&text, stream_regions("us0-1/chip3:hbm", &regions));
         add(&text, stream_finding("us0-1/chip3:hbm", &finding));
-        add(&text, stream_part_done("us0-1:links", &part, VERDICT_PASSED));
+        add(&text, stream_part_done("us0-1:links", &part, VERDICT_PASSED, REASON_NONE));
+        add(&text, stream_part_done("us0-1:links", &part, VERDICT_SKIPPED, REASON_BUDGET));
         add(&text, stream_step_end("us0-1/chip3:hbm", &failed));
         add(&text, stream_step_end("us0-1:links", &skipped));
         add(&text, stream_step_start("us0-1/chip3:efa", "efa"));
@@ -222,12 +224,13 @@ static void test_a_whole_run_comes_back_as_events(void **state) {
                             "9 us0-1/chip3:hbm finding hbm-cell fail us0-1/chip3/hbm2/ch3 'bit 9 \"stuck\"' 2/3 "
                             "expected 0x00 far us0-1/chip4/link-x+ count 1e+06 confidence 0.99\n"
                             "10 us0-1:links part us0-1/chip3 passed\n"
-                            "12 us0-1/chip3:hbm ends failed '' '-' 1 18446744073709551615 123456789012 2/3\n"
-                            "14 us0-1:links ends skipped 'occupied' 'in service' 0 1 0 0/0\n"
-                            "15 us0-1/chip3:efa begins\n"
-                            "18 us0-1/chip3:efa ends error 'worker-crashed' 'signal 11' 1 1 0 0/1\n"
-                            "19 : error no more forks\n"
-                            "20 : end FAILED\n");
+                            "11 us0-1:links part us0-1/chip3 skipped for budget\n"
+                            "13 us0-1/chip3:hbm ends failed '' '-' 1 18446744073709551615 123456789012 2/3\n"
+                            "15 us0-1:links ends skipped 'occupied' 'in service' 0 1 0 0/0\n"
+                            "16 us0-1/chip3:efa begins\n"
+                            "19 us0-1/chip3:efa ends error 'worker-crashed' 'signal 11' 1 1 0 0/1\n"
+                            "20 : error no more forks\n"
+                            "21 : end FAILED\n");
 }
 
 static void test_bytes_may_come_one_by_one(void **state) {
@@ -485,6 +488,8 @@ static void test_findings_and_values_sit_where_their_step_may_look(void **state)
                   "line 3: 'far_end' is no location" },
                 { BEGIN("a/chip3:x") OURS("a/chip3:x", "part", "\"part\":\"a/chip3\",\"verdict\":\"passed\""),
                   "line 2: a part is done in a step that is not of a server" },
+                { BEGIN("a:x") OURS("a:x", "part", "\"part\":\"a/chip3\",\"verdict\":\"passed\",\"reason\":\"budget\""),
+                  "line 2: verdict and reason do not go together" },
                 { BEGIN("a:x") OURS("a:x", "part", "\"part\":\"a\",\"verdict\":\"passed\""),
                   "line 2: 'part' is no chip of this run" },
                 { BEGIN("a:x") OURS("a:x", "part", "\"part\":\"a/chip3\",\"verdict\":\"fine\""),

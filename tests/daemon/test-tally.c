@@ -86,9 +86,13 @@ static int find(const char *unit, const char *step, Severity severity, const cha
                                             .message = "m", .reproduced = 1, .runs = 1 } });
 }
 
-static int part(const char *unit, const char *step, const char *chip, Verdict verdict) {
+static int part_for(const char *unit, const char *step, const char *chip, Verdict verdict, Reason reason) {
         return tell(&(Event) { .type = EVENT_PART_DONE, .unit = unit, .step = step, .part = at(chip),
-                               .verdict = verdict });
+                               .verdict = verdict, .reason = reason });
+}
+
+static int part(const char *unit, const char *step, const char *chip, Verdict verdict) {
+        return part_for(unit, step, chip, verdict, REASON_NONE);
 }
 
 static int measure(const char *unit, const char *step, const char *name, double value, LimitType type, double limit,
@@ -175,6 +179,7 @@ static void test_a_step_on_the_server_counts_for_each_chip_by_its_part(void **st
         assert_int_equal(part("us0-0", "neuronlink", "us0-0/chip1", VERDICT_PASSED), 0);
         assert_int_equal(part("us0-0", "neuronlink", "us0-0/chip2", VERDICT_PASSED), 0);
         assert_int_equal(part("us0-0", "neuronlink", "us0-0/chip3", VERDICT_SKIPPED), 0);
+        assert_int_equal(part_for("us0-0", "neuronlink", "us0-0/chip5", VERDICT_SKIPPED, REASON_BUDGET), 0);
 
         /* before its end: who was done is done, the others never reported */
         expect(0, RESULT_PASSED, VERDICT_PASSED, REASON_NONE);
@@ -186,6 +191,7 @@ static void test_a_step_on_the_server_counts_for_each_chip_by_its_part(void **st
         expect(2, RESULT_WARNED, VERDICT_WARNED, REASON_NONE);
         expect(3, RESULT_PASSED, VERDICT_SKIPPED, REASON_OCCUPIED);
         expect(4, RESULT_FAILED, VERDICT_FAILED, REASON_NONE); /* nobody cleared it */
+        expect(5, RESULT_PASSED, VERDICT_SKIPPED, REASON_BUDGET);
         assert_int_equal(server_result(), RESULT_FAILED);
         release();
 }

@@ -21,7 +21,7 @@ static int fabric_run(Step *step, Verdict *ret) {
                 (void) location_append(&where, LOCATION_CHIP, chip);
                 if (chip == 1)
                         (void) step_finding(step, ret, "link-errors", &where, NULL, "on its way");
-                r = step_part_done(step, &where, chip == 1 ? VERDICT_FAILED : VERDICT_PASSED);
+                r = step_part_done(step, &where, chip == 1 ? VERDICT_FAILED : VERDICT_PASSED, REASON_NONE);
                 if (r < 0)
                         return r;
         }
