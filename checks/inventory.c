@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "checks/device-control.h"
 
 enum {
         FACT_SERIAL,
@@ -94,6 +97,55 @@ void inventory_read(Device *device, uint16_t chips, Inventory *ret) {
         for (unsigned chip = 0; chip < CHIPS; chip++)
                 if (chips & (1u << chip))
                         read_chip(device, chip, ret);
+}
+
+/* Bits per chip of who answered something and of who was silent to something, in one round of questions: all of them for those that are
+ * asked again, one for the others. Negative: the connection has broken off. */
+static int ask_all(Device *device, uint16_t again, uint16_t *ret_answered, uint16_t *ret_silent) {
+        char texts[CHIPS * _FACT_MAX][ATTRIBUTE_TEXT_MAX];
+        const char *asked[CHIPS * _FACT_MAX];
+        uint8_t chips[CHIPS * _FACT_MAX];
+        int errors[CHIPS * _FACT_MAX], r;
+        size_t n = 0;
+
+        for (unsigned chip = 0; chip < CHIPS; chip++)
+                for (unsigned fact = 0; fact < (again >> chip & 1 ? _FACT_MAX : FACT_SERIAL + 1); fact++) {
+                        chips[n] = (uint8_t) chip;
+                        asked[n++] = paths[fact];
+                }
+
+        r = device_attributes_of(device, chips, asked, n, texts, errors);
+        if (r < 0)
+                return r;
+        *ret_answered = *ret_silent = 0;
+        for (size_t i = 0; i < n; i++)
+                if (errors[i] >= 0)
+                        *ret_answered |= (uint16_t) (1u << chips[i]);
+                else if (errors[i] == -ETIMEDOUT)
+                        *ret_silent |= (uint16_t) (1u << chips[i]);
+        return 0;
+}
+
+void inventory_ask_again(Device *device, uint64_t pause_usec, Inventory *inventory) {
+        uint16_t again = 0, hang = 0;
+
+        for (unsigned chip = 0; chip < CHIPS; chip++)
+                again |= (uint16_t) ((unsigned) (inventory->chips[chip].error == -ETIMEDOUT) << chip);
+
+        for (unsigned i = 0; i < CONTROL_ANSWERS && again != 0; i++) {
+                uint16_t answered, silent;
+
+                (void) usleep((useconds_t) pause_usec);
+                if (ask_all(device, again, &answered, &silent) < 0)
+                        return;
+                hang |= again & silent;
+                for (unsigned chip = 0; chip < CHIPS; chip++)
+                        if ((answered & ~(1u << chip)) == 0)
+                                again &= (uint16_t) ~(1u << chip); /* nobody beside it */
+        }
+
+        for (unsigned chip = 0; chip < CHIPS; chip++)
+                inventory->chips[chip].hangs = hang & again & (1u << chip);
 }
 
 uint16_t inventory_absent(const Inventory *inventory) {

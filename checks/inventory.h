@@ -14,7 +14,8 @@
 #include "checks/stream.h"
 
 typedef struct ChipFacts {
-        int error;     /* 0, or why they could not be read: -ETIMEDOUT where the chip does not answer */
+        int error;     /* 0, or why they could not be read: -ETIMEDOUT where the chip did not answer */
+        bool hangs;    /* … and not when it was asked again either, see inventory_ask_again() */
         bool absent;   /* the host's driver shows no such device */
         bool occupied; /* also where the chip does not tell */
         double temperature; /* °C; NAN where it does not tell */
@@ -34,6 +35,14 @@ typedef struct Inventory {
 
 /* Reads the CHIPS (bit per chip) over a device for the whole server. What fails is told per chip. */
 void inventory_read(Device *device, uint16_t chips, Inventory *ret);
+
+/*
+ * Asks chips that did not answer (-ETIMEDOUT) CONTROL_ANSWERS times for all that they were asked for, PAUSE_USEC apart, and the others of the
+ * server beside them, each time. A chip hangs that is silent once more at least, if another one answered each of these times (device-control.h
+ * says why answers count and not clocks); else nobody could judge. So a chip that is silent in a share p of its commands, and was so
+ * once, is missed with (1 - p)^90. Takes no time where all have answered.
+ */
+void inventory_ask_again(Device *device, uint64_t pause_usec, Inventory *inventory);
 
 /* The chips that the host's driver does not show, bit per chip. */
 uint16_t inventory_absent(const Inventory *inventory);

@@ -27,24 +27,8 @@ static uint16_t ask_server(Unit *unit) {
         return answering;
 }
 
-static bool answers_itself(Unit *unit) {
-        _cleanup_(device_freep) Device *device = NULL;
-
-        return scan_open(unit->scan, unit->server, (unsigned) unit->chip, &device) >= 0 &&
-               inventory_answering(device, (uint16_t) (1u << unit->chip)) != 0;
-}
-
 bool unit_is_garbled(Unit *unit) {
         assert(unit->chip >= 0);
 
         return (ask_server(unit) & ~(1u << unit->chip)) != 0;
-}
-
-bool unit_hangs(Unit *unit) {
-        uint16_t self = (uint16_t) (1u << unit->chip), answering;
-
-        assert(unit->chip >= 0);
-
-        answering = ask_server(unit);
-        return (answering & ~self) != 0 && (!(answering & self) || !answers_itself(unit));
 }

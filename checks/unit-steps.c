@@ -207,7 +207,7 @@ static int add_suspicion(Unit *unit, const char *code, const char *message) {
 void unit_refuse(Unit *unit, int error, const char *message) {
         if (!unit->open)
                 begin(unit);
-        if (unit->chip >= 0 && error == -ETIMEDOUT && unit_hangs(unit))
+        if (unit->chip >= 0 && error == -ETIMEDOUT && unit->scan->servers[unit->server].inventory.chips[unit->chip].hangs)
                 (void) add_suspicion(unit, "device-hang", message);
         if (unit->chip >= 0 && error == -EPROTO && unit_is_garbled(unit))
                 (void) add_suspicion(unit, "device-garbled", message);

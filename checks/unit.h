@@ -94,5 +94,3 @@ void unit_lose(Unit *unit, Reason reason, const char *message);
 
 /* Whether it is the chip's own fault that it made no sense: others answer as they should. */
 bool unit_is_garbled(Unit *unit);
-/* Whether a chip of which its server said that it does not answer hangs: others answer, and it still does not. */
-bool unit_hangs(Unit *unit);

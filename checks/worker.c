@@ -10,6 +10,7 @@
 #include <sys/param.h>
 #include <unistd.h>
 
+#include "checks/device-control.h"
 #include "checks/fault-words.h"
 #include "checks/monotonic.h"
 #include "checks/unit.h"
@@ -34,6 +35,11 @@ uint16_t scan_included(const Scan *scan, size_t server, Disturbs disturbs) {
         return included;
 }
 
+/* How long a command may take, in wall time. */
+static double deadline_sec(const Request *request) {
+        return request->plan->deadline_sec * request->deadline_scale;
+}
+
 int scan_open(const Scan *scan, size_t server, unsigned chip, Device **ret) {
         const Request *request = scan->request;
         Device *device;
@@ -44,8 +50,7 @@ int scan_open(const Scan *scan, size_t server, unsigned chip, Device **ret) {
         if (r < 0)
                 return r;
 
-        device_set_deadline(device,
-                            (uint64_t) (request->plan->deadline_sec * request->deadline_scale * 1e6));
+        device_set_deadline(device, (uint64_t) (deadline_sec(request) * 1e6));
         *ret = device;
         return 0;
 }
@@ -66,6 +71,7 @@ static size_t take_inventory(Scan *scan) {
 
                 reached++;
                 inventory_read(device, server->target->chips, &server->inventory);
+                inventory_ask_again(device, (uint64_t) (deadline_sec(scan->request) * 1e6 / CONTROL_ANSWERS), &server->inventory);
                 for (unsigned chip = 0; chip < CHIPS; chip++)
                         if (server->inventory.chips[chip].error < 0)
                                 server->lost |= (uint16_t) (1u << chip);

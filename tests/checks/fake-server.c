@@ -31,6 +31,7 @@ typedef struct Server {
         FakeOptions options;
         int listener;
         bool stricken; /* the chip of the fault was spoken to */
+        unsigned n_asked; /* questions to it over the connections of the server */
         size_t n;
         Connection connections[CONNECTIONS_MAX];
 } Server;
@@ -104,16 +105,25 @@ static void read_attribute(const Server *server, unsigned chip, const char *path
                 (void) snprintf(text, 64, "fake");
 }
 
-static void execute(const Server *server, const Connection *connection, const WireCommand *command,
-                    WireCompletion *completion) {
+/* Whether a command to a chip gets no answer from it, over a connection of the server. */
+static bool is_silent(Server *server, const WireCommand *command) {
+        FakeFault fault = server->options.fault;
+
+        if (command->chip != server->options.chip)
+                return fault == FAKE_HANG_ALONE || fault == FAKE_SILENT_ALONE;
+        if (fault == FAKE_SILENT_ONCE)
+                return server->n_asked++ == 0;
+        if (fault == FAKE_SILENT_AT_TIMES || fault == FAKE_SILENT_ALONE)
+                return server->n_asked++ % 20 == 0;
+        return (fault == FAKE_HANG && server->stricken) || fault == FAKE_HANG_FROM_START;
+}
+
+static void execute(Server *server, const Connection *connection, const WireCommand *command, WireCompletion *completion) {
         char path[128] = "", text[64];
         FakeFault fault = server->options.fault;
-        bool own = command->chip == server->options.chip;
-        bool hung = (own && ((fault == FAKE_HANG && server->stricken) || fault == FAKE_HANG_FROM_START)) ||
-                    (!own && fault == FAKE_HANG_ALONE);
 
         *completion = (WireCompletion) { .device_nsec = 1000 };
-        if (connection->chip == WIRE_CHIP_ALL && hung) {
+        if (connection->chip == WIRE_CHIP_ALL && is_silent(server, command)) {
                 completion->status = STATUS_NRT_TIMEOUT;
                 return;
         }

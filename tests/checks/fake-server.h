@@ -17,6 +17,9 @@ typedef enum FakeFault {
         FAKE_HANG_FROM_START, /* over no connection at all */
         FAKE_HANG_ALL,     /* nothing answers any more once a chip was spoken to */
         FAKE_HANG_ALONE,   /* as FAKE_HANG, and the server has no other chip that answers */
+        FAKE_SILENT_ONCE,  /* over the server's connection, to the first question to it */
+        FAKE_SILENT_AT_TIMES, /* … and to every twentieth after that */
+        FAKE_SILENT_ALONE, /* the same, and the server has no other chip that answers */
         FAKE_WRONG_SEQUENCE,
         FAKE_SHORT_ANSWER,
         FAKE_TOO_MANY_BYTES,

@@ -325,6 +325,28 @@ static void test_silence_of_the_only_chip_asked_for_is_its_fault_too(void **stat
         assert_finding(scan, SERVER "/chip6", "device-hang", 1, 1);
 }
 
+/* It is asked ten times more, and so are the others: silent once more is a hang, and once alone is no verdict and no pass. */
+static void test_silence_while_it_tells_what_it_is_is_asked_again(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *at_times = scan_chips(&(FakeOptions) { .fault = FAKE_SILENT_AT_TIMES, .chip = 6 },
+                                                                           STEPS("pass", "spend")),
+                                                    *once = scan_chips(&(FakeOptions) { .fault = FAKE_SILENT_ONCE, .chip = 6 },
+                                                                       STEPS("pass", "spend")),
+                                                    *alone = selftest_scan(&(FakeOptions) { .fault = FAKE_SILENT_ALONE, .chip = 6 },
+                                                                           SERVER "/chip6", STEPS("pass", "spend"), QUICKLY);
+
+        assert_step(at_times, 6, "pass", VERDICT_FAILED, REASON_NONE);
+        assert_finding(at_times, SERVER "/chip6", "device-hang", 1, 1);
+        assert_others_passed(at_times, "spend", 1 << 6);
+        assert_int_equal(at_times->n_findings, 1);
+
+        assert_step(once, 6, "pass", VERDICT_ERROR, REASON_DEVICE_TIMEOUT);
+        assert_others_passed(once, "spend", 1 << 6);
+        assert_int_equal(once->n_findings, 0);
+
+        assert_step(alone, 6, "pass", VERDICT_ERROR, REASON_DEVICE_TIMEOUT);
+        assert_int_equal(alone->n_findings, 0);
+}
+
 /* Nobody can say whether it is the chip or all that it shares. */
 static void test_silence_of_a_chip_without_neighbours_is_nobody_s_fault(void **state) {
         _cleanup_(selftest_scan_freep) SelftestScan *scan =
@@ -610,6 +632,7 @@ int main(void) {
                 cmocka_unit_test(test_silence_of_one_chip_is_its_fault),
                 cmocka_unit_test(test_silence_of_the_only_chip_asked_for_is_its_fault_too),
                 cmocka_unit_test(test_silence_of_a_chip_without_neighbours_is_nobody_s_fault),
+                cmocka_unit_test(test_silence_while_it_tells_what_it_is_is_asked_again),
                 cmocka_unit_test(test_a_server_that_stands_still_loses_nothing),
                 cmocka_unit_test(test_a_chip_that_hangs_is_found_behind_a_stall),
                 cmocka_unit_test(test_silence_of_all_is_nobody_s_fault),
