@@ -21,15 +21,16 @@
 
 typedef struct Call {
         TAILQ_ENTRY(Call) entry;
-        sd_bus_message *message; /* to be served; or an answer to be sent, that it is not */
-        bool is_refusal;
+        sd_bus_message *message;
 } Call;
+
+TAILQ_HEAD(CallQueue, Call); /* oldest first */
 
 typedef struct User {
         TAILQ_ENTRY(User) entry;
         uid_t uid;
-        size_t n_calls; /* to be served */
-        TAILQ_HEAD(, Call) calls; /* oldest first, never empty */
+        size_t n_calls;
+        struct CallQueue calls; /* never empty */
 } User;
 
 /* A unique name of the bus is never given to another connection, so what was learnt of it stays true. */
@@ -42,10 +43,14 @@ struct Turns {
         sd_bus *bus;
         const Authority *authority;
         sd_bus_slot *filter;
-        sd_event_source *idle, *overdue;
+        sd_event_source *idle, *overdue, *done;
         sd_bus_message *served; /* on its way to its handler */
+        uint64_t begun_usec, took_usec; /* its handler, or the one before */
         TAILQ_HEAD(, User) users; /* who waits, the next one first */
-        size_t n_calls, n_refusals; /* of all users */
+        size_t n_calls; /* of all users */
+        struct CallQueue refusals; /* answers */
+        size_t n_refusals;
+        sd_event_source *refusing;
         uint64_t root_usec; /* when root asked last, by CLOCK_MONOTONIC */
         Sender senders[SENDERS];
 };
@@ -104,48 +109,55 @@ static User *user_new(Turns *turns, uid_t uid) {
         return user;
 }
 
-static void count(Turns *turns, User *user, const Call *call, int by) {
-        if (call->is_refusal)
-                turns->n_refusals += (size_t) by;
-        else {
-                turns->n_calls += (size_t) by;
-                user->n_calls += (size_t) by;
-        }
+static int queue_add(struct CallQueue *queue, sd_bus_message *message) {
+        Call *call = malloc(sizeof(*call));
+
+        if (!call)
+                return -ENOMEM;
+        call->message = sd_bus_message_ref(message);
+        TAILQ_INSERT_TAIL(queue, call, entry);
+        return 0;
+}
+
+/* The oldest, for the caller to unref. */
+static sd_bus_message *queue_take(struct CallQueue *queue) {
+        Call *call = TAILQ_FIRST(queue);
+        sd_bus_message *message = call->message;
+
+        TAILQ_REMOVE(queue, call, entry);
+        free(call);
+        return message;
 }
 
 /* The oldest call of USER, who goes to the end of the line, or out of it: then USER is no more. */
-static Call *take_call(Turns *turns, User *user) {
-        Call *call = TAILQ_FIRST(&user->calls);
+static sd_bus_message *take_call(Turns *turns, User *user) {
+        sd_bus_message *message = queue_take(&user->calls);
 
-        TAILQ_REMOVE(&user->calls, call, entry);
-        count(turns, user, call, -1);
+        user->n_calls--;
+        turns->n_calls--;
         TAILQ_REMOVE(&turns->users, user, entry);
         if (TAILQ_EMPTY(&user->calls))
                 free(user);
         else
                 TAILQ_INSERT_TAIL(&turns->users, user, entry);
-        return call;
+        return message;
 }
 
-static Call *call_free(Call *call) {
-        (void) sd_bus_message_unref(call->message);
-        free(call);
-        return NULL;
-}
+static int add_call(Turns *turns, uid_t uid, sd_bus_message *message) {
+        User *user = find_user(turns, uid) ?: user_new(turns, uid);
+        int r;
 
-static int add_call(Turns *turns, uid_t uid, sd_bus_message *message, bool is_refusal) {
-        User *user = find_user(turns, uid);
-        Call *call = malloc(sizeof(*call));
-
-        if (call && !user)
-                user = user_new(turns, uid);
-        if (!call || !user) {
-                free(call);
+        if (!user)
                 return -ENOMEM;
+        r = queue_add(&user->calls, message);
+        if (r < 0 && TAILQ_EMPTY(&user->calls)) {
+                TAILQ_REMOVE(&turns->users, user, entry);
+                free(user);
         }
-        *call = (Call) { .message = sd_bus_message_ref(message), .is_refusal = is_refusal };
-        TAILQ_INSERT_TAIL(&user->calls, call, entry);
-        count(turns, user, call, 1);
+        if (r < 0)
+                return r;
+        user->n_calls++;
+        turns->n_calls++;
         return 0;
 }
 
@@ -166,38 +178,37 @@ static int serve_soon(Turns *turns) {
                 r = sd_event_source_get_enabled(turns->overdue, &armed);
         if (r < 0 || armed != SD_EVENT_OFF)
                 return MIN(r, 0);
-        r = sd_event_source_set_time_relative(turns->overdue, TURNS_USEC);
+        r = sd_event_source_set_time_relative(turns->overdue, TURNS_USEC + turns->took_usec);
         return r < 0 ? r : sd_event_source_set_enabled(turns->overdue, SD_EVENT_ONESHOT);
 }
 
 /* The bus hands the call out again, and this time it goes on to its handler. */
-static int serve_call(Turns *turns, sd_bus_message *message) {
-        int r;
-
-        r = sd_bus_enqueue_for_read(turns->bus, message);
-        if (r >= 0)
-                turns->served = sd_bus_message_ref(message);
-        else
-                (void) sd_bus_reply_method_errnof(message, r, "Failed to serve the call: %s", strerror(-r));
-        return serve_soon(turns);
-}
-
 static int serve(Turns *turns) {
-        Call *call;
+        sd_bus_message *message;
         int r;
 
         (void) sd_event_source_set_enabled(turns->idle, SD_EVENT_OFF);
         (void) sd_event_source_set_enabled(turns->overdue, SD_EVENT_OFF);
         if (turns->served || TAILQ_EMPTY(&turns->users))
                 return 0;
-        call = take_call(turns, TAILQ_FIRST(&turns->users));
-        if (call->is_refusal) {
-                (void) sd_bus_send(turns->bus, call->message, NULL);
-                r = serve_soon(turns);
-        } else
-                r = serve_call(turns, call->message);
-        (void) call_free(call);
-        return r;
+        message = take_call(turns, TAILQ_FIRST(&turns->users));
+        r = sd_bus_enqueue_for_read(turns->bus, message);
+        if (r >= 0) {
+                turns->served = message;
+                return 0;
+        }
+        (void) sd_bus_reply_method_errnof(message, r, "Failed to serve the call: %s", strerror(-r));
+        (void) sd_bus_message_unref(message);
+        return serve_soon(turns);
+}
+
+/* This comes before the next message, and so when the handler has returned. */
+static int on_done(sd_event_source *source, void *userdata) {
+        Turns *turns = userdata;
+
+        turns->served = sd_bus_message_unref(turns->served);
+        turns->took_usec = clock_usec(CLOCK_MONOTONIC) - turns->begun_usec;
+        return serve_soon(turns);
 }
 
 static int on_idle(sd_event_source *source, void *userdata) {
@@ -206,6 +217,56 @@ static int on_idle(sd_event_source *source, void *userdata) {
 
 static int on_overdue(sd_event_source *source, uint64_t usec, void *userdata) {
         return serve(userdata);
+}
+
+/* ---- refusing ---- */
+
+static int refuse_soon(Turns *turns) {
+        int armed, r;
+
+        if (TAILQ_EMPTY(&turns->refusals))
+                return 0;
+        r = sd_event_source_get_enabled(turns->refusing, &armed);
+        if (r < 0 || armed != SD_EVENT_OFF)
+                return MIN(r, 0);
+        r = sd_event_source_set_time_relative(turns->refusing, TURNS_REFUSAL_USEC);
+        return r < 0 ? r : sd_event_source_set_enabled(turns->refusing, SD_EVENT_ONESHOT);
+}
+
+static void send_refusal(Turns *turns) {
+        sd_bus_message *refusal = queue_take(&turns->refusals);
+
+        turns->n_refusals--;
+        (void) sd_bus_send(turns->bus, refusal, NULL);
+        (void) sd_bus_message_unref(refusal);
+}
+
+static int on_refusing(sd_event_source *source, uint64_t usec, void *userdata) {
+        Turns *turns = userdata;
+
+        (void) sd_event_source_set_enabled(source, SD_EVENT_OFF);
+        if (!TAILQ_EMPTY(&turns->refusals))
+                send_refusal(turns);
+        return refuse_soon(turns);
+}
+
+/* Where there are too many, the oldest are of connections that are no more. */
+static int refuse(Turns *turns, sd_bus_message *message, const sd_bus_error *error) {
+        sd_bus_message *refusal = NULL;
+        int r;
+
+        if (sd_bus_message_get_expect_reply(message) <= 0)
+                return 0;
+        if (turns->n_refusals >= TURNS_REFUSALS)
+                send_refusal(turns);
+        r = sd_bus_message_new_method_error(message, &refusal, error);
+        if (r >= 0)
+                r = queue_add(&turns->refusals, refusal);
+        (void) sd_bus_message_unref(refusal);
+        if (r < 0)
+                return r;
+        turns->n_refusals++;
+        return refuse_soon(turns);
 }
 
 /* ---- arriving ---- */
@@ -260,35 +321,21 @@ static int check_room(Turns *turns, uid_t uid, sd_bus_message *message, sd_bus_e
         return 0;
 }
 
-/* Takes ERROR over where it keeps the refusal for later. */
-static int refuse(Turns *turns, uid_t uid, sd_bus_message *message, sd_bus_error *error) {
-        sd_bus_message *refusal = NULL;
-        int r;
-
-        if (turns->n_refusals >= TURNS_REFUSALS || sd_bus_message_get_expect_reply(message) <= 0)
-                return -sd_bus_error_get_errno(error);
-        r = sd_bus_message_new_method_error(message, &refusal, error);
-        sd_bus_error_free(error);
-        if (r >= 0)
-                r = add_call(turns, uid, refusal, true);
-        (void) sd_bus_message_unref(refusal);
-        return r;
+/* An answer of polkit makes a handler run again, which had its turn. */
+static bool has_no_turn(const Turns *turns, sd_bus_message *message) {
+        return sd_bus_message_is_method_call(message, NULL, NULL) <= 0 || authority_has_answer(turns->authority, message);
 }
 
-/* A ping is a question for this process and costs as little as any refusal. */
-static bool has_no_turn(Turns *turns, sd_bus_message *message) {
-        return sd_bus_message_is_method_call(message, NULL, NULL) <= 0 || sd_bus_message_is_method_call(message, "org.freedesktop.DBus.Peer", NULL) > 0 ||
-               authority_has_answer(turns->authority, message);
-}
-
-static int queue(Turns *turns, uid_t uid, sd_bus_message *message, sd_bus_error *error) {
+static int queue_call(Turns *turns, uid_t uid, sd_bus_message *message, sd_bus_error *error) {
         int r;
 
         r = check_room(turns, uid, message, error);
-        if (r < 0)
-                r = refuse(turns, uid, message, error);
-        else
-                r = add_call(turns, uid, message, false);
+        if (r < 0) {
+                r = refuse(turns, message, error);
+                sd_bus_error_free(error);
+                return r < 0 ? r : 1;
+        }
+        r = add_call(turns, uid, message);
         if (r >= 0)
                 r = serve_soon(turns);
         return r < 0 ? r : 1;
@@ -300,8 +347,8 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
         int r;
 
         if (message == turns->served) {
-                turns->served = sd_bus_message_unref(turns->served);
-                return serve_soon(turns);
+                turns->begun_usec = clock_usec(CLOCK_MONOTONIC);
+                return MIN(sd_event_source_set_enabled(turns->done, SD_EVENT_ONESHOT), 0);
         }
         if (has_no_turn(turns, message))
                 return 0;
@@ -310,7 +357,7 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
         if (r < 0)
                 return sd_bus_error_set_errnof(error, r, "Failed to learn who asks: %s", strerror(-r));
         if (uid != 0)
-                return queue(turns, uid, message, error);
+                return queue_call(turns, uid, message, error);
         turns->root_usec = clock_usec(CLOCK_MONOTONIC);
         (void) sd_event_source_set_enabled(turns->idle, SD_EVENT_OFF);
         return 0;
@@ -318,21 +365,35 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
 
 /* ---- life ---- */
 
-/* The bus itself is attached at the normal priority. */
-static int turns_fill(Turns *turns, sd_event *event) {
+static int add_defer(Turns *turns, int64_t priority, sd_event_handler_t handler, sd_event_source **ret) {
         int r;
 
-        r = sd_event_add_defer(event, &turns->idle, on_idle, turns);
+        r = sd_event_add_defer(sd_bus_get_event(turns->bus), ret, handler, turns);
         if (r >= 0)
-                r = sd_event_source_set_priority(turns->idle, SD_EVENT_PRIORITY_NORMAL + 1);
+                r = sd_event_source_set_priority(*ret, priority);
+        return r < 0 ? r : sd_event_source_set_enabled(*ret, SD_EVENT_OFF);
+}
+
+static int add_timer(Turns *turns, sd_event_time_handler_t handler, sd_event_source **ret) {
+        int r;
+
+        r = sd_event_add_time(sd_bus_get_event(turns->bus), ret, CLOCK_MONOTONIC, 0, 1, handler, turns);
         if (r >= 0)
-                r = sd_event_source_set_enabled(turns->idle, SD_EVENT_OFF);
+                r = sd_event_source_set_priority(*ret, SD_EVENT_PRIORITY_NORMAL - 1);
+        return r < 0 ? r : sd_event_source_set_enabled(*ret, SD_EVENT_OFF);
+}
+
+/* The bus itself is attached at the normal priority. */
+static int turns_fill(Turns *turns) {
+        int r;
+
+        r = add_defer(turns, SD_EVENT_PRIORITY_NORMAL + 1, on_idle, &turns->idle);
         if (r >= 0)
-                r = sd_event_add_time_relative(event, &turns->overdue, CLOCK_MONOTONIC, TURNS_USEC, 0, on_overdue, turns);
+                r = add_defer(turns, SD_EVENT_PRIORITY_NORMAL - 1, on_done, &turns->done);
         if (r >= 0)
-                r = sd_event_source_set_priority(turns->overdue, SD_EVENT_PRIORITY_NORMAL - 1);
+                r = add_timer(turns, on_overdue, &turns->overdue);
         if (r >= 0)
-                r = sd_event_source_set_enabled(turns->overdue, SD_EVENT_OFF);
+                r = add_timer(turns, on_refusing, &turns->refusing);
         return r < 0 ? r : sd_bus_add_filter(turns->bus, &turns->filter, on_message, turns);
 }
 
@@ -343,9 +404,10 @@ int turns_new(sd_bus *bus, const Authority *authority, Turns **ret) {
         if (!turns)
                 return -ENOMEM;
         TAILQ_INIT(&turns->users);
+        TAILQ_INIT(&turns->refusals);
         turns->bus = sd_bus_ref(bus);
         turns->authority = authority;
-        r = turns_fill(turns, sd_bus_get_event(bus));
+        r = turns_fill(turns);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(turns);
@@ -358,10 +420,14 @@ Turns *turns_free(Turns *turns) {
         if (!turns)
                 return NULL;
         while ((user = TAILQ_FIRST(&turns->users)))
-                (void) call_free(take_call(turns, user));
+                (void) sd_bus_message_unref(take_call(turns, user));
+        while (!TAILQ_EMPTY(&turns->refusals))
+                (void) sd_bus_message_unref(queue_take(&turns->refusals));
         (void) sd_bus_message_unref(turns->served);
         sd_event_source_disable_unref(turns->idle);
         sd_event_source_disable_unref(turns->overdue);
+        sd_event_source_disable_unref(turns->refusing);
+        sd_event_source_disable_unref(turns->done);
         sd_bus_slot_unref(turns->filter);
         sd_bus_unref(turns->bus);
         free(turns);

@@ -6,7 +6,7 @@
  *
  * Calls of the bus, before they reach their handlers: each user has a queue, and users are served in turn, one call at a time. The daemon answers in one
  * thread and some answers take milliseconds, so without this a user who asks without end would keep everybody else waiting. Who has too many calls waiting is
- * refused, with LimitsExceeded, and that in turn, too: told at once he would ask again at once, and the bus would be full of that. Root waits for nobody: the
+ * refused, with LimitsExceeded, but in good time: told at once he would ask again at once, and the bus would be full of that. Root waits for nobody: the
  * hook that asks whether a job may run is his, and asks one thing after another, so for TURNS_USEC after each of his calls others wait as well.
  */
 
@@ -21,8 +21,10 @@
 #define TURNS_OF_USER  32             /* calls of one user that wait to be served: each holds its arguments, and up to 16 files that came with it */
 #define TURNS_OF_USERS 256            /* of all users but root */
 #define TURNS_BYTES    (128u << 10)   /* of the arguments of a call: twice the longest that any method takes */
-#define TURNS_REFUSALS 32768          /* that wait: what 256 connections may have in flight on the system bus. Beyond it they are told at once */
-#define TURNS_USEC     UINT64_C(20000) /* a call is served when nothing is left to read, or so long after the one before */
+#define TURNS_USEC     UINT64_C(20000) /* a call is served when nothing is left to read, or so long after the one before, and as long again as that took */
+
+#define TURNS_REFUSALS     32768          /* that wait: what 256 connections, those of a user, may have in flight on the system bus */
+#define TURNS_REFUSAL_USEC UINT64_C(2000) /* from one to the next; the oldest goes sooner where there are too many */
 
 typedef struct Turns Turns;
 

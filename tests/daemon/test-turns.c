@@ -19,6 +19,7 @@
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
+#include "daemon/clock.h"
 #include "daemon/turns.h"
 
 #define NOBODY    65534
@@ -238,8 +239,10 @@ static void test_root_waits_for_nobody(void **state) {
 
 static void test_who_asks_too_much_is_refused_and_nobody_else(void **state) {
         Fixture *fixture = *state;
+        uint64_t begun;
 
         skip_unless_root();
+        begun = clock_usec(CLOCK_MONOTONIC);
         ask(fixture, &fixture->nobody, MANY, "n");
         ask(fixture, &fixture->other, 5, "o");
         ask(fixture, &fixture->root, MANY / 2, "r");
@@ -250,6 +253,7 @@ static void test_who_asks_too_much_is_refused_and_nobody_else(void **state) {
         assert_int_equal(fixture->nobody.n_answered + fixture->nobody.n_refused, MANY);
         assert_int_equal(fixture->other.n_answered, 5);
         assert_int_equal(fixture->root.n_answered, MANY / 2);
+        assert_true(clock_usec(CLOCK_MONOTONIC) - begun >= (fixture->nobody.n_refused - 1) * TURNS_REFUSAL_USEC); /* in good time */
 
         /* And later is heard again. */
         ask(fixture, &fixture->nobody, 1, "n");
