@@ -23,6 +23,37 @@ void answer_refuse(Answer *answer, int status, const char *format, ...) {
         va_end(arguments);
 }
 
+__attribute__((format(printf, 2, 3))) static void want_scan(Answer *answer, const char *format, ...) {
+        va_list arguments;
+
+        answer_refuse(answer, STATUS_CANNOT_TELL, "%s", "");
+        answer->wants_scan = true;
+        va_start(arguments, format);
+        (void) vsnprintf(answer->reason, sizeof(answer->reason), format, arguments);
+        va_end(arguments);
+}
+
+const char *answer_next(const char *target, const Answer *answer, char ret[static ANSWER_NEXT_MAX]) {
+        int n_server = (int) strcspn(target, "/");
+
+        *ret = '\0';
+        if (answer->status == STATUS_CANNOT_TELL && answer->wants_scan)
+                (void) snprintf(ret, ANSWER_NEXT_MAX, ". Next: assayctl scan %.*s%s%s", n_server, target, options.plan ? " --plan " : "", options.plan ?: "");
+        else if (answer->counts && answer->result == RESULT_INCONCLUSIVE)
+                (void) snprintf(ret, ANSWER_NEXT_MAX, ". Next: assayctl explain %" PRIu64, answer->record);
+        return ret;
+}
+
+/* The daemon's word where no record tells of a part; what else it says is a slip of whoever asked. */
+static void refuse_unscanned(Answer *answer, const char *reason) {
+        if (strcmp(reason, "no record") != 0)
+                answer_refuse(answer, STATUS_CANNOT_TELL, "%s", reason);
+        else if (options.plan)
+                want_scan(answer, "never scanned by plan %s", options.plan);
+        else
+                want_scan(answer, "never scanned");
+}
+
 static uint64_t now_usec(void) {
         struct timespec ts;
 
@@ -60,6 +91,7 @@ static void judge(Answer *answer, const Location *where, const Hint *hint, const
                 finished = seen;
         (void) strcpy(answer->id, entry->id);
         (void) strcpy(answer->plan, entry->plan);
+        (void) snprintf(answer->step, sizeof(answer->step), "%s", stand->failed_step);
         answer->age_usec = now > finished ? now - finished : 0;
         location_format(&entry->subject, subject);
         if (!location_equal(&entry->subject, where))
@@ -69,11 +101,11 @@ static void judge(Answer *answer, const Location *where, const Hint *hint, const
         else if (!options.plan && !failed && result_worst(stand->result, RESULT_WARNED) == RESULT_WARNED && stage_depth(verified->stage) == 0)
                 refuse_lesser(answer, verified);
         else if (stand->in_part && location_kind(where) == LOCATION_SERVER && !failed)
-                answer_refuse(answer, STATUS_CANNOT_TELL, "no scan of all its chips tells of what lies between them");
+                want_scan(answer, "no scan of all its chips tells of what lies between them");
         else if (ages && finished > now && finished - now > RECORD_AHEAD_USEC)
                 answer_refuse(answer, STATUS_CANNOT_TELL, "record %" PRIu64 " is from the future: a clock was set back since", entry->index);
         else if (ages && answer->age_usec > options.max_age_usec)
-                answer_refuse(answer, STATUS_CANNOT_TELL, "record %" PRIu64 " is too old (%" PRIu64 " s)", entry->index, answer->age_usec / 1000000);
+                want_scan(answer, "record %" PRIu64 " is too old (%" PRIu64 " s)", entry->index, answer->age_usec / 1000000);
         else if (result_worst(hint->said, stand->result) != stand->result)
                 answer_refuse(answer, STATUS_CANNOT_TELL, "record %" PRIu64 " says %s, and assayd %s%s%s", entry->index, result_to_string(stand->result),
                               result_to_string(hint->said) ?: "nothing", *hint->reason ? ": " : "", hint->reason);
@@ -100,7 +132,7 @@ int answer_part(const VerifyPolicy *policy, const Location *where, const Hint *h
 
         *ret = (Answer) { .status = STATUS_CANNOT_TELL, .result = RESULT_INCONCLUSIVE, .record = hint->record };
         if (hint->record == UINT64_MAX) {
-                answer_refuse(ret, STATUS_CANNOT_TELL, "%s", hint->reason);
+                refuse_unscanned(ret, hint->reason);
                 return 0;
         }
         r = verify_policy_fetch_verdict(policy, hint->record, &trust, &verified);

@@ -22,6 +22,8 @@ typedef struct Answer {
         uint64_t record;          /* UINT64_MAX: there is none */
         char id[RECORD_ID_HEX];   /* of what was verified, as the next two */
         char plan[64];
+        char step[64];            /* of the first thing that failed, its step in the plan; "": nothing did, or nobody says */
+        bool wants_scan;          /* there is no answer for want of a scan */
         uint64_t age_usec;
         size_t n_parts[_RESULT_MAX]; /* of a server or UltraServer: how many are so; all 0 of a chip */
         size_t n_chips[_RESULT_MAX]; /* of these the chips; the others are what lies in none of them, one of each server */
@@ -36,6 +38,10 @@ typedef struct Hint {
 
 /* By --plan, --max-age, --keyring and --root. Returns 0, or an exit status where nobody could be asked, having complained. */
 int answer_ask(sd_bus *bus, const char *target, Answer *ret);
+
+/* ". Next: assayctl scan us0-1" where there is no answer about TARGET and that helps, or where to read why; else "". */
+#define ANSWER_NEXT_MAX 256
+const char *answer_next(const char *target, const Answer *answer, char ret[static ANSWER_NEXT_MAX]);
 
 /* For programs; json_decref() it. TEXT: the line, or the reason alone. NULL: no memory. */
 struct json_t;

@@ -12,12 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks/plan.h"
 #include "cli/answer.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/deadline.h"
 
-#define LINE_BYTES   768
+#define LINE_BYTES   1024
 #define LINE_MAX_NPD 80 /* what node-problem-detector keeps */
 
 /* As the line of a server does. */
@@ -27,15 +28,42 @@ static bool names_target(const char *reason, const char *target) {
         return strncmp(reason, target, n) == 0 && reason[n] == ':';
 }
 
-static void write_line(const char *target, const Answer *answer, char line[static LINE_BYTES]) {
-        if (answer->counts && answer->result == RESULT_FAILED)
-                (void) snprintf(line, LINE_BYTES, "FAILED: %s (%s; cleared by --plan %s) rec=%.16s", answer->reason, answer->plan, answer->plan, answer->id);
-        else if (answer->counts)
-                (void) snprintf(line, LINE_BYTES, "%s: %s rec=%.16s plan=%s", result_to_string(answer->result), answer->reason, answer->id, answer->plan);
-        else if (names_target(answer->reason, target))
-                (void) snprintf(line, LINE_BYTES, "%s", answer->reason);
+static bool has_step(const Plan *plan, const char *step) {
+        for (size_t i = 0; i < plan->n_steps; i++)
+                if (strcmp(plan->steps[i].name, step) == 0)
+                        return true;
+        return false;
+}
+
+/* "production; cleared by --plan production", or why that cannot be. Plans of another machine are not known here. */
+static void write_cure(const Answer *answer, char *ret, size_t size) {
+        _cleanup_(plan_freep) Plan *plan = NULL;
+        _cleanup_free_ char *wrong = NULL;
+        int r = options.host ? 0 : plan_find(plan_folders(), answer->plan, &plan, &wrong);
+
+        if (r == -ENOENT)
+                (void) snprintf(ret, size, "%s; cleared by --plan %s, of which there is no file here", answer->plan, answer->plan);
+        else if (r < 0)
+                (void) snprintf(ret, size, "%s; cleared by --plan %s, which is no plan as it is", answer->plan, answer->plan);
+        else if (plan && *answer->step && !has_step(plan, answer->step))
+                (void) snprintf(ret, size, "%s; cleared by a plan with its step %s, which %s has no longer", answer->plan, answer->step, answer->plan);
         else
-                (void) snprintf(line, LINE_BYTES, "%s: %s", target, answer->reason);
+                (void) snprintf(ret, size, "%s; cleared by --plan %s", answer->plan, answer->plan);
+}
+
+static void write_line(const char *target, const Answer *answer, char line[static LINE_BYTES]) {
+        const char *word = answer->status == STATUS_REFUSED ? "REFUSED: " : answer->status == STATUS_CANNOT_TELL ? "UNKNOWN: " : "";
+        bool is_named = names_target(answer->reason, target);
+        char cure[256], next[ANSWER_NEXT_MAX];
+
+        (void) answer_next(target, answer, next);
+        if (answer->counts && answer->result == RESULT_FAILED) {
+                write_cure(answer, cure, sizeof(cure));
+                (void) snprintf(line, LINE_BYTES, "FAILED: %s (%s) rec=%.16s", answer->reason, cure, answer->id);
+        } else if (answer->counts)
+                (void) snprintf(line, LINE_BYTES, "%s: %s rec=%.16s plan=%s%s", result_to_string(answer->result), answer->reason, answer->id, answer->plan, next);
+        else
+                (void) snprintf(line, LINE_BYTES, "%s%s%s%s%s", word, is_named ? "" : target, is_named ? "" : ": ", answer->reason, next);
 }
 
 /*
@@ -70,7 +98,7 @@ static char *render(const char *target, const Answer *answer, char *line) {
 
 static void write_unknown(const char *target, int status, const char *why, Answer *ret, char line[static LINE_BYTES]) {
         *ret = (Answer) { .status = status, .result = RESULT_INCONCLUSIVE, .record = UINT64_MAX };
-        (void) snprintf(line, LINE_BYTES, "%s: unknown, %s", target, why);
+        (void) snprintf(line, LINE_BYTES, "UNKNOWN: %s: %s", target, why);
 }
 
 /* What is printed if the time is up before there is an answer. */

@@ -17,7 +17,7 @@ static void print_json(const char *target, const Answer *answer) {
 
 int verb_verdict(int argc, char **argv) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-        char since[64] = "";
+        char since[64] = "", next[ANSWER_NEXT_MAX];
         Answer answer;
         int r;
 
@@ -34,6 +34,6 @@ int verb_verdict(int argc, char **argv) {
         if (options.json)
                 print_json(argv[0], &answer);
         else
-                say(stdout, "%s  %s  %s%s\n", argv[0], result_to_string(answer.result), answer.reason, since);
+                say(stdout, "%s  %s  %s%s%s\n", argv[0], result_to_string(answer.result), answer.reason, since, answer_next(argv[0], &answer, next));
         return answer.status;
 }

@@ -105,25 +105,54 @@ static void print_diagnosis(Printer *printer, const json_t *predicate, const cha
         print_more(printer, n - 1);
 }
 
-/* "hbm (budget), efa (occupied)" */
+/* What its step says of that, else what the word stands for. */
+static const char *why_untested(const json_t *steps, const json_t *test) {
+        for (size_t i = 0; i < json_array_size(steps); i++) {
+                const json_t *step = json_array_get(steps, i);
+
+                if (strcmp(text_of(step, "name"), text_of(test, "name")) == 0 && *text_of(step, "message"))
+                        return text_of(step, "message");
+        }
+        return reason_to_words(reason_from_string(text_of(test, "reason"))) ?: text_of(test, "reason");
+}
+
+static bool is_told_before(const json_t *steps, const json_t *list, size_t index) {
+        for (size_t i = 0; i < index; i++)
+                if (strcmp(why_untested(steps, json_array_get(list, i)), why_untested(steps, json_array_get(list, index))) == 0)
+                        return true;
+        return false;
+}
+
+/* All tests from INDEX on of which the same is said: "hbm, efa (the plan's device time was used up)" */
+static void print_alike(Printer *printer, const json_t *steps, const json_t *list, size_t index) {
+        const char *why = why_untested(steps, json_array_get(list, index));
+        size_t n = 0;
+
+        for (size_t i = index; i < json_array_size(list); i++) {
+                const json_t *test = json_array_get(list, i);
+
+                if (strcmp(why_untested(steps, test), why) != 0 || n++ >= NAMES_MAX)
+                        continue;
+                printer_text(printer, n > 1 ? ", " : "");
+                print_text(printer, text_of(test, "name"));
+        }
+        print_more(printer, n > NAMES_MAX ? n - NAMES_MAX : 0);
+        printer_text(printer, " (");
+        print_text(printer, why);
+        printer_text(printer, ")");
+}
+
 static void print_untested(Printer *printer, const json_t *predicate) {
-        const json_t *list = json_object_get(predicate, "untestedTests");
-        size_t n = json_array_size(list);
+        const json_t *list = json_object_get(predicate, "untestedTests"), *steps = json_object_get(predicate, "steps");
+        size_t n = 0;
 
-        for (size_t i = 0; i < n && i < NAMES_MAX; i++) {
-                const json_t *item = json_array_get(list, i);
-
-                printer_text(printer, i > 0 ? ", " : "not tested: ");
-                print_text(printer, text_of(item, "name"));
-                printer_text(printer, " (");
-                print_text(printer, text_of(item, "reason"));
-                printer_text(printer, ")");
+        for (size_t i = 0; i < json_array_size(list); i++) {
+                if (is_told_before(steps, list, i) || n++ >= NAMES_MAX)
+                        continue;
+                printer_text(printer, n > 1 ? ", " : "not tested: ");
+                print_alike(printer, steps, list, i);
         }
-        if (n > NAMES_MAX) {
-                printer_text(printer, " and ");
-                printer_digits(printer, n - NAMES_MAX);
-                printer_text(printer, " more");
-        }
+        print_more(printer, n > NAMES_MAX ? n - NAMES_MAX : 0);
 }
 
 static void print_inconclusive(Printer *printer, const json_t *predicate) {

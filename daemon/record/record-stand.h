@@ -29,6 +29,7 @@ typedef struct RecordStand {
         bool in_part;  /* it was not asked to look at all that its plan promises, so what stood before it stands */
         Result result; /* of a roll-up: of what lies in none of the chips, PASSED, WARNED or FAILED */
         char *reason;  /* malloc'd: of a roll-up the same, else the record's */
+        char failed_step[64]; /* of the first thing that it found, its step in the plan; "": nothing failed, or nobody says */
         size_t n_chips; /* how many its server has; 0: not known, or a chip's record */
         size_t n_left_out;
         RecordLeftOut left_out[RECORD_LEFT_OUT_MAX]; /* by a roll-up, of the first steps that did */

@@ -102,6 +102,8 @@ int record_stand_of(const RecordVerified *verified, RecordStand *ret) {
                 return r;
         stand.in_part = places.in_part;
         take_left_out(&places, &stand);
+        if (places.n_failed > 0)
+                (void) snprintf(stand.failed_step, sizeof(stand.failed_step), "%s", places.failed[0].step);
         places_done(&places);
         r = strcmp(verified->entry.type, RECORD_TYPE_SUMMARY) == 0 ? take_summary(statement, verified, &stand) : take_health(verified, &stand);
         if (r < 0) {

@@ -31,7 +31,7 @@ export ASSAY_PLANS=$stage/plans:$PWD/units/plans
 stage_daemon us0-0 us0-1 us0-2 us0-3
 for verb in gate verdict; do
         expect 2 "an UltraServer has a $verb, which is not known yet" assayctl $verb us0
-        has "us0: no record"
+        has "us0: never scanned. Next: assayctl scan us0"
         expect 64 "what begins like one has none" assayctl $verb us
         has "no such target"
 done

@@ -23,11 +23,12 @@ in_time() {
 }
 
 expect 2 "a chip that was never scanned" assayctl gate us0-0/chip1
+grep -qx "UNKNOWN: us0-0/chip1: never scanned. Next: assayctl scan us0-0" "$out" || bad "not what to do"
 kill -STOP "$stage_daemon_pid"
 stage_patience="" # what a hook has
 in_time 69 "a daemon that is stopped" assayctl gate us0-0/chip1
 takes 1.9 8 "two seconds"
-[ "$(cat "$out")" = "us0-0/chip1: unknown, assayd did not answer in 2 s" ] && [ ! -s "$err" ] || bad "not one line"
+[ "$(cat "$out")" = "UNKNOWN: us0-0/chip1: assayd did not answer in 2 s" ] && [ ! -s "$err" ] || bad "not one line"
 in_time 69 "… sooner, as told" assayctl gate us0-0 --timeout 0.3
 takes 0.2 6 "a third of a second"
 in_time 69 "… as JSON" assayctl gate us0-0 --timeout 0.3 --json

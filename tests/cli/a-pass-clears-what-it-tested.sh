@@ -78,6 +78,12 @@ gates 1 "$element" "which does not clear it either" us0-1
 plan arrays PREFLIGHT '{check: identity}'
 expect 0 "the plan loses its arrays" assayctl scan us0-1 --plan arrays
 gates 1 "$element" "and clears nothing by that" us0-1 --plan arrays
+expect 1 "which is said" assayctl gate us0-1
+has "(arrays; cleared by a plan with its step systolic, which arrays has no longer) rec="
+mv "$stage/plans/arrays.yaml" "$stage/arrays.away"
+expect 1 "as it is of a plan that has gone" assayctl gate us0-1/chip3
+has "(arrays; cleared by --plan arrays, of which there is no file here) rec="
+mv "$stage/arrays.away" "$stage/plans/arrays.yaml"
 plan arrays PREFLIGHT '{check: identity}' '{check: systolic, name: elements, parameters: {patterns: structure}}'
 "$1/sim/assay-sim" heal us0-1/chip3/core5/pe17.93 --socket "$stage/sim.socket"
 expect 0 "its test is called otherwise" assayctl scan us0-1 --plan arrays

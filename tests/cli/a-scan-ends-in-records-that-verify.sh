@@ -24,7 +24,7 @@ has trn-0
 expect 0 "targets --chips lists chips" assayctl targets --chips
 has trn-0/chip15
 expect 2 "a verdict without a record cannot be told" assayctl verdict trn-0
-has "no record"
+has "never scanned. Next: assayctl scan trn-0"
 expect 2 "gate without a record is unknown" assayctl gate trn-0/chip0
 
 assayctl watch --json >"$stage/events" 2>/dev/null &

@@ -48,7 +48,7 @@ gates() {
         expect "$status" "… and as a verdict" assayctl verdict "$@"
 }
 
-gates 2 "us0-0: no record" "a server that nobody scanned is unknown" us0-0
+gates 2 "us0-0: never scanned. Next: assayctl scan us0-0" "a server that nobody scanned is unknown" us0-0
 expect 2 "one chip of it" assayctl scan us0-0/chip2 --plan deep
 gates 2 "us0-0: no scan of all its chips tells of what lies between them; 16 more unknown" "which clears no server" us0-0
 expect 0 "all of it" assayctl scan us0-0 --plan deep

@@ -90,7 +90,7 @@ for verb in verdict gate coverage; do
 done
 expect 2 "one that has no record yet" assayctl verdict trn-0
 expect 2 "nor of this plan" assayctl gate trn-0 --plan quick
-grep -qx "trn-0: no record" "$out" || bad "something else is told"
+grep -qx "UNKNOWN: trn-0: never scanned by plan quick. Next: assayctl scan trn-0 --plan quick" "$out" || bad "something else is told"
 expect 64 "of a plan that does not exist" assayctl gate trn-0 --plan nope
 has "no record, and no plan is called 'nope'"
 expect 64 "a plan that does not exist" assayctl scan trn-0 --plan nothing

@@ -40,6 +40,10 @@ wait "$stage_sim_pid" 2>/dev/null || true
 expect 2 "what is out of reach" assayctl scan trn-0 --plan quick
 grep -Eq "^trn-0 +INCONCLUSIVE +- +see to server +- +$stage/sim.socket does not answer: (No such file or directory|Connection refused); is it on, its name right in assayd.yaml, its simulator up\\?$" "$out" || bad "not told where"
 [ "$(grep -c . "$out")" -le 4 ] || bad "more than a table of one line, and a summary"
+expect 1 "the failure that was found before still stands" assayctl gate trn-0
+expect 2 "a chip that had passed is not known" assayctl gate trn-0/chip15
+has "INCONCLUSIVE: trn-0/chip15: not tested: rounding, identity, collective ($stage/sim.socket does not answer: "
+has ". Next: assayctl explain "
 expect 0 "the list of targets tells" assayctl targets
 grep -Eq '^trn-0 +Trn2 +unreachable +FAILED$' "$out" || bad "otherwise"
 stage_sim sim sim/scenarios/rounding-sr-off.yaml
