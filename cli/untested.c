@@ -249,10 +249,14 @@ static int add_row_of_all(Table *table, const Outcome *outcome, const View *view
         const ViewUntested *sole = untested_sole_reason(view);
         char server[LOCATION_STRING_MAX], what[512];
         bool is_first, all = is_of_all(outcome, view, &is_first), is_away;
+        size_t n;
 
         if (all && !is_first)
                 return 0;
-        (void) snprintf(server, sizeof(server), "%.*s", (int) strcspn(view->where, "/"), view->where);
+        n = strcspn(view->where, "/");
+        n = n < sizeof(server) ? n : sizeof(server) - 1;
+        memcpy(server, view->where, n);
+        server[n] = '\0';
         is_away = all && is_out_of_reach(sole->reason);
         (void) snprintf(what, sizeof(what), "%s%s", sole->reason, is_away ? "; is it on, its name right in assayd.yaml, its simulator up?" : "");
         return table_row(table, (const char *[]) { all ? server : view->where, result_to_string(view->result), "-",
