@@ -7,5 +7,5 @@
 
 #define AMOUNT_MAX 48
 
-/* "96 GiB" where MEASUREMENT counts bytes; else "2859008". RET is filled and returned. */
+/* "96 GiB" where MEASUREMENT counts bytes; else "2957312". RET is filled and returned. */
 const char *amount_format(const char *measurement, double amount, char ret[static AMOUNT_MAX]);

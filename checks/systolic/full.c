@@ -113,17 +113,24 @@ void build_significands(Pattern *pattern, const Recipe *recipe, uint32_t *golden
         multiply_integers(pattern, golden);
 }
 
+#define SHIFTED 12u /* vectors, from the end on … */
+#define NEVER_ZERO 4u /* … of which so many */
+
 /*
  * The sign of a term. Rows 2k and 2k + 1 cancel each other, with a code over the vectors for each k, so the
- * sum is a term or nothing; the last two rows agree, so that something is left. In the last four vectors it
- * is one term or two instead, with sums that are never zero.
+ * sum is a term or nothing. Of two vectors with the same operands the last two rows agree in one, so that something is left, and cancel
+ * in the other: behind a sum of two terms a difference of one unit in the last place of a term may be rounded away. In some of the last
+ * vectors rows 2k - 1 and 2k cancel each other instead, or what is too much in one row would look as what is too little in the next; and
+ * in the very last ones the sum is one term or two and never zero.
  */
 static bool term_is_negative(const Pattern *pattern, unsigned row, unsigned n, unsigned lane) {
-        bool odd = row % 2;
+        bool odd = row % 2, agrees = row + 1 == pattern->rows && n / pattern->n_x % 2 == 0;
 
-        if (n + 4 >= pattern->moving)
+        if (n + NEVER_ZERO >= pattern->moving)
                 return (row > 0 && !odd) != n % 2;
-        return (scatter(row / 2 * FULL_MOVING_MAX + n, 5 + lane) & 1) != (odd && row + 1 < pattern->rows);
+        if (n + SHIFTED >= pattern->moving)
+                return (scatter((row + 1) / 2 * FULL_MOVING_MAX + n, 5 + lane) & 1) != odd;
+        return (scatter(row / 2 * FULL_MOVING_MAX + n, 5 + lane) & 1) != (odd && !agrees);
 }
 
 /* The vector N, by adding up what is w × x with the signs of the terms. */

@@ -60,13 +60,20 @@ static const Recipe base[] = {
           .structure = true },
         { "fp32 rest by two", PATTERN_TWO_HOT, build_two_hot, FP32, .moving = 128, .n_x = 1, .w = 0x3f800000, .x = { 0x3f800001, 0xbf800000 },
           .structure = true },
-        /* Bits of weights, products and sums while all elements work. */
-        { "fp32 full P1", PATTERN_FULL, build_balanced, FP32, .moving = 32, .n_x = 1, .w = ALL_55, .x = { 0x3f800000 }, .structure = true },
-        { "fp32 full P2", PATTERN_FULL, build_balanced, FP32, .moving = 32, .n_x = 1, .w = ALL_AA, .x = { 0x3f800000 }, .structure = true },
+        /* Bits of weights, products and sums while all elements work, and all gates as above. */
+        { "fp32 full P1", PATTERN_FULL, build_balanced, FP32, .moving = 32, .n_x = 1, .w = ALL_55, .x = { UPPER_12 }, .structure = true },
+        { "fp32 full P2", PATTERN_FULL, build_balanced, FP32, .moving = 32, .n_x = 1, .w = ALL_AA, .x = { UPPER_12 }, .structure = true },
         { "fp32 full P9", PATTERN_FULL, build_balanced, FP32, .moving = 64, .n_x = 2, .w = 0x3f800000, .x = { ALL_55, ALL_AA },
           .structure = true },
         { "fp8_e4m3 full double", PATTERN_FULL, build_integers, FORMAT_FP8_E4M3, FORMAT_FP8_E4M3, .load_flags = LOAD_DOUBLE_ROW, .moving = 32,
           .w = 1, .structure = true },
+        /* The second multiplier under load: significands 18 × 17, 18 × 30 and 29 × 31 open and close all of its gates and make all bits of
+         * its products, exponents of 126 and 129 those above, and no NaN where one is stuck. What the first one adds is so small that no sum
+         * of the two has another unit in the last place. */
+        { "fp8_e3m4 lane 1 full P9", PATTERN_FULL, build_balanced, E3M4, .load_flags = LOAD_DOUBLE_ROW, .moving = 64, .n_x = 2, .w = 0x3201,
+          .x = { 0x2101, 0x4e01 }, .structure = true },
+        { "fp8_e3m4 lane 1 full gates", PATTERN_FULL, build_balanced, E3M4, .load_flags = LOAD_DOUBLE_ROW, .moving = 32, .n_x = 1, .w = 0x3d01,
+          .x = { 0x3f01 }, .structure = true },
         { "fp32 transposed", PATTERN_TRANSPOSE, build_transposition, FP32, .matmul_flags = MATMUL_TRANSPOSE, .first_row = 64,
           .first_column = 32, .rows = 32, .columns = 32, .moving = 64, .structure = true },
 

@@ -684,6 +684,70 @@ static void test_two_elements_of_a_column_name_no_third_one(void **state) {
         assert_true(n_both * 4 >= n_pairs * 3);
 }
 
+/* Whether the patterns of the structure show the faults of CHIP, one in each core but the last: wrong answers of all would be the host's. */
+static void assert_each_is_seen_under_load(TensorChip *chip) {
+        PatternList list;
+        Array array;
+
+        device_window_reset(chip->device);
+        assert_int_equal(array_init(&array, chip->device), 0);
+        patterns_select(&list, false, array.formats, array.ftz);
+        assert_true(array_run(&array, 0xff, &list) >= 0);
+        for (size_t i = 0; i < chip->n_faults; i++) {
+                const TensorParameters *p = &chip->parameters[i];
+
+                if (!array.cores[i].wrong[27])
+                        fail_msg("%s, lane %u, bit %u, gate %u by %u, at %u: not seen", chip->faults[i].kind->name, (unsigned) p->lane,
+                                 (unsigned) p->bit, (unsigned) p->a, (unsigned) p->b, (unsigned) p->value);
+        }
+        assert_true(observation_is_golden(&array.cores[CORES - 1]));
+        array_done(&array);
+        tensor_chip_heal(chip);
+}
+
+static void inject_under_load(TensorChip *chip, const char *kind, TensorParameters parameters) {
+        char where[32];
+
+        (void) snprintf(where, sizeof(where), "core%zu/pe7.27", chip->n_faults);
+        tensor_chip_inject(chip, kind, where, parameters, 1);
+        if (chip->n_faults == CORES - 1)
+                assert_each_is_seen_under_load(chip);
+}
+
+/* The gate of the two leading bits is open in every product of normal numbers. */
+static void test_every_gate_is_asked_under_full_load(void **state) {
+        static const unsigned bits[] = { 12, 5 };
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        chip.droop = 49;
+        for (unsigned lane = 0; lane < 2; lane++)
+                for (unsigned i = 0; i < 2 * bits[lane] * bits[lane]; i++) {
+                        TensorParameters gate = { .lane = lane, .a = i / 2 / bits[lane], .b = i / 2 % bits[lane], .value = i % 2 };
+
+                        if (!(lane == 1 && gate.a == 4 && gate.b == 4 && gate.value == 1))
+                                inject_under_load(&chip, "multiplier-gate-stuck", gate);
+                }
+        assert_each_is_seen_under_load(&chip);
+        tensor_chip_done(&chip);
+}
+
+/* Products of two numbers of 8 bits have zeros below bit 14. */
+static void test_every_bit_of_a_product_is_asked_under_full_load(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        chip.droop = 49;
+        for (unsigned i = 0; i < 128; i++) {
+                TensorParameters product = { .lane = i / 64, .bit = i % 64 / 2, .value = i % 2 };
+
+                if (product.lane == 0 || product.bit >= 14 || product.value == 1)
+                        inject_under_load(&chip, "product-stuck", product);
+        }
+        assert_each_is_seen_under_load(&chip);
+        tensor_chip_done(&chip);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_healthy_chip_passes),
@@ -713,6 +777,8 @@ int main(void) {
                 cmocka_unit_test(test_a_line_that_is_lost_is_not_golden),
                 cmocka_unit_test(test_random_faults_are_all_found_and_placed),
                 cmocka_unit_test(test_two_elements_of_a_column_name_no_third_one),
+                cmocka_unit_test(test_every_gate_is_asked_under_full_load),
+                cmocka_unit_test(test_every_bit_of_a_product_is_asked_under_full_load),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
