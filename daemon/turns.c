@@ -250,7 +250,7 @@ static int on_refusing(sd_event_source *source, uint64_t usec, void *userdata) {
         return refuse_soon(turns);
 }
 
-/* Where there are too many, the oldest are of connections that are no more. */
+/* Where there are too many, the oldest are likely of connections that are no more. */
 static int refuse(Turns *turns, sd_bus_message *message, const sd_bus_error *error) {
         sd_bus_message *refusal = NULL;
         int r;

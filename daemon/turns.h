@@ -23,7 +23,7 @@
 #define TURNS_BYTES    (128u << 10)   /* of the arguments of a call: twice the longest that any method takes */
 #define TURNS_USEC     UINT64_C(20000) /* a call is served when nothing is left to read, or so long after the one before, and as long again as that took */
 
-#define TURNS_REFUSALS     32768          /* that wait: what 256 connections, those of a user, may have in flight on the system bus */
+#define TURNS_REFUSALS     16384          /* that wait: what 128 connections may have in flight on the system bus. Each takes 9 KiB (measured) */
 #define TURNS_REFUSAL_USEC UINT64_C(2000) /* from one to the next; the oldest goes sooner where there are too many */
 
 typedef struct Turns Turns;
