@@ -15,7 +15,7 @@ int scan_path(sd_bus *bus, const char *id, char **ret) {
         int r;
 
         if (parse_u64(id, &number) < 0)
-                return complain(STATUS_USAGE, "'%s' is no scan number", id);
+                return complain(STATUS_USAGE, "'%s' is no scan number; assayctl scans lists them", id);
 
         r = call_manager(bus, "GetScan", &error, &reply, "t", number);
         if (r >= 0)

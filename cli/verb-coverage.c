@@ -14,10 +14,12 @@
 #include <time.h>
 
 #include "checks/location.h"
+#include "checks/plan.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/coverage.h"
 #include "cli/pager.h"
+#include "cli/plan-names.h"
 #include "cli/table.h"
 #include "daemon/names.h"
 
@@ -272,6 +274,17 @@ static int run(sd_bus *bus, const char *target, Listing *listing) {
         return r != 0 ? r : status_of(listing);
 }
 
+/* A slip looks like a chip of which nothing was tested. A plan of which there is no file may have records, so only one that nearly has a file is a slip. */
+static int refuse_plan(const char *name) {
+        _cleanup_(plan_freep) Plan *plan = NULL;
+        _cleanup_free_ char *wrong = NULL;
+        char question[NEAREST_MAX + 32];
+
+        if (options.host || plan_find(plan_folders(), name, &plan, &wrong) != -ENOENT || !*plan_names_question(name, question, sizeof(question)))
+                return 0;
+        return complain(STATUS_USAGE, "no plan is called '%s'%s", name, question);
+}
+
 int verb_coverage(int argc, char **argv) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_free_ Listing *listing = calloc(1, sizeof(*listing));
@@ -280,6 +293,9 @@ int verb_coverage(int argc, char **argv) {
         if (!listing)
                 return complain(STATUS_CANNOT_TELL, "out of memory");
 
+        r = options.plan ? refuse_plan(options.plan) : 0;
+        if (r != 0)
+                return r;
         listing->plan = options.plan ?: "infleet";
         listing->now_usec = now_usec();
         r = call_connect(&bus);

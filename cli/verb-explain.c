@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "checks/catalogue.h"
+#include "checks/location.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/nearest.h"
@@ -44,7 +45,11 @@ static int refuse_code(const char *code) {
         Nearest nearest = nearest_to(code);
         char question[NEAREST_MAX + 32];
         const CatalogueEntry *entry;
+        Location where;
 
+        /* Every word could be a server's name. */
+        if (strpbrk(code, "0123456789") && location_parse(code, &where, NULL, NULL) >= 0)
+                return complain(STATUS_USAGE, "no finding code is called '%s'; of a target assayctl verdict %s names the record, which explain takes", code, code);
         for (size_t i = 0; (entry = catalogue_at(i)); i++)
                 nearest_offer(&nearest, entry->code);
         return complain(STATUS_USAGE, "no finding code is called '%s'; assayctl explain lists them%s", code,

@@ -88,6 +88,12 @@ for verb in verdict gate coverage; do
         expect 64 "a target that does not exist, for $verb" assayctl $verb us9-9
         has "no such target"
 done
+expect 64 "a plan that does not exist, for coverage" assayctl coverage trn-0 --plan quikc
+has "no plan is called 'quikc'; did you mean 'quick'?"
+expect 64 "a target, where a record is asked for" assayctl explain trn-0
+has "of a target assayctl verdict trn-0 names the record"
+expect 64 "or a scan" assayctl show trn-0
+has "assayctl scans lists them"
 expect 2 "one that has no record yet" assayctl verdict trn-0
 expect 2 "nor of this plan" assayctl gate trn-0 --plan quick
 grep -qx "UNKNOWN: trn-0: never scanned by plan quick. Next: assayctl scan trn-0 --plan quick" "$out" || bad "something else is told"
