@@ -191,6 +191,18 @@ static int validate_targets(Manager *manager, ScanRequest *request, sd_bus_error
         return 0;
 }
 
+/* The worker would refuse them, in the record of each chip. */
+static int validate_crowd(const Manager *manager, const ScanRequest *request, sd_bus_error *error) {
+        const char *ultraserver = "";
+        size_t n = scan_crowd(manager, request->plan, request->selected, request->n_selected, &ultraserver);
+
+        if (n == 0)
+                return 0;
+        return bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+                             "%s has %zu servers by their names, and an UltraServer has %d; `topology` in assayd.yaml can tell which belong together", ultraserver, n,
+                             SCAN_RING_MAX);
+}
+
 /* What depends on the moment is checked after polkit has answered too: this runs both times. */
 static int validate_load(Manager *manager, const ScanRequest *request, uid_t uid, sd_bus_error *error) {
         size_t n, total;
@@ -219,6 +231,9 @@ int scan_request_validate(Manager *manager, ScanRequest *request, uid_t uid, sd_
         if (r < 0)
                 return r;
         r = validate_plan(manager, request, error);
+        if (r < 0)
+                return r;
+        r = validate_crowd(manager, request, error);
         if (r < 0)
                 return r;
 

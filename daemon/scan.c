@@ -67,6 +67,23 @@ static bool same_ring(const Scan *scan, const Target *a, const Target *b) {
         return false;
 }
 
+size_t scan_crowd(const Manager *manager, const Plan *plan, const Selected *selected, size_t n, const char **ret_ultraserver) {
+        for (size_t i = 0; i < n && plan_tests_ring(plan) && !manager->config->topology; i++) {
+                const Target *first = selected[i].target;
+                size_t n_alike = 0;
+
+                for (size_t k = 0; k < n; k++)
+                        n_alike += *first->ultraserver && strcmp(selected[k].target->ultraserver, first->ultraserver) == 0 &&
+                                   selected[k].chips == TARGET_CHIPS_ALL &&
+                                   strcmp(selected[k].target->config->device, first->config->device) == 0;
+                if (n_alike > SCAN_RING_MAX) {
+                        *ret_ultraserver = first->ultraserver;
+                        return n_alike;
+                }
+        }
+        return 0;
+}
+
 /* How many of SELECTED, from the first on, one worker does: all servers of its UltraServer, or one. */
 static size_t group_size(const Scan *scan, const Selected *selected, size_t n) {
         const Target *first = selected[0].target;

@@ -22,6 +22,7 @@
 #include "daemon/job.h"
 
 #define SCAN_PATH_MAX       64
+#define SCAN_RING_MAX       4 /* servers of an UltraServer, as a worker takes them: TARGET_SERVERS_MAX of checks/target.h */
 #define SCAN_CHALLENGE_MAX  128
 #define SCAN_SEED_MAX       ((UINT64_C(1) << 53) - 1) /* what every reader of JSON gives back exactly */
 #define SCAN_PROGRESS_USEC  UINT64_C(100000)
@@ -86,6 +87,12 @@ struct Scan {
 const char *scan_plan_name(const Scan *scan);
 
 const char *scan_state_to_string(ScanState state); /* of the bus; NULL for SCAN_STARTING */
+
+/*
+ * How many whole servers of SELECTED one worker would be given as an UltraServer by their names, where these are more than it has and PLAN tests what lies
+ * between them; else 0.
+ */
+size_t scan_crowd(const Manager *manager, const Plan *plan, const Selected *selected, size_t n, const char **ret_ultraserver);
 
 /* Takes over PLAN and SELECTED on success, and holds REQUEST (may be NULL) until the run-start records are
  * committed. */

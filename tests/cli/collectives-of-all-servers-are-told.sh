@@ -86,4 +86,12 @@ expect 1 "and when it is well, another chip stops what all are in" assayctl scan
 gates 0 "PASSED: us0-2/chip7: 2 tests passed, collective: 1 left out" "its own collectives have passed" us0-2/chip7
 gates 1 "FAILED: us0-0/chip2" "and the other has failed" us0-0/chip2
 
+kill -9 "$stage_daemon_pid"
+wait "$stage_daemon_pid" 2>/dev/null || true
+sed -i "s/us0-3\]/us0-3, us0-4]/" "$stage/assayd.yaml"
+stage_daemon
+expect 64 "five servers that are called as of one UltraServer are no scan of it" assayctl scan us0
+has "us0 has 5 servers by their names, and an UltraServer has 4"
+expect 0 "one of them can be scanned" assayctl scan us0-3 --plan rings
+
 done_expecting
