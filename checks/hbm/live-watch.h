@@ -19,7 +19,10 @@
  * zeros or ones into these two columns while its chip is scanned leaves regions untested.
  *
  * Not seen is an address of a live row that always opened a free row too (AF B, D) from before the first count on, and only since a job has
- * written the live row: what it reads is mixed in every round. No job has data in the free row then, for it gives back its own tag.
+ * written the live row: what it reads is mixed in every round. No job has data in the free row then, for it gives back its own tag, and a write
+ * of the job through that address would have taken it away; what the job reads is mixed whether the free row is tested or not. To look
+ * for such rows by their content would prove little: a mixture by AND is a subset of the tag of the free row, and zeros, of which jobs
+ * hold many, are a subset of every tag. So rows of jobs would be left out for what they hold, and none be proven.
  */
 
 #include "checks/hbm/live-rows.h"
