@@ -52,6 +52,8 @@ if cmp -s "$folder/first" "$folder/out"; then echo "ok $number - to the byte, ho
         echo "not ok $number - to the byte, however many run side by side"
         failed=$((failed + 1))
 fi
+holds "a mode of sparsity that is refused or mistaken half of the time is found under preflight" 0 \
+        'all(.kinds[]; .missed == 0 and .injected == 6)' --plan preflight --kind mode-refused --kind ratio-wrong --probability 0.5 --samples 6 --seed 12 --json
 holds "as a table for people" 0 "" "${few[@]}"
 number=$((number + 1))
 if grep -q "^row-dead  *memory  *3  *3  *3 " "$folder/out"; then echo "ok $number - with a line to each kind"; else
