@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a plan states of faults that escape it: see PlanEscape in plan.h. */
+/* Reads the statements of a plan on faults that escape it: see PlanEscape in plan.h. */
 
 #include "checks/plan-escapes.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a plan judges by, without the words around it: see plan_limits() in plan.h. What it says of escapes judges nobody.
+ * The limits that a plan judges by, without the words around them: see plan_limits() in plan.h. Statements on escapes judge nobody.
  */
 
 #include <assert.h>

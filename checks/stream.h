@@ -99,7 +99,7 @@ typedef struct Promise {
         double value;
 } Promise;
 
-/* What the plan states of faults of a kind (plan.h): that at most always + (1 - always) (1 - p)^commands of them are missed. */
+/* A statement of the plan on faults of a kind (plan.h): at most always + (1 - always) (1 - p)^commands of them are missed. */
 typedef struct StatedEscape {
         const char *fault; /* a word of checks/fault-words.h, or whatever the peer says instead */
         double always, commands;

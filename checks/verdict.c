@@ -32,7 +32,7 @@ static const char *const reason_words[_REASON_MAX] = {
         [REASON_CANCELLED]      = "cancelled",
 };
 
-/* What a person is told of a step that gave no sentence of its own. */
+/* The sentences for steps that gave none of their own. */
 static const char *const reason_sentences[_REASON_MAX] = {
         [REASON_NONE]           = "no reason was given",
         [REASON_NOT_APPLICABLE] = "the part has nothing that this could test",

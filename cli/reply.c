@@ -17,7 +17,7 @@ static int on_reply(sd_bus_message *reply, void *userdata, sd_bus_error *error) 
         return 0;
 }
 
-/* What was said already is dispatched first, and only then is anything waited for. */
+/* Messages that have come are dispatched first, and only then is anything waited for. */
 static int wait_for(sd_bus *bus, sd_bus_message *const *reply) {
         _cleanup_(liveness_done) Liveness liveness = { .bus = bus };
 

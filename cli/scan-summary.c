@@ -12,7 +12,7 @@
 #include "cli/coverage.h"
 #include "cli/untested.h"
 
-/* What every chip that passed has had at the least. */
+/* Prints the coverage that every chip that passed has had at the least. */
 static void print_coverage(const Outcome *outcome) {
         _cleanup_free_ char *text = NULL;
         const View *view = NULL;
@@ -58,7 +58,7 @@ static void measured(const View *view, const char *name, double *ret_sum, double
                 }
 }
 
-/* What became of rows of memory, and what comes next. Each step proves all rows anew, and asks for those that it found. */
+/* Prints the state of repaired rows, and the next step. Each step of a plan proves all rows anew, and asks for those that it found. */
 static void print_repairs(const Outcome *outcome) {
         for (size_t i = 0; i < outcome->n; i++) {
                 const View *view = outcome->views[i];
@@ -94,7 +94,7 @@ static int add_progress(const Coverage *coverage, void *userdata) {
         return 0;
 }
 
-/* What is tested region by region is not all tested when a scan has passed. */
+/* A memory that is tested region by region is not all tested when a scan has passed. */
 static void print_progress(const Outcome *outcome) {
         const char *where = NULL;
         Progress progress = {};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What stands below the table of a scan: what was covered, repaired and left out, and which records tell it. */
+/* The lines below the table of a scan: its coverage, repairs and gaps, and the records that tell them. */
 
 #include "cli/outcome.h"
 

@@ -12,7 +12,7 @@
 
 #define SERVER_CHIPS 16
 
-/* What several parts say in the same words. */
+/* A gap that several parts tell in the same words. */
 typedef struct Group {
         const char *name;   /* of the test; in rows: the first one */
         const char *action; /* of rows */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a scan left out, told once for all parts and tests that say the same. */
+/* The gaps of a scan, each told once for all parts and tests that say the same. */
 
 #include "cli/outcome.h"
 #include "cli/table.h"

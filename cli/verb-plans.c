@@ -66,7 +66,7 @@ static int list(void) {
         return r < 0 ? complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r)) : status;
 }
 
-/* What the plan states of faults that escape it, as it stands in its file. */
+/* The plan's statements on faults that escape it, as they stand in its file. */
 static json_t *escapes_json(const Plan *plan) {
         json_t *list = json_array();
 

@@ -58,7 +58,7 @@ bool view_is_health(const View *view);
 /* Where finding I is, for somebody who stands before the server: its place below that of the view, behind the tray where what is to be done names none:
  * "core5/pe17.93", "tray 7: nic9", "tray 1", "-" for the view's own place. BUFFER is filled and returned. */
 const char *view_place(const View *view, size_t i, char *buffer, size_t size);
-/* What was found there, without that place where it begins with it. */
+/* The message of finding I, without the finding's place where it begins with that. */
 const char *view_message(const View *view, size_t i);
 /* What to do about finding I in words, "replace tray 3". BUFFER is filled and returned. */
 const char *view_action(const View *view, size_t i, char *buffer, size_t size);

@@ -229,7 +229,7 @@ static void settle(RecordLog *log, uint64_t max_age_usec, Standing *ret) {
                             ret->age_usec / 1000000, max_age_usec / 1000000);
 }
 
-/* What looked at a part passes nothing by itself. */
+/* A plan that looks at a part passes nothing by itself. */
 static void tell_lesser(const RecordVerified *verified, Standing *ret) {
         char line[STANDING_REASON_MAX];
 

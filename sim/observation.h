@@ -36,7 +36,7 @@ typedef struct ObservedAlarms {
         double expected; /* of all units together */
 } ObservedAlarms;
 
-/* What the plan states of faults of a kind or a family: at most always + (1 - always) (1 - p)^commands of them escape (checks/plan.h). */
+/* A statement of the plan on faults of a kind or a family: at most always + (1 - always) (1 - p)^commands of them escape (checks/plan.h). */
 typedef struct ObservedEscape {
         char fault[64];
         double always, commands;

@@ -97,8 +97,8 @@ const char *ensemble_cable(Member member, unsigned port) {
 }
 
 /*
- * What the collectives of its own server do not show of a chip: a scan of that server alone would pass it. So its record tells that others were needed to
- * see it, as they are at the ports that lead to them.
+ * Notes a fault of a chip that the collectives of its own server do not show: a scan of that server alone would pass it. So its record
+ * tells that other servers were needed to see it, as they are at the ports that lead to them.
  */
 static int note_together(const Ensemble *ensemble, Member member, unsigned port) {
         bool leads_out = port == LINK_Z_PLUS || port == LINK_Z_MINUS;

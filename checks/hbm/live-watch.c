@@ -187,7 +187,7 @@ static int choose_questions(HbmLiveWatch *watch, bool all) {
         return r;
 }
 
-/* What reads as a mark in every round, beside data of a job, is a job's, or always astray: then its row tells. */
+/* An access that reads as a mark in every round, beside a job's data, is the job's, or always leads astray: then its row tells. */
 static int look_at_few(HbmLiveWatch *watch, HbmDoubt *doubt) {
         int r = 0;
 

@@ -93,7 +93,7 @@ bool fabric_may_drive(Fabric *fabric, PortId id) {
                (link_port_width(id.port) == LINK_LANES_XY && whole_server_included(fabric));
 }
 
-/* What its lanes do of what they are built for. */
+/* The share of their built speed at which its lanes run. */
 static double pace_of(const Port *port) {
         return port->before.up ? (double) port->before.lane_gbps / LINK_LANE_GBPS : 1;
 }

@@ -79,7 +79,7 @@ int sram_case_add_pair(SramCase *c, uint32_t a, uint32_t b); /* -ENOMEM; one tha
 /* Whether a row fails as a whole. */
 bool sram_is_wide(const MarchFailure *failure);
 
-/* What is dead as a whole, and how often rows were read that failed as a whole, within it or not. */
+/* A part that is dead as a whole, and how often rows that failed as a whole were read, within it or not. */
 typedef struct SramDead {
         uint32_t n_blocks;
         uint64_t n_reads;

@@ -182,7 +182,7 @@ static int read_block(const SramDiagnosis *diagnosis, uint32_t block) {
 }
 
 /*
- * What is dead as a whole and does not always act may have shown in one place, so all blocks are asked, until a whole bank has failed, or
+ * A part that is dead as a whole now and then may have shown in one place, so all blocks are asked, until a whole bank has failed, or
  * what is known fails again and again and nothing else does: if it were the bank, its other partitions would fail as often.
  */
 static int ask_dead(const SramDiagnosis *diagnosis, SramCase *c) {

@@ -4,7 +4,7 @@
 /*
  * Failures
  *
- * What was found broken and has not been looked at since, as rows of `newest` beside the plans: "PLAN/failed/STAGE/REACH/LOCATION". They are
+ * Failures that no later record has looked at, as rows of `newest` beside the plans: "PLAN/failed/STAGE/REACH/LOCATION". They are
  * written with the record that changes them, in its transaction, and say which record to read and what a later one must have reached to clear it
  * (reach.h). That stands in the row, since what a heartbeat signs of the rows vouches for it.
  */

@@ -87,7 +87,7 @@ void reach_of_step(const RecordRun *run, const RecordHealth *health, const Recor
                         (void) region_set_parse(step->regions->tests[i].regions, partition_regions(&ret->partition), &ret->tested);
 }
 
-/* What one of its chips did not count, not all of them have. */
+/* A count that one of the chips lacks is not of all of them. */
 static void take_least(const Reach *chip, bool is_first, Reach *ret) {
         size_t n = 0;
 
@@ -197,7 +197,7 @@ void reach_of_signed_test(const json_t *predicate, const json_t *test, Reach *re
 
 /* ---- what must be reached ---- */
 
-/* What was promised; a failing step may have gone on for longer than that. */
+/* The promised count; a failing step may have gone on for longer than that. */
 static double needed(const ReachCount *count) {
         return count->promised > 0 ? count->promised : count->reached;
 }
@@ -278,7 +278,7 @@ static bool is_region_tested(const Reach *pass, const Location *where) {
         return false;
 }
 
-/* Who tests all at once does not count regions, and need not; but one of the counts must be there. */
+/* A step that tests all at once does not count regions, and need not; but one of the counts must be there. */
 static bool has_counted_enough(const Reach *pass, const Reach *failed) {
         bool any = failed->n_counts == 0;
 

@@ -48,7 +48,7 @@ struct json_t;
 void reach_of_signed(const struct json_t *predicate, const struct json_t *step, Reach *ret);
 void reach_of_signed_test(const struct json_t *predicate, const struct json_t *test, Reach *ret);
 
-/* What a pass must reach to clear a failure of REACH, in one word without '/', and back. -EBADMSG: it is none. A bare name asks for that step alone. */
+/* The reach that a pass needs to clear a failure of REACH, as one word without '/', and back. -EBADMSG: it is none. A bare name asks for that step alone. */
 char *reach_format(const Reach *reach, char text[static REACH_TEXT_MAX]);
 int reach_parse(const char *text, Reach *ret);
 

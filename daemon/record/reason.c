@@ -105,7 +105,7 @@ static void print_diagnosis(Printer *printer, const json_t *predicate, const cha
         print_more(printer, n - 1);
 }
 
-/* What its step says of that, else what the word stands for. */
+/* The message of its step, else the sentence for its reason. */
 static const char *why_untested(const json_t *steps, const json_t *test) {
         for (size_t i = 0; i < json_array_size(steps); i++) {
                 const json_t *step = json_array_get(steps, i);

@@ -66,7 +66,7 @@ typedef struct RecordPart {
         RecordLeftOut left_out[RECORD_LEFT_OUT_MAX]; /* of a server, as its roll-up tells */
 } RecordPart;
 
-/* What STAND, of the roll-up that PART follows from, left out. */
+/* Copies to PART the tests that were left out according to STAND, of the roll-up that PART follows from. */
 void record_part_leaves_out(RecordPart *part, const RecordStand *stand);
 /* The part that decides: the first of the worst. N is not 0. */
 const RecordPart *record_parts_worst(const RecordPart *parts, size_t n);

@@ -115,7 +115,7 @@ int record_stand_of(const RecordVerified *verified, RecordStand *ret) {
 }
 
 /*
- * What stands in the rows of failures is asked likewise, see failures.c. Where the failure's own look left its place out as well, as a fabric that is seen
+ * Rows of failures are cleared by the same rule, see failures.c. Where the failure's own look left its place out as well, as a fabric that is seen
  * from one server alone, whoever leaves out the same clears it.
  */
 static bool has_looked(const Places *later, const Places *failed, const RecordPlace *place, bool same_plan) {

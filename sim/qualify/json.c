@@ -85,7 +85,7 @@ static json_t *escape_json(const Injected *faults, unsigned n) {
         return json;
 }
 
-/* What the plan states, null where it states nothing, and the share that escaped of each class that there was. */
+/* The plan's statement, null where there is none, and the share that escaped of each class that there was. */
 static json_t *stated_json(const Qualification *qualification, const Injected *faults) {
         const ObservedEscape *statement = statement_find(qualification, faults->fault.kind);
         double confidence = statement_confidence(qualification, NULL);

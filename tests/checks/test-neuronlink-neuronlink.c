@@ -379,7 +379,7 @@ static void test_without_budget_for_more_an_undecided_lane_is_not_judged(void **
         assert_in_range(n_untested, 10, 38);
 }
 
-/* What it takes longer is its own: sound lanes that make an error are counted on as if it were not there, and it has its share of one count. */
+/* The time that it takes longer is its own: sound lanes that make an error are counted on as if it were not there, and it has its share of one count. */
 static void test_a_slow_port_leaves_the_others_their_time(void **state) {
         static const unsigned speeds[] = { 16, 8, 5 };
 

@@ -47,7 +47,7 @@ static const struct {
         Stage stage;
 } plans[_PLAN_MAX] = { { "preflight", STAGE_PREFLIGHT }, { "production", STAGE_PRODUCTION }, { "infleet", STAGE_INFLEET } };
 
-/* What the plan said then: files are changed and keep their name. */
+/* The contents of the plan at that time: files are changed and keep their name. */
 typedef enum Cut {
         FULL,
         NO_MEMORY, /* its first step, the memory's, is not there */
@@ -287,7 +287,7 @@ static bool is_lesser(const Look *look, int plan, Result result) {
         return plan < 0 && depth_of(look->plan) == 0 && (result == RESULT_PASSED || result == RESULT_WARNED);
 }
 
-/* What its plan has said since is all that is left of a look; and a pass of a part says nothing. */
+/* A later look of the same plan hides this one; and a pass of a part says nothing. */
 static bool is_hidden(const Look *looks, size_t n, size_t i, int plan, unsigned c) {
         return is_lesser(&looks[i], plan, result_of(looks[i].chips[c])) || newest_of(looks, n, looks[i].plan, c) != &looks[i];
 }

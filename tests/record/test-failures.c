@@ -172,7 +172,7 @@ static void test_other_plans_clear_what_they_look_at(void **state) {
         assert_stands((int64_t) index);
 }
 
-/* What only several servers together show is not cleared from one of them; what one shows by itself is. */
+/* A failure that only several servers together show is not cleared from one of them; one that a server shows by itself is. */
 static void test_what_took_others_to_see_takes_them_to_clear(void **state) {
         uint64_t index = scan(&(Case) { STAGE_PREFLIGHT, .failed = CHIP });
 

@@ -257,7 +257,7 @@ static void test_the_far_end_counts_for_shared_kinds(void **state) {
         case_done(&c);
 }
 
-/* What a transmitter does, the far end hears: x+ of chip 2 leads to x- of chip 3. Its other lanes have nothing to do with it. */
+/* The far end hears the faults of a transmitter: x+ of chip 2 leads to x- of chip 3. Its other lanes have nothing to do with it. */
 static void test_the_far_end_of_a_link_is_near(void **state) {
         assert_int_equal(judge(&shared, "trn-0/chip2/link-x+/lane20", "link-lane", "trn-0/chip3/link-x-/lane20", VERDICT_FAILED), OUTCOME_MISPLACED);
         assert_int_equal(judge(&shared, "trn-0/chip2/link-x+/lane20", "link-down", "trn-0/chip3/link-x-", VERDICT_FAILED), OUTCOME_MISPLACED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What a plan states against what escaped. Lower ends of intervals are golden values of binomial tails summed in fractions of whole
+ * Shares that escaped against a plan's statements. Lower ends of intervals are golden values of binomial tails summed in fractions of whole
  * numbers; that a mean may stand for unlike bounds is held against the sum over all outcomes.
  */
 
@@ -112,7 +112,7 @@ static void test_worse_is_where_the_interval_begins_above(void **state) {
                 }
 }
 
-/* What is always there escapes as often as is stated of it: never, unless the plan says how often and why. */
+/* A fault that is always there escapes as often as is stated of it: never, unless the plan says how often and why. */
 static void test_what_is_always_there(void **state) {
         Report report;
 
