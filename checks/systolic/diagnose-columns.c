@@ -48,7 +48,7 @@ static Diagnosis *add_candidate(Work *work, unsigned column, const Signature *si
         if (of_column)
                 diagnosis->last_row = PE_ROWS - 1;
         diagnosis->known = true;
-        diagnosis->intermittent = matches->silent > 0;
+        diagnosis->intermittent = matches->at_times;
         diagnosis->loaded = matches->loaded;
         diagnosis->n_alike = n_alike;
         diagnosis->other_parts = other_parts;
@@ -77,7 +77,7 @@ static bool activations_reach_on(Work *work, unsigned column, const Candidate *c
                 if (signature_is_golden(&signature))
                         continue;
                 silent = signature_explain(&signature, &suspects, &nothing, matches->loaded, UINT_MAX);
-                explained += silent == 0 || (silent > 0 && matches->silent > 0);
+                explained += silent == 0 || (silent > 0 && matches->at_times);
         }
 
         work_turn(work, column, &signature);
@@ -87,22 +87,31 @@ static bool activations_reach_on(Work *work, unsigned column, const Candidate *c
 /* What acts in all columns behind, too. */
 static void add_activation(Work *work, unsigned column, const Signature *signature, const Matches *matches, Candidate candidate) {
         work->base_diagnosis[work->base.n] = work->n;
-        work->base_intermittent = work->base_intermittent || matches->silent > 0;
+        work->base_intermittent = work->base_intermittent || matches->at_times;
         work->base_loaded = work->base_loaded || matches->loaded;
         (void) suspects_add(&work->base, candidate);
         (void) add_candidate(work, column, signature, matches, candidate, 1, false);
 }
 
+/* Returns false where registers of several rows would explain it as well, as where it was seen in the first vector alone. */
 static bool take_activation(Work *work, unsigned column, const Signature *signature, const Matches *matches) {
+        const Candidate *found = NULL;
+
         for (unsigned i = 0; i < matches->n; i++) {
-                if (!is_passed_on(&matches->all[i]) || !activations_reach_on(work, column, &matches->all[i], 1, matches))
+                const Candidate *candidate = &matches->all[i];
+
+                if (!is_passed_on(candidate) || (found && (candidate->row == found->row || !matches->at_times)) ||
+                    !activations_reach_on(work, column, candidate, 1, matches))
                         continue;
-
-                add_activation(work, column, signature, matches, matches->all[i]);
-                return true;
+                if (found)
+                        return false;
+                found = candidate;
         }
+        if (!found)
+                return false;
 
-        return false;
+        add_activation(work, column, signature, matches, *found);
+        return true;
 }
 
 /* Returns false where elements of several rows would explain it as well. An activation that does not reach the end is none, but in
@@ -121,6 +130,8 @@ static bool take_element(Work *work, unsigned column, const Signature *signature
                         return false;
                 if (!found)
                         found = candidate;
+                if (matches->silent_of[i] > matches->silent)
+                        continue;
                 other_parts = other_parts || candidate->at != found->at;
                 n_alike++;
         }
@@ -193,6 +204,7 @@ static void diagnose_column(Work *work, unsigned column, const Signature *signat
         if (matches.n == 0 && take_several(work, column, signature))
                 return;
 
+        work->undecided[column] = matches.n > 0 && matches.at_times;
         work->unexplained[column] = true;
         work->n_unexplained++;
 }
@@ -225,7 +237,7 @@ static bool take_back(Work *work, unsigned column, const Suspects *before, Diagn
         without.dead = work->base.dead;
         signature_search(&signature, &work->base, &matches);
         if (matches.n > 0 && take_element(work, column, &signature, &matches)) {
-                work->unexplained[column] = false;
+                work->unexplained[column] = work->undecided[column] = false;
                 work->n_unexplained--;
         } else if (count_explained(&signature, &work->base) <= count_explained(&signature, &without))
                 return false;
@@ -279,6 +291,7 @@ void work_columns(Work *work) {
                         work_turn(work, m, &signature);
                         if (signature_equal(&signature, &before)) {
                                 work->unexplained[m] = true;
+                                work->undecided[m] = work->undecided[m - 1];
                                 continue;
                         }
                 }

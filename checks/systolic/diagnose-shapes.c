@@ -134,14 +134,14 @@ static void diagnose_shape(Work *work, unsigned column) {
 
 void work_shapes(Work *work) {
         for (unsigned m = 0; m < PE_COLUMNS; m++)
-                if (work->unexplained[m])
+                if (work->unexplained[m] && !work->undecided[m])
                         diagnose_shape(work, m);
 }
 
 /* Whatever is left, in one. */
 void work_rest(Work *work) {
         const Observation *observation = work->observation;
-        Diagnosis rest = { .fault = ARRAY_UNEXPLAINED, .row = PE_ROWS, .column = PE_COLUMNS };
+        Diagnosis rest = { .fault = ARRAY_UNEXPLAINED, .row = PE_ROWS, .column = PE_COLUMNS, .undecided = true };
         bool any = false;
 
         for (unsigned m = 0; m < PE_COLUMNS; m++) {
@@ -153,6 +153,7 @@ void work_rest(Work *work) {
                         continue;
 
                 any = true;
+                rest.undecided = rest.undecided && work->undecided[m];
                 work_turn(work, m, &signature);
                 extent = signature_extent(&signature, &work->base);
                 rest.column = MIN(m, rest.column);
@@ -175,6 +176,7 @@ void work_rest(Work *work) {
                 rest.last_row = PE_ROWS - 1;
         }
         if (!any) {
+                rest.undecided = false;
                 rest.column = 0;
                 rest.last_column = PE_COLUMNS - 1;
         }

@@ -34,6 +34,7 @@ typedef struct Diagnosis {
         bool known;                     /* which part: candidate */
         bool intermittent;              /* some patterns that show it came back golden */
         bool loaded;                    /* it shows under full load only */
+        bool undecided;                 /* ARRAY_UNEXPLAINED: elements of several rows would each explain it alone */
         unsigned n_alike;               /* candidates of this element with the same signature */
         bool other_parts;               /* some of these are of another register than the candidate */
         Candidate candidate;

@@ -151,8 +151,9 @@ static void describe(Words *words, unsigned core, const Diagnosis *diagnosis, bo
                 return;
 
         case ARRAY_UNEXPLAINED:
-                say(words, "core%u: %zu outputs in rows %u to %u, columns %u to %u are wrong, which no single element explains", core,
-                    diagnosis->n_outputs, diagnosis->row, diagnosis->last_row, diagnosis->column, diagnosis->last_column);
+                say(words, "core%u: %zu outputs in rows %u to %u, columns %u to %u are %swrong, which %s", core, diagnosis->n_outputs,
+                    diagnosis->row, diagnosis->last_row, diagnosis->column, diagnosis->last_column, diagnosis->undecided ? "at times " : "",
+                    diagnosis->undecided ? "elements of several rows explain alike" : "no single element explains");
                 return;
 
         case _ARRAY_FAULT_MAX:
@@ -160,8 +161,7 @@ static void describe(Words *words, unsigned core, const Diagnosis *diagnosis, bo
         }
 }
 
-/* What is in one column shows in it, whatever else is wrong in others. */
-static unsigned count_reproduced(const Diagnosis *diagnosis, const Control *control) {
+unsigned diagnosis_count_reproduced(const Diagnosis *diagnosis, const Control *control) {
         bool of_column = diagnosis->fault == ARRAY_PE || diagnosis->fault == ARRAY_COLUMN;
 
         return control_count(control, diagnosis->column, of_column ? diagnosis->column : diagnosis->last_column);
@@ -170,7 +170,7 @@ static unsigned count_reproduced(const Diagnosis *diagnosis, const Control *cont
 int diagnosis_report(Step *step, Verdict *verdict, unsigned core, const Diagnosis *diagnosis, unsigned formats_ran,
                      const Control *control) {
         char address[64], expected[16], actual[16];
-        unsigned reproduced = count_reproduced(diagnosis, control);
+        unsigned reproduced = diagnosis_count_reproduced(diagnosis, control);
         Evidence evidence = { .has_count = true, .count = (double) diagnosis->n_outputs, .seen = 1 + reproduced, .tried = 1 + CONTROL_RUNS };
         const char *code = fault_codes[control->everywhere ? ARRAY_UNEXPLAINED : diagnosis->fault];
         Location where = *step_unit(step);

@@ -9,15 +9,20 @@
 
 #include "checks/systolic/signature.h"
 
-#define MATCHES_MAX 96u
+#define MATCHES_MAX 1024u
 
 typedef struct Matches {
-        unsigned n, silent; /* of all the same: patterns that came back golden though they should not */
+        unsigned n, silent; /* patterns that came back golden though they should not: the fewest, those of the first candidates */
         bool loaded;        /* nothing but full load shows it */
+        bool at_times;      /* it comes and goes */
         Candidate all[MATCHES_MAX];
+        uint16_t silent_of[MATCHES_MAX]; /* the same of each */
 } Matches;
 
-/* The candidates that explain SIGNATURE on top of BASE, those with the fewest silent patterns. */
+/*
+ * The candidates that explain SIGNATURE on top of BASE, those with the fewest silent patterns. Of what comes and goes others are as good as
+ * these, unless they would have shown themselves in so many more patterns that they are a thousand times less likely.
+ */
 void signature_search(const Signature *signature, const Suspects *base, Matches *ret);
 
 /* Several elements of one column that explain SIGNATURE on top of BASE together. Returns how many; 0: they are not told apart. */

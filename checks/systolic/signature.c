@@ -13,6 +13,8 @@ void signature_of(const Observation *observation, Column *column, Signature *ret
                 ret->ran[i] = observation->ran[i] > 0 && column_has(column, pattern_at(i));
                 if (ret->ran[i])
                         ret->answers[i] = observation_column(observation, i, column->index);
+                if (ret->answers[i] && observation->failed[i] < observation->ran[i])
+                        ret->at_times = true;
         }
 }
 

@@ -15,6 +15,7 @@ typedef struct Signature {
         unsigned n_patterns;
         bool ran[PATTERNS_MAX];                /* with this column in its tile */
         const uint32_t *answers[PATTERNS_MAX]; /* NULL: golden */
+        bool at_times;                         /* a pattern that is not golden once was, so that one that is golden says little */
 } Signature;
 
 void signature_of(const Observation *observation, Column *column, Signature *ret);

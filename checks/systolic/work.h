@@ -21,6 +21,7 @@ typedef struct Work {
         size_t base_diagnosis[SUSPECTS_MAX];
         uint8_t dead[PE_COLUMNS / TILE_UNIT]; /* row groups of which products are zero, by column group */
         bool unexplained[PE_COLUMNS];
+        bool undecided[PE_COLUMNS]; /* of these: elements of several rows explain what was seen of it, for it comes and goes */
         unsigned n_unexplained, hopeless;
         unsigned n_several; /* columns in which several elements were looked for */
         bool affected[PE_COLUMNS]; /* by something found */

@@ -684,6 +684,77 @@ static void test_two_elements_of_a_column_name_no_third_one(void **state) {
         assert_true(n_both * 4 >= n_pairs * 3);
 }
 
+/* Prints and counts findings of elements that are not at WHERE, and of parts of PSUM. */
+static unsigned count_innocents(const char *what, const char *where) {
+        unsigned n = 0;
+
+        for (size_t i = 0; i < outcome.n_findings; i++) {
+                bool element = strcmp(outcome.findings[i].code, "systolic-pe") == 0;
+                bool psum = strcmp(outcome.findings[i].code, "systolic-psum") == 0 && !strstr(outcome.findings[i].message, "no element of PSUM");
+
+                if (!psum && (!element || ends_with(outcome.findings[i].where, where)))
+                        continue;
+                if (n++ < 3)
+                        print_error("%s at %s: %s\n", what, where, outcome.findings[i].message);
+        }
+        return n;
+}
+
+/* Each of these was seen in a single pattern first, in which sound parts would look the same. */
+static void test_what_is_seen_once_names_no_other_element(void **state) {
+        static const struct {
+                const char *kind, *where;
+                TensorParameters parameters;
+                double probability;
+        } cases[] = {
+                { "activation-slow", "core6/pe48.80", { .bit = 1, .edge = EDGE_FALL }, 0.1 },
+                { "psum-slow", "core6/pe75.70", { .bit = 7, .edge = EDGE_RISE }, 0.1 },
+        };
+        unsigned n_innocent = 0;
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        for (unsigned i = 0; i < 12 * ELEMENTS(cases); i++) {
+                size_t n = i % ELEMENTS(cases);
+
+                tensor_chip_inject(&chip, cases[n].kind, cases[n].where, cases[n].parameters, cases[n].probability);
+                run(&chip);
+                n_innocent += count_innocents(cases[n].kind, cases[n].where) > 0;
+                tensor_chip_heal(&chip);
+        }
+        tensor_chip_done(&chip);
+        assert_int_equal(n_innocent, 0);
+}
+
+/* A bit that is slow at times, anywhere, shows itself in another way from pattern to pattern. SLOW_FAULTS for more. */
+static void test_what_is_slow_at_times_names_no_other_element(void **state) {
+        static const char *const kinds[] = { "activation-slow", "product-slow", "psum-slow" };
+        static const double probabilities[] = { 0.05, 0.2, 0.5 };
+        unsigned n_faults = getenv("SLOW_FAULTS") ? (unsigned) atoi(getenv("SLOW_FAULTS")) : 24, n_innocent = 0, n_found = 0;
+        TensorChip chip;
+
+        srandom(11);
+        tensor_chip_init(&chip);
+        for (unsigned i = 0; i < n_faults; i++) {
+                TensorParameters parameters = { .bit = (unsigned) random() % 32, .edge = random() % 2 ? EDGE_RISE : EDGE_FALL };
+                double probability = probabilities[i / ELEMENTS(kinds) % ELEMENTS(probabilities)];
+                char where[32], what[96];
+
+                (void) snprintf(where, sizeof(where), "core6/pe%u.%u", (unsigned) random() % 128, (unsigned) random() % 128);
+                (void) snprintf(what, sizeof(what), "%s bit %u %s, p %g", kinds[i % ELEMENTS(kinds)], (unsigned) parameters.bit,
+                                parameters.edge == EDGE_RISE ? "rise" : "fall", probability);
+                tensor_chip_inject(&chip, kinds[i % ELEMENTS(kinds)], where, parameters, probability);
+                run(&chip);
+                n_found += names_element(where);
+                n_innocent += count_innocents(what, where) > 0;
+                tensor_chip_heal(&chip);
+        }
+        tensor_chip_done(&chip);
+        print_message("# %u slow at times: %u named, beside %u of them another\n", n_faults, n_found, n_innocent);
+        assert_int_equal(n_innocent, 0);
+        assert_true(n_found * 2 > n_faults);
+}
+
 /* Whether the patterns of the structure show the faults of CHIP, one in each core but the last: wrong answers of all would be the host's. */
 static void assert_each_is_seen_under_load(TensorChip *chip) {
         PatternList list;
@@ -777,6 +848,8 @@ int main(void) {
                 cmocka_unit_test(test_a_line_that_is_lost_is_not_golden),
                 cmocka_unit_test(test_random_faults_are_all_found_and_placed),
                 cmocka_unit_test(test_two_elements_of_a_column_name_no_third_one),
+                cmocka_unit_test(test_what_is_seen_once_names_no_other_element),
+                cmocka_unit_test(test_what_is_slow_at_times_names_no_other_element),
                 cmocka_unit_test(test_every_gate_is_asked_under_full_load),
                 cmocka_unit_test(test_every_bit_of_a_product_is_asked_under_full_load),
         };
