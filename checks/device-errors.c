@@ -52,14 +52,37 @@ static uint64_t sum(const uint64_t *values, unsigned n) {
         return all;
 }
 
-uint64_t error_count_own_word(const ErrorCount *count, unsigned i) {
-        return count->words[i] > count->planted[i] ? count->words[i] - count->planted[i] : 0;
-}
-
 uint64_t error_count_own_sysfs(const ErrorCount *count) {
         uint64_t planted = sum(count->planted, count->n_words);
 
         return count->sysfs > planted ? count->sysfs - planted : 0;
+}
+
+/* Of a full word a lower bound, which falls with all that is planted later. */
+static uint64_t least_own_word(const ErrorCount *count, unsigned i) {
+        return count->words[i] > count->planted[i] ? count->words[i] - count->planted[i] : 0;
+}
+
+/* What sysfs, which has no end, leaves for a full word beside the others; false where another one is full too, or it leaves too little. */
+static bool rest_of_sysfs(const ErrorCount *count, unsigned full, uint64_t *ret) {
+        uint64_t others = 0;
+
+        for (unsigned i = 0; i < count->n_words; i++) {
+                if (i == full)
+                        continue;
+                if (count->words[i] >= count->full)
+                        return false;
+                others += least_own_word(count, i);
+        }
+        *ret = error_count_own_sysfs(count) - others;
+        return error_count_own_sysfs(count) >= others && *ret >= least_own_word(count, full);
+}
+
+uint64_t error_count_own_word(const ErrorCount *count, unsigned i, bool *ret_least) {
+        uint64_t rest;
+
+        *ret_least = count->words[i] >= count->full && !rest_of_sysfs(count, i, &rest);
+        return count->words[i] < count->full || *ret_least ? least_own_word(count, i) : rest;
 }
 
 bool error_count_is_possible(const ErrorCount *count) {
@@ -73,7 +96,7 @@ bool error_count_is_planted(const ErrorCount *count) {
         uint64_t own = error_count_own_sysfs(count);
 
         for (unsigned i = 0; i < count->n_words; i++)
-                own += error_count_own_word(count, i);
+                own += least_own_word(count, i);
         return own == 0 && sum(count->planted, count->n_words) > 0;
 }
 

@@ -41,9 +41,10 @@ typedef struct ErrorCount {
 /* "stats/hardware/…" */
 const char *error_counter_path(ErrorCounter counter);
 
-/* Errors beside the planted ones: of word I of the mailbox, of sysfs. */
-uint64_t error_count_own_word(const ErrorCount *count, unsigned i);
+/* Errors beside the planted ones: of sysfs, of word I of the mailbox. A word that is full has what sysfs has beside the others; where
+ * sysfs cannot tell, as several are full, *ret_least is true and there may be more. */
 uint64_t error_count_own_sysfs(const ErrorCount *count);
+uint64_t error_count_own_word(const ErrorCount *count, unsigned i, bool *ret_least);
 /* Whether no more was planted than the mailbox has counted; of a full field nobody knows. */
 bool error_count_is_possible(const ErrorCount *count);
 /* Whether all that either tells was planted, and there is something: then clearing it loses nothing. */

@@ -130,16 +130,16 @@ static int measure(Step *step, ErrorCounter counter, uint64_t count, uint64_t li
         return step_measure(step, errors[counter].measurement, (double) count, "{error}", LIMIT_LESS_THAN_OR_EQUAL, (double) limit, where);
 }
 
-/* A count beyond its limit, as measurement and finding. */
-static int find_errors(Step *step, Verdict *verdict, ErrorCounter counter, uint64_t count, uint64_t limit, const Location *where) {
+/* A count beyond its limit, as measurement and finding; LEAST: there may be more. */
+static int find_errors(Step *step, Verdict *verdict, ErrorCounter counter, uint64_t count, bool least, uint64_t limit, const Location *where) {
         Evidence evidence = { .address = error_counter_path(counter), .has_count = true, .count = (double) count };
         int r;
 
         r = measure(step, counter, count, limit, where);
         if (r < 0)
                 return r;
-        return step_finding(step, verdict, errors[counter].code, where, &evidence, "%s: %" PRIu64 ", limit %" PRIu64, errors[counter].what,
-                            count, limit);
+        return step_finding(step, verdict, errors[counter].code, where, &evidence, "%s: %s%" PRIu64 ", limit %" PRIu64, errors[counter].what,
+                            least ? "at least " : "", count, limit);
 }
 
 static int judge_lie(Step *step, Verdict *verdict, ErrorCounter counter, uint64_t sysfs, uint64_t mailbox, bool full) {
@@ -164,14 +164,15 @@ typedef struct Counted {
 static int judge_words(Step *step, Verdict *verdict, ErrorCounter counter, uint64_t limit, const ErrorCount *counted, Counted *ret) {
         for (unsigned i = 0; i < counted->n_words; i++) {
                 Location where = place_of(step, counted, i);
-                uint64_t count = error_count_own_word(counted, i);
+                bool least;
+                uint64_t count = error_count_own_word(counted, i, &least);
                 int r;
 
                 ret->full |= counted->words[i] == counted->full;
                 ret->sum += count;
                 ret->most = count > ret->most ? count : ret->most;
                 if (count > limit) {
-                        r = find_errors(step, verdict, counter, count, limit, &where);
+                        r = find_errors(step, verdict, counter, count, least, limit, &where);
                         if (r < 0)
                                 return r;
                 }
@@ -191,7 +192,7 @@ static int judge_errors(Step *step, Verdict *verdict, ErrorCounter counter, cons
                 return r;
         /* Or the mailbox is what lies: then what sysfs has counts, wherever it was. */
         if (sysfs > counted.sum && sysfs > limit * count->n_words)
-                return find_errors(step, verdict, counter, sysfs, limit * count->n_words, NULL);
+                return find_errors(step, verdict, counter, sysfs, false, limit * count->n_words, NULL);
         r = measure(step, counter, counted.most, limit, NULL);
         return r < 0 ? r : 0;
 }

@@ -58,6 +58,7 @@ static void both_tellings_and_what_was_planted_are_read(void **state) {
         _cleanup_(device_freep) Device *device = open_device();
         ErrorCount counts[_ERROR_COUNTER_MAX];
         const char *path;
+        bool least;
 
         count(COUNTER_MEM_ECC_REPAIRABLE_UNCORRECTED, 2, 5);
         assert_int_equal(device_errors_announce(device, 3, both, most), 0);
@@ -73,8 +74,9 @@ static void both_tellings_and_what_was_planted_are_read(void **state) {
         assert_int_equal(counts[ERRORS_MEM_REPAIRABLE].sysfs, 10);
         assert_int_equal(counts[ERRORS_MEM_REPAIRABLE].words[2], 9);
         assert_int_equal(counts[ERRORS_MEM_REPAIRABLE].planted[2], 3);
-        assert_int_equal(error_count_own_word(&counts[ERRORS_MEM_REPAIRABLE], 2), 6);
-        assert_int_equal(error_count_own_word(&counts[ERRORS_MEM_REPAIRABLE], 0), 0);
+        assert_int_equal(error_count_own_word(&counts[ERRORS_MEM_REPAIRABLE], 2, &least), 6);
+        assert_int_equal(error_count_own_word(&counts[ERRORS_MEM_REPAIRABLE], 0, &least), 0);
+        assert_false(least);
         assert_int_equal(error_count_own_sysfs(&counts[ERRORS_MEM_REPAIRABLE]), 6);
         assert_false(counts[ERRORS_MEM_REPAIRABLE].open);
         assert_false(error_count_is_planted(&counts[ERRORS_MEM_REPAIRABLE]));
@@ -142,11 +144,38 @@ static void more_planted_than_counted_cannot_be(void **state) {
         assert_int_equal(error_count_own_sysfs(&counts[ERRORS_SRAM_UNCORRECTED]), 4);
 }
 
+/* A field that is full counts no further, sysfs does: what is planted meanwhile takes nothing from the chip's own errors. */
+static void of_a_full_word_sysfs_tells_how_many_are_its_own(void **state) {
+        static const struct {
+                ErrorCount count;
+                uint64_t own; /* of word 0 */
+                bool least;
+        } cases[] = {
+                { { .n_words = 1, .full = 65535, .words = { 65534 }, .sysfs = 65534, .planted = { 576 } }, 64958, false },
+                { { .n_words = 1, .full = 65535, .words = { 65535 }, .sysfs = 206986 + 576, .planted = { 576 } }, 206986, false },
+                { { .n_words = 1, .full = 65535, .words = { 65535 }, .sysfs = 206986 + 65535, .planted = { 65535 } }, 206986, false },
+                { { .n_words = 1, .full = 65535, .words = { 65535 }, .sysfs = 206986 + 70000, .planted = { 70000 } }, 206986, false },
+                { { .n_words = 4, .full = 15, .words = { 15, 3, 0, 9 }, .sysfs = 100, .planted = { 0, 1, 0, 9 } }, 88, false },
+                { { .n_words = 4, .full = 15, .words = { 15, 3, 15, 9 }, .sysfs = 100, .planted = { 4, 0, 0, 0 } }, 11, true },
+                { { .n_words = 4, .full = 15, .words = { 15, 3, 0, 0 }, .sysfs = 16, .planted = { 0 } }, 15, true }, /* one of them lies */
+                { { .n_words = 1, .full = 65535, .words = { 65535 }, .sysfs = 1, .planted = { 0 } }, 65535, true },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                bool least;
+                uint64_t own = error_count_own_word(&cases[i].count, 0, &least);
+
+                if (own != cases[i].own || least != cases[i].least)
+                        fail_msg("case %zu: %s%llu", i, least ? "at least " : "", (unsigned long long) own);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(both_tellings_and_what_was_planted_are_read),
                 cmocka_unit_test(what_cannot_be_is_refused_and_named),
                 cmocka_unit_test(more_planted_than_counted_cannot_be),
+                cmocka_unit_test(of_a_full_word_sysfs_tells_how_many_are_its_own),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,6 +62,7 @@ static void more_errors_than_a_mailbox_field_holds_are_no_lie(void **state) {
 
         assert_int_equal(judge(FAULT("kind: ecc-errors, counter: mem_ecc_uncorrected, stack: 2, count: 400"), 3, &found), VERDICT_FAILED);
         assert_true(found_has(&found, "hbm-uncorrected", "us0-1/chip3/hbm2"));
+        assert_non_null(strstr(found.lines, "that no repair mends: 400, limit 0"));
         assert_int_equal(found.n, 1);
 }
 
@@ -182,6 +183,33 @@ static void errors_beside_them_are_found_and_counted(void **state) {
         }
 }
 
+/* With 65535 planted, as with 576, and with more than the mailbox's word holds. */
+static void what_is_planted_beside_a_full_word_takes_nothing_from_the_count(void **state) {
+        static const uint64_t planted[] = { 576, 65535, 70000 };
+
+        for (size_t i = 0; i < ELEMENTS(planted); i++) {
+                Found found;
+
+                assert_int_equal(judge_planting(&(Planting) { .announced = planted[i], .counted = planted[i], .later = 206986 }, &found),
+                                 VERDICT_FAILED);
+                assert_non_null(strstr(found.lines, "uncorrected SRAM errors: 206986, limit 0"));
+                assert_int_equal(found.n, 1);
+        }
+}
+
+/* Then sysfs counts them together, and nobody knows whose how many are. */
+static void where_two_words_are_full_their_counts_are_lower_bounds(void **state) {
+        static const char text[] = HEAD "faults: [{at: us0-1/chip3, kind: ecc-errors, counter: mem_ecc_uncorrected, stack: 2, count: 400}, "
+                                   "{at: us0-1/chip3, kind: ecc-errors, counter: mem_ecc_uncorrected, stack: 0, count: 40}]\n";
+        Found found;
+
+        assert_int_equal(judge(text, 3, &found), VERDICT_FAILED);
+        assert_true(found_has(&found, "hbm-uncorrected", "us0-1/chip3/hbm2"));
+        assert_true(found_has(&found, "hbm-uncorrected", "us0-1/chip3/hbm0"));
+        assert_non_null(strstr(found.lines, "that no repair mends: at least 15, limit 0"));
+        assert_int_equal(found.n, 2);
+}
+
 static void while_another_plants_nobody_can_judge(void **state) {
         Found found;
 
@@ -204,6 +232,8 @@ int main(void) {
                 cmocka_unit_test(no_garbled_answer_makes_a_pass),
                 cmocka_unit_test(errors_that_a_check_left_behind_are_none_of_the_chips),
                 cmocka_unit_test(errors_beside_them_are_found_and_counted),
+                cmocka_unit_test(what_is_planted_beside_a_full_word_takes_nothing_from_the_count),
+                cmocka_unit_test(where_two_words_are_full_their_counts_are_lower_bounds),
                 cmocka_unit_test(while_another_plants_nobody_can_judge),
         };
 
