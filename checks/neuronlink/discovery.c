@@ -177,7 +177,7 @@ static int read_status(Fabric *fabric, Exchange *exchange) {
         return 0;
 }
 
-/* Whether anything is plugged in at the others of the ring; asked for only where some plug is wrong. */
+/* What the ports of the others of the ring say of themselves; asked for only where some plug is wrong. */
 static int read_ring(Fabric *fabric, Exchange *exchange) {
         for (unsigned s = 1; s < fabric->n_servers; s++) {
                 FabricServer *server = &fabric->servers[s];
@@ -189,9 +189,14 @@ static int read_ring(Fabric *fabric, Exchange *exchange) {
                 r = device_link_status(server->device, exchange->ends, exchange->n, exchange->statuses, exchange->errors);
                 if (r < 0)
                         return r;
-                for (size_t i = 0; i < exchange->n; i++)
-                        server->ports[exchange->ends[i].chip][exchange->ends[i].port].empty =
-                                        exchange->errors[i] >= 0 && !exchange->statuses[i].present;
+                for (size_t i = 0; i < exchange->n; i++) {
+                        Port *port = &server->ports[exchange->ends[i].chip][exchange->ends[i].port];
+
+                        if (exchange->errors[i] < 0)
+                                continue;
+                        port->before = exchange->statuses[i];
+                        port->empty = !port->before.present;
+                }
         }
 
         return 0;
@@ -300,6 +305,8 @@ static int send_all(Fabric *fabric, unsigned s, Exchange *exchange, uint64_t non
 
                 if (exchange->errors[i] >= 0)
                         port->n_sent++;
+                else if (port->before.up && exchange->errors[i] == -EREMOTEIO)
+                        port->unsent = true;
                 else if (port->before.up)
                         port->refused = true;
         }

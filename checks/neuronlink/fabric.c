@@ -108,6 +108,21 @@ PortId fabric_sender(Fabric *fabric, PortId id) {
         return far;
 }
 
+/* A sender tells that nobody takes its frames. Why is for the port that does not receive: it is looked for, and told, there. */
+static bool other_end_is_down(Fabric *fabric, PortId id) {
+        const Port *other = fabric_port(fabric, fabric_sender(fabric, id));
+        bool own = fabric_sender(fabric, id).server == 0;
+
+        return !fabric->as_designed && other->driven && other->error >= 0 &&
+               (!other->before.up || (own && (!other->after.up || other->after.retrains > other->before.retrains)));
+}
+
+bool fabric_refused(Fabric *fabric, PortId id) {
+        const Port *port = fabric_port(fabric, id);
+
+        return port->refused || (port->unsent && !other_end_is_down(fabric, id));
+}
+
 bool port_id_equal(PortId a, PortId b) {
         return a.server == b.server && a.chip == b.chip && a.port == b.port;
 }

@@ -95,9 +95,10 @@ typedef struct Port {
         bool prbs;      /* its lanes were counted */
         bool undecided; /* too many errors to pass, too few bits to fail */
         bool tested;
-        bool refused;   /* it did not do something it was asked for, though it is up: nothing is proven */
+        bool refused;   /* it did not do something it was asked for, though it is up: nothing is proven; see fabric_refused() */
+        bool unsent;    /* … and that was to send a frame */
         int error;      /* of asking for its status, see device-link.h */
-        WireLinkStatus before, after;
+        WireLinkStatus before, after; /* of the other servers of the ring `before` alone, and not where all is as designed */
         uint64_t n_sent, n_received, n_errors, n_replays; /* what its own counters should have counted since `before`, at least */
         Heard heard;
         PortId from; /* with HEARD_PORT */
@@ -147,6 +148,8 @@ Port *fabric_port(Fabric *fabric, PortId id);
 bool fabric_designed(const Fabric *fabric, PortId id, PortId *ret);
 /* The port that sends to ID: the one that was heard, else the one by design. */
 PortId fabric_sender(Fabric *fabric, PortId id);
+/* Whether ID refused something that it could have done: where the other end of its cable is down, frames that are not sent are no refusal. */
+bool fabric_refused(Fabric *fabric, PortId id);
 bool port_id_equal(PortId a, PortId b);
 /* Whether the chip of ID is in the scan: it may be driven. */
 bool fabric_includes(const Fabric *fabric, PortId id);

@@ -42,7 +42,7 @@ static int judge_chip(Fabric *fabric, unsigned chip, Tested *ret) {
                 ret->untested += !port->tested;
                 if (port->driven && port->error == -ETIMEDOUT)
                         fabric->silent[chip] = true;
-                ret->refused = ret->refused || (port->driven && port->refused);
+                ret->refused = ret->refused || (port->driven && fabric_refused(fabric, id));
                 ret->undecided = ret->undecided || (port->driven && port->undecided);
         }
 
@@ -57,7 +57,7 @@ static const char *untested_why(Fabric *fabric, PortId id) {
                 return "neuronlink_untested_out_of_scan"; /* a chip at one of its ends, or in service: it is not to be disturbed */
         if (fabric->silent[id.chip] || port->error == -ETIMEDOUT)
                 return "neuronlink_untested_silent";
-        if (port->refused || port->error < 0)
+        if (fabric_refused(fabric, id) || port->error < 0)
                 return "neuronlink_untested_refused";
         if (port->undecided)
                 return "neuronlink_untested_undecided"; /* the plan had no time to count on */

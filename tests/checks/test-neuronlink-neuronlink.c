@@ -190,7 +190,10 @@ static const FaultCase fault_cases[] = {
           "lane 30 is quiet" },
         { "{at: us0-1/chip3/link-x+/lane7, kind: burst-errors, rate: 1e-9, length: 100, density: 0.5}",
           { { "link-errors", "us0-1/chip3/link-x+/lane7" } }, "in bursts" },
-        { "{at: us0-1/chip3/link-y+, kind: link-one-way}", { { "link-down", "us0-1/chip3/link-y+" } } },
+        { "{at: us0-1/chip3/link-y+, kind: link-one-way}", { { "link-down", "us0-1/chip3/link-y+" } }, "it is what lies between" },
+        { "{at: us0-1/chip3/link-y+, kind: link-one-way, site: transmitter-pma}", { { "link-down", "us0-1/chip3/link-y+" } }, "it is its PMA" },
+        { "{at: us0-1/chip3/link-z+, kind: link-one-way}", { { "link-down", "us0-1/chip3/link-z+" } } },
+        { "{at: us0-2/chip3/link-z-, kind: link-one-way}", { } }, /* nothing arrives at the neighbour, and it is judged there */
         { "{at: us0-1/chip3/link-y+, kind: link-flaps, every: 1}",
           { { "link-flap", "us0-1/chip3/link-y+" }, { "link-flap", "us0-1/chip7/link-y-" } } },
         { "{at: us0-1/chip3/link-y+, kind: link-counter-wraps}", { } },
@@ -200,6 +203,16 @@ static const FaultCase fault_cases[] = {
         { "{at: us0-1/chip9/link-z+, kind: cable-swapped, with: us0-3/chip4/link-z-}",
           { { "link-cabling", "us0-1" }, { "link-miscabled", "us0-1/chip9/link-z+" } } },
 };
+
+static bool said_at_chip(const Step *step, unsigned chip) {
+        char begin[LOCATION_STRING_MAX];
+
+        (void) snprintf(begin, sizeof(begin), "us0-1/chip%u/", chip);
+        for (size_t i = 0; i < step->n_said; i++)
+                if (strncmp(step->said[i].at, begin, strlen(begin)) == 0)
+                        return true;
+        return false;
+}
 
 static void test_each_fault_is_found_at_its_port_and_nowhere_else(void **state) {
         for (size_t i = 0; i < ELEMENTS(fault_cases); i++) {
@@ -222,6 +235,38 @@ static void test_each_fault_is_found_at_its_port_and_nowhere_else(void **state) 
                 assert_int_equal(step->n_said, n);
                 assert_true(!one->says || strstr(step->said[0].message, one->says));
                 assert_int_equal(verdict, n > 0 ? VERDICT_FAILED : VERDICT_PASSED);
+                for (unsigned c = 0; c < CHIPS; c++)
+                        if (step->parts[c] != (said_at_chip(step, c) ? VERDICT_FAILED : VERDICT_PASSED))
+                                fail_msg("%s: chip%u %s", one->fault, c, verdict_to_string(step->parts[c]));
+        }
+}
+
+static LinkPort port_that_sends_nothing;
+
+static bool far_end_hears_it;
+
+/* Either what it sent arrives all the same, or, as it should be then, nothing arrives at the far end. */
+static void refuse_to_send(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
+        if (server == step->own && command->type == COMMAND_LINK_SEND && command->chip == 6 && command->unit == port_that_sends_nothing)
+                *completion = (WireCompletion) { .status = STATUS_NRT_HW_ERROR };
+        if (!far_end_hears_it && command->type == COMMAND_LINK_RECEIVE && command->unit == link_port_opposite(port_that_sends_nothing) &&
+            (command->chip == 10 || (server != step->own && command->chip == 6)))
+                *completion = (WireCompletion) { .status = STATUS_NRT_QUEUE_EMPTY };
+}
+
+/* The other end is up, so that nothing but the port itself explains it. */
+static void test_a_port_that_sends_nothing_though_its_far_end_is_up_has_not_passed(void **state) {
+        static const LinkPort ports[] = { LINK_Y_PLUS, LINK_Z_PLUS };
+
+        for (size_t i = 0; i < 2 * ELEMENTS(ports); i++) {
+                _cleanup_rehearsal_ Step *step = rehearsal_new(ULTRA, "neuronlink", "us0-1");
+                Verdict verdict = _VERDICT_INVALID;
+
+                port_that_sends_nothing = ports[i / 2];
+                far_end_hears_it = i % 2 == 0;
+                step->rewrite = refuse_to_send;
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                assert_int_equal(step->parts[6], VERDICT_ERROR);
         }
 }
 
@@ -512,6 +557,7 @@ int main(void) {
                 cmocka_unit_test(test_links_to_occupied_chips_are_not_driven),
                 cmocka_unit_test(test_without_a_link_in_the_scan_the_step_is_skipped),
                 cmocka_unit_test(test_each_fault_is_found_at_its_port_and_nowhere_else),
+                cmocka_unit_test(test_a_port_that_sends_nothing_though_its_far_end_is_up_has_not_passed),
                 cmocka_unit_test(test_payload_that_is_slow_at_half_of_the_times_is_found),
                 cmocka_unit_test(test_errors_that_come_and_go_are_not_called_crosstalk),
                 cmocka_unit_test(test_a_chip_that_hangs_costs_only_itself),
