@@ -183,9 +183,9 @@ static void errors_beside_them_are_found_and_counted(void **state) {
         }
 }
 
-/* With 65535 planted, as with 576, and with more than the mailbox's word holds. */
+/* Also where as many were planted as the mailbox's word holds. */
 static void what_is_planted_beside_a_full_word_takes_nothing_from_the_count(void **state) {
-        static const uint64_t planted[] = { 576, 65535, 70000 };
+        static const uint64_t planted[] = { 576, PLANTED_MAX };
 
         for (size_t i = 0; i < ELEMENTS(planted); i++) {
                 Found found;
