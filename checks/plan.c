@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "checks/plan-escapes.h"
 
@@ -352,16 +353,20 @@ static int __attribute__((format(printf, 3, 4))) tell_format(int r, char **ret_e
         return r;
 }
 
-/* Loads NAME.yaml of one folder; -ENOENT where it has none. */
+/* Loads NAME.yaml of one folder; -ENOENT where it has none. A pipe or a device there would be waited for without an end, so it is refused. */
 static int find_in(const char *folder, size_t n, const char *name, Plan **ret, char **ret_error) {
         _cleanup_(plan_freep) Plan *plan = NULL;
         _cleanup_free_ char *path = NULL;
+        struct stat st;
         int r;
 
         if (asprintf(&path, "%.*s/%s.yaml", (int) n, folder, name) < 0)
                 return -ENOMEM;
-        if (access(path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
+        r = stat(path, &st) < 0 ? -errno : 0;
+        if (r == -ENOENT || r == -ENOTDIR)
                 return -ENOENT;
+        if (r == 0 && !S_ISREG(st.st_mode))
+                return tell_format(-EINVAL, ret_error, "%s: this is no regular file", path);
 
         r = plan_load(path, &plan, ret_error);
         if (r == -ENOENT)

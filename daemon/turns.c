@@ -33,11 +33,23 @@ typedef struct User {
         struct CallQueue calls; /* never empty */
 } User;
 
+#define NAME_MAX_BYTES 32 /* of a unique name, with the final zero */
+
 /* A unique name of the bus is never given to another connection, so what was learnt of it stays true. */
 typedef struct Sender {
-        char name[32]; /* "": none */
+        char name[NAME_MAX_BYTES]; /* "": none */
         uid_t uid;
 } Sender;
+
+/* A sender whose user the bus has been asked for. */
+typedef struct Newcomer {
+        TAILQ_ENTRY(Newcomer) entry;
+        Turns *turns;
+        char name[NAME_MAX_BYTES];
+        sd_bus_slot *question;
+        size_t n_calls;
+        struct CallQueue calls; /* until the answer comes */
+} Newcomer;
 
 struct Turns {
         sd_bus *bus;
@@ -47,7 +59,9 @@ struct Turns {
         sd_bus_message *served; /* on its way to its handler */
         uint64_t begun_usec, took_usec; /* its handler, or the one before */
         TAILQ_HEAD(, User) users; /* who waits, the next one first */
-        size_t n_calls; /* of all users */
+        TAILQ_HEAD(, Newcomer) newcomers;
+        size_t n_newcomers;
+        size_t n_calls; /* of all users and newcomers */
         struct CallQueue refusals; /* answers */
         size_t n_refusals;
         sd_event_source *refusing;
@@ -65,26 +79,20 @@ static Sender *find_sender(Turns *turns, const char *name) {
         return &turns->senders[hash % SENDERS];
 }
 
-/* The bus is asked once for each sender: it answers behind all that it has for us already. */
-static int learn_uid(Turns *turns, sd_bus_message *message, uid_t *ret) {
-        const char *name = sd_bus_message_get_sender(message);
-        Sender *sender;
-        int r;
+static bool is_known(Turns *turns, const char *name, uid_t *ret) {
+        const Sender *sender = find_sender(turns, name);
 
-        if (!name || strlen(name) >= sizeof(sender->name))
-                return authorize_sender_uid(message, ret);
-        sender = find_sender(turns, name);
-        if (strcmp(sender->name, name) != 0) {
-                Sender learnt;
-
-                r = authorize_sender_uid(message, &learnt.uid);
-                if (r < 0)
-                        return r;
-                (void) strcpy(learnt.name, name);
-                *sender = learnt;
-        }
+        if (strcmp(sender->name, name) != 0)
+                return false;
         *ret = sender->uid;
-        return 0;
+        return true;
+}
+
+static void remember(Turns *turns, const char *name, uid_t uid) {
+        Sender *sender = find_sender(turns, name);
+
+        (void) strcpy(sender->name, name);
+        sender->uid = uid;
 }
 
 /* ---- queues ---- */
@@ -308,17 +316,25 @@ static bool is_too_long(sd_bus_message *message) {
         return r < 0 || n > TURNS_BYTES;
 }
 
-static int check_room(Turns *turns, uid_t uid, sd_bus_message *message, sd_bus_error *error) {
-        const User *user = find_user(turns, uid);
-
+static int check_length(sd_bus_message *message, sd_bus_error *error) {
         if (is_too_long(message))
                 return bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED, "Arguments of more than %u KiB", TURNS_BYTES >> 10);
-        if (user && user->n_calls >= TURNS_OF_USER)
-                return bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED, "%u calls of user %u wait already: wait for their answers", TURNS_OF_USER,
-                                     (unsigned) uid);
+        return 0;
+}
+
+static int check_room_of_all(const Turns *turns, sd_bus_error *error) {
         if (turns->n_calls >= TURNS_OF_USERS)
                 return bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED, "%u calls of other users wait already: try again later", TURNS_OF_USERS);
         return 0;
+}
+
+static int check_room(Turns *turns, uid_t uid, sd_bus_error *error) {
+        const User *user = find_user(turns, uid);
+
+        if (user && user->n_calls >= TURNS_OF_USER)
+                return bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED, "%u calls of user %u wait already: wait for their answers", TURNS_OF_USER,
+                                     (unsigned) uid);
+        return check_room_of_all(turns, error);
 }
 
 /* An answer of polkit makes a handler run again, which had its turn. */
@@ -326,22 +342,137 @@ static bool has_no_turn(const Turns *turns, sd_bus_message *message) {
         return sd_bus_message_is_method_call(message, NULL, NULL) <= 0 || authority_has_answer(turns->authority, message);
 }
 
+/* 1: the message has been taken. R: why it cannot be, with ERROR, or 0. */
+static int take_or_refuse(Turns *turns, int r, sd_bus_message *message, sd_bus_error *error) {
+        if (r >= 0)
+                return 1;
+        r = refuse(turns, message, error);
+        sd_bus_error_free(error);
+        return r < 0 ? r : 1;
+}
+
 static int queue_call(Turns *turns, uid_t uid, sd_bus_message *message, sd_bus_error *error) {
         int r;
 
-        r = check_room(turns, uid, message, error);
-        if (r < 0) {
-                r = refuse(turns, message, error);
-                sd_bus_error_free(error);
-                return r < 0 ? r : 1;
-        }
+        r = check_room(turns, uid, error);
+        if (r < 0)
+                return take_or_refuse(turns, r, message, error);
         r = add_call(turns, uid, message);
         if (r >= 0)
                 r = serve_soon(turns);
         return r < 0 ? r : 1;
 }
 
+/* 0: it goes on to its handler. */
+static int take_turn(Turns *turns, uid_t uid, sd_bus_message *message, sd_bus_error *error) {
+        if (uid != 0)
+                return queue_call(turns, uid, message, error);
+        turns->root_usec = clock_usec(CLOCK_MONOTONIC);
+        (void) sd_event_source_set_enabled(turns->idle, SD_EVENT_OFF);
+        return 0;
+}
+
+/* ---- newcomers ---- */
+
+static Newcomer *find_newcomer(Turns *turns, const char *name) {
+        Newcomer *newcomer;
+
+        TAILQ_FOREACH(newcomer, &turns->newcomers, entry)
+                if (strcmp(newcomer->name, name) == 0)
+                        return newcomer;
+        return NULL;
+}
+
+static sd_bus_message *newcomer_take(Newcomer *newcomer) {
+        newcomer->n_calls--;
+        newcomer->turns->n_calls--;
+        return queue_take(&newcomer->calls);
+}
+
+static void newcomer_free(Newcomer *newcomer) {
+        while (!TAILQ_EMPTY(&newcomer->calls))
+                (void) sd_bus_message_unref(newcomer_take(newcomer));
+        TAILQ_REMOVE(&newcomer->turns->newcomers, newcomer, entry);
+        newcomer->turns->n_newcomers--;
+        sd_bus_slot_unref(newcomer->question);
+        free(newcomer);
+}
+
+/* Of root the calls are handed out again, in their order, and now their sender is known. */
+static void admit(Turns *turns, uid_t uid, sd_bus_message *message) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        int r;
+
+        r = uid == 0 ? sd_bus_enqueue_for_read(turns->bus, message) : queue_call(turns, uid, message, &error);
+        if (r < 0)
+                (void) sd_bus_reply_method_errnof(message, r, "Failed to take the call: %s", strerror(-r));
+}
+
+/* Of those who have left the bus nobody waits for an answer. */
+static int on_uid(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        Newcomer *newcomer = userdata;
+        Turns *turns = newcomer->turns;
+        uint32_t uid;
+
+        if (!sd_bus_message_is_method_error(reply, NULL) && sd_bus_message_read(reply, "u", &uid) >= 0) {
+                remember(turns, newcomer->name, uid);
+                while (!TAILQ_EMPTY(&newcomer->calls)) {
+                        sd_bus_message *message = newcomer_take(newcomer);
+
+                        admit(turns, uid, message);
+                        (void) sd_bus_message_unref(message);
+                }
+        }
+        newcomer_free(newcomer);
+        return 0;
+}
+
+static Newcomer *newcomer_new(Turns *turns, const char *name) {
+        Newcomer *newcomer = calloc(1, sizeof(*newcomer));
+
+        if (!newcomer)
+                return NULL;
+        newcomer->turns = turns;
+        (void) strcpy(newcomer->name, name);
+        TAILQ_INIT(&newcomer->calls);
+        TAILQ_INSERT_TAIL(&turns->newcomers, newcomer, entry);
+        turns->n_newcomers++;
+        if (sd_bus_call_method_async(turns->bus, &newcomer->question, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus",
+                                     "GetConnectionUnixUser", on_uid, newcomer, "s", name) >= 0)
+                return newcomer;
+        newcomer_free(newcomer);
+        return NULL;
+}
+
+/*
+ * The bus is asked once for each sender, and its answer comes behind all that it has for us already: to wait for it would be to read all of that, which may
+ * be gigabytes. The first call of a newcomer, who may be root, is kept whatever waits.
+ */
+static int welcome(Turns *turns, const char *name, sd_bus_message *message, sd_bus_error *error) {
+        Newcomer *newcomer = find_newcomer(turns, name);
+        int r = 0;
+
+        if (newcomer)
+                r = newcomer->n_calls >= TURNS_OF_USER ? bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED, "%u calls of %s wait already: wait for their answers",
+                                                                       TURNS_OF_USER, name)
+                                                       : check_room_of_all(turns, error);
+        else if (turns->n_newcomers >= TURNS_NEWCOMERS)
+                r = bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED, "%u senders of the bus are new: try again later", TURNS_NEWCOMERS);
+        if (r < 0)
+                return take_or_refuse(turns, r, message, error);
+        newcomer = newcomer ?: newcomer_new(turns, name);
+        if (!newcomer)
+                return -ENOMEM;
+        r = queue_add(&newcomer->calls, message);
+        if (r < 0)
+                return r;
+        newcomer->n_calls++;
+        turns->n_calls++;
+        return 1;
+}
+
 static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        const char *name = sd_bus_message_get_sender(message);
         Turns *turns = userdata;
         uid_t uid;
         int r;
@@ -352,15 +483,15 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
         }
         if (has_no_turn(turns, message))
                 return 0;
-
-        r = learn_uid(turns, message, &uid);
+        r = check_length(message, error);
         if (r < 0)
-                return sd_bus_error_set_errnof(error, r, "Failed to learn who asks: %s", strerror(-r));
-        if (uid != 0)
-                return queue_call(turns, uid, message, error);
-        turns->root_usec = clock_usec(CLOCK_MONOTONIC);
-        (void) sd_event_source_set_enabled(turns->idle, SD_EVENT_OFF);
-        return 0;
+                return take_or_refuse(turns, r, message, error);
+        /* A direct connection has no names, and its peer is known. */
+        if (!name || strlen(name) >= NAME_MAX_BYTES) {
+                r = authorize_sender_uid(message, &uid);
+                return r < 0 ? sd_bus_error_set_errnof(error, r, "Failed to learn who asks: %s", strerror(-r)) : take_turn(turns, uid, message, error);
+        }
+        return is_known(turns, name, &uid) ? take_turn(turns, uid, message, error) : welcome(turns, name, message, error);
 }
 
 /* ---- life ---- */
@@ -404,6 +535,7 @@ int turns_new(sd_bus *bus, const Authority *authority, Turns **ret) {
         if (!turns)
                 return -ENOMEM;
         TAILQ_INIT(&turns->users);
+        TAILQ_INIT(&turns->newcomers);
         TAILQ_INIT(&turns->refusals);
         turns->bus = sd_bus_ref(bus);
         turns->authority = authority;
@@ -415,12 +547,15 @@ int turns_new(sd_bus *bus, const Authority *authority, Turns **ret) {
 }
 
 Turns *turns_free(Turns *turns) {
+        Newcomer *newcomer;
         User *user;
 
         if (!turns)
                 return NULL;
         while ((user = TAILQ_FIRST(&turns->users)))
                 (void) sd_bus_message_unref(take_call(turns, user));
+        while ((newcomer = TAILQ_FIRST(&turns->newcomers)))
+                newcomer_free(newcomer);
         while (!TAILQ_EMPTY(&turns->refusals))
                 (void) sd_bus_message_unref(queue_take(&turns->refusals));
         (void) sd_bus_message_unref(turns->served);

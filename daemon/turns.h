@@ -19,10 +19,11 @@
 #include "daemon/authorize.h"
 
 #define TURNS_OF_USER  32             /* calls of one user that wait to be served: each holds its arguments, and up to 16 files that came with it */
-#define TURNS_OF_USERS 256            /* of all users but root */
+#define TURNS_OF_USERS 256            /* of all users but root, beside the first call of each newcomer */
 #define TURNS_BYTES    (128u << 10)   /* of the arguments of a call: twice the longest that any method takes */
 #define TURNS_USEC     UINT64_C(20000) /* a call is served when nothing is left to read, or so long after the one before, and as long again as that took */
 
+#define TURNS_NEWCOMERS    1024           /* senders whose user the bus has not told yet: four users' connections to the system bus */
 #define TURNS_REFUSALS     16384          /* that wait: what 128 connections may have in flight on the system bus. Each takes 9 KiB (measured) */
 #define TURNS_REFUSAL_USEC UINT64_C(2000) /* from one to the next; the oldest goes sooner where there are too many */
 

@@ -303,6 +303,7 @@ static void test_plans_are_found_by_name_in_the_first_folder_that_has_them(void 
                 { "", -EINVAL, "'' is no name of a plan" },
                 { "broken", -EINVAL, NULL },
                 { "renamed", -EINVAL, NULL },
+                { "pipe", -EINVAL, NULL }, /* nobody ever writes into it */
         };
 
         assert_non_null(mkdtemp(a));
@@ -313,6 +314,8 @@ static void test_plans_are_found_by_name_in_the_first_folder_that_has_them(void 
         write_file(a, "broken.yaml", "{plan: broken");
         write_file(b, "broken.yaml", "{plan: broken, stage: RMA, steps: [{check: plain}]}");
         write_file(a, "renamed.yaml", "{plan: other, stage: RMA, steps: [{check: plain}]}");
+        (void) snprintf(command, sizeof(command), "mkfifo %s/pipe.yaml", a);
+        assert_int_equal(system(command), 0);
         (void) snprintf(folders, sizeof(folders), "/nowhere::%s:%s", a, b);
 
         for (unsigned i = 0; i < 2; i++) {
