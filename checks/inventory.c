@@ -53,6 +53,11 @@ static bool all_missing(const int errors[static _FACT_MAX]) {
         return true;
 }
 
+/* An attribute that is there has a text. Where even this one has none nobody knows whether the chip carries work, and nothing it answers counts. */
+static bool says_nothing(const int errors[static _FACT_MAX], char (*texts)[ATTRIBUTE_TEXT_MAX]) {
+        return errors[FACT_OCCUPIED] >= 0 && texts[FACT_OCCUPIED][0] == '\0';
+}
+
 static double parse_temperature(const char *text) {
         char *end;
         double celsius = strtod(text, &end);
@@ -68,6 +73,8 @@ static void read_chip(Device *device, unsigned chip, Inventory *inventory) {
         facts->occupied = true;
         facts->temperature = NAN;
         r = device_attributes(device, chip, paths, _FACT_MAX, texts, errors);
+        if (r >= 0 && says_nothing(errors, texts))
+                r = -EPROTO;
         if (r < 0) {
                 facts->error = chip_error(device, r);
                 return;
@@ -162,7 +169,7 @@ uint16_t inventory_answering(Device *device, uint16_t chips) {
         for (unsigned chip = 0; chip < CHIPS; chip++) {
                 char text[ATTRIBUTE_TEXT_MAX];
 
-                if ((chips & (1u << chip)) && device_attribute(device, chip, paths[FACT_SERIAL], text) >= 0)
+                if ((chips & (1u << chip)) && device_attribute(device, chip, paths[FACT_SERIAL], text) >= 0 && text[0] != '\0')
                         answering |= (uint16_t) (1u << chip);
                 if (device_failure(device) < 0)
                         break; /* nothing will come over this connection any more */

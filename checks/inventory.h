@@ -14,7 +14,7 @@
 #include "checks/stream.h"
 
 typedef struct ChipFacts {
-        int error;     /* 0, or why they could not be read: -ETIMEDOUT where the chip did not answer */
+        int error;     /* 0, or why they could not be read: -ETIMEDOUT where the chip did not answer, -EPROTO where it made no sense */
         bool hangs;    /* … and not when it was asked again either, see inventory_ask_again() */
         bool absent;   /* the host's driver shows no such device */
         bool occupied; /* also where the chip does not tell */
@@ -47,5 +47,5 @@ void inventory_ask_again(Device *device, uint64_t pause_usec, Inventory *invento
 /* The chips that the host's driver does not show, bit per chip. */
 uint16_t inventory_absent(const Inventory *inventory);
 
-/* Which of CHIPS answer properly, now. */
+/* Which of CHIPS answer properly, and something, now. */
 uint16_t inventory_answering(Device *device, uint16_t chips);

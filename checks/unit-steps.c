@@ -32,13 +32,14 @@ static void tell_excluded_chips(Unit *unit) {
 
         for (unsigned chip = 0; chip < CHIPS; chip++) {
                 Verdict verdict = unheard & (1u << chip) ? VERDICT_ERROR : VERDICT_SKIPPED;
+                Reason reason = server->inventory.chips[chip].error == -EPROTO ? REASON_PROTOCOL : REASON_NONE;
                 Location where = unit->where;
 
                 if (!(server->target->chips & (1u << chip)) || (included & (1u << chip)))
                         continue;
 
                 (void) location_append(&where, LOCATION_CHIP, chip);
-                outlet_write(outlet_of(unit), stream_part_done(step_id(unit, id), &where, verdict, REASON_NONE));
+                outlet_write(outlet_of(unit), stream_part_done(step_id(unit, id), &where, verdict, reason));
                 account_part(unit->scan->account, &where, unit->current, verdict);
         }
 }

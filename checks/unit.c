@@ -187,6 +187,11 @@ static int reap(Unit *unit) {
         return status;
 }
 
+/* What is said of all steps of a part that gave no account of itself. */
+static const char *sentence_of(int error) {
+        return error == -EPROTO ? "the device gives answers that no device may give" : "the part did not tell what it is";
+}
+
 void unit_start(Unit *unit) {
         const ScanServer *server = &unit->scan->servers[unit->server];
         int error = unit->chip >= 0 ? server->inventory.chips[unit->chip].error : server->error;
@@ -200,8 +205,8 @@ void unit_start(Unit *unit) {
 
         unit_skip(unit);
         if (unit->current < unit->scan->request->plan->n_steps)
-                unit_refuse(unit, error, "the part did not tell what it is");
-        unit_give_up(unit, "the part did not tell what it is");
+                unit_refuse(unit, error, sentence_of(error));
+        unit_give_up(unit, sentence_of(error));
 }
 
 void unit_done(Unit *unit) {

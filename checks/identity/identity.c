@@ -94,9 +94,9 @@ static int find_absent(Step *step, Verdict *verdict) {
                             id / 2, sibling);
 }
 
-/* Reads all there must be. Returns how many are absent, after the finding. */
+/* Reads all there must be. Returns how many are absent, after the finding. An empty text is absent, but says that the device is there. */
 static int read_facts(Step *step, Verdict *verdict, Facts texts) {
-        int errors[_FACT_MAX], n = 0, r;
+        int errors[_FACT_MAX], n = 0, n_empty = 0, r;
         const char *first = NULL;
 
         r = device_attributes(step_device(step), step_chip(step), facts, _FACT_MAX, texts, errors);
@@ -106,10 +106,13 @@ static int read_facts(Step *step, Verdict *verdict, Facts texts) {
                 if (errors[i] < 0 || texts[i][0] == '\0') {
                         first = first ? first : facts[i];
                         n++;
+                        n_empty += errors[i] >= 0;
                 }
         if (n == 0)
                 return 0;
-        if (n == _FACT_MAX)
+        if (n_empty == _FACT_MAX)
+                return step_error(step, -EPROTO, "every answer of the chip about itself is empty");
+        if (n == _FACT_MAX && n_empty == 0)
                 r = find_absent(step, verdict);
         else
                 r = step_finding(step, verdict, "identity-missing", NULL, &(Evidence) { .address = first },

@@ -134,6 +134,8 @@ static void execute(Server *server, const Connection *connection, const WireComm
 
         memcpy(path, connection->window + command->in_offset, command->in_bytes);
         read_attribute(server, command->chip, path, text);
+        if (fault == FAKE_SAYS_NOTHING_ALL || (fault == FAKE_SAYS_NOTHING && command->chip == server->options.chip))
+                return;
         if (text[0] == '\0')
                 completion->status = STATUS_NRT_QUEUE_EMPTY;
         completion->out_bytes = (uint32_t) strlen(text);

@@ -23,6 +23,8 @@ typedef enum FakeFault {
         FAKE_WRONG_SEQUENCE,
         FAKE_SHORT_ANSWER,
         FAKE_TOO_MANY_BYTES,
+        FAKE_SAYS_NOTHING, /* the attributes of the chip are there, over all connections, and empty */
+        FAKE_SAYS_NOTHING_ALL, /* those of all chips */
         FAKE_GARBLED_ALL,  /* wrong sequences over all connections, once a chip was spoken to */
         FAKE_GONE,         /* the whole server leaves when the chip is spoken to */
 } FakeFault;

@@ -91,6 +91,15 @@ static void a_chip_without_a_driver_is_missing_and_not_its_neighbours(void **sta
         assert_int_equal(judge(text, 2, NULL, &found), VERDICT_PASSED);
 }
 
+/* The driver shows it: it is there, and gives answers that say nothing. */
+static void a_chip_whose_answers_are_empty_is_not_called_missing(void **state) {
+        static const char text[] = HEAD "faults: [{at: us0-1/chip3, kind: garble, mode: void}]\n";
+        Found found;
+
+        assert_int_equal(judge(text, 3, NULL, &found), VERDICT_ERROR);
+        assert_int_equal(found.n, 0);
+}
+
 static void a_chip_that_hangs_is_no_pass_and_costs_no_neighbour(void **state) {
         static const char text[] = HEAD "faults: [{at: us0-1/chip3, kind: hang}]\n";
         Found found;
@@ -125,6 +134,7 @@ int main(void) {
                 cmocka_unit_test(a_chip_that_believes_to_sit_elsewhere_is_a_mismatch),
                 cmocka_unit_test(driver_and_firmware_must_tell_one_serial),
                 cmocka_unit_test(a_chip_without_a_driver_is_missing_and_not_its_neighbours),
+                cmocka_unit_test(a_chip_whose_answers_are_empty_is_not_called_missing),
                 cmocka_unit_test(a_chip_that_hangs_is_no_pass_and_costs_no_neighbour),
                 cmocka_unit_test(no_garbled_answer_makes_a_pass),
         };

@@ -418,6 +418,25 @@ static void test_garbled_answers_of_one_chip_are_its_fault(void **state) {
         }
 }
 
+/* It is neither missing nor in service. */
+static void test_a_chip_that_answers_and_says_nothing_makes_no_sense(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *one = scan_chips(
+                        &(FakeOptions) { .fault = FAKE_SAYS_NOTHING, .chip = 6 }, STEPS("pass", "spend"));
+        _cleanup_(selftest_scan_freep) SelftestScan *all = scan_chips(
+                        &(FakeOptions) { .fault = FAKE_SAYS_NOTHING_ALL }, STEPS("pass", "spend"));
+
+        assert_step(one, 6, "pass", VERDICT_FAILED, REASON_NONE);
+        assert_finding(one, SERVER "/chip6", "device-garbled", 1, 1);
+        assert_step(one, 6, "spend", VERDICT_SKIPPED, REASON_PREREQUISITE);
+        assert_string_equal(step_on(one, 6, "spend")->message, "the device gives answers that no device may give");
+        assert_others_passed(one, "spend", 1 << 6);
+        assert_int_equal(one->n_findings, 1);
+
+        assert_step(all, 6, "pass", VERDICT_ERROR, REASON_PROTOCOL);
+        assert_int_equal(all->n_findings, 0);
+        assert_int_equal(all->status, STATUS_CANNOT_TELL);
+}
+
 static void test_garbled_answers_of_all_are_nobody_s_fault(void **state) {
         _cleanup_(selftest_scan_freep) SelftestScan *scan =
                         scan_chips(&(FakeOptions) { .fault = FAKE_GARBLED_ALL }, STEPS("pass"));
@@ -637,6 +656,7 @@ int main(void) {
                 cmocka_unit_test(test_a_chip_that_hangs_is_found_behind_a_stall),
                 cmocka_unit_test(test_silence_of_all_is_nobody_s_fault),
                 cmocka_unit_test(test_garbled_answers_of_one_chip_are_its_fault),
+                cmocka_unit_test(test_a_chip_that_answers_and_says_nothing_makes_no_sense),
                 cmocka_unit_test(test_garbled_answers_of_all_are_nobody_s_fault),
                 cmocka_unit_test(test_a_server_that_leaves_in_mid_scan_leaves_it_inconclusive),
                 cmocka_unit_test(test_without_a_server_the_stream_says_so),
