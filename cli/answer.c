@@ -34,11 +34,12 @@ __attribute__((format(printf, 2, 3))) static void want_scan(Answer *answer, cons
 }
 
 const char *answer_next(const char *target, const Answer *answer, char ret[static ANSWER_NEXT_MAX]) {
+        const char *plan = options.plan ?: answer->counts ? answer->plan : NULL;
         int n_server = (int) strcspn(target, "/");
 
         *ret = '\0';
         if (answer->status == STATUS_CANNOT_TELL && answer->wants_scan)
-                (void) snprintf(ret, ANSWER_NEXT_MAX, ". Next: assayctl scan %.*s%s%s", n_server, target, options.plan ? " --plan " : "", options.plan ?: "");
+                (void) snprintf(ret, ANSWER_NEXT_MAX, ". Next: assayctl scan %.*s%s%s", n_server, target, plan ? " --plan " : "", plan ?: "");
         else if (answer->counts && answer->result == RESULT_INCONCLUSIVE)
                 (void) snprintf(ret, ANSWER_NEXT_MAX, ". Next: assayctl explain %" PRIu64, answer->record);
         return ret;
@@ -63,6 +64,7 @@ static uint64_t now_usec(void) {
 
 static void take(Answer *answer, const RecordStand *stand) {
         answer->counts = true;
+        answer->wants_scan = stand->in_part && stand->result == RESULT_INCONCLUSIVE; /* of its whole server */
         answer->result = stand->result;
         answer->status = result_to_status(stand->result, options.strict);
         (void) snprintf(answer->reason, sizeof(answer->reason), "%s", stand->reason);
@@ -125,6 +127,41 @@ static void distrust(Answer *answer, uint64_t record, RecordTrust trust, const c
                       has_reason ? reason : "");
 }
 
+/* The newest record about WHERE of PLAN ("": of any), where it is behind record INDEX and verifies. Only how a failure is told hangs on it. */
+static bool fetch_later(const VerifyPolicy *policy, const Location *where, const char *plan, uint64_t index, RecordVerified *ret) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        char name[LOCATION_STRING_MAX];
+        RecordPolicy without_proof = policy->policy;
+        RecordTrust trust;
+        uint64_t found;
+
+        without_proof.needs_proof = false; /* which a record of this second may lack */
+        if (call_manager(policy->bus, "FindRecord", &error, &reply, "sst", location_format(where, name), plan, (uint64_t) 0) < 0 ||
+            sd_bus_message_read(reply, "t", &found) < 0 || found <= index)
+                return false;
+        return call_verified_by(policy->bus, &without_proof, found, &trust, ret) == 0 && trust == RECORD_VERIFIED &&
+               location_equal(&ret->entry.subject, where) && ret->entry.index > index && record_is_verdict(&ret->entry);
+}
+
+/* Leaves of a failure what neither the newest look by its plan nor the newest at all has cleared. */
+static void narrow(const VerifyPolicy *policy, const Location *where, const RecordVerified *failed, RecordStand *stand) {
+        const char *const plans[] = { failed->entry.plan, "" };
+        RecordVerified later[ELEMENTS(plans)] = {};
+        size_t n = 0;
+
+        for (size_t i = 0; i < ELEMENTS(plans); i++) {
+                if (fetch_later(policy, where, plans[i], failed->entry.index, &later[n]))
+                        n++;
+                else
+                        record_verified_done(&later[n]);
+        }
+        if (n > 0)
+                (void) record_stand_narrow(stand, failed, later, n);
+        for (size_t i = 0; i < n; i++)
+                record_verified_done(&later[i]);
+}
+
 int answer_part(const VerifyPolicy *policy, const Location *where, const Hint *hint, RecordStand *ret_stand, Answer *ret) {
         _cleanup_(record_verified_done) RecordVerified verified = {};
         RecordTrust trust;
@@ -144,8 +181,11 @@ int answer_part(const VerifyPolicy *policy, const Location *where, const Hint *h
                 answer_refuse(ret, STATUS_CANNOT_TELL, "record %" PRIu64 " cannot be read", hint->record);
         else if (lacks_proof(policy, &verified, ret_stand))
                 answer_refuse(ret, STATUS_CANNOT_TELL, "record %" PRIu64 " is not proven to be in its log", hint->record);
-        else
+        else {
+                if (ret_stand->result == RESULT_FAILED)
+                        narrow(policy, where, &verified, ret_stand);
                 judge(ret, where, hint, &verified, ret_stand);
+        }
         return 0;
 }
 

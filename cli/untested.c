@@ -159,6 +159,13 @@ static bool is_out_of_reach(const char *reason) {
         return false;
 }
 
+/* OTHERWISE: where nothing about UNTESTED tells more. */
+static const char *action_of(const ViewUntested *untested, const char *otherwise) {
+        if (untested->why == REASON_OCCUPIED)
+                return "drain, then scan";
+        return untested->why == REASON_BUDGET ? "raise the budget" : otherwise;
+}
+
 static bool has_untested_steps(const View *view) {
         for (size_t i = 0; i < view->n_untested; i++)
                 if (!view->untested[i].is_promise)
@@ -194,7 +201,7 @@ static int group_rows_of(const Outcome *outcome, const View *view, Groups *group
 
                 if (is_told_before(view, i))
                         continue;
-                wanted.action = untested->why == REASON_OCCUPIED ? "drain, then scan" : is_out_of_reach(untested->reason) ? "see to server" : more_to_scan(outcome, view);
+                wanted.action = action_of(untested, is_out_of_reach(untested->reason) ? "see to server" : more_to_scan(outcome, view));
                 for (size_t k = i; k < view->n_untested; k++)
                         wanted.most += strcmp(view->untested[k].reason, untested->reason) == 0;
                 wanted.least = wanted.most;
@@ -260,7 +267,7 @@ static int add_row_of_all(Table *table, const Outcome *outcome, const View *view
         is_away = all && is_out_of_reach(sole->reason);
         (void) snprintf(what, sizeof(what), "%s%s", sole->reason, is_away ? "; is it on, its name right in assayd.yaml, its simulator up?" : "");
         return table_row(table, (const char *[]) { all ? server : view->where, result_to_string(view->result), "-",
-                                                   sole->why == REASON_OCCUPIED ? "drain, then scan" : is_away ? "see to server" : "scan again", "-", what });
+                                                   action_of(sole, is_away ? "see to server" : "scan again"), "-", what });
 }
 
 static bool has_nothing_but_gaps(const View *view) {

@@ -11,6 +11,7 @@
 #include "cli/outcome.h"
 #include "cli/part-list.h"
 #include "cli/reply.h"
+#include "cli/scan-stands.h"
 #include "cli/scan-summary.h"
 #include "cli/table.h"
 #include "cli/untested.h"
@@ -174,6 +175,8 @@ int verdicts_print(sd_bus *bus, const OutcomeAsked *asked, bool detailed) {
                 return r;
 
         r = options.quiet && !options.json ? 0 : print(outcome, asked->id, detailed);
+        if (r >= 0 && !options.quiet && !options.json && !detailed)
+                scan_stands_print(bus, outcome);
         if (reply_property_string(bus, asked->path, ASSAY_SCAN_INTERFACE, "Message", NULL, &message) >= 0 && *message)
                 (void) complain(0, "%s", message);
         status = outcome_conclude(outcome);

@@ -12,6 +12,8 @@
 #include "daemon/standing.h"
 #include "daemon/target.h"
 
+#define LATER_MAX 16 /* plans of which the newest look at a failure is read */
+
 __attribute__((format(printf, 2, 3))) static void cannot_tell(Standing *standing, const char *format, ...) {
         va_list arguments;
 
@@ -94,25 +96,34 @@ static bool has_failed(RecordLog *log, const Location *subject, const RecordEntr
         return failed;
 }
 
-/* The newest failure that no pass has cleared; or one at a place that none has looked at since. -ENOENT */
+/*
+ * The newest failure that no pass has cleared; or one at a place that none has looked at since. One of a plan that looks at a part, as a repair, goes behind
+ * that of a plan that looks at all, which has to pass again in any case. -ENOENT
+ */
 static int find_failure(RecordLog *log, const Location *subject, RecordEntry *ret) {
         RecordEntry entry;
+        bool found = false;
         int r;
 
         for (r = record_log_newest(log, subject, NULL, &entry); r >= 0; r = record_log_newest_before(log, subject, entry.index, &entry)) {
+                bool is_whole = stage_depth(stage_of(log, subject, &entry)) > 0;
                 int cleared;
 
-                if (!has_failed(log, subject, &entry))
+                if ((found && !is_whole) || !has_failed(log, subject, &entry))
                         continue;
                 cleared = is_cleared(log, subject, &entry);
                 if (cleared < 0)
                         return cleared;
-                if (!cleared) {
-                        *ret = entry;
+                if (cleared)
+                        continue;
+                *ret = entry;
+                found = true;
+                if (is_whole)
                         return 0;
-                }
         }
-        return r == -ENOENT ? record_log_failure(log, subject, ret) : r;
+        if (r != -ENOENT)
+                return r;
+        return found ? 0 : record_log_failure(log, subject, ret);
 }
 
 /* Passes and warnings of chips and servers have always looked at all. */
@@ -205,6 +216,25 @@ static void set_age(Standing *standing, uint64_t finished) {
         standing->is_ahead = finished > now && finished - now > RECORD_AHEAD_USEC;
 }
 
+/* Leaves of the failure STAND, that FAILED tells, what newer looks of each plan have not cleared. What cannot be read clears nothing. */
+static void narrow(RecordLog *log, const Location *subject, const RecordVerified *failed, RecordStand *stand) {
+        RecordVerified later[LATER_MAX] = {};
+        RecordEntry entry;
+        size_t n = 0;
+
+        for (int r = record_log_newest(log, subject, NULL, &entry); r >= 0 && entry.index > failed->entry.index && n < LATER_MAX;
+             r = record_log_newest_before(log, subject, entry.index, &entry)) {
+                if (record_log_verified(log, subject, &entry, &later[n]) >= 0)
+                        n++;
+                else
+                        record_verified_done(&later[n]);
+        }
+        if (n > 0)
+                (void) record_stand_narrow(stand, failed, later, n);
+        for (size_t i = 0; i < n; i++)
+                record_verified_done(&later[i]);
+}
+
 /* VERIFIED, of SUBJECT alone. STAND: what it says there. */
 static void take_verified(const RecordVerified *verified, const RecordStand *stand, bool in_part, Standing *ret) {
         ret->result = stand->result;
@@ -255,6 +285,8 @@ static void read_one(RecordLog *log, const Location *subject, const char *plan, 
                 r = record_log_verified(log, subject, &entry, &verified);
         if (r >= 0)
                 r = record_stand_of(&verified, stand);
+        if (r >= 0 && stand->result == RESULT_FAILED)
+                narrow(log, subject, &verified, stand);
         if (r < 0)
                 cannot_tell(ret, "%s: %s", r == -EBADMSG ? "the newest record does not verify" : "the log could not be read",
                             verified.reason ? verified.reason : strerror(-r));

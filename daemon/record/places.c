@@ -311,6 +311,16 @@ int places_of(const json_t *statement, const RecordEntry *entry, Places *ret) {
         return 0;
 }
 
+int places_of_verified(const RecordVerified *verified, json_t **ret_statement, Places *ret) {
+        const char *wrong;
+        int r;
+
+        if (!record_is_verdict(&verified->entry))
+                return -EBADMSG;
+        r = json_read(verified->payload, verified->n_payload, ret_statement, &wrong);
+        return r < 0 ? r : places_of(*ret_statement, &verified->entry, ret);
+}
+
 void places_done(Places *places) {
         free(places->failed);
         free(places->untested);

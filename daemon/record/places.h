@@ -42,6 +42,8 @@ int places_of_health(const RecordRun *run, const RecordHealth *health, Places *r
 /* The same out of STATEMENT, the payload of a verdict that ENTRY is of. -EBADMSG: a place in it is none; -ENOMEM. */
 struct json_t;
 int places_of(const struct json_t *statement, const RecordEntry *entry, Places *ret);
+/* The same of a verdict with its payload, and *RET_STATEMENT, a reference, what was signed; also where the places fail. -EBADMSG, -ENOMEM. */
+int places_of_verified(const RecordVerified *verified, struct json_t **ret_statement, Places *ret);
 void places_done(Places *places);
 
 /* Whether ENTRY, of PLACES, may clear at all what a plan of that name and stage has found: it is of that plan, or a pass of one that looks at as much. */

@@ -278,14 +278,14 @@ static bool is_region_tested(const Reach *pass, const Location *where) {
         return false;
 }
 
-/* A step that tests all at once does not count regions, and need not; but one of the counts must be there. */
+/* A step that tests all at once does not count regions, and need not; but one of the counts must be there. What nothing is needed of, as rows that a repair proves, need not. */
 static bool has_counted_enough(const Reach *pass, const Reach *failed) {
         bool any = failed->n_counts == 0;
 
         for (size_t i = 0; i < failed->n_counts; i++) {
                 const ReachCount *found = find((Reach *) pass, failed->counts[i].name);
 
-                if (found ? found->reached < needed(&failed->counts[i]) : !failed->has_regions)
+                if (found ? found->reached < needed(&failed->counts[i]) : !failed->has_regions && needed(&failed->counts[i]) > 0)
                         return false;
                 any = any || found;
         }

@@ -46,6 +46,12 @@ void record_stand_done(RecordStand *stand);
  */
 int record_clears(const RecordVerified *later, const RecordVerified *failed);
 /*
+ * Leaves in the line and the step of STAND, which is of FAILED, only what none of the records LATER has cleared, each newer, of the same subject and verified;
+ * and says where they left that out: "us0-0/chip0 collective: collective-hang at link-z+, collective: left out since". Where they have cleared nothing, or one
+ * of them this and another one that, STAND keeps the rest of what it said. -EBADMSG, -ENOMEM: STAND is unchanged.
+ */
+int record_stand_narrow(RecordStand *stand, const RecordVerified *failed, const RecordVerified *later, size_t n);
+/*
  * Why a pass of the plan of VERIFIED, which looks at a part (stage_depth() 0), does not stand for its subject where no plan is asked for: "no whole scan:
  * 'repair' looks at a part alone. Next: assayctl scan us0-1".
  */

@@ -81,23 +81,13 @@ static int take_health(const RecordVerified *verified, RecordStand *stand) {
         return stand->reason ? 0 : -ENOMEM;
 }
 
-static int read_places(const RecordVerified *verified, json_t **ret_statement, Places *ret) {
-        const char *wrong;
-        int r;
-
-        if (!record_is_verdict(&verified->entry))
-                return -EBADMSG;
-        r = json_read(verified->payload, verified->n_payload, ret_statement, &wrong);
-        return r < 0 ? r : places_of(*ret_statement, &verified->entry, ret);
-}
-
 int record_stand_of(const RecordVerified *verified, RecordStand *ret) {
         _cleanup_json_ json_t *statement = NULL;
         RecordStand stand = {};
         Places places = {};
         int r;
 
-        r = read_places(verified, &statement, &places);
+        r = places_of_verified(verified, &statement, &places);
         if (r < 0)
                 return r;
         stand.in_part = places.in_part;
@@ -112,43 +102,6 @@ int record_stand_of(const RecordVerified *verified, RecordStand *ret) {
         }
         *ret = stand;
         return 0;
-}
-
-/*
- * Rows of failures are cleared by the same rule, see failures.c. Where the failure's own look left its place out as well, as a fabric that is seen
- * from one server alone, whoever leaves out the same clears it.
- */
-static bool has_looked(const Places *later, const Places *failed, const RecordPlace *place, bool same_plan) {
-        const Reach *reach = places_reach(failed, place->step);
-        Reach bare = {};
-
-        if (places_leave_out(later, place->step, &place->where, reach && reach->is_together) && !places_leave_out(failed, place->step, &place->where, false))
-                return false;
-        (void) snprintf(bare.step, sizeof(bare.step), "%s", place->step);
-        return places_have_reached(later, reach ? reach : &bare, &place->where, same_plan, failed->tells_reaches);
-}
-
-static bool clears(const Places *later, const Places *failed, bool same_plan) {
-        for (size_t i = 0; i < failed->n_failed; i++)
-                if (!has_looked(later, failed, &failed->failed[i], same_plan))
-                        return false;
-        return true;
-}
-
-int record_clears(const RecordVerified *later, const RecordVerified *failed) {
-        _cleanup_json_ json_t *later_statement = NULL, *failed_statement = NULL;
-        Places now = {}, before = {};
-        int r;
-
-        r = read_places(later, &later_statement, &now);
-        if (r == 0)
-                r = read_places(failed, &failed_statement, &before);
-        if (r == 0)
-                r = places_may_clear(&now, &later->entry, failed->entry.plan, before.stage) &&
-                                clears(&now, &before, strcmp(later->entry.plan, failed->entry.plan) == 0);
-        places_done(&now);
-        places_done(&before);
-        return r;
 }
 
 void record_lesser_line(const RecordVerified *verified, char *ret, size_t size) {
