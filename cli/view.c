@@ -85,6 +85,7 @@ static const struct {
         { "silent", "that stopped answering" },
         { "refused", "that refused" },
         { "flooded", "that got too much of what nobody asked for" },
+        { "either_end", "that may be as sound as what they talked to on another server" },
         { "cables", "in rings in which cables end at wrong ports" },
         { "stopped", "in rings that did not come to their end" },
         { "together", "in no collective with all others of the UltraServer" },

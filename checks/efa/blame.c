@@ -71,38 +71,91 @@ static unsigned n_wrongs(const Wrongs *wrongs, unsigned adapter) {
         return n;
 }
 
+/* Other ends of ADAPTER's wrong flows, itself where it is one. */
+static AdapterSet partners_of(const Wrongs *wrongs, unsigned adapter) {
+        AdapterSet partners = wrongs->to[adapter];
+
+        for (unsigned a = 0; a < ADAPTERS_MAX; a++)
+                if (wrongs->to[a] >> adapter & 1)
+                        partners |= UINT64_C(1) << a;
+
+        return partners;
+}
+
+/* Those with wrong flows. */
+static AdapterSet adapters_of(const Wrongs *wrongs) {
+        AdapterSet adapters = 0;
+
+        for (unsigned a = 0; a < ADAPTERS_MAX; a++)
+                if (n_wrongs(wrongs, a) > 0)
+                        adapters |= UINT64_C(1) << a;
+
+        return adapters;
+}
+
+/* Whether the number of its wrong flows says something: one of another server, until more is asked, talks to a single one of the own. */
+static bool is_weighed(const Wrongs *wrongs, unsigned adapter) {
+        AdapterSet own = partners_of(wrongs, adapter) & OWN_ADAPTERS;
+
+        return __builtin_popcountll(own) >= (adapter < CHIPS ? 1 : 2);
+}
+
 /* One that has as many wrong flows as ADAPTER and shares one with it: either could be the one. -1 without. */
 static int rival_of(const Wrongs *wrongs, unsigned adapter) {
+        AdapterSet partners = partners_of(wrongs, adapter);
+
         for (unsigned a = 0; a < ADAPTERS_MAX; a++)
-                if (a != adapter && ((wrongs->to[adapter] >> a | wrongs->to[a] >> adapter) & 1) &&
-                    n_wrongs(wrongs, a) == n_wrongs(wrongs, adapter))
+                if (a != adapter && partners >> a & 1 && is_weighed(wrongs, a) && n_wrongs(wrongs, a) == n_wrongs(wrongs, adapter))
                         return (int) a;
 
         return -1;
 }
 
-static unsigned worst_of(const Wrongs *wrongs) {
-        unsigned worst = 0, most = 0;
+/* Whether adapters of other servers have it in common: one broken one is likelier than two. */
+static bool is_shared(const Wrongs *wrongs, unsigned adapter) {
+        return adapter < CHIPS && __builtin_popcountll(partners_of(wrongs, adapter)) >= 2;
+}
+
+/* The one with the most wrong flows of those that COUNTS; -1: there is none. */
+static int worst_of(const Wrongs *wrongs, bool (*counts)(const Wrongs *wrongs, unsigned adapter)) {
+        unsigned most = 0;
+        int worst = -1;
 
         for (unsigned a = 0; a < ADAPTERS_MAX; a++) {
                 unsigned n = n_wrongs(wrongs, a);
 
-                if (n > most) {
+                if (n > most && counts(wrongs, a)) {
                         most = n;
-                        worst = a;
+                        worst = (int) a;
                 }
         }
 
         return worst;
 }
 
-AdapterSet ledger_blame(const Ledger *ledger, Wrong wrong, AdapterSet known, AdapterSet *ret_suspects) {
-        AdapterSet blamed = 0, suspects = 0;
-        Wrongs wrongs = {};
+static void blame_worst(Wrongs *wrongs, unsigned worst, Blame *blame) {
+        int rival = rival_of(wrongs, worst);
+        AdapterSet both = UINT64_C(1) << worst;
 
-        *ret_suspects = 0;
+        if (rival >= 0) {
+                both |= UINT64_C(1) << rival;
+                blame->suspects |= both;
+                explain(wrongs, (unsigned) rival);
+        }
+        if (both & ~OWN_ADAPTERS)
+                blame->open |= both & OWN_ADAPTERS;
+        blame->blamed |= both;
+        explain(wrongs, worst);
+}
+
+Blame ledger_blame(const Ledger *ledger, Wrong wrong, AdapterSet known) {
+        Wrongs wrongs = {};
+        Blame blame = {};
+        AdapterSet left;
+        int worst;
+
         if (ledger->n_wrong[wrong] == 0)
-                return 0;
+                return blame;
         for (unsigned from = 0; from < ADAPTERS_MAX; from++)
                 for (unsigned to = 0; to < ADAPTERS_MAX; to++)
                         if (ledger->pairs[from][to].n_wrong[wrong] > 0)
@@ -111,22 +164,16 @@ AdapterSet ledger_blame(const Ledger *ledger, Wrong wrong, AdapterSet known, Ada
                 if (known >> a & 1)
                         explain(&wrongs, a);
 
-        for (;;) {
-                unsigned worst = worst_of(&wrongs);
-                int rival;
-
-                if (n_wrongs(&wrongs, worst) == 0)
-                        break;
-
-                rival = rival_of(&wrongs, worst);
-                blamed |= UINT64_C(1) << worst;
-                if (rival >= 0) {
-                        suspects |= UINT64_C(1) << worst | UINT64_C(1) << rival;
-                        explain(&wrongs, (unsigned) rival);
-                }
-                explain(&wrongs, worst);
-        }
-
-        *ret_suspects = suspects;
-        return blamed | suspects;
+        while ((worst = worst_of(&wrongs, is_weighed)) >= 0)
+                blame_worst(&wrongs, (unsigned) worst, &blame);
+        /* Left are flows between the own server and others: one alone does not say which end it is. */
+        left = adapters_of(&wrongs);
+        while ((worst = worst_of(&wrongs, is_shared)) >= 0)
+                blame_worst(&wrongs, (unsigned) worst, &blame);
+        blame.unsure = blame.suspects | left;
+        left = adapters_of(&wrongs);
+        blame.blamed |= left;
+        blame.suspects |= left;
+        blame.open |= left & OWN_ADAPTERS;
+        return blame;
 }

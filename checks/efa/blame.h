@@ -6,7 +6,8 @@
  *
  * Which adapters explain what went wrong. Every adapter talks to at least two others, both ways, and to itself, so the one that is
  * broken has more wrong flows than any adapter it talked to. Where that leaves two ends equal, both are suspects: more
- * traffic to others tells them apart, or both are blamed.
+ * traffic to others tells them apart, or both are blamed. An adapter of another server talks to a single one of the own until it is suspect,
+ * so wrong flows between the two count for neither; where more traffic does not tell it, which it is stays open.
  */
 
 #include <stdbool.h>
@@ -30,8 +31,14 @@ void ledger_add(Ledger *ledger, const Flow *flow, double slow_gbps);
 /* What the flows of ADAPTER, both ways, add up to. */
 Pair ledger_sum(const Ledger *ledger, unsigned adapter);
 
-/*
- * The adapters to blame for WRONG. *ret_suspects are those among them that could as well be innocent, each with the
- * other end of its wrong flow. Pairs with an adapter in KNOWN are explained by it.
- */
-AdapterSet ledger_blame(const Ledger *ledger, Wrong wrong, AdapterSet known, AdapterSet *ret_suspects);
+#define OWN_ADAPTERS UINT64_C(0xffff) /* of the server whose step it is */
+
+typedef struct Blame {
+        AdapterSet blamed;
+        AdapterSet suspects; /* of them those that could as well be innocent, as could the other end of their wrong flows */
+        AdapterSet open;     /* of these those of the own server whose other end is another server's: nothing is to be said of them here */
+        AdapterSet unsure;   /* suspects, and both ends of flows between servers that nothing else explains: more is to be asked of them */
+} Blame;
+
+/* The adapters to blame for WRONG. Pairs with an adapter in KNOWN are explained by it. */
+Blame ledger_blame(const Ledger *ledger, Wrong wrong, AdapterSet known);

@@ -125,11 +125,12 @@ static int note_server(Round *round) {
         return r < 0 ? r : step_note(step, "efa_false_alarms", late_false_alarms(round), "1", NULL);
 }
 
-/* Of a chip that does not answer, or cannot be heard for what others send it, nothing can be told. */
+/* Of a chip that does not answer, or cannot be heard for what others send it, or shares what went wrong with another server's, nothing can be
+ * told. */
 static Verdict judge_chip(const Round *round, unsigned chip) {
-        bool unheard = (round->silent | round->drowned) >> chip & 1;
+        bool unknown = (round->silent | round->drowned | round->open) >> chip & 1;
 
-        return unheard && round->verdicts[chip] != VERDICT_FAILED ? VERDICT_ERROR : round->verdicts[chip];
+        return unknown && round->verdicts[chip] != VERDICT_FAILED ? VERDICT_ERROR : round->verdicts[chip];
 }
 
 static int report(Round *round, Verdict *ret) {

@@ -77,6 +77,7 @@ typedef struct Round {
         AdapterSet single;   /* it sprays over one path only */
         AdapterSet blamed[_WRONG_MAX];    /* of all servers, by the ledger */
         AdapterSet explained[_WRONG_MAX]; /* by single paths of the adapter */
+        AdapterSet open;     /* own ones: packets to or from another server were lost or wrong, and which end it is cannot be told */
         Verdict verdicts[CHIPS];
         Verdict fabric; /* what is nobody's adapter */
         Counters before[CHIPS], after[CHIPS];
@@ -150,7 +151,7 @@ bool round_suspects_paths(const Round *round);
 /* How many late packets among N are more than a sound fabric makes: expected of all adapters of a fleet less than once in a hundred sweeps. */
 uint64_t late_limit(uint64_t n);
 /* As ledger_blame(), without those whose late packets chance explains. */
-AdapterSet round_blame(const Ledger *ledger, Wrong wrong, AdapterSet known, AdapterSet *ret_suspects);
+Blame round_blame(const Ledger *ledger, Wrong wrong, AdapterSet known);
 /* How many adapters of a sound server would be called so, on average. */
 double late_false_alarms(const Round *round);
 /* Adds what TRAFFIC says of each path. */

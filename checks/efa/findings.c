@@ -136,13 +136,12 @@ static const char *tell_loops(const Round *round, unsigned chip, Evidence *evide
                                 own->n_packets);
                 return "efa-loss";
         }
-        if (!loops_are_silent(&round->loops[chip])) {
+        if (!loops_are_silent(&round->loops[chip]))
                 (void) snprintf(words, 160, ". To itself none of %" PRIu64 ": too few of others are to tell; adapter or cable cannot be told",
                                 own->n_packets);
-                return "efa-cable";
-        }
-
-        (void) snprintf(words, 160, ". To itself none of %" PRIu64 ": it is its cable or the switch port (99.9 %% sure)", own->n_packets);
+        else
+                (void) snprintf(words, 160, ". To itself none of %" PRIu64 ": it is its cable or the switch port (99.9 %% sure)", own->n_packets);
+        /* Where that cannot be told too: the cheaper of the two is looked at first. */
         evidence->replaceable = "cable";
         return "efa-cable";
 }
@@ -166,8 +165,9 @@ static int find_wrong(Round *round, unsigned chip, Wrong wrong, bool suspect) {
         if (wrong == WRONG_CORRUPTION && round->corrupt[from].n_corrupt > 0) {
                 const Flow *corrupt = &round->corrupt[from];
 
-                (void) snprintf(address, sizeof(address), "from %s to %s, packet %" PRIu32 " of %" PRIu32 " bytes",
-                                from_name, name_adapter(round, corrupt->to, to_name), corrupt->corrupt_sequence, corrupt->bytes);
+                (void) snprintf(address, sizeof(address), "from %s to %s, packet %" PRIu32 ", of %" PRIu32 " byte%s",
+                                from_name, name_adapter(round, corrupt->to, to_name), corrupt->corrupt_sequence, corrupt->bytes,
+                                corrupt->bytes == 1 ? "" : "s");
                 (void) snprintf(expected, sizeof(expected), "0x%08" PRIx32, corrupt->corrupt_expected);
                 (void) snprintf(actual, sizeof(actual), "0x%08" PRIx32, corrupt->corrupt_actual);
                 evidence.expected = expected;
@@ -189,18 +189,22 @@ static int find_wrong(Round *round, unsigned chip, Wrong wrong, bool suspect) {
 }
 
 int round_find_wrong(Round *round) {
-        AdapterSet known = round->mute | round->garbled | round->silent, suspects;
-        AdapterSet clocks = round_blame(&round->ledger, WRONG_CLOCK, known, &suspects);
+        AdapterSet known = round->mute | round->garbled | round->silent;
+        AdapterSet clocks = round_blame(&round->ledger, WRONG_CLOCK, known).blamed;
         int r = 0;
 
         /* What a clock says that is wrong is neither late nor slow. */
         round->explained[WRONG_LATE] |= clocks;
         round->explained[WRONG_SLOW] |= clocks;
         for (unsigned w = 0; w < _WRONG_MAX && r >= 0; w++) {
-                round->blamed[w] = round_blame(&round->ledger, (Wrong) w, known | round->explained[w], &suspects);
+                Blame blame = round_blame(&round->ledger, (Wrong) w, known | round->explained[w]);
+
+                round->blamed[w] = blame.blamed;
+                /* What is late is not lost: it keeps nobody from passing, and the other server's step sees whether it is its own. */
+                round->open |= w == WRONG_LATE ? 0 : blame.open;
                 for (unsigned c = 0; c < CHIPS && r >= 0; c++)
-                        if (round->blamed[w] >> c & 1)
-                                r = find_wrong(round, c, (Wrong) w, suspects >> c & 1);
+                        if ((blame.blamed & ~blame.open) >> c & 1)
+                                r = find_wrong(round, c, (Wrong) w, blame.suspects >> c & 1);
         }
 
         return r;

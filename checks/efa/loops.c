@@ -63,8 +63,7 @@ static int add_batches(const Round *round, Traffic *traffic, AdapterSet blamed, 
 }
 
 int round_send_loops(Round *round) {
-        AdapterSet suspects, blamed = round_own(round) & ledger_blame(&round->ledger, WRONG_LOSS,
-                                                                      round->mute | round->garbled | round->silent, &suspects);
+        AdapterSet blamed = round_own(round) & ledger_blame(&round->ledger, WRONG_LOSS, round->mute | round->garbled | round->silent).blamed;
 
         for (unsigned i = 0; blamed && i < LOOPS_MAX / LOOPS_BATCH; i++) {
                 _cleanup_traffic_ Traffic *traffic = round_traffic(round, FIRST_ROUND + i);

@@ -110,6 +110,11 @@ static bool takes_turns(const Round *round, const Flow *flow) {
         return flow->path == NIC_PATH_SPRAYED && flow->turn >= 0 && flow->from != flow->to && !(round->single >> flow->from & 1);
 }
 
+/* What ended otherwise has packets that were never sent, so its packets are no share of a path's. */
+static bool is_of_paths(const Flow *flow, AdapterSet deaf) {
+        return flow->error >= 0 && !(deaf >> flow->to & 1) && flow->completion.status == EFA_OK;
+}
+
 int round_add_paths(Round *round, const Traffic *traffic, AdapterSet deaf) {
         if (!round->paths)
                 round->paths = calloc(1, sizeof(*round->paths));
@@ -119,7 +124,7 @@ int round_add_paths(Round *round, const Traffic *traffic, AdapterSet deaf) {
         for (size_t f = 0; f < traffic->n_flows; f++) {
                 const Flow *flow = &traffic->flows[f];
 
-                if (flow->error < 0 || deaf >> flow->to & 1 || flow->completion.status != EFA_OK)
+                if (!is_of_paths(flow, deaf))
                         continue;
                 if (flow->path != NIC_PATH_SPRAYED) {
                         ledger_add(&round->paths->ledgers[flow->path], flow, 0);
@@ -130,7 +135,7 @@ int round_add_paths(Round *round, const Traffic *traffic, AdapterSet deaf) {
         for (size_t i = 0; i < traffic->n_incidents; i++) {
                 const Flow *flow = &traffic->flows[traffic->incidents[i].flow];
 
-                if (takes_turns(round, flow) && !(deaf >> flow->to & 1))
+                if (is_of_paths(flow, deaf) && takes_turns(round, flow))
                         add_packet(round, flow, (Wrong) traffic->incidents[i].what, traffic->incidents[i].sequence);
         }
 
@@ -223,18 +228,23 @@ static AdapterSet drop_chance(const Ledger *ledger, Wrong wrong, AdapterSet know
         return blamed;
 }
 
-AdapterSet round_blame(const Ledger *ledger, Wrong wrong, AdapterSet known, AdapterSet *ret_suspects) {
-        return drop_chance(ledger, wrong, known, ledger_blame(ledger, wrong, known, ret_suspects));
+Blame round_blame(const Ledger *ledger, Wrong wrong, AdapterSet known) {
+        Blame blame = ledger_blame(ledger, wrong, known);
+
+        blame.blamed = drop_chance(ledger, wrong, known, blame.blamed);
+        blame.suspects &= blame.blamed;
+        blame.open &= blame.blamed;
+        return blame;
 }
 
 /* So many of those without excess have it that it is the fabric's path: of two that cannot be told apart one is to blame. */
 static bool is_plane(const Round *round, const Ledger *ledger, Wrong wrong, AdapterSet known, double *ret_share) {
         unsigned n_own = (unsigned) __builtin_popcountll(round_own(round)), n;
-        AdapterSet suspects, blamed = ledger_blame(ledger, wrong, known, &suspects);
+        Blame blame = ledger_blame(ledger, wrong, known);
         Pair rest;
 
         *ret_share = share_of(ledger, wrong, known, &rest);
-        n = (unsigned) (2 * __builtin_popcountll(blamed & ~suspects) + __builtin_popcountll(blamed & suspects)) / 2;
+        n = (unsigned) (2 * __builtin_popcountll(blame.blamed & ~blame.suspects) + __builtin_popcountll(blame.suspects)) / 2;
         return n >= MAX(PLANE_MIN, n_own / PLANE_SHARE) && (wrong != WRONG_LATE || rest.n_wrong[wrong] >= late_limit(rest.n_packets));
 }
 
@@ -242,11 +252,12 @@ static void blame_paths(const Round *round, Wrong wrong, AdapterSet known, PathB
         *ret = (PathBlame) {};
         for (unsigned p = 0; p < NIC_PATHS; p++) {
                 const Ledger *ledger = &round->paths->ledgers[p];
-                AdapterSet suspects;
+                Blame blame;
 
                 if (ledger->n_wrong[wrong] == 0)
                         continue;
-                ret->blamed[p] = round_blame(ledger, wrong, known, &suspects);
+                blame = round_blame(ledger, wrong, known);
+                ret->blamed[p] = blame.blamed & ~blame.open;
                 ret->excess[p] = find_excess(ledger, wrong, known);
                 if (is_plane(round, ledger, wrong, known | ret->excess[p], &ret->shared[p]))
                         ret->planes |= (uint16_t) (1u << p);
@@ -327,8 +338,9 @@ static void settle(Round *round, Wrong wrong, uint16_t planes) {
 }
 
 static int find_of(Round *round, Wrong wrong) {
-        AdapterSet known = round->mute | round->garbled | round->silent, suspects, blamed;
+        AdapterSet known = round->mute | round->garbled | round->silent, blamed;
         PathBlame blame;
+        Blame all;
         int r = 0;
 
         blame_paths(round, wrong, known, &blame);
@@ -336,7 +348,8 @@ static int find_of(Round *round, Wrong wrong) {
                 if (blame.planes >> p & 1)
                         r = find_plane(round, wrong, p);
         settle(round, wrong, blame.planes);
-        blamed = round_blame(&round->ledger, wrong, known, &suspects);
+        all = round_blame(&round->ledger, wrong, known);
+        blamed = all.blamed & ~all.open;
         for (unsigned p = 0; p < NIC_PATHS; p++)
                 blamed |= blame.planes >> p & 1 ? blame.excess[p] : 0;
         for (unsigned c = 0; c < CHIPS; c++) {

@@ -16,6 +16,8 @@ static const char *untested_why(const Round *round, unsigned adapter) {
                 return "efa_untested_silent";
         if (round->drowned >> adapter & 1)
                 return "efa_untested_flooded"; /* what is its own cannot be told from what else it gets */
+        if (round->open >> adapter & 1)
+                return "efa_untested_either_end"; /* what went wrong between it and another server's may be either's */
         return NULL;
 }
 

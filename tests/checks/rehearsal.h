@@ -29,6 +29,7 @@ typedef struct Said {
         char at[LOCATION_STRING_MAX];
         char message[STREAM_MESSAGE_MAX];
         char actual[LOCATION_STRING_MAX];
+        char replaceable[32]; /* "": the tray */
 } Said;
 
 typedef struct RehearsalServer {
@@ -329,6 +330,7 @@ int step_finding(Step *step, Verdict *verdict, const char *code, const Location 
         va_end(arguments);
         (void) snprintf(said->code, sizeof(said->code), "%s", code);
         (void) snprintf(said->actual, sizeof(said->actual), "%s", evidence && evidence->actual ? evidence->actual : "");
+        (void) snprintf(said->replaceable, sizeof(said->replaceable), "%s", evidence && evidence->replaceable ? evidence->replaceable : "");
         location_format(where ? where : &step->unit, said->at);
         verdict_raise(verdict, catalogue_find(code)->severity);
         return 0;

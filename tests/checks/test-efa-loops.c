@@ -24,7 +24,7 @@ typedef struct Told {
         unsigned n_adapter, n_cable, n_unknown, n_silent;
 } Told;
 
-/* One finding at most, at the right adapter, whose code says the same as its words. */
+/* One finding at most, at the right adapter, whose code says the same as its words, and so does what is to be replaced. */
 static void tell(const char *fault, unsigned seed, Told *told) {
         unsigned chip = seed * 5 % CHIPS;
         char text[512], at[64];
@@ -46,6 +46,7 @@ static void tell(const char *fault, unsigned seed, Told *told) {
                 fail_msg("%s, seed %u", fault, seed);
         }
         assert_int_equal(verdict, VERDICT_FAILED);
+        assert_string_equal(step->said[0].replaceable, strstr(step->said[0].message, ADAPTER) ? "" : "cable");
         told->n_adapter += strstr(step->said[0].message, ADAPTER) != NULL;
         told->n_cable += strstr(step->said[0].message, CABLE) != NULL;
         told->n_unknown += strstr(step->said[0].message, UNKNOWN) != NULL;
@@ -109,6 +110,13 @@ static void test_a_cable_that_loses_packets_is_never_called_an_adapter(void **st
         }
 }
 
+/* So that what is ordered then is seen too: the cable, which is the cheaper part. */
+static void test_what_cannot_be_told_orders_the_cable(void **state) {
+        Told told = tell_all("kind: cable-loss, rate: 0.5, persistence: intermittent, probability: 0.06", 8);
+
+        assert_true(told.n_unknown > 0 && told.n_adapter == 0);
+}
+
 /* ---- the confidence ---- */
 
 static double choose(unsigned n, unsigned k) {
@@ -154,6 +162,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_adapter_that_loses_packets_is_never_called_a_cable),
                 cmocka_unit_test(test_a_cable_that_loses_packets_is_never_called_an_adapter),
+                cmocka_unit_test(test_what_cannot_be_told_orders_the_cable),
                 cmocka_unit_test(test_the_sentence_is_as_sure_as_it_says),
                 cmocka_unit_test(test_few_silent_flows_carry_nothing),
         };
