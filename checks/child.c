@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 
 #include "checks/device-control.h"
+#include "checks/occupancy.h"
 
 #define BUFFER_BYTES   (16u << 10)
 #define MEMORY_MAX     (UINT64_C(1) << 30) /* bytes of data; a check allocates next to nothing */
@@ -159,6 +160,59 @@ static void suspect_device(Step *step, const Unit *unit, int error) {
                                     "an answer that no device may give");
 }
 
+static void leave_out(Child *child, const char *id, unsigned chip) {
+        Location where = child->unit->where;
+
+        (void) location_append(&where, LOCATION_CHIP, chip);
+        say(child, stream_part_done(id, &where, VERDICT_SKIPPED, REASON_OCCUPIED));
+}
+
+/*
+ * Of the chips that a step on a server includes those are left out on which a job began during the scan, and those of the unit's own server
+ * told. Returns whether any were. A chip that does not answer here will not answer the step either, which says so.
+ */
+static bool leave_taken(Child *child, const char *id, size_t n_servers) {
+        Unit *unit = child->unit;
+        bool any = false;
+
+        for (size_t i = 0; i < n_servers; i++)
+                for (unsigned chip = 0; chip < CHIPS && unit->servers[i].device; chip++) {
+                        StepServer *server = &unit->servers[i];
+
+                        if (!(server->included & (1u << chip)) || occupancy_ask(server->device, chip) <= 0)
+                                continue;
+                        server->included &= (uint16_t) ~(1u << chip);
+                        any = true;
+                        if (i == 0)
+                                leave_out(child, id, chip);
+                }
+        return any;
+}
+
+/* Whether a job began during the scan on what the step would disturb: 1, 0 or the errors of the device. */
+static int is_taken(Child *child, const Check *check, const PlanStep *planned, const char *id, size_t n_servers) {
+        Unit *unit = child->unit;
+
+        if (check_disturbs(check, planned->parameters) == DISTURBS_NOTHING)
+                return 0;
+        if (unit->chip >= 0)
+                return occupancy_ask(unit->servers[0].device, (unsigned) unit->chip);
+        return leave_taken(child, id, n_servers) && (unit->servers[0].included == 0 || check->disturbs == DISTURBS_SERVER);
+}
+
+/* Of a step that must not run: TAKEN as is_taken() says. Returns TAKEN where that is an error, else 0. */
+static int end_taken(const StepSettings *settings, int taken, StepEnd *ret) {
+        *ret = (StepEnd) {
+                .verdict = taken < 0 ? VERDICT_ERROR : VERDICT_SKIPPED,
+                .reason = taken < 0 ? step_reason(taken) : REASON_OCCUPIED,
+                .message = taken < 0 ? "the chip does not tell whether it carries work" : "a job began during the scan",
+                .required = settings->required,
+                .seed = settings->seed,
+                .runs = 1,
+        };
+        return taken < 0 ? taken : 0;
+}
+
 /* Returns the errno that kept the check from judging, or 0. */
 static int run_once(Child *child, const PlanStep *planned, const Check *check, const char *id,
                     StepEnd *ret) {
@@ -174,7 +228,8 @@ static int run_once(Child *child, const PlanStep *planned, const Check *check, c
         say(child, stream_step_start(id, check->name));
         child_flush(child); /* whoever is lost from here on is lost with this step */
 
-        r = step_run(step, check, ret);
+        r = is_taken(child, check, planned, id, settings.n_servers);
+        r = r != 0 ? end_taken(&settings, r, ret) : step_run(step, check, ret);
         suspect_device(step, child->unit, r);
         child->unit->used_nsec += ret->device_nsec;
         say(child, stream_step_end(id, ret));

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "checks/device-control.h"
+#include "checks/occupancy.h"
 
 enum {
         FACT_SERIAL,
@@ -20,6 +21,7 @@ enum {
         FACT_PCI_ADDRESS,
         FACT_TRAY,
         FACT_OCCUPIED,
+        FACT_IN_USE,
         FACT_TEMPERATURE,
         FACT_SERVER_SERIAL,
         _FACT_MAX,
@@ -33,6 +35,7 @@ static const char *const paths[_FACT_MAX] = {
         [FACT_PCI_ADDRESS]   = "assay/pci_address",
         [FACT_TRAY]          = "assay/tray",
         [FACT_OCCUPIED]      = "assay/occupied",
+        [FACT_IN_USE]        = "assay/hbm/in-use",
         [FACT_TEMPERATURE]   = "assay/temperature",
         [FACT_SERVER_SERIAL] = "assay/server_serial",
 };
@@ -86,7 +89,7 @@ static void read_chip(Device *device, unsigned chip, Inventory *inventory) {
         memcpy(facts->firmware, texts[FACT_FIRMWARE], ATTRIBUTE_TEXT_MAX);
         memcpy(facts->firmware_build, texts[FACT_FIRMWARE_BUILD], ATTRIBUTE_TEXT_MAX);
         memcpy(facts->pci_address, texts[FACT_PCI_ADDRESS], ATTRIBUTE_TEXT_MAX);
-        facts->occupied = strcmp(texts[FACT_OCCUPIED], "0") != 0;
+        facts->occupied = occupancy_carries_work(texts[FACT_OCCUPIED], texts[FACT_IN_USE]);
         facts->temperature = parse_temperature(texts[FACT_TEMPERATURE]);
 
         if (texts[FACT_TRAY][0] != '\0' && strlen(texts[FACT_TRAY]) < sizeof(facts->tray)) {

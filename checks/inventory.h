@@ -17,7 +17,7 @@ typedef struct ChipFacts {
         int error;     /* 0, or why they could not be read: -ETIMEDOUT where the chip did not answer, -EPROTO where it made no sense */
         bool hangs;    /* … and not when it was asked again either, see inventory_ask_again() */
         bool absent;   /* the host's driver shows no such device */
-        bool occupied; /* also where the chip does not tell */
+        bool occupied; /* see occupancy.h; also where the chip does not tell */
         double temperature; /* °C; NAN where it does not tell */
         char serial[ATTRIBUTE_TEXT_MAX];
         char part_number[ATTRIBUTE_TEXT_MAX];

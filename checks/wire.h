@@ -170,7 +170,9 @@ typedef enum WireArray {
  * Rows with live data of a job (attribute assay/hbm/in-use): "SID:FIRST-LAST" with commas between, ascending and disjoint,
  * of all banks and of the four stacks together; "none". It may tell more than is in use, never less. Nothing else on the
  * chip needs to be idle while other rows are marched over, copied or hammered at a distance of more than two rows; a
- * pause without refresh needs a stack without live data. A chip without this attribute does not tell.
+ * pause without refresh needs a stack without live data. A chip without this attribute does not tell. A chip that names rows carries
+ * work, whatever assay/occupied says. A test asks before each pass and behind the last: a job whose rows are told before it writes to them,
+ * by the longest pass (tenths of a device second), is not harmed.
  */
 
 /*

@@ -36,6 +36,7 @@
 #include "checks/hbm/report.h"
 #include "checks/hbm/schedule.h"
 #include "checks/hbm/slices.h"
+#include "checks/hbm/taken.h"
 #include "checks/hbm/stale.h"
 
 #define BANKS_MAX 65536u /* of a stack that can be */
@@ -273,6 +274,11 @@ static void choose_box(HbmRun *run) {
                 run->box.last[HBM_ROW] = (uint16_t) (rows - 1);
 }
 
+/* Differences may be the job's own data. */
+static int skip_taken(HbmRun *run, Verdict *ret) {
+        return step_skip(run->step, ret, REASON_OCCUPIED, "%s", HBM_TAKEN_WHY);
+}
+
 static int judge(HbmRun *run, Verdict *ret) {
         int r;
 
@@ -291,6 +297,8 @@ static int judge(HbmRun *run, Verdict *ret) {
         r = hbm_passes_run(run);
         if (r < 0)
                 return hbm_passes_error(run, r);
+        if (run->taken)
+                return skip_taken(run, ret);
 
         r = hbm_run_diagnose(run);
         if (r < 0)
@@ -305,6 +313,8 @@ static int judge(HbmRun *run, Verdict *ret) {
         if (r < 0)
                 return r;
 
+        if (run->taken && run->verdict != VERDICT_FAILED)
+                return skip_taken(run, ret);
         if (!hbm_passes_complete(run) && run->verdict == VERDICT_PASSED)
                 return skip_rest(run, ret);
 
@@ -364,7 +374,7 @@ const Check check_hbm = {
                                                 "hbm-stale", "hbm-ecc", "hbm-spares-exhausted", "hbm-repair-failed",
                                                 "hbm-region-failed", "hbm-region-overdue", "hbm-region-unproven",
                                                 "hbm-region-altered", "hbm-region-stopped", NULL },
-        .skips        = "budget: the plan has less device time left than the passes take; occupied, with slices: all of the memory "
+        .skips        = "budget: the plan has less device time left than the passes take; occupied: a job began during the scan; with slices also: all of the memory "
                         "carries live data, the chip does not tell which does, or reads do not tell any free rows from those that do",
         .unit         = LOCATION_CHIP,
         .disturbs     = DISTURBS_CHIP,

@@ -14,6 +14,7 @@
 #include "checks/hbm/live-watch.h"
 #include "checks/hbm/marks.h"
 #include "checks/hbm/schedule.h"
+#include "checks/hbm/taken.h"
 #include "checks/hbm/walking.h"
 #include "checks/march/freshness.h"
 
@@ -243,6 +244,11 @@ int hbm_passes_run(HbmRun *run) {
                         return r;
                 if (pass->sec > left_sec(run) || (pass->more && is_drowned(run)))
                         continue;
+                r = hbm_taken_ask(run);
+                if (r < 0)
+                        return r;
+                if (run->taken)
+                        return 0;
                 r = runs[pass->phase](run);
                 if (r < 0)
                         return r;
@@ -259,7 +265,7 @@ int hbm_passes_run(HbmRun *run) {
                 step_progress(run->step, 90 * (run->pass + 1) / run->n_passes);
         }
 
-        return 0;
+        return hbm_taken_ask(run);
 }
 
 bool hbm_passes_complete(const HbmRun *run) {
@@ -285,14 +291,19 @@ int hbm_passes_leave_tags(HbmRun *run) {
         WireMarch march = {
                 .box = run->box, .background = (uint8_t) tags.background, .seed = tags.seed, .n_ops = 1, .ops = { MARCH_WRITE },
         };
-        int r = 0;
+        int r;
 
+        r = hbm_taken_ask(run);
+        if (r < 0 || run->taken)
+                return r;
         memory_batch_reset(run->batch);
         if (!holds_tags(run))
                 r = add_write(run, &march);
         if (r >= 0)
                 r = add_marks(run);
-        return r < 0 ? r : memory_batch_run(run->batch);
+        if (r >= 0)
+                r = memory_batch_run(run->batch);
+        return r < 0 ? r : hbm_taken_ask(run);
 }
 
 int hbm_passes_error(HbmRun *run, int error) {

@@ -90,5 +90,7 @@ typedef struct HbmRun {
         struct HbmLiveWatch *watch;    /* of live rows beside BOX: passes end where rows fail as an alias makes them (apart.h) … */
         bool stopped;                  /* … as they did … */
         HbmDoubt reached;              /* … or where live rows or a guard change (live-watch.h) */
+        const MemoryGeometry *whole;   /* of all of the stack, where slices are tested beside jobs; NULL: the chip is to be idle */
+        bool taken;                    /* a job has begun there (taken.h) */
         Verdict verdict;
 } HbmRun;

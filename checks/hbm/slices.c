@@ -14,6 +14,7 @@
 #include "checks/hbm/passes.h"
 #include "checks/hbm/report.h"
 #include "checks/hbm/schedule.h"
+#include "checks/hbm/taken.h"
 
 typedef struct Slices {
         HbmRun *run;
@@ -32,6 +33,7 @@ typedef struct Slices {
         double row_sec;          /* of a read of one column of one row in all banks */
         double allowed_sec;
         HbmInUse in_use;         /* when the step began */
+        bool taken;              /* a job began on rows that were being tested */
         uint64_t bytes, mismatches;
         Verdict verdict;
 } Slices;
@@ -144,7 +146,7 @@ static void begin_box(HbmRun *run, const MemoryGeometry *geometry) {
         memcpy(run->map.origin, geometry->origin, sizeof(run->map.origin));
         run->box = memory_geometry_box(geometry);
         run->verdict = VERDICT_PASSED;
-        run->stopped = false;
+        run->stopped = run->taken = false;
         run->reached = (HbmDoubt) {};
         march_failures_done(&run->failures);
         hbm_defects_done(&run->defects);
@@ -195,6 +197,7 @@ static int still_free(Slices *slices, unsigned first, unsigned n, HbmInUse *ret_
         for (unsigned i = 0; i < n; i++)
                 if (!is_free(slices, ret_in_use, first + i)) {
                         region_set_add(&slices->regions.occupied, first + i);
+                        slices->taken = true;
                         r = 0;
                 }
         return r;
@@ -238,7 +241,7 @@ static int test_rows(Slices *slices, const WireBox *box, HbmLiveWatch *watch) {
         r = hbm_passes_run(run);
         if (r < 0)
                 return hbm_passes_error(run, r);
-        return run->stopped || hbm_doubt_is(&run->reached) || hbm_passes_complete(run);
+        return run->stopped || run->taken || hbm_doubt_is(&run->reached) || hbm_passes_complete(run);
 }
 
 /* Live rows have changed while N slices from FIRST on were written: they count as not tested, and nothing more is written beside these rows. */
@@ -248,7 +251,7 @@ static int keep_reached(Slices *slices, unsigned first, unsigned n) {
                 slices->doubts[first + i] = slices->live.doubt;
                 region_set_add(&slices->regions.unproven, first + i);
         }
-        return 0;
+        return 1;
 }
 
 /* Finds out what failed, leaves tags, and looks at the live rows a last time. */
@@ -265,7 +268,7 @@ static int end_rows(HbmRun *run) {
         return r;
 }
 
-/* What the passes over N slices from FIRST on come to. */
+/* What the passes over N slices from FIRST on come to. Returns 0 where a job took them. */
 static int conclude_rows(Slices *slices, unsigned first, unsigned n) {
         HbmRun *run = slices->run;
         int r = 0;
@@ -274,6 +277,12 @@ static int conclude_rows(Slices *slices, unsigned first, unsigned n) {
                 r = end_rows(run);
         if (r < 0)
                 return step_error(run->step, r, "failures could not be located");
+        if (run->taken && run->verdict == VERDICT_PASSED) {
+                HbmInUse later;
+
+                r = still_free(slices, first, n, &later);
+                return MIN(r, 0);
+        }
         if (hbm_doubt_is(&run->reached) && run->verdict == VERDICT_PASSED)
                 return keep_reached(slices, first, n);
 
@@ -289,7 +298,7 @@ static int conclude_rows(Slices *slices, unsigned first, unsigned n) {
                 keep_failed(slices, first, n);
         if (run->verdict != VERDICT_PASSED && slices->verdict != VERDICT_FAILED)
                 slices->verdict = run->verdict;
-        return 0;
+        return 1;
 }
 
 /*
@@ -316,15 +325,15 @@ static int test_some(Slices *slices, unsigned first, unsigned *n) {
         if (r <= 0)
                 return r;
 
-        /* What a job wrote meanwhile is no failure; a job that can take rows at any moment must ask for them first. */
+        /* What a job wrote meanwhile is no failure. */
         r = still_free(slices, first, *n, &later);
         if (r <= 0)
                 return r;
-        if (!free_box(slices, &later, first, *n, &box_later) || memcmp(&box, &box_later, sizeof(box)) != 0)
+        if (slices->run->taken || !free_box(slices, &later, first, *n, &box_later) || memcmp(&box, &box_later, sizeof(box)) != 0)
                 return 0;
 
         r = conclude_rows(slices, first, *n);
-        if (r < 0)
+        if (r <= 0)
                 return r;
         box_later = box_of(slices, first, *n);
         slices->guarded += (unsigned) (box_later.last[HBM_ROW] - box_later.first[HBM_ROW] - (box.last[HBM_ROW] - box.first[HBM_ROW]));
@@ -483,6 +492,8 @@ static int conclude(Slices *slices, Verdict *ret) {
                         return step_skip(run->step, ret, REASON_OCCUPIED,
                                          "no free rows could be told from those with live data without writing to them: %s",
                                          slices->regions.because);
+                if (slices->taken)
+                        return step_skip(run->step, ret, REASON_OCCUPIED, "%s", HBM_TAKEN_WHY);
                 return step_skip(run->step, ret, REASON_BUDGET, "a slice takes %.3g s", slices->region_sec);
         }
 
@@ -527,6 +538,7 @@ int hbm_slices_run(HbmRun *run, Verdict *ret) {
         unsigned position = step_position(run->step);
         int r;
 
+        run->whole = &slices.whole;
         r = cut(&slices);
         if (r < 0)
                 return step_error(run->step, -EPROTO, "stacks of %u SIDs cannot be", run->geometry.size[HBM_SID]);

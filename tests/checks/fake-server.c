@@ -31,6 +31,7 @@ typedef struct Server {
         FakeOptions options;
         int listener;
         bool stricken; /* the chip of the fault was spoken to */
+        uint16_t spoken; /* chips that were, over their own connections */
         unsigned n_asked; /* questions to it over the connections of the server */
         size_t n;
         Connection connections[CONNECTIONS_MAX];
@@ -93,6 +94,10 @@ static void part(Server *server, size_t index) {
 
 /* ---- commands ---- */
 
+static bool is_in_use(const Server *server, unsigned chip) {
+        return ((server->options.in_use | (server->options.taken & server->spoken)) >> chip) & 1u;
+}
+
 static void read_attribute(const Server *server, unsigned chip, const char *path, char text[static 64]) {
         text[0] = '\0';
         if (strcmp(path, "info/serial_number") == 0)
@@ -101,6 +106,8 @@ static void read_attribute(const Server *server, unsigned chip, const char *path
                 (void) snprintf(text, 64, "%u", chip / 2);
         else if (strcmp(path, "assay/occupied") == 0)
                 (void) snprintf(text, 64, "%u\n", (server->options.occupied >> chip) & 1u);
+        else if (strcmp(path, "assay/hbm/in-use") == 0)
+                (void) snprintf(text, 64, "%s", is_in_use(server, chip) ? "0:0-8191" : "none");
         else if (strcmp(path, "assay/server_serial") == 0)
                 (void) snprintf(text, 64, "fake");
 }
@@ -157,6 +164,8 @@ static bool misbehave(Server *server, const Connection *connection, WireBatch *a
                 _exit(0);
         if (own)
                 server->stricken = true;
+        if (connection->chip < 16)
+                server->spoken |= (uint16_t) (1u << connection->chip);
 
         if (own && (fault == FAKE_HANG || fault == FAKE_HANG_PARTLY || fault == FAKE_HANG_FROM_START || fault == FAKE_HANG_ALONE))
                 return false;

@@ -34,6 +34,8 @@ typedef struct FakeOptions {
         FakeFault fault;
         uint8_t chip;
         uint16_t occupied; /* bit per chip */
+        uint16_t in_use;   /* chips that have rows in use and say that they are not occupied */
+        uint16_t taken;    /* chips that say so from their first own batch on */
         unsigned n_stalls; /* so many times, when the chip is spoken to, */
         unsigned stall_msec; /* the whole server stands still for so long; what hangs does so after it */
 } FakeOptions;

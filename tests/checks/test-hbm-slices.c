@@ -40,6 +40,7 @@ typedef struct Bench {
         unsigned fail_at, n_batches; /* which batch fails, from 1; 0: none */
         int failure;
         unsigned job_at;       /* the batch before which a job writes into live rows; 0: none */
+        unsigned take_at;      /* the batch before which a job takes the rows TAKEN; 0: none */
         Regions regions;       /* of the last scan, where it told any */
         bool has_regions;
         Rotation rotation;     /* for the next scan */
@@ -47,6 +48,9 @@ typedef struct Bench {
         Found found;
         uint8_t written[STACKS][SIDS_MAX][ROWS_MAX]; /* whole rows, by elements that do nothing else */
 } Bench;
+
+#define TAKEN      "0:0-2047"
+#define TAKEN_ROWS (2048ul * 16 * 2 * 4 * 4 * 32 * STACKS) /* accesses */
 
 static void note_march(Bench *bench, const WireCommand *command) {
         const WireBox *box = &command->march.box;
@@ -69,6 +73,8 @@ static void write_as_job(Bench *bench) {
         assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
 }
 
+static void control(Bench *bench, ControlVerb verb, const char *text);
+
 static int bench_execute(void *userdata, const WireCommand *commands, size_t n, WireCompletion *completions,
                          uint64_t deadline_usec) {
         static const char path[] = "assay/hbm/in-use";
@@ -83,6 +89,8 @@ static int bench_execute(void *userdata, const WireCommand *commands, size_t n, 
                 return bench->failure;
         if (bench->n_batches == bench->job_at)
                 write_as_job(bench);
+        if (bench->n_batches == bench->take_at)
+                control(bench, CONTROL_USE, "{at: trn-0/chip0, rows: \"" TAKEN "\"}");
         r = hall_execute(&bench->hall, commands, n, completions, deadline_usec);
         for (size_t i = 0; i < n; i++) {
                 const char *text = bench->in_use[MIN(bench->n_asked, ELEMENTS(bench->in_use) - 1)];
@@ -361,8 +369,8 @@ static void a_fault_is_found_by_the_scan_that_reaches_it(void **state) {
         allow(bench, 4);
         bench->rotation = rotation;
 
-        /* While a job has it, the failure stands. Beside it rows are read four times before they are written. */
-        allow(bench, 4.7);
+        /* While a job has it, the failure stands. Beside it rows are read four times before they are written, and it is asked for before each pass. */
+        allow(bench, 4.71);
         control(bench, CONTROL_USE, "{at: trn-0/chip0/hbm0, rows: \"1:4096-4096\"}");
         assert_int_equal(scan(bench).verdict, VERDICT_FAILED);
         assert_set(&bench->regions.tested, "15-18");
@@ -934,7 +942,7 @@ static void a_march_that_meets_more_than_cells_is_stopped(void **state) {
                                 "after-commands: %u}\n", after);
                 bench = bench_new(text);
                 write_job(bench, RANDOM);
-                allow(bench, 4.7);
+                allow(bench, 4.71);
                 if (scan(bench).verdict != VERDICT_FAILED)
                         continue;
                 n_stopped++;
@@ -1053,6 +1061,38 @@ static void what_a_job_takes_meanwhile_is_not_claimed(void **state) {
         assert_int_equal(bench->regions.position, 0); /* nobody loses a turn */
 }
 
+/*
+ * At whichever batch a job takes rows, of those that are being tested: none of its rows count as tested, unless the scan was through with
+ * them; and it is harmed by no more than the pass that was under way, which writes each access as often as its march does, and a few
+ * of them where it looks for stale reads.
+ */
+static void a_job_is_harmed_by_one_pass_at_most(void **state) {
+        static const struct {
+                uint64_t slices;
+                unsigned long writes; /* of an access, by the longest pass: March C- */
+        } cases[] = { { 8, 5 }, { 0, 5 } };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++)
+                for (unsigned at = 1, n = 1; at <= n; at++) {
+                        _cleanup_bench_ Bench *bench = bench_new(HEAD);
+                        unsigned long harmed;
+                        StepEnd end;
+
+                        bench->parameters.slices = cases[i].slices;
+                        bench->take_at = at;
+                        allow(bench, 1);
+                        end = scan(bench);
+                        n = MAX(n, bench->n_batches);
+                        harmed = trespasses(bench);
+
+                        if (harmed > cases[i].writes * TAKEN_ROWS + 1000)
+                                fail_msg("taken before batch %u: %lu accesses were written", at, harmed);
+                        assert_int_equal(bench->found.n, 0);
+                        if (harmed > 0 && (end.verdict != VERDICT_SKIPPED || end.reason != REASON_OCCUPIED))
+                                fail_msg("taken before batch %u: %lu written, %s", at, harmed, verdict_to_string(end.verdict));
+                }
+}
+
 static void what_reaches_beyond_a_slice_is_not_run(void **state) {
         _cleanup_bench_ Bench *bench = bench_new(HEAD "in-use: [{at: trn-0/chip0, rows: \"0:0-2047\"}]\n");
         const char *wrong;
@@ -1119,6 +1159,7 @@ int main(void) {
                 cmocka_unit_test(faults_in_live_rows_are_not_claimed_as_covered),
                 cmocka_unit_test(a_chip_that_does_not_tell_is_not_touched),
                 cmocka_unit_test(what_a_job_takes_meanwhile_is_not_claimed),
+                cmocka_unit_test(a_job_is_harmed_by_one_pass_at_most),
                 cmocka_unit_test(what_reaches_beyond_a_slice_is_not_run),
                 cmocka_unit_test(what_is_overdue_is_warned_of),
                 cmocka_unit_test(a_bad_position_is_refused),

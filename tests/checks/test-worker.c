@@ -253,6 +253,31 @@ static void test_an_occupied_chip_is_left_alone(void **state) {
         assert_int_equal(scan->result, RESULT_INCONCLUSIVE);
 }
 
+/* Rows in use are work, whatever the chip says of itself. */
+static void test_a_chip_with_rows_in_use_is_left_alone(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions) { .in_use = 1 << 4 }, STEPS("pass", "spend"));
+
+        assert_step(scan, 4, "spend", VERDICT_SKIPPED, REASON_OCCUPIED);
+        assert_others_passed(scan, "spend", 1 << 4);
+        assert_others_passed(scan, "pass", 0);
+        assert_int_equal(scan->result, RESULT_INCONCLUSIVE);
+}
+
+/* The chip was free when the scan began. */
+static void test_a_chip_that_a_job_takes_is_left_alone_from_then_on(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions) { .taken = 1 << 4 }, STEPS("pass", "spend", "fabric"));
+
+        assert_step(scan, 4, "pass", VERDICT_PASSED, REASON_NONE);
+        assert_step(scan, 4, "spend", VERDICT_SKIPPED, REASON_OCCUPIED);
+        assert_string_equal(step_on(scan, 4, "spend")->message, "a job began during the scan");
+        assert_others_passed(scan, "spend", 1 << 4);
+        assert_int_equal(scan->n_parts, 6); /* the step on the server leaves it out, too */
+        assert_string_equal(scan->parts[0].where, SERVER "/chip4");
+        assert_int_equal(scan->parts[0].verdict, VERDICT_SKIPPED);
+}
+
 static void test_the_budget_of_a_unit_ends_its_steps(void **state) {
         _cleanup_(selftest_scan_freep) SelftestScan *scan = selftest_scan(
                         &(FakeOptions){}, SERVER, STEPS("spend", "pass"), STEPS("--budget", "0.05"));
@@ -644,6 +669,8 @@ int main(void) {
                 cmocka_unit_test(test_a_check_that_contradicts_itself_never_passes),
                 cmocka_unit_test(test_a_lost_server_step_counts_for_the_chips_not_yet_done),
                 cmocka_unit_test(test_an_occupied_chip_is_left_alone),
+                cmocka_unit_test(test_a_chip_with_rows_in_use_is_left_alone),
+                cmocka_unit_test(test_a_chip_that_a_job_takes_is_left_alone_from_then_on),
                 cmocka_unit_test(test_the_budget_of_a_unit_ends_its_steps),
                 cmocka_unit_test(test_a_step_keeps_its_share_of_the_budget),
                 cmocka_unit_test(test_a_share_is_not_kept_from_an_earlier_step_that_needs_it),

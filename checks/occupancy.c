@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "checks/occupancy.h"
+
+#include <string.h>
+
+bool occupancy_carries_work(const char *occupied, const char *in_use) {
+        return strcmp(occupied, "0") != 0 || (in_use[0] != '\0' && strcmp(in_use, "none") != 0);
+}
+
+int occupancy_ask(Device *device, unsigned chip) {
+        char texts[_OCCUPANCY_MAX][ATTRIBUTE_TEXT_MAX];
+        int errors[_OCCUPANCY_MAX], r;
+
+        r = device_attributes(device, chip, OCCUPANCY_PATHS, _OCCUPANCY_MAX, texts, errors);
+        if (r < 0)
+                return r;
+        return occupancy_carries_work(texts[OCCUPANCY_OCCUPIED], texts[OCCUPANCY_IN_USE]);
+}
