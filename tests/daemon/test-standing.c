@@ -544,7 +544,8 @@ static void test_each_chip_has_its_own_age(void **state) {
         look = (Look) { .plan = PREFLIGHT, .chips[5] = PASS };
         sign("us9-9", &look);
         standing_parts(records, &where, NULL, 0, parts);
-        assert_true(parts[6].age_usec + 1000000 <= parts[1].age_usec + 1000 && parts[1].age_usec == parts[0].age_usec);
+        /* A second apart; ages are told as of when each part was read, on a machine that may be slow. */
+        assert_true(parts[6].age_usec + 800000 <= parts[1].age_usec && parts[1].age_usec == parts[0].age_usec);
         hour = parts[6].age_usec + 500000;
         standing_parts(records, &where, NULL, hour, parts);
         assert_int_equal(parts[6].result, RESULT_PASSED);
