@@ -2,6 +2,7 @@
 
 #include "cli/answer.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <time.h>
 
 #include "checks/location.h"
+#include "checks/plan.h"
 #include "cli/assayctl.h"
 #include "cli/call.h"
 #include "cli/plan-names.h"
@@ -225,12 +227,25 @@ static void refuse_plan(Answer *answer) {
         (void) plan_names_question(options.plan, answer->reason + n, sizeof(answer->reason) - n);
 }
 
+/* A slip, or a variable that was not set: no record can be of such a plan, whatever is known of the target. */
+static bool refuse_plan_name(Answer *ret) {
+        _cleanup_(plan_freep) Plan *plan = NULL;
+
+        if (!options.plan || plan_find("", options.plan, &plan, NULL) != -EINVAL)
+                return false;
+        *ret = (Answer) { .record = UINT64_MAX };
+        answer_refuse(ret, STATUS_USAGE, "--plan has what is no name of a plan: that is letters, digits and '-'");
+        return true;
+}
+
 int answer_ask(sd_bus *bus, const char *target, Answer *ret) {
         _cleanup_(verify_policy_done) VerifyPolicy policy = {};
         Location where = {};
         bool is_location = location_parse(target, &where, NULL, NULL) >= 0;
         int r;
 
+        if (refuse_plan_name(ret))
+                return 0;
         r = verify_policy_init(&policy, bus);
         if (r != 0)
                 return r;

@@ -188,20 +188,27 @@ static int find_look(RecordLog *log, const Location *subject, const char *plan, 
         return r == -ENOENT ? 0 : MIN(r, 0);
 }
 
-/* Which record counts; its plan is *ret->plan. Asked for one that looks at a part, that part's word, unless failures are newer. */
+/*
+ * Which record counts; its plan is *ret->plan. Asked for one that looks at a part, that part's word, unless failures are newer. Where PLAN has no
+ * record, a failure under another is still known: to a hook that lets pass what nobody knows, it must not look unknown.
+ */
 static int find_counting(RecordLog *log, const Location *subject, const char *plan, RecordEntry *ret, bool *ret_in_part) {
         RecordEntry look, failure;
         int r, failed;
 
         r = find_look(log, subject, plan, &look, ret_in_part);
-        if (r < 0)
+        if (r < 0 && (r != -ENOENT || !plan))
                 return r;
         failed = find_failure(log, subject, &failure);
         if (failed < 0 && failed != -ENOENT)
                 return failed;
+        if (r < 0 && failed < 0)
+                return r;
 
-        *ret = look;
-        if (failed == -ENOENT || (plan && !is_server(subject) && look.result == RESULT_FAILED) ||
+        *ret = r < 0 ? failure : look;
+        if (r < 0)
+                *ret_in_part = false;
+        if (r < 0 || failed == -ENOENT || (plan && !is_server(subject) && look.result == RESULT_FAILED) ||
             (plan && failure.index < look.index && stage_depth(stage_of(log, subject, &look)) == 0))
                 return 0;
         *ret = failure;

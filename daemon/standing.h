@@ -27,7 +27,7 @@ typedef struct Standing {
 } Standing;
 
 /*
- * Of a chip. PLAN NULL: of any plan. What is known to be broken is not passed by asking differently: a FAILED record of any plan counts until its own
+ * Of a chip. PLAN NULL: of any plan. What is known to be broken is not passed by asking differently, nor unknown to a PLAN that never ran: a FAILED record of any plan counts until its own
  * plan has passed, or one whose stage looks at as much; and what a scan did not look at, it does not clear. Nor does it take a pass away that it did
  * not look at: a record that was asked for a part of its plan alone counts only where there is none of the whole. A PLAN that looks at a part says
  * what it saw there, unless a failure is newer. MAX_AGE_USEC 0: any age; else a record from the future has none that one could believe. In a log that

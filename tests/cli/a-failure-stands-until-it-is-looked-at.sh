@@ -46,6 +46,14 @@ has "us0-2: chip10 neuronlink: link-miscabled"
 expect 0 "which the list of targets tells as well" assayctl targets --chips
 [ "$(awk '$1 ~ /^us0-2(\/chip1[04])?$/ && /FAILED/' "$out" | wc -l)" = 3 ] || bad "the list calls them otherwise"
 expect 1 "nor asked by plan" assayctl gate us0-2 --plan links
+for target in us0-2 us0-2/chip14; do
+        expect 1 "nor asked by a plan that never ran, of $target" assayctl gate "$target" --plan production
+        expect 1 "with a hook that lets pass what nobody knows" assayctl gate "$target" --plan production --unknown=pass
+        for name in "links " ../links a/b "Links!" ""; do
+                expect 64 "what is no name of a plan is a slip: '$name'" assayctl gate "$target" --plan "$name"
+                expect 64 "which no hook lets pass: '$name'" assayctl gate "$target" --plan "$name" --unknown=pass
+        done
+done
 expect 1 "nor are the chips at the cables" assayctl gate us0-2/chip14
 expect 0 "the others are" assayctl gate us0-2/chip13
 kill -9 "$stage_daemon_pid"

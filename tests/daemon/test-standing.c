@@ -301,12 +301,10 @@ static bool has_newer_whole(const Look *looks, size_t n, size_t i, unsigned c) {
 
 static Result model_chip(const Look *looks, size_t n, int plan, unsigned c) {
         const Look *newest = NULL, *whole = NULL;
-        bool is_superseded = false, is_seen = false;
+        bool is_superseded = false;
 
         for (size_t i = 0; i < n; i++) {
                 Found found = looks[i].chips[c];
-
-                is_seen = is_seen || (found != NOTHING && is_of(&looks[i], plan));
 
                 if (found == NOTHING || !is_of(&looks[i], plan) || is_hidden(looks, n, i, plan, c))
                         continue;
@@ -323,7 +321,7 @@ static Result model_chip(const Look *looks, size_t n, int plan, unsigned c) {
                 } else if (whole && whole->plan == looks[i].plan)
                         is_superseded = true;
         }
-        if (is_seen && (has_standing_failure(looks, n, c) || ends_in_failure(looks, n, c)))
+        if (has_standing_failure(looks, n, c) || ends_in_failure(looks, n, c))
                 return RESULT_FAILED;
         if (!newest)
                 return RESULT_INCONCLUSIVE;
@@ -340,14 +338,11 @@ static bool all_pass(const Look *look) {
 /* Only scans of all chips look there. */
 static Result model_own(const Look *looks, size_t n, int plan) {
         const Look *newest = NULL;
-        bool any = false;
 
         for (size_t i = 0; i < n; i++)
-                if (is_of(&looks[i], plan)) {
-                        any = true;
+                if (is_of(&looks[i], plan))
                         newest = is_whole(&looks[i]) && !is_lesser(&looks[i], plan, looks[i].fabric_fails ? RESULT_FAILED : RESULT_PASSED) ? &looks[i] : newest;
-                }
-        for (size_t i = 0; i < n && any; i++) {
+        for (size_t i = 0; i < n; i++) {
                 bool stands = looks[i].fabric_fails;
 
                 for (size_t k = i + 1; k < n; k++)
