@@ -382,10 +382,22 @@ Reason step_reason(int error) {
         }
 }
 
+/* A server of the scan whose connection ended explains whatever the check made of it. */
+static bool server_is_gone(const Step *step) {
+        for (size_t i = 0; i < step->settings.n_servers; i++)
+                if (step->settings.servers[i].device && device_failure(step->settings.servers[i].device) == -ENODEV)
+                        return true;
+        return false;
+}
+
 static void end_in_error(Step *step, int error, const char *what, StepEnd *end) {
+        bool gone = server_is_gone(step);
+
         end->verdict = VERDICT_ERROR;
-        end->reason = step_reason(error);
-        if (step->message[0] == '\0' && error == -EREMOTEIO)
+        end->reason = step_reason(gone ? -ENODEV : error);
+        if (gone)
+                (void) step_error(step, -ENODEV, STEP_SERVER_GONE);
+        else if (step->message[0] == '\0' && error == -EREMOTEIO)
                 (void) step_error(step, error, "%s: the device answered with status %u", what,
                                   device_status(step_device(step)));
         else if (step->message[0] == '\0')

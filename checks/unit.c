@@ -156,6 +156,11 @@ static int start_child(Unit *unit) {
         return r;
 }
 
+/* The server was there when the scan began. ERROR is of a connection to it. */
+static bool is_gone(int error) {
+        return error == -ECONNREFUSED || error == -ENOENT || error == -ENODEV;
+}
+
 /* Starts a child for the steps that are left, if any. A step whose child cannot be had is an error. */
 static void go_on(Unit *unit) {
         for (;;) {
@@ -168,7 +173,7 @@ static void go_on(Unit *unit) {
                 r = start_child(unit);
                 if (r >= 0)
                         return;
-                unit_refuse(unit, r, "no connection to the device, or no process for it");
+                unit_refuse(unit, r, is_gone(r) ? STEP_SERVER_GONE : "no connection to the device, or no process for it");
                 if (r == -EHOSTDOWN)
                         unit_give_up(unit,
                                      "the device does not answer"); /* each try would cost a whole patience */
@@ -189,7 +194,9 @@ static int reap(Unit *unit) {
 
 /* What is said of all steps of a part that gave no account of itself. */
 static const char *sentence_of(int error) {
-        return error == -EPROTO ? "the device gives answers that no device may give" : "the part did not tell what it is";
+        return error == -EPROTO ? "the device gives answers that no device may give" :
+               error == -ENODEV ? STEP_SERVER_GONE :
+                                  "the part did not tell what it is";
 }
 
 void unit_start(Unit *unit) {

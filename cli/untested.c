@@ -151,7 +151,7 @@ static const char *more_to_scan(const Outcome *outcome, const View *view) {
 
 /* As workers say it. */
 static bool is_out_of_reach(const char *reason) {
-        static const char *const words[] = { "the server cannot be reached", " does not answer: ", " answers, and has no server " };
+        static const char *const words[] = { "the server cannot be reached", " does not answer: ", " answers, and has no server ", "the server went away during the scan" };
 
         for (size_t i = 0; i < ELEMENTS(words); i++)
                 if (strstr(reason, words[i]))
@@ -181,13 +181,14 @@ static bool is_told_before(const View *view, size_t i) {
         return view->untested[i].is_promise && has_untested_steps(view);
 }
 
-/* Parts share a row where they are to be handled alike, and where it is one test, that is the same. */
+/* Parts share a row where they are to be handled alike, and where it is one test, that is the same, unless the server explains them all. */
 static Group *find_row(const Groups *groups, const Group *wanted) {
         for (size_t i = 0; i < groups->n; i++) {
                 Group *group = &groups->groups[i];
 
                 if (group->result == wanted->result && strcmp(group->action, wanted->action) == 0 && strcmp(group->reason, wanted->reason) == 0 &&
-                    (group->most > 1) == (wanted->most > 1) && (group->most > 1 || strcmp(group->name, wanted->name) == 0))
+                    (is_out_of_reach(group->reason) ||
+                     ((group->most > 1) == (wanted->most > 1) && (group->most > 1 || strcmp(group->name, wanted->name) == 0))))
                         return group;
         }
         return NULL;
@@ -208,6 +209,8 @@ static int group_rows_of(const Outcome *outcome, const View *view, Groups *group
                 group = find_row(groups, &wanted) ?: new_group(groups, wanted);
                 if (!group || add_part(group, view->where) < 0)
                         return -ENOMEM;
+                if (strcmp(group->name, wanted.name) != 0)
+                        group->name = "1 test each"; /* where none has more */
                 group->least = wanted.least < group->least ? wanted.least : group->least;
                 group->most = wanted.most > group->most ? wanted.most : group->most;
         }

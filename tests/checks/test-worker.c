@@ -478,6 +478,9 @@ static void test_a_server_that_leaves_in_mid_scan_leaves_it_inconclusive(void **
         assert_step(scan, 15, "pass", VERDICT_ERROR, REASON_DEVICE_ERROR);
         assert_step(scan, 15, "spend", VERDICT_ERROR, REASON_DEVICE_ERROR);
         assert_step(scan, -1, "fabric", VERDICT_ERROR, REASON_DEVICE_ERROR);
+        assert_string_equal(step_on(scan, 15, "pass")->message, "the server went away during the scan");
+        assert_string_equal(step_on(scan, 15, "spend")->message, "the server went away during the scan");
+        assert_string_equal(step_on(scan, -1, "fabric")->message, "the server went away during the scan");
         assert_int_equal(scan->n_findings, 0);
         assert_int_equal(scan->status, STATUS_CANNOT_TELL);
 }

@@ -51,9 +51,21 @@ expect 1 "when it is back it is scanned" assayctl scan trn-0 --plan quick
 expect 0 "and listed" assayctl targets
 grep -Eq '^trn-0 +Trn2 +idle +FAILED$' "$out" || bad "otherwise"
 
+# It goes away when the first failure is told: what is left of its tests is one line, too.
+printf 'plan: long\nsummary: what comes after rounding takes its time\nstage: PREFLIGHT\nsteps:\n  - check: rounding\n  - check: hbm\n  - check: systolic\n  - check: collective\n' \
+        >"$stage/plans/long.yaml"
+(assayctl scan trn-0 --plan long >"$stage/gone" 2>&1 || true) &
+stage_await "a failure" grep -q '^fail: ' "$stage/gone"
+kill -9 "$stage_sim_pid"
+wait "$stage_sim_pid" 2>/dev/null || true
+stage_await "the end of the scan" grep -q '^Records ' "$stage/gone"
+cp "$stage/gone" "$out"
+[ "$(grep -Ec 'INCONCLUSIVE +- +see to server +.* the server went away during the scan$' "$out")" = 1 ] || bad "not one line"
+[ "$(grep -c INCONCLUSIVE "$out")" = 2 ] || bad "more than that and the summary"
+
 # One of two servers: nobody says of it that it carries work.
-kill "$stage_daemon_pid" "$stage_sim_pid"
-wait "$stage_daemon_pid" "$stage_sim_pid" 2>/dev/null || true
+kill "$stage_daemon_pid"
+wait "$stage_daemon_pid" 2>/dev/null || true
 rm "$stage/assayd.yaml"
 printf 'scenario: one server of two\nseed: 5\ntopology: {ultraservers: 1}\n' >"$stage/server.yaml"
 stage_sim sim "$stage/server.yaml"
