@@ -403,6 +403,17 @@ int chip_inject(Chip *chip, Fault *fault) {
         return 0;
 }
 
+uint64_t chip_newest_fault(const Chip *chip) {
+        return chip->n_faults > 0 ? chip->faults[chip->n_faults - 1]->id : 0;
+}
+
+bool chip_has_replaced(Chip *chip, size_t index) {
+        const Fault *fault = chip->faults[index];
+        const Model *model = fault_model(fault->kind, &fault->at);
+
+        return model->has_replaced && model->has_replaced(part_of(chip, model, fault), fault);
+}
+
 void chip_heal(Chip *chip, size_t index) {
         Fault *fault;
         const Model *model;

@@ -66,6 +66,8 @@ int chip_execute(Chip *chip, uint64_t batch, const WireCommand *command, uint8_t
 int chip_inject(Chip *chip, Fault *fault);
 /* Takes the fault of index out and frees it. */
 void chip_heal(Chip *chip, size_t index);
+/* Whether what the fault sat in was replaced since: it acts no more, unless from elsewhere. */
+bool chip_has_replaced(Chip *chip, size_t index);
 /* All parts of the core, or of the whole chip for WIRE_CHIP_ALL. */
 void chip_reset(Chip *chip, unsigned core);
 /* The connection of CLIENT has closed. */

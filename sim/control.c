@@ -143,7 +143,10 @@ static json_t *fault_json(const Fault *fault) {
 }
 
 static bool add_json(Chip *chip, size_t index, void *userdata) {
-        (void) json_array_append_new(userdata, fault_json(chip->faults[index]));
+        json_t *object = fault_json(chip->faults[index]);
+
+        (void) json_object_set_new(object, "replaced", json_boolean(chip_has_replaced(chip, index)));
+        (void) json_array_append_new(userdata, object);
         return true;
 }
 
@@ -151,8 +154,9 @@ static bool print_line(Chip *chip, size_t index, void *userdata) {
         const Fault *fault = chip->faults[index];
         char text[LOCATION_STRING_MAX];
 
-        fprintf(userdata, "%" PRIu64 "  %s  %s  %s%s%s\n", fault->id, location_format(&fault->at, text), fault->kind->name,
-                persistence_to_string(fault->persistence), fault->words[0] ? "  " : "", fault->words);
+        fprintf(userdata, "%" PRIu64 "  %s  %s  %s%s%s%s\n", fault->id, location_format(&fault->at, text), fault->kind->name,
+                persistence_to_string(fault->persistence), fault->words[0] ? "  " : "", fault->words,
+                chip_has_replaced(chip, index) ? "  (its row was replaced by a spare)" : "");
         return true;
 }
 

@@ -147,10 +147,23 @@ void hbm_repair_reset(Hbm *hbm, uint64_t seed) {
                         repair->state = REPAIR_PENDING;
                         continue;
                 }
+                repair->newest_fault = chip_newest_fault(hbm->memory.chip);
                 memory_faults_leave(&hbm->memory, &repair->box);
                 hbm_disturb_leave(hbm, &repair->box);
                 memory_content_write(content, &row, &fresh);
         }
+}
+
+bool hbm_repair_has_replaced(void *state, const Fault *fault) {
+        const Hbm *hbm = state;
+        WireBox box;
+
+        if (hbm_box_of(&hbm->memory.shape, &fault->at, &box) < 0)
+                return false;
+        for (size_t i = 0; i < hbm->n_repairs; i++)
+                if (hbm->repairs[i].state == REPAIR_DONE && fault->id <= hbm->repairs[i].newest_fault && memory_box_contains(&hbm->repairs[i].box, &box))
+                        return true;
+        return false;
 }
 
 int hbm_repair_inject(Hbm *hbm, const Fault *fault) {

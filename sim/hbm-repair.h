@@ -11,6 +11,9 @@ int hbm_spares(void *state, Execution *execution); /* COMMAND_HBM_SPARES */
 /* Remaps what is pending. SEED: of what fresh rows hold. */
 void hbm_repair_reset(Hbm *hbm, uint64_t seed);
 
+/* Whether FAULT sat in a row, and in no other, that a spare has replaced since. */
+bool hbm_repair_has_replaced(void *state, const Fault *fault);
+
 int hbm_repair_inject(Hbm *hbm, const Fault *fault); /* -EINVAL, -ENOMEM */
 void hbm_repair_heal(Hbm *hbm, const Fault *fault);
 

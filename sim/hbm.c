@@ -207,4 +207,5 @@ const Model model_hbm = {
         .inject     = hbm_inject,
         .heal       = hbm_heal,
         .reset      = hbm_reset,
+        .has_replaced = hbm_repair_has_replaced,
 };

@@ -23,6 +23,7 @@
 typedef struct HbmRepair {
         WireBox box; /* one row */
         WireRepairState state;
+        uint64_t newest_fault; /* done: faults with a greater id sit in the spare, those up to it sat in what it replaced */
 } HbmRepair;
 
 typedef struct HbmRange { /* rows of all banks of one SID, inclusive */

@@ -81,7 +81,7 @@ struct FaultKind {
         const YamlField *parameters; /* NULL: none */
         /* Beyond ranges: NULL, or returns 0, or -EINVAL with a static sentence. */
         int (*validate)(const Fault *fault, const char **ret_wrong);
-        /* NULL where no scan can see this very fault, decided by the fault alone; else why not. */
+        /* Why no scan can see this very fault, decided by the fault alone; NULL, also in place of the function, where a scan can. */
         const char *(*undetectable)(const Fault *fault);
         /* Felt on other chips too, so that nothing else can be judged on a server that has one. */
         bool is_shared;
@@ -144,6 +144,7 @@ struct Model {
         int (*inject)(void *state, const Fault *fault); /* 0, -ENOMEM, -EEXIST (two on one spot that cannot both be) */
         void (*heal)(void *state, const Fault *fault);
         void (*reset)(void *state); /* core or chip reset; NULL: nothing to do */
+        bool (*has_replaced)(void *state, const Fault *fault); /* what the fault sat in was replaced since; NULL: nothing ever is */
         void (*release)(void *state, const void *client); /* its connection has closed: what it held ends; NULL: nothing can be held */
 };
 
@@ -158,6 +159,7 @@ bool chip_is_occupied(const Chip *chip);   /* it carries work */
 double chip_temperature(const Chip *chip); /* °C */
 bool chip_write_wins(const Chip *chip);    /* by default, where one access writes a cell and what disturbs it */
 unsigned chip_hbm_part(const Chip *chip);  /* index of hbm_parts */
+uint64_t chip_newest_fault(const Chip *chip); /* id of the newest that still counts as injected; 0: there is none */
 NoiseRates chip_noise(const Chip *chip);   /* what sound chips do on their own; all zero unless a scenario says so */
 bool chip_hangs(const Chip *chip); /* answers nothing now: its links do not train, its NIC is unreachable */
 unsigned chip_sram_ecc(const Chip *chip, WireArray array); /* SramEcc: which code guards it */

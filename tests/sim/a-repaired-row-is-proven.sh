@@ -40,13 +40,17 @@ faults:
   - {at: $row/col12/bit77, kind: transition, primitive: "<0w1/0/->"}
 YAML
 
-echo 1..9
+echo 1..12
 stage_sim repair "$stage/repair.yaml"
 holds "preflight finds the row" scan preflight 1 --steps hbm
 holds "and says what it can be mended with" says 'spare rows left in its bank'
 holds "repair asks for a spare, and the chip is still bad" scan repair 1
 holds "once" measures hbm_repairs_requested 1
+faults() { "$build/sim/assay-sim" faults "$@" --socket "$stage/repair.socket"; }
+holds "the fault is listed" bash -c '! grep -q replaced <<<"$0"' "$(faults)"
 "$build/sim/assay-sim" reset us0-1/chip5 --socket "$stage/repair.socket"
+holds "and then as one of a row that was replaced" grep -q 'transition .*(its row was replaced by a spare)$' <<<"$(faults)"
+holds "in JSON, too" jq -e '.[0].replaced' <<<"$(faults --json)"
 holds "after the reset nothing fails any more" scan repair 0
 holds "the row is proven" measures hbm_rows_proven 1
 holds "and nothing is left to ask for" measures hbm_repairs_requested 0

@@ -62,6 +62,10 @@ NoiseRates chip_noise(const Chip *chip) {
         return chip->noise;
 }
 
+uint64_t chip_newest_fault(const Chip *chip) {
+        return 0;
+}
+
 uint64_t chip_nsec(const Chip *chip) {
         return chip->nsec;
 }
