@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/param.h>
 
 #include "cli/amount.h"
 #include "cli/assayctl.h"
@@ -40,24 +39,6 @@ static void print_coverage(const Outcome *outcome) {
         say_words(0, "How many faults of each kind may have escaped it: assayctl plans %s", view->plan);
 }
 
-/* The sum, or the most, of a measurement over the steps of a record. */
-static void measured(const View *view, const char *name, double *ret_sum, double *ret_most) {
-        json_t *steps = json_object_get(json_object_get(view->statement, "predicate"), "steps"), *step, *item;
-        size_t i, k;
-
-        *ret_sum = *ret_most = 0;
-        json_array_foreach(steps, i, step)
-                json_array_foreach(json_object_get(step, "measurements"), k, item) {
-                        const char *found = json_string_value(json_object_get(item, "name"));
-                        double value = json_number_value(json_object_get(item, "value"));
-
-                        if (!found || strcmp(found, name) != 0)
-                                continue;
-                        *ret_sum += value;
-                        *ret_most = MAX(*ret_most, value);
-                }
-}
-
 /* Prints the state of repaired rows, and the next step. Each step of a plan proves all rows anew, and asks for those that it found. */
 static void print_repairs(const Outcome *outcome) {
         for (size_t i = 0; i < outcome->n; i++) {
@@ -66,8 +47,8 @@ static void print_repairs(const Outcome *outcome) {
 
                 if (!view_is_health(view))
                         continue;
-                measured(view, "hbm_repairs_requested", &asked, &unused);
-                measured(view, "hbm_rows_proven", &unused, &proven);
+                view_measured(view, "hbm_repairs_requested", &asked, &unused);
+                view_measured(view, "hbm_rows_proven", &unused, &proven);
                 if (proven > 0)
                         say_words(0, "Repaired on %s: %g memory row%s, proven with the neighbours", view->where, proven, proven > 1 ? "s" : "");
                 if (asked > 0)

@@ -105,6 +105,13 @@ static bool is_alike(const Group *a, const Group *b) {
         return true;
 }
 
+static const char *noun_of(const Group *group) {
+        for (size_t i = 0; i < group->n; i++)
+                if (!strstr(group->parts[i], "/chip"))
+                        return "parts";
+        return "chips";
+}
+
 /* All tests of which the same is said share a line. */
 static void print_line(const Groups *groups, size_t first) {
         const Group *group = &groups->groups[first];
@@ -121,7 +128,7 @@ static void print_line(const Groups *groups, size_t first) {
                         groups->groups[i].is_told = true;
                 }
         (void) part_list_format(group->parts, group->n, parts);
-        (void) snprintf(count, sizeof(count), "%zu parts", group->n);
+        (void) snprintf(count, sizeof(count), "%zu %s", group->n, noun_of(group));
         if (fclose(file) == 0)
                 say_words(0, "Not tested: %s on %s (%s)", names, strstr(parts, " and ") ? count : parts, group->reason);
         free(names);

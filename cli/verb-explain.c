@@ -31,14 +31,15 @@ static int print_json(json_t *object) {
         return STATUS_PASSED;
 }
 
-static void explain_code(const CatalogueEntry *entry) {
-        char remedy[1024];
+/* ACTION is to be done, as REMEDY, BEFORE it said, has it. */
+static void explain_code(const CatalogueEntry *entry, const char *action, const char *before, const char *remedy) {
+        char text[1280];
 
         printf("%s: %s (%s, found by %s)\n\n", entry->code, entry->summary, severity_to_string(entry->severity), entry->check);
         wrap_print(0, entry->explanation);
         putchar('\n');
-        (void) snprintf(remedy, sizeof(remedy), "To do (%s): %s", action_to_string(entry->action), entry->remedy);
-        wrap_print(0, remedy);
+        (void) snprintf(text, sizeof(text), "To do (%s): %s%s", action, before, remedy);
+        wrap_print(0, text);
 }
 
 static int refuse_code(const char *code) {
@@ -81,7 +82,21 @@ static int list_codes(void) {
         return r < 0 ? complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r)) : STATUS_PASSED;
 }
 
-static void explain_finding(const ViewFinding *finding) {
+/* With what the table of a scan says is to be done about it, which may be that of its cause. */
+static void explain_remedy(const View *view, size_t i, const CatalogueEntry *entry) {
+        const ViewFinding *cause = view_cause(view, i);
+        const CatalogueEntry *due = catalogue_find(cause->code) ?: entry;
+        char action[128], before[128] = "";
+
+        if (cause != &view->findings[i])
+                (void) snprintf(before, sizeof(before), "as for %s, which is found here too. ", due->code);
+        else if (view_is_asked_for(view, i))
+                (void) snprintf(before, sizeof(before), "the repair is asked for; go on with the reset. ");
+        explain_code(entry, view_action(view, i, action, sizeof(action)), before, due->remedy);
+}
+
+static void explain_finding(const View *view, size_t i) {
+        const ViewFinding *finding = &view->findings[i];
         const CatalogueEntry *entry = catalogue_find(finding->code);
         const char *part = finding->replaceable;
 
@@ -91,7 +106,7 @@ static void explain_finding(const ViewFinding *finding) {
                 say(stdout, "  replaceable part: %s\n", part);
         putchar('\n');
         if (entry)
-                explain_code(entry);
+                explain_remedy(view, i, entry);
         else
                 say(stdout, "%s: this assayctl does not know the code\n", finding->code);
         putchar('\n');
@@ -145,7 +160,7 @@ static int explain_view(const View *view) {
         say(stdout, "%s  %s  plan %s, record %" PRIu64 "\n\n", view->where, result_to_string(view->result), view->plan,
                view->index);
         for (size_t i = 0; i < view->n_findings; i++)
-                explain_finding(&view->findings[i]);
+                explain_finding(view, i);
         if (view->n_findings == 0 && point_at_chips(view) == 0)
                 puts(view->result == RESULT_INCONCLUSIVE ? "No findings, but not everything was tested." : "No findings.");
         for (size_t i = 0; i < view->n_untested; i++)
@@ -198,6 +213,6 @@ int verb_explain(int argc, char **argv) {
         if (options.json)
                 return print_json(code_json(entry));
 
-        explain_code(entry);
+        explain_code(entry, action_to_string(entry->action), "", entry->remedy);
         return STATUS_PASSED;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "checks/catalogue.h"
 #include "checks/location.h"
@@ -76,21 +77,24 @@ static int add_untested(View *view, const char *name, const char *format, ...) {
         return 0;
 }
 
+/* WORDS stand behind how many of UNIT they are said of; "{chip}": of the chip itself, without a number. NULL: any. */
 static const struct {
-        const char *why, *words;
+        const char *why, *unit, *words;
 } left_out[] = {
-        { "out_of_scan", "with something out of the scan or in service" },
-        { "other_end", "with a cable whose other end is not known to be in the scan" },
-        { "undecided", "that the plan had no time for" },
-        { "silent", "that stopped answering" },
-        { "refused", "that refused" },
-        { "flooded", "that got too much of what nobody asked for" },
-        { "either_end", "that may be as sound as what they talked to on another server" },
-        { "cables", "in rings in which cables end at wrong ports" },
-        { "stopped", "in rings that did not come to their end" },
-        { "together", "in no collective with all others of the UltraServer" },
-        { "large", "behind a link that is too slow for vectors of the planned length" },
-        { "partners", "whose sums no sound neighbour took part in" },
+        { "out_of_scan", "{port}", "whose far end is not scanned together with this end, is in service or does not answer" },
+        { "out_of_scan", "{chip}", "a chip of the rings is not scanned, is in service or does not answer" },
+        { "out_of_scan", NULL, "not scanned, in service or without an answer" },
+        { "other_end", NULL, "with a cable whose other end is not known to be in the scan" },
+        { "undecided", NULL, "that the plan had no time for" },
+        { "silent", NULL, "that stopped answering" },
+        { "refused", NULL, "that refused" },
+        { "flooded", NULL, "that got too much of what nobody asked for" },
+        { "either_end", NULL, "that may be as sound as what they talked to on another server" },
+        { "cables", NULL, "in rings in which cables end at wrong ports" },
+        { "stopped", NULL, "in rings that did not come to their end" },
+        { "together", NULL, "in no collective with all others of the UltraServer" },
+        { "large", NULL, "behind a link that is too slow for vectors of the planned length" },
+        { "partners", NULL, "without a sound neighbour to add with" },
 };
 
 /* A check names what it left out within its step by measurements that are called CHECK_untested_WHY, each at its place. */
@@ -101,31 +105,57 @@ static const char *why_left_out(json_t *measurement) {
         return found && json_number_value(json_object_get(measurement, "value")) > 0 ? found + strlen(infix) : "";
 }
 
+static const char *place_of(json_t *measurement) {
+        return text(json_object_get(measurement, "component"), "location");
+}
+
+static const char *words_for(const char *why, const char *unit) {
+        for (size_t i = 0; i < ELEMENTS(left_out); i++)
+                if (strcmp(left_out[i].why, why) == 0 && (!left_out[i].unit || strcmp(left_out[i].unit, unit) == 0))
+                        return left_out[i].words;
+        return NULL;
+}
+
+/* Whether a measurement before INDEX leaves out the same kind of thing for the same reason; at WHERE, or where NULL at any place. */
+static bool is_told_before(json_t *measurements, size_t index, const char *where) {
+        json_t *measurement = json_array_get(measurements, index), *before;
+        size_t i;
+
+        json_array_foreach(measurements, i, before)
+                if (i < index && strcmp(why_left_out(before), why_left_out(measurement)) == 0 &&
+                    strcmp(text(before, "unit"), text(measurement, "unit")) == 0 && (!where || strcmp(place_of(before), where) == 0))
+                        return true;
+        return false;
+}
+
+/* Of what steps on several servers tell of one place, that place counts once. */
+static int add_left_out(View *view, json_t *step, json_t *first, const char *words) {
+        json_t *measurements = json_object_get(step, "measurements"), *measurement;
+        const char *unit = text(first, "unit"); /* {port} */
+        double sum = 0;
+        size_t i;
+
+        if (strcmp(unit, "{chip}") == 0)
+                return add_untested(view, text(step, "name"), "%s", words);
+        json_array_foreach(measurements, i, measurement)
+                if (strcmp(why_left_out(measurement), why_left_out(first)) == 0 && strcmp(text(measurement, "unit"), unit) == 0 &&
+                    !is_told_before(measurements, i, place_of(measurement)))
+                        sum += json_number_value(json_object_get(measurement, "value"));
+        return add_untested(view, text(step, "name"), "%.15g %.*s%s %s", sum, (int) strlen(unit) - 2, unit + 1, sum == 1 ? "" : "s", words);
+}
+
 static int read_left_out(View *view, json_t *step) {
         json_t *measurements = json_object_get(step, "measurements"), *measurement;
+        size_t i;
         int r = 0;
 
-        for (size_t k = 0; k < ELEMENTS(left_out); k++) {
-                const char *unit = "";
-                double sum = 0;
-                size_t i, n;
+        json_array_foreach(measurements, i, measurement) {
+                const char *unit = text(measurement, "unit"), *words = words_for(why_left_out(measurement), unit);
 
-                json_array_foreach(measurements, i, measurement) {
-                        if (strcmp(why_left_out(measurement), left_out[k].why) != 0)
-                                continue;
-                        unit = text(measurement, "unit");
-                        sum += json_number_value(json_object_get(measurement, "value"));
-                }
-                n = strlen(unit);
-                if (n < 3 || unit[0] != '{') /* {port} */
-                        continue;
-                r = add_untested(view, text(step, "name"), "%.15g %.*s%s %s", sum, (int) n - 2, unit + 1, sum == 1 ? "" : "s",
-                                 left_out[k].words);
-                if (r < 0)
-                        return r;
+                if (r >= 0 && words && strlen(unit) > 2 && unit[0] == '{' && !is_told_before(measurements, i, NULL))
+                        r = add_left_out(view, step, measurement, words);
         }
-
-        return 0;
+        return r;
 }
 
 /* Regions that were left alone, because reading did not tell them from live data. */
@@ -293,42 +323,24 @@ int view_new(const char *payload, size_t n, View **ret) {
         return 0;
 }
 
+void view_measured(const View *view, const char *name, double *ret_sum, double *ret_most) {
+        json_t *steps = json_object_get(json_object_get(view->statement, "predicate"), "steps"), *step, *item;
+        size_t i, k;
+
+        *ret_sum = *ret_most = 0;
+        json_array_foreach(steps, i, step)
+                json_array_foreach(json_object_get(step, "measurements"), k, item) {
+                        double value = json_number_value(json_object_get(item, "value"));
+
+                        if (strcmp(text(item, "name"), name) != 0)
+                                continue;
+                        *ret_sum += value;
+                        *ret_most = MAX(*ret_most, value);
+                }
+}
+
 bool view_is_health(const View *view) {
         return strcmp(view->type, RECORD_TYPE_HEALTH) == 0;
-}
-
-static bool is_chip(const char *where) {
-        const char *last = strrchr(where, '/');
-
-        return last && strncmp(last, "/chip", 5) == 0;
-}
-
-static const char *say_action(const ViewFinding *finding, char *buffer, size_t size) {
-        const CatalogueEntry *entry = catalogue_find(finding->code);
-        const char *action = entry ? action_to_string(entry->action) : "", *replaceable = finding->replaceable;
-        const char *noun = strrchr(action, '-');
-        bool no_cable = noun && replaceable && strcmp(noun, "-cable") == 0 && strncmp(replaceable, "tray", 4) == 0;
-
-        /* A chip that does not go on may do so after a reset; a broken port, or a link that is a trace of the board, is the tray's. */
-        if (no_cable && is_chip(finding->where))
-                snprintf(buffer, size, "reset chip");
-        else if (no_cable)
-                snprintf(buffer, size, "replace %s", replaceable);
-        /* "replace-tray" of "tray 3" is "replace tray 3"; what is not itself the thing to replace goes without. */
-        else if (noun && replaceable && strncmp(replaceable, noun + 1, strlen(noun + 1)) == 0)
-                snprintf(buffer, size, "%.*s %s", (int) (noun - action), action, replaceable);
-        else
-                snprintf(buffer, size, "%s", action);
-        for (char *c = buffer; *c; c++)
-                if (*c == '-')
-                        *c = ' ';
-        return buffer;
-}
-
-static bool is_to(const ViewFinding *finding, Action action) {
-        const CatalogueEntry *entry = catalogue_find(finding->code);
-
-        return entry && entry->action == action;
 }
 
 static const char *place_below(const View *view, const char *where) {
@@ -340,7 +352,9 @@ static const char *place_below(const View *view, const char *where) {
 const char *view_place(const View *view, size_t i, char *buffer, size_t size) {
         const char *place = place_below(view, view->findings[i].where);
         char action[128];
-        bool needs_tray = *view->tray && !is_to(&view->findings[i], ACTION_REPAIR_MEMORY) && !strstr(view_action(view, i, action, sizeof(action)), view->tray);
+        const CatalogueEntry *entry = catalogue_find(view->findings[i].code);
+        bool is_repaired = entry && entry->action == ACTION_REPAIR_MEMORY; /* by commands: nobody goes there */
+        bool needs_tray = *view->tray && !is_repaired && !strstr(view_action(view, i, action, sizeof(action)), view->tray);
 
         (void) snprintf(buffer, size, "%s%s%s", needs_tray ? view->tray : "", needs_tray && *place ? ": " : "", *place || needs_tray ? place : "-");
         return buffer;
@@ -353,17 +367,4 @@ const char *view_message(const View *view, size_t i) {
         if (n == 0 || strncmp(message, place, n) != 0 || !strchr(" :", message[n]))
                 return message;
         return message + n + strspn(message + n, " :");
-}
-
-const char *view_action(const View *view, size_t i, char *buffer, size_t size) {
-        const ViewFinding *finding = &view->findings[i];
-
-        /* Memory of a tray that is replaced anyway is not mended first: a repair that failed, a bank without spares. */
-        if (is_to(finding, ACTION_REPAIR_MEMORY))
-                for (size_t k = 0; k < view->n_findings; k++)
-                        if (is_to(&view->findings[k], ACTION_REPLACE_TRAY)) {
-                                finding = &view->findings[k];
-                                break;
-                        }
-        return say_action(finding, buffer, size);
 }

@@ -52,6 +52,9 @@ int view_new(const char *payload, size_t n, View **ret);
 View *view_free(View *view);
 DEFINE_CLEANUP(View *, view_free);
 
+/* The sum, and the most, of a measurement over the steps of the record; 0 where there is none. */
+void view_measured(const View *view, const char *name, double *ret_sum, double *ret_most);
+
 /* Whether it is of a chip, and not what a server's chips came to. */
 bool view_is_health(const View *view);
 
@@ -60,5 +63,9 @@ bool view_is_health(const View *view);
 const char *view_place(const View *view, size_t i, char *buffer, size_t size);
 /* The message of finding I, without the finding's place where it begins with that. */
 const char *view_message(const View *view, size_t i);
+/* The finding whose remedy is that of finding I, too: the nearest to the cause at its port, or one that has the tray of its chip replaced. */
+const ViewFinding *view_cause(const View *view, size_t i);
+/* Whether the repair that finding I needs has been asked for, so that a reset makes it. */
+bool view_is_asked_for(const View *view, size_t i);
 /* What to do about finding I in words, "replace tray 3". BUFFER is filled and returned. */
 const char *view_action(const View *view, size_t i, char *buffer, size_t size);

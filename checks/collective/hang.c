@@ -158,11 +158,13 @@ static int judge_missing(Recital *recital, unsigned rank, unsigned ring) {
 
         theirs = &sender->status.progress[ring_there(recital, ring)];
         if (with > before && own->received >= with)
-                r = blame_rank(recital, rank, ring, "its block is there, but the semaphore that says so was not counted up");
+                r = blame_rank(recital, rank, ring, "its block is there, but the semaphore that says so was not counted up, at this step "
+                                                 "or at one before");
         else if ((sender->error < 0 && sender->error != -ETIME) || theirs->begun <= own->done)
                 return 0;
         else if (own->received >= with)
-                r = blame_rank(recital, rank, ring, "its block is of no bytes and was sent, but the semaphore that says so was not counted up");
+                r = blame_rank(recital, rank, ring, "its block is of no bytes and was sent, but the semaphore that says so was not counted up, "
+                                                 "at this step or at one before");
         else
                 r = blame_link(recital, recital->members[rank], recital->ranks[rank].rings[ring].receive_port, own, theirs);
         return r < 0 ? r : 1;

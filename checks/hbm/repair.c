@@ -202,6 +202,15 @@ static int tell_failed(HbmRun *run, HbmRow *row) {
                                                         "a repair of the row used up a spare and changed nothing");
 }
 
+/* Of rows that fail, those whose repair has been asked for: a reset is due, and no further repair. */
+static int note_pending(HbmRun *run) {
+        unsigned n = 0;
+
+        for (size_t i = 0; i < run->rows.n; i++)
+                n += run->rows.rows[i].told && run->rows.rows[i].state == REPAIR_PENDING;
+        return n > 0 ? step_note(run->step, "hbm_repairs_pending", n, "1", NULL) : 0;
+}
+
 int hbm_rows_tell(HbmRun *run) {
         int r;
 
@@ -220,7 +229,7 @@ int hbm_rows_tell(HbmRun *run) {
                         return r;
         }
 
-        return 0;
+        return note_pending(run);
 }
 
 /* ---- the proof ---- */

@@ -144,7 +144,7 @@ static int judge_port(Judged *judged) {
 }
 
 const char *judged_replaceable(const Judged *judged) {
-        return judged->cable[0] ? judged->cable : NULL;
+        return judged->cable[0] ? judged->cable : topology_is_trace(judged->id.chip, judged->id.port) ? NULL : "cable";
 }
 
 int fabric_judge(Fabric *fabric, PortId id) {

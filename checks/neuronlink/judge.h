@@ -12,7 +12,7 @@ typedef struct Judged {
         Port *port;
         Location where;
         char far_text[LOCATION_STRING_MAX];
-        char cable[LABEL_MAX + 8]; /* as a replaceable unit, "" for a trace of the board */
+        char cable[LABEL_MAX + 8]; /* as a replaceable unit, "" where it tells no serial number: a trace of the board, a loopback plug */
         Verdict *verdict;
 } Judged;
 
@@ -26,7 +26,7 @@ static inline bool judged_hears(const Judged *judged) {
         return judged->port->frames == FRAMES_FINE || judged->port->frames == FRAMES_SURPLUS;
 }
 
-/* What a technician replaces for it: the cable, or NULL for the tray. */
+/* What a technician replaces for it: the cable, or NULL for the tray, of a trace of its board. */
 const char *judged_replaceable(const Judged *judged);
 
 /* ---- judge-cable.c ---- */

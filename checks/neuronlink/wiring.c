@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define PORTS_OF_SERVER (CHIPS * PORTS)
+#define TOLD_MAX (RING * LOCATION_STRING_MAX)
 
 static_assert(CABLING_PORTS_MAX == RING * PORTS_OF_SERVER, "every port of a ring has a number");
 
@@ -209,9 +210,30 @@ static bool concerns(const Fabric *fabric, uint16_t group) {
         return false;
 }
 
+/*
+ * " (told at us0-1 and us0-2: make it once)": a move of a ring or path between servers stands in what each of them is told, in these same
+ * words, and made twice it is undone. "" where one server alone is told.
+ */
+static void format_told(const Fabric *fabric, uint16_t group, char text[static TOLD_MAX]) {
+        const char *names[RING];
+        size_t length = 0;
+        unsigned n = 0;
+
+        for (uint16_t i = 0; i < fabric->cabling.n; i++) {
+                const char *name = fabric->servers[id_of(fabric, i).server].name;
+
+                if (fabric->cabling.group[i] == group && (n == 0 || strcmp(names[n - 1], name) != 0))
+                        names[n++] = name;
+        }
+        text[0] = '\0';
+        for (unsigned k = 0; n > 1 && k < n && length < TOLD_MAX; k++)
+                length += (size_t) snprintf(text + length, TOLD_MAX - length, "%s%s%s", k == 0 ? " (told at " : k + 1 == n ? " and " : ", ",
+                                            names[k], k + 1 == n ? ": make it once)" : "");
+}
+
 int wiring_judge(Fabric *fabric, Verdict *verdict) {
         const Cabling *cabling = &fabric->cabling;
-        char text[STREAM_MESSAGE_MAX - 128] = "", move[MOVE_TEXT_MAX], first[MOVE_TEXT_MAX] = "";
+        char text[STREAM_MESSAGE_MAX - 128] = "", move[MOVE_TEXT_MAX], told[TOLD_MAX], first[MOVE_TEXT_MAX] = "";
         unsigned n = 0, n_told = 0;
         size_t length = 0;
         Evidence evidence = { .actual = first, .has_count = true, .replaceable = "cables" };
@@ -223,10 +245,11 @@ int wiring_judge(Fabric *fabric, Verdict *verdict) {
                 format_move(fabric, i, move);
                 if (n == 1)
                         (void) snprintf(first, sizeof(first), "%s", move);
-                if (n_told + 1 < n || length + strlen(move) + 8 >= sizeof(text))
+                format_told(fabric, cabling->moves[i].group, told);
+                if (n_told + 1 < n || length + strlen(move) + strlen(told) + 8 >= sizeof(text))
                         continue; /* each of its ports tells it too */
                 n_told++;
-                length += (size_t) snprintf(text + length, sizeof(text) - length, "%s%s", n > 1 ? "; then " : "", move);
+                length += (size_t) snprintf(text + length, sizeof(text) - length, "%s%s%s", n > 1 ? "; then " : "", move, told);
         }
         if (n == 0)
                 return 0;

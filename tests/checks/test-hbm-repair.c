@@ -64,10 +64,12 @@ static void a_repaired_row_is_proven(void **state) {
         /* Asked again before the reset, it is not asked twice. */
         assert_int_equal(scan(device, HBM_REPAIR_REQUEST, &found), VERDICT_FAILED);
         assert_int_equal(found_value(&found, "hbm_repairs_requested"), 0);
+        assert_int_equal(found_value(&found, "hbm_repairs_pending"), 1);
         assert_int_equal(found.n, 1);
 
         reset(device);
         assert_int_equal(scan(device, HBM_REPAIR_REQUEST, &found), VERDICT_PASSED);
+        assert_true(found_value(&found, "hbm_repairs_pending") < 0);
         assert_int_equal(found_value(&found, "hbm_rows_proven"), 1);
         assert_int_equal(found.n, 0);
         (void) device_free(device);

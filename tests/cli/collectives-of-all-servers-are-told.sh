@@ -49,7 +49,7 @@ tells() {
 expect 1 "a slow link and a stalled chip" assayctl scan us0
 has "us0-2/chip7 FAILED  collective-hang"
 has "us0-1/chip5 FAILED  collective-slow"
-has "collective on 64 parts (1 chip in no collective with all others of the UltraServer)"
+has "collective on 64 chips (in no collective with all others of the UltraServer)"
 gates 1 "FAILED: us0-2/chip7 collective: collective-hang" "the stalled chip is told beside the slow link" us0-2/chip7
 gates 1 "FAILED: us0: " "and the UltraServer has failed" us0
 gates 0 "PASSED: us0-3/chip1: 11 tests passed, collective: 1 left out" "a chip of which nothing is wrong passes, and says what it was not in" us0-3/chip1
@@ -59,7 +59,7 @@ gates 0 "PASSED: us0-3: 16 chips passed, collective: 16 left out" "so does its s
 
 heal us0-2/chip7
 expect 0 "one server is scanned alone" assayctl scan us0-3
-has "collective on us0-3/chip0-15 (1 chip in no collective with all others of the UltraServer)"
+has "collective on us0-3/chip0-15 (in no collective with all others of the UltraServer)"
 gates 0 "collective: 16 left out" "of which collectives with the others are no part" us0-3
 gates 0 "neuronlink: 32 left out" "nor are links to them" us0-3
 expect 0 "the server of the stalled chip alone" assayctl scan us0-2

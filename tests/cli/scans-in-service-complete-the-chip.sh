@@ -146,7 +146,7 @@ has "How many faults of each kind may have escaped it: assayctl plans repair"
 "$1/sim/assay-sim" inject --socket "$stage/sim.socket" '{at: trn-0/chip5/hbm2/ch3/pc1/sid0/bg2/ba2, kind: repair-fails}' \
         '{at: trn-0/chip5/hbm2/ch3/pc1/sid0/bg2/ba2/row99/col12/bit77, kind: stuck-at, value: 1}' >/dev/null
 expect 1 "another repair is asked for" assayctl scan trn-0/chip5 --plan repair
-has "hbm-cell repair memory"
+has "hbm-cell reset chip"
 "$1/sim/assay-sim" reset --socket "$stage/sim.socket" trn-0/chip5
 expect 1 "and mends nothing" assayctl scan trn-0/chip5 --plan repair
 has "hbm-repair-failed replace tray"

@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What a row says is to be done contradicts no other row: of one port, of one chip, of two servers; and explain says the same.
+# usage: … BUILD-FOLDER
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. tests/stage
+. tests/cli/expect
+
+stage_open "$1"
+stage_bus
+cat >"$stage/server.yaml" <<'YAML'
+scenario: several findings of one cause
+seed: 5
+topology: {ultraservers: 1}
+faults:
+  - {at: us0-3/chip10/link-y+, kind: loopback-plug}
+  - {at: us0-3/chip1/link-y+, kind: cable-unplugged}
+  - {at: us0-3/chip6/link-x+, kind: link-throttled, share: 0.3}
+  - {at: us0-1/chip4/link-y+, kind: cable-swapped, with: us0-1/chip5/link-y+}
+  - {at: us0-1/chip12/link-z+, kind: cable-swapped, with: us0-1/chip13/link-z+}
+  - {at: us0-2/chip2, kind: hang}
+YAML
+stage_sim sim "$stage/server.yaml"
+mkdir "$stage/plans"
+printf 'plan: links\nsummary: a plan\nstage: PREFLIGHT\nsteps: [{check: identity}, {check: neuronlink}, {check: efa}, {check: collective, parameters: {operations: few, sizes: few}}]\n' \
+        >"$stage/plans/links.yaml"
+printf 'plan: memory\nsummary: a plan\nstage: PREFLIGHT\nsteps: [{check: identity}, {check: telemetry}, {check: hbm}]\n' >"$stage/plans/memory.yaml"
+export ASSAY_PLANS=$stage/plans:$PWD/units/plans
+stage_daemon us0-0 us0-1 us0-2 us0-3
+
+row() {
+        grep -Eq "^$1" "$out" || bad "no $1"
+}
+
+expect 1 "a scan of links" assayctl scan us0 --plan links
+row 'us0-3/chip10 +FAILED +link-miscabled +move cable +tray 7: link-y[+] +hears itself: a loopback plug'
+row 'us0-3/chip1 +FAILED +link-unplugged +plug in cable +tray 4: link-y[+]'
+row 'us0-3/chip1 +FAILED +collective-hang +plug in cable +tray 4: link-y[+] .*nothing is plugged in here'
+ring='swap the cables in us0-2 tray [0-7] chip 1[23] port z- [(]NLC[0-9A-F]+[)] and us0-2 tray [0-7] chip 1[23] port z- [(]NLC[0-9A-F]+[)] [(]told at us0-1 and us0-2: make it once[)]'
+row "us0-1 +FAILED +link-cabling +move cables +- +2 moves put the cables right: .*$ring"
+row "us0-2 +FAILED +link-cabling +move cables +- +1 move puts the cables right: $ring\$"
+row 'us0-3 +FAILED +link-cabling +move cables +- +2 moves .*in place of the loopback plug$'
+[ "$(grep -c 'make it once' "$out")" = 2 ] || bad "said of moves within a server"
+has "Not tested: efa on us0-2/chip2 (1 adapter not scanned, in service or without an answer)"
+row 'Not tested: neuronlink on 6 chips [(]1 port whose far end is not scanned together with this end, is in service or does not answer[)]'
+has "Not tested: collective on 63 chips (in no collective with all others of the UltraServer)"
+has "Not tested: collective on us0-2/chip0-1,3-15 (a chip of the rings is not scanned, is in service or does not answer)"
+expect 0 "explain says what the table says" assayctl explain "$(assayctl verdict us0-3/chip10 --json | jq .record)"
+has "replaceable part: cable"
+has "To do (move cable): Exchange or move the plug as the finding says"
+expect 0 "and of the far end of a cause, which cause" assayctl explain "$(assayctl verdict us0-3/chip1 --json | jq .record)"
+has "To do (plug in cable): as for link-unplugged, which is found here too. Plug in the cable from there"
+
+"$1/sim/assay-sim" heal all --socket "$stage/sim.socket"
+inject() {
+        "$1/sim/assay-sim" inject "${@:2}" --socket "$stage/sim.socket" >"$stage/number"
+}
+inject "$1" '{at: us0-3/chip6/link-y+, kind: link-throttled, share: 0.3}'
+expect 1 "a slow link" assayctl scan us0-3 --plan links
+row 'us0-3/chip6 +FAILED +link-bandwidth +reset chip +'
+row 'us0-3/chip6 +FAILED +collective-slow +reset chip +'
+! grep -q 'reseat cable' "$out" || bad "two things to do at one port"
+
+inject "$1" '{at: us0-2/chip8, kind: semaphore-lost, step: 2}'
+expect 1 "a semaphore of an earlier step" assayctl scan us0-2 --plan links
+row 'us0-2/chip8 +FAILED +collective-hang +reset chip +tray 3 .*step [0-9]+ of [0-9]+ .*was not counted up, at this step or at one before'
+
+# A row that can be repaired beside a column that cannot; and one alone.
+inject "$1" '{at: us0-0/chip5/hbm1/ch2/pc0/sid0/bg1/ba1/row300, kind: row-dead}' '{at: us0-0/chip5/hbm2/ch2/pc0/sid0/bg1/ba1/col7, kind: column-select}' \
+        '{at: us0-0/chip5, kind: ecc-errors, counter: mem_ecc_repairable_uncorrected, stack: 1, count: 64}' '{at: us0-0/chip6/hbm1/ch2/pc0/sid0/bg1/ba1/row300, kind: row-dead}'
+for plan in repair memory; do
+        expect 1 "memory by $plan" assayctl scan us0-0/chip5 us0-0/chip6 --plan $plan
+        row 'us0-0/chip5 +FAILED +hbm-column +replace tray 5 '
+        row 'us0-0/chip5 +FAILED +hbm-row +replace tray 5 '
+        row 'us0-0/chip5 +FAILED +hbm-repairable +replace tray 5 '
+        row 'us0-0/chip6 +FAILED +hbm-row +reset chip '
+        ! grep -Eq 'reload driver|repair memory' "$out" || bad "something else is to be done first"
+done
+expect 0 "explain says it of a row beside a column" assayctl explain "$(assayctl verdict us0-0/chip5 --json | jq .record)"
+has "To do (replace tray 5): as for hbm-column, which is found here too. Replace the tray."
+expect 0 "and of one that is to be repaired" assayctl explain "$(assayctl verdict us0-0/chip6 --json | jq .record)"
+has "To do (reset chip): the repair is asked for; go on with the reset."
+done_expecting
