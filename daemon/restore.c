@@ -77,10 +77,16 @@ static int select_servers(Restoring *restoring, const JobFile *file, Selected **
         return 0;
 }
 
-/* Which of its servers still want a record. Those that never had a run-start, or have their records, want none. */
-static size_t mark_servers(Restoring *restoring, Job *job, const JobFile *file) {
+/* How many of its servers still want a record. Those that never had a run-start, or have their records, want none. */
+static size_t count_unfinished(Restoring *restoring, const JobFile *file) {
         size_t n = 0;
 
+        for (size_t i = 0; i < file->n_servers; i++)
+                n += find_run(restoring, file->servers[i].run) != NULL;
+        return n;
+}
+
+static void mark_servers(Restoring *restoring, Job *job, const JobFile *file) {
         for (size_t i = 0; i < job->n_servers; i++) {
                 Unfinished *unfinished = find_run(restoring, file->servers[i].run);
                 Location where = {};
@@ -91,7 +97,6 @@ static size_t mark_servers(Restoring *restoring, Job *job, const JobFile *file) 
                 if (unfinished) {
                         unfinished->is_taken = true;
                         job->servers[i].is_started = true;
-                        n++;
                 } else {
                         job->servers[i].is_settled = true;
                         if (record_log_newest(restoring->manager->log, &where, NULL, &newest) >= 0 &&
@@ -99,42 +104,61 @@ static size_t mark_servers(Restoring *restoring, Job *job, const JobFile *file) 
                                 job->servers[i].result = newest.result;
                 }
         }
-
-        return n;
 }
 
-static int restore_file(Restoring *restoring, JobFile *file) {
+/* The scan that goes on as NUMBER by another job's file already, or NULL. */
+static Scan *find_scan(const Manager *manager, uint64_t number, const JobFile *file) {
+        Scan *scan;
+
+        TAILQ_FOREACH(scan, &manager->scans, entry)
+                if (number > 0 && scan->id == number && !scan->past && strcmp(scan->plan->text, file->plan->text) == 0)
+                        return scan;
+        return NULL;
+}
+
+/* A scan of the one job of FILE, with the number that it had; the jobs of others join it. Takes over the plan and SELECTED. */
+static int add_scan(Manager *manager, JobFile *file, Selected **selected, uint64_t number, Scan **ret) {
+        int r;
+
+        file->options.one_job = true;
+        r = scan_new(manager, file->uid, file->plan, *selected, file->n_servers, &file->options, NULL, ret);
+        if (r < 0)
+                return r;
+        file->plan = NULL;
+        *selected = NULL;
+        (*ret)->started_usec = file->started_usec;
+        if (number > 0)
+                manager_add_scan_as(manager, *ret, number);
+        else
+                manager_add_scan(manager, *ret);
+        return 0;
+}
+
+static int restore_file(Restoring *restoring, JobFile *file, const char *name) {
         _cleanup_free_ Selected *selected = NULL;
         Manager *manager = restoring->manager;
         uint64_t number;
         Scan *scan;
+        Job *job;
         int r;
 
+        if (count_unfinished(restoring, file) == 0) {
+                job_file_forget(manager->config->evidence, name);
+                return 0;
+        }
         r = select_servers(restoring, file, &selected);
         if (r < 0)
                 return r;
 
-        file->options.one_job = true;
-        r = scan_new(manager, file->uid, file->plan, selected, file->n_servers, &file->options, NULL, &scan);
+        number = history_number(restoring->history, file->servers[0].run);
+        scan = find_scan(manager, number, file);
+        r = scan ? scan_add_job(scan, selected, file->n_servers) : add_scan(manager, file, &selected, number, &scan);
         if (r < 0)
                 return r;
-
-        file->plan = NULL;
-        selected = NULL;
-        scan->started_usec = scan->jobs[0]->started_usec = file->started_usec;
-        if (mark_servers(restoring, scan->jobs[0], file) == 0) {
-                job_file_remove(scan->jobs[0]);
-                scan_free(scan);
-                return 0;
-        }
-
+        job = scan->jobs[scan->n_jobs - 1];
+        job->started_usec = file->started_usec;
+        mark_servers(restoring, job, file);
         log_info("Going on with the scan of %s that was interrupted", file->servers[0].name);
-        number = history_number(restoring->history, file->servers[0].run);
-        if (number > 0 && !manager_find_scan(manager, number)) /* a scan that had several workers goes on as several */
-                manager_add_scan_as(manager, scan, number);
-        else
-                manager_add_scan(manager, scan);
-        scan_resume(scan);
         return 0;
 }
 
@@ -148,7 +172,7 @@ static void restore_one(Restoring *restoring, const char *name) {
                 return;
         }
 
-        r = restore_file(restoring, &file);
+        r = restore_file(restoring, &file, name);
         if (r < 0) {
                 log_warning_errno(r, "Failed to go on with the scan of %s, closing it: %m", file.servers[0].name);
                 job_file_forget(restoring->manager->config->evidence, name);
@@ -200,6 +224,15 @@ static void each_file(Restoring *restoring, const char *suffix,
                 (void) closedir(folder);
 }
 
+/* Once all their jobs are there: one that has nothing left to test would end the scan before. */
+static void resume_scans(Manager *manager) {
+        Scan *scan;
+
+        TAILQ_FOREACH(scan, &manager->scans, entry)
+                if (!scan->past)
+                        scan_resume(scan);
+}
+
 static void pack_one(Restoring *restoring, const char *name) {
         if (!is_in_use(restoring->manager, name) && evidence_packer_add(restoring->manager->packer, name) < 0)
                 log_debug("No memory to pack evidence %s, ignoring", name);
@@ -222,6 +255,7 @@ void manager_restore(Manager *manager) {
         }
 
         each_file(&restoring, JOB_FILE_SUFFIX, restore_one);
+        resume_scans(manager);
         close_others(&restoring);
         each_file(&restoring, EVIDENCE_SUFFIX, pack_one);
         free(restoring.items);

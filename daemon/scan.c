@@ -189,6 +189,33 @@ int scan_new(Manager *manager, uid_t uid, Plan *plan, Selected *selected, size_t
         return 0;
 }
 
+int scan_add_job(Scan *scan, const Selected *selected, size_t n) {
+        Selected *all;
+        Job **jobs;
+        int r;
+
+        jobs = reallocarray(scan->jobs, scan->n_jobs + 1, sizeof(*jobs));
+        if (!jobs)
+                return -ENOMEM;
+        scan->jobs = jobs;
+        all = reallocarray(scan->selected, scan->n_selected + n, sizeof(*all));
+        if (!all)
+                return -ENOMEM;
+        scan->selected = all;
+        r = job_new(scan, selected, n, &jobs[scan->n_jobs]);
+        if (r < 0)
+                return r;
+        scan->n_jobs++;
+        for (size_t i = 0; i < n; i++) {
+                size_t at = scan->n_selected++;
+
+                for (; at > 0 && all[at - 1].target > selected[i].target; at--) /* they stand as in the configuration */
+                        all[at] = all[at - 1];
+                all[at] = selected[i];
+        }
+        return 0;
+}
+
 Scan *scan_free(Scan *scan) {
         if (!scan)
                 return NULL;

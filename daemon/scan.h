@@ -98,6 +98,8 @@ size_t scan_crowd(const Manager *manager, const Plan *plan, const Selected *sele
  * committed. */
 int scan_new(Manager *manager, uid_t uid, Plan *plan, Selected *selected, size_t n_selected,
              const ScanOptions *options, sd_bus_message *request, Scan **ret);
+/* Another job, of the N servers SELECTED, for a scan that is not resumed yet. -ENOMEM */
+int scan_add_job(Scan *scan, const Selected *selected, size_t n);
 Scan *scan_free(Scan *scan);
 DEFINE_CLEANUP(Scan *, scan_free);
 

@@ -57,6 +57,15 @@ stage_await "its end" sh -c "'$1/cli/assayctl' --bus '$bus' scans | grep -Eq '^ 
 restart TERM
 expect 0 "and after that" assayctl scans
 grep -Eq '^ *5 us0-3 +slow +finished' "$out" && [ "$(grep -c . "$out")" = 6 ] || bad "as something else"
+expect 0 "a scan of two servers, each with a worker of its own" assayctl scan us0-2 us0-3 --plan slow --no-wait
+for signal in KILL KILL; do
+        restart $signal
+        expect 0 "is one scan with its number" assayctl scans
+        grep -Eq '^ *6 us0-2 and 1 more +slow ' "$out" && [ "$(grep -c . "$out")" = 7 ] || bad "as something else"
+done
+stage_await "its end" sh -c "'$1/cli/assayctl' --bus '$bus' scans | grep -Eq '^ *6 us0-2 and 1 more +slow +finished'"
+expect 0 "and the next has the next" assayctl scan us0-2 --plan quick --no-wait
+[ "$(cat "$out")" = 7 ] || bad "it has another"
 expect 0 "the whole log holds" assayctl audit
 
 done_expecting

@@ -364,6 +364,32 @@ static void test_a_server_that_has_its_records_is_free_when_the_others_have_thei
         trial_done(&trial);
 }
 
+/* Each server has a worker of its own: together they are the scan that they were, and its number names no other one. */
+static void test_a_scan_of_several_workers_is_one_scan_afterwards(void **state) {
+        Trial trial;
+        Scan *scan;
+
+        assert_int_equal(trial_new(TARGETS, "{workers: 2}", &trial), 0);
+        scan = trial_scan(&trial, 1000, "us0");
+        assert_int_equal(scan->n_jobs, 2);
+        assert_true(trial_run(&trial, is_half_done, scan, 60));
+        for (unsigned i = 0; i < 2; i++) {
+                assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 2}"), 0);
+                scan = TAILQ_FIRST(&trial.manager->scans);
+                assert_non_null(scan);
+                assert_null(TAILQ_NEXT(scan, entry));
+                assert_int_equal(scan->id, 1);
+                assert_int_equal(scan->n_jobs, 2);
+                assert_int_equal(scan->n_selected, 2);
+                assert_int_equal(trial.manager->last_scan, 1);
+        }
+        assert_true(trial_wait(&trial, scan, 60));
+        assert_true(none_unfinished(trial.manager->log));
+        assert_int_equal(count_files(&trial, JOB_FILE_SUFFIX), 0);
+        assert_int_equal(trial_scan(&trial, 1000, "us0-0")->id, 2);
+        trial_done(&trial);
+}
+
 static bool is_idle(void *userdata) {
         unsigned *turns = userdata;
 
@@ -405,6 +431,7 @@ int main(void) {
                 cmocka_unit_test(test_evidence_that_does_not_parse_is_not_built_on),
                 cmocka_unit_test(test_a_server_that_is_no_longer_configured_is_closed_too),
                 cmocka_unit_test(test_what_could_not_be_recorded_is_recorded_by_the_next_daemon),
+                cmocka_unit_test(test_a_scan_of_several_workers_is_one_scan_afterwards),
                 cmocka_unit_test(test_a_server_that_has_its_records_is_free_when_the_others_have_theirs),
         };
 
