@@ -205,7 +205,9 @@ static int end_taken(const StepSettings *settings, int taken, StepEnd *ret) {
         *ret = (StepEnd) {
                 .verdict = taken < 0 ? VERDICT_ERROR : VERDICT_SKIPPED,
                 .reason = taken < 0 ? step_reason(taken) : REASON_OCCUPIED,
-                .message = taken < 0 ? "the chip does not tell whether it carries work" : "a job began during the scan",
+                .message = taken == -ENODEV ? STEP_SERVER_GONE :
+                           taken < 0        ? "the chip does not tell whether it carries work" :
+                                              "a job began during the scan",
                 .required = settings->required,
                 .seed = settings->seed,
                 .runs = 1,

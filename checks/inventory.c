@@ -58,7 +58,7 @@ static bool all_missing(const int errors[static _FACT_MAX]) {
 
 /* An attribute that is there has a text. Where even this one has none nobody knows whether the chip carries work, and nothing it answers counts. */
 static bool says_nothing(const int errors[static _FACT_MAX], char (*texts)[ATTRIBUTE_TEXT_MAX]) {
-        return errors[FACT_OCCUPIED] >= 0 && texts[FACT_OCCUPIED][0] == '\0';
+        return (errors[FACT_OCCUPIED] >= 0 && texts[FACT_OCCUPIED][0] == '\0') || (errors[FACT_IN_USE] >= 0 && texts[FACT_IN_USE][0] == '\0');
 }
 
 static double parse_temperature(const char *text) {

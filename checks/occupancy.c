@@ -2,6 +2,7 @@
 
 #include "checks/occupancy.h"
 
+#include <errno.h>
 #include <string.h>
 
 bool occupancy_carries_work(const char *occupied, const char *in_use) {
@@ -15,5 +16,8 @@ int occupancy_ask(Device *device, unsigned chip) {
         r = device_attributes(device, chip, OCCUPANCY_PATHS, _OCCUPANCY_MAX, texts, errors);
         if (r < 0)
                 return r;
+        for (size_t i = 0; i < _OCCUPANCY_MAX; i++)
+                if (errors[i] == 0 && texts[i][0] == '\0')
+                        return -EPROTO;
         return occupancy_carries_work(texts[OCCUPANCY_OCCUPIED], texts[OCCUPANCY_IN_USE]);
 }

@@ -22,7 +22,8 @@ typedef enum OccupancyPath {
 bool occupancy_carries_work(const char *occupied, const char *in_use);
 
 /*
- * Asks CHIP now: 1 where it carries work, 0 where it does not, or the errors of device_attributes(). Whoever writes into parts of
+ * Asks CHIP now: 1 where it carries work, 0 where it does not, or the errors of device_attributes(); -EPROTO where one of the answers
+ * is empty. Whoever writes into parts of
  * a chip asks before each write that he can: a job that began meanwhile is harmed by one of them at most.
  */
 int occupancy_ask(Device *device, unsigned chip);
