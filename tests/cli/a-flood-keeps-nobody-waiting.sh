@@ -65,9 +65,9 @@ else
         flood "how parts stand" /org/assay/Assay1 $manager.GetParts sstt us0 "" 0 0
         FLOOD_CONNECTIONS=10 flood "on ten connections" /org/assay/Assay1 $manager.GetVerdict sstt us0-3 "" 0 0
         flood "all records" /org/assay/Assay1 $manager.OpenRecords ttt 0 0 0
-        # Nor do calls that are longer than any: what the bus brings is not read before its turn, while it is asked who they are of.
+        # Nor do calls that are longer than any, up to what the bus itself holds for one receiver (127 MiB): what it brings is not read before its turn, while it is asked who they are of.
         long=$(head -c 120000 /dev/zero | tr '\0' x)
-        FLOOD_CONNECTIONS=50 flood "long strings" /org/assay/Assay1 $manager.GetVerdict sstt "$long" "$long" 0 0
-        awk '/^VmHWM/ && $2 > 200 * 1024 { exit 1 }' "/proc/$stage_daemon_pid/status" || bad "assayd held $(awk '/^VmHWM/ { print $2 }' "/proc/$stage_daemon_pid/status") KiB"
+        FLOOD_CONNECTIONS=4 flood "long strings" /org/assay/Assay1 $manager.GetVerdict sstt "$long" "$long" 0 0
+        awk '/^VmHWM/ && $2 > 64 * 1024 { exit 1 }' "/proc/$stage_daemon_pid/status" || bad "assayd held $(awk '/^VmHWM/ { print $2 }' "/proc/$stage_daemon_pid/status") KiB"
 fi
 done_expecting
