@@ -63,7 +63,7 @@ static uint64_t least_own_word(const ErrorCount *count, unsigned i) {
         return count->words[i] > count->planted[i] ? count->words[i] - count->planted[i] : 0;
 }
 
-/* What sysfs, which has no end, leaves for a full word beside the others; false where another one is full too, or it leaves too little. */
+/* Reads from sysfs, which has no end, the count of a full word beside the others; false where another one is full too, or it leaves too little. */
 static bool rest_of_sysfs(const ErrorCount *count, unsigned full, uint64_t *ret) {
         uint64_t others = 0;
 

@@ -117,7 +117,7 @@ typedef struct StepServer {
         double temperatures[CHIPS]; /* of these, °C before the first step */
 } StepServer;
 
-/* What is said of every step whose server has left meanwhile, whatever it was about; assayctl(1) knows it by these words. */
+/* The sentence for every step whose server has left meanwhile, whatever it was about; assayctl(1) knows it by these words. */
 #define STEP_SERVER_GONE "the server went away during the scan"
 
 /* Takes whole lines without number and time. Returns 0 or a negative errno, which becomes the step's own

@@ -192,7 +192,7 @@ static int reap(Unit *unit) {
         return status;
 }
 
-/* What is said of all steps of a part that gave no account of itself. */
+/* The sentence for all steps of a part that gave no account of itself. */
 static const char *sentence_of(int error) {
         return error == -EPROTO ? "the device gives answers that no device may give" :
                error == -ENODEV ? STEP_SERVER_GONE :

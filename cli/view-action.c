@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What is to be done about a finding, which hangs on what else was found at its port or chip: who acts on each row alone must not do harm. */
+/* The action for a finding depends on the other findings at its port or chip: a technician who acts on each row alone must not do harm. */
 
 #include <stdio.h>
 #include <string.h>
@@ -64,7 +64,7 @@ bool view_is_asked_for(const View *view, size_t i) {
         return asked > 0;
 }
 
-/* What the code says, but for what the place and the replaceable part tell better. */
+/* The action of the code, but for cases that the place and the replaceable part tell better. */
 static Action action_of(const View *view, const ViewFinding *finding) {
         const CatalogueEntry *entry = catalogue_find(finding->code);
         Action action = entry ? entry->action : ACTION_NONE;

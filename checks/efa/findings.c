@@ -200,7 +200,7 @@ int round_find_wrong(Round *round) {
                 Blame blame = round_blame(&round->ledger, (Wrong) w, known | round->explained[w]);
 
                 round->blamed[w] = blame.blamed;
-                /* What is late is not lost: it keeps nobody from passing, and the other server's step sees whether it is its own. */
+                /* A late packet is not lost: it keeps nobody from passing, and the other server's step sees whether it is its own. */
                 round->open |= w == WRONG_LATE ? 0 : blame.open;
                 for (unsigned c = 0; c < CHIPS && r >= 0; c++)
                         if ((blame.blamed & ~blame.open) >> c & 1)

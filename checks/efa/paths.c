@@ -110,7 +110,7 @@ static bool takes_turns(const Round *round, const Flow *flow) {
         return flow->path == NIC_PATH_SPRAYED && flow->turn >= 0 && flow->from != flow->to && !(round->single >> flow->from & 1);
 }
 
-/* What ended otherwise has packets that were never sent, so its packets are no share of a path's. */
+/* A flow that ended otherwise has packets that were never sent, so its packets are no share of a path's. */
 static bool is_of_paths(const Flow *flow, AdapterSet deaf) {
         return flow->error >= 0 && !(deaf >> flow->to & 1) && flow->completion.status == EFA_OK;
 }

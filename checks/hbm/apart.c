@@ -358,7 +358,7 @@ int hbm_apart_judge(HbmRun *run, const HbmInUse *in_use, HbmLiveKnown *known, co
         r = judge_live(run, in_use, boxes[0].first[HBM_SID], known);
         if (r < 0)
                 return r;
-        /* What cannot be written is read once all the same, for a part that is broken. */
+        /* Rows that cannot be written are read once all the same, for a part that is broken. */
         if (hbm_doubt_is(&known->doubt))
                 apart.rounds = 1;
         memset(doubts, 0, n * sizeof(*doubts));

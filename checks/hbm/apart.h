@@ -18,7 +18,7 @@
  *
  * One bit of one access of a row may differ, for that is a cell, which the march is there to find; more may be an alias.
  *
- * What reads do not show, and rows that are left alone as a guard do: word lines that touch or cells that couple across the end
+ * Guard rows are for faults that reads do not show: word lines that touch or cells that couple across the end
  * of a slice, and openings that wear a live row down. Cells that are coupled over more than HBM_GUARD_ROWS rows are not excluded.
  */
 
@@ -27,7 +27,7 @@
 #define HBM_GUARD_ROWS   2u /* beside live rows: see in-use in wire.h */
 #define HBM_APART_ROUNDS 5u /* each takes as long as one operation of the march */
 
-/* What is known of the live rows of one SID, kept from one question to the next of a scan; all zero at first. */
+/* The knowledge about the live rows of one SID, kept from one question to the next of a scan; all zero at first. */
 typedef struct HbmLiveKnown {
         bool known;
         unsigned sid;

@@ -4,7 +4,7 @@
 /*
  * HbmLiveRows
  *
- * What reads tell of rows with live data, before anything is written beside them.
+ * Judges by reads alone the rows with live data, before anything is written beside them.
  *
  * An address may open a row of its own and a live one too (AF D). What it gives back is then the wired AND or OR of both, and
  * as long as the live row holds nothing but ones, or zeros, that is what its own row holds: no read can tell. So every live row

@@ -268,7 +268,7 @@ static int end_rows(HbmRun *run) {
         return r;
 }
 
-/* What the passes over N slices from FIRST on come to. Returns 0 where a job took them. */
+/* Concludes the passes over N slices from FIRST on. Returns 0 where a job took them. */
 static int conclude_rows(Slices *slices, unsigned first, unsigned n) {
         HbmRun *run = slices->run;
         int r = 0;
@@ -325,7 +325,7 @@ static int test_some(Slices *slices, unsigned first, unsigned *n) {
         if (r <= 0)
                 return r;
 
-        /* What a job wrote meanwhile is no failure. */
+        /* Data that a job wrote meanwhile are no failure. */
         r = still_free(slices, first, *n, &later);
         if (r <= 0)
                 return r;

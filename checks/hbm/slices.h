@@ -10,7 +10,7 @@
  * proven by reads before the first write, as long as any row of the chip carries live data (apart.h): what cannot be proven is left
  * alone and told. Rows beside live ones are not written.
  *
- * What a slice cannot show: faults of two rows that lie in different slices, decoders above all, unless its rows have lost by them
+ * A slice cannot show faults of two rows that lie in different slices, decoders above all, unless its rows have lost by them
  * what they held; and what needs a stack without refresh. Reads turn over what the job's own reads turn over.
  */
 

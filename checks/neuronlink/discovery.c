@@ -177,7 +177,7 @@ static int read_status(Fabric *fabric, Exchange *exchange) {
         return 0;
 }
 
-/* What the ports of the others of the ring say of themselves; asked for only where some plug is wrong. */
+/* Reads the attributes of the ports of the other servers of the ring; asked for only where some plug is wrong. */
 static int read_ring(Fabric *fabric, Exchange *exchange) {
         for (unsigned s = 1; s < fabric->n_servers; s++) {
                 FabricServer *server = &fabric->servers[s];

@@ -26,7 +26,7 @@ static inline bool judged_hears(const Judged *judged) {
         return judged->port->frames == FRAMES_FINE || judged->port->frames == FRAMES_SURPLUS;
 }
 
-/* What a technician replaces for it: the cable, or NULL for the tray, of a trace of its board. */
+/* The part that a technician replaces for it: the cable, or NULL for the tray, of a trace of its board. */
 const char *judged_replaceable(const Judged *judged);
 
 /* ---- judge-cable.c ---- */

@@ -599,7 +599,7 @@ static void write_job(Bench *bench, unsigned data) {
                 write_rows(bench, 0, 8191, &writes[data]);
 }
 
-/* What the live rows of the bank give back, in two columns, read past the check. */
+/* The data that the live rows of the bank give back, in two columns, read past the check. */
 static void read_job(Bench *bench, uint8_t data[static 8192 * 2 * MEMORY_ACCESS_BYTES]) {
         for (unsigned row = 0; row < 8192; row += 4096)
                 for (unsigned k = 0; k < 2; k++) {
@@ -769,7 +769,7 @@ static void one_bare_row_is_found_among_others(void **state) {
         }
 }
 
-/* What another job has left tells nobody apart, until the chip is idle once. */
+/* The data that another job has left tell no row from another, until the chip is idle once. */
 static void what_a_job_has_left_waits_for_an_idle_chip(void **state) {
         static const WireMarch zeros = { .ops = { MARCH_WRITE } };
         _cleanup_bench_ Bench *bench = bench_new(HEAD JOB);
@@ -804,7 +804,7 @@ static void where_nothing_is_proven_nothing_passes(void **state) {
         assert_int_equal(trespasses(bench), 0);
 }
 
-/* What a scan of the whole chip and what a diagnosis leaves: own-address data, so that the next scan can go on beside a job. */
+/* A scan of the whole chip and a diagnosis leave own-address data, so that the next scan can go on beside a job. */
 static void every_scan_leaves_rows_that_tell_whose_they_are(void **state) {
         _cleanup_bench_ Bench *bench = bench_new(
                         HEAD "faults:\n  - {at: trn-0/chip0/hbm2/ch3/pc1/sid0/bg2/ba1/row9711/col12/bit77, kind: stuck-at, value: 1}\n");

@@ -242,7 +242,7 @@ static void test_who_asks_too_much_is_refused_and_nobody_else(void **state) {
         uint64_t begun;
 
         skip_unless_root();
-        /* Who is new has the limit of any user, until the bus has told who it is. */
+        /* A new sender has the limit of any user, until the bus has told whose it is. */
         ask(fixture, &fixture->root, 1, "r");
         wait_outcomes(fixture, 1);
         fixture->root.n_answered = 0;
