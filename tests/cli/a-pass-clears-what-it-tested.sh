@@ -38,16 +38,6 @@ export ASSAY_PLANS=$stage/plans:$PWD/units/plans
 stage_daemon us0-1 us0-2
 assayctl keys show >"$stage/station.keyring"
 
-# gates STATUS LINE SENTENCE ARGUMENTS…: on the daemon's keys, and by a keyring of one's own.
-gates() {
-        local status=$1 line=$2 sentence=$3
-        shift 3
-        expect "$status" "$sentence" assayctl gate "$@"
-        has "$line"
-        expect "$status" "… proven by a keyring" assayctl gate "$@" --keyring "$stage/station.keyring"
-        has "$line"
-        expect "$status" "… and as a verdict" assayctl verdict "$@"
-}
 element="FAILED: us0-1: chip3 systolic: systolic-pe at core5/pe17.93"
 cleared=" (memory; cleared by --plan memory)"
 cell="FAILED: us0-2: chip5 hbm: hbm-cell at hbm2/ch3/pc1/sid0/bg2/ba1/row4711/col12/bit77"

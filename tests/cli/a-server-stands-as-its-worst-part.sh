@@ -37,17 +37,6 @@ export ASSAY_PLANS=$stage/plans:$PWD/units/plans
 stage_daemon us0-0 us0-1
 assayctl keys show >"$stage/station.keyring"
 
-# gates STATUS LINE SENTENCE ARGUMENTS…: on the daemon's keys, and by a keyring of one's own.
-gates() {
-        local status=$1 line=$2 sentence=$3
-        shift 3
-        expect "$status" "$sentence" assayctl gate "$@"
-        has "$line"
-        expect "$status" "… proven by a keyring" assayctl gate "$@" --keyring "$stage/station.keyring"
-        has "$line"
-        expect "$status" "… and as a verdict" assayctl verdict "$@"
-}
-
 gates 2 "us0-0: never scanned. Next: assayctl scan us0-0" "a server that nobody scanned is unknown" us0-0
 expect 2 "one chip of it" assayctl scan us0-0/chip2 --plan deep
 gates 2 "us0-0: no scan of all its chips tells of what lies between them; 16 more unknown" "which clears no server" us0-0
