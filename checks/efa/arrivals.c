@@ -166,7 +166,8 @@ void traffic_account(Traffic *traffic, unsigned adapter, const WireArrival *arri
                 }
                 account_order(traffic, flow, arrival->sequence);
                 account_time(traffic, flow, arrival, latency);
-                if (flow->from != flow->to)
+                /* One that went astray took no way of this flow's: maybe none at all, where it is its sender that has it. */
+                if (flow->from != flow->to && flow->to == adapter)
                         account_path(traffic, flow, tally, arrival, latency);
         }
         traffic->seen[flow->seen + arrival->sequence / 64] |= UINT64_C(1) << arrival->sequence % 64;

@@ -129,6 +129,14 @@ static void test_two_broken_partners_make_no_third_suspect(void **state) {
         judge_cases(PLANE ", " ANOTHER);
 }
 
+/* Nor an adapter that sprays, where of a flow of two packets one went astray, back to its sender: what takes no path is on no path. */
+static void test_a_packet_that_comes_back_makes_no_single_path(void **state) {
+        unsigned n_open = 0;
+
+        judge_servers(&cases[2], PLANE ", " ANOTHER, 70, &n_open);
+        assert_int_equal(n_open, 0);
+}
+
 static void test_a_lossy_fabric_makes_no_partner_suspect(void **state) {
         judge_cases(PLANE);
 }
@@ -138,6 +146,7 @@ int main(void) {
                 cmocka_unit_test(test_an_adapter_of_another_server_is_that_server_s),
                 cmocka_unit_test(test_what_cannot_be_told_stays_open),
                 cmocka_unit_test(test_two_broken_partners_make_no_third_suspect),
+                cmocka_unit_test(test_a_packet_that_comes_back_makes_no_single_path),
                 cmocka_unit_test(test_a_lossy_fabric_makes_no_partner_suspect),
         };
 
