@@ -117,7 +117,8 @@ int round_tell_untested(const Round *round);
 Traffic *round_traffic(const Round *round, unsigned number);
 /* Runs them, and adds what became of them to all sums. */
 int round_run(Round *round, Traffic *traffic);
-/* What earlier scans may have left behind. */
+/* Takes away what earlier runs and scans may have left behind. An adapter at which more is left than can be taken is drowned: what is of
+ * this run and what is not cannot be told there. */
 int round_drain(Round *round);
 /* Everyone's flows: to two others of the server, to itself, to and from other servers. */
 int round_send_ring(Round *round);

@@ -9,7 +9,7 @@
 #include "checks/efa/efa.h"
 
 #define SECOND_PEER   5u /* in the ring of those that take part */
-#define DRAIN_MAX     256u /* times */
+#define DRAIN_MAX     4096u /* times: two million packets, more than a flood leaves behind that the last run has seen */
 #define DRAIN_ARRIVALS 512u
 #define MORE_PACKETS  2048u /* of one byte, per flow, to tell suspects apart */
 #define MORE_LARGE    32u
@@ -127,16 +127,21 @@ Traffic *round_traffic(const Round *round, unsigned number) {
         return traffic;
 }
 
+/* Those at which something may have been left that was sent in another round, or that cannot be told from it: nothing there is judged. */
+static AdapterSet deaf_ones(const Round *round) {
+        return round->mute | round->garbled | round->drowned;
+}
+
 int round_run(Round *round, Traffic *traffic) {
         AdapterSet deaf;
         int r;
 
-        r = traffic_run(traffic, round_answering(round) & ~round->drowned);
+        r = traffic_run(traffic, round_answering(round) & ~deaf_ones(round));
         if (r < 0)
                 return r;
 
         take(round, traffic);
-        deaf = round->mute | round->garbled | round->drowned;
+        deaf = deaf_ones(round);
         for (size_t f = 0; f < traffic->n_flows; f++) {
                 const Flow *flow = &traffic->flows[f];
 
@@ -203,6 +208,8 @@ int round_drain(Round *round) {
                         drain.n = 0;
                         r = device_nic_receive(round->hosts.hosts[h].device, chips, n, &room, drain_box, &drain);
                 }
+                for (size_t i = 0; i < drain.n && r >= 0; i++)
+                        round->drowned |= UINT64_C(1) << (h * CHIPS + drain.chips[i]);
         }
 
         return r;
@@ -293,16 +300,17 @@ int round_send_ring(Round *round) {
 }
 
 int round_send_rest(Round *round) {
-        AdapterSet deaf = round->mute | round->garbled | round->drowned, own = round_own(round);
+        AdapterSet deaf = deaf_ones(round), own = round_own(round);
+        AdapterSet rest = own & ~(deaf | round->flooding); /* or it would drown two more */
         _cleanup_traffic_ Traffic *traffic = NULL;
         int r;
 
-        if (!(own & deaf) || __builtin_popcountll(own & ~deaf) < 2)
+        if (!(own & deaf) || __builtin_popcountll(rest) < 2)
                 return 0;
         traffic = round_traffic(round, 3);
         if (!traffic)
                 return -ENOMEM;
-        r = plan_ring(round, own & ~deaf, traffic);
+        r = plan_ring(round, rest, traffic);
         return r < 0 ? r : round_run(round, traffic);
 }
 
