@@ -726,6 +726,49 @@ static void test_what_is_seen_once_names_no_other_element(void **state) {
         assert_int_equal(n_innocent, 0);
 }
 
+/* A fault that acts in one matmul of a pattern, then in none until that is run again, and in every other one from there on. */
+static Fault *shy;
+static unsigned shy_asked; /* how often the pattern was run */
+
+static const Pattern *full_p9(void) {
+        for (unsigned i = 0; i < patterns_count(); i++)
+                if (strcmp(pattern_at(i)->name, "fp32 full P9") == 0)
+                        return pattern_at(i);
+
+        fail();
+        return NULL;
+}
+
+static void act_in_full_p9(const TensorChip *chip, const WireCommand *command) {
+        const Pattern *pattern = full_p9();
+
+        if (command->unit != location_index(&shy->at, LOCATION_CORE))
+                return;
+        if (command->type == COMMAND_MATMUL && command->in_bytes == pattern->values_bytes &&
+            memcmp(chip->window + command->in_offset, pattern->values, pattern->values_bytes) == 0)
+                shy->probability = shy_asked++ == 0 ? 1 : 0.5;
+        else if (shy_asked == 1)
+                shy->probability = 0;
+}
+
+/*
+ * An activation that falls too slowly is zeros and ones by turns in this pattern, and a product of it falls too slowly in each column behind. It is
+ * seen once and nothing came back golden, so that it looks as if it stayed; that it does not shows when it is asked again.
+ */
+static void test_what_does_not_reproduce_is_measured_more(void **state) {
+        TensorChip chip;
+
+        tensor_chip_init(&chip);
+        tensor_chip_inject(&chip, "activation-slow", "core5/pe41.124", (TensorParameters){ .bit = 0, .edge = EDGE_FALL }, 0);
+        chip.watch = act_in_full_p9;
+        shy = &chip.faults[0];
+        shy_asked = 0;
+        run(&chip);
+        assert_failed_with(1);
+        assert_finding(&outcome, 0, "systolic-pe", "core5/pe41.124", "activation bit 0 at times slow to fall");
+        tensor_chip_done(&chip);
+}
+
 /* A bit that is slow at times, anywhere, shows itself in another way from pattern to pattern. SLOW_FAULTS for more. */
 static void test_what_is_slow_at_times_names_no_other_element(void **state) {
         static const char *const kinds[] = { "activation-slow", "product-slow", "psum-slow" };
@@ -850,6 +893,7 @@ int main(void) {
                 cmocka_unit_test(test_two_elements_of_a_column_name_no_third_one),
                 cmocka_unit_test(test_what_is_seen_once_names_no_other_element),
                 cmocka_unit_test(test_what_is_slow_at_times_names_no_other_element),
+                cmocka_unit_test(test_what_does_not_reproduce_is_measured_more),
                 cmocka_unit_test(test_every_gate_is_asked_under_full_load),
                 cmocka_unit_test(test_every_bit_of_a_product_is_asked_under_full_load),
         };
