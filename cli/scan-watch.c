@@ -131,6 +131,19 @@ static int on_state(sd_bus_message *reply, void *userdata, sd_bus_error *error) 
         return 0;
 }
 
+/* Only while it is signed: then the log does not take its records, and nobody knows for how long. */
+static int on_message(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        ScanWatch *watch = userdata;
+        const char *message;
+
+        watch->n_open--;
+        if (is_answer(watch, reply) && sd_bus_message_read(reply, "v", "s", &message) >= 0 && *message && !watch->finished) {
+                (void) snprintf(watch->refusal, sizeof(watch->refusal), "%s", message);
+                watch->finished = true;
+        }
+        return 0;
+}
+
 static int on_progress(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         ScanWatch *watch = userdata;
 
@@ -155,6 +168,8 @@ static int ask_state(ScanWatch *watch) {
 
         watch->changed = false;
         r = ask(watch, "State", on_state);
+        if (r >= 0)
+                r = ask(watch, "Message", on_message);
         return r < 0 ? r : ask(watch, "Progress", on_progress);
 }
 

@@ -26,6 +26,7 @@ typedef struct ScanWatch {
         char state[32];
         unsigned percent;
         bool finished;
+        char refusal[192]; /* why the log does not take its records, so that it may not finish for long; else "" */
         bool lost;             /* the daemon has left the bus */
         int result;            /* of a call that came to nothing: a negative errno, with ERROR */
         sd_bus_error error;
@@ -46,7 +47,7 @@ typedef struct ScanWatch {
  */
 int scan_watch_start(ScanWatch *watch, sd_bus *bus, const char *what, sd_bus_message *request);
 
-/* Waits for its end. -EINTR (a second Ctrl-C) and -ETIMEDOUT: it was left alone, having complained. Other negative errno with ERROR filled in. */
+/* Waits for its end, or until the log has refused its records: see refusal. -EINTR (a second Ctrl-C) and -ETIMEDOUT: it was left alone, having complained. Other negative errno with ERROR filled in. */
 int scan_watch_wait(ScanWatch *watch);
 
 void scan_watch_done(ScanWatch *watch);

@@ -91,5 +91,7 @@ int verb_scan(int argc, char **argv) {
                 return STATUS_UNREACHABLE;
         if (r < 0)
                 return complain_bus(&watch.error, r, "lost the scan");
+        if (*watch.refusal)
+                return complain(STATUS_CANNOT_TELL, "%s. It is tried again: assayctl show %" PRIu64, watch.refusal, watch.id);
         return verdicts_print(bus, &(OutcomeAsked) { .id = watch.id, .path = watch.path, .plan = options.plan ?: "preflight", .targets = argv }, false);
 }

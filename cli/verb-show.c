@@ -14,7 +14,7 @@
 #include "daemon/names.h"
 
 /* What has not ended cannot be told. */
-static int print_state(uint64_t id, const char *state, const char *plan, uint32_t percent) {
+static int print_state(uint64_t id, const char *state, const char *plan, const char *message, uint32_t percent) {
         if (options.json) {
                 _cleanup_(json_decrefp) json_t *object = json_pack("{s:I, s:s, s:s, s:i}", "scan", (json_int_t) id, "state", state, "plan", plan,
                                                                    "progress", (int) percent);
@@ -23,13 +23,13 @@ static int print_state(uint64_t id, const char *state, const char *plan, uint32_
                 putchar('\n');
         } else
                 say(stdout, "Scan %" PRIu64 " (%s): %s, %" PRIu32 " %%\n", id, plan, state, percent);
-        return STATUS_CANNOT_TELL;
+        return *message ? complain(STATUS_CANNOT_TELL, "%s. It is tried again", message) : STATUS_CANNOT_TELL;
 }
 
 int verb_show(int argc, char **argv) {
         _cleanup_(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-        _cleanup_free_ char *path = NULL, *state = NULL, *plan = NULL;
+        _cleanup_free_ char *path = NULL, *state = NULL, *plan = NULL, *message = NULL;
         uint32_t percent = 0;
         uint64_t id = 0;
         int r;
@@ -46,11 +46,13 @@ int verb_show(int argc, char **argv) {
         if (r >= 0)
                 r = reply_property_string(bus, path, ASSAY_SCAN_INTERFACE, "Plan", &error, &plan);
         if (r >= 0)
+                r = reply_property_string(bus, path, ASSAY_SCAN_INTERFACE, "Message", &error, &message);
+        if (r >= 0)
                 r = reply_property_trivial(bus, path, ASSAY_SCAN_INTERFACE, "Progress", &error, 'u', &percent);
         if (r < 0)
                 return complain_bus(&error, r, "could not read the scan");
         if (strcmp(state, ASSAY_STATE_FINISHED) != 0)
-                return print_state(id, state, plan, percent);
+                return print_state(id, state, plan, message, percent);
 
         pager_open();
         return verdicts_print(bus, &(OutcomeAsked) { .id = id, .path = path, .plan = plan, .targets = &argv[1] }, true);

@@ -3,6 +3,7 @@
 /* Closing: see closing.h. */
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/clock.h"
 #include "daemon/closing.h"
@@ -35,7 +36,7 @@ static int close_run(Manager *manager, const RecordEntry *entry, uint64_t ticket
 
         scan = (RecordScan) { .run = started.run, .server = started.server, .result = RESULT_INCONCLUSIVE };
         scan.run.finished_usec = clock_usec(CLOCK_REALTIME);
-        r = record_log_scan(manager->log, &scan, ticket);
+        r = record_log_scan_kept(manager->log, &scan, ticket);
         if (r == -EAGAIN)
                 return r;
         if (r < 0) {
@@ -75,10 +76,18 @@ bool closing_take_outcome(Closing *closing, const RecordOutcome *outcome) {
         if (!closing || closing->n_open == 0 || outcome->ticket < closing->ticket || outcome->ticket - closing->ticket >= closing->n_group)
                 return false;
 
-        closing->n_open--;
         if (outcome->error < 0)
-                log_error_errno(outcome->error, "Failed to commit the end of a run that was interrupted, leaving it to the next start: %m");
+                log_error_errno(outcome->error, "Failed to commit the end of a run that was interrupted%s: %m",
+                                outcome->is_kept ? "" : ", leaving it to the next start");
+        closing->n_open -= !outcome->is_kept;
         return true;
+}
+
+bool closing_has(const Closing *closing, const char *server) {
+        for (size_t i = 0; closing && i < closing->n; i++)
+                if (strcmp(closing->entries[i].subject.server, server) == 0)
+                        return true;
+        return false;
 }
 
 void manager_close_runs(Manager *manager, RecordEntry *entries, size_t n) {

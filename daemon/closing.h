@@ -17,4 +17,6 @@ void manager_close_runs(Manager *manager, RecordEntry *entries, size_t n);
 void closing_go_on(Closing *closing);
 /* Whether OUTCOME is of one of them. */
 bool closing_take_outcome(Closing *closing, const RecordOutcome *outcome);
+/* Whether a run of SERVER is among those to close. */
+bool closing_has(const Closing *closing, const char *server);
 Closing *closing_free(Closing *closing);

@@ -2,6 +2,7 @@
 
 /* JobFile: see job-file.h. */
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -16,9 +17,8 @@
 
 #define FILE_BYTES_MAX (1u << 20)
 
-static int file_path(const Job *job, char ret[static PATH_MAX]) {
-        int n = snprintf(ret, PATH_MAX, "%s/%s" JOB_FILE_SUFFIX, job->scan->manager->config->evidence,
-                         job->servers[0].run);
+static int file_path(const Job *job, const char *suffix, char ret[static PATH_MAX]) {
+        int n = snprintf(ret, PATH_MAX, "%s/%s%s", job->scan->manager->config->evidence, job->servers[0].run, suffix);
 
         return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
@@ -50,7 +50,7 @@ int job_file_write(const Job *job) {
         json_t *content;
         int r;
 
-        r = file_path(job, path);
+        r = file_path(job, JOB_FILE_SUFFIX, path);
         if (r < 0)
                 return r;
         content = describe(job);
@@ -59,11 +59,20 @@ int job_file_write(const Job *job) {
         return text ? whole_file_replace(AT_FDCWD, path, 0640, text, strlen(text)) : -ENOMEM;
 }
 
+void job_file_mark(const Job *job) {
+        char path[PATH_MAX], marked[PATH_MAX];
+
+        if (file_path(job, JOB_FILE_SUFFIX, path) >= 0 && file_path(job, JOB_FILE_UNRECORDED, marked) >= 0 && rename(path, marked) < 0 && errno != ENOENT)
+                log_debug("Failed to rename %s, ignoring: %s", path, strerror(errno));
+}
+
 void job_file_remove(const Job *job) {
+        static const char *const suffixes[] = { JOB_FILE_SUFFIX, JOB_FILE_UNRECORDED };
         char path[PATH_MAX];
 
-        if (file_path(job, path) >= 0)
-                (void) unlink(path);
+        for (size_t i = 0; i < ELEMENTS(suffixes); i++)
+                if (file_path(job, suffixes[i], path) >= 0)
+                        (void) unlink(path);
 }
 
 static int read_servers(const json_t *servers, JobFile *ret) {

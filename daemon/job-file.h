@@ -17,6 +17,7 @@
 #include "daemon/scan.h"
 
 #define JOB_FILE_SUFFIX ".job.json"
+#define JOB_FILE_UNRECORDED ".due.json" /* in its place, once the log has refused its records: as long, so that a full disk has room for it */
 
 typedef struct JobFileServer {
         char name[LOCATION_SERVER_NAME_MAX];
@@ -34,6 +35,8 @@ typedef struct JobFile {
 } JobFile;
 
 int job_file_write(const Job *job);
+/* Says by its name that the log has refused what was found, so that no restart forgets it. */
+void job_file_mark(const Job *job);
 void job_file_remove(const Job *job);
 
 /* Reads FOLDER/NAME. -EBADMSG: it is none. */

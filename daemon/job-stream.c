@@ -116,13 +116,14 @@ static int make_header(const Job *job, char **ret, size_t *ret_n) {
 static void say(Job *job, char *lines) {
         char *rest = lines, *line;
 
-        while (job->evidence && rest && (line = strsep(&rest, "\n")) && line[0]) {
+        while (job->evidence && !job->is_cut && rest && (line = strsep(&rest, "\n")) && line[0]) {
                 _cleanup_free_ char *ended = NULL, *numbered = NULL;
 
                 if (asprintf(&ended, "%s\n", line) < 0)
                         break;
                 numbered = stream_number(ended, job->sequence);
-                if (!numbered || evidence_append(job->evidence, numbered, strlen(numbered)) < 0)
+                job->is_cut = !numbered || evidence_append(job->evidence, numbered, strlen(numbered)) < 0;
+                if (job->is_cut)
                         break;
                 job->sequence++;
         }
@@ -295,6 +296,7 @@ static ssize_t on_bytes(const char *bytes, size_t n, void *userdata) {
         good = feed_lines(job, bytes, n, &error);
         r = evidence_append(job->evidence, bytes, good);
         job->n_bytes += good;
+        job->is_cut = job->is_cut || r < 0;
         if (r < 0)
                 return r;
         if (error < 0)
@@ -415,6 +417,13 @@ static int read_evidence(Job *job) {
                                &job->evidence);
 }
 
+/* It had ended, and what it found was not recorded before the daemon did. */
+static void conclude_late(Job *job, const char *message) {
+        for (size_t i = 0; i < job->n_servers; i++)
+                job->servers[i].is_unrecorded = !job->servers[i].is_settled;
+        job_conclude(job, REASON_PROTOCOL, message);
+}
+
 void job_resume(Job *job) {
         static const char message[] = "the daemon ended while the step was open";
         int r;
@@ -428,7 +437,7 @@ void job_resume(Job *job) {
         if (r < 0) {
                 log_warning_errno(r, "Failed to read what was found on %s so far: %m",
                                   job->servers[0].target->config->name);
-                job_conclude(job, REASON_PROTOCOL, "what was found before the daemon ended cannot be read");
+                conclude_late(job, "what was found before the daemon ended cannot be read");
                 return;
         }
 
@@ -436,7 +445,7 @@ void job_resume(Job *job) {
         if (!job->is_announced)
                 begin_again(job);
         else if (tally_has_ended(job->tally))
-                job_conclude(job, REASON_PROTOCOL, "the worker ended without a word on this step");
+                conclude_late(job, "the worker ended without a word on this step");
         else
                 lose_steps(job, REASON_WORKER_CRASHED, message);
 }

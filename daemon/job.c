@@ -147,6 +147,22 @@ static void conclude_files(Job *job) {
                 log_debug("No memory to pack evidence %s, ignoring", evidence_name(job->evidence));
 }
 
+bool job_is_unrecorded(const Job *job) {
+        for (size_t i = 0; i < job->n_servers; i++)
+                if (job->servers[i].is_unrecorded)
+                        return true;
+        return false;
+}
+
+/* ERROR: the log's. What is known of its server from before is no answer any more; and of a restart, the next daemon's neither. */
+static void refuse(Job *job, JobServer *server, int error) {
+        log_error_errno(error, "Failed to commit the records of %s: %m", server->target->config->name);
+        server->is_unrecorded = true;
+        server->refusal = error;
+        job_file_mark(job);
+        scan_job_refused(job->scan);
+}
+
 /* Nothing more will be written about SERVER. */
 static void settle(Job *job, JobServer *server, Result result) {
         server->is_settled = true;
@@ -162,7 +178,7 @@ static void settle(Job *job, JobServer *server, Result result) {
                 release(job->servers[i].target, job);
 
         job->state = JOB_FINISHED;
-        if (!job->is_unrecorded)
+        if (!job_is_unrecorded(job))
                 conclude_files(job);
         job->evidence = evidence_free(job->evidence);
         job->tally = tally_free(job->tally);
@@ -183,7 +199,7 @@ static int sign_tally(Job *job, JobServer *server, const Tally *tally, size_t in
 
         server->ticket = manager_next_ticket(manager);
         server->result = tally_asked(&scan);
-        r = record_log_scan(manager->log, &scan, server->ticket);
+        r = record_log_scan_kept(manager->log, &scan, server->ticket);
         if (r < 0)
                 server->ticket = 0;
         if (r == -EINVAL)
@@ -239,19 +255,19 @@ void job_sign_again(Job *job) {
                 if (r == -EAGAIN)
                         return; /* when the log has room again */
                 if (r < 0) {
-                        log_error_errno(r, "Failed to record the scan of %s: %m",
-                                        server->target->config->name);
-                        scan_explain(job->scan, "%s could not be recorded: %s", server->target->config->name,
-                                     strerror(-r));
-                        job->is_unrecorded = true;
+                        refuse(job, server, r);
                         settle(job, server, RESULT_INCONCLUSIVE);
                 }
         }
 }
 
 void job_sign(Job *job) {
-        for (size_t i = 0; i < job->n_servers && job->state == JOB_QUEUED; i++)
+        /* A server that nobody scans is taken until its records are committed, so that they come before those of a scan that waits. */
+        for (size_t i = 0; i < job->n_servers && job->state == JOB_QUEUED; i++) {
                 job->servers[i].target->n_waiting--;
+                if (!job->servers[i].target->job && !job->servers[i].is_settled)
+                        job->servers[i].target->job = job;
+        }
         if (job->state == JOB_RUNNING)
                 job->scan->manager->n_running--;
 
@@ -282,15 +298,15 @@ static void take_start(Job *job, JobServer *server, int error) {
 }
 
 static void take_end(Job *job, JobServer *server, const RecordOutcome *outcome) {
-        if (outcome->error < 0) {
-                log_error_errno(outcome->error, "Failed to commit the records of %s: %m",
-                                server->target->config->name);
-                scan_explain(job->scan, "the records of %s could not be committed: %s",
-                             server->target->config->name, strerror(-outcome->error));
-                job->is_unrecorded = true;
+        if (outcome->error < 0)
+                refuse(job, server, outcome->error);
+        else if (server->is_unrecorded) {
+                log_info("The records of %s are committed now", server->target->config->name);
+                server->is_unrecorded = false;
         }
 
-        settle(job, server, outcome->error < 0 ? RESULT_INCONCLUSIVE : server->result);
+        if (!outcome->is_kept)
+                settle(job, server, outcome->error < 0 ? RESULT_INCONCLUSIVE : server->result);
 }
 
 bool job_take_outcome(Job *job, const RecordOutcome *outcome) {
@@ -300,7 +316,8 @@ bool job_take_outcome(Job *job, const RecordOutcome *outcome) {
                 if (server->ticket != outcome->ticket)
                         continue;
 
-                server->ticket = 0;
+                if (!outcome->is_kept)
+                        server->ticket = 0;
                 for (size_t e = 0; e < outcome->n_entries; e++)
                         if (scan_add_record(job->scan, &outcome->entries[e]) < 0)
                                 log_debug("No memory for the list of records of a scan, ignoring");

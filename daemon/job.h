@@ -46,6 +46,8 @@ typedef struct JobServer {
         uint64_t ticket; /* of what the log was asked for last; 0: nothing */
         bool is_started; /* the run-start record is committed */
         bool is_settled; /* its records are committed, or never will be */
+        bool is_unrecorded; /* the log has not taken its records, which were offered to it by us or an earlier daemon */
+        int refusal;        /* why, -errno; 0: nobody knows any more */
         Result result;
 } JobServer;
 
@@ -56,11 +58,11 @@ struct Job {
         JobServer servers[JOB_SERVERS_MAX];
         uint64_t seed;
         uint64_t started_usec; /* CLOCK_REALTIME */
-        bool is_unrecorded; /* the log did not take all of it: the next daemon tries again */
         bool is_announced;  /* its stream has a testRunStart */
 
         Tally *tally;
         EvidenceFile *evidence;
+        bool is_cut; /* the evidence has not all that was said: nothing may follow */
         StreamReader *reader;
         const char *wrong; /* what the tally did not like */
         WorkerConnection *worker;
@@ -93,6 +95,9 @@ void job_cancel(Job *job);
 void job_sign(Job *job);
 /* Offers the log again what it had no room for. */
 void job_sign_again(Job *job);
+
+/* Whether the log has not taken the records of a server. */
+bool job_is_unrecorded(const Job *job);
 
 /* The facts of all records of one server. digest: of the evidence, or "". */
 void job_record_run(const Job *job, const JobServer *server, const char *digest, RecordRun *ret);

@@ -21,6 +21,7 @@
 #include "daemon/pruning.h"
 #include "daemon/standing.h"
 #include "daemon/turns.h"
+#include "daemon/unrecorded.h"
 
 /* ---- the log ---- */
 
@@ -183,6 +184,7 @@ uint64_t manager_next_ticket(Manager *manager) {
 
 Result manager_standing(Manager *manager, Target *target, const Location *subject) {
         TargetStanding *cached = target_standing(target, subject);
+        char reason[UNRECORDED_REASON_MAX];
         Standing standing;
 
         if (!cached)
@@ -194,7 +196,7 @@ Result manager_standing(Manager *manager, Target *target, const Location *subjec
                 cached->known = true;
         }
 
-        return cached->result;
+        return cached->result != RESULT_FAILED && unrecorded_hides(manager, subject, reason) ? RESULT_INCONCLUSIVE : cached->result;
 }
 
 /* ---- life ---- */

@@ -77,6 +77,12 @@ static int select_servers(Restoring *restoring, const JobFile *file, Selected **
         return 0;
 }
 
+static bool ends_with(const char *name, const char *suffix) {
+        size_t n = strlen(name), n_suffix = strlen(suffix);
+
+        return n > n_suffix && strcmp(name + n - n_suffix, suffix) == 0;
+}
+
 /* How many of its servers still want a record. Those that never had a run-start, or have their records, want none. */
 static size_t count_unfinished(Restoring *restoring, const JobFile *file) {
         size_t n = 0;
@@ -86,7 +92,8 @@ static size_t count_unfinished(Restoring *restoring, const JobFile *file) {
         return n;
 }
 
-static void mark_servers(Restoring *restoring, Job *job, const JobFile *file) {
+/* IS_UNRECORDED: the log had refused what was found. */
+static void mark_servers(Restoring *restoring, Job *job, const JobFile *file, bool is_unrecorded) {
         for (size_t i = 0; i < job->n_servers; i++) {
                 Unfinished *unfinished = find_run(restoring, file->servers[i].run);
                 Location where = {};
@@ -97,6 +104,7 @@ static void mark_servers(Restoring *restoring, Job *job, const JobFile *file) {
                 if (unfinished) {
                         unfinished->is_taken = true;
                         job->servers[i].is_started = true;
+                        job->servers[i].is_unrecorded = is_unrecorded;
                 } else {
                         job->servers[i].is_settled = true;
                         if (record_log_newest(restoring->manager->log, &where, NULL, &newest) >= 0 &&
@@ -157,7 +165,7 @@ static int restore_file(Restoring *restoring, JobFile *file, const char *name) {
                 return r;
         job = scan->jobs[scan->n_jobs - 1];
         job->started_usec = file->started_usec;
-        mark_servers(restoring, job, file);
+        mark_servers(restoring, job, file, ends_with(name, JOB_FILE_UNRECORDED));
         log_info("Going on with the scan of %s that was interrupted", file->servers[0].name);
         return 0;
 }
@@ -193,12 +201,6 @@ static void close_others(Restoring *restoring) {
                 if (!restoring->items[i].is_taken)
                         entries[n++] = restoring->items[i].entry;
         manager_close_runs(restoring->manager, entries, n);
-}
-
-static bool ends_with(const char *name, const char *suffix) {
-        size_t n = strlen(name), n_suffix = strlen(suffix);
-
-        return n > n_suffix && strcmp(name + n - n_suffix, suffix) == 0;
 }
 
 static bool is_in_use(const Manager *manager, const char *name) {
@@ -255,6 +257,7 @@ void manager_restore(Manager *manager) {
         }
 
         each_file(&restoring, JOB_FILE_SUFFIX, restore_one);
+        each_file(&restoring, JOB_FILE_UNRECORDED, restore_one);
         resume_scans(manager);
         close_others(&restoring);
         each_file(&restoring, EVIDENCE_SUFFIX, pack_one);

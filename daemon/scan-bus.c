@@ -12,6 +12,7 @@
 #include "daemon/history.h"
 #include "daemon/manager.h"
 #include "daemon/names.h"
+#include "daemon/unrecorded.h"
 
 #define CHANGED_MAX       8
 #define OPEN_STREAM_BYTES STREAM_BYTES_MAX /* of all jobs: it is memory of ours, and others wait meanwhile */
@@ -208,9 +209,12 @@ static int property_get_result(sd_bus *bus, const char *path, const char *interf
 
 static int property_get_message(sd_bus *bus, const char *path, const char *interface, const char *property,
                                 sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        char reason[UNRECORDED_REASON_MAX] = "";
         const Scan *scan = userdata;
 
-        return sd_bus_message_append(reply, "s", scan_is_finished(scan) ? scan->message : "");
+        if (scan->state == SCAN_SIGNING || scan_is_finished(scan))
+                unrecorded_scan(scan, reason);
+        return sd_bus_message_append(reply, "s", reason);
 }
 
 static int property_get_cancelled(sd_bus *bus, const char *path, const char *interface, const char *property,

@@ -316,17 +316,6 @@ void scan_cancel(Scan *scan) {
                 job_cancel(scan->jobs[i]);
 }
 
-void scan_explain(Scan *scan, const char *format, ...) {
-        va_list arguments;
-
-        if (scan->message[0])
-                return; /* the first is the cause */
-
-        va_start(arguments, format);
-        (void) vsnprintf(scan->message, sizeof(scan->message), format, arguments);
-        va_end(arguments);
-}
-
 int scan_add_record(Scan *scan, const RecordEntry *entry) {
         uint64_t *grown;
 
@@ -352,6 +341,11 @@ static ScanState fold_state(const Scan *scan) {
         }
 
         return !begun ? SCAN_QUEUED : busy ? SCAN_RUNNING : signing ? SCAN_SIGNING : SCAN_FINISHED;
+}
+
+void scan_job_refused(Scan *scan) {
+        if (scan->state == SCAN_SIGNING)
+                scan_bus_changed(scan, "Message", NULL);
 }
 
 static void scan_finish(Scan *scan) {

@@ -59,7 +59,6 @@ struct Scan {
         uid_t uid;
         ScanState state;
         Result result;
-        char message[256];
         uint64_t started_usec, finished_usec; /* CLOCK_REALTIME */
         uint64_t served; /* when a job of it was chosen last, in turns of the scheduler */
 
@@ -117,7 +116,8 @@ void scan_job_started(Scan *scan, Job *job, int error);
 void scan_job_changed(Scan *scan, Job *job);
 void scan_job_progressed(Scan *scan);
 int scan_add_record(Scan *scan, const RecordEntry *entry);
-void scan_explain(Scan *scan, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The log has not taken the records of one of its servers. */
+void scan_job_refused(Scan *scan);
 
 /* ---- scan-bus.c ---- */
 

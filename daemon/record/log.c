@@ -179,6 +179,7 @@ RecordLog *record_log_free(RecordLog *log) {
                 (void) pthread_join(log->writer, NULL);
         }
         drop_groups(log->queued);
+        drop_groups(log->kept);
         drop_groups(log->done);
         if (log->reader.store)
                 reader_done(&log->reader);
@@ -250,7 +251,7 @@ int record_log_start(RecordLog *log, const RecordRun *run, const RecordSubject *
         return r;
 }
 
-int record_log_scan(RecordLog *log, const RecordScan *scan, uint64_t ticket) {
+static int queue_scan(RecordLog *log, const RecordScan *scan, bool is_kept, uint64_t ticket) {
         DraftGroup *group = NULL;
         int r;
 
@@ -260,8 +261,18 @@ int record_log_scan(RecordLog *log, const RecordScan *scan, uint64_t ticket) {
         if (r < 0)
                 return r;
         r = draft_scan(&log->station, scan, &group);
+        if (r == 0)
+                group->is_kept = is_kept;
         queue_group(log, group, r, ticket);
         return r;
+}
+
+int record_log_scan(RecordLog *log, const RecordScan *scan, uint64_t ticket) {
+        return queue_scan(log, scan, false, ticket);
+}
+
+int record_log_scan_kept(RecordLog *log, const RecordScan *scan, uint64_t ticket) {
+        return queue_scan(log, scan, true, ticket);
 }
 
 int record_log_heartbeat(RecordLog *log, RecordHeartbeat cause, uint64_t ticket) {
@@ -329,6 +340,7 @@ int record_log_next(RecordLog *log, RecordOutcome *ret) {
         *ret = (RecordOutcome) {
                 .ticket = group->ticket,
                 .error = group->error,
+                .is_kept = group->is_remark,
                 .n_entries = group->error == 0 ? group->n_drafts : 0,
                 .entries = group->error == 0 ? TAKE_PTR(group->entries) : NULL,
                 .wrong = group->errand ? group->errand->wrong : NULL,

@@ -35,6 +35,8 @@ struct RecordLog {
         uint64_t held; /* from this record on the tables are worked out again at the next opening: no envelope of these may go */
         StoreForm form; /* by which the tables are written from there on */
         Publisher publisher;
+        DraftGroup *kept; /* what could not be committed and is tried again, the oldest first */
+        uint64_t kept_due_usec; /* CLOCK_MONOTONIC */
         Head doubt;   /* where the log ends if the commit in doubt took place after all; no record: none is */
 
         /* for everyone */
@@ -76,6 +78,26 @@ int log_read_record(RecordLog *log, uint64_t index, RecordVerified *ret);
 
 /* Takes over GROUP. -EIO, -EAGAIN: there is no room for it. */
 int queue_put(RecordLog *log, DraftGroup *group, uint64_t ticket);
+
+/* ---- writer.c for writer-kept.c ---- */
+
+/* After a commit in doubt: what is really there. 0, -errno: not yet to be told; -EBADMSG: nothing that this log has written. */
+int writer_reopen(RecordLog *log);
+/* Signs and commits GROUPS, of N_RECORDS together. Each has its error then. */
+void writer_write(RecordLog *log, DraftGroup *groups, size_t n_records);
+/* Hands what became of GROUPS to the event loop. */
+void writer_deliver(RecordLog *log, DraftGroup *groups);
+
+/* ---- writer-kept.c: what is kept until it is committed ---- */
+
+/* Keeps those of GROUPS that are to be kept and were not committed, and tells why. Returns the others. */
+DraftGroup *writer_keep(RecordLog *log, DraftGroup *groups);
+/* What the commit in doubt came to, for those that are kept. */
+void writer_settle_kept(RecordLog *log, bool is_committed);
+/* Tries again what is due, or all. */
+void writer_try_kept(RecordLog *log, bool is_last);
+/* When that is due, CLOCK_MONOTONIC; UINT64_MAX: nothing is kept. */
+uint64_t writer_kept_due(const RecordLog *log);
 
 /* From here on nothing is signed. In the writer's thread. */
 void writer_fail(RecordLog *log);

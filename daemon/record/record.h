@@ -254,12 +254,13 @@ RecordLog *record_log_free(RecordLog *log);
 DEFINE_CLEANUP(RecordLog *, record_log_free);
 
 /*
- * Queue a run-start or a whole server's records. The facts are copied before the call returns. -EAGAIN: the queue is
- * full; -EIO: the log has failed and takes nothing more; -EINVAL: the facts contradict each other (see
- * record_scan_check()); -E2BIG: no envelope holds them. TICKET comes back with the outcome.
+ * Queue a run-start or a whole server's records. The facts are copied before the call returns. TICKET comes back with the outcome. -EAGAIN: the queue is
+ * full; -EIO: the log has failed and takes nothing more; -EINVAL: the facts contradict each other (see record_scan_check()); -E2BIG: no envelope holds them.
  */
 int record_log_start(RecordLog *log, const RecordRun *run, const RecordSubject *server, uint64_t ticket);
 int record_log_scan(RecordLog *log, const RecordScan *scan, uint64_t ticket);
+/* The same, but what cannot be committed is kept and tried again until the log closes, once at most: see RecordOutcome. Meanwhile it has its place in the queue. */
+int record_log_scan_kept(RecordLog *log, const RecordScan *scan, uint64_t ticket);
 
 typedef enum RecordHeartbeat {
         RECORD_HEARTBEAT_START,    /* this process begins to sign */
@@ -309,6 +310,7 @@ typedef struct RecordOutcome {
         uint64_t ticket;
         /* 0: committed; -ENOSPC, -EIO …: not, and nothing of it was, unless the process dies while the disk still fails; the next try may work again */
         int error;
+        bool is_kept; /* ERROR is for now: it is tried again, at the interval of checkpoints, and there will be another outcome of the ticket */
         size_t n_entries;
         RecordEntry *entries; /* in index order; free with record_outcome_done() */
         const char *wrong;    /* a sentence where ERROR is of a cosignature or a companion, else NULL */
@@ -332,16 +334,13 @@ bool record_vkey_is_witness(const char *vkey); /* well-formed, of type 0x04 */
 const char *record_log_vkey(const RecordLog *log); /* of the log key, C2SP signed-note; "" without one */
 
 /*
- * The newest checkpoint that was published, with all that have cosigned it: a signed note, malloc'd. -ENOENT: there is none yet.
- * record_log_fd() is readable when there is a newer one; record_log_checkpointed() tells of how many records it is, and returns what the
- * last attempt came to: 0, -ENOSPC …
+ * The newest checkpoint that was published, with all that have cosigned it: a signed note, malloc'd. -ENOENT: there is none yet. record_log_fd() is
+ * readable when there is a newer one; record_log_checkpointed() tells of how many records it is, and returns what the last attempt came to: 0, -ENOSPC …
  */
 int record_log_checkpoint(RecordLog *log, char **ret, size_t *ret_n);
 int record_log_checkpointed(RecordLog *log, uint64_t *ret_size);
-/*
- * The proof (tlog-proof@v1, malloc'd) that record INDEX is in the log: against the newest of those checkpoints that cover it and that most
- * witnesses have cosigned. -ERANGE: there is no such record; -ENOENT: no checkpoint covers it yet.
- */
+/* The proof (tlog-proof@v1, malloc'd) that record INDEX is in the log: against the newest of those checkpoints that cover it and that most
+ * witnesses have cosigned. -ERANGE: there is no such record; -ENOENT: no checkpoint covers it yet. */
 int record_log_proof(RecordLog *log, uint64_t index, char **ret, size_t *ret_n);
 
 /* Hashes of a proof, base64, in the order of RFC 6962. */

@@ -55,6 +55,10 @@ struct DraftGroup {
         DraftGroup *next;
         uint64_t ticket;
         int error;            /* what came of it */
+        bool is_kept;         /* until it is committed, whatever its error: see writer-kept.c */
+        bool is_doubted;      /* kept, and the commit in doubt may have taken it */
+        bool is_remark;       /* that one is kept; then there are no drafts */
+        int told;             /* by which remark, 0: by none */
         RecordEntry *entries; /* room for the outcome, so that telling it cannot fail */
         struct Errand *errand; /* something else to do; then there are no drafts */
         size_t n_drafts;

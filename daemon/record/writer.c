@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "daemon/record/log.h"
 
@@ -93,7 +94,7 @@ static void sign_groups(RecordLog *log, Batch *batch, DraftGroup *groups) {
  * After an error in doubt: what is really there? The log ends where it did, or where the commit in doubt
  * would have put it; anything else is not our doing, and then nothing must be signed on top of it.
  */
-static int writer_reopen(RecordLog *log) {
+int writer_reopen(RecordLog *log) {
         _cleanup_(store_closep) Store *store = NULL;
         _cleanup_free_ char *wrong = NULL;
         Head found;
@@ -114,11 +115,13 @@ static int writer_reopen(RecordLog *log) {
                 log->head = found;
                 log->head.is_handed_over = log->doubt.is_handed_over;
                 atomic_store(&log->size, found.tree.size);
+                writer_settle_kept(log, true);
         } else if (found.tree.size != log->head.tree.size || memcmp(found.id, log->head.id, DIGEST_BYTES) != 0)
                 return -EBADMSG;
         else
                 (void) store_settle(store); /* what is in the WAL would come back with the next start, though it was told as failed */
 
+        writer_settle_kept(log, false);
         log->doubt = (Head) {};
         log->store = TAKE_PTR(store);
         return 0;
@@ -206,7 +209,7 @@ static int tell_tables(RecordLog *log, DraftGroup *groups) {
         return 0;
 }
 
-static void write_groups(RecordLog *log, DraftGroup *groups, size_t n_records) {
+void writer_write(RecordLog *log, DraftGroup *groups, size_t n_records) {
         _cleanup_(batch_done) Batch batch = {};
         int r;
 
@@ -225,8 +228,10 @@ static void write_groups(RecordLog *log, DraftGroup *groups, size_t n_records) {
         }
         /* Nor did the key change that some came too late for. */
         for (DraftGroup *group = groups; group && r < 0; group = group->next)
-                if (group->error == 0 || group->error == -EKEYEXPIRED)
+                if (group->error == 0 || group->error == -EKEYEXPIRED) {
+                        group->is_doubted = group->error == 0 && log->doubt.tree.size > 0;
                         group->error = r;
+                }
 }
 
 /* -EBADMSG without a sentence is the store's. */
@@ -306,9 +311,9 @@ static void publish(RecordLog *log, bool is_last) {
 
 /* ---- the thread ---- */
 
-/* Until there is work, the log closes, or a checkpoint is due. With the mutex held. */
+/* Until there is work, the log closes, or a checkpoint or what is kept is due. With the mutex held. */
 static void await(RecordLog *log) {
-        uint64_t due = log->has_failed ? UINT64_MAX : publisher_due(&log->publisher, log->head.tree.size);
+        uint64_t due = log->has_failed ? UINT64_MAX : MIN(publisher_due(&log->publisher, log->head.tree.size), writer_kept_due(log));
         const struct timespec until = { (time_t) (due / 1000000), (long) (due % 1000000 * 1000) };
         int r = 0;
 
@@ -342,7 +347,7 @@ static bool take_groups(RecordLog *log, DraftGroup **ret, size_t *ret_n_records)
         return goes_on;
 }
 
-static void deliver(RecordLog *log, DraftGroup *groups) {
+void writer_deliver(RecordLog *log, DraftGroup *groups) {
         (void) pthread_mutex_lock(&log->mutex);
         *log->done_end = groups;
         while (*log->done_end)
@@ -358,12 +363,14 @@ void *writer_main(void *argument) {
 
         while (take_groups(log, &groups, &n)) {
                 if (groups) {
-                        write_groups(log, groups, n);
+                        writer_write(log, groups, n);
                         groups = run_errands(log, groups);
-                        deliver(log, groups);
+                        writer_deliver(log, writer_keep(log, groups));
                 }
+                writer_try_kept(log, false);
                 publish(log, false);
         }
+        writer_try_kept(log, true);
         publish(log, true);
         return NULL;
 }

@@ -8,11 +8,14 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <jansson.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "daemon/job-file.h"
+#include "daemon/unrecorded.h"
 #include "tests/daemon/trial.h"
 #include "tests/record/place.h"
 
@@ -390,32 +393,69 @@ static void test_a_scan_of_several_workers_is_one_scan_afterwards(void **state) 
         trial_done(&trial);
 }
 
-static bool is_idle(void *userdata) {
-        unsigned *turns = userdata;
-
-        return (*turns)++ > 20;
+static bool is_refused(void *userdata) {
+        return ((const Scan *) userdata)->jobs[0]->servers[0].is_unrecorded;
 }
 
-/* The log took nothing: the records are made from the evidence once it does, and nothing is tested again. */
-static void test_what_could_not_be_recorded_is_recorded_by_the_next_daemon(void **state) {
-        unsigned turns = 0;
+/* Files may be as long as SQLite needs to open the log, and no longer. */
+static void limit_files(rlim_t bytes) {
+        struct rlimit limit;
+
+        assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+        limit.rlim_cur = bytes;
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static bool is_hidden(const Trial *trial, const char *part) {
+        char reason[UNRECORDED_REASON_MAX];
+        Location where;
+
+        assert_int_equal(location_parse(part, &where, NULL, NULL), 0);
+        return unrecorded_hides(trial->manager, &where, reason);
+}
+
+/* The log takes nothing: a scan that did not pass hides what was known, here and in the next daemon, and is recorded once there is room. */
+static void test_what_cannot_be_recorded_hides_what_was_known(void **state) {
         Trial trial;
         Scan *scan;
 
-        assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
-        scan = trial_scan(&trial, 1000, "us0-0");
-        assert_true(trial_run(&trial, is_half_done, scan, 60));
-        scan->jobs[0]->is_unrecorded = true;
-        assert_true(trial_wait(&trial, scan, 60));
-        assert_true(trial_run(&trial, is_idle, &turns, 60));
-        assert_int_equal(count_files(&trial, JOB_FILE_SUFFIX), 1);
-        assert_int_equal(count_files(&trial, EVIDENCE_SUFFIX ".zst"), 0);
+        Location where = { .server = "us0-0" };
+        RecordEntry entry;
 
-        turns = 0;
-        assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
-        assert_true(trial_run(&trial, is_idle, &turns, 60));
-        assert_int_equal(count_files(&trial, JOB_FILE_SUFFIX), 0);
-        assert_int_equal(count_files(&trial, EVIDENCE_SUFFIX ".zst"), 1);
+        (void) signal(SIGXFSZ, SIG_IGN);
+        assert_int_equal(trial_new(TARGETS, "{workers: 1}", &trial), 0);
+        scan = trial_scan(&trial, 1000, "us0-0/chip3");
+        assert_true(trial_run(&trial, is_half_done, scan, 60));
+        assert_false(is_hidden(&trial, "us0-0"));
+        limit_files(32768);
+        scan_cancel(scan);
+        for (unsigned i = 0; i < 3; i++) {
+                assert_true(trial_run(&trial, is_refused, scan, 60));
+                assert_int_equal(scan->state, SCAN_SIGNING);
+                assert_true(is_hidden(&trial, "us0-0"));
+                assert_true(is_hidden(&trial, "us0-0/chip3"));
+                assert_false(is_hidden(&trial, "us0-0/chip4"));
+                assert_false(is_hidden(&trial, "us0-1"));
+                assert_int_equal(count_files(&trial, JOB_FILE_UNRECORDED), 1);
+                assert_int_equal(count_files(&trial, EVIDENCE_SUFFIX ".zst"), 0);
+                if (i == 2)
+                        break;
+                assert_int_equal(trial_restart(&trial, TARGETS, "{workers: 1}"), 0);
+                scan = TAILQ_FIRST(&trial.manager->scans);
+                assert_non_null(scan);
+                assert_true(is_hidden(&trial, "us0-0/chip3")); /* before the log was asked again */
+        }
+
+        limit_files(RLIM_INFINITY);
+        assert_true(trial_wait(&trial, scan, 60));
+        assert_int_equal(scan->result, RESULT_INCONCLUSIVE);
+        assert_false(is_hidden(&trial, "us0-0"));
+        assert_int_equal(location_append(&where, LOCATION_CHIP, 3), 0);
+        assert_int_equal(record_log_newest(trial.manager->log, &where, "quick", &entry), 0);
+        assert_int_equal(entry.result, RESULT_INCONCLUSIVE);
+        assert_true(none_unfinished(trial.manager->log));
+        assert_int_equal(record_log_size(trial.manager->log), 3); /* once */
+        assert_int_equal(count_files(&trial, JOB_FILE_SUFFIX) + count_files(&trial, JOB_FILE_UNRECORDED), 0);
         trial_done(&trial);
 }
 
@@ -430,7 +470,7 @@ int main(void) {
                 cmocka_unit_test(test_a_table_that_cannot_be_read_costs_no_scan),
                 cmocka_unit_test(test_evidence_that_does_not_parse_is_not_built_on),
                 cmocka_unit_test(test_a_server_that_is_no_longer_configured_is_closed_too),
-                cmocka_unit_test(test_what_could_not_be_recorded_is_recorded_by_the_next_daemon),
+                cmocka_unit_test(test_what_cannot_be_recorded_hides_what_was_known),
                 cmocka_unit_test(test_a_scan_of_several_workers_is_one_scan_afterwards),
                 cmocka_unit_test(test_a_server_that_has_its_records_is_free_when_the_others_have_theirs),
         };

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Unrecorded: see unrecorded.h. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/closing.h"
+#include "daemon/unrecorded.h"
+
+static const JobServer *find_refused(const Scan *scan) {
+        for (size_t i = 0; i < scan->n_jobs; i++)
+                for (size_t s = 0; s < scan->jobs[i]->n_servers; s++)
+                        if (scan->jobs[i]->servers[s].is_unrecorded)
+                                return &scan->jobs[i]->servers[s];
+        return NULL;
+}
+
+/* A scan of chips tells of their server, too. What is not judged yet is not known to have passed: its result is INCONCLUSIVE. */
+static bool touches(const JobServer *server, const Location *subject) {
+        int chip = location_index(subject, LOCATION_CHIP);
+
+        return server->is_unrecorded && server->result != RESULT_PASSED && strcmp(server->target->config->name, subject->server) == 0 &&
+               (chip < 0 || (chip < (int) TARGET_CHIPS && (server->chips >> chip) & 1));
+}
+
+static const JobServer *find_touching(const Manager *manager, const Location *subject) {
+        Scan *scan;
+
+        TAILQ_FOREACH(scan, &manager->scans, entry)
+                for (size_t i = 0; i < scan->n_jobs; i++)
+                        for (size_t s = 0; s < scan->jobs[i]->n_servers; s++)
+                                if (touches(&scan->jobs[i]->servers[s], subject))
+                                        return &scan->jobs[i]->servers[s];
+        return NULL;
+}
+
+bool unrecorded_hides(const Manager *manager, const Location *subject, char ret_reason[static UNRECORDED_REASON_MAX]) {
+        const JobServer *server = find_touching(manager, subject);
+
+        if (server && server->refusal < 0)
+                (void) snprintf(ret_reason, UNRECORDED_REASON_MAX, "the newest scan could not be recorded: %s. It is tried again",
+                                strerror(-server->refusal));
+        else if (server)
+                (void) snprintf(ret_reason, UNRECORDED_REASON_MAX, "the newest scan is not recorded yet: assayd ended before");
+        else if (closing_has(manager->closing, subject->server))
+                (void) snprintf(ret_reason, UNRECORDED_REASON_MAX, "the newest scan was interrupted, which is not recorded yet");
+        else
+                return false;
+        return true;
+}
+
+void unrecorded_scan(const Scan *scan, char ret_reason[static UNRECORDED_REASON_MAX]) {
+        const JobServer *server = find_refused(scan);
+
+        *ret_reason = '\0';
+        if (server && server->refusal < 0)
+                (void) snprintf(ret_reason, UNRECORDED_REASON_MAX, "the records of %s could not be committed: %s", server->target->config->name,
+                                strerror(-server->refusal));
+}
+
+size_t unrecorded_count(const Manager *manager, int *ret_refusal) {
+        size_t n = 0;
+        Scan *scan;
+
+        *ret_refusal = 0;
+        TAILQ_FOREACH(scan, &manager->scans, entry) {
+                const JobServer *server = find_refused(scan);
+
+                if (server && n++ == 0)
+                        *ret_refusal = server->refusal;
+        }
+        return n;
+}
