@@ -4,8 +4,8 @@
 /*
  * Job
  *
- * What one worker does of a scan: a server or, where the plan tests the ring of an UltraServer and all of it
- * was asked for, its servers together. It begins with a run-start record per server and ends with their
+ * What one worker does of a scan: a server or, where the plan tests what lies between the servers of an UltraServer, those of them
+ * that were asked for as a whole. It begins with a run-start record per server and ends with their
  * records:
  *
  *     starting → queued → running → signing → finished

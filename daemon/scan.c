@@ -21,8 +21,7 @@ static const char *const state_words[_SCAN_STATE_MAX] = {
         [SCAN_FINISHED] = ASSAY_STATE_FINISHED,
 };
 
-/* Checks that drive the links between the servers of an UltraServer: for these its servers share one worker.
- */
+/* Checks that drive the links between the servers of an UltraServer: for these its servers share one worker. */
 static const char *const ring_checks[] = { "neuronlink", "collective", "efa" };
 
 const char *scan_state_to_string(ScanState state) {
@@ -38,27 +37,12 @@ static bool plan_tests_ring(const Plan *plan) {
         return false;
 }
 
-/* How many targets the ring of FIRST has. */
-static size_t count_ring(const Scan *scan, const Target *first) {
-        const Topology *topology = scan->manager->config->topology;
-        TopologyRing ring;
-        size_t n = 0;
-
-        if (!topology)
-                return targets_count_ultraserver(&scan->manager->targets, first);
-        if (topology_ring(topology, first->config->name, &ring) < 0)
-                return 1;
-        for (size_t s = 0; s < ring.n; s++)
-                n += targets_find(&scan->manager->targets, ring.servers[s]) != NULL;
-        return n;
-}
-
 static bool same_ring(const Scan *scan, const Target *a, const Target *b) {
         const Topology *topology = scan->manager->config->topology;
         TopologyRing ring;
 
         if (!topology)
-                return strcmp(a->ultraserver, b->ultraserver) == 0;
+                return *a->ultraserver && strcmp(a->ultraserver, b->ultraserver) == 0;
         if (topology_ring(topology, a->config->name, &ring) < 0)
                 return false;
         for (size_t s = 0; s < ring.n; s++)
@@ -84,39 +68,38 @@ size_t scan_crowd(const Manager *manager, const Plan *plan, const Selected *sele
         return 0;
 }
 
-/* How many of SELECTED, from the first on, one worker does: all servers of its UltraServer, or one. */
-static size_t group_size(const Scan *scan, const Selected *selected, size_t n) {
-        const Target *first = selected[0].target;
-        size_t n_whole = count_ring(scan, first);
-
-        if (scan->options.one_job)
-                return n;
-        if (!plan_tests_ring(scan->plan) || n_whole < 2 || n_whole > JOB_SERVERS_MAX || n_whole > n)
-                return 1;
-
-        for (size_t i = 0; i < n_whole; i++)
-                if (selected[i].chips != TARGET_CHIPS_ALL ||
-                    !same_ring(scan, first, selected[i].target) ||
-                    strcmp(selected[i].target->config->device, first->config->device) != 0)
-                        return 1;
-
-        return n_whole;
+/* Whether a worker that has FIRST takes OTHER, too, so that what lies between them is tested. */
+static bool shares_worker(const Scan *scan, const Selected *first, const Selected *other) {
+        if (first == other || scan->options.one_job)
+                return true;
+        return plan_tests_ring(scan->plan) && first->chips == TARGET_CHIPS_ALL && other->chips == TARGET_CHIPS_ALL &&
+               same_ring(scan, first->target, other->target) && strcmp(first->target->config->device, other->target->config->device) == 0;
 }
 
+/* One worker for all of an UltraServer's servers that were asked for as a whole, wherever they stand in the configuration; and for each other server one. */
 static int make_jobs(Scan *scan) {
+        _cleanup_free_ bool *is_taken = calloc(scan->n_selected, sizeof(*is_taken));
+
         scan->jobs = calloc(scan->n_selected, sizeof(Job *));
-        if (!scan->jobs)
+        if (!scan->jobs || !is_taken)
                 return -ENOMEM;
 
-        for (size_t i = 0; i < scan->n_selected;) {
-                size_t n = group_size(scan, scan->selected + i, scan->n_selected - i);
+        for (size_t i = 0; i < scan->n_selected; i++) {
+                Selected together[JOB_SERVERS_MAX];
+                size_t n = 0;
                 int r;
 
-                r = job_new(scan, scan->selected + i, n, &scan->jobs[scan->n_jobs]);
+                for (size_t k = i; k < scan->n_selected && !is_taken[i] && n < JOB_SERVERS_MAX; k++)
+                        if (!is_taken[k] && shares_worker(scan, &scan->selected[i], &scan->selected[k])) {
+                                together[n++] = scan->selected[k];
+                                is_taken[k] = k > i;
+                        }
+                if (n == 0)
+                        continue;
+                r = job_new(scan, together, n, &scan->jobs[scan->n_jobs]);
                 if (r < 0)
                         return r;
                 scan->n_jobs++;
-                i += n;
         }
 
         return 0;

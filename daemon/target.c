@@ -65,17 +65,6 @@ Target *targets_find(Targets *targets, const char *server) {
         return NULL;
 }
 
-size_t targets_count_ultraserver(const Targets *targets, const Target *target) {
-        size_t n = 0;
-
-        for (size_t i = 0; i < targets->n_items; i++)
-                if (target->ultraserver[0] &&
-                    strcmp(targets->items[i].ultraserver, target->ultraserver) == 0)
-                        n++;
-
-        return n;
-}
-
 /* Adds CHIPS of the target at INDEX to its mask; what is there already was asked for twice. */
 static SelectError select_chips(uint32_t *masks, size_t index, uint32_t chips) {
         if ((masks[index] & chips) != 0)

@@ -75,9 +75,6 @@ const char *select_error_to_string(SelectError error);
 int targets_select(Targets *targets, char *const *names, Selected **ret, size_t *ret_n,
                    SelectError *ret_error, size_t *ret_at);
 
-/* All servers of the UltraServer of TARGET. */
-size_t targets_count_ultraserver(const Targets *targets, const Target *target);
-
 /* A record of SUBJECT, a chip or the server, was committed with RESULT. */
 void target_take(Target *target, const Location *subject, Result result);
 /* The slot of a chip or, for a location without one, of the server. */
