@@ -479,6 +479,11 @@ static const CatalogueEntry entries[] = {
           "a sparsity mode does not work",
           "One of the M:N modes is refused or selects wrongly all over the array while the other modes are right.",
           "Take the chip out of service and replace its tray." },
+        { "sparsity-sums", "sparsity", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "sparse products were wrong, and not again",
+          "Sums of sparse products were wrong in a few columns, and right whenever the same was done again. A selector that works wrongly at "
+          "times makes that, and so does a cell of PSUM that gives way to what was written before.",
+          "Take the chip out of service and replace its tray. Where sram names cells of a PSUM bank of the core, both mean one defect." },
 
         /* ---- host-link ---- */
         { "host-link", "host-link", SEVERITY_FAIL, ACTION_RESEAT_CABLE,

@@ -77,9 +77,9 @@ static bool bank_is_worse(const Tries *tries, unsigned bank, unsigned best) {
         return false;
 }
 
-int bank_choose(Engine *engine, unsigned core, unsigned *ret) {
+int bank_choose(Engine *engine, unsigned core, unsigned avoided, unsigned *ret) {
         Tries tries = {};
-        unsigned best = 0;
+        unsigned best = (unsigned) __builtin_ctz(~avoided) % PSUM_BANKS;
 
         engine_forget(engine);
         for (unsigned i = 0; i < ROUNDS * PATTERNS * PSUM_BANKS; i++) {
@@ -90,10 +90,10 @@ int bank_choose(Engine *engine, unsigned core, unsigned *ret) {
                         return r;
         }
 
-        for (unsigned bank = 1; bank < PSUM_BANKS; bank++)
-                if (count_wrong(&tries, bank) < count_wrong(&tries, best))
+        for (unsigned bank = best + 1; bank < PSUM_BANKS; bank++)
+                if (!(avoided >> bank & 1) && count_wrong(&tries, bank) < count_wrong(&tries, best))
                         best = bank;
-        *ret = BANK_ANY;
+        *ret = avoided ? best : BANK_ANY;
         for (unsigned bank = 0; bank < PSUM_BANKS; bank++)
                 if (bank_is_worse(&tries, bank, best))
                         *ret = best;

@@ -11,11 +11,13 @@
 #include "checks/sparsity/engine.h"
 #include "checks/sparsity/loads.h"
 
-#define BANK_ANY PSUM_BANKS /* each mode has one of its own: banks of one shape are cheap to overwrite */
+#define BANK_ANY PSUM_BANKS /* each mode has one of its own: banks of one shape are cheap to overwrite. BANK_ANY + N: that and N further */
 
 static inline unsigned bank_of(unsigned bank, const SparseLoad *load) {
-        return bank != BANK_ANY ? bank : load ? 1 + sparse_mode_index(load->mode) : 0;
+        unsigned own = load ? 1 + sparse_mode_index(load->mode) : 0;
+
+        return bank < BANK_ANY ? bank : (own + bank - BANK_ANY) % PSUM_BANKS;
 }
 
-/* Tries all of them. *ret: the soundest one if another is not as sound, BANK_ANY if all are alike. */
-int bank_choose(Engine *engine, unsigned core, unsigned *ret);
+/* Tries all of them. *ret: the soundest one if another is not as sound or is in AVOIDED, a bit each, of which it is none; BANK_ANY if all are alike. */
+int bank_choose(Engine *engine, unsigned core, unsigned avoided, unsigned *ret);

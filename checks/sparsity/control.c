@@ -95,6 +95,21 @@ EngineJob dense_job(unsigned bank) {
         };
 }
 
+EngineJob load_job(const SparseLoad *load, unsigned bank) {
+        const SparseMode *mode = load->mode;
+
+        return (EngineJob){
+                .load = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = FORMAT_BF16, .flags = LOAD_SPARSE,
+                          .keep = (uint8_t) mode->keep, .group = (uint8_t) mode->group },
+                .matmul = { .moving = (uint16_t) mode->moving, .bank = (uint8_t) bank_of(bank, load),
+                            .flags = MATMUL_OVERWRITE, .format = FORMAT_BF16 },
+                .moving_rows = mode->rows,
+                .weights = mode->weights, .tags = load->tags, .values = mode->values,
+                .weights_bytes = PE_ROWS * PE_COLUMNS * sizeof(uint16_t),
+                .values_bytes = mode->rows * mode->moving * sizeof(uint16_t),
+        };
+}
+
 int dense_ask(Engine *engine, unsigned core, unsigned bank, bool *ret_refused) {
         const EngineJob job = dense_job(bank);
         unsigned unsupported = 0;

@@ -12,8 +12,9 @@
 #include "checks/sparsity/record.h"
 #include "checks/sparsity/tiles.h"
 
-/* The dense product of the probe, in bf16. */
+/* The dense product of the probe, in bf16, and a sparse one. BANK: see bank.h. */
 EngineJob dense_job(unsigned bank);
+EngineJob load_job(const SparseLoad *load, unsigned bank);
 
 /* Whether CORE refuses dense products of the format too, which it is asked for 256 times: what it refuses in a hundredth of the commands is
  * missed once in 170, for there are two commands to a product. */

@@ -2,6 +2,7 @@
 
 #include "checks/sparsity/line.h"
 
+#include <math.h>
 #include <string.h>
 
 static double number_of(uint32_t image) {
@@ -18,7 +19,24 @@ static double error_of(const RecordStep *step, unsigned column, unsigned uniform
         return number_of(step->out[at]) - number_of(step->load->golden[at]);
 }
 
-/* Where the line of STEP begins; 0: it has none. What is wrong from the first column on may be a mode as well. */
+static const uint16_t images[SPARSE_UNIFORM] = { 0x5555, 0xaaaa }; /* of loads.h */
+
+/* Whether ERROR of COLUMN is that of a single bit of what one row is given, times its weight. */
+static bool is_of_one_row(const RecordStep *step, unsigned column, unsigned uniform, double error) {
+        const SparseMode *mode = step->load->mode;
+        double golden = number_of(step->load->golden[(size_t) column * mode->moving + mode->uniform + uniform]);
+
+        for (unsigned bit = 0; bit < 16; bit++)
+                for (unsigned slot = 0; slot < mode->keep; slot++) {
+                        double one = number_of((uint32_t) (images[uniform] ^ 1u << bit) << 16) - number_of((uint32_t) images[uniform] << 16);
+
+                        if ((double) (float) (golden + ldexp(one, (int) slot)) - golden == error)
+                                return true;
+                }
+        return false;
+}
+
+/* Where the line of STEP begins; PE_COLUMNS: it has none. What is wrong from the first column on may be a mode as well, unless it is one row's. */
 static unsigned line_begin(const RecordStep *step, const bool spoilt[static PE_COLUMNS], unsigned uniform) {
         unsigned begin = PE_COLUMNS, n = 0;
         double error = 0;
@@ -38,9 +56,11 @@ static unsigned line_begin(const RecordStep *step, const bool spoilt[static PE_C
         }
         for (unsigned column = 0; column < begin; column++)
                 if (!spoilt[column] && error_of(step, column, uniform) != 0)
-                        return 0;
+                        return PE_COLUMNS;
+        if (error == 0 || n < LINE_COLUMNS_MIN || (begin == 0 && !is_of_one_row(step, begin, uniform, error)))
+                return PE_COLUMNS;
 
-        return error != 0 && n >= LINE_COLUMNS_MIN ? begin : 0;
+        return begin;
 }
 
 bool line_mark(const Record *record, bool spoilt[static PE_COLUMNS]) {
@@ -50,7 +70,7 @@ bool line_mark(const Record *record, bool spoilt[static PE_COLUMNS]) {
                 for (unsigned uniform = 0; record->steps[i].load && record->steps[i].out && uniform < SPARSE_UNIFORM; uniform++) {
                         unsigned begin = line_begin(&record->steps[i], spoilt, uniform);
 
-                        if (begin > 0 && begin < first)
+                        if (begin < first)
                                 first = begin;
                 }
         for (unsigned column = first; column < PE_COLUMNS; column++)

@@ -16,7 +16,7 @@
 #define LINE_COLUMNS_MIN 2u /* in the last column alone it may be a selector as well */
 
 /*
- * Sets *spoilt of all columns from one on (not the first) in which some load of RECORD is wrong by the same number, where no column before
- * them is. Columns that are spoilt already tell nothing. Returns whether there are any.
+ * Sets *spoilt of all columns from one on in which some load of RECORD is wrong by the same number, where no column before them is; from the
+ * first one on only if it is what a single bit of one row makes. Columns that are spoilt already tell nothing. Returns whether there are any.
  */
 bool line_mark(const Record *record, bool spoilt[static PE_COLUMNS]);

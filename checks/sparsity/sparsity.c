@@ -13,51 +13,18 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/sparsity/bank.h"
 #include "checks/sparsity/control.h"
 #include "checks/sparsity/diagnose.h"
-#include "checks/sparsity/engine.h"
 #include "checks/sparsity/legs.h"
 #include "checks/sparsity/line.h"
-#include "checks/sparsity/loads.h"
 #include "checks/sparsity/parameters.h"
+#include "checks/sparsity/replay.h"
 #include "checks/sparsity/report.h"
-#include "checks/sparsity/tiles.h"
-#include "checks/step.h"
-
-#define FOLLOW_ROUNDS 6u /* of all loads, on a core that selected wrongly in the small set */
-#define FOLLOW_ALIKE  3u /* that are wrong in the same loads: what is always there needs no more */
-
-typedef struct Core {
-        Record record;
-        unsigned bank; /* of PSUM, BANK_ANY: as they come */
-        bool wrong;
-        bool dense_refused;
-        bool spoilt[PE_COLUMNS];           /* the array is to blame there */
-        bool has_line;                     /* some of them by a line alone */
-        bool tile_wrong[TILES][PE_COLUMNS];
-        unsigned tiles_wrong, tiles_refused; /* a bit per tile */
-        size_t n_findings;
-} Core;
-
-typedef struct Sparsity {
-        Step *step;
-        Device *device;
-        Engine engine;
-        bool all_paths;
-        uint64_t rounds;
-        unsigned formats; /* a bit per WireFormat that the chip says it has */
-        Core cores[CORES];
-        size_t n_compared, n_wrong, n_tiles;
-        unsigned n_findings, n_left, n_lines; /* cores that are left to `systolic`, and those by a line */
-} Sparsity;
-
-static bool core_is_suspect(const Core *core) {
-        return core->wrong || core->tiles_wrong > 0 || core->tiles_refused > 0;
-}
+#include "checks/sparsity/work.h"
 
 static Sparsity *sparsity_free(Sparsity *sparsity) {
         for (unsigned core = 0; sparsity && core < CORES; core++)
@@ -69,21 +36,6 @@ static Sparsity *sparsity_free(Sparsity *sparsity) {
 DEFINE_CLEANUP(Sparsity *, sparsity_free);
 
 /* ---- loads ---- */
-
-static EngineJob load_job(const SparseLoad *load, unsigned bank) {
-        const SparseMode *mode = load->mode;
-
-        return (EngineJob){
-                .load = { .rows = PE_ROWS, .columns = PE_COLUMNS, .format = FORMAT_BF16, .flags = LOAD_SPARSE,
-                          .keep = (uint8_t) mode->keep, .group = (uint8_t) mode->group },
-                .matmul = { .moving = (uint16_t) mode->moving, .bank = (uint8_t) bank_of(bank, load),
-                            .flags = MATMUL_OVERWRITE, .format = FORMAT_BF16 },
-                .moving_rows = mode->rows,
-                .weights = mode->weights, .tags = load->tags, .values = mode->values,
-                .weights_bytes = PE_ROWS * PE_COLUMNS * sizeof(uint16_t),
-                .values_bytes = mode->rows * mode->moving * sizeof(uint16_t),
-        };
-}
 
 /* Runs LOAD, or the dense product where it is NULL, and keeps what is not golden. */
 static int run_step(Sparsity *sparsity, const SparseLoad *load, unsigned mask, unsigned bank) {
@@ -119,7 +71,7 @@ static int run_step(Sparsity *sparsity, const SparseLoad *load, unsigned mask, u
         return 0;
 }
 
-static int run_loads(Sparsity *sparsity, unsigned mask, unsigned bank, bool all_paths) {
+int sparsity_run_loads(Sparsity *sparsity, unsigned mask, unsigned bank, bool all_paths) {
         for (unsigned i = 0; i < SPARSE_LOADS; i++) {
                 const SparseLoad *load;
                 int r;
@@ -177,7 +129,7 @@ static int run_tile(Sparsity *sparsity, unsigned index, unsigned mask, unsigned 
 }
 
 /* In every format that the chip says it has: a chip that says nothing has bf16. */
-static int run_tiles(Sparsity *sparsity, unsigned mask, unsigned bank) {
+int sparsity_run_tiles(Sparsity *sparsity, unsigned mask, unsigned bank) {
         for (unsigned i = 0; i < TILES; i++) {
                 const SparseTile *tile = sparse_tile_at(i, step_seed(sparsity->step));
                 int r;
@@ -350,11 +302,41 @@ static int judge_tiles(Sparsity *sparsity, unsigned index, Verdict *verdict) {
         return 0;
 }
 
+/* Tells of the columns that were wrong and are so no more: a selector or a cell of PSUM may have made it, and nothing tells which. */
+static int report_once(Sparsity *sparsity, unsigned index, Verdict *verdict) {
+        Core *core = &sparsity->cores[index];
+        Location where = *step_unit(sparsity->step);
+        unsigned n = 0, first = PE_COLUMNS;
+        char more[32];
+        int r;
+
+        for (unsigned column = PE_COLUMNS; column-- > 0;)
+                if (core->once[column] && !core->spoilt[column]) {
+                        first = column;
+                        n++;
+                }
+        if (n == 0)
+                return 0;
+
+        for (unsigned column = 0; column < PE_COLUMNS; column++)
+                core->spoilt[column] = core->spoilt[column] || core->once[column];
+        sparsity->n_findings++;
+        core->n_findings++;
+        r = location_append(&where, LOCATION_CORE, index);
+        if (r < 0)
+                return r;
+        (void) snprintf(more, sizeof(more), " and %u more", n - 1);
+        return step_finding(sparsity->step, verdict, "sparsity-sums", &where, NULL,
+                            "core%u: sums of sparse products were wrong in column %u%s, and not again in %u rounds of the same: a selector or a cell of PSUM",
+                            index, first, n > 1 ? more : "", REPLAY_ROUNDS);
+}
+
 static int judge_core(Sparsity *sparsity, unsigned index, Verdict *verdict) {
         Core *core = &sparsity->cores[index];
         bool refused = false;
         int r;
 
+        sparsity->n_cells += core->has_cells;
         r = report_refused(sparsity, verdict, index);
         if (r < 0 || (!core_is_suspect(core) && !core->dense_refused))
                 return r;
@@ -363,6 +345,8 @@ static int judge_core(Sparsity *sparsity, unsigned index, Verdict *verdict) {
                 r = dense_measure(&sparsity->engine, index, &core->record, core->bank, core->spoilt, &refused);
         core->dense_refused = core->dense_refused || refused;
         core->has_line = line_mark(&core->record, core->spoilt);
+        if (r >= 0 && !core->dense_refused)
+                r = report_once(sparsity, index, verdict);
         if (r >= 0 && core->wrong && !core->dense_refused)
                 r = judge_selections(sparsity, index, verdict);
         if (r >= 0 && !core->dense_refused)
@@ -384,92 +368,11 @@ static int judge_core(Sparsity *sparsity, unsigned index, Verdict *verdict) {
                                           .n_selections = 1 });
 }
 
-/* Where PSUM spoils what is kept in one bank and not in another, nothing counts that came before but which modes were refused. */
-static int choose_bank(Sparsity *sparsity, unsigned index) {
-        Core *core = &sparsity->cores[index];
-        unsigned bank, refused = core->record.refused;
-        int r;
-
-        r = bank_choose(&sparsity->engine, index, &bank);
-        if (r < 0 || bank == BANK_ANY)
-                return r;
-
-        (void) record_done(&core->record);
-        *core = (Core){ .record.refused = refused, .bank = bank };
-        return 0;
-}
-
-/* Each of the last rounds was wrong where the others were, and somewhere. */
-static bool rounds_are_alike(const Record *record, size_t n_steps) {
-        bool any = false;
-
-        if (record->n_steps < FOLLOW_ALIKE * n_steps)
-                return false;
-
-        for (size_t i = record->n_steps - (FOLLOW_ALIKE - 1) * n_steps; i < record->n_steps; i++) {
-                if (!record->steps[i].known || !record->steps[i].out != !record->steps[i - n_steps].out)
-                        return false;
-                any = any || record->steps[i].out;
-        }
-
-        return any;
-}
-
-/* All loads on cores of MASK, until each of them has shown whether it is always wrong. */
-static int follow_loads(Sparsity *sparsity, unsigned mask, unsigned bank) {
-        bool all_alike = mask == 0;
-
-        for (unsigned round = 0; round < FOLLOW_ROUNDS && !all_alike; round++) {
-                size_t before[CORES];
-                int r;
-
-                for (unsigned core = 0; core < CORES; core++)
-                        before[core] = sparsity->cores[core].record.n_steps;
-                r = run_loads(sparsity, mask, bank, true);
-                if (r < 0)
-                        return r;
-
-                all_alike = round + 1 >= FOLLOW_ALIKE;
-                for (unsigned core = 0; core < CORES; core++) {
-                        const Record *record = &sparsity->cores[core].record;
-
-                        if (mask >> core & 1 && !rounds_are_alike(record, record->n_steps - before[core]))
-                                all_alike = false;
-                }
-        }
-
-        return 0;
-}
-
-/* The small set tells that something is wrong, all loads tell what, and several rounds how often. */
-static int follow(Sparsity *sparsity) {
-        unsigned masks[BANK_ANY + 1] = {};
-        int r = 0;
-
-        for (unsigned i = 0; i < CORES && r >= 0; i++) {
-                Core *core = &sparsity->cores[i];
-
-                if (!core_is_suspect(core))
-                        continue;
-                r = choose_bank(sparsity, i);
-                if (core->bank != BANK_ANY || (core->wrong && (!sparsity->all_paths || sparsity->rounds < FOLLOW_ALIKE)))
-                        masks[core->bank] |= 1u << i;
-        }
-
-        for (unsigned bank = 0; bank <= BANK_ANY && r >= 0; bank++) {
-                r = follow_loads(sparsity, masks[bank], bank);
-                if (r >= 0 && bank != BANK_ANY && masks[bank] != 0 && sparsity->all_paths)
-                        r = run_tiles(sparsity, masks[bank], bank);
-        }
-
-        return r;
-}
-
 static int judge(Sparsity *sparsity, Verdict *verdict) {
         size_t n_compared = sparsity->n_compared, n_tiles = sparsity->n_tiles;
         int r;
 
-        r = follow(sparsity);
+        r = sparsity_follow(sparsity);
         for (unsigned core = 0; core < CORES && r >= 0; core++)
                 r = judge_core(sparsity, core, verdict);
         if (r < 0)
@@ -490,6 +393,10 @@ static int judge(Sparsity *sparsity, Verdict *verdict) {
                                 sparsity->step, verdict, REASON_PREREQUISITE,
                                 "dense products%s are wrong or refused on %u of the cores, so that selections cannot be read there",
                                 sparsity->n_lines > 0 ? ", or all columns from one on alike," : "", sparsity->n_left);
+        if (sparsity->n_findings == 0 && sparsity->n_cells > 0)
+                return step_skip(sparsity->step, verdict, REASON_PREREQUISITE,
+                                 "sums of sparse products are wrong in single banks of PSUM alone on %u of the cores, so that nothing is told of selectors there",
+                                 sparsity->n_cells);
         return 0;
 }
 
@@ -500,9 +407,9 @@ static int measure(Sparsity *sparsity) {
         if (r >= 0 && sparsity->all_paths)
                 r = read_formats(sparsity);
         for (uint64_t round = 0; round < sparsity->rounds && r >= 0; round++)
-                r = run_loads(sparsity, (1u << CORES) - 1, BANK_ANY, sparsity->all_paths);
+                r = sparsity_run_loads(sparsity, (1u << CORES) - 1, BANK_ANY, sparsity->all_paths);
         if (r >= 0 && sparsity->all_paths)
-                r = run_tiles(sparsity, (1u << CORES) - 1, BANK_ANY);
+                r = sparsity_run_tiles(sparsity, (1u << CORES) - 1, BANK_ANY);
 
         return r;
 }
@@ -541,8 +448,9 @@ const Check check_sparsity = {
         .summary = "what every element of the tensor engines selects, in all modes of structured sparsity",
         .reads = "the outputs of sparse matmuls on every core, and of dense ones between and where these are wrong",
         .codes = (const char *const[]){"sparsity-tag", "sparsity-lane", "sparsity-stale", "sparsity-order", "sparsity-select",
-                                       "sparsity-mode", NULL},
-        .skips = "prerequisite: dense products are wrong or refused as well, or all columns from one on alike, so that selections cannot be read",
+                                       "sparsity-mode", "sparsity-sums", NULL},
+        .skips = "prerequisite: dense products are wrong or refused as well, or all columns from one on alike, so that selections cannot be read; or sums "
+                 "are wrong in single banks of PSUM alone",
         .unit = LOCATION_CHIP,
         .disturbs = DISTURBS_CHIP,
         .deadline_sec = 60,

@@ -90,11 +90,88 @@ static void without_a_sound_bank_the_selectors_are_not_judged(void **state) {
         assert_verdict(FAULT("core3", "accumulate-stuck, value: overwrite") TAG, NULL, VERDICT_FAILED, 1);
 }
 
+/* Of one cell, and of two where there is a semicolon: the second one is another part of the same bank. */
+static const char *const cells[][2] = {
+        { "transition", "<0w1/0/->" },
+        { "write-disturb", "<1w1/0/->" },
+        { "incorrect-read", "<1r1/1/0>" },
+        { "coupling-state", "<1;0/1/->" },
+        { "coupling-disturb", "<1r1;0/1/->" },
+        { "coupling-transition", "<1;0w1/0/->" },
+        { "coupling-write-disturb", "<1;1w1/0/->" },
+        { "coupling-incorrect-read", "<1;1r1/1/0>" },
+        { "coupling-inversion", "<0w1;x/!x/->" },
+        { "coupling-inversion", "<1w0;x/!x/->" },
+        { "coupling-idempotent", "<1w0;0/1/->" },
+        { "coupling-idempotent", "<0w1;1/0/->" },
+        { "dynamic-write", "<0w1w1/0/->" },
+        { "dynamic-coupling-disturb", "<0w1r1;1/0/->" },
+};
+
+static void write_cell(char *text, size_t n, unsigned i, double probability) {
+        bool coupled = strchr(cells[i % ELEMENTS(cells)][1], ';');
+        char aggressor[64] = "", at[64];
+
+        (void) snprintf(at, sizeof(at), "core3/psum%u/part%u/row%u/bit%u", (unsigned) random() % 8, (unsigned) random() % 128, (unsigned) random() % 12,
+                        (unsigned) random() % 256);
+        if (coupled)
+                (void) snprintf(aggressor, sizeof(aggressor), ", aggressor: part%u/row%u/bit%u", (unsigned) random() % 128, (unsigned) random() % 12,
+                                (unsigned) random() % 256);
+        (void) snprintf(text, n, "  - {at: " CHIP "%s, kind: %s, primitive: \"%s\"%s, persistence: intermittent, probability: %g}\n", at,
+                        cells[i % ELEMENTS(cells)][0], cells[i % ELEMENTS(cells)][1], aggressor, probability);
+}
+
+/* Prints and counts what is said of a selector beside FAULT. */
+static unsigned count_selectors(const char *fault, const SparsityParameters *parameters) {
+        const char *line = found.lines;
+        unsigned n = 0;
+
+        (void) scan(fault, parameters);
+        for (const char *end; (end = strchr(line, '\n')); line = end + 1) {
+                if (!memmem(line, (size_t) (end - line), "\"diagnosis\"", 11) || memmem(line, (size_t) (end - line), "sparsity-sums", 13))
+                        continue;
+                if (n++ == 0)
+                        print_error("%s%.*s\n", fault, (int) (end - line), line);
+        }
+        return n;
+}
+
+/* Each of them shows itself in some load, by what was written before in its bank, and most of them in nothing else. */
+static void a_cell_that_another_one_turns_over_is_no_selector(void **state) {
+        static const char *const faults[] = {
+                FAULT("core3/psum2/part61/row7/bit231", "coupling-idempotent, primitive: \"<1w0;0/1/->\", aggressor: part116/row6/bit135"),
+                FAULT("core3/psum2/part79/row7/bit43", "coupling-idempotent, primitive: \"<1w0;0/1/->\", aggressor: part117/row5/bit116"),
+                FAULT("core3/psum1/part73/row6/bit6", "coupling-idempotent, primitive: \"<1w0;0/1/->\", aggressor: part78/row8/bit157"),
+                FAULT("core3/psum3/part38/row3/bit49", "coupling-state, primitive: \"<1;0/1/->\", aggressor: part34/row8/bit32"),
+                FAULT("core3/psum2/part24/row6/bit156", "coupling-disturb, primitive: \"<1r1;0/1/->\", aggressor: part67/row9/bit93"),
+        };
+
+        for (size_t i = 0; i < 2 * ELEMENTS(faults); i++)
+                assert_int_equal(count_selectors(faults[i / 2], i % 2 ? &all_paths : NULL), 0);
+}
+
+/* CELLS for more of them. */
+static void no_cell_of_psum_is_a_selector(void **state) {
+        static const double probabilities[] = { 1, 0.5, 0.2 };
+        unsigned n_cells = getenv("CELLS") ? (unsigned) atoi(getenv("CELLS")) : 210, n_named = 0;
+        char fault[512];
+
+        srandom(2);
+        for (unsigned i = 0; i < n_cells; i++) {
+                write_cell(fault, sizeof(fault), i, probabilities[i % 3]);
+                n_named += count_selectors(fault, i % 2 ? &all_paths : NULL) > 0;
+        }
+        print_message("# %u cells of PSUM: selectors named beside %u\n", n_cells, n_named);
+        assert_int_equal(n_named, 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(another_bank_is_taken),
                 cmocka_unit_test(a_tag_is_told_beside_a_sick_bank),
                 cmocka_unit_test(without_a_sound_bank_the_selectors_are_not_judged),
+                cmocka_unit_test(a_cell_that_another_one_turns_over_is_no_selector),
+                cmocka_unit_test(no_cell_of_psum_is_a_selector),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
