@@ -100,13 +100,16 @@ static void read_chip(Device *device, unsigned chip, Inventory *inventory) {
                 memcpy(inventory->serial, texts[FACT_SERVER_SERIAL], ATTRIBUTE_TEXT_MAX);
 }
 
-void inventory_read(Device *device, uint16_t chips, Inventory *ret) {
+void inventory_read(Device *device, uint16_t chips, const int earlier[static CHIPS], Inventory *ret) {
         assert(device_chip(device) == WIRE_CHIP_ALL);
 
         *ret = (Inventory) {};
         for (unsigned chip = 0; chip < CHIPS; chip++)
-                if (chips & (1u << chip))
+                if (chips & (1u << chip)) {
                         read_chip(device, chip, ret);
+                        if (earlier[chip] < 0 && ret->chips[chip].error == 0)
+                                ret->chips[chip].error = earlier[chip];
+                }
 }
 
 /* Bits per chip of who answered something and of who was silent to something, in one round of questions: all of them for those that are

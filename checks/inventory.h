@@ -33,8 +33,9 @@ typedef struct Inventory {
         ChipFacts chips[CHIPS];
 } Inventory;
 
-/* Reads the CHIPS (bit per chip) over a device for the whole server. What fails is told per chip. */
-void inventory_read(Device *device, uint16_t chips, Inventory *ret);
+/* Reads the CHIPS (bit per chip) over a device for the whole server. What fails is told per chip; EARLIER are the errors of what it was
+ * asked before, which count as if they were of this. */
+void inventory_read(Device *device, uint16_t chips, const int earlier[static CHIPS], Inventory *ret);
 
 /*
  * Asks chips that did not answer (-ETIMEDOUT) CONTROL_ANSWERS times for all that they were asked for, PAUSE_USEC apart, and the others of the

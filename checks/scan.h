@@ -22,7 +22,9 @@ typedef struct Unit Unit;
 
 typedef struct ScanServer {
         const TargetServer *target;
-        int error;     /* it could not be reached */
+        Device *device; /* holds the claims of its chips, see claim.h; NULL: it could not be reached */
+        int error;     /* it could not be reached; -EBUSY: another scan has it */
+        int claim_errors[CHIPS]; /* what a chip did instead of taking or refusing the claim, as ChipFacts.error */
         bool silent;   /* when it was last asked, nothing on it answered */
         uint16_t lost; /* chips that do not answer any more */
         Inventory inventory;
@@ -44,5 +46,8 @@ typedef struct Scan {
 /* The chips of SERVER that a check which disturbs DISTURBS may include. */
 uint16_t scan_included(const Scan *scan, size_t server, Disturbs disturbs);
 
+/* How long a command may take, in wall time. */
+double scan_deadline_sec(const Scan *scan);
+
 /* A connection to one chip, or to all (WIRE_CHIP_ALL), with the plan's deadline. */
-int scan_open(const Scan *scan, size_t server, unsigned chip, Device **ret);
+int scan_open(const Scan *scan, size_t server, unsigned chip, size_t window_bytes, Device **ret);

@@ -20,7 +20,7 @@ static uint16_t ask_server(Unit *unit) {
         if (server->silent)
                 return 0; /* it was asked before, and every further question costs a whole patience */
 
-        if (scan_open(unit->scan, unit->server, WIRE_CHIP_ALL, &device) >= 0)
+        if (scan_open(unit->scan, unit->server, WIRE_CHIP_ALL, WIRE_WINDOW_MIN, &device) >= 0)
                 answering = inventory_answering(device, TARGET_CHIPS_ALL);
 
         server->silent = answering == 0;

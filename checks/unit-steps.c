@@ -130,6 +130,10 @@ static Reason find_obstacle(const Unit *unit, const Check *check, const char **r
         if (!request_asks_for(unit->scan->request, unit_step(unit)->name))
                 return REASON_NOT_REQUESTED;
 
+        *ret_message = OCCUPIED_BY_SCAN;
+        if (server->error == -EBUSY)
+                return REASON_OCCUPIED;
+
         *ret_message = "the chips do not answer";
         if (unit->chip < 0 && (chips & ~server->lost) == 0)
                 return REASON_PREREQUISITE;

@@ -95,7 +95,7 @@ static int open_devices(Unit *unit) {
                         continue;
 
                 r = scan_open(unit->scan, index, unit->chip >= 0 ? (unsigned) unit->chip : WIRE_CHIP_ALL,
-                              &unit->servers[i].device);
+                              SCAN_WINDOW_BYTES, &unit->servers[i].device);
                 if (r < 0 && i == 0)
                         return r;
         }
@@ -205,7 +205,7 @@ void unit_start(Unit *unit) {
 
         if (server->error < 0)
                 error = server->error;
-        if (error == 0) {
+        if (error == 0 || server->error == -EBUSY) {
                 go_on(unit);
                 return;
         }

@@ -193,6 +193,18 @@ typedef enum WireArray {
  */
 #define PLANTED_MAX 65535u
 
+/*
+ * Who scans. Attribute assay/claim of a chip, so that two scans of one chip at once, of two stations or of one beside its daemon, do not
+ * take each other's data and traffic for faults.
+ * Written: "1": the connection's client holds the claim until it writes "0" or its connection closes, in all processes that have it open.
+ * INVALID, and nothing is changed, where another client holds it. One batch that claims several chips is not interleaved with another.
+ * Read: "1" where somebody holds it, else "0".
+ * It is advice: nothing else is refused to a client without it, since drivers, monitors and jobs know nothing of scans; and a reset
+ * leaves it alone. A device without this attribute knows no claims, and then nobody is kept out.
+ *
+ * That it ends with the connection is chosen by us, as for planted errors: a scanner may be killed at any command.
+ */
+
 typedef struct WireBox { /* inclusive */
         uint16_t first[_MEMORY_AXIS_MAX];
         uint16_t last[_MEMORY_AXIS_MAX];

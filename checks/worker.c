@@ -10,6 +10,7 @@
 #include <sys/param.h>
 #include <unistd.h>
 
+#include "checks/claim.h"
 #include "checks/device-control.h"
 #include "checks/fault-words.h"
 #include "checks/monotonic.h"
@@ -35,46 +36,46 @@ uint16_t scan_included(const Scan *scan, size_t server, Disturbs disturbs) {
         return included;
 }
 
-/* How long a command may take, in wall time. */
-static double deadline_sec(const Request *request) {
-        return request->plan->deadline_sec * request->deadline_scale;
+double scan_deadline_sec(const Scan *scan) {
+        return scan->request->plan->deadline_sec * scan->request->deadline_scale;
 }
 
-int scan_open(const Scan *scan, size_t server, unsigned chip, Device **ret) {
+int scan_open(const Scan *scan, size_t server, unsigned chip, size_t window_bytes, Device **ret) {
         const Request *request = scan->request;
         Device *device;
         int r;
 
         r = device_open_socket(request->target.socket, scan->servers[server].target->name, chip,
-                               SCAN_WINDOW_BYTES, &device);
+                               window_bytes, &device);
         if (r < 0)
                 return r;
 
-        device_set_deadline(device, (uint64_t) (deadline_sec(request) * 1e6));
+        device_set_deadline(device, (uint64_t) (scan_deadline_sec(scan) * 1e6));
         *ret = device;
         return 0;
 }
 
 /* ---- beginning ---- */
 
-/* Reads what every part says it is. Returns how many servers could be reached. */
+/* Reads what every part says it is, also where another scan has it. Returns how many servers could be reached. */
 static size_t take_inventory(Scan *scan) {
         size_t reached = 0;
 
+        claim_servers(scan);
         for (size_t i = 0; i < scan->n_servers; i++) {
-                _cleanup_(device_freep) Device *device = NULL;
                 ScanServer *server = &scan->servers[i];
 
-                server->error = scan_open(scan, i, WIRE_CHIP_ALL, &device);
-                if (server->error < 0)
+                if (!server->device)
                         continue;
 
                 reached++;
-                inventory_read(device, server->target->chips, &server->inventory);
-                inventory_ask_again(device, (uint64_t) (deadline_sec(scan->request) * 1e6 / CONTROL_ANSWERS), &server->inventory);
+                inventory_read(server->device, server->target->chips, server->claim_errors, &server->inventory);
+                inventory_ask_again(server->device, (uint64_t) (scan_deadline_sec(scan) * 1e6 / CONTROL_ANSWERS), &server->inventory);
                 for (unsigned chip = 0; chip < CHIPS; chip++)
                         if (server->inventory.chips[chip].error < 0)
                                 server->lost |= (uint16_t) (1u << chip);
+                if (server->error < 0)
+                        server->device = device_free(server->device); /* of what is not scanned no claim is kept */
         }
 
         return reached;
@@ -151,6 +152,13 @@ static int write_start(Scan *scan) {
         outlet_write(&scan->outlet, stream_schema_version());
         outlet_write(&scan->outlet, stream_run_start(&start));
         return outlet_flush(&scan->outlet);
+}
+
+static bool has_free_server(const Scan *scan) {
+        for (size_t i = 0; i < scan->n_servers; i++)
+                if (scan->servers[i].error == 0)
+                        return true;
+        return false;
 }
 
 /* What every chip needs is computed once, and inherited. */
@@ -336,6 +344,8 @@ static Scan *scan_free(Scan *scan) {
         for (size_t i = 0; i < scan->n_units; i++)
                 unit_done(&scan->units[i]);
         free(scan->units);
+        for (size_t i = 0; i < scan->n_servers; i++)
+                device_freep(&scan->servers[i].device);
         account_freep(&scan->account);
         close_fdp(&scan->null_fd);
         free(scan);
@@ -378,7 +388,8 @@ int worker_run(const Request *request, int input_fd, int output_fd, Result *ret)
         if (request->first_sequence == 0)
                 r = write_start(scan);
         if (r >= 0 && reached > 0) {
-                prepare_checks(request);
+                if (has_free_server(scan))
+                        prepare_checks(request);
                 r = run_all(scan);
         }
         if (r < 0)

@@ -169,7 +169,7 @@ static bool is_out_of_reach(const char *reason) {
 /* OTHERWISE: where nothing about UNTESTED tells more. */
 static const char *action_of(const ViewUntested *untested, const char *otherwise) {
         if (untested->why == REASON_OCCUPIED)
-                return "drain, then scan";
+                return strcmp(untested->reason, OCCUPIED_BY_SCAN) == 0 ? "wait, then scan" : "drain, then scan";
         return untested->why == REASON_BUDGET ? "raise the budget" : otherwise;
 }
 

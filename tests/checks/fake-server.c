@@ -33,6 +33,7 @@ typedef struct Server {
         bool stricken; /* the chip of the fault was spoken to */
         uint16_t spoken; /* chips that were, over their own connections */
         unsigned n_asked; /* questions to it over the connections of the server */
+        unsigned n_refused[16]; /* claims of each chip */
         size_t n;
         Connection connections[CONNECTIONS_MAX];
 } Server;
@@ -112,6 +113,25 @@ static void read_attribute(const Server *server, unsigned chip, const char *path
                 (void) snprintf(text, 64, "fake");
 }
 
+/* Whether another client has the chip. */
+static bool is_claimed(const Server *server, unsigned chip) {
+        return (server->options.claimed >> chip & 1u) &&
+               (server->options.n_refusals == 0 || server->n_refused[chip] < server->options.n_refusals);
+}
+
+/* A server that nobody else scans knows no claims. */
+static void claim(Server *server, const Connection *connection, const WireCommand *command, WireCompletion *completion) {
+        if (server->options.claimed == 0) {
+                completion->status = STATUS_NRT_QUEUE_EMPTY;
+        } else if (command->type == COMMAND_ATTRIBUTE_WRITE) {
+                completion->status = is_claimed(server, command->chip) ? STATUS_NRT_INVALID : STATUS_NRT_SUCCESS;
+        } else {
+                connection->window[command->out_offset] = is_claimed(server, command->chip) ? '1' : '0';
+                completion->out_bytes = 1;
+                server->n_refused[command->chip]++;
+        }
+}
+
 /* Whether a command to a chip gets no answer from it, over a connection of the server. */
 static bool is_silent(Server *server, const WireCommand *command) {
         FakeFault fault = server->options.fault;
@@ -136,10 +156,20 @@ static void execute(Server *server, const Connection *connection, const WireComm
         }
         if (command->type == COMMAND_HBM_PAUSE)
                 completion->device_nsec = command->pause.nsec;
-        if (command->type != COMMAND_ATTRIBUTE || command->in_bytes >= sizeof(path))
+        if (fault == FAKE_REFUSES_ALL && connection->chip == WIRE_CHIP_ALL && command->chip == server->options.chip) {
+                completion->status = STATUS_NRT_INVALID;
+                return;
+        }
+        if ((command->type != COMMAND_ATTRIBUTE && command->type != COMMAND_ATTRIBUTE_WRITE) || command->in_bytes >= sizeof(path))
                 return;
 
         memcpy(path, connection->window + command->in_offset, command->in_bytes);
+        if (strcmp(path, "assay/claim") == 0) {
+                claim(server, connection, command, completion);
+                return;
+        }
+        if (command->type == COMMAND_ATTRIBUTE_WRITE)
+                return;
         read_attribute(server, command->chip, path, text);
         if (fault == FAKE_SAYS_NOTHING_ALL || (fault == FAKE_SAYS_NOTHING && command->chip == server->options.chip))
                 return;

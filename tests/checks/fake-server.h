@@ -26,6 +26,7 @@ typedef enum FakeFault {
         FAKE_SAYS_NOTHING, /* the attributes of the chip are there, over all connections, and empty */
         FAKE_SAYS_NOTHING_ALL, /* those of all chips */
         FAKE_GARBLED_ALL,  /* wrong sequences over all connections, once a chip was spoken to */
+        FAKE_REFUSES_ALL,  /* whatever the chip is asked over the server's connection is refused, as if it were a claim */
         FAKE_GONE,         /* the whole server leaves when the chip is spoken to */
 } FakeFault;
 
@@ -36,6 +37,8 @@ typedef struct FakeOptions {
         uint16_t occupied; /* bit per chip */
         uint16_t in_use;   /* chips that have rows in use and say that they are not occupied */
         uint16_t taken;    /* chips that say so from their first own batch on */
+        uint16_t claimed;  /* chips that another client has */
+        unsigned n_refusals; /* … until a claim of each was refused so often; 0: for ever */
         unsigned n_stalls; /* so many times, when the chip is spoken to, */
         unsigned stall_msec; /* the whole server stands still for so long; what hangs does so after it */
 } FakeOptions;

@@ -20,6 +20,7 @@ import time
 
 HEADER, COMMAND = 16, 120  # bytes of WireBatch, WireCommand
 ATTRIBUTE_WRITE = 2
+CHIP_ALL = 0xFF
 BATCH_MAX = HEADER + 256 * COMMAND
 AFTER = (0, 1, 2, 3)  # batches behind the first that announces something
 
@@ -63,6 +64,7 @@ class Proxy:
         device = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         device.connect(self.below)
         announced = striking = False
+        chip = None  # that the connection is for; the claim is written over that of the server
         with client, device:
             while True:
                 for ready in select.select([client, device], [], [])[0]:
@@ -73,7 +75,8 @@ class Proxy:
                     if not packet:
                         return
                     if ready is client:
-                        announced = announced or (len(packet) > HEADER + COMMAND and writes_attribute(packet))
+                        chip = struct.unpack_from("=I", packet, len(packet) - 8)[0] if chip is None else chip
+                        announced = announced or (chip != CHIP_ALL and len(packet) > HEADER + COMMAND and writes_attribute(packet))
                         striking = announced and self.killed is None and self.left == 0
                         self.left -= announced
                     elif striking:

@@ -278,6 +278,49 @@ static void test_a_chip_that_a_job_takes_is_left_alone_from_then_on(void **state
         assert_int_equal(scan->parts[0].verdict, VERDICT_SKIPPED);
 }
 
+/* No chip of the server is touched, nor is any blamed, and the scan says why. */
+static void test_a_server_that_another_scan_has_is_left_alone(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions) { .claimed = 1 << 4 }, STEPS("pass", "fail", "fabric"));
+
+        for (int chip = 0; chip < 4; chip++)
+                assert_step(scan, chip, "pass", VERDICT_SKIPPED, REASON_OCCUPIED);
+        assert_step(scan, 1, "fail", VERDICT_SKIPPED, REASON_OCCUPIED);
+        assert_string_equal(step_on(scan, 1, "fail")->message, "another scan has this server");
+        assert_step(scan, -1, "fabric", VERDICT_SKIPPED, REASON_OCCUPIED);
+        assert_int_equal(scan->n_findings, 0);
+        assert_int_equal(scan->n_parts, 0);
+        assert_int_equal(scan->result, RESULT_INCONCLUSIVE);
+        assert_true(scan->seconds > 40 * 0.007); /* the deadline of 2 s, times 0.15 */
+}
+
+/* Two scans of different chips go on side by side. */
+static void test_a_claim_of_another_chip_concerns_nobody(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        selftest_scan(&(FakeOptions) { .claimed = 1 << 4 }, SERVER "/chip3," SERVER "/chip5", STEPS("pass", "spend"), QUICKLY);
+
+        assert_step(scan, 3, "spend", VERDICT_PASSED, REASON_NONE);
+        assert_step(scan, 5, "spend", VERDICT_PASSED, REASON_NONE);
+}
+
+/* A worker that was killed may not be gone yet as far as the device knows. */
+static void test_a_claim_that_is_refused_for_a_while_costs_nothing(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions) { .claimed = 1 << 4 | 1 << 2, .n_refusals = 39 }, STEPS("pass", "spend"));
+
+        assert_others_passed(scan, "spend", 0);
+        assert_int_equal(scan->result, RESULT_PASSED);
+}
+
+/* That it refuses everything is no claim of somebody else's. */
+static void test_a_chip_that_refuses_all_is_no_claimed_one(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions) { .fault = FAKE_REFUSES_ALL, .chip = 2 }, STEPS("pass", "spend"));
+
+        assert_others_passed(scan, "spend", 1 << 2);
+        assert_step(scan, 2, "pass", VERDICT_ERROR, REASON_DEVICE_ERROR);
+}
+
 static void test_the_budget_of_a_unit_ends_its_steps(void **state) {
         _cleanup_(selftest_scan_freep) SelftestScan *scan = selftest_scan(
                         &(FakeOptions){}, SERVER, STEPS("spend", "pass"), STEPS("--budget", "0.05"));
@@ -674,6 +717,10 @@ int main(void) {
                 cmocka_unit_test(test_an_occupied_chip_is_left_alone),
                 cmocka_unit_test(test_a_chip_with_rows_in_use_is_left_alone),
                 cmocka_unit_test(test_a_chip_that_a_job_takes_is_left_alone_from_then_on),
+                cmocka_unit_test(test_a_server_that_another_scan_has_is_left_alone),
+                cmocka_unit_test(test_a_claim_of_another_chip_concerns_nobody),
+                cmocka_unit_test(test_a_claim_that_is_refused_for_a_while_costs_nothing),
+                cmocka_unit_test(test_a_chip_that_refuses_all_is_no_claimed_one),
                 cmocka_unit_test(test_the_budget_of_a_unit_ends_its_steps),
                 cmocka_unit_test(test_a_step_keeps_its_share_of_the_budget),
                 cmocka_unit_test(test_a_share_is_not_kept_from_an_earlier_step_that_needs_it),

@@ -372,14 +372,18 @@ static void closing_in_the_middle_of_a_batch_hurts_nobody(void **state) {
 
 #define PLANTED "assay/planted/sram_ecc_uncorrected"
 
-static uint32_t announce(Client *client, uint8_t chip, const char *number) {
-        static const char path[] = PLANTED;
-        WireCommand command = { .type = COMMAND_ATTRIBUTE_WRITE, .chip = chip, .in_bytes = (uint32_t) (sizeof(path) + strlen(number)) };
+static uint32_t write_path(Client *client, uint8_t chip, const char *path, const char *words) {
+        size_t n = strlen(path) + 1;
+        WireCommand command = { .type = COMMAND_ATTRIBUTE_WRITE, .chip = chip, .in_bytes = (uint32_t) (n + strlen(words)) };
         WireCompletion completion;
 
-        memcpy(client->window, path, sizeof(path));
-        memcpy(client->window + sizeof(path), number, strlen(number));
+        memcpy(client->window, path, n);
+        memcpy(client->window + n, words, strlen(words));
         return ask(client, &command, &completion);
+}
+
+static uint32_t announce(Client *client, uint8_t chip, const char *number) {
+        return write_path(client, chip, PLANTED, number);
 }
 
 /* It takes the port a moment to notice that a client has gone. */
@@ -423,6 +427,63 @@ static void what_a_client_announced_ends_with_its_connection(void **state) {
         }
         client_close(&watching);
         assert_alive();
+}
+
+#define CLAIM "assay/claim"
+
+static void assert_claimed(Client *client, uint8_t chip, const char *wanted) {
+        char answer[257];
+
+        assert_int_equal(ask_path(client, chip, CLAIM, answer), STATUS_NRT_SUCCESS);
+        assert_string_equal(answer, wanted);
+}
+
+/* Per chip, by one client, whoever asks and whatever is reset. */
+static void a_claim_is_held_by_one_client_until_it_goes(void **state) {
+        Client one = client_open("us0-1", WIRE_CHIP_ALL), other = client_open("us0-1", WIRE_CHIP_ALL), lone = client_open("us0-1", 4);
+        WireCommand reset = { .type = COMMAND_RESET, .chip = 3, .unit = WIRE_CHIP_ALL };
+        WireCompletion completion;
+
+        assert_claimed(&other, 3, "0");
+        assert_int_equal(write_path(&one, 3, CLAIM, "1"), STATUS_NRT_SUCCESS);
+        assert_int_equal(write_path(&one, 3, CLAIM, "1"), STATUS_NRT_SUCCESS); /* it has it already */
+        assert_int_equal(write_path(&other, 3, CLAIM, "1"), STATUS_NRT_INVALID);
+        assert_int_equal(write_path(&other, 3, CLAIM, "0"), STATUS_NRT_INVALID);
+        assert_int_equal(write_path(&one, 3, CLAIM, "2"), STATUS_NRT_INVALID);
+        assert_int_equal(write_path(&one, 3, CLAIM, ""), STATUS_NRT_INVALID);
+        assert_int_equal(write_path(&lone, 4, CLAIM, "1"), STATUS_NRT_SUCCESS);
+        assert_claimed(&other, 3, "1");
+        assert_claimed(&other, 4, "1");
+        assert_claimed(&other, 5, "0");
+
+        assert_int_equal(ask(&other, &reset, &completion), STATUS_NRT_SUCCESS); /* nothing but the claim is refused */
+        assert_claimed(&other, 3, "1");
+
+        client_close(&lone);
+        assert_comes_to_say(&other, 4, CLAIM, "0");
+        assert_claimed(&other, 3, "1");
+        assert_int_equal(write_path(&one, 3, CLAIM, "0"), STATUS_NRT_SUCCESS);
+        assert_int_equal(write_path(&other, 3, CLAIM, "1"), STATUS_NRT_SUCCESS);
+        assert_int_equal(write_path(&one, 3, CLAIM, "1"), STATUS_NRT_INVALID);
+        client_close(&one);
+        assert_claimed(&other, 3, "1");
+        client_close(&other);
+        assert_alive();
+}
+
+/* A scanner's children have it by inheritance: it is held until the last of them is gone. */
+static void a_claim_is_held_by_all_who_have_its_connection(void **state) {
+        Client watching = client_open("us0-1", WIRE_CHIP_ALL), one = client_open("us0-1", WIRE_CHIP_ALL);
+        int inherited = dup(one.fd);
+
+        assert_true(inherited >= 0);
+        assert_int_equal(write_path(&one, 9, CLAIM, "1"), STATUS_NRT_SUCCESS);
+        client_close(&one);
+        (void) usleep(SILENCE_MSEC * 1000);
+        assert_claimed(&watching, 9, "1");
+        (void) close(inherited);
+        assert_comes_to_say(&watching, 9, CLAIM, "0");
+        client_close(&watching);
 }
 
 static void a_batch_that_was_sent_is_run_though_its_client_has_gone(void **state) {
@@ -654,6 +715,8 @@ int main(void) {
                 cmocka_unit_test(a_connection_reaches_its_own_chip_only),
                 cmocka_unit_test(closing_in_the_middle_of_a_batch_hurts_nobody),
                 cmocka_unit_test(what_a_client_announced_ends_with_its_connection),
+                cmocka_unit_test(a_claim_is_held_by_one_client_until_it_goes),
+                cmocka_unit_test(a_claim_is_held_by_all_who_have_its_connection),
                 cmocka_unit_test(a_batch_that_was_sent_is_run_though_its_client_has_gone),
                 cmocka_unit_test(a_client_that_never_reads_is_dropped_and_stalls_nobody),
                 cmocka_unit_test(a_chip_that_hangs_says_nothing_and_its_neighbours_go_on),
