@@ -154,6 +154,11 @@ static bool goes(int direction, NicDirection way) {
         return direction == NIC_BOTH || direction == (int) way;
 }
 
+/* Buffers are those of the receiver: what it sends needs none of its own. */
+static bool meets(size_t kind, const PacketParameters *packet, NicDirection way) {
+        return kind + 1 == ODD_REFUSED ? way == NIC_RECEIVE : goes(packet->direction, way);
+}
+
 /* The number counts the commands of the sender: who that is, and the flow, make draws of a receiver's fault differ. */
 static uint64_t draw_of(const Fault *fault, NicDirection direction, const Run *run) {
         return dice_mix(dice_mix(fault->id << 2 | direction) ^ (uint64_t) run->flow << 8 ^ chip_index(run->from));
@@ -168,7 +173,7 @@ int nic_suffer(const Nic *nic, NicDirection direction, const Execution *executio
                 if (kind < KIND_DELAY) {
                         const PacketParameters *packet = fault->parameters;
 
-                        if (goes(packet->direction, direction) && acts(nic, fault, execution))
+                        if (meets(kind, packet, direction) && acts(nic, fault, execution))
                                 r = choose_packets(run, nic, execution, &fault->at, draw_of(fault, direction, run), path, packet->rate,
                                                    (Oddity) (kind + 1));
                 } else if (kind == KIND_DELAY) {

@@ -187,6 +187,11 @@ static void test_a_receiver_without_buffers_is_told(void **state) {
         assert_int_equal(receive(lone, 1, ARRIVALS, 0, 0), completion.result[0]);
         assert_int_equal(counter_of(lone, 1, "rx_drops"), 500 - completion.result[0]);
         assert_int_equal(counter_of(lone, 0, "retrans_pkts"), 0);
+
+        /* What it sends needs none of its buffers. */
+        completion = send_flow(lone, 1, 0, 2, 500, 1);
+        assert_int_equal(completion.result[1], 0);
+        assert_int_equal(completion.result[0], 500);
 }
 
 static void test_payloads_and_checksums_are_those_of_the_definition(void **state) {
