@@ -30,6 +30,7 @@ static const char *const reason_words[_REASON_MAX] = {
         [REASON_PROTOCOL]       = "protocol",
         [REASON_RESOURCE]       = "resource",
         [REASON_CANCELLED]      = "cancelled",
+        [REASON_AMBIGUOUS]      = "ambiguous",
 };
 
 /* The sentences for steps that gave none of their own. */
@@ -47,6 +48,7 @@ static const char *const reason_sentences[_REASON_MAX] = {
         [REASON_PROTOCOL]       = "what came back was not what was agreed",
         [REASON_RESOURCE]       = "the machine that scans had no memory, descriptors or disk left",
         [REASON_CANCELLED]      = "cancelled",
+        [REASON_AMBIGUOUS]      = "what it did cannot be told from what others did",
 };
 
 static const char *const severity_words[_SEVERITY_MAX] = {

@@ -40,6 +40,7 @@ typedef enum Reason {
         REASON_PROTOCOL, /* what came back was not what was agreed, or more than was allowed */
         REASON_RESOURCE, /* out of memory, descriptors, disk */
         REASON_CANCELLED,
+        REASON_AMBIGUOUS, /* it was tested, and what came of it may as well be of another part */
         _REASON_MAX,
         _REASON_INVALID = -EINVAL,
 } Reason;

@@ -125,12 +125,15 @@ static int note_server(Round *round) {
         return r < 0 ? r : step_note(step, "efa_false_alarms", late_false_alarms(round), "1", NULL);
 }
 
-/* Of a chip that does not answer, or cannot be heard for what others send it, or shares what went wrong with another server's, nothing can be
- * told. */
-static Verdict judge_chip(const Round *round, unsigned chip) {
-        bool unknown = (round->silent | round->drowned | round->open) >> chip & 1;
+/* Ends the part of CHIP. Of one that does not answer nothing can be told; nor of one that cannot be heard for what others send it, or shares
+ * what went wrong with a single other one. */
+static int end_part(const Round *round, unsigned chip, const Location *where) {
+        Verdict verdict = round->verdicts[chip];
+        bool is_silent = round->silent >> chip & 1;
 
-        return unknown && round->verdicts[chip] != VERDICT_FAILED ? VERDICT_ERROR : round->verdicts[chip];
+        if (verdict == VERDICT_FAILED || !((round->silent | round->drowned | round->open) >> chip & 1))
+                return step_part_done(round->step, where, verdict, REASON_NONE);
+        return step_part_done(round->step, where, VERDICT_ERROR, is_silent ? REASON_DEVICE_ERROR : REASON_AMBIGUOUS);
 }
 
 static int report(Round *round, Verdict *ret) {
@@ -149,7 +152,7 @@ static int report(Round *round, Verdict *ret) {
                         r = note_chip(round, c, &where);
                 worst = MAX(worst, round->verdicts[c]); /* passed, warned, failed */
                 if (r >= 0)
-                        r = step_part_done(round->step, &where, judge_chip(round, c), REASON_NONE);
+                        r = end_part(round, c, &where);
         }
         if (r >= 0)
                 r = round_tell_untested(round);

@@ -29,6 +29,7 @@ typedef struct Said {
         char at[LOCATION_STRING_MAX];
         char message[STREAM_MESSAGE_MAX];
         char actual[LOCATION_STRING_MAX];
+        char far_end[LOCATION_STRING_MAX];
         char replaceable[32]; /* "": the tray */
 } Said;
 
@@ -59,6 +60,7 @@ struct Step {
         size_t n_said;
         Said said[REHEARSAL_FINDINGS];
         Verdict parts[CHIPS]; /* _VERDICT_INVALID: nothing was said of it */
+        Reason reasons[CHIPS]; /* of these */
         unsigned n_measurements;
         double ports_tested[CHIPS], lanes_tested[CHIPS];
         unsigned n_untested;           /* ports and adapters that were named as not tested */
@@ -330,6 +332,7 @@ int step_finding(Step *step, Verdict *verdict, const char *code, const Location 
         va_end(arguments);
         (void) snprintf(said->code, sizeof(said->code), "%s", code);
         (void) snprintf(said->actual, sizeof(said->actual), "%s", evidence && evidence->actual ? evidence->actual : "");
+        (void) snprintf(said->far_end, sizeof(said->far_end), "%s", evidence && evidence->far_end ? evidence->far_end : "");
         (void) snprintf(said->replaceable, sizeof(said->replaceable), "%s", evidence && evidence->replaceable ? evidence->replaceable : "");
         location_format(where ? where : &step->unit, said->at);
         verdict_raise(verdict, catalogue_find(code)->severity);
@@ -356,5 +359,6 @@ void step_progress(Step *step, unsigned percent) {
 
 int step_part_done(Step *step, const Location *chip, Verdict verdict, Reason reason) {
         step->parts[location_index(chip, LOCATION_CHIP)] = verdict;
+        step->reasons[location_index(chip, LOCATION_CHIP)] = reason;
         return 0;
 }

@@ -64,6 +64,7 @@ static void test_a_box_that_cannot_be_emptied_is_left_out(void **state) {
         assert_true(rehearsal_untested(step, "flooded trn-0/chip6/nic6"));
         for (unsigned c = 0; c < CHIPS; c++)
                 assert_int_equal(step->parts[c], c == 6 ? VERDICT_ERROR : VERDICT_PASSED);
+        assert_int_equal(step->reasons[6], REASON_AMBIGUOUS);
 }
 
 static void test_a_box_that_can_be_emptied_is_judged(void **state) {

@@ -41,7 +41,7 @@ for row in 'us0-0/chip2 +FAILED +identity-missing +reboot server +tray 4 +' 'us0
 done
 sed -n 's/^us0-[0-9/chip]* *\([A-Z]*\) .*/\1/p' "$out" | uniq >"$err"
 [ "$(tr '\n' ' ' <"$err")" = "FAILED INCONCLUSIVE " ] || bad "not the worst first"
-! grep -Eq '\((not-applicable|occupied|budget|not-requested|prerequisite|device-timeout|device-error|worker-crashed|worker-timeout|protocol|resource)\)' "$out" || bad "a word of ours"
+! grep -Eq '\((not-applicable|occupied|budget|not-requested|prerequisite|device-timeout|device-error|worker-crashed|worker-timeout|protocol|resource|ambiguous)\)' "$out" || bad "a word of ours"
 grep -Fq "on us0-0/chip2 (there is no such device)" "$out" && [ "$(grep -c "there is no such device" "$out")" = 1 ] || bad "one part is told more than once"
 expect 1 "is shown with its verdict once, and first" assayctl show 1
 [ "$(grep -c '27 PASSED\|FAILED, 16 INCONCLUSIVE' "$out")" = 1 ] && head -n 1 "$out" | grep -q '^Scan 1 (preflight): FAILED' || bad "otherwise"
