@@ -9,6 +9,7 @@
  */
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "checks/verdict.h"
@@ -43,6 +44,7 @@ typedef struct CatalogueEntry {
         const char *summary;     /* a few words, no full stop */
         const char *explanation; /* what it means and how it was told apart, full sentences */
         const char *remedy;      /* what to do, in order, full sentences */
+        bool names_two; /* it stands at two parts of which one is to blame, each time with the other as the far end of its evidence */
 } CatalogueEntry;
 
 const CatalogueEntry *catalogue_find(const char *code); /* NULL if there is none */

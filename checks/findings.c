@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "checks/catalogue.h"
+
 static const char *copy(const char *text, bool *ok) {
         const char *copied = text ? strdup(text) : NULL;
 
@@ -90,6 +92,35 @@ void findings_remove(Findings *findings, const char *code) {
 
         for (size_t i = 0; i < findings->n; i++)
                 if (strcmp(findings->items[i].finding.code, code) == 0)
+                        done(&findings->items[i]);
+                else
+                        findings->items[kept++] = findings->items[i];
+        findings->n = kept;
+}
+
+static bool is_at_either(const Finding *finding, const Location *one, const Location *other) {
+        return location_contains(one, &finding->where) || location_contains(other, &finding->where);
+}
+
+static bool is_explained(const Findings *findings, const Finding *of_two) {
+        const CatalogueEntry *entry = catalogue_find(of_two->code);
+        Location far;
+
+        if (!entry || !entry->names_two || !of_two->evidence.far_end || location_parse(of_two->evidence.far_end, &far, NULL, NULL) < 0)
+                return false;
+        for (size_t i = 0; i < findings->n; i++)
+                if (findings->items[i].finding.severity == SEVERITY_FAIL && is_at_either(&findings->items[i].finding, &of_two->where, &far))
+                        return true;
+
+        return false;
+}
+
+void findings_settle(Findings *findings) {
+        size_t kept = 0;
+
+        /* What explains is no such finding itself, so it is still there when the next one is looked at. */
+        for (size_t i = 0; i < findings->n; i++)
+                if (is_explained(findings, &findings->items[i].finding))
                         done(&findings->items[i]);
                 else
                         findings->items[kept++] = findings->items[i];

@@ -71,6 +71,7 @@ static void end_step(Unit *unit, StepEnd end) {
         char id[ID_MAX];
 
         end.required = unit_step(unit)->required;
+        findings_settle(&unit->findings);
         findings_write(&unit->findings, step_id(unit, id), end.runs, outlet_of(unit));
         outlet_write(outlet_of(unit), stream_step_end(id, &end));
         account_for(unit, end.verdict);

@@ -89,7 +89,7 @@ static const struct {
         { "silent", NULL, "that stopped answering" },
         { "refused", NULL, "that refused" },
         { "flooded", NULL, "that got too much of what nobody asked for" },
-        { "either_end", NULL, "that may be as sound as what they talked to on another server" },
+        { "either_end", NULL, "that may be as sound as the one that they talked to" },
         { "cables", NULL, "in rings in which cables end at wrong ports" },
         { "stopped", NULL, "in rings that did not come to their end" },
         { "together", NULL, "in no collective with all others of the UltraServer" },

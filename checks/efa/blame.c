@@ -133,6 +133,10 @@ static int worst_of(const Wrongs *wrongs, bool (*counts)(const Wrongs *wrongs, u
         return worst;
 }
 
+static bool is_tie(const Wrongs *wrongs, unsigned a, unsigned b) {
+        return partners_of(wrongs, a) == UINT64_C(1) << b && partners_of(wrongs, b) == UINT64_C(1) << a;
+}
+
 static void blame_worst(Wrongs *wrongs, unsigned worst, Blame *blame) {
         int rival = rival_of(wrongs, worst);
         AdapterSet both = UINT64_C(1) << worst;
@@ -140,6 +144,11 @@ static void blame_worst(Wrongs *wrongs, unsigned worst, Blame *blame) {
         if (rival >= 0) {
                 both |= UINT64_C(1) << rival;
                 blame->suspects |= both;
+                if (is_tie(wrongs, worst, (unsigned) rival)) {
+                        blame->tied |= both;
+                        blame->other[worst] = (uint8_t) rival;
+                        blame->other[rival] = (uint8_t) worst;
+                }
                 explain(wrongs, (unsigned) rival);
         }
         if (both & ~OWN_ADAPTERS)
@@ -148,14 +157,10 @@ static void blame_worst(Wrongs *wrongs, unsigned worst, Blame *blame) {
         explain(wrongs, worst);
 }
 
-Blame ledger_blame(const Ledger *ledger, Wrong wrong, AdapterSet known) {
+/* Of all pairs with no end in KNOWN. */
+static Wrongs list_wrongs(const Ledger *ledger, Wrong wrong, AdapterSet known) {
         Wrongs wrongs = {};
-        Blame blame = {};
-        AdapterSet left;
-        int worst;
 
-        if (ledger->n_wrong[wrong] == 0)
-                return blame;
         for (unsigned from = 0; from < ADAPTERS_MAX; from++)
                 for (unsigned to = 0; to < ADAPTERS_MAX; to++)
                         if (ledger->pairs[from][to].n_wrong[wrong] > 0)
@@ -163,6 +168,31 @@ Blame ledger_blame(const Ledger *ledger, Wrong wrong, AdapterSet known) {
         for (unsigned a = 0; a < ADAPTERS_MAX; a++)
                 if (known >> a & 1)
                         explain(&wrongs, a);
+
+        return wrongs;
+}
+
+static AdapterSet receivers_of(const Wrongs *wrongs) {
+        AdapterSet receivers = 0;
+
+        for (unsigned a = 0; a < ADAPTERS_MAX; a++)
+                receivers |= wrongs->to[a];
+        return receivers;
+}
+
+Blame ledger_blame(const Ledger *ledger, Wrong wrong, AdapterSet known) {
+        Blame blame = {};
+        AdapterSet left;
+        Wrongs wrongs;
+        int worst;
+
+        if (ledger->n_wrong[wrong] == 0)
+                return blame;
+        wrongs = list_wrongs(ledger, wrong, known);
+        if (wrong == WRONG_NOT_READY) {
+                blame.blamed = receivers_of(&wrongs);
+                return blame;
+        }
 
         while ((worst = worst_of(&wrongs, is_weighed)) >= 0)
                 blame_worst(&wrongs, (unsigned) worst, &blame);

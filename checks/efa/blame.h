@@ -5,8 +5,9 @@
  * Blame
  *
  * Which adapters explain what went wrong. Every adapter talks to at least two others, both ways, and to itself, so the one that is
- * broken has more wrong flows than any adapter it talked to. Where that leaves two ends equal, both are suspects: more
- * traffic to others tells them apart, or both are blamed. An adapter of another server talks to a single one of the own until it is suspect,
+ * broken has more wrong flows than any adapter it talked to. Where that leaves two ends equal, both are suspects: more traffic to
+ * others tells them apart. Two that had something wrong with each other alone, however much more was asked, are tied: one of them is
+ * sound, so neither is to be called broken. An adapter of another server talks to a single one of the own until it is suspect,
  * so wrong flows between the two count for neither; where more traffic does not tell it, which it is stays open.
  */
 
@@ -36,9 +37,12 @@ Pair ledger_sum(const Ledger *ledger, unsigned adapter);
 typedef struct Blame {
         AdapterSet blamed;
         AdapterSet suspects; /* of them those that could as well be innocent, as could the other end of their wrong flows */
-        AdapterSet open;     /* of these those of the own server whose other end is another server's: nothing is to be said of them here */
+        AdapterSet tied;     /* of these those that had wrong flows with a single other one, which had them with nobody else */
+        uint8_t other[ADAPTERS_MAX]; /* that one, of those that are tied */
+        AdapterSet open;     /* of the suspects those of the own server whose other end is another server's: nothing is to be said of them here */
         AdapterSet unsure;   /* suspects, and both ends of flows between servers that nothing else explains: more is to be asked of them */
 } Blame;
 
-/* The adapters to blame for WRONG. Pairs with an adapter in KNOWN are explained by it. */
+/* The adapters to blame for WRONG. Pairs with an adapter in KNOWN are explained by it. That a receiver was not ready its adapter says
+ * itself (EFA status 10, the negative acknowledgement of InfiniBand's reliable transport), so that is the receiver's. */
 Blame ledger_blame(const Ledger *ledger, Wrong wrong, AdapterSet known);

@@ -268,7 +268,7 @@ const Check check_efa = {
         .reads        = "NIC traffic; hw_counters/{tx,rx}_{pkts,bytes}, hw_counters/retrans_pkts",
         .codes        = (const char *const[]) { "efa-loss", "efa-cable", "efa-corruption", "efa-unresponsive", "efa-misdelivery", "efa-flood", "efa-path", "efa-fabric",
                                                 "efa-retransmission", "efa-slow", "efa-not-ready", "efa-single-path", "efa-clock",
-                                                "efa-counter", NULL },
+                                                "efa-counter", "efa-either-end", NULL },
         .skips        = "not-requested: fewer than two adapters of the server are in the scan",
         .unit         = LOCATION_SERVER,
         .disturbs     = DISTURBS_LINKS,

@@ -3,8 +3,8 @@
 
 /*
  * One run of the check: efa.c drives the adapters, rounds.c says who sends what to whom, paths.c looks for what is wrong on one path only,
- * loops.c tells an adapter from its cable, counters.c reads and judges what adapters count, findings.c says what is wrong with them,
- * untested.c who was left out.
+ * ties.c asks those more that are equally suspect, loops.c tells an adapter from its cable, counters.c reads and judges what adapters
+ * count, findings.c says what is wrong with them, untested.c who was left out.
  *
  * A step judges the adapters of its own server. Those of other servers of the scan take part as partners; what is wrong with them
  * their own server's step says, which drives the same pairs.
@@ -77,7 +77,7 @@ typedef struct Round {
         AdapterSet single;   /* it sprays over one path only */
         AdapterSet blamed[_WRONG_MAX];    /* of all servers, by the ledger */
         AdapterSet explained[_WRONG_MAX]; /* by single paths of the adapter */
-        AdapterSet open;     /* own ones: packets to or from another server were lost or wrong, and which end it is cannot be told */
+        AdapterSet open;     /* own ones: what was wrong between it and a single other one may be of either end */
         Verdict verdicts[CHIPS];
         Verdict fabric; /* what is nobody's adapter */
         Counters before[CHIPS], after[CHIPS];
@@ -124,10 +124,13 @@ int round_drain(Round *round);
 int round_send_ring(Round *round);
 /* Once more without adapters that turned out to take no part, so that what was to be exchanged with them is with others. */
 int round_send_rest(Round *round);
-/* More traffic where two ends are equally suspect. */
-int round_tell_apart(Round *round);
 /* Everyone's flows once more, pinned to each path. */
 int round_send_paths(Round *round);
+
+/* ---- ties.c ---- */
+
+/* More traffic where two ends are equally suspect, until one of them has wrong flows with a third one or the traffic is used up. */
+int round_tell_apart(Round *round);
 
 /* ---- loops.c ---- */
 
@@ -157,7 +160,7 @@ Blame round_blame(const Ledger *ledger, Wrong wrong, AdapterSet known);
 double late_false_alarms(const Round *round);
 /* Adds what TRAFFIC says of each path. */
 int round_add_paths(Round *round, const Traffic *traffic, AdapterSet deaf);
-/* Paths of the fabric, and of single adapters. What the fabric explains is taken out of the ledger, and what pinned flows said goes in. */
+/* Paths of the fabric, and of single adapters. What the fabric explains is taken out of the ledger. */
 int round_find_paths(Round *round);
 
 /* ---- counters.c ---- */

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/param.h>
 
 #include "checks/efa/efa.h"
 
@@ -146,7 +147,7 @@ static const char *tell_loops(const Round *round, unsigned chip, Evidence *evide
         return "efa-cable";
 }
 
-static int find_wrong(Round *round, unsigned chip, Wrong wrong, bool suspect) {
+static int find_wrong(Round *round, unsigned chip, Wrong wrong) {
         char expected[32], actual[32], address[400], loops[160] = "", far[LOCATION_STRING_MAX], from_name[LOCATION_STRING_MAX], to_name[LOCATION_STRING_MAX];
         const WrongWords *words = wrong == WRONG_LATE && !was_resent(round, chip) ? &slow_paths : &wrongs[wrong];
         const char *code = words->code;
@@ -183,29 +184,78 @@ static int find_wrong(Round *round, unsigned chip, Wrong wrong, bool suspect) {
         }
 
         return step_finding(round->step, &round->verdicts[chip], code, &where, &evidence,
-                            "%" PRIu32 " of %" PRIu64 " packets %s; worst: %" PRIu32 " of %" PRIu64 " %s%s%s", sum.n_wrong[wrong],
-                            sum.n_packets, words->words, worst->n_wrong[wrong], worst->n_packets, address, loops,
-                            suspect ? ". Which of these two is to blame cannot be told" : "");
+                            "%" PRIu32 " of %" PRIu64 " packets %s; worst: %" PRIu32 " of %" PRIu64 " %s%s", sum.n_wrong[wrong],
+                            sum.n_packets, words->words, worst->n_wrong[wrong], worst->n_packets, address, loops);
+}
+
+/* One of two: what could be asked was asked, and neither is called broken. */
+static int find_tied(Round *round, unsigned chip, unsigned other, Wrong wrong) {
+        const Pair *there = &round->ledger.pairs[chip][other], *back = &round->ledger.pairs[other][chip];
+        const WrongWords *words = wrong == WRONG_LATE && !was_resent(round, chip) ? &slow_paths : &wrongs[wrong];
+        uint64_t n_wrong = (uint64_t) there->n_wrong[wrong] + back->n_wrong[wrong];
+        Location where = round_adapter(round, chip), far_where = round_adapter(round, other);
+        char far[LOCATION_STRING_MAX], address[64];
+
+        location_format(&far_where, far);
+        (void) snprintf(address, sizeof(address), "between nic%u and nic%u", MIN(chip, other), MAX(chip, other));
+        return step_finding(round->step, &round->verdicts[chip], "efa-either-end", &where,
+                            &(Evidence) { .has_count = true, .count = (double) n_wrong, .far_end = far, .address = address },
+                            "%" PRIu64 " of %" PRIu64 " packets %s %s. Nothing was wrong with others: it is one of these two, and which "
+                            "cannot be told",
+                            n_wrong, there->n_packets + back->n_packets, address, words->words);
+}
+
+/* A tie with one that is to blame for something else is explained by it. */
+static AdapterSet explained_by(const Blame *blame, AdapterSet guilty) {
+        AdapterSet explained = 0;
+
+        for (unsigned a = 0; a < ADAPTERS_MAX; a++)
+                if (blame->tied >> a & 1 && (guilty >> a & 1 || guilty >> blame->other[a] & 1))
+                        explained |= UINT64_C(1) << a;
+        return explained;
+}
+
+static int find_ties(Round *round, const Blame *blame, Wrong wrong, AdapterSet guilty) {
+        AdapterSet left = (blame->open | blame->tied) & OWN_ADAPTERS & ~explained_by(blame, guilty);
+        int r = 0;
+
+        for (unsigned c = 0; c < CHIPS && r >= 0; c++) {
+                bool is_foreign = blame->open >> c & 1;
+
+                if (!(left >> c & 1))
+                        continue;
+                /* A late packet that was sent again is not lost and keeps nobody from passing; the other server's step sees whether it is its own. */
+                if (wrong != WRONG_LATE || !(is_foreign || was_resent(round, c)))
+                        round->open |= UINT64_C(1) << c;
+                if (!is_foreign)
+                        r = find_tied(round, c, blame->other[c], wrong);
+        }
+        return r;
 }
 
 int round_find_wrong(Round *round) {
         AdapterSet known = round->mute | round->garbled | round->silent;
-        AdapterSet clocks = round_blame(&round->ledger, WRONG_CLOCK, known).blamed;
+        AdapterSet clocks = round_blame(&round->ledger, WRONG_CLOCK, known).blamed, guilty = 0;
+        Blame blames[_WRONG_MAX];
         int r = 0;
 
         /* What a clock says that is wrong is neither late nor slow. */
         round->explained[WRONG_LATE] |= clocks;
         round->explained[WRONG_SLOW] |= clocks;
         for (unsigned w = 0; w < _WRONG_MAX && r >= 0; w++) {
-                Blame blame = round_blame(&round->ledger, (Wrong) w, known | round->explained[w]);
+                Blame *blame = &blames[w];
 
-                round->blamed[w] = blame.blamed;
-                /* A late packet is not lost: it keeps nobody from passing, and the other server's step sees whether it is its own. */
-                round->open |= w == WRONG_LATE ? 0 : blame.open;
+                *blame = round_blame(&round->ledger, (Wrong) w, known | round->explained[w]);
+                round->blamed[w] = blame->blamed;
+                guilty |= w == WRONG_LATE ? 0 : blame->blamed & ~(blame->suspects | OWN_ADAPTERS);
                 for (unsigned c = 0; c < CHIPS && r >= 0; c++)
-                        if ((blame.blamed & ~blame.open) >> c & 1)
-                                r = find_wrong(round, c, (Wrong) w, blame.suspects >> c & 1);
+                        if ((blame->blamed & ~(blame->open | blame->tied)) >> c & 1)
+                                r = find_wrong(round, c, (Wrong) w);
         }
+        for (unsigned c = 0; c < CHIPS; c++)
+                guilty |= round->verdicts[c] == VERDICT_FAILED ? UINT64_C(1) << c : 0;
+        for (unsigned w = 0; w < _WRONG_MAX && r >= 0; w++)
+                r = find_ties(round, &blames[w], (Wrong) w, guilty);
 
         return r;
 }

@@ -128,7 +128,7 @@ int round_add_paths(Round *round, const Traffic *traffic, AdapterSet deaf) {
                         continue;
                 if (flow->path != NIC_PATH_SPRAYED) {
                         ledger_add(&round->paths->ledgers[flow->path], flow, 0);
-                        round->ledger.pairs[flow->from][flow->to].n_packets += flow->packets;
+                        ledger_add(&round->ledger, flow, round->parameters->bandwidth);
                 } else if (takes_turns(round, flow))
                         add_sprayed(round, traffic, flow);
         }
@@ -233,6 +233,7 @@ Blame round_blame(const Ledger *ledger, Wrong wrong, AdapterSet known) {
 
         blame.blamed = drop_chance(ledger, wrong, known, blame.blamed);
         blame.suspects &= blame.blamed;
+        blame.tied &= blame.blamed;
         blame.open &= blame.blamed;
         return blame;
 }
@@ -318,11 +319,11 @@ static int find_path(Round *round, Wrong wrong, const PathBlame *blame, unsigned
                             path_words[wrong], others);
 }
 
-/* Adds what was seen of the paths that are not the fabric's, so that all that is left is adapters. */
+/* Leaves of what went wrong what was seen of the paths that are not the fabric's, so that all that is left is adapters. */
 static void settle(Round *round, Wrong wrong, uint16_t planes) {
         Ledger *ledger = &round->ledger;
 
-        for (unsigned from = 0; from < ADAPTERS_MAX; from++)
+        for (unsigned from = 0; from < ADAPTERS_MAX && planes; from++)
                 for (unsigned to = 0; to < ADAPTERS_MAX; to++) {
                         Pair *pair = &ledger->pairs[from][to];
                         uint32_t before = pair->n_wrong[wrong], sum = 0;
@@ -330,9 +331,8 @@ static void settle(Round *round, Wrong wrong, uint16_t planes) {
                         for (unsigned p = 0; p < NIC_PATHS; p++)
                                 if (!(planes >> p & 1))
                                         sum += round->paths->ledgers[p].pairs[from][to].n_wrong[wrong];
-                        /* The ledger has what sprayed flows said, which the paths' have too, as far as the path is known. */
-                        pair->n_wrong[wrong] = planes ? sum : MAX(before, sum);
-                        ledger->n_wrong[wrong] += pair->n_wrong[wrong];
+                        pair->n_wrong[wrong] = sum;
+                        ledger->n_wrong[wrong] += sum;
                         ledger->n_wrong[wrong] -= before;
                 }
 }
@@ -349,7 +349,7 @@ static int find_of(Round *round, Wrong wrong) {
                         r = find_plane(round, wrong, p);
         settle(round, wrong, blame.planes);
         all = round_blame(&round->ledger, wrong, known);
-        blamed = all.blamed & ~all.open;
+        blamed = all.blamed & ~(all.open | all.tied);
         for (unsigned p = 0; p < NIC_PATHS; p++)
                 blamed |= blame.planes >> p & 1 ? blame.excess[p] : 0;
         for (unsigned c = 0; c < CHIPS; c++) {

@@ -11,9 +11,6 @@
 #define SECOND_PEER   5u /* in the ring of those that take part */
 #define DRAIN_MAX     4096u /* times: two million packets, more than a flood leaves behind that the last run has seen */
 #define DRAIN_ARRIVALS 512u
-#define MORE_PACKETS  2048u /* of one byte, per flow, to tell suspects apart */
-#define MORE_LARGE    32u
-#define MORE_PARTNERS 3u
 #define PARTS         4u
 #define LOOPED        8u
 #define LOOPED_BYTES  256u
@@ -315,53 +312,6 @@ int round_send_rest(Round *round) {
 }
 
 /* ---- when something is wrong ---- */
-
-static void add_more(Traffic *traffic, unsigned from, unsigned to) {
-        (void) traffic_add(traffic, from, to, NIC_PATH_SPRAYED, MORE_PACKETS, 1);
-        (void) traffic_add(traffic, from, to, NIC_PATH_SPRAYED, MORE_LARGE, LONGEST);
-}
-
-/* Suspects, of whatever server, talk to others of the own one that are beyond suspicion, both ways. PARTNERS: of each, those that it has. */
-static void plan_suspects(Traffic *traffic, AdapterSet suspects, AdapterSet sound, AdapterSet *partners) {
-        for (unsigned a = 0; a < ADAPTERS_MAX; a++)
-                for (unsigned k = 1; k < CHIPS && suspects >> a & 1; k++) {
-                        unsigned partner = (a + k) % CHIPS;
-
-                        if (!(sound >> partner & 1) || partners[a] >> partner & 1)
-                                continue;
-                        if (__builtin_popcountll(partners[a] & sound) >= (int) MORE_PARTNERS)
-                                break;
-                        partners[a] |= UINT64_C(1) << partner;
-                        add_more(traffic, a, partner);
-                        add_more(traffic, partner, a);
-                }
-}
-
-/* One may be sound in this and not in that: where a path of the fabric makes packets of all late, none is beyond suspicion in that. */
-static int ask_suspects(Round *round, unsigned number, AdapterSet *partners) {
-        AdapterSet known = round->mute | round->garbled | round->silent;
-        _cleanup_traffic_ Traffic *traffic = round_traffic(round, number);
-
-        if (!traffic)
-                return -ENOMEM;
-        for (unsigned w = 0; w < _WRONG_MAX; w++) {
-                Blame blame = ledger_blame(&round->ledger, (Wrong) w, known);
-
-                plan_suspects(traffic, blame.unsure, round_own(round) & ~(blame.blamed | known), partners);
-        }
-        return traffic->n_flows == 0 ? 0 : round_run(round, traffic);
-}
-
-/* Twice, as what is asked may show a suspect that had been lucky before. */
-int round_tell_apart(Round *round) {
-        static const unsigned numbers[] = { 1, 32 }; /* no other round has these */
-        AdapterSet partners[ADAPTERS_MAX] = {};
-        int r = 0;
-
-        for (size_t i = 0; i < ELEMENTS(numbers) && r >= 0; i++)
-                r = ask_suspects(round, numbers[i], partners);
-        return r;
-}
 
 int round_send_paths(Round *round) {
         unsigned chips[CHIPS], n = list_chips(round_own(round), chips);

@@ -17,7 +17,7 @@ static const char *untested_why(const Round *round, unsigned adapter) {
         if (round->drowned >> adapter & 1)
                 return "efa_untested_flooded"; /* what is its own cannot be told from what else it gets */
         if (round->open >> adapter & 1)
-                return "efa_untested_either_end"; /* what went wrong between it and another server's may be either's */
+                return "efa_untested_either_end"; /* what went wrong between it and a single other one may be either's */
         return NULL;
 }
 

@@ -97,6 +97,48 @@ static void test_they_are_bounded(void **state) {
         findings_clear(&findings);
 }
 
+static void add_either(Findings *findings, const char *where, const char *far_end, unsigned run) {
+        Finding finding = finding_at(where, "efa-either-end");
+
+        finding.severity = SEVERITY_WARN;
+        finding.evidence.far_end = far_end;
+        assert_int_equal(findings_add(findings, &finding, run), 0);
+}
+
+/* One run blames an adapter, the other met it once only, and suspects its partner as well. */
+static void test_what_one_run_explains_another_does_not_suspect(void **state) {
+        static const char *const failures[] = { "us0-1/chip5/nic5", "us0-1/chip6/nic6", "us0-1/chip6/nic6/path3" };
+
+        for (size_t i = 0; i < 2 * ELEMENTS(failures); i++) {
+                Findings findings = {};
+                unsigned first = i % 2 == 0 ? 1 : 2;
+
+                add(&findings, failures[i / 2], "efa-slow", first);
+                add_either(&findings, "us0-1/chip5/nic5", "us0-1/chip6/nic6", 3 - first);
+                add_either(&findings, "us0-1/chip6/nic6", "us0-1/chip5/nic5", 3 - first);
+                findings_settle(&findings);
+                assert_int_equal(findings.n, 1);
+                assert_string_equal(findings.items[0].finding.code, "efa-slow");
+                findings_clear(&findings);
+        }
+}
+
+/* A failure elsewhere explains nothing, nor does a warning. */
+static void test_what_is_not_explained_stays(void **state) {
+        Findings findings = {};
+        Finding warning = finding_at("us0-1/chip5/nic5", "efa-retransmission");
+
+        warning.severity = SEVERITY_WARN;
+        add(&findings, "us0-1/chip7/nic7", "efa-slow", 1);
+        add(&findings, "us0-2/chip5/nic5", "efa-slow", 1);
+        assert_int_equal(findings_add(&findings, &warning, 1), 0);
+        add_either(&findings, "us0-1/chip5/nic5", "us0-1/chip6/nic6", 1);
+        add_either(&findings, "us0-1/chip6/nic6", "us0-1/chip5/nic5", 2);
+        findings_settle(&findings);
+        assert_int_equal(findings.n, 5);
+        findings_clear(&findings);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_same_code_and_place_is_one_finding),
@@ -104,6 +146,8 @@ int main(void) {
                 cmocka_unit_test(test_strings_outlive_their_event),
                 cmocka_unit_test(test_what_was_only_suspected_goes_away),
                 cmocka_unit_test(test_they_are_bounded),
+                cmocka_unit_test(test_what_one_run_explains_another_does_not_suspect),
+                cmocka_unit_test(test_what_is_not_explained_stays),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Two ends that are equally suspect are asked more, together with others: the one that is broken has wrong flows with these too. One that
+ * comes and goes may need many flows for that.
+ */
+
+#include <errno.h>
+
+#include "checks/efa/efa.h"
+
+#define MORE_PACKETS  2048u /* of one byte, in a flow that tells suspects apart */
+#define MORE_LARGE    32u
+#define MORE_PARTNERS 3u
+#define ONCE_ROUNDS   2u
+/*
+ * Six rounds of eight flows, both ways, with three partners each: a tied adapter that shows it in 5 % of its flows stays tied less than once in
+ * a million times, one that does in 2 % in 0.3 % (0.98^288), or 5.5 % if only one direction has it. A sound scan has no ties.
+ */
+#define OFTEN_ROUNDS  6u
+#define OFTEN         8u
+#define OFTEN_PACKETS 256u
+#define OFTEN_LARGE   2u  /* of the longest: the time between two is a bandwidth */
+#define OFTEN_SUSPECTS 8u /* ends of ties: more have something else in common than an adapter that comes and goes */
+#define FIRST_MORE    32u /* no other round has these numbers */
+
+/* One flow of each kind that shows what is always there. */
+static void ask_once(Traffic *traffic, Wrong wrong, unsigned from, unsigned to) {
+        (void) traffic_add(traffic, from, to, NIC_PATH_SPRAYED, MORE_PACKETS, 1);
+        (void) traffic_add(traffic, from, to, NIC_PATH_SPRAYED, MORE_LARGE, NIC_PAYLOAD_MAX);
+}
+
+/* What comes and goes does so with the flows, so many small ones show it best: of the kind in which it was seen. */
+static void ask_often(Traffic *traffic, Wrong wrong, unsigned from, unsigned to) {
+        bool is_timed = wrong == WRONG_SLOW || wrong == WRONG_CLOCK;
+
+        for (unsigned i = 0; i < OFTEN; i++)
+                (void) traffic_add(traffic, from, to, NIC_PATH_SPRAYED, is_timed ? OFTEN_LARGE : OFTEN_PACKETS, is_timed ? NIC_PAYLOAD_MAX : 1);
+}
+
+typedef struct Asking {
+        Traffic *traffic;
+        unsigned round;    /* 0, 1: those that were not asked yet, once; from 2 on often, and each time others */
+        AdapterSet *asked;
+} Asking;
+
+static void plan_suspect(const Asking *asking, Wrong wrong, unsigned suspect, AdapterSet sound) {
+        void (*ask)(Traffic *traffic, Wrong wrong, unsigned from, unsigned to) = asking->round < ONCE_ROUNDS ? ask_once : ask_often;
+
+        for (unsigned k = 1, n = 0; k < CHIPS && n < MORE_PARTNERS; k++) {
+                unsigned partner = (suspect + asking->round * MORE_PARTNERS + k) % CHIPS;
+
+                if (!(sound >> partner & 1) || partner == suspect)
+                        continue;
+                ask(asking->traffic, wrong, suspect, partner);
+                ask(asking->traffic, wrong, partner, suspect);
+                *asking->asked |= UINT64_C(1) << suspect;
+                n++;
+        }
+        /* Where there is nobody else, it still has itself. */
+        if (asking->round >= ONCE_ROUNDS)
+                ask(asking->traffic, wrong, suspect, suspect);
+}
+
+/* SUSPECTS, of whatever server, talk to others of the own one that are beyond suspicion, both ways. */
+static void plan_suspects(const Asking *asking, Wrong wrong, AdapterSet suspects, AdapterSet sound) {
+        for (unsigned a = 0; a < ADAPTERS_MAX; a++)
+                if (suspects >> a & 1)
+                        plan_suspect(asking, wrong, a, sound);
+}
+
+/* Of those that are to be asked in this round; *ret_sound may be asked with them. One may be sound in this and not in that: where a path of the
+ * fabric makes packets of all late, none is beyond suspicion in that. Many ties at once are no matter of one that comes and goes. */
+static AdapterSet find_suspects(const Round *round, const Asking *asking, Wrong wrong, AdapterSet *ret_sound) {
+        AdapterSet known = round->mute | round->garbled | round->silent;
+        bool once = asking->round < ONCE_ROUNDS;
+        Blame blame = (once ? ledger_blame : round_blame)(&round->ledger, wrong, known);
+
+        *ret_sound = round_own(round) & ~(blame.blamed | known);
+        if (once)
+                return blame.unsure & ~*asking->asked;
+        return __builtin_popcountll(blame.tied) <= (int) OFTEN_SUSPECTS ? blame.tied : 0;
+}
+
+static int ask_suspects(Round *round, unsigned k, AdapterSet *asked) {
+        _cleanup_traffic_ Traffic *traffic = round_traffic(round, k == 0 ? 1 : FIRST_MORE + k);
+        const Asking asking = { .traffic = traffic, .round = k, .asked = asked };
+
+        if (!traffic)
+                return -ENOMEM;
+        for (unsigned w = 0; w < _WRONG_MAX; w++) {
+                AdapterSet sound, suspects = find_suspects(round, &asking, (Wrong) w, &sound);
+
+                plan_suspects(&asking, (Wrong) w, suspects, sound);
+        }
+        return traffic->n_flows == 0 ? 0 : round_run(round, traffic);
+}
+
+/* Those twice, as what is asked may show a suspect that had been lucky before. */
+int round_tell_apart(Round *round) {
+        AdapterSet asked = 0;
+        int r = 0;
+
+        for (unsigned k = 0; k < ONCE_ROUNDS + OFTEN_ROUNDS && r >= 0; k++)
+                r = ask_suspects(round, k, &asked);
+        return r;
+}

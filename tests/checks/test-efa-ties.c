@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Adapters that come and go. One alone is at fault, so no other may be called broken, in either run of a step nor by what both say together;
+ * where only one flow ever met it, either end may be it, and that is what is said. As a campaign: TIE_CASES=N seeds of each fault.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "checks/efa/efa.h"
+#include "checks/findings.h"
+#include "tests/checks/rehearsal.h"
+
+/* ---- hand-made ledgers ---- */
+
+#define BIT(a) (UINT64_C(1) << (a))
+
+static void wrong_flow(Ledger *ledger, unsigned from, unsigned to, Wrong wrong) {
+        ledger->pairs[from][to].n_packets += 100;
+        ledger->pairs[from][to].n_wrong[wrong]++;
+        ledger->n_wrong[wrong]++;
+}
+
+static void test_two_that_share_one_wrong_pair_are_tied(void **state) {
+        Ledger ledger = {};
+        Blame blame;
+
+        wrong_flow(&ledger, 5, 6, WRONG_CORRUPTION);
+        wrong_flow(&ledger, 6, 5, WRONG_CORRUPTION);
+        wrong_flow(&ledger, 9, 10, WRONG_CORRUPTION);
+        wrong_flow(&ledger, 9, 14, WRONG_CORRUPTION);
+        blame = ledger_blame(&ledger, WRONG_CORRUPTION, 0);
+        assert_int_equal(blame.tied, BIT(5) | BIT(6));
+        assert_int_equal(blame.other[5], 6);
+        assert_int_equal(blame.other[6], 5);
+        assert_int_equal(blame.blamed, BIT(5) | BIT(6) | BIT(9));
+
+        /* Whatever one of them has with a third one, or with itself, tells which it is. */
+        wrong_flow(&ledger, 12, 5, WRONG_CORRUPTION);
+        blame = ledger_blame(&ledger, WRONG_CORRUPTION, 0);
+        assert_int_equal(blame.tied, 0);
+        assert_int_equal(blame.blamed, BIT(5) | BIT(9));
+}
+
+static void test_a_loop_unties(void **state) {
+        Ledger ledger = {};
+        Blame blame;
+
+        wrong_flow(&ledger, 5, 6, WRONG_LOSS);
+        wrong_flow(&ledger, 6, 6, WRONG_LOSS);
+        blame = ledger_blame(&ledger, WRONG_LOSS, 0);
+        assert_int_equal(blame.tied, 0);
+        assert_int_equal(blame.blamed, BIT(6));
+}
+
+/* Two broken ones that are each other's partners are both seen with others. */
+static void test_two_broken_ones_are_not_tied(void **state) {
+        Ledger ledger = {};
+        Blame blame;
+
+        wrong_flow(&ledger, 5, 6, WRONG_SLOW);
+        wrong_flow(&ledger, 4, 5, WRONG_SLOW);
+        wrong_flow(&ledger, 6, 7, WRONG_SLOW);
+        blame = ledger_blame(&ledger, WRONG_SLOW, 0);
+        assert_int_equal(blame.tied, 0);
+        assert_int_equal(blame.blamed, BIT(5) | BIT(6));
+}
+
+static void test_not_ready_is_the_receiver_s(void **state) {
+        Ledger ledger = {};
+        Blame blame;
+
+        wrong_flow(&ledger, 4, 5, WRONG_NOT_READY);
+        wrong_flow(&ledger, 4, 8, WRONG_NOT_READY);
+        blame = ledger_blame(&ledger, WRONG_NOT_READY, 0);
+        assert_int_equal(blame.blamed, BIT(5) | BIT(8));
+        assert_int_equal(blame.suspects | blame.tied | blame.open, 0);
+        assert_int_equal(ledger_blame(&ledger, WRONG_NOT_READY, BIT(8)).blamed, BIT(5));
+}
+
+/* ---- steps ---- */
+
+#define CHIP    5u
+#define ADAPTER "trn-0/chip5/nic5"
+
+static const char *const faults[] = {
+        "nic5, kind: nic-slow, share: 0.3",
+        "nic5, kind: receiver-not-ready, rate: 0.5",
+        "nic5, kind: unresponsive",
+        "nic5, kind: packet-loss, rate: 0.5",
+        "nic5, kind: packet-loss, rate: 0.05, direction: send",
+        "nic5, kind: packet-corruption, rate: 0.5",
+        "nic5, kind: packet-misdelivery, rate: 0.5",
+        "nic5, kind: packet-duplicate, rate: 0.5",
+        "nic5, kind: path-drops, rate: 0.5",
+        "nic5, kind: path-delay, nsec: 50000",
+        "nic5, kind: single-path",
+        "nic5, kind: packet-flood, packets: 2000",
+        "nic5, kind: packet-flood, packets: 65536",
+        "nic5, kind: cable-loss, rate: 0.5",
+        "nic5/path3, kind: packet-loss, rate: 1",
+        "nic5/path3, kind: packet-corruption, rate: 0.5",
+        "nic5/path3, kind: path-delay, nsec: 50000",
+};
+
+/* Of scans: how many there were in which this was so. */
+typedef struct Told {
+        unsigned n, n_found, n_either, n_failed_innocents, n_warned_innocents, n_open_innocents;
+} Told;
+
+/* As the worker does: what both runs found. */
+static void keep_findings(const Step *step, unsigned run, Findings *findings) {
+        for (size_t i = 0; i < step->n_said; i++) {
+                Finding finding = {
+                        .code = step->said[i].code, .severity = catalogue_find(step->said[i].code)->severity, .message = step->said[i].message,
+                        .evidence = { .far_end = step->said[i].far_end }, .reproduced = 1, .runs = 1,
+                };
+
+                assert_int_equal(location_parse(step->said[i].at, &finding.where, NULL, NULL), 0);
+                assert_int_equal(findings_add(findings, &finding, run), 0);
+        }
+}
+
+static void count_findings(const Findings *findings, Told *told) {
+        bool found = false, either = false, failed = false, warned = false;
+
+        for (size_t i = 0; i < findings->n; i++) {
+                const Finding *finding = &findings->items[i].finding;
+                bool is_either = strcmp(finding->code, "efa-either-end") == 0;
+
+                either = either || is_either;
+                if (location_index(&finding->where, LOCATION_CHIP) == (int) CHIP)
+                        found = found || !is_either;
+                else if (finding->severity == SEVERITY_FAIL)
+                        failed = true;
+                else
+                        warned = warned || !is_either;
+        }
+        told->n_found += found;
+        told->n_either += either;
+        told->n_failed_innocents += failed;
+        told->n_warned_innocents += warned;
+        if (failed || warned)
+                for (size_t i = 0; i < findings->n; i++)
+                        print_message("#   %s: %s\n", findings->items[i].finding.code, findings->items[i].finding.message);
+}
+
+static void scan_once(const char *fault, const char *probability, unsigned seed, Told *told) {
+        Findings findings = {};
+        bool open = false;
+        char text[512];
+
+        (void) snprintf(text, sizeof(text), "scenario: test\nseed: %u\ntopology: {servers: 1}\nfaults: [{at: trn-0/chip%u/%s, "
+                        "persistence: intermittent, probability: %s}]\n", seed, CHIP, fault, probability);
+        _cleanup_rehearsal_ Step *step = rehearsal_new(text, "efa", "trn-0");
+
+        for (unsigned run = 1; run <= 2; run++) {
+                Verdict verdict = _VERDICT_INVALID;
+
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                keep_findings(step, run, &findings);
+                for (unsigned c = 0; run == 1 && c < CHIPS; c++)
+                        open = open || (c != CHIP && step->parts[c] == VERDICT_ERROR);
+                if (verdict != VERDICT_FAILED)
+                        break;
+        }
+        findings_settle(&findings);
+        told->n++;
+        told->n_open_innocents += open;
+        count_findings(&findings, told);
+        findings_clear(&findings);
+}
+
+static Told scan_often(const char *fault, const char *probability, unsigned n) {
+        Told told = {};
+
+        for (unsigned seed = 0; seed < n; seed++)
+                scan_once(fault, probability, seed, &told);
+        print_message("# %-55s p %-4s %u scans: found %u, either end %u; sound ones failed %u, warned of %u, not judged %u\n", fault, probability,
+                      told.n, told.n_found, told.n_either, told.n_failed_innocents, told.n_warned_innocents, told.n_open_innocents);
+        return told;
+}
+
+static void test_what_comes_and_goes_fails_no_partner(void **state) {
+        static const char *const probabilities[] = { "0.02", "0.05", "0.1", "0.3" };
+        const char *text = getenv("TIE_CASES");
+        unsigned n = text ? (unsigned) atoi(text) : 2;
+
+        for (size_t i = 0; i < ELEMENTS(faults); i++)
+                for (size_t p = 0; p < ELEMENTS(probabilities); p++) {
+                        Told told = scan_often(faults[i], probabilities[p], n);
+
+                        assert_int_equal(told.n_failed_innocents, 0);
+                        assert_int_equal(told.n_warned_innocents, 0);
+                }
+}
+
+/* A tie that can be undone is: also what a flow that was pinned to a path has shown alone is asked of others. */
+static void test_ties_are_asked_until_one_end_shows_it(void **state) {
+        assert_int_equal(scan_often("nic5, kind: nic-slow, share: 0.3", "0.1", 25).n_either, 0);
+        assert_int_equal(scan_often("nic5, kind: nic-slow, share: 0.3", "0.05", 25).n_either, 0);
+        assert_int_equal(scan_often("nic5/path3, kind: path-delay, nsec: 50000", "0.05", 25).n_either, 0);
+}
+
+/* ---- what stays tied ---- */
+
+/* Between chips 5 and 6 alone, both ways: no adapter's fault shows so. */
+static bool is_between(const WireArrival *arrival, unsigned to) {
+        return (arrival->chip == 5 && to == 6) || (arrival->chip == 6 && to == 5);
+}
+
+static void change(WireArrival *arrival) {
+        arrival->crc32c ^= 1;
+}
+
+static void change_on_a_path(WireArrival *arrival) {
+        arrival->crc32c ^= arrival->path == 3;
+}
+
+static void hurry(WireArrival *arrival) {
+        arrival->arrived_nsec = arrival->sent_nsec - 1;
+}
+
+static void delay(WireArrival *arrival) {
+        arrival->arrived_nsec += 50000;
+}
+
+static void (*spoil)(WireArrival *arrival);
+
+static void spoil_between(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
+        WireArrival *arrivals = (WireArrival *) out;
+
+        for (uint64_t i = 0; command->type == COMMAND_NIC_RECEIVE && i < completion->result[1]; i++)
+                if (is_between(&arrivals[i], command->chip))
+                        spoil(&arrivals[i]);
+}
+
+static void expect_tie(Step *step) {
+        Verdict verdict = _VERDICT_INVALID;
+
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        rehearsal_print(step);
+        assert_int_equal(verdict, VERDICT_WARNED);
+        assert_int_equal(step->n_said, 2);
+        for (unsigned i = 0; i < 2; i++) {
+                assert_string_equal(step->said[i].code, "efa-either-end");
+                assert_string_equal(step->said[i].at, i == 0 ? "trn-0/chip5/nic5" : "trn-0/chip6/nic6");
+                assert_string_equal(step->said[i].far_end, i == 0 ? "trn-0/chip6/nic6" : "trn-0/chip5/nic5");
+                assert_non_null(strstr(step->said[i].message, "between nic5 and nic6"));
+                assert_non_null(strstr(step->said[i].message, "it is one of these two"));
+        }
+        for (unsigned c = 0; c < CHIPS; c++) {
+                bool is_one = c == 5 || c == 6;
+
+                if (step->parts[c] == _VERDICT_INVALID)
+                        continue;
+                assert_int_equal(step->parts[c], is_one ? VERDICT_ERROR : VERDICT_PASSED);
+                assert_int_equal(step->reasons[c], is_one ? REASON_AMBIGUOUS : REASON_NONE);
+        }
+        assert_true(rehearsal_untested(step, "either_end trn-0/chip5/nic5") && rehearsal_untested(step, "either_end trn-0/chip6/nic6"));
+}
+
+/* Neither is called broken, and neither passes. */
+static void test_what_only_two_have_with_each_other_is_of_either(void **state) {
+        static void (*const spoils[])(WireArrival *arrival) = { change, change_on_a_path, hurry, delay };
+
+        for (size_t i = 0; i < ELEMENTS(spoils); i++) {
+                _cleanup_rehearsal_ Step *step = rehearsal_new("scenario: test\nseed: 21\ntopology: {servers: 1}\n", "efa", "trn-0");
+
+                spoil = spoils[i];
+                step->rewrite = spoil_between;
+                expect_tie(step);
+        }
+}
+
+/* A scan of these two alone has nobody else to ask, and each of them has itself. */
+static void test_of_two_adapters_alone_each_has_itself(void **state) {
+        static const char *const kinds[] = { "packet-corruption, rate: 0.2", "packet-loss, rate: 0.2, direction: send", "nic-slow, share: 0.3" };
+
+        for (size_t i = 0; i < ELEMENTS(kinds); i++) {
+                Verdict verdict = _VERDICT_INVALID;
+                char text[256];
+
+                (void) snprintf(text, sizeof(text), "scenario: test\nseed: 3\ntopology: {servers: 1}\nfaults: [{at: " ADAPTER ", kind: %s}]\n", kinds[i]);
+                _cleanup_rehearsal_ Step *step = rehearsal_new(text, "efa", "trn-0");
+
+                step->servers[0].included = 0x0060;
+                assert_int_equal(rehearsal_run(step, &verdict), 0);
+                rehearsal_print(step);
+                assert_int_equal(step->n_said, 1);
+                assert_true(step->parts[5] == VERDICT_FAILED && step->parts[6] == VERDICT_PASSED);
+        }
+}
+
+static void test_two_adapters_alone_may_stay_tied(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new("scenario: test\nseed: 21\ntopology: {servers: 1}\n", "efa", "trn-0");
+
+        step->servers[0].included = 0x0060;
+        spoil = change;
+        step->rewrite = spoil_between;
+        expect_tie(step);
+}
+
+/* The flows from chip 5 to chip 6 that are pinned to a path, and all from chip 9 to chip 10, so that paths are looked at. */
+static void spoil_pinned(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
+        WireArrival *arrivals = (WireArrival *) out;
+        static uint32_t pinned[NIC_PATHS]; /* flows */
+
+        if (command->type == COMMAND_NIC_SEND && command->chip == 5 && command->nic_send.chip == 6 && command->nic_send.path < NIC_PATHS)
+                pinned[command->nic_send.path] = command->nic_send.flow;
+        for (uint64_t i = 0; command->type == COMMAND_NIC_RECEIVE && i < completion->result[1]; i++)
+                if ((arrivals[i].chip == 5 && command->chip == 6 && arrivals[i].flow == pinned[arrivals[i].path]) ||
+                    (arrivals[i].chip == 9 && command->chip == 10))
+                        change(&arrivals[i]);
+}
+
+static void test_what_pinned_flows_alone_show_counts(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new("scenario: test\nseed: 21\ntopology: {servers: 1}\n", "efa", "trn-0");
+        Verdict verdict = _VERDICT_INVALID;
+
+        step->rewrite = spoil_pinned;
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        rehearsal_print(step);
+        assert_int_equal(step->n_said, 4);
+        for (unsigned c = 0; c < CHIPS; c++)
+                assert_int_equal(step->parts[c], c == 5 || c == 6 || c == 9 || c == 10 ? VERDICT_ERROR : VERDICT_PASSED);
+}
+
+/* One that is broken in another way, as its traffic with others shows, is the one. */
+static void test_a_tie_is_explained_by_one_that_is_broken(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new("scenario: test\nseed: 21\ntopology: {servers: 1}\nfaults: "
+                                                       "[{at: trn-0/chip6/nic6, kind: packet-loss, rate: 0.3}]\n", "efa", "trn-0");
+        Verdict verdict = _VERDICT_INVALID;
+
+        spoil = change;
+        step->rewrite = spoil_between;
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        rehearsal_print(step);
+        assert_int_equal(step->n_said, 1);
+        assert_true(rehearsal_said(step, "efa-loss", "trn-0/chip6/nic6"));
+        assert_int_equal(step->parts[5], VERDICT_PASSED);
+        assert_int_equal(step->parts[6], VERDICT_FAILED);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_two_that_share_one_wrong_pair_are_tied),
+                cmocka_unit_test(test_a_loop_unties),
+                cmocka_unit_test(test_two_broken_ones_are_not_tied),
+                cmocka_unit_test(test_not_ready_is_the_receiver_s),
+                cmocka_unit_test(test_what_comes_and_goes_fails_no_partner),
+                cmocka_unit_test(test_ties_are_asked_until_one_end_shows_it),
+                cmocka_unit_test(test_what_only_two_have_with_each_other_is_of_either),
+                cmocka_unit_test(test_of_two_adapters_alone_each_has_itself),
+                cmocka_unit_test(test_two_adapters_alone_may_stay_tied),
+                cmocka_unit_test(test_what_pinned_flows_alone_show_counts),
+                cmocka_unit_test(test_a_tie_is_explained_by_one_that_is_broken),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
