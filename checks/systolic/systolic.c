@@ -22,6 +22,7 @@
 
 #define ROUNDS_MORE   12u /* for what is not explained at once, and comes and goes … */
 #define PSUM_LOAD_ROUNDS 2u /* some lines of the address show in two matmuls of a round alone */
+#define PSUM_EXAMINATIONS 4u /* a line that acts in one matmul of 200 shows in them, but once in 50 times */
 #define ROUNDS_STEADY 2u  /* … or does not: then more of them say nothing new */
 
 typedef struct Systolic {
@@ -88,6 +89,32 @@ static bool all_reproduced(const Diagnosis *diagnoses, size_t n, const Control *
         return true;
 }
 
+static bool any_unexplained(const Diagnosis *diagnoses, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (diagnoses[i].fault == ARRAY_UNEXPLAINED)
+                        return true;
+
+        return false;
+}
+
+/*
+ * What no part of the array explains PSUM may make, for a line of its address or its flag spoils patterns as well: where that comes and goes, it has
+ * been right whenever it was tried alone. Returns whether there is nothing left to tell of the array.
+ */
+static int ask_psum(Systolic *systolic, unsigned core, Verdict *verdict) {
+        PsumResult *psum = &systolic->psum;
+        unsigned bit = 1u << core, before = psum->faulty;
+        int r = 0;
+
+        for (unsigned i = 0; i < PSUM_EXAMINATIONS && r >= 0 && !((psum->faulty | psum->refused) & bit); i++)
+                r = psum_examine(systolic->step, core, PSUM_OF_THE_ARRAY, verdict, psum);
+        if (r < 0)
+                return r;
+
+        systolic->n_findings += (psum->faulty & ~before) != 0;
+        return (psum->spoilt & bit) != 0;
+}
+
 /* EVERYWHERE: as all others; then what it suffers from first is told, once. */
 static int judge_core(Systolic *systolic, unsigned core, bool everywhere, Verdict *verdict) {
         Diagnosis diagnoses[DIAGNOSES_MAX];
@@ -117,6 +144,11 @@ static int judge_core(Systolic *systolic, unsigned core, bool everywhere, Verdic
         }
         if (r < 0)
                 return r;
+        if (!everywhere && any_unexplained(diagnoses, n)) {
+                r = ask_psum(systolic, core, verdict);
+                if (r != 0)
+                        return r < 0 ? r : 0;
+        }
         control.everywhere = everywhere;
         if (everywhere && n > 1)
                 n = 1;
