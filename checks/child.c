@@ -200,6 +200,20 @@ static int is_taken(Child *child, const Check *check, const PlanStep *planned, c
         return leave_taken(child, id, n_servers) && (unit->servers[0].included == 0 || check->disturbs == DISTURBS_SERVER);
 }
 
+/* Whether a job has begun since the run did, on what it was testing: then what it met may be the job's. A pass needs no question. */
+static bool is_disturbed(const Unit *unit, const Check *check, const PlanStep *planned, Verdict verdict) {
+        bool any = false;
+
+        if (verdict == VERDICT_PASSED || check_disturbs(check, planned->parameters) == DISTURBS_NOTHING)
+                return false;
+        if (unit->chip >= 0)
+                return occupancy_ask(unit->servers[0].device, (unsigned) unit->chip) > 0;
+        for (size_t i = 0; i < unit->scan->n_servers; i++)
+                for (unsigned chip = 0; chip < CHIPS && unit->servers[i].device && !any; chip++)
+                        any = (unit->servers[i].included >> chip & 1u) && occupancy_ask(unit->servers[i].device, chip) > 0;
+        return any;
+}
+
 /* Of a step that must not run: TAKEN as is_taken() says. Returns TAKEN where that is an error, else 0. */
 static int end_taken(const StepSettings *settings, int taken, StepEnd *ret) {
         *ret = (StepEnd) {
@@ -220,7 +234,7 @@ static int run_once(Child *child, const PlanStep *planned, const Check *check, c
                     StepEnd *ret) {
         _cleanup_(step_freep) Step *step = NULL;
         StepSettings settings;
-        int r;
+        int taken, r;
 
         describe_step(child, planned, check, id, &settings);
         r = step_new(&settings, &step);
@@ -230,9 +244,11 @@ static int run_once(Child *child, const PlanStep *planned, const Check *check, c
         say(child, stream_step_start(id, check->name));
         child_flush(child); /* whoever is lost from here on is lost with this step */
 
-        r = is_taken(child, check, planned, id, settings.n_servers);
-        r = r != 0 ? end_taken(&settings, r, ret) : step_run(step, check, ret);
+        taken = child->unit->withdrawn < UNIT_WITHDRAWN_MAX ? is_taken(child, check, planned, id, settings.n_servers) : 1;
+        r = taken != 0 ? end_taken(&settings, taken, ret) : step_run(step, check, ret);
         suspect_device(step, child->unit, r);
+        if (taken == 0 && r != -EPROTO && is_disturbed(child->unit, check, planned, ret->verdict))
+                ret->runs = ret->reproduced = UNIT_WITHDRAWN;
         child->unit->used_nsec += ret->device_nsec;
         say(child, stream_step_end(id, ret));
         ret->message = NULL;
@@ -253,7 +269,8 @@ static void skip_for_budget(Child *child, const PlanStep *planned, const Check *
         say(child, stream_step_end(id, &end));
 }
 
-/* A first failure is run once more with the same seed. Returns whether the connection is still good. */
+/* A first failure is run once more with the same seed, and so is what a job that began meanwhile may have been. Returns whether the
+ * connection is still good. */
 static bool run_step(Child *child) {
         Unit *unit = child->unit;
         const PlanStep *planned = unit_step(unit);
@@ -266,17 +283,22 @@ static bool run_step(Child *child) {
                 return true;
         }
 
-        for (; unit->runs < 2; unit->runs++) {
+        while (unit->runs < 2) {
                 StepEnd end;
                 int r = run_once(child, planned, check, id, &end);
 
                 if (r == -ETIMEDOUT || r == -EHOSTDOWN || r == -EPROTO)
                         return false;
+                if (end.runs == UNIT_WITHDRAWN) {
+                        unit->withdrawn++;
+                        continue;
+                }
                 if (end.verdict != VERDICT_FAILED)
                         break;
+                unit->runs++;
         }
 
-        unit->runs = 0;
+        unit->runs = unit->withdrawn = 0;
         return true;
 }
 

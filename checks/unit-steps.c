@@ -45,6 +45,7 @@ static void tell_excluded_chips(Unit *unit) {
 }
 
 static void open_step(Unit *unit) {
+        unit->begun = true;
         unit->open = true;
         unit->progressed = true;
         unit->n_bytes = 0;
@@ -54,10 +55,22 @@ static void open_step(Unit *unit) {
 static void begin(Unit *unit) {
         char id[ID_MAX];
 
-        if (unit->runs == 0)
+        if (!unit->begun)
                 outlet_write(outlet_of(unit),
                              stream_step_start(step_id(unit, id), unit_step(unit)->check->name));
         open_step(unit);
+}
+
+/* What the run under way has said counts from here on, with what the runs before it said. Lines of the retest repeat what is known. */
+static void accept_run(Unit *unit) {
+        Outcome *outcome = &unit->outcome;
+
+        if (unit->runs == 0)
+                outcome_write(outcome, outlet_of(unit), unit->scan->account, &unit->where, unit->current);
+        for (size_t i = 0; i < outcome->findings.n; i++)
+                if (findings_add(&unit->findings, &outcome->findings.items[i].finding, unit->runs + 1) == -ENOMEM)
+                        outlet_write(outlet_of(unit), NULL); /* a finding that was lost would make a pass of a fault */
+        outcome_clear(outcome);
 }
 
 static void account_for(Unit *unit, Verdict verdict) {
@@ -71,14 +84,16 @@ static void end_step(Unit *unit, StepEnd end) {
         char id[ID_MAX];
 
         end.required = unit_step(unit)->required;
+        end.device_nsec += unit->withdrawn_nsec;
         findings_settle(&unit->findings);
         findings_write(&unit->findings, step_id(unit, id), end.runs, outlet_of(unit));
         outlet_write(outlet_of(unit), stream_step_end(id, &end));
         account_for(unit, end.verdict);
 
         findings_clear(&unit->findings);
-        unit->open = false;
-        unit->runs = 0;
+        unit->open = unit->begun = false;
+        unit->runs = unit->withdrawn = 0;
+        unit->withdrawn_nsec = 0;
         unit->done[unit->current] = true;
         while (unit->current < unit->scan->request->plan->n_steps && unit->done[unit->current])
                 unit->current++;
@@ -86,11 +101,13 @@ static void end_step(Unit *unit, StepEnd end) {
 
 /* What a chip was found to have stays found, whatever became of the rest of its step. */
 static void end_in_error(Unit *unit, Reason reason, const char *message) {
-        bool failed = unit->chip >= 0 && findings_verdict(&unit->findings) == VERDICT_FAILED;
         StepEnd end = { .runs = unit->runs + 1,
                         .device_nsec = unit->first.device_nsec,
                         .seed = unit->first.seed };
+        bool failed;
 
+        accept_run(unit);
+        failed = unit->chip >= 0 && findings_verdict(&unit->findings) == VERDICT_FAILED;
         if (failed || unit->runs > 0) {
                 end.verdict = VERDICT_FAILED;
                 end.reproduced = 1;
@@ -180,8 +197,8 @@ static void skip_current(Unit *unit) {
 void unit_skip(Unit *unit) {
         const Plan *plan = unit->scan->request->plan;
 
-        if (unit->runs > 0)
-                return; /* a retest is due: the step is open as far as the stream knows */
+        if (unit->begun)
+                return; /* another run is due: the step is open as far as the stream knows */
 
         for (size_t i = 0; i < plan->n_steps; i++) {
                 unit->current = i;
@@ -231,10 +248,8 @@ static int __attribute__((format(printf, 2, 3))) refuse_line(Unit *unit, const c
         return -EPROTO;
 }
 
-/* Lines of the retest repeat what is known. */
-static void forward(Unit *unit) {
-        if (unit->runs == 0)
-                outlet_forward(outlet_of(unit), unit->line, unit->n_line);
+static int keep(Unit *unit, const Event *event) {
+        return outcome_keep(&unit->outcome, event, unit->line, unit->n_line);
 }
 
 /* A chip speaks for itself; a step on a server for all servers of the scan, as links have two ends. */
@@ -254,10 +269,12 @@ static int on_start(Unit *unit, const Event *event) {
             strcmp(event->unit, unit->name) != 0 || strcmp(event->step, unit_step(unit)->name) != 0)
                 return refuse_line(unit, "a step began that was not due");
 
+        if (!unit->begun) {
+                outlet_forward(outlet_of(unit), unit->line, unit->n_line);
+                if (unit->chip < 0)
+                        tell_excluded_chips(unit);
+        }
         open_step(unit);
-        forward(unit);
-        if (unit->chip < 0 && unit->runs == 0)
-                tell_excluded_chips(unit);
         return 0;
 }
 
@@ -265,10 +282,7 @@ static int on_measurement(Unit *unit, const Event *event) {
         if (!may_speak_of(unit, &event->measurement.where))
                 return refuse_line(unit, "a measurement of another part");
 
-        forward(unit);
-        if (unit->runs == 0)
-                account_measurement(unit->scan->account, &unit->where, unit->current, &event->measurement);
-        return 0;
+        return keep(unit, event);
 }
 
 static int on_finding(Unit *unit, const Event *event) {
@@ -280,8 +294,8 @@ static int on_finding(Unit *unit, const Event *event) {
         if (!entry || entry->severity != event->finding.severity)
                 return refuse_line(unit, "a finding that is not as the catalogue has it");
 
-        r = findings_add(&unit->findings, &event->finding, unit->runs + 1);
-        return r == -ENOBUFS ? 0 : r; /* both runs together: the first run's are kept */
+        r = findings_add(&unit->outcome.findings, &event->finding, 1);
+        return r == -ENOBUFS ? 0 : r;
 }
 
 static int on_part(Unit *unit, const Event *event) {
@@ -289,10 +303,7 @@ static int on_part(Unit *unit, const Event *event) {
             !may_speak_of(unit, &event->part))
                 return refuse_line(unit, "the part of a step that is no chip");
 
-        forward(unit);
-        if (unit->runs == 0)
-                account_part(unit->scan->account, &event->part, unit->current, event->verdict);
-        return 0;
+        return keep(unit, event);
 }
 
 /* That the device hangs its port has made sure of; that it makes no sense counts only if others do. Returns what to do next. */
@@ -316,7 +327,7 @@ static UnitNext judge_suspicion(Unit *unit, StepEnd *end) {
 
 /* Ends the step with what its runs say together. */
 static void conclude(Unit *unit, StepEnd end) {
-        end.runs = unit->runs + 1;
+        end.runs = unit->runs + (unit->runs == 0 || end.verdict != VERDICT_SKIPPED);
         end.reproduced = end.verdict == VERDICT_FAILED;
         if (unit->runs > 0) {
                 /* It failed once: that stands, however the retest came out. */
@@ -329,17 +340,33 @@ static void conclude(Unit *unit, StepEnd end) {
         end_step(unit, end);
 }
 
+/* Nothing that the run has said is told: it takes place once more. */
+static int withdraw(Unit *unit, const StepEnd *end) {
+        if (++unit->withdrawn > UNIT_WITHDRAWN_MAX)
+                return refuse_line(unit, "a step that was withdrawn too often");
+
+        outcome_clear(&unit->outcome);
+        unit->withdrawn_nsec += end->device_nsec;
+        unit->open = false;
+        unit->next = UNIT_RETEST;
+        return 0;
+}
+
 static int on_end(Unit *unit, const Event *event) {
         StepEnd end = event->end;
         bool suspicion;
 
         if (!reason_fits(end.reason, end.verdict))
                 return refuse_line(unit, "a verdict with a reason that does not go with it");
+        unit->used_nsec += end.device_nsec;
+        if (end.runs == UNIT_WITHDRAWN)
+                return withdraw(unit, &end);
+
+        accept_run(unit);
         if (end.verdict != VERDICT_FAILED && end.verdict != VERDICT_ERROR &&
             findings_verdict(&unit->findings) == VERDICT_FAILED && unit->runs == 0)
                 return refuse_line(unit, "a step that found a failure and did not fail");
 
-        unit->used_nsec += end.device_nsec;
         suspicion = unit->chip >= 0 && (findings_find(&unit->findings, "device-hang") ||
                                         findings_find(&unit->findings, "device-garbled"));
         if (suspicion)
@@ -375,9 +402,11 @@ int unit_on_event(const Event *event, void *userdata) {
                 return on_finding(unit, event);
         case EVENT_PART_DONE:
                 return on_part(unit, event);
-        case EVENT_PROGRESS:
         case EVENT_REGIONS:
-                forward(unit);
+                return keep(unit, event);
+        case EVENT_PROGRESS:
+                if (unit->runs == 0)
+                        outlet_forward(outlet_of(unit), unit->line, unit->n_line);
                 return 0;
         case EVENT_STEP_END:
                 return on_end(unit, event);

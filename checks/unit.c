@@ -221,6 +221,7 @@ void unit_done(Unit *unit) {
                 (void) reap(unit);
         unit->reader = stream_reader_free(unit->reader);
         findings_clear(&unit->findings);
+        outcome_clear(&unit->outcome);
         free(unit->buffer);
         unit->buffer = NULL;
 }

@@ -11,11 +11,18 @@
 
 #include <sys/types.h>
 
-#include "checks/findings.h"
+#include "checks/outcome.h"
 #include "checks/scan.h"
 #include "checks/step.h"
 
-#define UNIT_STEP_BYTES_MAX (2u << 20) /* of one step: more than all findings and measurements it may have */
+#define UNIT_STEP_BYTES_MAX (2u << 20) /* of one run: more than all findings and measurements it may have */
+
+/*
+ * A run that its child ends with UNIT_WITHDRAWN for the number of its runs never took place: a job began on chips that it was testing, and what
+ * it met there may be the job's. It is run anew, without the chips that are taken then, or skipped; so often at most.
+ */
+#define UNIT_WITHDRAWN      0u
+#define UNIT_WITHDRAWN_MAX  4u
 
 typedef enum UnitNext {
         UNIT_GO_ON,
@@ -36,10 +43,14 @@ struct Unit {
         uint64_t used_nsec;        /* device time so far */
 
         /* the current step */
-        bool open;
-        unsigned runs; /* that ended */
+        bool begun; /* the stream says so */
+        bool open;  /* a run of it is under way */
+        unsigned runs; /* that ended and were accepted */
+        unsigned withdrawn;      /* runs that were not */
+        uint64_t withdrawn_nsec; /* device time that they took */
         StepEnd first; /* of the first run, where there is a retest */
-        Findings findings;
+        Findings findings; /* of the runs that were accepted */
+        Outcome outcome;   /* of the run that is under way */
         size_t n_bytes;
         UnitNext next;
         char message[STREAM_MESSAGE_MAX];

@@ -34,6 +34,8 @@ typedef struct Server {
         uint16_t spoken; /* chips that were, over their own connections */
         unsigned n_asked; /* questions to it over the connections of the server */
         unsigned n_refused[16]; /* claims of each chip */
+        unsigned n_commands[16]; /* to each chip, attributes not counted */
+        uint16_t said; /* chips that have told of the job of FakeOptions.begun since their last command */
         size_t n;
         Connection connections[CONNECTIONS_MAX];
 } Server;
@@ -95,11 +97,22 @@ static void part(Server *server, size_t index) {
 
 /* ---- commands ---- */
 
-static bool is_in_use(const Server *server, unsigned chip) {
-        return ((server->options.in_use | (server->options.taken & server->spoken)) >> chip) & 1u;
+static bool has_begun(Server *server, unsigned chip) {
+        const FakeOptions *options = &server->options;
+
+        if (!(options->begun >> chip & 1u) || server->n_commands[chip] < options->begun_with)
+                return false;
+        if (options->leaves && (server->said >> chip & 1u))
+                return false;
+        server->said |= (uint16_t) (1u << chip);
+        return true;
 }
 
-static void read_attribute(const Server *server, unsigned chip, const char *path, char text[static 64]) {
+static bool is_in_use(Server *server, unsigned chip) {
+        return (((server->options.in_use | (server->options.taken & server->spoken)) >> chip) & 1u) || has_begun(server, chip);
+}
+
+static void read_attribute(Server *server, unsigned chip, const char *path, char text[static 64]) {
         text[0] = '\0';
         if (strcmp(path, "info/serial_number") == 0)
                 (void) snprintf(text, 64, "%016x", 0x1234u + chip);
@@ -159,6 +172,10 @@ static void execute(Server *server, const Connection *connection, const WireComm
         if (fault == FAKE_REFUSES_ALL && connection->chip == WIRE_CHIP_ALL && command->chip == server->options.chip) {
                 completion->status = STATUS_NRT_INVALID;
                 return;
+        }
+        if (command->type != COMMAND_ATTRIBUTE && command->type != COMMAND_ATTRIBUTE_WRITE && command->chip < 16) {
+                server->n_commands[command->chip]++;
+                server->said &= (uint16_t) ~(1u << command->chip);
         }
         if ((command->type != COMMAND_ATTRIBUTE && command->type != COMMAND_ATTRIBUTE_WRITE) || command->in_bytes >= sizeof(path))
                 return;

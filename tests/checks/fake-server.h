@@ -7,6 +7,7 @@
  * asked for.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -37,6 +38,9 @@ typedef struct FakeOptions {
         uint16_t occupied; /* bit per chip */
         uint16_t in_use;   /* chips that have rows in use and say that they are not occupied */
         uint16_t taken;    /* chips that say so from their first own batch on */
+        uint16_t begun;    /* chips on which a job begins with their … */
+        unsigned begun_with; /* … command of this number, of those that are no attributes, from 1 */
+        bool leaves;       /* … and ends when the chip has said so; it begins again with the next */
         uint16_t claimed;  /* chips that another client has */
         unsigned n_refusals; /* … until a claim of each was refused so often; 0: for ever */
         unsigned n_stalls; /* so many times, when the chip is spoken to, */

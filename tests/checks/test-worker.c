@@ -278,6 +278,62 @@ static void test_a_chip_that_a_job_takes_is_left_alone_from_then_on(void **state
         assert_int_equal(scan->parts[0].verdict, VERDICT_SKIPPED);
 }
 
+/* What a job may have been is withdrawn, measurements too; another chip that is broken fails as ever. */
+static void test_what_a_job_may_have_been_is_not_told(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions) { .begun = 1 << 4, .begun_with = 1 }, STEPS("disturbed"));
+
+        assert_step(scan, 4, "disturbed", VERDICT_SKIPPED, REASON_OCCUPIED);
+        assert_string_equal(step_on(scan, 4, "disturbed")->message, "a job began during the scan");
+        assert_int_equal(step_on(scan, 4, "disturbed")->end.device_nsec, 1000); /* what it took is told */
+        assert_null(selftest_finding(scan, SERVER "/chip4", "hbm-cell"));
+        assert_finding(scan, SERVER "/chip3", "hbm-cell", 2, 2);
+        assert_others_passed(scan, "disturbed", 1 << 4 | 1 << 3);
+        assert_int_equal(scan->n_findings, 1);
+        assert_int_equal(scan->n_measurements, 15); /* of chip 3 and those that passed */
+        assert_int_equal(scan->result, RESULT_FAILED); /* chip 3 */
+}
+
+/* A run at the end of which the chip was free is none of a job's. */
+static void test_what_failed_before_a_job_began_stands(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions) { .begun = 1 << 4, .begun_with = 2 }, STEPS("disturbed"));
+
+        assert_step(scan, 4, "disturbed", VERDICT_FAILED, REASON_NONE);
+        assert_finding(scan, SERVER "/chip4", "hbm-cell", 1, 1);
+        assert_int_equal(step_on(scan, 4, "disturbed")->end.runs, 1);
+        assert_finding(scan, SERVER "/chip3", "hbm-cell", 2, 2);
+}
+
+/* Jobs that come and go keep no scan for ever. */
+static void test_jobs_that_come_and_go_leave_a_chip_untested(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions) { .begun = 1 << 4, .begun_with = 1, .leaves = true }, STEPS("disturbed"));
+
+        assert_step(scan, 4, "disturbed", VERDICT_SKIPPED, REASON_OCCUPIED);
+        assert_null(selftest_finding(scan, SERVER "/chip4", "hbm-cell"));
+        assert_step(scan, 3, "disturbed", VERDICT_FAILED, REASON_NONE);
+}
+
+/* The links between the others are tested without it, and nothing that led to it is told. */
+static void test_a_step_on_a_server_is_made_again_without_the_chip_that_a_job_takes(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions) { .begun = 1 << 4, .begun_with = 1 }, STEPS("mesh"));
+        unsigned n_failed = 0, n_skipped = 0;
+
+        assert_step(scan, -1, "mesh", VERDICT_FAILED, REASON_NONE);
+        assert_finding(scan, SERVER "/chip7", "link-errors", 2, 2);
+        assert_int_equal(scan->n_findings, 1);
+        assert_int_equal(scan->n_parts, 16);
+        assert_int_equal(scan->n_measurements, 15);
+        for (size_t i = 0; i < scan->n_parts; i++) {
+                n_failed += scan->parts[i].verdict == VERDICT_FAILED;
+                n_skipped += scan->parts[i].verdict == VERDICT_SKIPPED && strcmp(scan->parts[i].where, SERVER "/chip4") == 0;
+        }
+        assert_int_equal(n_failed, 1);
+        assert_int_equal(n_skipped, 1);
+}
+
 /* No chip of the server is touched, nor is any blamed, and the scan says why. */
 static void test_a_server_that_another_scan_has_is_left_alone(void **state) {
         _cleanup_(selftest_scan_freep) SelftestScan *scan =
@@ -717,6 +773,10 @@ int main(void) {
                 cmocka_unit_test(test_an_occupied_chip_is_left_alone),
                 cmocka_unit_test(test_a_chip_with_rows_in_use_is_left_alone),
                 cmocka_unit_test(test_a_chip_that_a_job_takes_is_left_alone_from_then_on),
+                cmocka_unit_test(test_what_a_job_may_have_been_is_not_told),
+                cmocka_unit_test(test_what_failed_before_a_job_began_stands),
+                cmocka_unit_test(test_jobs_that_come_and_go_leave_a_chip_untested),
+                cmocka_unit_test(test_a_step_on_a_server_is_made_again_without_the_chip_that_a_job_takes),
                 cmocka_unit_test(test_a_server_that_another_scan_has_is_left_alone),
                 cmocka_unit_test(test_a_claim_of_another_chip_concerns_nobody),
                 cmocka_unit_test(test_a_claim_that_is_refused_for_a_while_costs_nothing),

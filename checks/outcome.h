@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Outcome
+ *
+ * What one run of a step has said so far. It is kept until the run has ended and then either accepted as a whole or dropped as a whole: a run
+ * in which a job began on its chip may have met the job's data, and nothing of it may be told. Inside of the worker only.
+ */
+
+#include <stddef.h>
+
+#include "checks/account.h"
+#include "checks/findings.h"
+#include "checks/outlet.h"
+#include "checks/stream.h"
+
+typedef struct OutcomeLine {
+        EventType type;          /* EVENT_MEASUREMENT, EVENT_PART_DONE or EVENT_REGIONS */
+        Measurement measurement; /* with a name of its own */
+        Location part;
+        Verdict verdict;
+        size_t n;
+        char *text; /* n bytes with the newline, and room for one more */
+} OutcomeLine;
+
+typedef struct Outcome {
+        Findings findings;
+        size_t n, n_allocated;
+        OutcomeLine *lines;
+} Outcome;
+
+/* Keeps the N bytes of TEXT, the line that EVENT was read from. -ENOMEM. */
+int outcome_keep(Outcome *outcome, const Event *event, const char *text, size_t n);
+
+/* Writes its lines and adds them to ACCOUNT, as of step STEP on UNIT. The findings are left to the caller, who unites them with those of other runs. */
+void outcome_write(Outcome *outcome, Outlet *outlet, Account *account, const Location *unit, size_t step);
+
+/* Forgets all of it, findings too. */
+void outcome_clear(Outcome *outcome);
