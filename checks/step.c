@@ -369,6 +369,8 @@ Reason step_reason(int error) {
         case ETIMEDOUT:
         case EHOSTDOWN:
                 return REASON_DEVICE_TIMEOUT;
+        case ENODEV: /* the device port: its connection ended */
+                return REASON_DEVICE_UNREACHABLE;
         case EPROTO:
                 return REASON_PROTOCOL;
         case ENOMEM:

@@ -197,7 +197,8 @@ static int on_run_error(StreamReader *reader, json_t *error) {
         const char *symptom = stream_text(error, "symptom");
         Event event = { .type = EVENT_ERROR, .message = message ? message : symptom };
 
-        event.end.reason = strcmp(symptom, "device-unreachable") == 0 ? REASON_DEVICE_ERROR : REASON_NONE; /* else the worker's own */
+        if (reason_from_string(symptom) == REASON_DEVICE_UNREACHABLE)
+                event.end.reason = REASON_DEVICE_UNREACHABLE; /* else the worker's own */
 
         reader->errored = true;
         return stream_emit(reader, NULL, &event);

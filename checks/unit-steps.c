@@ -158,7 +158,7 @@ static Reason find_obstacle(const Unit *unit, const Check *check, const char **r
 
         *ret_message = "the server cannot be reached";
         if (server->error < 0)
-                return REASON_PREREQUISITE;
+                return REASON_DEVICE_UNREACHABLE;
 
         left_out = (uint16_t) (chips & ~server->lost & ~included);
         if (left_out == 0 || (left_out != (chips & ~server->lost) && check->disturbs != DISTURBS_SERVER))

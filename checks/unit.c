@@ -173,7 +173,7 @@ static void go_on(Unit *unit) {
                 r = start_child(unit);
                 if (r >= 0)
                         return;
-                unit_refuse(unit, r, is_gone(r) ? STEP_SERVER_GONE : "no connection to the device, or no process for it");
+                unit_refuse(unit, is_gone(r) ? -ENODEV : r, is_gone(r) ? STEP_SERVER_GONE : "no connection to the device, or no process for it");
                 if (r == -EHOSTDOWN)
                         unit_give_up(unit,
                                      "the device does not answer"); /* each try would cost a whole patience */

@@ -23,6 +23,7 @@ static const char *const reason_words[_REASON_MAX] = {
         [REASON_BUDGET]         = "budget",
         [REASON_NOT_REQUESTED]  = "not-requested",
         [REASON_PREREQUISITE]   = "prerequisite",
+        [REASON_DEVICE_UNREACHABLE] = "device-unreachable",
         [REASON_DEVICE_TIMEOUT] = "device-timeout",
         [REASON_DEVICE_ERROR]   = "device-error",
         [REASON_WORKER_CRASHED] = "worker-crashed",
@@ -41,6 +42,7 @@ static const char *const reason_sentences[_REASON_MAX] = {
         [REASON_BUDGET]         = "the plan's device time was used up",
         [REASON_NOT_REQUESTED]  = "not asked for in this scan",
         [REASON_PREREQUISITE]   = "something that it needs had failed before",
+        [REASON_DEVICE_UNREACHABLE] = "its server cannot be reached",
         [REASON_DEVICE_TIMEOUT] = "no device of the server answered",
         [REASON_DEVICE_ERROR]   = "the device could not be reached, or broke off",
         [REASON_WORKER_CRASHED] = "the scan broke off while this was at work",
@@ -146,9 +148,9 @@ bool reason_fits(Reason reason, Verdict verdict) {
         case VERDICT_FAILED:
                 return reason == REASON_NONE;
         case VERDICT_SKIPPED:
-                return reason >= REASON_NOT_APPLICABLE && reason <= REASON_PREREQUISITE;
+                return reason >= REASON_NOT_APPLICABLE && reason <= REASON_DEVICE_UNREACHABLE;
         case VERDICT_ERROR:
-                return reason >= REASON_DEVICE_TIMEOUT && reason < _REASON_MAX;
+                return reason >= REASON_DEVICE_UNREACHABLE && reason < _REASON_MAX;
         case _VERDICT_MAX:
         case _VERDICT_INVALID:
                 break;

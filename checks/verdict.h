@@ -32,6 +32,8 @@ typedef enum Reason {
         REASON_BUDGET,         /* the plan's device time was used up */
         REASON_NOT_REQUESTED,  /* left out by the caller */
         REASON_PREREQUISITE,   /* something it needs failed before */
+        /* either */
+        REASON_DEVICE_UNREACHABLE, /* nobody answers where its server is to be, or not any more */
         /* error */
         REASON_DEVICE_TIMEOUT, /* no device of the server answered */
         REASON_DEVICE_ERROR,   /* the device or its port refused or broke off */

@@ -363,7 +363,7 @@ static void tell_unreachable(Scan *scan) {
                 (void) snprintf(message, sizeof(message), "%s answers, and has no server %s", socket, scan->servers[0].target->name);
         else
                 (void) snprintf(message, sizeof(message), "%s does not answer: %s", socket, strerror(-scan->servers[0].error));
-        outlet_write(&scan->outlet, stream_run_error("device-unreachable", message));
+        outlet_write(&scan->outlet, stream_run_error(reason_to_string(REASON_DEVICE_UNREACHABLE), message));
 }
 
 int worker_run(const Request *request, int input_fd, int output_fd, Result *ret) {

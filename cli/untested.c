@@ -18,6 +18,7 @@ typedef struct Group {
         const char *action; /* of rows */
         const char *reason;
         Result result;
+        bool is_away;       /* of rows: their server cannot be reached */
         size_t least, most; /* tests of one part that it is said of */
         size_t n, n_allocated;
         const char **parts; /* each once, in the order of the outcome */
@@ -156,14 +157,18 @@ static const char *more_to_scan(const Outcome *outcome, const View *view) {
         return chips < SERVER_CHIPS ? "scan whole server" : "scan again";
 }
 
-/* As workers say it. */
-static bool is_out_of_reach(const char *reason) {
+/* In records of before there was a reason for it, by the sentences of that time. */
+static bool was_out_of_reach(const ViewUntested *untested) {
         static const char *const words[] = { "the server cannot be reached", " does not answer: ", " answers, and has no server ", "the server went away during the scan" };
 
-        for (size_t i = 0; i < ELEMENTS(words); i++)
-                if (strstr(reason, words[i]))
+        for (size_t i = 0; i < ELEMENTS(words) && (untested->why == REASON_DEVICE_ERROR || untested->why == REASON_PREREQUISITE); i++)
+                if (strstr(untested->reason, words[i]))
                         return true;
         return false;
+}
+
+static bool is_out_of_reach(const ViewUntested *untested) {
+        return untested->why == REASON_DEVICE_UNREACHABLE || was_out_of_reach(untested);
 }
 
 /* OTHERWISE: where nothing about UNTESTED tells more. */
@@ -194,7 +199,7 @@ static Group *find_row(const Groups *groups, const Group *wanted) {
                 Group *group = &groups->groups[i];
 
                 if (group->result == wanted->result && strcmp(group->action, wanted->action) == 0 && strcmp(group->reason, wanted->reason) == 0 &&
-                    (is_out_of_reach(group->reason) ||
+                    (group->is_away ||
                      ((group->most > 1) == (wanted->most > 1) && (group->most > 1 || strcmp(group->name, wanted->name) == 0))))
                         return group;
         }
@@ -204,12 +209,13 @@ static Group *find_row(const Groups *groups, const Group *wanted) {
 static int group_rows_of(const Outcome *outcome, const View *view, Groups *groups) {
         for (size_t i = 0; i < view->n_untested; i++) {
                 const ViewUntested *untested = &view->untested[i];
-                Group wanted = { .name = untested->name, .reason = untested->reason, .result = view->result };
+                Group wanted = { .name = untested->name, .reason = untested->reason, .result = view->result,
+                                 .is_away = is_out_of_reach(untested) };
                 Group *group;
 
                 if (is_told_before(view, i))
                         continue;
-                wanted.action = action_of(untested, is_out_of_reach(untested->reason) ? "see to server" : more_to_scan(outcome, view));
+                wanted.action = action_of(untested, wanted.is_away ? "see to server" : more_to_scan(outcome, view));
                 for (size_t k = i; k < view->n_untested; k++)
                         wanted.most += strcmp(view->untested[k].reason, untested->reason) == 0;
                 wanted.least = wanted.most;
@@ -274,10 +280,17 @@ static int add_row_of_all(Table *table, const Outcome *outcome, const View *view
         n = n < sizeof(server) ? n : sizeof(server) - 1;
         memcpy(server, view->where, n);
         server[n] = '\0';
-        is_away = all && is_out_of_reach(sole->reason);
+        is_away = all && is_out_of_reach(sole);
         (void) snprintf(what, sizeof(what), "%s%s", sole->reason, is_away ? "; is it on, its name right in assayd.yaml, its simulator up?" : "");
         return table_row(table, (const char *[]) { all ? server : view->where, result_to_string(view->result), "-",
                                                    action_of(sole, is_away ? "see to server" : "scan again"), "-", what });
+}
+
+/* A server that left when this chip was still before its first test: the row of the others tells of it, too. */
+static bool is_away_alone(const Outcome *outcome, const View *view) {
+        bool is_first;
+
+        return is_out_of_reach(untested_sole_reason(view)) && !is_of_all(outcome, view, &is_first);
 }
 
 static bool has_nothing_but_gaps(const View *view) {
@@ -293,7 +306,7 @@ int untested_add_rows(Table *table, const Outcome *outcome) {
 
                 if (!has_nothing_but_gaps(view))
                         continue;
-                if (untested_sole_reason(view))
+                if (untested_sole_reason(view) && !is_away_alone(outcome, view))
                         r = add_row_of_all(table, outcome, view);
                 else if (view->n_untested > 0)
                         r = group_rows_of(outcome, view, &groups);

@@ -234,14 +234,6 @@ void job_cancel(Job *job) {
 
 /* ---- what it says ---- */
 
-/* Whether its servers could be reached. A worker that could not go on for another reason tells nothing of it. */
-static void take_reach(Job *job, const Event *event) {
-        bool is_unreachable = event->type == EVENT_ERROR && event->end.reason == REASON_DEVICE_ERROR;
-
-        for (size_t i = 0; i < job->n_servers && (is_unreachable || event->type == EVENT_RUN_START); i++)
-                job->servers[i].target->is_unreachable = is_unreachable;
-}
-
 static int on_event(const Event *event, void *userdata) {
         const char *wrong = NULL;
         Job *job = userdata;
@@ -255,8 +247,6 @@ static int on_event(const Event *event, void *userdata) {
 
         if (event->type == EVENT_RUN_START)
                 job->is_announced = true;
-        if (event->type == EVENT_RUN_START || event->type == EVENT_ERROR)
-                take_reach(job, event);
         if (event->type == EVENT_FINDING)
                 scan_bus_finding(job->scan, &event->finding);
         if (event->type == EVENT_STEP_END || event->type == EVENT_PART_DONE)

@@ -71,13 +71,13 @@ static int method_start_scan(sd_bus_message *message, void *userdata, sd_bus_err
         return start_scan(manager, &request, uid, message, error);
 }
 
-static const char *target_state(const Target *target) {
+static const char *target_state(Manager *manager, Target *target) {
         if (target->job)
                 return target->job->state == JOB_SIGNING ? ASSAY_STATE_SIGNING : ASSAY_STATE_RUNNING;
 
         if (target->n_waiting > 0)
                 return ASSAY_STATE_QUEUED;
-        return target->is_unreachable ? ASSAY_TARGET_UNREACHABLE : ASSAY_TARGET_IDLE;
+        return manager_is_unreachable(manager, target) ? ASSAY_TARGET_UNREACHABLE : ASSAY_TARGET_IDLE;
 }
 
 static int append_target(Manager *manager, sd_bus_message *reply, Target *target, const Location *where) {
@@ -87,7 +87,7 @@ static int append_target(Manager *manager, sd_bus_message *reply, Target *target
 
         return sd_bus_message_append(reply, "(ssss)", location_format(where, name),
                                      is_chip ? TARGET_CHIP_MODEL : target->config->model,
-                                     target_state(target),
+                                     target_state(manager, target),
                                      result == _RESULT_INVALID ? "" : result_to_string(result));
 }
 

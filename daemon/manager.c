@@ -199,6 +199,17 @@ Result manager_standing(Manager *manager, Target *target, const Location *subjec
         return cached->result != RESULT_FAILED && unrecorded_hides(manager, subject, reason) ? RESULT_INCONCLUSIVE : cached->result;
 }
 
+bool manager_is_unreachable(Manager *manager, Target *target) {
+        Location server = {};
+
+        if (!target->reach_is_known) {
+                (void) snprintf(server.server, sizeof(server.server), "%s", target->config->name);
+                target->is_unreachable = standing_is_unreachable(manager->log, &server);
+                target->reach_is_known = true;
+        }
+        return target->is_unreachable;
+}
+
 /* ---- life ---- */
 
 static size_t count_cores(void) {

@@ -377,3 +377,29 @@ void standing_read(RecordLog *log, const Location *subject, const char *plan, ui
                 read_one(log, subject, plan, max_age_usec, &stand, ret);
         record_stand_done(&stand);
 }
+
+/* NAMED by the newest roll-up, of PLAN. */
+static bool is_away(RecordLog *log, const RecordNamed *named, const char *plan) {
+        RecordStand stand = {};
+        RecordEntry entry;
+        bool away;
+
+        away = record_log_newest(log, &named->where, plan, &entry) >= 0 && entry.index == named->index && read_stand(log, &named->where, &entry, &stand) >= 0 &&
+               stand.is_away;
+        record_stand_done(&stand);
+        return away;
+}
+
+bool standing_is_unreachable(RecordLog *log, const Location *server) {
+        RecordStand rollup = {};
+        RecordEntry entry;
+        bool away;
+
+        if (record_log_newest(log, server, NULL, &entry) < 0 || entry.result != RESULT_INCONCLUSIVE || read_stand(log, server, &entry, &rollup) < 0)
+                return false;
+        away = rollup.n_named > 0;
+        for (size_t i = 0; i < rollup.n_named && away; i++)
+                away = is_away(log, &rollup.named[i], entry.plan);
+        record_stand_done(&rollup);
+        return away;
+}

@@ -38,6 +38,9 @@ typedef struct Standing {
 void standing_read(RecordLog *log, const Location *subject, const char *plan, uint64_t max_age_usec,
                    Standing *ret);
 
+/* Whether the newest scan of SERVER, by its records, tested no chip for the reason that nobody answered there. */
+bool standing_is_unreachable(RecordLog *log, const Location *server);
+
 #define STANDING_PARTS (TARGET_CHIPS + 1)
 
 /*

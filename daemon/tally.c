@@ -353,7 +353,7 @@ int tally_event(Tally *tally, const Event *event, const char **ret_wrong) {
                 take_hardware(tally, &event->hardware);
                 return 0;
         case EVENT_ERROR:
-                tally_close(tally, REASON_DEVICE_ERROR, event->message);
+                tally_close(tally, event->end.reason == REASON_NONE ? REASON_DEVICE_ERROR : event->end.reason, event->message);
                 return 0;
         case EVENT_RUN_END:
                 tally->ended = true;

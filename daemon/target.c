@@ -155,6 +155,8 @@ void target_take(Target *target, const Location *subject, Result result) {
         /* A failure that was just signed need not be read back; past anything else an earlier one may stand. */
         if (standing)
                 *standing = (TargetStanding) { .known = result == RESULT_FAILED, .result = result };
+        if (location_kind(subject) == LOCATION_SERVER)
+                target->reach_is_known = false;
         /* A server is no better than its chips: see standing.h. */
         target->standings[TARGET_CHIPS].known = false;
 }

@@ -35,7 +35,8 @@ typedef struct Target {
         char ultraserver[LOCATION_SERVER_NAME_MAX]; /* "us0" of us0-1; "" for a server of its own */
         Job *job;           /* that runs or signs */
         unsigned n_waiting; /* jobs that wait for it */
-        bool is_unreachable; /* its device did not answer the worker of the newest scan */
+        bool reach_is_known;
+        bool is_unreachable; /* by the newest scan, once that is known */
         TargetStanding standings[TARGET_CACHED];
 } Target;
 

@@ -75,7 +75,18 @@ static int take_summary(const json_t *statement, const RecordVerified *verified,
         return r < 0 ? r : take_own(predicate, location_format(&verified->entry.subject, subject), stand);
 }
 
-static int take_health(const RecordVerified *verified, RecordStand *stand) {
+static bool is_away(const json_t *predicate) {
+        const json_t *untested = json_object_get(predicate, "untestedTests");
+        size_t n = json_array_size(untested);
+
+        for (size_t i = 0; i < n; i++)
+                if (reason_from_string(text_of(json_array_get(untested, i), "reason")) != REASON_DEVICE_UNREACHABLE)
+                        return false;
+        return n > 0 && n == json_array_size(json_object_get(predicate, "steps"));
+}
+
+static int take_health(const json_t *statement, const RecordVerified *verified, RecordStand *stand) {
+        stand->is_away = is_away(json_object_get(statement, "predicate"));
         stand->result = verified->entry.result;
         stand->reason = strdup(verified->reason ?: "");
         return stand->reason ? 0 : -ENOMEM;
@@ -95,7 +106,7 @@ int record_stand_of(const RecordVerified *verified, RecordStand *ret) {
         if (places.n_failed > 0)
                 (void) snprintf(stand.failed_step, sizeof(stand.failed_step), "%s", places.failed[0].step);
         places_done(&places);
-        r = strcmp(verified->entry.type, RECORD_TYPE_SUMMARY) == 0 ? take_summary(statement, verified, &stand) : take_health(verified, &stand);
+        r = strcmp(verified->entry.type, RECORD_TYPE_SUMMARY) == 0 ? take_summary(statement, verified, &stand) : take_health(statement, verified, &stand);
         if (r < 0) {
                 record_stand_done(&stand);
                 return r;

@@ -574,9 +574,9 @@ static void test_a_server_that_leaves_in_mid_scan_leaves_it_inconclusive(void **
         _cleanup_(selftest_scan_freep) SelftestScan *scan = scan_chips(
                         &(FakeOptions){ .fault = FAKE_GONE, .chip = 15 }, STEPS("pass", "spend", "fabric"));
 
-        assert_step(scan, 15, "pass", VERDICT_ERROR, REASON_DEVICE_ERROR);
-        assert_step(scan, 15, "spend", VERDICT_ERROR, REASON_DEVICE_ERROR);
-        assert_step(scan, -1, "fabric", VERDICT_ERROR, REASON_DEVICE_ERROR);
+        assert_step(scan, 15, "pass", VERDICT_ERROR, REASON_DEVICE_UNREACHABLE);
+        assert_step(scan, 15, "spend", VERDICT_ERROR, REASON_DEVICE_UNREACHABLE);
+        assert_step(scan, -1, "fabric", VERDICT_ERROR, REASON_DEVICE_UNREACHABLE);
         assert_string_equal(step_on(scan, 15, "pass")->message, "the server went away during the scan");
         assert_string_equal(step_on(scan, 15, "spend")->message, "the server went away during the scan");
         assert_string_equal(step_on(scan, -1, "fabric")->message, "the server went away during the scan");

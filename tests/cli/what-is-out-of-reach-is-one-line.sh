@@ -46,6 +46,13 @@ has "INCONCLUSIVE: trn-0/chip15: not tested: rounding, identity, collective ($st
 has ". Next: assayctl explain "
 expect 0 "the list of targets tells" assayctl targets
 grep -Eq '^trn-0 +Trn2 +unreachable +FAILED$' "$out" || bad "otherwise"
+kill "$stage_daemon_pid"
+wait "$stage_daemon_pid" 2>/dev/null || true
+stage_daemon trn-0
+expect 0 "… after a restart, too" assayctl targets
+grep -Eq '^trn-0 +Trn2 +unreachable +FAILED$' "$out" || bad "otherwise"
+expect 0 "the records give a reason of its own" assayctl export "$(assayctl verdict trn-0/chip15 --json | jq .record)" 1
+[ "$(jq -r .payload "$out" | base64 -d | jq -c '[.predicate.untestedTests[].reason] | unique')" = '["device-unreachable"]' ] || bad "otherwise"
 stage_sim sim sim/scenarios/rounding-sr-off.yaml
 expect 1 "when it is back it is scanned" assayctl scan trn-0 --plan quick
 expect 0 "and listed" assayctl targets
@@ -72,6 +79,9 @@ stage_sim sim "$stage/server.yaml"
 stage_daemon us0-0 us0-7
 expect 2 "a server that is not there, beside one that is" assayctl scan us0 --plan quick
 grep -Eq '^us0-7 +INCONCLUSIVE +- +see to server +- +the server cannot be reached; is it on, its name right in assayd.yaml, its simulator up\?$' "$out" || bad "something else is told"
+expect 0 "in the list the one is not there" assayctl targets
+grep -Eq '^us0-7 +Trn2 +unreachable +INCONCLUSIVE$' "$out" || bad "otherwise"
+grep -Eq '^us0-0 +Trn2 +idle +' "$out" || bad "the other is told as away"
 expect 2 "alone" assayctl scan us0-7 --plan quick
 grep -Eq "^us0-7 +INCONCLUSIVE +- +see to server +- +$stage/sim.socket answers, and has no server us0-7; is it on, its name right in assayd.yaml, its simulator up\\?$" "$out" || bad "something else is told"
 done_expecting
