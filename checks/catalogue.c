@@ -393,8 +393,8 @@ static const CatalogueEntry entries[] = {
           "Take the chip out of service and replace its tray." },
         { "systolic-array", "systolic", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "the tensor engine computes wrongly in many places",
-          "Wrong products fill no single element, row or column: clock, supply or control of the whole array is "
-          "suspect.",
+          "Wrong products fill no single element, row or column: several parts at once, or clock, supply or control of the "
+          "whole array.",
           "Take the chip out of service and replace its tray." },
         { "systolic-mode", "systolic", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "a tensor engine lacks or confuses a format or mode",

@@ -54,11 +54,13 @@ void work_blocks(Work *work) {
         }
 }
 
-static unsigned turn_of(const Signature *signature, const Suspects *base) {
-        Probes probes;
+/* How often the answers of a column turn from one row to the next: never where all of it is wrong in one way. */
+static unsigned count_turns(const Probes *probes) {
+        unsigned n = 0;
 
-        probes_find(signature, base, &probes);
-        return probes_turn(&probes);
+        for (unsigned row = 0; row < PE_ROWS; row++)
+                n += probes->turns[row];
+        return n;
 }
 
 /* From COLUMN on, how many unexplained columns in a row show ROW and nothing else. */
@@ -89,10 +91,26 @@ static void settle(Work *work, Diagnosis *diagnosis, unsigned column, unsigned n
         }
 }
 
+/* All rows differ: one element at which they turn, else the column, where they do not. Several elements are neither. */
+static void diagnose_all_rows(Work *work, const Signature *signature, unsigned column) {
+        Diagnosis *diagnosis;
+        Probes probes;
+        unsigned turn;
+
+        probes_find(signature, &work->base, &probes);
+        turn = probes_turn(&probes);
+        if (turn == PE_ROWS && count_turns(&probes) > 0)
+                return;
+        diagnosis = work_add(work, turn < PE_ROWS ? ARRAY_PE : ARRAY_COLUMN, turn < PE_ROWS ? turn : 0, column);
+        if (turn == PE_ROWS)
+                diagnosis->last_row = PE_ROWS - 1;
+        settle(work, diagnosis, column, 1);
+}
+
 /*
  * One fed row alone differs: it is the row's. Over all columns the row is dead, from one on to the end it is that column's activation
  * register with several bits, in a single column that element. All rows above one alone, or below it: the sum that leaves it, or
- * the weights that come down from it. All rows of a column: the column, unless they turn at one.
+ * the weights that come down from it.
  */
 static void diagnose_shape(Work *work, unsigned column) {
         Signature signature;
@@ -105,17 +123,7 @@ static void diagnose_shape(Work *work, unsigned column) {
                 return;
 
         if (extent.n == PE_ROWS) {
-                unsigned turn = turn_of(&signature, &work->base);
-                Diagnosis *diagnosis;
-
-                if (turn < PE_ROWS) {
-                        settle(work, work_add(work, ARRAY_PE, turn, column), column, 1);
-                        return;
-                }
-                diagnosis = work_add(work, ARRAY_COLUMN, 0, column);
-
-                diagnosis->last_row = PE_ROWS - 1;
-                settle(work, diagnosis, column, 1);
+                diagnose_all_rows(work, &signature, column);
                 return;
         }
         if (extent.n > 1 && extent.last - extent.first + 1 == extent.n && (extent.first == 0 || extent.last == PE_ROWS - 1)) {

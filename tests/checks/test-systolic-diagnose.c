@@ -126,11 +126,38 @@ static void test_one_of_two_rows_is_named_where_it_shows_itself(void **state) {
         observation_done(&observation);
 }
 
+/* Three bits of 0x5555 and of nothing else are wrong, whatever row is fed: no element has three parts, and the sums turn at none. */
+static void test_a_column_is_wrong_in_all_rows_alike(void **state) {
+        static const char *const patterns[] = { "P1", "P3" };
+        Observation observation = {};
+
+        pattern_ran(&observation, "P2", 1, 0);
+        for (unsigned i = 0; i < 2; i++) {
+                pattern_ran(&observation, patterns[i], 1, 1);
+                for (unsigned n = 0; n < PE_ROWS; n++)
+                        column_gave(&observation, patterns[i], 12, n, 0x55520000);
+        }
+        assert_int_equal(array_diagnose(&observation, diagnoses), 1);
+        assert_int_equal(diagnoses[0].fault, ARRAY_COLUMN);
+        assert_int_equal(diagnoses[0].column, 12);
+        assert_false(diagnoses[0].known);
+
+        /* Where rows below 50 make something else of it, there are two causes at least, and neither is the column. */
+        for (unsigned i = 0; i < 2; i++)
+                for (unsigned n = 50; n < PE_ROWS; n++)
+                        column_gave(&observation, patterns[i], 12, n, 0x5d520000);
+        assert_int_equal(array_diagnose(&observation, diagnoses), 1);
+        assert_int_equal(diagnoses[0].fault, ARRAY_UNEXPLAINED);
+        assert_int_equal(diagnoses[0].last_column, 12);
+        observation_done(&observation);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_activation_is_one_where_it_did_not_act),
                 cmocka_unit_test(test_one_of_two_rows_is_not_named_for_being_likelier),
                 cmocka_unit_test(test_one_of_two_rows_is_named_where_it_shows_itself),
+                cmocka_unit_test(test_a_column_is_wrong_in_all_rows_alike),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
