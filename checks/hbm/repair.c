@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "checks/hbm/larger.h"
 #include "checks/hbm/report.h"
 
 #define QUERIES     192u /* in one batch */
@@ -235,15 +236,19 @@ int hbm_rows_tell(HbmRun *run) {
 /* ---- the proof ---- */
 
 typedef struct Proof {
+        const HbmRun *run;
         HbmRow row;
-        uint64_t n_mismatches; /* in the row itself */
+        uint64_t n_mismatches, n_larger; /* in the row itself; of them those of a defect that is told already and larger than a row */
 } Proof;
 
 static int on_mismatch(const MarchMismatch *mismatch, void *userdata) {
         Proof *proof = userdata;
 
         /* Reads of the march: what its plants and trials say is about the comparator, which the passes have tried. */
-        proof->n_mismatches += mismatch->at[HBM_ROW] == proof->row.at[HBM_ROW] && mismatch->op < MARCH_OPS_MAX;
+        if (mismatch->at[HBM_ROW] != proof->row.at[HBM_ROW] || mismatch->op >= MARCH_OPS_MAX)
+                return 0;
+        proof->n_mismatches++;
+        proof->n_larger += hbm_larger_explains(&proof->run->defects, proof->row.stack, mismatch->at, &mismatch->expected, &mismatch->actual);
         return 0;
 }
 
@@ -255,8 +260,14 @@ static uint64_t pause_nsec(const HbmRun *run) {
         return 0;
 }
 
+typedef enum Proven {
+        PROVEN_NOT,
+        PROVEN_BUT_LARGER, /* nothing fails but what no row mends: neither a proof nor a failed repair */
+        PROVEN,
+} Proven;
+
 /* The march of the plan over the row and those beside it. */
-static int prove(HbmRun *run, Proof *proof, bool *ret) {
+static int prove(HbmRun *run, Proof *proof, Proven *ret) {
         MarchPass pass = {
                 .parts          = &run->parts[proof->row.stack],
                 .n_parts        = 1,
@@ -278,9 +289,14 @@ static int prove(HbmRun *run, Proof *proof, bool *ret) {
         pass.outcomes[0].accesses = memory_box_accesses(&pass.box);
 
         r = march_pass_run(&pass, run->batch);
-        *ret = r >= 0 && proof->n_mismatches == 0 && pass.outcomes[0].accesses == memory_box_accesses(&pass.box) &&
-               !pass.outcomes[0].truncated && pass.outcomes[0].n_lies == 0 && pass.outcomes[0].n_blind == 0;
-        return r;
+        if (r < 0)
+                return r;
+        if (proof->n_mismatches > proof->n_larger || pass.outcomes[0].accesses != memory_box_accesses(&pass.box) ||
+            (pass.outcomes[0].truncated && proof->n_larger == 0) || pass.outcomes[0].n_lies > 0 || pass.outcomes[0].n_blind > 0)
+                *ret = PROVEN_NOT;
+        else
+                *ret = proof->n_larger > 0 ? PROVEN_BUT_LARGER : PROVEN;
+        return 0;
 }
 
 static bool is_told_failed(const HbmRun *run, const HbmRow *row) {
@@ -305,15 +321,15 @@ static int prove_bank(HbmRun *run, const HbmRow *bank, unsigned *n_done, unsigne
 
         r = ask_told(run, rows, n_rows);
         for (unsigned i = 0; r >= 0 && i < n_rows; i++) {
-                Proof proof = { .row = rows[i] };
-                bool proven;
+                Proof proof = { .run = run, .row = rows[i] };
+                Proven proven;
 
                 if (rows[i].state != REPAIR_DONE)
                         continue;
                 (*n_done)++;
                 r = prove(run, &proof, &proven);
-                *n_proven += r >= 0 && proven;
-                if (r >= 0 && !proven && !is_told_failed(run, &rows[i]))
+                *n_proven += r >= 0 && proven == PROVEN;
+                if (r >= 0 && proven == PROVEN_NOT && !is_told_failed(run, &rows[i]))
                         r = tell_failed(run, &rows[i]);
         }
 

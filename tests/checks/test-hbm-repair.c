@@ -138,6 +138,43 @@ static void what_no_row_mends_is_left_alone(void **state) {
         (void) device_free(device);
 }
 
+/* A repaired row is mended though a column or a lane still fails in it: that is told, and no repair. */
+static void what_no_row_mends_is_no_failed_repair(void **state) {
+        static const struct {
+                const char *faults;
+                Expected told;
+        } cases[] = {
+                { FAULT(BANK "/col12/bit77", "column-select") FAULT(BANK "/row4711", "row-dead"), { "hbm-column", BANK "/col12/bit77" } },
+                { FAULT(BANK "/col12", "column-select") FAULT(BANK "/row4711", "row-dead"), { "hbm-column", BANK "/col12" } },
+                { FAULT("hbm2/ch3/pc1/dq3", "lane-stuck, value: 1") FAULT(BANK "/row4711", "row-dead"), { "hbm-lane", "hbm2/ch3/pc1/dq3" } },
+        };
+        static Found found;
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                Device *device = chip_with(cases[i].faults);
+
+                assert_int_equal(scan(device, HBM_REPAIR_REQUEST, &found), VERDICT_FAILED);
+                assert_int_equal(found_value(&found, "hbm_repairs_requested"), 1);
+                reset(device);
+                assert_int_equal(scan(device, HBM_REPAIR_REQUEST, &found), VERDICT_FAILED);
+                assert_true(found_all(&found, &cases[i].told, 1));
+                (void) device_free(device);
+        }
+}
+
+/* A spare that fails is one, beside a column as well. */
+static void a_failed_repair_is_told_beside_a_column(void **state) {
+        Device *device = chip_with(FAULT(BANK "/col12/bit77", "column-select") FAULT(BANK "/row4711", "row-dead") FAULT(BANK "/row4711", "repair-fails"));
+        static Found found;
+
+        assert_int_equal(scan(device, HBM_REPAIR_REQUEST, &found), VERDICT_FAILED);
+        reset(device);
+        assert_int_equal(scan(device, HBM_REPAIR_REQUEST, &found), VERDICT_FAILED);
+        assert_true(found_has(&found, "hbm-repair-failed", BANK "/row4711"));
+        assert_true(found_has(&found, "hbm-column", BANK "/col12/bit77"));
+        (void) device_free(device);
+}
+
 static void tell_no_spares(const WireCommand *command, WireCompletion *completion) {
         if (command->type == COMMAND_HBM_SPARES)
                 completion->status = STATUS_NRT_INVALID;
@@ -174,6 +211,8 @@ int main(void) {
                 cmocka_unit_test(a_bank_without_spares_is_told),
                 cmocka_unit_test(both_rows_of_a_short_are_repaired),
                 cmocka_unit_test(what_no_row_mends_is_left_alone),
+                cmocka_unit_test(what_no_row_mends_is_no_failed_repair),
+                cmocka_unit_test(a_failed_repair_is_told_beside_a_column),
                 cmocka_unit_test(rows_that_are_not_told_are_not_proven),
         };
 
