@@ -176,6 +176,16 @@ typedef enum WireArray {
  */
 
 /*
+ * Rows under test. Attribute assay/hbm/under-test: rows, in the words of assay/hbm/in-use, of which tests have said that they write them and not yet
+ * that they are through. Written: "begin SID:FIRST-LAST" before the first write, "end SID:FIRST-LAST" once the rows hold what the test leaves
+ * there. It may tell more than was begun, never less. It stands when the connection closes, and through a reset, as what the rows hold does;
+ * with that it is gone when the chip loses its power. So a test that was interrupted in the middle is known to the next one, whoever runs it.
+ * A chip without this attribute keeps no account.
+ *
+ * Chosen by us: a driver keeps it beside the memory of the chip, for as long as it keeps that refreshed.
+ */
+
+/*
  * Errors that are planted. Attribute assay/planted/COUNTER, COUNTER being mem_ecc_{corrected,uncorrected,repairable_uncorrected} or
  * sram_ecc_{corrected,uncorrected} of stats/hardware, is where a client says that errors will be counted which are none of the
  * chip's, so that whoever reads the counter later knows of them, also where the client was killed meanwhile.

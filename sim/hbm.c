@@ -16,6 +16,7 @@
 #include "sim/hbm-part.h"
 #include "sim/hbm-repair.h"
 #include "sim/hbm-trespass.h"
+#include "sim/hbm-under-test.h"
 #include "sim/memory/faults.h"
 
 #include <errno.h>
@@ -75,6 +76,7 @@ static int hbm_power_up(Hbm *hbm, Chip *chip, unsigned index, const char *geomet
         if (r < 0)
                 return r;
 
+        hbm->under_test.n = 0;
         hbm->memory.watch = (MemoryWatch) { hbm_trespass_flip, hbm };
         hbm_map_init(&hbm->map, shape);
         shape->subarray_rows = MIN(shape->size[HBM_ROW], hbm_parts[chip_hbm_part(chip)].subarray_rows);
@@ -143,6 +145,7 @@ static const Attribute attributes[] = {
         { "assay/hbm/subarray", read_subarray, NULL },
         { "assay/hbm/map", hbm_read_map, NULL },
         { "assay/hbm/in-use", hbm_live_read, NULL },
+        { "assay/hbm/under-test", hbm_under_test_read, hbm_under_test_write },
         { "assay/hbm/trespasses", hbm_live_read_trespasses, NULL },
         {},
 };

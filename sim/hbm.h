@@ -11,6 +11,7 @@
 #include "sim/hbm-disturb.h"
 #include "sim/hbm-map.h"
 #include "sim/hbm-place.h"
+#include "sim/hbm-ranges.h"
 #include "sim/memory/memory.h"
 
 #define HBM_BYTES_PER_NSEC  725u  /* 2.9 TB/s over four stacks */
@@ -26,12 +27,6 @@ typedef struct HbmRepair {
         uint64_t newest_fault; /* done: faults with a greater id sit in the spare, those up to it sat in what it replaced */
 } HbmRepair;
 
-typedef struct HbmRange { /* rows of all banks of one SID, inclusive */
-        uint16_t sid, first, last;
-} HbmRange;
-
-#define HBM_RANGES_MAX 32u
-
 typedef struct HbmLive { /* which rows carry live data (sim/in-use.c) */
         bool told; /* somebody said so; else the chip's occupancy tells */
         size_t n;
@@ -43,6 +38,7 @@ typedef struct HbmLive { /* which rows carry live data (sim/in-use.c) */
 struct Hbm {
         Memory memory;
         HbmLive live;
+        HbmRanges under_test; /* of the first stack: of the chip (sim/hbm-under-test.c) */
         HbmMap map; /* as built */
         const Fault *map_fault; /* what is wrong with it, or NULL */
         HbmRepair *repairs; /* in the order they were asked for */

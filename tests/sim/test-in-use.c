@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "sim/chip.h"
 #include "sim/hbm.h"
 #include "tests/sim/lone-command.h"
 
@@ -96,6 +97,85 @@ static void many_pieces_are_told_as_fewer(void **state) {
                 for (unsigned row = 10000 + 100 * i; row <= 10000 + 100 * i + i; row++)
                         assert_true(told[row]);
         assert_true(n_told < 3200);
+}
+
+/* ---- rows under test ---- */
+
+static uint32_t say(Lone *lone, const char *text) {
+        static const char path[] = "assay/hbm/under-test";
+        WireCommand command = { .type = COMMAND_ATTRIBUTE_WRITE, .in_bytes = (uint32_t) (sizeof(path) + strlen(text)) };
+
+        memcpy(lone->window, path, sizeof(path));
+        memcpy(lone->window + sizeof(path), text, strlen(text));
+        return lone_run(lone, "trn-0", 0, command).status;
+}
+
+#define assert_under_test(lone, text)                                                                          \
+        do {                                                                                                   \
+                char got_[257];                                                                                \
+                assert_string_equal(attribute(lone, 0, "assay/hbm/under-test", got_), text);                   \
+        } while (0)
+
+static void rows_are_under_test_until_somebody_says_otherwise(void **state) {
+        static const char *const wrong[] = { "", "begin", "begin ", "none", "begin 3:0-1", "begin 0:0-16384", "begin 0:5-4", "begin 0:5-6,", "begin 0:1-2,1:1-2", "end  0:0-1", "start 0:0-1" };
+        _cleanup_(lone_freep) Lone *lone = lone_new(HEAD, NULL);
+
+        assert_non_null(lone);
+        assert_under_test(lone, "none");
+        assert_int_equal(say(lone, "begin 0:100-199"), STATUS_NRT_SUCCESS);
+        assert_int_equal(say(lone, "begin 2:5-5"), STATUS_NRT_SUCCESS);
+        assert_int_equal(say(lone, "begin 0:200-299"), STATUS_NRT_SUCCESS);
+        assert_under_test(lone, "0:100-299,2:5-5");
+        for (size_t i = 0; i < ELEMENTS(wrong); i++)
+                assert_int_equal(say(lone, wrong[i]), STATUS_NRT_INVALID);
+
+        /* Neither the end of the client nor a reset ends the test; and a march says nothing of it. */
+        chip_release(server_chip(hall_server(lone->scenario->hall, "trn-0"), 0), lone);
+        assert_int_equal(lone_run(lone, "trn-0", 0, (WireCommand) { .type = COMMAND_RESET, .unit = WIRE_CHIP_ALL }).status, STATUS_NRT_SUCCESS);
+        march(lone, 0, rows(0, 0, 16383), MARCH_WRITE);
+        assert_under_test(lone, "0:100-299,2:5-5");
+
+        assert_int_equal(say(lone, "end 0:150-249"), STATUS_NRT_SUCCESS);
+        assert_int_equal(say(lone, "end 1:0-16383"), STATUS_NRT_SUCCESS);
+        assert_under_test(lone, "0:100-149,0:250-299,2:5-5");
+        assert_int_equal(say(lone, "end 0:0-16383"), STATUS_NRT_SUCCESS);
+        assert_int_equal(say(lone, "end 2:5-5"), STATUS_NRT_SUCCESS);
+        assert_under_test(lone, "none");
+}
+
+/* Against a flag for each row: never less, and no more where the text has room. */
+static void rows_under_test_are_never_told_as_fewer(void **state) {
+        _cleanup_(lone_freep) Lone *lone = lone_new(HEAD, NULL);
+        static bool begun[3][16384];
+        uint64_t random = 4711;
+
+        assert_non_null(lone);
+        for (unsigned n = 0; n < 600; n++) {
+                unsigned sid, first, last, n_pieces = 0;
+                char text[64], got[257];
+                bool begin, told[3][16384] = {};
+
+                random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+                sid = (unsigned) (random >> 33) % 3;
+                first = (unsigned) (random >> 35) % 16384;
+                last = first + (unsigned) (random >> 50) % (16384 - first);
+                begin = n % 200 < 100 ? random >> 63 : 0;
+                (void) snprintf(text, sizeof(text), "%s %u:%u-%u", begin ? "begin" : "end", sid, first, last);
+                assert_int_equal(say(lone, text), STATUS_NRT_SUCCESS);
+                for (unsigned row = first; row <= last; row++)
+                        begun[sid][row] = begin;
+
+                (void) attribute(lone, 0, "assay/hbm/under-test", got);
+                for (char *piece = strcmp(got, "none") == 0 ? NULL : strtok(got, ","); piece; piece = strtok(NULL, ",")) {
+                        assert_int_equal(sscanf(piece, "%u:%u-%u", &sid, &first, &last), 3);
+                        memset(&told[sid][first], true, last - first + 1);
+                        n_pieces++;
+                }
+                for (sid = 0; sid < 3; sid++)
+                        for (unsigned row = 0; row < 16384; row++)
+                                if (begun[sid][row] ? !told[sid][row] : told[sid][row] && n_pieces < 11)
+                                        fail_msg("after %u: sid%u row%u", n, sid, row);
+        }
 }
 
 static void writes_into_live_rows_are_counted(void **state) {
@@ -270,6 +350,8 @@ int main(void) {
                 cmocka_unit_test(by_default_occupancy_tells),
                 cmocka_unit_test(stacks_are_told_together),
                 cmocka_unit_test(many_pieces_are_told_as_fewer),
+                cmocka_unit_test(rows_are_under_test_until_somebody_says_otherwise),
+                cmocka_unit_test(rows_under_test_are_never_told_as_fewer),
                 cmocka_unit_test(writes_into_live_rows_are_counted),
                 cmocka_unit_test(aliases_are_counted_by_cells),
                 cmocka_unit_test(cells_that_are_disturbed_are_counted),
