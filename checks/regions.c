@@ -235,6 +235,8 @@ const char *regions_wrong(const Regions *regions) {
                 return "a region that the partition does not have";
         if (!region_set_contains(&regions->tested, &regions->failed))
                 return "a region that failed untested";
+        if (!region_set_contains(&regions->unproven, &regions->altered) || !region_set_contains(&regions->unproven, &regions->suspicious))
+                return "a region in which reads found something wrong and that is not one that was not proven";
         if (region_set_meets(&regions->tested, &regions->occupied))
                 return "a region that was tested and left alone";
         if (!is_within(&regions->unproven, total))

@@ -73,6 +73,8 @@ typedef struct Regions {
         RegionSet failed;   /* of those tested */
         RegionSet occupied; /* left alone, because they carry live data */
         RegionSet unproven; /* left alone, because reading did not tell their rows from those that do */
+        RegionSet altered;  /* of those unproven: a part of the memory has lost what a test left there, so it is broken */
+        RegionSet suspicious; /* of those unproven: a row of them differs from those around it */
         char because[REGIONS_REASON_MAX]; /* why not; "": there are none */
 } Regions;
 
@@ -87,6 +89,7 @@ typedef struct Rotation {
         Partition partition;
         unsigned position;
         RegionSet failed;          /* when they were last tested */
+        RegionSet altered, suspicious; /* and have not been tested since */
         int32_t ages[REGIONS_MAX]; /* seconds since each was tested; negative: never */
         uint32_t age;              /* seconds since the first scan of this memory */
 } Rotation;

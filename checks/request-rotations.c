@@ -10,7 +10,7 @@
 #define AGE_MAX INT32_MAX /* seconds: 68 years */
 
 typedef struct Draft {
-        const char *step, *serial, *partition, *failed;
+        const char *step, *serial, *partition, *failed, *altered, *suspicious;
         json_int_t position, age;
         json_t *tested;
 } Draft;
@@ -51,6 +51,10 @@ static const char *read_rotation(const Draft *draft, Rotation *ret) {
                 return "age is not within 0 … 68 years";
         if (region_set_parse(draft->failed, total, &rotation.failed) < 0)
                 return "failed is no set of regions";
+        if (draft->altered && region_set_parse(draft->altered, total, &rotation.altered) < 0)
+                return "altered is no set of regions";
+        if (draft->suspicious && region_set_parse(draft->suspicious, total, &rotation.suspicious) < 0)
+                return "suspicious is no set of regions";
         if (json_array_size(draft->tested) > REGIONS_MAX)
                 return "tested is longer than there can be regions";
 
@@ -71,12 +75,12 @@ static const char *read_rotation(const Draft *draft, Rotation *ret) {
 
 static int read_one(json_t *item, Request *request, const char **ret_wrong) {
         RequestRotation *rotation = &request->rotations[request->n_rotations];
-        Draft draft;
+        Draft draft = {};
 
-        *ret_wrong = "not {step, serial, age, partition, position, failed, tested}, or an unknown key";
-        if (json_unpack_ex(item, NULL, JSON_STRICT, "{s:s, s:s, s:I, s:s, s:I, s:s, s:o}", "step", &draft.step, "serial",
+        *ret_wrong = "not {step, serial, age, partition, position, failed, altered, suspicious, tested}, or an unknown key";
+        if (json_unpack_ex(item, NULL, JSON_STRICT, "{s:s, s:s, s:I, s:s, s:I, s:s, s?:s, s?:s, s:o}", "step", &draft.step, "serial",
                            &draft.serial, "age", &draft.age, "partition", &draft.partition, "position", &draft.position,
-                           "failed", &draft.failed, "tested", &draft.tested) < 0 ||
+                           "failed", &draft.failed, "altered", &draft.altered, "suspicious", &draft.suspicious, "tested", &draft.tested) < 0 ||
             !json_is_array(draft.tested))
                 return -EINVAL;
         *ret_wrong = "step or serial is too long";

@@ -299,6 +299,8 @@ static const Member regions[] = {
         REQUIRED("failed", STRING),
         REQUIRED("occupied", STRING),
         OPTIONAL("unproven", STRING),
+        OPTIONAL("altered", STRING),
+        OPTIONAL("suspicious", STRING),
         OPTIONAL("because", STRING),
         {},
 };

@@ -355,6 +355,10 @@ char *stream_regions(const char *step_id, const Regions *regions) {
                 put_string(&json, "unproven", region_set_format(&regions->unproven, text));
                 put_string(&json, "because", regions->because);
         }
+        if (region_set_count(&regions->altered) > 0)
+                put_string(&json, "altered", region_set_format(&regions->altered, text));
+        if (region_set_count(&regions->suspicious) > 0)
+                put_string(&json, "suspicious", region_set_format(&regions->suspicious, text));
         end_extension(&json);
         return json_text_done(&json);
 }

@@ -52,15 +52,23 @@ char *coverage_age(uint64_t usec, uint64_t now_usec, char ret[static 24]) {
         return ret;
 }
 
+RegionSet coverage_failed(const RecordKnownRegions *known) {
+        RegionSet failed = known->failed;
+
+        region_set_unite(&failed, &known->altered);
+        return failed;
+}
+
 json_t *coverage_json(const Coverage *coverage, uint64_t now_usec) {
         char partition[REGIONS_PARTITION_MAX], where[REGIONS_WHERE_MAX];
+        RegionSet failed = coverage_failed(coverage->known);
         json_t *list = json_array();
 
         for (unsigned region = 0; region < partition_regions(&coverage->known->partition); region++) {
                 uint64_t usec = coverage->usec[region];
                 json_t *item = json_pack("{s:i, s:s, s:s, s:b}", "region", (int) region, "where",
                                          partition_where(&coverage->known->partition, region, where), "verdict",
-                                         usec == 0 ? "UNTESTED" : region_set_has(&coverage->known->failed, region) ? "FAILED" : "PASSED",
+                                         region_set_has(&failed, region) ? "FAILED" : usec == 0 ? "UNTESTED" : "PASSED",
                                          "occupied", region_set_has(&coverage->known->occupied, region));
 
                 if (item && region_set_has(&coverage->known->unproven, region))

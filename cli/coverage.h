@@ -22,6 +22,8 @@ typedef struct Coverage {
 int coverage_read(const json_t *statement, const char *where, uint64_t record,
                   int (*each)(const Coverage *coverage, void *userdata), void *userdata);
 
+/* The regions that failed when they were last tested, or of which reads have shown since that their part of the memory is broken. */
+RegionSet coverage_failed(const RecordKnownRegions *known);
 /* When the oldest of what was tested was tested; 0: nothing was. */
 uint64_t coverage_oldest(const Coverage *coverage);
 /* "12 s", "7 min", "3.2 h", "2.5 d" before NOW; "-" for 0. */

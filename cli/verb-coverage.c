@@ -84,9 +84,10 @@ static int list_chips(sd_bus *bus, const char *target, Listing *listing) {
 
 static bool alike(const Coverage *coverage, unsigned a, unsigned b) {
         const RecordKnownRegions *known = coverage->known;
+        RegionSet failed = coverage_failed(known);
 
         return coverage->usec[a] == coverage->usec[b] && a / known->partition.n_slices == b / known->partition.n_slices &&
-               region_set_has(&known->failed, a) == region_set_has(&known->failed, b) &&
+               region_set_has(&failed, a) == region_set_has(&failed, b) &&
                region_set_has(&known->occupied, a) == region_set_has(&known->occupied, b) &&
                region_set_has(&known->unproven, a) == region_set_has(&known->unproven, b);
 }
@@ -96,6 +97,7 @@ static int add_run(const Coverage *coverage, unsigned first, unsigned last, List
         char regions[32], where[REGIONS_WHERE_MAX + 16], when[32] = "-", age[24];
         uint32_t outer, begin, end, ignored;
         time_t sec = (time_t) (coverage->usec[first] / 1000000);
+        RegionSet failed = coverage_failed(known);
         struct tm tm;
 
         partition_region(&known->partition, first, &outer, &begin, &ignored);
@@ -108,7 +110,7 @@ static int add_run(const Coverage *coverage, unsigned first, unsigned last, List
         return table_row(listing->table,
                          (const char *[]) { known->step, regions, where, when,
                                             coverage_age(coverage->usec[first], listing->now_usec, age),
-                                            sec == 0 ? "UNTESTED" : region_set_has(&known->failed, first) ? "FAILED" : "PASSED",
+                                            region_set_has(&failed, first) ? "FAILED" : sec == 0 ? "UNTESTED" : "PASSED",
                                             region_set_has(&known->occupied, first) ? "yes" : "no",
                                             region_set_has(&known->unproven, first) ? known->because : "" });
 }
@@ -131,15 +133,17 @@ static int add_regions(const Coverage *coverage, Listing *listing) {
 static int add_line(const char *chip, const Coverage *coverage, Listing *listing) {
         const RecordKnownRegions *known;
         char numbers[6][16], age[24];
+        RegionSet failed;
 
         if (!coverage)
                 return table_row(listing->table, (const char *[]) { chip, "-", "0", "-", "-", "-", "-", "-", "-" });
 
         known = coverage->known;
+        failed = coverage_failed(known);
         (void) snprintf(numbers[0], sizeof(numbers[0]), "%u", region_set_count(&known->tested));
         (void) snprintf(numbers[1], sizeof(numbers[1]), "%u", partition_regions(&known->partition));
         (void) snprintf(numbers[2], sizeof(numbers[2]), "%u", region_set_count(&known->occupied));
-        (void) snprintf(numbers[3], sizeof(numbers[3]), "%u", region_set_count(&known->failed));
+        (void) snprintf(numbers[3], sizeof(numbers[3]), "%u", region_set_count(&failed));
         (void) snprintf(numbers[4], sizeof(numbers[4]), "%u", known->position);
         (void) snprintf(numbers[5], sizeof(numbers[5]), "%u", region_set_count(&known->unproven));
         return table_row(listing->table, (const char *[]) { chip, known->step, numbers[0], numbers[1], numbers[2], numbers[5], numbers[3],
@@ -148,10 +152,11 @@ static int add_line(const char *chip, const Coverage *coverage, Listing *listing
 }
 
 static int take(const Coverage *coverage, void *userdata) {
+        RegionSet failed = coverage_failed(coverage->known);
         Listing *listing = userdata;
 
         listing->chip->n_told++;
-        listing->chip->failed = listing->chip->failed || region_set_count(&coverage->known->failed) > 0;
+        listing->chip->failed = listing->chip->failed || region_set_count(&failed) > 0;
         if (strcmp(coverage->where, listing->chip->name) != 0)
                 return -EBADMSG;
         if (options.json)
@@ -220,7 +225,7 @@ static int show(Listing *listing) {
         return r < 0 ? complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r)) : 0;
 }
 
-/* 1 where a region failed when it was last tested, 2 where nothing is known of a chip. */
+/* 1 where a region has failed, 2 where nothing is known of a chip. */
 static int status_of(const Listing *listing) {
         int status = STATUS_PASSED;
 

@@ -34,7 +34,7 @@ static json_int_t age_of(uint64_t usec, uint64_t now_usec) {
 }
 
 json_t *rotation_to_request(const RecordKnownRegions *rotation, const char *step_id, uint64_t now_usec) {
-        char partition[REGIONS_PARTITION_MAX], text[REGIONS_TEXT_MAX];
+        char partition[REGIONS_PARTITION_MAX], text[REGIONS_TEXT_MAX], altered[REGIONS_TEXT_MAX], suspicious[REGIONS_TEXT_MAX];
         json_t *tested = json_array();
 
         for (size_t i = 0; i < rotation->n_tests; i++)
@@ -44,10 +44,11 @@ json_t *rotation_to_request(const RecordKnownRegions *rotation, const char *step
                         return NULL;
                 }
 
-        return json_pack("{s:s, s:s, s:I, s:s, s:i, s:s, s:o}", "step", step_id, "serial", rotation->serial, "age",
+        return json_pack("{s:s, s:s, s:I, s:s, s:i, s:s, s:s, s:s, s:o}", "step", step_id, "serial", rotation->serial, "age",
                          age_of(rotation->since_usec, now_usec), "partition",
                          partition_format(&rotation->partition, partition), "position", (int) rotation->position,
-                         "failed", region_set_format(&rotation->failed, text), "tested", tested);
+                         "failed", region_set_format(&rotation->failed, text), "altered", region_set_format(&rotation->altered, altered),
+                         "suspicious", region_set_format(&rotation->suspicious, suspicious), "tested", tested);
 }
 
 /* ---- to the next record ---- */
@@ -55,7 +56,7 @@ json_t *rotation_to_request(const RecordKnownRegions *rotation, const char *step
 typedef struct Facts {
         RecordRegions regions; /* the first, so that what is freed is this */
         char partition[REGIONS_PARTITION_MAX], occupied[REGIONS_TEXT_MAX], failed[REGIONS_TEXT_MAX];
-        char unproven[REGIONS_TEXT_MAX], because[REGIONS_REASON_MAX];
+        char unproven[REGIONS_TEXT_MAX], altered[REGIONS_TEXT_MAX], suspicious[REGIONS_TEXT_MAX], because[REGIONS_REASON_MAX];
         RecordRegionTest *tests;
         char (*runs)[RECORD_RUN_BYTES];
 } Facts;
@@ -128,15 +129,24 @@ static void merge_unproven(const RecordKnownRegions *before, const Regions *now,
         (void) strcpy(facts->because, merged.because);
 }
 
+/* Of the regions with a finding, BEFORE and NOW, those that have not been tested since. What a scan did not test, it does not clear. */
+static void merge_found(const RecordKnownRegions *before, const Regions *now, const RegionSet *found_before, const RegionSet *found_now, char *ret) {
+        RegionSet found = {};
+
+        if (before)
+                found = same_regions(before, now) ? *found_before : partition_map(&before->partition, found_before, &now->partition);
+        if (now) {
+                region_set_remove(&found, &now->tested);
+                region_set_unite(&found, found_now);
+        }
+        (void) region_set_format(&found, ret);
+}
+
 /* What was known, and what this scan adds. */
 static int merge(const RecordKnownRegions *before, const Regions *now, const RecordRun *run, Facts *facts) {
         const RegionSet none = {}, *tested = now ? &now->tested : &none;
-        RegionSet failed = {}, seen = *tested;
+        RegionSet seen = *tested;
         int r = 0;
-
-        if (before)
-                failed = same_regions(before, now) ? before->failed :
-                                                     partition_map(&before->partition, &before->failed, &now->partition);
 
         for (size_t i = 0; before && i < before->n_tests && r >= 0; i++) {
                 RegionSet left = carry(before, i, now);
@@ -148,10 +158,9 @@ static int merge(const RecordKnownRegions *before, const Regions *now, const Rec
         if (r >= 0)
                 r = add_test(facts, run->finished_usec, run->id, tested);
 
-        region_set_remove(&failed, tested);
-        if (now)
-                region_set_unite(&failed, &now->failed);
-        (void) region_set_format(&failed, facts->failed);
+        merge_found(before, now, before ? &before->failed : NULL, now ? &now->failed : NULL, facts->failed);
+        merge_found(before, now, before ? &before->altered : NULL, now ? &now->altered : NULL, facts->altered);
+        merge_found(before, now, before ? &before->suspicious : NULL, now ? &now->suspicious : NULL, facts->suspicious);
         (void) region_set_format(now ? &now->occupied : &none, facts->occupied);
         merge_unproven(before, now, facts);
         return r;
@@ -188,6 +197,8 @@ int rotation_facts(const RecordKnownRegions *before, const Regions *now, const c
                 .occupied   = facts->occupied,
                 .unproven   = facts->unproven,
                 .because    = facts->because,
+                .altered    = facts->altered,
+                .suspicious = facts->suspicious,
                 .failed     = facts->failed,
                 .tests      = facts->tests,
         };

@@ -7,6 +7,23 @@
 #include "daemon/journal.h"
 #include "daemon/tally-parts.h"
 
+/* What stands there of STEP is over where a newer record tells of a test of all. */
+static void forget_cleared(const TallyUnit *chip, const RecordVerified *regions, RecordLog *log, const char *step, RecordKnownRegions *known) {
+        bool cleared = false;
+        RecordEntry entry = { .index = UINT64_MAX };
+
+        if (region_set_count(&known->failed) + region_set_count(&known->altered) + region_set_count(&known->suspicious) == 0)
+                return;
+        while (!cleared && record_log_whole_before(log, &chip->where, NULL, entry.index, &entry) >= 0 && entry.index > regions->entry.index) {
+                RecordVerified later = {};
+
+                cleared = record_log_verified(log, &chip->where, &entry, &later) >= 0 && record_tests_all_regions(&later, regions, step) > 0;
+                record_verified_done(&later);
+        }
+        if (cleared)
+                known->failed = known->altered = known->suspicious = (RegionSet) {};
+}
+
 static void read_chip(TallyUnit *chip, const Plan *plan, RecordLog *log) {
         RecordVerified verified = {};
         char where[LOCATION_STRING_MAX];
@@ -15,6 +32,8 @@ static void read_chip(TallyUnit *chip, const Plan *plan, RecordLog *log) {
         r = record_log_regions_verified(log, &chip->where, plan->name, &verified);
         for (size_t i = 0; r >= 0 && i < plan->n_steps; i++) {
                 r = rotation_read(verified.payload, verified.n_payload, plan->steps[i].name, &chip->steps[i].before);
+                if (r >= 0)
+                        forget_cleared(chip, &verified, log, plan->steps[i].name, chip->steps[i].before);
                 if (r == -ENOENT)
                         r = 0;
         }

@@ -36,8 +36,9 @@
 #include "checks/hbm/report.h"
 #include "checks/hbm/schedule.h"
 #include "checks/hbm/slices.h"
-#include "checks/hbm/taken.h"
 #include "checks/hbm/stale.h"
+#include "checks/hbm/taken.h"
+#include "checks/hbm/under-test.h"
 
 #define BANKS_MAX 65536u /* of a stack that can be */
 
@@ -286,6 +287,10 @@ static int judge(HbmRun *run, Verdict *ret) {
         for (unsigned stack = 0; stack < STACKS; stack++)
                 run->outcomes[stack].accesses = memory_box_accesses(&run->box);
 
+        r = hbm_under_test_begin(run);
+        if (r < 0)
+                return step_error(run->step, r, "the chip could not be told which rows are written");
+
         /* What this leaves in memory the marches write over. */
         r = hbm_addresses_judge(run);
         if (r < 0)
@@ -309,6 +314,10 @@ static int judge(HbmRun *run, Verdict *ret) {
         r = hbm_passes_leave_tags(run);
         if (r < 0)
                 return step_error(run->step, r, "own-address data could not be left in memory");
+        if (!run->taken)
+                r = hbm_under_test_end(run);
+        if (r < 0)
+                return step_error(run->step, r, "the chip could not be told that rows are written no more");
         r = measure(run);
         if (r < 0)
                 return r;
@@ -363,9 +372,9 @@ static Disturbs disturbs_with(const void *parameters) {
 const Check check_hbm = {
         .name         = "hbm",
         .summary      = "marches, lanes, hammering, retention and ECC over all of the HBM, with every failure located",
-        .reads        = "assay/hbm/{geometry,map,subarray}, for slices assay/hbm/in-use, for pauses assay/temperature; marches, copies, "
+        .reads        = "assay/hbm/{geometry,map,subarray}, for slices assay/hbm/{in-use,under-test}, for pauses assay/temperature; marches, copies, "
                         "pauses, hammering and reads by address of the four stacks, raw (beside on-die ECC). Phase ecc: "
-                        "mailbox/hbmN_ecc, assay/planted/mem_ecc_*, and clears stats/hardware/mem_ecc_*",
+                        "mailbox/hbmN_ecc, assay/planted/mem_ecc_*, and clears stats/hardware/mem_ecc_*. Tells assay/hbm/under-test which rows it writes",
         .codes        = (const char *const[]) { "hbm-cell", "hbm-word", "hbm-row", "hbm-sub-wordline", "hbm-wordline-short",
                                                 "hbm-retention", "hbm-hammer", "hbm-bit-line", "hbm-column", "hbm-decoder",
                                                 "hbm-address-tsv", "hbm-data-tsv", "hbm-lane", "hbm-bank",

@@ -58,15 +58,19 @@ static int parse(const char *text, const MemoryGeometry *geometry, HbmInUse *ret
         return 0;
 }
 
-int device_hbm_in_use(Device *device, unsigned chip, const MemoryGeometry *geometry, HbmInUse *ret) {
+int device_hbm_rows(Device *device, unsigned chip, const char *path, const MemoryGeometry *geometry, HbmInUse *ret) {
         char text[ATTRIBUTE_TEXT_MAX];
         int r;
 
-        r = device_attribute(device, chip, "assay/hbm/in-use", text);
+        r = device_attribute(device, chip, path, text);
         if (r < 0)
                 return r;
 
         return parse(text, geometry, ret) < 0 ? -EPROTO : 0;
+}
+
+int device_hbm_in_use(Device *device, unsigned chip, const MemoryGeometry *geometry, HbmInUse *ret) {
+        return device_hbm_rows(device, chip, "assay/hbm/in-use", geometry, ret);
 }
 
 bool hbm_in_use_meets(const HbmInUse *in_use, unsigned sid, unsigned first, unsigned last) {

@@ -22,5 +22,7 @@ typedef struct HbmInUse {
 
 /* -ENOENT: the chip does not tell; -EPROTO: it tells what cannot be; or the errors of the device. */
 int device_hbm_in_use(Device *device, unsigned chip, const MemoryGeometry *geometry, HbmInUse *ret);
+/* The same of the attribute PATH, which names rows in the same words. */
+int device_hbm_rows(Device *device, unsigned chip, const char *path, const MemoryGeometry *geometry, HbmInUse *ret);
 /* Whether any of the rows FIRST … LAST of SID is in use. */
 bool hbm_in_use_meets(const HbmInUse *in_use, unsigned sid, unsigned first, unsigned last);

@@ -35,6 +35,26 @@ static int tell_failed(Step *step, const Regions *regions, const Rotation *befor
         return 0;
 }
 
+/*
+ * What reads found in regions that have not been tested since stands, under CODE: nothing else shows that it was the memory or was not. Where this scan
+ * has found the like again, that has been told.
+ */
+static int tell_found(Step *step, const Regions *regions, const char *code, const char *what, const RegionSet *before, const RegionSet *again, Verdict *verdict) {
+        RegionSet left = *before, occupied;
+        Evidence evidence = { .has_count = true };
+        unsigned n;
+
+        region_set_remove(&left, &regions->tested);
+        n = region_set_count(&left);
+        if (n == 0 || region_set_count(again) > 0)
+                return 0;
+        occupied = left;
+        region_set_keep(&occupied, &regions->occupied);
+        evidence.count = n;
+        return step_finding(step, verdict, code, NULL, &evidence, "%u of %u regions %s in an earlier scan, and were not tested since; %u of them carry live data",
+                            n, partition_regions(&regions->partition), what, region_set_count(&occupied));
+}
+
 static int tell_overdue(Step *step, const Regions *regions, const Rotation *before, Verdict *verdict) {
         unsigned n = 0, n_occupied = 0, n_old = 0;
         Evidence evidence = { .has_count = true };
@@ -71,5 +91,10 @@ int hbm_overdue_tell(Step *step, const Regions *regions, const Rotation *before,
                 return 0;
 
         r = tell_failed(step, regions, before, verdict);
+        if (r >= 0)
+                r = tell_found(step, regions, "hbm-region-altered", "had lost what a test left there", &before->altered, &regions->altered, verdict);
+        if (r >= 0)
+                r = tell_found(step, regions, "hbm-region-unproven", "held a row that differed from those around it", &before->suspicious,
+                               &regions->suspicious, verdict);
         return r < 0 ? r : tell_overdue(step, regions, before, verdict);
 }

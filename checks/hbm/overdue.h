@@ -4,8 +4,8 @@
 /*
  * HbmOverdue
  *
- * What earlier scans leave this one to say: regions that failed when they were last tested and could not be tested again,
- * and regions whose last test is longer ago than the plan allows.
+ * What earlier scans leave this one to say: regions that failed when they were last tested and could not be tested again, regions in
+ * which reads found something wrong and that were not tested since, and regions whose last test is longer ago than the plan allows.
  */
 
 #include "checks/regions.h"

@@ -7,36 +7,10 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "checks/hbm/apart.h"
-#include "checks/hbm/hbm.h"
-#include "checks/hbm/in-use.h"
-#include "checks/hbm/overdue.h"
 #include "checks/hbm/passes.h"
-#include "checks/hbm/report.h"
 #include "checks/hbm/schedule.h"
-#include "checks/hbm/taken.h"
-
-typedef struct Slices {
-        HbmRun *run;
-        MemoryGeometry whole;
-        Regions regions;
-        const Rotation *before;  /* what earlier scans did; NULL: nothing is known */
-        Rotation mapped;         /* where they did it to other slices */
-        uint16_t queue[REGIONS_MAX]; /* what may be tested, in this order */
-        unsigned n_queue;
-        unsigned n_again;        /* the first of them failed before */
-        unsigned room;           /* for so many there is time */
-        HbmLiveKnown live;
-        HbmDoubt doubts[REGIONS_MAX]; /* of unproven regions */
-        uint64_t guarded;        /* rows of tested regions that were left alone, in all banks of a SID */
-        double region_sec;       /* forecast */
-        double row_sec;          /* of a read of one column of one row in all banks */
-        double allowed_sec;
-        HbmInUse in_use;         /* when the step began */
-        bool taken;              /* a job began on rows that were being tested */
-        uint64_t bytes, mismatches;
-        Verdict verdict;
-} Slices;
+#include "checks/hbm/slices-parts.h"
+#include "checks/hbm/under-test.h"
 
 /* ---- which ---- */
 
@@ -92,6 +66,13 @@ static bool is_free(const Slices *slices, const HbmInUse *in_use, unsigned regio
         return free_box(slices, in_use, region, 1, &box);
 }
 
+/* Whether an interrupted test may have left some of its rows half written. */
+static bool is_half_written(const Slices *slices, unsigned region) {
+        WireBox box = box_of(slices, region, 1);
+
+        return hbm_in_use_meets(&slices->under_test, box.first[HBM_SID], box.first[HBM_ROW], box.last[HBM_ROW]);
+}
+
 static int read_in_use(const Slices *slices, HbmInUse *ret) {
         HbmRun *run = slices->run;
         int r;
@@ -102,20 +83,39 @@ static int read_in_use(const Slices *slices, HbmInUse *ret) {
         return r;
 }
 
+static RegionSet all_half_written(const Slices *slices) {
+        RegionSet set = {};
+
+        for (unsigned region = 0; region < partition_regions(&slices->regions.partition); region++)
+                if (is_half_written(slices, region))
+                        region_set_add(&set, region);
+        return set;
+}
+
+/* Those of FOUND, of earlier scans, which come first. */
+static void queue_found(Slices *slices, const RegionSet *found, RegionSet *queued) {
+        for (unsigned region = 0; region < partition_regions(&slices->regions.partition) && slices->n_queue < slices->room; region++)
+                if (region_set_has(found, region) && !region_set_has(&slices->regions.occupied, region) && !region_set_has(queued, region)) {
+                        slices->queue[slices->n_queue++] = (uint16_t) region;
+                        region_set_add(queued, region);
+                }
+}
+
 /* Of all slices those before POSITION come last. Where the time ends is where the next scan begins. */
 static void choose(Slices *slices, unsigned position) {
         unsigned total = partition_regions(&slices->regions.partition);
-        RegionSet queued = {};
+        RegionSet queued = {}, half_written = all_half_written(slices);
 
         slices->room = (unsigned) MIN(fmax(floor(slices->allowed_sec / slices->region_sec), 1), total);
-        for (unsigned region = 0; region < total; region++) {
+        for (unsigned region = 0; region < total; region++)
                 if (!is_free(slices, &slices->in_use, region))
                         region_set_add(&slices->regions.occupied, region);
-                else if (slices->before && region_set_has(&slices->before->failed, region) && slices->n_queue < slices->room) {
-                        slices->queue[slices->n_queue++] = (uint16_t) region;
-                        region_set_add(&queued, region);
-                }
+        if (slices->before) {
+                queue_found(slices, &slices->before->failed, &queued);
+                queue_found(slices, &slices->before->altered, &queued);
+                queue_found(slices, &slices->before->suspicious, &queued);
         }
+        queue_found(slices, &half_written, &queued);
         slices->n_again = slices->n_queue;
 
         slices->regions.position = position;
@@ -133,6 +133,7 @@ static unsigned count_joined(const Slices *slices, unsigned at, unsigned most) {
 
         while (n < most && at + n < end && !region_set_has(&slices->regions.unproven, slices->queue[at + n]) &&
                slices->queue[at + n] == slices->queue[at] + n &&
+               is_half_written(slices, slices->queue[at + n]) == is_half_written(slices, slices->queue[at]) &&
                slices->queue[at + n] / slices->regions.partition.n_slices ==
                                slices->queue[at] / slices->regions.partition.n_slices)
                 n++;
@@ -203,6 +204,23 @@ static int still_free(Slices *slices, unsigned first, unsigned n, HbmInUse *ret_
         return r;
 }
 
+/* What their rows hold tells nothing, not even that they are broken: they wait for the job to end. */
+static int leave_half_written(Slices *slices, unsigned first, unsigned n) {
+        for (unsigned i = first; i < first + n; i++) {
+                (void) snprintf(slices->doubts[i].why, sizeof(slices->doubts[i].why), "a test that did not come to its end may have left these rows half written");
+                region_set_add(&slices->regions.unproven, i);
+        }
+        return 0;
+}
+
+/* Nor is a row suspicious that a job has taken since, for what a test has left in it. */
+static void excuse_half_written(const Slices *slices, HbmDoubt *doubt) {
+        unsigned row = doubt->at[HBM_ROW];
+
+        if (!doubt->in_part && hbm_in_use_meets(&slices->under_test, doubt->at[HBM_SID], row, row))
+                doubt->suspicious = false;
+}
+
 /* Beside live data only what reads have proven to lie apart is written: returns how many slices from FIRST on do. */
 static int prove(Slices *slices, const HbmInUse *in_use, unsigned first, unsigned n) {
         WireBox boxes[REGIONS_MAX];
@@ -211,6 +229,8 @@ static int prove(Slices *slices, const HbmInUse *in_use, unsigned first, unsigne
 
         if (in_use->n == 0)
                 return (int) n;
+        if (is_half_written(slices, first))
+                return leave_half_written(slices, first, n);
 
         slices->run->geometry = slices->whole;
         for (unsigned i = 0; i < n; i++)
@@ -221,6 +241,7 @@ static int prove(Slices *slices, const HbmInUse *in_use, unsigned first, unsigne
 
         for (unsigned i = n; i-- > 0;)
                 if (hbm_doubt_is(&slices->doubts[first + i])) {
+                        excuse_half_written(slices, &slices->doubts[first + i]);
                         region_set_add(&slices->regions.unproven, first + i);
                         n_proven = i;
                 }
@@ -238,6 +259,9 @@ static int test_rows(Slices *slices, const WireBox *box, HbmLiveWatch *watch) {
         r = hbm_schedule(run);
         if (r < 0)
                 return hbm_schedule_error(run, r);
+        r = hbm_under_test_begin(run);
+        if (r < 0)
+                return step_error(run->step, r, "the chip could not be told which rows are written");
         r = hbm_passes_run(run);
         if (r < 0)
                 return hbm_passes_error(run, r);
@@ -263,6 +287,8 @@ static int end_rows(HbmRun *run) {
         r = hbm_run_diagnose(run);
         if (r >= 0)
                 r = hbm_passes_leave_tags(run);
+        if (r >= 0 && !run->taken)
+                r = hbm_under_test_end(run);
         if (r >= 0 && run->watch)
                 r = hbm_live_watch_look(run->watch, HBM_WATCH_LOOKS, &run->reached);
         return r;
@@ -406,100 +432,7 @@ static int test_queue(Slices *slices) {
         return 0;
 }
 
-/* ---- what came of it ---- */
-
-static int measure(Slices *slices) {
-        const Regions *regions = &slices->regions;
-        const HbmRun *run = slices->run;
-        int r;
-
-        r = step_note(run->step, "hbm_bytes_tested", (double) slices->bytes, "By", NULL);
-        if (r >= 0)
-                r = step_note(run->step, "hbm_regions", partition_regions(&regions->partition), "1", NULL);
-        if (r >= 0)
-                r = step_note(run->step, "hbm_regions_tested", region_set_count(&regions->tested), "1", NULL);
-        if (r >= 0)
-                r = step_note(run->step, "hbm_regions_occupied", region_set_count(&regions->occupied), "1", NULL);
-        if (r >= 0)
-                r = step_note(run->step, "hbm_regions_unproven", region_set_count(&regions->unproven), "1", NULL);
-        if (r >= 0)
-                r = step_note(run->step, "hbm_rows_guarded", (double) slices->guarded, "{row}", NULL);
-        return r < 0 ? r : march_totals_measure(&run->totals, run->step, "hbm", slices->mismatches);
-}
-
-static unsigned weight(const HbmDoubt *doubt) {
-        return 1 + doubt->suspicious + 2 * doubt->in_part;
-}
-
-/* The first of unproven regions in which a part is broken, else with a row that differs from all around it, else the first. */
-static unsigned first_unproven(const Slices *slices) {
-        unsigned first = 0, most = 0;
-
-        for (unsigned region = 0; region < partition_regions(&slices->regions.partition); region++)
-                if (region_set_has(&slices->regions.unproven, region) && weight(&slices->doubts[region]) > most) {
-                        most = weight(&slices->doubts[region]);
-                        first = region;
-                }
-        return first;
-}
-
-/* Why slices were not tested: of one of them, and for how many it is another reason. */
-static int tell_unproven(Slices *slices) {
-        Regions *regions = &slices->regions;
-        const HbmDoubt *doubt;
-        unsigned first = first_unproven(slices), n_others = 0;
-        Location place;
-
-        if (region_set_count(&regions->unproven) == 0)
-                return 0;
-
-        doubt = &slices->doubts[first];
-        for (unsigned region = 0; region < partition_regions(&regions->partition); region++)
-                n_others += region_set_has(&regions->unproven, region) && strcmp(slices->doubts[region].why, doubt->why) != 0;
-        (void) snprintf(regions->because, sizeof(regions->because), "%s", doubt->why);
-        if (n_others > 0)
-                (void) snprintf(regions->because + strlen(regions->because), sizeof(regions->because) - strlen(regions->because),
-                                "; the like of %u more region%s", n_others, n_others == 1 ? "" : "s");
-        if (!doubt->suspicious)
-                return 0;
-
-        slices->run->geometry = slices->whole;
-        place = hbm_report_place(slices->run, doubt->stack, doubt->at, doubt->in_part ? HBM_PSEUDO_CHANNEL : HBM_ROW);
-        return step_finding(slices->run->step, &slices->verdict, doubt->in_part ? "hbm-region-altered" : "hbm-region-unproven", &place,
-                            &(Evidence) { .has_count = true, .count = region_set_count(&regions->unproven) },
-                            "%s; not written and not tested: %u of %u regions", regions->because, region_set_count(&regions->unproven),
-                            partition_regions(&regions->partition));
-}
-
-static int conclude(Slices *slices, Verdict *ret) {
-        HbmRun *run = slices->run;
-        int r;
-
-        r = measure(slices);
-        if (r >= 0)
-                r = tell_unproven(slices);
-        if (r >= 0)
-                r = hbm_overdue_tell(run->step, &slices->regions, slices->before, &slices->verdict);
-        if (r >= 0)
-                r = step_regions(run->step, &slices->regions);
-        if (r < 0)
-                return r;
-
-        if (region_set_count(&slices->regions.tested) == 0 && slices->verdict != VERDICT_FAILED) {
-                if (region_set_count(&slices->regions.occupied) == partition_regions(&slices->regions.partition))
-                        return step_skip(run->step, ret, REASON_OCCUPIED, "all of the memory carries live data");
-                if (region_set_count(&slices->regions.unproven) > 0)
-                        return step_skip(run->step, ret, REASON_OCCUPIED,
-                                         "no free rows could be told from those with live data without writing to them: %s",
-                                         slices->regions.because);
-                if (slices->taken)
-                        return step_skip(run->step, ret, REASON_OCCUPIED, "%s", HBM_TAKEN_WHY);
-                return step_skip(run->step, ret, REASON_BUDGET, "a slice takes %.3g s", slices->region_sec);
-        }
-
-        *ret = slices->verdict;
-        return 0;
-}
+/* ---- all of it ---- */
 
 /*
  * Works out the device seconds of all passes over the first slice, which is as large as any but for a row; beside live data with
@@ -530,6 +463,8 @@ static void map_before(Slices *slices) {
         mapped->partition = slices->regions.partition;
         memset(mapped->ages, 0xff, sizeof(mapped->ages));
         mapped->failed = partition_map(&slices->before->partition, &slices->before->failed, &mapped->partition);
+        mapped->altered = partition_map(&slices->before->partition, &slices->before->altered, &mapped->partition);
+        mapped->suspicious = partition_map(&slices->before->partition, &slices->before->suspicious, &mapped->partition);
         slices->before = mapped;
 }
 
@@ -558,6 +493,12 @@ int hbm_slices_run(HbmRun *run, Verdict *ret) {
         if (r < 0)
                 return r;
 
+        r = device_hbm_under_test(step_device(run->step), step_chip(run->step), &slices.whole, &slices.under_test);
+        if (r == -ENOENT && slices.in_use.n > 0)
+                return step_skip(run->step, ret, REASON_OCCUPIED, "the chip carries live data and does not tell which rows an interrupted test has left");
+        if (r < 0 && r != -ENOENT)
+                return step_error(run->step, r, "assay/hbm/under-test does not tell which rows an interrupted test has left");
+
         r = forecast(&slices);
         if (r < 0)
                 return r;
@@ -567,5 +508,5 @@ int hbm_slices_run(HbmRun *run, Verdict *ret) {
         choose(&slices, position);
         r = test_queue(&slices);
         hbm_live_known_done(&slices.live);
-        return r < 0 ? r : conclude(&slices, ret);
+        return r < 0 ? r : slices_conclude(&slices, ret);
 }

@@ -134,7 +134,8 @@ static const char *wrong_with_regions(const RecordRegions *regions, Verdict verd
         if (!is_name(regions->partition, NAME_BYTES_MAX) || regions->total == 0 || regions->total > REGIONS_MAX ||
             regions->position >= regions->total || regions->n_tests > regions->total)
                 return "a memory is not cut into regions as it must be";
-        if (!is_set(regions->occupied) || !is_set(regions->failed) || (regions->unproven && !is_set(regions->unproven)))
+        if (!is_set(regions->occupied) || !is_set(regions->failed) || (regions->unproven && !is_set(regions->unproven)) ||
+            (regions->altered && !is_set(regions->altered)) || (regions->suspicious && !is_set(regions->suspicious)))
                 return "a set of regions is none";
         if (regions->since_usec > TIME_USEC_MAX)
                 return "the regions' times are beyond the year 9999";

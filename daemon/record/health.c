@@ -216,6 +216,8 @@ static void print_regions(Printer *printer, const RecordRegions *regions) {
         printer_member_always(printer, "occupied", regions->occupied);
         printer_member(printer, "unproven", regions->unproven);
         printer_member(printer, "because", regions->because);
+        printer_member(printer, "altered", regions->altered);
+        printer_member(printer, "suspicious", regions->suspicious);
         printer_member_always(printer, "failed", regions->failed);
         printer_key(printer, "tested");
         printer_open(printer, '[');

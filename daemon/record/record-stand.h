@@ -47,6 +47,12 @@ void record_stand_done(RecordStand *stand);
  */
 int record_clears(const RecordVerified *later, const RecordVerified *failed);
 /*
+ * Whether LATER, of the same chip, has tested at once all of the memory that step STEP of REGIONS tests region by region: it has that step, which passed and
+ * reached no less, in a plan whose stage looks at as much. Then nothing stands that scans region by region had found there before. Both were verified.
+ * -EBADMSG, -ENOMEM.
+ */
+int record_tests_all_regions(const RecordVerified *later, const RecordVerified *regions, const char *step);
+/*
  * Leaves in the line and the step of STAND, which is of FAILED, only what none of the records LATER has cleared, each newer, of the same subject and verified;
  * and says where they left that out: "us0-0/chip0 collective: collective-hang at link-z+, collective: left out since". Where they have cleared nothing, or one
  * of them this and another one that, STAND keeps the rest of what it said. -EBADMSG, -ENOMEM: STAND is unchanged.

@@ -112,6 +112,7 @@ typedef struct RecordRegions {
         uint64_t since_usec;   /* the first scan of them */
         const char *occupied;  /* left alone in this scan: they carried live data */
         const char *unproven, *because; /* "", or left alone when it was their turn: reads did not tell them from live data, and why */
+        const char *altered, *suspicious; /* "", or a part of them had lost what a test left, or a row of them; not tested since */
         const char *failed;    /* when they were last tested */
         size_t n_tests;
         const RecordRegionTest *tests;
@@ -582,17 +583,15 @@ typedef struct RecordKnownRegions {
         Partition partition;
         unsigned position;    /* where the next scan begins */
         uint64_t since_usec;  /* the first scan of them */
-        RegionSet occupied, failed, tested, unproven;
+        RegionSet occupied, failed, tested, unproven, altered, suspicious;
         char because[REGIONS_REASON_MAX];
         size_t n_tests;
         RecordKnownTest tests[REGIONS_MAX]; /* disjoint, none empty; together `tested`, which has all of `failed` */
 } RecordKnownRegions;
 
 struct json_t;
-/*
- * What STATEMENT, the payload of a verified record, knows of the INDEX-th of its steps that tell regions; free() it. -ENOENT:
- * there are no more; -EBADMSG: what it tells cannot be; -ENOMEM.
- */
+/* What STATEMENT, the payload of a verified record, knows of the INDEX-th of its steps that tell regions; free() it. -ENOENT:
+ * there are no more; -EBADMSG: what it tells cannot be; -ENOMEM. */
 int record_regions_read(const struct json_t *statement, size_t index, RecordKnownRegions **ret);
 
 #include "daemon/record/record-audit.h"

@@ -44,6 +44,10 @@ static int read_regions(const json_t *from, RecordKnownRegions *ret) {
 
         if (json_object_get(from, "unproven") && read_set(from, "unproven", &ret->partition, &ret->unproven) < 0)
                 return -EINVAL;
+        if (json_object_get(from, "altered") && read_set(from, "altered", &ret->partition, &ret->altered) < 0)
+                return -EINVAL;
+        if (json_object_get(from, "suspicious") && read_set(from, "suspicious", &ret->partition, &ret->suspicious) < 0)
+                return -EINVAL;
         (void) snprintf(ret->because, sizeof(ret->because), "%s", text_of(from, "because"));
 
         ret->position = (unsigned) position;
@@ -80,4 +84,44 @@ int record_regions_read(const json_t *statement, size_t index, RecordKnownRegion
         subject_read(statement, product, known->serial);
         *ret = TAKE_PTR(known);
         return 0;
+}
+
+/* ---- tested all at once ---- */
+
+/* *ret_predicate is the statement's, *ret the step, NULL without. */
+static int read_step(const RecordVerified *verified, const char *name, json_t **ret_statement, const json_t **ret_predicate, const json_t **ret) {
+        const json_t *steps;
+        const char *wrong;
+        int r;
+
+        *ret = NULL;
+        r = json_read(verified->payload, verified->n_payload, ret_statement, &wrong);
+        if (r < 0)
+                return r;
+        *ret_predicate = json_object_get(*ret_statement, "predicate");
+        steps = json_object_get(*ret_predicate, "steps");
+        for (size_t i = 0; i < json_array_size(steps); i++)
+                if (strcmp(text_of(json_array_get(steps, i), "name"), name) == 0)
+                        *ret = json_array_get(steps, i);
+        return 0;
+}
+
+int record_tests_all_regions(const RecordVerified *later, const RecordVerified *regions, const char *step) {
+        _cleanup_json_ json_t *later_statement = NULL, *statement = NULL;
+        const json_t *later_predicate, *predicate, *all, *some;
+        Reach pass, failed;
+        Result result;
+        int r;
+
+        r = read_step(later, step, &later_statement, &later_predicate, &all);
+        if (r >= 0)
+                r = read_step(regions, step, &statement, &predicate, &some);
+        if (r < 0 || !all || !some)
+                return r < 0 ? r : 0;
+        result = result_from_string(text_of(all, "result"));
+        if ((result != RESULT_PASSED && result != RESULT_WARNED) || json_object_get(all, "regions") || !stage_clears(later->stage, regions->stage))
+                return 0;
+        reach_of_signed(later_predicate, all, &pass);
+        reach_of_signed(predicate, some, &failed);
+        return reach_covers(&pass, &failed, &regions->entry.subject, false);
 }

@@ -35,10 +35,12 @@ typedef struct Bench {
         Device *device;
         HbmParameters parameters;
         double budget_sec, rotation_sec;
+        uint64_t seed;
         const char *in_use[4]; /* what assay/hbm/in-use says, one time after another; NULL: what the chip says; "": nothing */
         unsigned n_asked;
         unsigned fail_at, n_batches; /* which batch fails, from 1; 0: none */
         int failure;
+        unsigned kill_at;      /* the batch from which on nothing is sent, from 1: its client is dead; 0: none */
         unsigned job_at;       /* the batch before which a job writes into live rows; 0: none */
         unsigned take_at;      /* the batch before which a job takes the rows TAKEN; 0: none */
         Regions regions;       /* of the last scan, where it told any */
@@ -87,6 +89,8 @@ static int bench_execute(void *userdata, const WireCommand *commands, size_t n, 
 
         if (++bench->n_batches == bench->fail_at)
                 return bench->failure;
+        if (bench->kill_at > 0 && bench->n_batches >= bench->kill_at)
+                return -ENODEV;
         if (bench->n_batches == bench->job_at)
                 write_as_job(bench);
         if (bench->n_batches == bench->take_at)
@@ -114,6 +118,15 @@ static void bench_close(void *userdata) {
 
 static const DeviceTransport bench_transport = { bench_execute, bench_close };
 
+/* Another client. */
+static void bench_connect(Bench *bench) {
+        Reach *reach = &bench->hall.reach;
+
+        (void) device_free(bench->device);
+        bench->n_batches = 0;
+        assert_int_equal(device_new(&bench_transport, bench, "trn-0", 0, reach->window, WINDOW, &bench->device), 0);
+}
+
 static Bench *bench_new(const char *scenario) {
         Bench *bench = calloc(1, sizeof(*bench));
         char *error = NULL;
@@ -124,11 +137,12 @@ static Bench *bench_new(const char *scenario) {
                 fail_msg("%s", error);
         window = aligned_alloc(4096, WINDOW);
         bench->hall.reach = (Reach) { hall_server(bench->hall.scenario->hall, "trn-0"), 0, window, WINDOW };
-        assert_int_equal(device_new(&bench_transport, bench, "trn-0", 0, window, WINDOW, &bench->device), 0);
+        bench_connect(bench);
         bench->parameters = *(const HbmParameters *) *check_word_find("hbm")->parameters_defaults;
         bench->parameters.slices = 8;
         bench->parameters.seconds = 1000;
         bench->budget_sec = 1000;
+        bench->seed = 1;
         bench->rotation_sec = 86400;
         return bench;
 }
@@ -195,6 +209,10 @@ static void take_regions(Bench *bench) {
                 assert_int_equal(region_set_parse(member(content, "unproven"), total, &bench->regions.unproven), 0);
                 (void) snprintf(bench->regions.because, sizeof(bench->regions.because), "%s", member(content, "because"));
         }
+        if (member(content, "altered"))
+                assert_int_equal(region_set_parse(member(content, "altered"), total, &bench->regions.altered), 0);
+        if (member(content, "suspicious"))
+                assert_int_equal(region_set_parse(member(content, "suspicious"), total, &bench->regions.suspicious), 0);
         assert_null(regions_wrong(&bench->regions));
 
         if (!bench->has_rotation)
@@ -212,12 +230,16 @@ static void take_regions(Bench *bench) {
         region_set_remove(&bench->rotation.failed, &bench->regions.tested);
         for (unsigned i = 0; i < REGIONS_MAX / 64; i++)
                 bench->rotation.failed.words[i] |= bench->regions.failed.words[i];
+        region_set_remove(&bench->rotation.altered, &bench->regions.tested);
+        region_set_unite(&bench->rotation.altered, &bench->regions.altered);
+        region_set_remove(&bench->rotation.suspicious, &bench->regions.tested);
+        region_set_unite(&bench->rotation.suspicious, &bench->regions.suspicious);
 }
 
 static StepEnd scan(Bench *bench) {
         StepServer servers[1] = { { .name = "trn-0", .device = bench->device, .included = 0xffff } };
         StepSettings settings = {
-                .name = "hbm", .n_servers = 1, .servers = servers, .parameters = &bench->parameters, .seed = 1,
+                .name = "hbm", .n_servers = 1, .servers = servers, .parameters = &bench->parameters, .seed = bench->seed,
                 .budget_sec = bench->budget_sec, .rotation = bench->has_rotation ? &bench->rotation : NULL,
                 .rotation_sec = bench->rotation_sec, .required = true, .write = found_write, .userdata = &bench->found,
         };
@@ -689,6 +711,146 @@ static void a_row_that_is_not_proven_is_told(void **state) {
         assert_string_equal(bench->regions.because, "hbm0/ch3/pc1/sid0/bg2/ba1/row9000 gives back what belongs to hbm0/ch3/pc1/sid0/bg2/ba1/row9500");
 }
 
+/* A scan dies after any batch, of which each is run to its end or not at all: wire.h. Returns whether it was dead before its own end. */
+static bool scan_is_killed(Bench *bench, unsigned batch) {
+        Verdict verdict;
+
+        bench_connect(bench);
+        bench->kill_at = batch;
+        verdict = scan(bench).verdict;
+        bench->kill_at = 0;
+        bench_connect(bench);
+        return verdict == VERDICT_ERROR;
+}
+
+/* Whichever region a scan asks next, what was found beside live data stands until its region is tested. */
+static void what_is_altered_stands_until_it_is_tested(void **state) {
+        static const struct {
+                const char *fault, *code, *where, *altered, *suspicious;
+                Verdict verdict;
+        } cases[] = {
+                { "trn-0/chip0/hbm0/ch3/pc1/sid1/bg2/ba1, kind: bank-dead", "hbm-region-altered", "hbm0/ch3/pc1", "8-15", "", VERDICT_FAILED },
+                { "trn-0/chip0/hbm0/ch3/pc1/sid1/bg2/ba1/row9000, kind: row-dead", "hbm-region-unproven", "hbm0/ch3/pc1/sid1/bg2/ba1/row9000", "", "12", VERDICT_WARNED },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                _cleanup_bench_ Bench *bench = bench_new(HEAD JOB);
+                bool found = false;
+                char fault[256];
+
+                assert_int_equal(scan_beside(bench, RANDOM), VERDICT_PASSED);
+                (void) snprintf(fault, sizeof(fault), "{at: %s}", cases[i].fault);
+                control(bench, CONTROL_INJECT, fault);
+                allow(bench, 5);
+                for (unsigned n = 0; n < 12; n++) {
+                        Verdict verdict = scan(bench).verdict;
+
+                        found = found || verdict == cases[i].verdict;
+                        assert_int_equal(verdict, found ? cases[i].verdict : VERDICT_PASSED);
+                        if (found)
+                                assert_true(found_has(&bench->found, cases[i].code, cases[i].where));
+                }
+                assert_true(found);
+                assert_set(&bench->rotation.altered, cases[i].altered);
+                assert_set(&bench->rotation.suspicious, cases[i].suspicious);
+
+                /* Nor does a scan that dies clear it. */
+                for (unsigned at = 4; scan_is_killed(bench, at); at += 25)
+                        assert_int_equal(scan(bench).verdict, cases[i].verdict);
+                assert_int_equal(scan(bench).verdict, cases[i].verdict);
+
+                /* A job takes the region: that is no test of it. */
+                control(bench, CONTROL_USE, "{at: trn-0/chip0, rows: \"0:0-8191,1:0-16383\"}");
+                assert_int_equal(scan(bench).verdict, cases[i].verdict);
+                control(bench, CONTROL_HEAL, "all");
+                control(bench, CONTROL_USE, "{at: trn-0/chip0, rows: none}");
+                for (unsigned n = 0; n < 4; n++)
+                        (void) scan(bench);
+                assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+                assert_set(&bench->rotation.altered, "");
+                assert_set(&bench->rotation.suspicious, "");
+        }
+}
+
+/* What a scan leaves behind that dies beside a job blames nobody, is written by none that cannot tell whose it is, and is tested when the job has ended. */
+static void what_a_killed_scan_has_left_is_no_finding(void **state) {
+        unsigned n_kills = 0, n_half = 0;
+
+        for (unsigned at = 1;; at++) {
+                _cleanup_bench_ Bench *bench = bench_new(HEAD JOB);
+
+                write_job(bench, RANDOM);
+                allow(bench, 5);
+                if (!scan_is_killed(bench, at))
+                        break;
+                n_kills++;
+                for (unsigned n = 0; n < 3; n++) {
+                        Verdict verdict = scan(bench).verdict;
+
+                        if (verdict != VERDICT_PASSED || bench->found.n > 0 || region_set_count(&bench->regions.altered) > 0 || region_set_count(&bench->regions.suspicious) > 0)
+                                fail_msg("killed at batch %u, scan %u: %s, %u findings, %s", at, n, verdict_to_string(verdict), bench->found.n, bench->regions.because);
+                }
+                n_half += strstr(bench->regions.because, "half written") != NULL;
+                assert_int_equal(trespasses(bench), 0);
+
+                control(bench, CONTROL_USE, "{at: trn-0/chip0, rows: none}");
+                bench->rotation.position = 0;
+                allow(bench, 24);
+                assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+                assert_set(&bench->regions.tested, "0-23");
+                assert_int_equal(region_set_count(&bench->regions.unproven), 0);
+        }
+        print_message("# %u kills, %u left rows half written\n", n_kills, n_half);
+        assert_true(n_half > 20 && n_half < n_kills);
+}
+
+/* Nor what a scan of the whole chip has left, before a job came. */
+static void what_a_killed_scan_of_all_has_left_is_no_finding(void **state) {
+        unsigned n_kills = 0, n_unproven = 0;
+
+        for (unsigned at = 1;; at += 2) {
+                _cleanup_bench_ Bench *bench = bench_new(HEAD);
+
+                bench->parameters.slices = 0;
+                if (!scan_is_killed(bench, at))
+                        break;
+                n_kills++;
+                bench->parameters.slices = 8;
+                control(bench, CONTROL_USE, "{at: trn-0/chip0, rows: \"0:0-8191\"}");
+                write_job(bench, RANDOM);
+                allow(bench, 5);
+                if (scan(bench).verdict == VERDICT_FAILED || bench->found.n > 0)
+                        fail_msg("killed at batch %u: %u findings, %s", at, bench->found.n, bench->regions.because);
+                n_unproven += region_set_count(&bench->regions.unproven) == 20;
+        }
+        print_message("# of %u kills of a scan of the whole chip %u left all that is free half written\n", n_kills, n_unproven);
+        assert_true(n_unproven > 5);
+}
+
+/*
+ * The first that a march writes is own-address data that are no tags, and one seed in four makes them look like those of other rows. A job takes them
+ * before it writes anything itself.
+ */
+static void what_a_killed_scan_has_left_is_no_finding_in_live_rows(void **state) {
+        unsigned n_alike = 0;
+
+        for (uint64_t seed = 1; seed <= 20; seed++) {
+                _cleanup_bench_ Bench *bench = bench_new(HEAD JOB);
+
+                write_job(bench, RANDOM);
+                allow(bench, 3);
+                bench->seed = seed;
+                assert_true(scan_is_killed(bench, 142)); /* the first batch that has written something is 141 */
+                control(bench, CONTROL_USE, "{at: trn-0/chip0, rows: \"0:0-10239\"}");
+                allow(bench, 8);
+                assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+                assert_int_equal(bench->found.n, 0);
+                n_alike += strstr(bench->regions.because, " gives back what belongs to ") != NULL;
+        }
+        print_message("# of 20 kills %u have left in live rows what looks like another row's\n", n_alike);
+        assert_true(n_alike > 0);
+}
+
 /* Data of a job, whatever they are, beside a sound chip: only where they hold but one value can nothing be said. */
 static void a_sound_chip_is_tested_beside_its_job(void **state) {
         static const char *const tested[_DATA_MAX] = { "4-23", "4-23", "8-23", "8-23" };
@@ -1145,6 +1307,10 @@ int main(void) {
                 cmocka_unit_test(no_fault_leads_into_live_data),
                 cmocka_unit_test(no_alias_leads_into_live_data),
                 cmocka_unit_test(a_row_that_is_not_proven_is_told),
+                cmocka_unit_test(what_is_altered_stands_until_it_is_tested),
+                cmocka_unit_test(what_a_killed_scan_has_left_is_no_finding),
+                cmocka_unit_test(what_a_killed_scan_of_all_has_left_is_no_finding),
+                cmocka_unit_test(what_a_killed_scan_has_left_is_no_finding_in_live_rows),
                 cmocka_unit_test(a_sound_chip_is_tested_beside_its_job),
                 cmocka_unit_test(one_bare_row_is_found_among_others),
                 cmocka_unit_test(what_a_job_has_left_waits_for_an_idle_chip),

@@ -287,9 +287,15 @@ static void scan_all(Scan *scan, Scenario *scenario, const Plan *plan, uint64_t 
 
 /* ---- the sweep ---- */
 
-/* MORE: what telemetry may say on top, for the chip itself met these errors while it was tested: they are none that were planted. */
+#define JOB "in-use: [{at: " SERVER "/chip5, rows: \"0:0-8191\"}]\n"
+
+/*
+ * MORE: what telemetry may say on top, for the chip itself met these errors while it was tested: they are none that were planted. PLAN: of this one
+ * alone, NULL: of all. Beside a job a bank keeps its SID from being written; a smaller fault can lie in rows that the killed scan left half written, which
+ * are told as not proven.
+ */
 static const struct {
-        const char *name, *text, *more;
+        const char *name, *text, *more, *plan;
 } cases[] = {
         { "sound", HEAD, NULL },
         { "sram-cell", AT "/core2/sbuf/part17/row40/bit9, kind: stuck-at, value: 1}]\n", NULL },
@@ -306,6 +312,9 @@ static const struct {
         { "hbm-off", AT "/hbm1, kind: ecc-off}]\n", NULL },
         { "hbm-cell", AT "/hbm2/ch3/pc1/sid0/bg2/ba1/row4711/col12/bit77, kind: stuck-at, value: 1}]\n", NULL },
         { "hbm-row", AT "/hbm2/ch3/pc1/sid0/bg2/ba1/row4711, kind: row-dead, reads: ones}]\n", "telemetry hbm-repairable at us0-1/chip5/hbm2" },
+        { "hbm-job", HEAD JOB, NULL, "infleet" },
+        { "hbm-job-bank", AT "/hbm0/ch3/pc1/sid0/bg2/ba1, kind: bank-dead}]\n" JOB, NULL, "infleet" },
+        { "hbm-job-row", AT "/hbm0/ch3/pc1/sid0/bg2/ba1/row8300, kind: row-dead}]\n" JOB, NULL, "infleet" },
         { "element", AT "/core5/pe17.93, kind: product-stuck, bit: 9, value: 1}]\n", NULL },
         { "generator", AT "/core1/scalar/lane64, kind: rng-bit-stuck, bit: 20, value: 1}]\n", NULL },
         { "lane", AT "/link-x+/lane7, kind: bit-errors, rate: 1e-9}]\n", NULL },
@@ -404,6 +413,14 @@ static unsigned sweep(size_t i, const Plan *plan) {
 }
 
 /* ONLY_MEMORY: the plan has no steps that most of the cases concern. */
+static bool is_chosen(size_t i, const char *plan, bool only_memory) {
+        if (only_case)
+                return strcmp(cases[i].name, only_case) == 0;
+        if (cases[i].plan)
+                return strcmp(cases[i].plan, plan) == 0;
+        return !only_memory || i == 0 || strncmp(cases[i].name, "hbm", 3) == 0;
+}
+
 static void sweep_plan(const char *name, bool only_memory) {
         _cleanup_(plan_freep) Plan *plan = NULL;
         char *error = NULL;
@@ -420,7 +437,7 @@ static void sweep_plan(const char *name, bool only_memory) {
                         check->prepare();
         }
         for (size_t i = 0; i < ELEMENTS(cases); i++)
-                if (only_case ? strcmp(cases[i].name, only_case) == 0 : !only_memory || i == 0 || strncmp(cases[i].name, "hbm", 3) == 0)
+                if (is_chosen(i, name, only_memory))
                         n_wrong += sweep(i, plan);
         assert_int_equal(n_wrong, 0);
 }

@@ -192,6 +192,20 @@ static void regions_must_agree_with_themselves(void **state) {
                 assert_string_equal(regions.because, "row 7 is not its own");
                 assert_int_equal(regions_wrong(&regions) == NULL, region >= 3 && region < 6);
         }
+
+        /* What reads find wrong in a region that was not tested keeps it from being proven. */
+        regions = good;
+        region_set_add(&regions.unproven, 3);
+        regions_add_reason(&regions, "row 7 is not its own");
+        region_set_add(&regions.altered, 3);
+        region_set_add(&regions.suspicious, 3);
+        assert_null(regions_wrong(&regions));
+        region_set_add(&regions.suspicious, 1);
+        assert_non_null(regions_wrong(&regions));
+        regions.suspicious = (RegionSet) {};
+        region_set_add(&regions.altered, 1);
+        assert_non_null(regions_wrong(&regions));
+
         regions = good;
         regions_add_reason(&regions, "none");
         assert_non_null(regions_wrong(&regions));

@@ -217,6 +217,43 @@ static void what_is_not_proven_is_carried_on(void **state) {
         }
 }
 
+/* A finding at a region that was not tested stands until it is: not even a job that takes it clears it. */
+static void what_was_found_untested_is_carried_on(void **state) {
+        static const struct {
+                const char *tested, *occupied, *unproven, *altered, *suspicious, *altered_left, *suspicious_left;
+        } scans[] = {
+                { "10-19", "", "20-24", "20-22", "24", "20-22", "24" }, { "25-30", "", "", "", "", "20-22", "24" },
+                { "20", "21,24", "40", "", "40", "21-22", "24,40" },     { "21-22,24,40", "", "", "", "", "", "" },
+        };
+        RecordKnownRegions before = { .serial = "A1", .step = "hbm", .since_usec = HOUR };
+        RecordRun run = { .id = "01934a6e-5e00-7000-8000-000000000002", .finished_usec = 2 * HOUR };
+
+        assert_int_equal(partition_parse("sid 3 row 16384/32", &before.partition), 0);
+        for (size_t i = 0; i < ELEMENTS(scans); i++) {
+                Regions now = { .partition = before.partition };
+                RecordRegions *facts;
+
+                assert_int_equal(region_set_parse(scans[i].tested, 96, &now.tested), 0);
+                assert_int_equal(region_set_parse(scans[i].occupied, 96, &now.occupied), 0);
+                assert_int_equal(region_set_parse(scans[i].unproven, 96, &now.unproven), 0);
+                assert_int_equal(region_set_parse(scans[i].altered, 96, &now.altered), 0);
+                assert_int_equal(region_set_parse(scans[i].suspicious, 96, &now.suspicious), 0);
+                assert_int_equal(rotation_facts(&before, &now, "A1", &run, &facts), 0);
+                assert_string_equal(facts->altered, scans[i].altered_left);
+                assert_string_equal(facts->failed, "");
+                assert_string_equal(facts->suspicious, scans[i].suspicious_left);
+                assert_int_equal(region_set_parse(facts->altered, 96, &before.altered), 0);
+                assert_int_equal(region_set_parse(facts->suspicious, 96, &before.suspicious), 0);
+                rotation_facts_free(facts);
+                if (i == 1) {
+                        json_auto_t *told = rotation_to_request(&before, "us0-1/chip3:hbm", 3 * HOUR);
+
+                        assert_string_equal(json_string_value(json_object_get(told, "altered")), "20-22");
+                        assert_string_equal(json_string_value(json_object_get(told, "suspicious")), "24");
+                }
+        }
+}
+
 static void a_worker_is_told_ages(void **state) {
         RecordKnownRegions *before = first_scan("A1");
         json_auto_t *told = rotation_to_request(before, "us0-1/chip3:hbm", 3 * HOUR);
@@ -279,6 +316,7 @@ int main(void) {
                 cmocka_unit_test(another_chip_begins_anew),
                 cmocka_unit_test(regions_cut_otherwise_keep_what_failed),
                 cmocka_unit_test(what_is_not_proven_is_carried_on),
+                cmocka_unit_test(what_was_found_untested_is_carried_on),
                 cmocka_unit_test(a_worker_is_told_ages),
                 cmocka_unit_test(what_cannot_be_read_begins_anew),
         };

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The parts of slices.h: slices.c tests, slices-tell.c says what came of it. */
+
+#include "checks/hbm/apart.h"
+#include "checks/hbm/hbm.h"
+#include "checks/hbm/in-use.h"
+#include "checks/hbm/slices.h"
+
+typedef struct Slices {
+        HbmRun *run;
+        MemoryGeometry whole;
+        Regions regions;
+        const Rotation *before;  /* what earlier scans did; NULL: nothing is known */
+        Rotation mapped;         /* where they did it to other slices */
+        uint16_t queue[REGIONS_MAX]; /* what may be tested, in this order */
+        unsigned n_queue;
+        unsigned n_again;        /* the first of them failed before, were suspicious or are half written */
+        unsigned room;           /* for so many there is time */
+        HbmLiveKnown live;
+        HbmDoubt doubts[REGIONS_MAX]; /* of unproven regions */
+        uint64_t guarded;        /* rows of tested regions that were left alone, in all banks of a SID */
+        double region_sec;       /* forecast */
+        double row_sec;          /* of a read of one column of one row in all banks */
+        double allowed_sec;
+        HbmInUse in_use;         /* when the step began */
+        HbmInUse under_test;     /* rows that an interrupted test may have left half written, by then */
+        bool taken;              /* a job began on rows that were being tested */
+        uint64_t bytes, mismatches;
+        Verdict verdict;
+} Slices;
+
+/* Tells what was measured and found, and of earlier scans what stands. Returns 0 with *ret set, or could not judge. */
+int slices_conclude(Slices *slices, Verdict *ret);
