@@ -6,6 +6,7 @@
  */
 
 #include <errno.h>
+#include <string.h>
 
 #include "checks/efa/efa.h"
 
@@ -20,8 +21,8 @@
 #define OFTEN_ROUNDS  6u
 #define OFTEN         8u
 #define OFTEN_PACKETS 256u
-#define OFTEN_LARGE   2u  /* of the longest: the time between two is a bandwidth */
-#define OFTEN_SUSPECTS 8u /* ends of ties: more have something else in common than an adapter that comes and goes */
+#define OFTEN_LARGE   2u  /* of LARGE_BYTES: the time between two is a bandwidth, and longer ones hide what an adapter needs for each */
+#define OFTEN_SUSPECTS 8u /* more have something else in common than an adapter that comes and goes */
 #define FIRST_MORE    32u /* no other round has these numbers */
 
 /* One flow of each kind that shows what is always there. */
@@ -35,27 +36,27 @@ static void ask_often(Traffic *traffic, Wrong wrong, unsigned from, unsigned to)
         bool is_timed = wrong == WRONG_SLOW || wrong == WRONG_CLOCK;
 
         for (unsigned i = 0; i < OFTEN; i++)
-                (void) traffic_add(traffic, from, to, NIC_PATH_SPRAYED, is_timed ? OFTEN_LARGE : OFTEN_PACKETS, is_timed ? NIC_PAYLOAD_MAX : 1);
+                (void) traffic_add(traffic, from, to, NIC_PATH_SPRAYED, is_timed ? OFTEN_LARGE : OFTEN_PACKETS, is_timed ? LARGE_BYTES : 1);
 }
 
 typedef struct Asking {
         Traffic *traffic;
-        unsigned round;    /* 0, 1: those that were not asked yet, once; from 2 on often, and each time others */
-        AdapterSet *asked;
+        unsigned round;       /* 0, 1: each suspect once, until it has had so many partners; from 2 on often, and each time others */
+        AdapterSet *partners; /* of each suspect, those that it has had */
 } Asking;
 
 static void plan_suspect(const Asking *asking, Wrong wrong, unsigned suspect, AdapterSet sound) {
         void (*ask)(Traffic *traffic, Wrong wrong, unsigned from, unsigned to) = asking->round < ONCE_ROUNDS ? ask_once : ask_often;
+        AdapterSet *partners = &asking->partners[suspect];
 
-        for (unsigned k = 1, n = 0; k < CHIPS && n < MORE_PARTNERS; k++) {
+        for (unsigned k = 1; k < CHIPS && __builtin_popcountll(*partners & sound) < (int) MORE_PARTNERS; k++) {
                 unsigned partner = (suspect + asking->round * MORE_PARTNERS + k) % CHIPS;
 
-                if (!(sound >> partner & 1) || partner == suspect)
+                if (!((sound & ~*partners) >> partner & 1) || partner == suspect)
                         continue;
+                *partners |= UINT64_C(1) << partner;
                 ask(asking->traffic, wrong, suspect, partner);
                 ask(asking->traffic, wrong, partner, suspect);
-                *asking->asked |= UINT64_C(1) << suspect;
-                n++;
         }
         /* Where there is nobody else, it still has itself. */
         if (asking->round >= ONCE_ROUNDS)
@@ -64,27 +65,28 @@ static void plan_suspect(const Asking *asking, Wrong wrong, unsigned suspect, Ad
 
 /* SUSPECTS, of whatever server, talk to others of the own one that are beyond suspicion, both ways. */
 static void plan_suspects(const Asking *asking, Wrong wrong, AdapterSet suspects, AdapterSet sound) {
+        if (asking->round >= ONCE_ROUNDS)
+                memset(asking->partners, 0, ADAPTERS_MAX * sizeof(*asking->partners));
         for (unsigned a = 0; a < ADAPTERS_MAX; a++)
                 if (suspects >> a & 1)
                         plan_suspect(asking, wrong, a, sound);
 }
 
 /* Of those that are to be asked in this round; *ret_sound may be asked with them. One may be sound in this and not in that: where a path of the
- * fabric makes packets of all late, none is beyond suspicion in that. Many ties at once are no matter of one that comes and goes. */
+ * fabric makes packets of all late, none is beyond suspicion in that. Many suspects that stay so are no matter of one that comes and goes. */
 static AdapterSet find_suspects(const Round *round, const Asking *asking, Wrong wrong, AdapterSet *ret_sound) {
         AdapterSet known = round->mute | round->garbled | round->silent;
         bool once = asking->round < ONCE_ROUNDS;
         Blame blame = (once ? ledger_blame : round_blame)(&round->ledger, wrong, known);
+        AdapterSet unsure = once ? blame.unsure : blame.unsure & blame.blamed;
 
         *ret_sound = round_own(round) & ~(blame.blamed | known);
-        if (once)
-                return blame.unsure & ~*asking->asked;
-        return __builtin_popcountll(blame.tied) <= (int) OFTEN_SUSPECTS ? blame.tied : 0;
+        return once || __builtin_popcountll(unsure) <= (int) OFTEN_SUSPECTS ? unsure : 0;
 }
 
-static int ask_suspects(Round *round, unsigned k, AdapterSet *asked) {
+static int ask_suspects(Round *round, unsigned k, AdapterSet *partners) {
         _cleanup_traffic_ Traffic *traffic = round_traffic(round, k == 0 ? 1 : FIRST_MORE + k);
-        const Asking asking = { .traffic = traffic, .round = k, .asked = asked };
+        const Asking asking = { .traffic = traffic, .round = k, .partners = partners };
 
         if (!traffic)
                 return -ENOMEM;
@@ -98,10 +100,10 @@ static int ask_suspects(Round *round, unsigned k, AdapterSet *asked) {
 
 /* Those twice, as what is asked may show a suspect that had been lucky before. */
 int round_tell_apart(Round *round) {
-        AdapterSet asked = 0;
+        AdapterSet partners[ADAPTERS_MAX] = {};
         int r = 0;
 
         for (unsigned k = 0; k < ONCE_ROUNDS + OFTEN_ROUNDS && r >= 0; k++)
-                r = ask_suspects(round, k, &asked);
+                r = ask_suspects(round, k, partners);
         return r;
 }

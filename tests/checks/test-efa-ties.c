@@ -204,6 +204,8 @@ static void test_what_comes_and_goes_fails_no_partner(void **state) {
 static void test_ties_are_asked_until_one_end_shows_it(void **state) {
         assert_int_equal(scan_often("nic5, kind: nic-slow, share: 0.3", "0.1", 25).n_either, 0);
         assert_int_equal(scan_often("nic5, kind: nic-slow, share: 0.3", "0.05", 25).n_either, 0);
+        /* So little that longer messages do not show it. */
+        assert_int_equal(scan_often("nic5, kind: nic-slow, share: 0.86", "0.3", 10).n_either, 0);
         assert_int_equal(scan_often("nic5/path3, kind: path-delay, nsec: 50000", "0.05", 25).n_either, 0);
 }
 
