@@ -200,11 +200,13 @@ static int is_taken(Child *child, const Check *check, const PlanStep *planned, c
         return leave_taken(child, id, n_servers) && (unit->servers[0].included == 0 || check->disturbs == DISTURBS_SERVER);
 }
 
-/* Whether a job has begun since the run did, on what it was testing: then what it met may be the job's. A pass needs no question. */
-static bool is_disturbed(const Unit *unit, const Check *check, const PlanStep *planned, Verdict verdict) {
+/* Whether a job has begun since the run did, on what it was testing: then what it met may be the job's. A pass needs no question, nor does a
+ * run that says so itself. */
+static bool is_disturbed(const Unit *unit, const Check *check, const PlanStep *planned, const StepEnd *end) {
         bool any = false;
 
-        if (verdict == VERDICT_PASSED || check_disturbs(check, planned->parameters) == DISTURBS_NOTHING)
+        if (end->verdict == VERDICT_PASSED || (end->verdict == VERDICT_SKIPPED && end->reason == REASON_OCCUPIED) ||
+            check_disturbs(check, planned->parameters) == DISTURBS_NOTHING)
                 return false;
         if (unit->chip >= 0)
                 return occupancy_ask(unit->servers[0].device, (unsigned) unit->chip) > 0;
@@ -247,7 +249,7 @@ static int run_once(Child *child, const PlanStep *planned, const Check *check, c
         taken = child->unit->withdrawn < UNIT_WITHDRAWN_MAX ? is_taken(child, check, planned, id, settings.n_servers) : 1;
         r = taken != 0 ? end_taken(&settings, taken, ret) : step_run(step, check, ret);
         suspect_device(step, child->unit, r);
-        if (taken == 0 && r != -EPROTO && is_disturbed(child->unit, check, planned, ret->verdict))
+        if (taken == 0 && r != -EPROTO && is_disturbed(child->unit, check, planned, ret))
                 ret->runs = ret->reproduced = UNIT_WITHDRAWN;
         child->unit->used_nsec += ret->device_nsec;
         say(child, stream_step_end(id, ret));

@@ -151,6 +151,10 @@ int hbm_run_diagnose(HbmRun *run) {
                 if (run->outcomes[stack].n_stale > 0)
                         continue;
 
+                r = hbm_taken_ask(run);
+                if (r < 0 || run->taken)
+                        return r;
+
                 diagnosis.end_nsec = end_of_marches(run, stack);
                 r = hbm_diagnose(&diagnosis, stack, run->outcomes[stack].truncated || run->failures.full,
                                  &run->defects);
@@ -162,6 +166,11 @@ int hbm_run_diagnose(HbmRun *run) {
                                 return r;
                 }
         }
+
+        /* What was located beside a job is not told. */
+        r = run->defects.n > 0 ? hbm_taken_ask(run) : 0;
+        if (r < 0 || run->taken)
+                return r;
 
         hbm_defects_sort(&run->defects);
         r = hbm_lies_tell_chip(run);
@@ -308,9 +317,12 @@ static int judge(HbmRun *run, Verdict *ret) {
         r = hbm_run_diagnose(run);
         if (r < 0)
                 return step_error(run->step, r, "failures could not be located");
-        r = hbm_repairs_prove(run);
+        if (!run->taken)
+                r = hbm_repairs_prove(run);
         if (r < 0)
                 return step_error(run->step, r, "repaired rows could not be tried");
+        if (run->taken)
+                return skip_taken(run, ret);
         r = hbm_passes_leave_tags(run);
         if (r < 0)
                 return step_error(run->step, r, "own-address data could not be left in memory");

@@ -9,6 +9,7 @@
 
 #include "checks/hbm/larger.h"
 #include "checks/hbm/report.h"
+#include "checks/hbm/taken.h"
 
 #define QUERIES     192u /* in one batch */
 #define BANKS_MAX   512u /* of a stack that can have been repaired in: no stack has more spares to give */
@@ -326,6 +327,9 @@ static int prove_bank(HbmRun *run, const HbmRow *bank, unsigned *n_done, unsigne
 
                 if (rows[i].state != REPAIR_DONE)
                         continue;
+                r = hbm_taken_ask(run); /* before a row is written over and over */
+                if (r < 0 || run->taken)
+                        break;
                 (*n_done)++;
                 r = prove(run, &proof, &proven);
                 *n_proven += r >= 0 && proven == PROVEN;
@@ -355,7 +359,7 @@ static int prove_all(HbmRun *run, unsigned per_bank, unsigned *n_done, unsigned 
                         n_used += banks[i].left < per_bank;
                 if (n_used > BANKS_MAX)
                         r = -EPROTO;
-                for (uint32_t i = 0; r >= 0 && i < n_banks; i++)
+                for (uint32_t i = 0; r >= 0 && i < n_banks && !run->taken; i++)
                         if (banks[i].left < per_bank)
                                 r = prove_bank(run, &banks[i], n_done, n_proven);
                 n_used_ever += n_used;

@@ -52,6 +52,7 @@ typedef struct Bench {
 } Bench;
 
 #define TAKEN      "0:0-2047"
+#define DIAGNOSED  2000000ul /* accesses that it takes to locate one dead row, at most; four take 6.2 million */
 #define TAKEN_ROWS (2048ul * 16 * 2 * 4 * 4 * 32 * STACKS) /* accesses */
 
 static void note_march(Bench *bench, const WireCommand *command) {
@@ -1255,6 +1256,44 @@ static void a_job_is_harmed_by_one_pass_at_most(void **state) {
                 }
 }
 
+/* What SCENARIO makes of a whole chip on which a job takes rows before batch AT. Returns how many batches there were. */
+static unsigned take_whole(const char *scenario, unsigned at, StepEnd *ret, unsigned *ret_found, unsigned long *ret_harmed) {
+        _cleanup_bench_ Bench *bench = bench_new(scenario);
+
+        bench->parameters.slices = 0;
+        bench->take_at = at;
+        allow(bench, 1);
+        *ret = scan(bench);
+        *ret_found = bench->found.n;
+        *ret_harmed = trespasses(bench);
+        return bench->n_batches;
+}
+
+/* While failures are located, one stack after another, memory is written, too. */
+static void a_job_is_met_by_the_diagnosis_of_one_stack_at_most(void **state) {
+        static const char broken[] = HEAD "faults:\n"
+                                          "  - {at: trn-0/chip0/hbm0/ch3/pc1/sid0/bg2/ba1/row711, kind: row-dead}\n"
+                                          "  - {at: trn-0/chip0/hbm1/ch3/pc1/sid0/bg2/ba1/row711, kind: row-dead}\n"
+                                          "  - {at: trn-0/chip0/hbm2/ch3/pc1/sid0/bg2/ba1/row711, kind: row-dead}\n"
+                                          "  - {at: trn-0/chip0/hbm3/ch3/pc1/sid0/bg2/ba1/row711, kind: row-dead}\n";
+        unsigned long harmed;
+        unsigned n_found, first, last;
+        StepEnd end;
+
+        first = take_whole(HEAD, 0, &end, &n_found, &harmed) + 4; /* behind the passes */
+        assert_int_equal(end.verdict, VERDICT_PASSED);
+        last = take_whole(broken, 0, &end, &n_found, &harmed) - 4; /* before tags are left, when all is told */
+        assert_int_equal(end.verdict, VERDICT_FAILED);
+        assert_true(last > first + 8);
+
+        for (unsigned at = first; at < last; at += (last - first) / 8) {
+                (void) take_whole(broken, at, &end, &n_found, &harmed);
+                if (end.verdict != VERDICT_SKIPPED || end.reason != REASON_OCCUPIED || n_found > 0 || harmed > DIAGNOSED)
+                        fail_msg("taken before batch %u of %u: %s, %u found, %lu accesses were written", at, last,
+                                 verdict_to_string(end.verdict), n_found, harmed);
+        }
+}
+
 static void what_reaches_beyond_a_slice_is_not_run(void **state) {
         _cleanup_bench_ Bench *bench = bench_new(HEAD "in-use: [{at: trn-0/chip0, rows: \"0:0-2047\"}]\n");
         const char *wrong;
@@ -1326,6 +1365,7 @@ int main(void) {
                 cmocka_unit_test(a_chip_that_does_not_tell_is_not_touched),
                 cmocka_unit_test(what_a_job_takes_meanwhile_is_not_claimed),
                 cmocka_unit_test(a_job_is_harmed_by_one_pass_at_most),
+                cmocka_unit_test(a_job_is_met_by_the_diagnosis_of_one_stack_at_most),
                 cmocka_unit_test(what_reaches_beyond_a_slice_is_not_run),
                 cmocka_unit_test(what_is_overdue_is_warned_of),
                 cmocka_unit_test(a_bad_position_is_refused),

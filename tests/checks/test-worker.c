@@ -294,6 +294,15 @@ static void test_what_a_job_may_have_been_is_not_told(void **state) {
         assert_int_equal(scan->result, RESULT_FAILED); /* chip 3 */
 }
 
+static void test_what_a_check_says_of_a_job_itself_is_told(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions) { .begun = 1 << 6, .begun_with = 1 }, STEPS("disturbed"));
+
+        assert_step(scan, 6, "disturbed", VERDICT_SKIPPED, REASON_OCCUPIED);
+        assert_string_equal(step_on(scan, 6, "disturbed")->message, "a job took rows");
+        assert_int_equal(scan->n_measurements, 16);
+}
+
 /* A run at the end of which the chip was free is none of a job's. */
 static void test_what_failed_before_a_job_began_stands(void **state) {
         _cleanup_(selftest_scan_freep) SelftestScan *scan =
@@ -774,6 +783,7 @@ int main(void) {
                 cmocka_unit_test(test_a_chip_with_rows_in_use_is_left_alone),
                 cmocka_unit_test(test_a_chip_that_a_job_takes_is_left_alone_from_then_on),
                 cmocka_unit_test(test_what_a_job_may_have_been_is_not_told),
+                cmocka_unit_test(test_what_a_check_says_of_a_job_itself_is_told),
                 cmocka_unit_test(test_what_failed_before_a_job_began_stands),
                 cmocka_unit_test(test_jobs_that_come_and_go_leave_a_chip_untested),
                 cmocka_unit_test(test_a_step_on_a_server_is_made_again_without_the_chip_that_a_job_takes),
