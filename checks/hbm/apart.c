@@ -17,6 +17,7 @@
 #define LIST       256u
 #define COLUMNS    8u /* read in one batch */
 #define DECOY_SEED (UINT64_C(1) << 63)
+#define NOT_LEFT   "these rows do not hold what a test has left there"
 
 typedef struct Tags { /* of the four stacks: what a test has left in a slice */
         MemoryTag tags[STACKS];
@@ -39,6 +40,7 @@ typedef struct Apart {
         Tags *tags; /* of each box */
         Stray *strays;
         size_t n_strays, allocated;
+        unsigned crowded_column; /* the first of which lists had no room for all */
 } Apart;
 
 /* ---- which tags there are ---- */
@@ -184,11 +186,15 @@ static int read_columns(Apart *apart, const WireBox *box, const Tags *tags, unsi
                 for (unsigned i = 0; i < n && r >= 0; i++) {
                         MemoryAnswer answer = memory_batch_answer(run->batch, numbers[i][stack]);
 
-                        *crowded |= answer.total != answer.n;
+                        if (answer.total != answer.n && !*crowded) {
+                                apart->crowded_column = first + i;
+                                *crowded = true;
+                        }
                         for (size_t k = 0; k < answer.n && r >= 0; k++)
-                                if (!memory_box_includes(box, answer.mismatches[k].at))
+                                if (!memory_box_includes(box, answer.mismatches[k].at)) {
+                                        apart->crowded_column = *crowded ? apart->crowded_column : first + i;
                                         *crowded = true;
-                                else
+                                } else
                                         r = keep_stray(apart, &tags->tags[stack], stack, &answer.mismatches[k]);
                 }
         }
@@ -220,6 +226,29 @@ static void doubt_stray(Apart *apart, const Stray *stray, HbmDoubt *ret) {
                 hbm_doubt_row(apart->run, stray->stack, stray->at, true, "does not give back what a test has left there", ret);
 }
 
+/* So many pseudo-channels fail as one at the most: those of a die. */
+static unsigned most_of_part(const MemoryGeometry *geometry) {
+        return geometry->size[HBM_CHANNEL] * geometry->size[HBM_PSEUDO_CHANNEL] / 4;
+}
+
+/* Data of a job lie in all pseudo-channels of a stack, be they a kilobyte; what fails row by row does not. */
+static bool are_spread(const Apart *apart, const HbmDoubt *doubt, unsigned first, unsigned n) {
+        const MemoryGeometry *geometry = &apart->run->geometry;
+        bool seen[STACKS][64] = {};
+        unsigned n_seen = 0;
+
+        for (size_t i = 0; i < apart->n_strays; i++) {
+                const Stray *stray = &apart->strays[i];
+                bool *place = &seen[stray->stack][(stray->at[HBM_CHANNEL] * geometry->size[HBM_PSEUDO_CHANNEL] + stray->at[HBM_PSEUDO_CHANNEL]) % 64];
+
+                if (doubt_of((Apart *) apart, first, n, stray) != doubt || stray->bits == 1)
+                        continue;
+                n_seen += !*place;
+                *place = true;
+        }
+        return n_seen > most_of_part(geometry);
+}
+
 static void judge_strays(Apart *apart, unsigned first, unsigned n) {
         size_t same;
 
@@ -234,6 +263,11 @@ static void judge_strays(Apart *apart, unsigned first, unsigned n) {
                 if (!is_cell)
                         doubt_stray(apart, stray, doubt_of(apart, first, n, stray));
         }
+        for (unsigned i = first; i < first + n; i++)
+                if (apart->doubts[i].suspicious && are_spread(apart, &apart->doubts[i], first, n)) {
+                        apart->doubts[i] = (HbmDoubt) {};
+                        (void) snprintf(apart->doubts[i].why, HBM_DOUBT_MAX, NOT_LEFT);
+                }
 }
 
 /*
@@ -248,7 +282,7 @@ static int lies_in_part(Apart *apart, const WireBox *box, const Tags *tags, bool
         for (unsigned stack = 0; stack < STACKS; stack++) {
                 memory_batch_reset(run->batch);
                 for (unsigned i = 0; i < n; i++) {
-                        WireMarch march = read_of(run, &tags->tags[stack], *box, 0, 0);
+                        WireMarch march = read_of(run, &tags->tags[stack], *box, apart->crowded_column, 0);
 
                         march.box.first[HBM_CHANNEL] = march.box.last[HBM_CHANNEL] = (uint16_t) (i % channels);
                         march.box.first[HBM_PSEUDO_CHANNEL] = march.box.last[HBM_PSEUDO_CHANNEL] = (uint16_t) (i / channels);
@@ -262,7 +296,7 @@ static int lies_in_part(Apart *apart, const WireBox *box, const Tags *tags, bool
                 for (unsigned i = 0; i < n; i++)
                         n_astray += memory_batch_answer(run->batch, (int) i).total > 0;
         }
-        *ret = n_astray <= n / 4;
+        *ret = n_astray <= most_of_part(&run->geometry);
         return 0;
 }
 
@@ -274,11 +308,11 @@ static int judge_crowd(Apart *apart, unsigned i) {
         r = lies_in_part(apart, &apart->boxes[i], &apart->tags[i], &in_part);
         if (r < 0)
                 return r;
-        doubt->in_part = in_part && hbm_doubt_is(doubt);
+        doubt->in_part = in_part && doubt->suspicious;
         if (doubt->in_part)
                 return 0;
         *doubt = (HbmDoubt) {};
-        (void) snprintf(doubt->why, sizeof(doubt->why), "these rows do not hold what a test has left there");
+        (void) snprintf(doubt->why, sizeof(doubt->why), NOT_LEFT);
         return 0;
 }
 
