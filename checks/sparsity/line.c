@@ -63,16 +63,31 @@ static unsigned line_begin(const RecordStep *step, const bool spoilt[static PE_C
         return begin;
 }
 
+/* The first column of a line of STEP, in either of its uniform columns. */
+static unsigned step_begin(const RecordStep *step, const bool spoilt[static PE_COLUMNS]) {
+        unsigned begin = PE_COLUMNS;
+
+        for (unsigned uniform = 0; uniform < SPARSE_UNIFORM; uniform++) {
+                unsigned here = line_begin(step, spoilt, uniform);
+
+                begin = here < begin ? here : begin;
+        }
+        return begin;
+}
+
 bool line_mark(const Record *record, bool spoilt[static PE_COLUMNS]) {
-        unsigned first = PE_COLUMNS;
+        unsigned first = PE_COLUMNS, behind = PE_COLUMNS; /* of all lines, and of those that do not begin with the first column */
+        bool all = true;
 
-        for (size_t i = 0; i < record->n_steps; i++)
-                for (unsigned uniform = 0; record->steps[i].load && record->steps[i].out && uniform < SPARSE_UNIFORM; uniform++) {
-                        unsigned begin = line_begin(&record->steps[i], spoilt, uniform);
+        for (size_t i = 0; i < record->n_steps; i++) {
+                unsigned begin = record->steps[i].load && record->steps[i].out ? step_begin(&record->steps[i], spoilt) : PE_COLUMNS;
 
-                        if (begin < first)
-                                first = begin;
-                }
+                all = all && (begin < PE_COLUMNS || !record->steps[i].load || !record->steps[i].out);
+                first = begin < first ? begin : first;
+                behind = begin > 0 && begin < behind ? begin : behind;
+        }
+        if (first == 0 && !all)
+                first = behind;
         for (unsigned column = first; column < PE_COLUMNS; column++)
                 spoilt[column] = true;
 

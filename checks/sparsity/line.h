@@ -17,6 +17,6 @@
 
 /*
  * Sets *spoilt of all columns from one on in which some load of RECORD is wrong by the same number, where no column before them is; from the
- * first one on only if it is what a single bit of one row makes. Columns that are spoilt already tell nothing. Returns whether there are any.
+ * first one on only if it is what a single bit of one row makes, in every load that is wrong: inputs of a row make it in some. Columns that are spoilt already tell nothing. Returns whether there are any.
  */
 bool line_mark(const Record *record, bool spoilt[static PE_COLUMNS]);

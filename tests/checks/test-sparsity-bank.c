@@ -150,6 +150,14 @@ static void a_cell_that_another_one_turns_over_is_no_selector(void **state) {
                 assert_int_equal(count_selectors(faults[i / 2], i % 2 ? &all_paths : NULL), 0);
 }
 
+/* Bridged with an input that most modes do not have, they are zero in all columns at once in some loads, and no activation's line. */
+static void inputs_of_a_row_are_not_left_to_the_array(void **state) {
+        Verdict verdict = scan(FAULT("core4/sparse/row80", "select-bridged, position: 0, other: 12, wired: and"), &all_paths);
+
+        assert_int_equal(verdict, VERDICT_FAILED);
+        assert_non_null(strstr(found.lines, "inputs 0 and 12 of the selector are bridged"));
+}
+
 /* CELLS for more of them. */
 static void no_cell_of_psum_is_a_selector(void **state) {
         static const double probabilities[] = { 1, 0.5, 0.2 };
@@ -172,6 +180,7 @@ int main(void) {
                 cmocka_unit_test(without_a_sound_bank_the_selectors_are_not_judged),
                 cmocka_unit_test(a_cell_that_another_one_turns_over_is_no_selector),
                 cmocka_unit_test(no_cell_of_psum_is_a_selector),
+                cmocka_unit_test(inputs_of_a_row_are_not_left_to_the_array),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
