@@ -15,6 +15,7 @@ typedef struct Batch {
         size_t n, n_nodes;
         uint64_t first;
         Head end;
+        bool is_doubted; /* whether it was committed is not known yet */
 } Batch;
 
 static void batch_done(Batch *batch) {
@@ -146,7 +147,7 @@ static StoreForm form_of(const RecordLog *log, const Batch *batch) {
 }
 
 /* After a commit in doubt the disk is asked what became of it. One into files that are no more, or behind a hole, is none. */
-static int commit(RecordLog *log, const Batch *batch) {
+static int commit(RecordLog *log, Batch *batch) {
         bool unknown;
         int error, r;
 
@@ -164,8 +165,11 @@ static int commit(RecordLog *log, const Batch *batch) {
         log->store = store_close(log->store);
         log->doubt = batch->end;
         r = writer_reopen(log);
+        if (r == -EBADMSG)
+                return r;
+        batch->is_doubted = r < 0;
         if (r < 0)
-                return r == -EBADMSG ? r : error;
+                return error;
         if (log->head.tree.size != batch->end.tree.size)
                 return error;
         take_end(log, batch);
@@ -229,7 +233,7 @@ void writer_write(RecordLog *log, DraftGroup *groups, size_t n_records) {
         /* Nor did the key change that some came too late for. */
         for (DraftGroup *group = groups; group && r < 0; group = group->next)
                 if (group->error == 0 || group->error == -EKEYEXPIRED) {
-                        group->is_doubted = group->error == 0 && log->doubt.tree.size > 0;
+                        group->is_doubted = group->error == 0 && batch.is_doubted;
                         group->error = r;
                 }
 }
