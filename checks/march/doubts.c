@@ -9,7 +9,8 @@
 #include "checks/march/trials.h"
 
 #define TRIALS       24u /* one of memory that comes and goes looks like a blind comparator with p <= 1/4 */
-#define TRIALS_BLIND 3u /* of them, where memory gave everything back, make a comparator that is blind now and then */
+#define TRIALS_BLIND 3u /* of them make it worth TRIALS_SURE to know whether the comparator is blind now and then */
+#define TRIALS_SURE  240u /* memory gave everything back: one that is wrong in 1/20 of the reads does so in 5 of a million, in 1/50 in 8 of a thousand */
 #define BLIND_MAX    16u /* of one part: enough to say so */
 
 void march_doubt(MarchPass *pass, const MarchDoubt *doubt) {
@@ -125,6 +126,14 @@ static int try_doubt(MarchPass *pass, const MarchDoubt *doubt, MemoryBatch *batc
         return 0;
 }
 
+/* Whether another trial is needed after N of them, of which N_BLIND were blind. SILENT: the march gave a list that was complete, and did not
+ * tell the doubted read, so the comparator was blind then or memory gave what was wanted, maybe for that once. */
+static bool needs_trial(Trial last, bool silent, unsigned n, unsigned n_blind) {
+        if (last == TRIAL_LOST || (last == TRIAL_SEEN && !silent))
+                return false;
+        return n < TRIALS || (n < TRIALS_SURE && n_blind < n && n_blind >= TRIALS_BLIND);
+}
+
 static int settle_doubt(MarchPass *pass, const MarchDoubt *doubt, MemoryBatch *batch) {
         MarchOutcome *outcome = &pass->outcomes[doubt->part];
         MarchMismatch mismatch = {
@@ -133,20 +142,20 @@ static int settle_doubt(MarchPass *pass, const MarchDoubt *doubt, MemoryBatch *b
                 .op       = doubt->trial ? MARCH_OPS_MAX : doubt->op,
                 .expected = doubt->planted,
         };
-        /* Silence where a list is complete: the comparator was blind or memory gave what it wanted, maybe for that once. */
         bool silent = doubt->told && !doubt->heard;
-        Trial trial = TRIAL_BLIND;
-        unsigned n_blind = 0;
-        int r;
+        unsigned n = 0, n_blind = 0;
+        Trial trial;
 
-        for (unsigned i = 0; i < TRIALS && (trial == TRIAL_BLIND || (silent && trial == TRIAL_SEEN)); i++) {
-                r = try_doubt(pass, doubt, batch, &trial, &mismatch.actual);
+        do {
+                int r = try_doubt(pass, doubt, batch, &trial, &mismatch.actual);
+
                 if (r < 0)
                         return r;
+                n++;
                 n_blind += trial == TRIAL_BLIND;
-        }
+        } while (needs_trial(trial, silent, n, n_blind));
 
-        if (trial == TRIAL_BLIND || (silent && trial == TRIAL_SEEN && n_blind >= TRIALS_BLIND)) {
+        if (trial != TRIAL_LOST && (n_blind == n || (silent && n_blind >= TRIALS_BLIND))) {
                 if (outcome->n_blind++ == 0)
                         memcpy(outcome->blind_at, doubt->at, sizeof(doubt->at));
                 return 0;
@@ -157,7 +166,7 @@ static int settle_doubt(MarchPass *pass, const MarchDoubt *doubt, MemoryBatch *b
                 pass->totals.returned++;
                 return 0;
         }
-        if (trial == TRIAL_SEEN)
+        if (trial != TRIAL_LOST)
                 mismatch.actual = doubt->heard ? doubt->actual :
                                                  memory_field_data(&pass->field, &pass->geometry, doubt->at, doubt->data);
 
