@@ -691,7 +691,8 @@ static const CatalogueEntry entries[] = {
           "replace the adapter." },
         { "efa-counter", "efa", SEVERITY_FAIL, ACTION_RELOAD_DRIVER,
           "the adapter's counters disagree with the traffic",
-          "The hardware counters did not move by what was sent and received. In service its errors would go unseen.",
+          "The hardware counters did not move by what was sent and received, or completions say of packets what did not become of them. In "
+          "service its errors would go unseen.",
           "Reload the EFA driver and scan again. If the counters stay wrong, replace the adapter." },
         { "efa-either-end", "efa", SEVERITY_WARN, ACTION_RETEST,
           "one of two adapters is to blame, and which cannot be told",

@@ -3,16 +3,21 @@
 #include "checks/efa/blame.h"
 
 #include <string.h>
+#include <sys/param.h>
 
-/* Packets that the sender knows to be gone, as the receiver had no buffer, are no loss that nobody speaks of. */
+/* Packets that the sender says met no buffer of the receiver, be it so or not; a flow that ended so has one at least. */
+static uint32_t flow_refused(const Flow *flow) {
+        if (flow->completion.status != EFA_NOT_READY)
+                return 0;
+        return flow->packets - (uint32_t) MIN(flow->completion.delivered, flow->packets - 1);
+}
+
+/* What it says of is no loss that nobody speaks of. */
 static void add_missing(Pair *pair, const Flow *flow) {
-        uint64_t refused = flow->completion.status == EFA_NOT_READY ? flow->packets - flow->completion.delivered : 0;
-        uint32_t lost = flow_lost(flow);
+        uint32_t refused = flow_refused(flow), lost = flow_lost(flow);
 
-        if (refused > lost)
-                refused = lost;
-        pair->n_wrong[WRONG_NOT_READY] += (uint32_t) refused;
-        pair->n_wrong[WRONG_LOSS] += lost - (uint32_t) refused;
+        pair->n_wrong[WRONG_NOT_READY] += refused;
+        pair->n_wrong[WRONG_LOSS] += lost - MIN(lost, refused);
 }
 
 void ledger_add(Ledger *ledger, const Flow *flow, double slow_gbps) {
@@ -51,10 +56,6 @@ Pair ledger_sum(const Ledger *ledger, unsigned adapter) {
 
         return sum;
 }
-
-typedef struct Wrongs {
-        AdapterSet to[ADAPTERS_MAX]; /* receivers of each sender */
-} Wrongs;
 
 static void explain(Wrongs *wrongs, unsigned adapter) {
         wrongs->to[adapter] = 0;
@@ -172,14 +173,6 @@ static Wrongs list_wrongs(const Ledger *ledger, Wrong wrong, AdapterSet known) {
         return wrongs;
 }
 
-static AdapterSet receivers_of(const Wrongs *wrongs) {
-        AdapterSet receivers = 0;
-
-        for (unsigned a = 0; a < ADAPTERS_MAX; a++)
-                receivers |= wrongs->to[a];
-        return receivers;
-}
-
 Blame ledger_blame(const Ledger *ledger, Wrong wrong, AdapterSet known) {
         Blame blame = {};
         AdapterSet left;
@@ -189,10 +182,8 @@ Blame ledger_blame(const Ledger *ledger, Wrong wrong, AdapterSet known) {
         if (ledger->n_wrong[wrong] == 0)
                 return blame;
         wrongs = list_wrongs(ledger, wrong, known);
-        if (wrong == WRONG_NOT_READY) {
-                blame.blamed = receivers_of(&wrongs);
-                return blame;
-        }
+        if (wrong == WRONG_NOT_READY)
+                return blame_not_ready(wrongs);
 
         while ((worst = worst_of(&wrongs, is_weighed)) >= 0)
                 blame_worst(&wrongs, (unsigned) worst, &blame);

@@ -40,9 +40,25 @@ typedef struct Blame {
         AdapterSet tied;     /* of these those that had wrong flows with a single other one, which had them with nobody else */
         uint8_t other[ADAPTERS_MAX]; /* that one, of those that are tied */
         AdapterSet open;     /* of the suspects those of the own server whose other end is another server's: nothing is to be said of them here */
-        AdapterSet unsure;   /* suspects, and both ends of flows between servers that nothing else explains: more is to be asked of them */
+        AdapterSet unsure;   /* suspects, both ends of flows between servers that nothing else explains, and of reports that few agree with: more
+                              * is to be asked of them */
+        AdapterSet senders;  /* of those blamed for WRONG_NOT_READY those that said so of receivers which were ready; the others were not ready */
 } Blame;
 
-/* The adapters to blame for WRONG. Pairs with an adapter in KNOWN are explained by it. That a receiver was not ready its adapter says
- * itself (EFA status 10, the negative acknowledgement of InfiniBand's reliable transport), so that is the receiver's. */
+/* Who had something wrong with whom: receivers of each sender. */
+typedef struct Wrongs {
+        AdapterSet to[ADAPTERS_MAX];
+} Wrongs;
+
+/* The adapters to blame for WRONG. Pairs with an adapter in KNOWN are explained by it. */
 Blame ledger_blame(const Ledger *ledger, Wrong wrong, AdapterSet known);
+
+/* ---- not-ready.c ---- */
+
+/*
+ * The same of WRONG_NOT_READY. A receiver says itself that it was not ready (EFA status 10, the negative acknowledgement of InfiniBand's
+ * reliable transport), but what is known of it is the sender's completion. So it is the receiver's where several senders, itself among them,
+ * say it, and that of a single pair which nobody contradicts; a sender that says it of several receivers, each of which is ready for all
+ * others, is to blame itself.
+ */
+Blame blame_not_ready(Wrongs reports);

@@ -188,6 +188,25 @@ static int find_wrong(Round *round, unsigned chip, Wrong wrong) {
                             sum.n_packets, words->words, worst->n_wrong[wrong], worst->n_packets, address, loops);
 }
 
+/* Its completions say of several receivers what nobody else says of them. */
+static int find_false_reports(Round *round, unsigned chip) {
+        Location where = round_adapter(round, chip);
+        unsigned n_receivers = 0;
+        Pair sum = {};
+
+        for (unsigned a = 0; a < ADAPTERS_MAX; a++) {
+                const Pair *pair = &round->ledger.pairs[chip][a];
+
+                sum.n_packets += pair->n_packets;
+                sum.n_wrong[WRONG_NOT_READY] += pair->n_wrong[WRONG_NOT_READY];
+                n_receivers += pair->n_wrong[WRONG_NOT_READY] > 0 && !(round->blamed[WRONG_NOT_READY] >> a & 1);
+        }
+        return step_finding(round->step, &round->verdicts[chip], "efa-counter", &where,
+                            &(Evidence) { .address = "completion", .has_count = true, .count = sum.n_wrong[WRONG_NOT_READY] },
+                            "it says that %" PRIu32 " of %" PRIu64 " packets met no buffer, at %u sound receivers: these took what others sent",
+                            sum.n_wrong[WRONG_NOT_READY], sum.n_packets, n_receivers);
+}
+
 /* One of two: what could be asked was asked, and neither is called broken. */
 static int find_tied(Round *round, unsigned chip, unsigned other, Wrong wrong) {
         const Pair *there = &round->ledger.pairs[chip][other], *back = &round->ledger.pairs[other][chip];
@@ -250,7 +269,7 @@ int round_find_wrong(Round *round) {
                 guilty |= w == WRONG_LATE ? 0 : blame->blamed & ~(blame->suspects | OWN_ADAPTERS);
                 for (unsigned c = 0; c < CHIPS && r >= 0; c++)
                         if ((blame->blamed & ~(blame->open | blame->tied)) >> c & 1)
-                                r = find_wrong(round, c, (Wrong) w);
+                                r = blame->senders >> c & 1 ? find_false_reports(round, c) : find_wrong(round, c, (Wrong) w);
         }
         for (unsigned c = 0; c < CHIPS; c++)
                 guilty |= round->verdicts[c] == VERDICT_FAILED ? UINT64_C(1) << c : 0;

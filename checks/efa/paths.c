@@ -235,6 +235,9 @@ Blame round_blame(const Ledger *ledger, Wrong wrong, AdapterSet known) {
         blame.suspects &= blame.blamed;
         blame.tied &= blame.blamed;
         blame.open &= blame.blamed;
+        /* Of what chance explains nothing more is asked. */
+        if (wrong == WRONG_LATE)
+                blame.unsure &= blame.blamed;
         return blame;
 }
 

@@ -78,10 +78,9 @@ static AdapterSet find_suspects(const Round *round, const Asking *asking, Wrong 
         AdapterSet known = round->mute | round->garbled | round->silent;
         bool once = asking->round < ONCE_ROUNDS;
         Blame blame = (once ? ledger_blame : round_blame)(&round->ledger, wrong, known);
-        AdapterSet unsure = once ? blame.unsure : blame.unsure & blame.blamed;
 
         *ret_sound = round_own(round) & ~(blame.blamed | known);
-        return once || __builtin_popcountll(unsure) <= (int) OFTEN_SUSPECTS ? unsure : 0;
+        return once || __builtin_popcountll(blame.unsure) <= (int) OFTEN_SUSPECTS ? blame.unsure : 0;
 }
 
 static int ask_suspects(Round *round, unsigned k, AdapterSet *partners) {

@@ -71,18 +71,6 @@ static void test_two_broken_ones_are_not_tied(void **state) {
         assert_int_equal(blame.blamed, BIT(5) | BIT(6));
 }
 
-static void test_not_ready_is_the_receiver_s(void **state) {
-        Ledger ledger = {};
-        Blame blame;
-
-        wrong_flow(&ledger, 4, 5, WRONG_NOT_READY);
-        wrong_flow(&ledger, 4, 8, WRONG_NOT_READY);
-        blame = ledger_blame(&ledger, WRONG_NOT_READY, 0);
-        assert_int_equal(blame.blamed, BIT(5) | BIT(8));
-        assert_int_equal(blame.suspects | blame.tied | blame.open, 0);
-        assert_int_equal(ledger_blame(&ledger, WRONG_NOT_READY, BIT(8)).blamed, BIT(5));
-}
-
 /* ---- steps ---- */
 
 #define CHIP    5u
@@ -354,7 +342,6 @@ int main(void) {
                 cmocka_unit_test(test_two_that_share_one_wrong_pair_are_tied),
                 cmocka_unit_test(test_a_loop_unties),
                 cmocka_unit_test(test_two_broken_ones_are_not_tied),
-                cmocka_unit_test(test_not_ready_is_the_receiver_s),
                 cmocka_unit_test(test_what_comes_and_goes_fails_no_partner),
                 cmocka_unit_test(test_ties_are_asked_until_one_end_shows_it),
                 cmocka_unit_test(test_what_only_two_have_with_each_other_is_of_either),
