@@ -21,7 +21,7 @@ struct Closing {
 
 /*
  * A run that nothing is known of but how it was begun, which its own record says: what that does not say is not made up. 1: it is queued; 0: it
- * cannot be closed; -EAGAIN: the log has no room.
+ * cannot be closed; -EAGAIN, -ENOMEM: there is no room now.
  */
 static int close_run(Manager *manager, const RecordEntry *entry, uint64_t ticket) {
         _cleanup_(record_started_done) RecordStarted started = {};
@@ -29,6 +29,8 @@ static int close_run(Manager *manager, const RecordEntry *entry, uint64_t ticket
         int r;
 
         r = record_log_started(manager->log, entry, &started);
+        if (r == -ENOMEM)
+                return r;
         if (r < 0) {
                 log_error_errno(r, "Failed to read how the run %s of %s was begun, leaving it unfinished: %m", entry->run, entry->subject.server);
                 return 0;
@@ -37,7 +39,7 @@ static int close_run(Manager *manager, const RecordEntry *entry, uint64_t ticket
         scan = (RecordScan) { .run = started.run, .server = started.server, .result = RESULT_INCONCLUSIVE };
         scan.run.finished_usec = clock_usec(CLOCK_REALTIME);
         r = record_log_scan_kept(manager->log, &scan, ticket);
-        if (r == -EAGAIN)
+        if (r == -EAGAIN || r == -ENOMEM)
                 return r;
         if (r < 0) {
                 log_error_errno(r, "Failed to close the run %s of %s: %m", entry->run, entry->subject.server);
@@ -63,7 +65,7 @@ void closing_go_on(Closing *closing) {
                         closing->ticket = ticket;
                 r = close_run(manager, &closing->entries[closing->next], ticket);
                 if (r < 0)
-                        break; /* goes on when somebody's outcome has left its place */
+                        break; /* goes on with the next outcome, of a heartbeat at the latest */
                 closing->next++;
                 closing->n_open += (size_t) r;
                 closing->n_group++;

@@ -13,6 +13,8 @@
 #include "daemon/manager.h"
 #include "daemon/names.h"
 
+#define SIGN_AGAIN_USEC 1000000
+
 /* RFC 9562, section 5.7: 48 bits of milliseconds, version, variant, the rest random. */
 static int run_id(uint64_t now_usec, char ret[static RUN_ID_BYTES]) {
         uint64_t milliseconds = now_usec / 1000;
@@ -239,6 +241,19 @@ static int sign_server(Job *job, size_t index, const char *digest) {
         return r;
 }
 
+static int on_sign_again(sd_event_source *source, uint64_t usec, void *userdata) {
+        job_sign_again(userdata);
+        return 0;
+}
+
+/* Where there is not even memory for that, whatever else the log is asked for brings it about. */
+static void sign_later(Job *job) {
+        if (!job->timer)
+                (void) sd_event_add_time_relative(job->scan->manager->event, &job->timer, CLOCK_MONOTONIC, SIGN_AGAIN_USEC, 0, on_sign_again, job);
+        else if (sd_event_source_set_time_relative(job->timer, SIGN_AGAIN_USEC) >= 0)
+                (void) sd_event_source_set_enabled(job->timer, SD_EVENT_ONESHOT);
+}
+
 void job_sign_again(Job *job) {
         char digest[EVIDENCE_DIGEST_HEX] = "";
         int r;
@@ -254,10 +269,14 @@ void job_sign_again(Job *job) {
                 r = sign_server(job, i, digest);
                 if (r == -EAGAIN)
                         return; /* when the log has room again */
-                if (r < 0) {
+                if (r < 0 && server->refusal != r)
                         refuse(job, server, r);
-                        settle(job, server, RESULT_INCONCLUSIVE);
+                if (r == -ENOMEM) {
+                        sign_later(job);
+                        return;
                 }
+                if (r < 0)
+                        settle(job, server, RESULT_INCONCLUSIVE);
         }
 }
 

@@ -93,7 +93,7 @@ void job_run(Job *job);
 void job_cancel(Job *job);
 /* From queued or running to signing. */
 void job_sign(Job *job);
-/* Offers the log again what it had no room for. */
+/* Offers the log again what it, or we, had no room for. */
 void job_sign_again(Job *job);
 
 /* Whether the log has not taken the records of a server. */

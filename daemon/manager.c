@@ -148,13 +148,13 @@ size_t manager_count_scans(const Manager *manager, uid_t uid, size_t *ret_total)
         return n;
 }
 
-/* The one that is finished longest, and whether it is one too many. */
+/* Of those that are finished the oldest, where it is one too many. One that is not recorded still says that nothing is known. */
 static Scan *find_evictable(Manager *manager) {
         Scan *scan, *oldest = NULL;
         size_t n = 0;
 
         TAILQ_FOREACH(scan, &manager->scans, entry) {
-                if (!scan_is_finished(scan))
+                if (!scan_is_finished(scan) || unrecorded_has(scan))
                         continue;
                 if (scan->is_hidden)
                         return scan;

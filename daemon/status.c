@@ -32,21 +32,19 @@ static void add_scan(Work *work, const Scan *scan) {
 
 void status_text(Manager *manager, char *ret, size_t size) {
         const char *next = keys_successor(manager->keys);
-        size_t n_unrecorded;
+        char unrecorded[UNRECORDED_REASON_MAX];
         Work work = {};
-        int refusal;
         Scan *scan;
 
-        n_unrecorded = unrecorded_count(manager, &refusal);
+        unrecorded_status(manager, unrecorded);
         TAILQ_FOREACH(scan, &manager->scans, entry)
                 add_scan(&work, scan);
         if (record_log_has_failed(manager->log))
                 (void) snprintf(ret, size, "The log is not sound: nothing is signed any more, the journal says why");
         else if (next)
                 (void) snprintf(ret, size, "The key was changed: restart with %s", next);
-        else if (n_unrecorded > 0)
-                (void) snprintf(ret, size, "%zu scan%s could not be recorded: %s. It is tried again", n_unrecorded, n_unrecorded > 1 ? "s" : "",
-                                refusal < 0 ? strerror(-refusal) : "assayd ended before");
+        else if (*unrecorded)
+                (void) snprintf(ret, size, "%s", unrecorded);
         else if (work.n_scans > 0)
                 (void) snprintf(ret, size, "Scanning %zu of %zu servers (%zu scan%s)", work.n_at_work, work.n_servers, work.n_scans,
                                 work.n_scans > 1 ? "s" : "");

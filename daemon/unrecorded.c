@@ -2,6 +2,7 @@
 
 /* Unrecorded: see unrecorded.h. */
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +15,12 @@ static const JobServer *find_refused(const Scan *scan) {
                         if (scan->jobs[i]->servers[s].is_unrecorded)
                                 return &scan->jobs[i]->servers[s];
         return NULL;
+}
+
+/* What is settled is not offered again by this process; and once a key has named the next one, only that signs. */
+static void tell_why(const JobServer *server, const char *what, char ret[static UNRECORDED_REASON_MAX]) {
+        (void) snprintf(ret, UNRECORDED_REASON_MAX, "%s could not be recorded: %s. %s", what, strerror(-server->refusal),
+                        server->is_settled || server->refusal == -EKEYEXPIRED ? "The next start of assayd tries again" : "It is tried again");
 }
 
 /* A scan of chips tells of their server, too. What is not judged yet is not known to have passed: its result is INCONCLUSIVE. */
@@ -39,8 +46,7 @@ bool unrecorded_hides(const Manager *manager, const Location *subject, char ret_
         const JobServer *server = find_touching(manager, subject);
 
         if (server && server->refusal < 0)
-                (void) snprintf(ret_reason, UNRECORDED_REASON_MAX, "the newest scan could not be recorded: %s. It is tried again",
-                                strerror(-server->refusal));
+                tell_why(server, "the newest scan", ret_reason);
         else if (server)
                 (void) snprintf(ret_reason, UNRECORDED_REASON_MAX, "the newest scan is not recorded yet: assayd ended before");
         else if (closing_has(manager->closing, subject->server))
@@ -59,16 +65,26 @@ void unrecorded_scan(const Scan *scan, char ret_reason[static UNRECORDED_REASON_
                                 strerror(-server->refusal));
 }
 
-size_t unrecorded_count(const Manager *manager, int *ret_refusal) {
+bool unrecorded_has(const Scan *scan) {
+        return find_refused(scan);
+}
+
+void unrecorded_status(const Manager *manager, char ret[static UNRECORDED_REASON_MAX]) {
+        const JobServer *first = NULL;
+        char what[64];
         size_t n = 0;
         Scan *scan;
 
-        *ret_refusal = 0;
         TAILQ_FOREACH(scan, &manager->scans, entry) {
                 const JobServer *server = find_refused(scan);
 
-                if (server && n++ == 0)
-                        *ret_refusal = server->refusal;
+                n += server != NULL;
+                first = first ?: server;
         }
-        return n;
+        *ret = '\0';
+        (void) snprintf(what, sizeof(what), "%zu scan%s", n, n > 1 ? "s" : "");
+        if (first && first->refusal < 0)
+                tell_why(first, what, ret);
+        else if (first)
+                (void) snprintf(ret, UNRECORDED_REASON_MAX, "%s not recorded yet: assayd ended before", what);
 }

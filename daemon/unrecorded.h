@@ -5,7 +5,8 @@
  * Unrecorded
  *
  * What was found and the log has not taken, since its disk is full or does not write: until it has, what is known from before of the parts that were
- * scanned passes nothing. The log tries again by itself; a restart changes nothing, since the next daemon reads it from evidence and job files.
+ * scanned passes nothing. It is tried again until the log takes it; what only a newly opened log can take, the next daemon offers it, which knows of it from
+ * evidence and job files. So no scan that it is of is forgotten, however many come after it.
  */
 
 #include <stddef.h>
@@ -19,5 +20,7 @@
 bool unrecorded_hides(const Manager *manager, const Location *subject, char ret_reason[static UNRECORDED_REASON_MAX]);
 /* Why SCAN has no records of a server; "" where it has, or none were offered to the log. */
 void unrecorded_scan(const Scan *scan, char ret_reason[static UNRECORDED_REASON_MAX]);
-/* How many scans wait for the log to take their records, and *ret_refusal (-errno; 0: nobody knows) why the first does. */
-size_t unrecorded_count(const Manager *manager, int *ret_refusal);
+/* Whether the log has not taken records of SCAN that were offered to it, by us or an earlier daemon. */
+bool unrecorded_has(const Scan *scan);
+/* How many scans that is so of, and why of the first; "" where there is none. */
+void unrecorded_status(const Manager *manager, char ret[static UNRECORDED_REASON_MAX]);
