@@ -63,7 +63,7 @@ void job_file_mark(const Job *job) {
         char path[PATH_MAX], marked[PATH_MAX];
 
         if (file_path(job, JOB_FILE_SUFFIX, path) >= 0 && file_path(job, JOB_FILE_UNRECORDED, marked) >= 0 && rename(path, marked) < 0 && errno != ENOENT)
-                log_debug("Failed to rename %s, ignoring: %s", path, strerror(errno));
+                log_warning("Failed to rename %s, so after a restart what passed before may count until these records are made again: %s", path, strerror(errno));
 }
 
 void job_file_remove(const Job *job) {

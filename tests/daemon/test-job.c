@@ -8,6 +8,8 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "daemon/job-file.h"
 #include "daemon/names.h"
@@ -116,6 +118,30 @@ static void test_what_waits_for_another_key_is_told_as_that(void **state) {
         trial_done(&trial);
 }
 
+/* By its file the next daemon knows of it at once: where that cannot be renamed, somebody has to know. */
+static void test_a_file_that_cannot_be_renamed_is_told(void **state) {
+        char path[256], command[512];
+        int told = dup(STDERR_FILENO);
+        Trial trial;
+        Scan *scan;
+
+        assert_int_equal(trial_new(TARGETS, LIMITS, &trial), 0);
+        refusals.error = -ENOMEM;
+        refusals.n = 1;
+        scan = trial_scan(&trial, 1000, "us0-0");
+        (void) snprintf(path, sizeof(path), "%s/evidence/%s%s", trial.folder, scan->jobs[0]->servers[0].run, JOB_FILE_UNRECORDED);
+        assert_int_equal(mkdir(path, 0700), 0);
+        (void) snprintf(path, sizeof(path), "%s/told", trial.folder);
+        assert_non_null(freopen(path, "w", stderr));
+        assert_true(trial_run(&trial, is_refused, scan, 60));
+        (void) fflush(stderr);
+        assert_true(dup2(told, STDERR_FILENO) >= 0);
+        (void) close(told);
+        (void) snprintf(command, sizeof(command), "grep -q 'Failed to rename .*what passed before may count until' %s", path);
+        assert_int_equal(system(command), 0);
+        trial_done(&trial);
+}
+
 static bool is_running(void *userdata) {
         return ((const Scan *) userdata)->jobs[0]->state == JOB_RUNNING;
 }
@@ -154,6 +180,7 @@ int main(void) {
                 cmocka_unit_test(test_what_there_was_no_memory_for_is_tried_again),
                 cmocka_unit_test(test_what_is_never_recorded_is_not_forgotten),
                 cmocka_unit_test(test_what_waits_for_another_key_is_told_as_that),
+                cmocka_unit_test(test_a_file_that_cannot_be_renamed_is_told),
                 cmocka_unit_test(test_the_end_of_a_lost_run_is_tried_again),
         };
 
