@@ -148,9 +148,9 @@ static Reason find_obstacle(const Unit *unit, const Check *check, const char **r
         if (!request_asks_for(unit->scan->request, unit_step(unit)->name))
                 return REASON_NOT_REQUESTED;
 
-        *ret_message = OCCUPIED_BY_SCAN;
+        *ret_message = reason_to_words(REASON_CLAIMED);
         if (server->error == -EBUSY)
-                return REASON_OCCUPIED;
+                return REASON_CLAIMED;
 
         *ret_message = "the chips do not answer";
         if (unit->chip < 0 && (chips & ~server->lost) == 0)

@@ -28,7 +28,8 @@ typedef enum Reason {
         REASON_NONE,
         /* skipped */
         REASON_NOT_APPLICABLE, /* the unit has no such part */
-        REASON_OCCUPIED,       /* the part carries work and the check would disturb it, or another scan has it */
+        REASON_OCCUPIED,       /* the part carries work and the check would disturb it */
+        REASON_CLAIMED,        /* another scan has its server: to drain the part would be of no use */
         REASON_BUDGET,         /* the plan's device time was used up */
         REASON_NOT_REQUESTED,  /* left out by the caller */
         REASON_PREREQUISITE,   /* something it needs failed before */
@@ -46,9 +47,6 @@ typedef enum Reason {
         _REASON_MAX,
         _REASON_INVALID = -EINVAL,
 } Reason;
-
-/* What a step says that is occupied by another scan and not by work: to drain the part would be of no use. */
-#define OCCUPIED_BY_SCAN "another scan has this server"
 
 /* One finding. OCP: FAIL, UNKNOWN, PASS. */
 typedef enum Severity {

@@ -173,9 +173,13 @@ static bool is_out_of_reach(const ViewUntested *untested) {
 
 /* OTHERWISE: where nothing about UNTESTED tells more. */
 static const char *action_of(const ViewUntested *untested, const char *otherwise) {
-        if (untested->why == REASON_OCCUPIED)
-                return strcmp(untested->reason, OCCUPIED_BY_SCAN) == 0 ? "wait, then scan" : "drain, then scan";
-        return untested->why == REASON_BUDGET ? "raise the budget" : otherwise;
+        static const char *const actions[_REASON_MAX] = {
+                [REASON_OCCUPIED] = "drain, then scan",
+                [REASON_CLAIMED]  = "wait, then scan",
+                [REASON_BUDGET]   = "raise the budget",
+        };
+
+        return untested->why >= 0 && untested->why < _REASON_MAX && actions[untested->why] ? actions[untested->why] : otherwise;
 }
 
 static bool has_untested_steps(const View *view) {

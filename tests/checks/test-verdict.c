@@ -39,6 +39,7 @@ static void test_words_are_written_as_they_are_published(void **state) {
         assert_string_equal(reason_to_string(REASON_NONE), "");
         assert_string_equal(reason_to_string(REASON_WORKER_TIMEOUT), "worker-timeout");
         assert_string_equal(reason_to_string(REASON_AMBIGUOUS), "ambiguous");
+        assert_string_equal(reason_to_string(REASON_CLAIMED), "claimed");
         assert_true(reason_fits(REASON_AMBIGUOUS, VERDICT_ERROR) && !reason_fits(REASON_AMBIGUOUS, VERDICT_SKIPPED));
         assert_string_equal(result_to_string(RESULT_INCONCLUSIVE), "INCONCLUSIVE");
         assert_string_equal(stage_to_string(STAGE_INFLEET), "INFLEET");

@@ -349,10 +349,10 @@ static void test_a_server_that_another_scan_has_is_left_alone(void **state) {
                         scan_chips(&(FakeOptions) { .claimed = 1 << 4 }, STEPS("pass", "fail", "fabric"));
 
         for (int chip = 0; chip < 4; chip++)
-                assert_step(scan, chip, "pass", VERDICT_SKIPPED, REASON_OCCUPIED);
-        assert_step(scan, 1, "fail", VERDICT_SKIPPED, REASON_OCCUPIED);
+                assert_step(scan, chip, "pass", VERDICT_SKIPPED, REASON_CLAIMED);
+        assert_step(scan, 1, "fail", VERDICT_SKIPPED, REASON_CLAIMED);
         assert_string_equal(step_on(scan, 1, "fail")->message, "another scan has this server");
-        assert_step(scan, -1, "fabric", VERDICT_SKIPPED, REASON_OCCUPIED);
+        assert_step(scan, -1, "fabric", VERDICT_SKIPPED, REASON_CLAIMED);
         assert_int_equal(scan->n_findings, 0);
         assert_int_equal(scan->n_parts, 0);
         assert_int_equal(scan->result, RESULT_INCONCLUSIVE);
