@@ -26,9 +26,13 @@
 
 /* ---- what is said ---- */
 
-/* Of one that does not answer, or whose sums nobody sound took part in, nothing can be told. */
-static Verdict judge_chip(const Chair *chair) {
-        return chair->silent || (chair->unpartnered && chair->verdict != VERDICT_FAILED) ? VERDICT_ERROR : chair->verdict;
+/* Of one that does not answer nothing can be told; nor of one whose sums nobody sound took part in, unless something else has failed it. */
+static int end_part(const Ensemble *ensemble, const Chair *chair, const Location *where) {
+        if (chair->silent)
+                return step_part_done(ensemble->step, where, VERDICT_ERROR, REASON_DEVICE_ERROR);
+        if (chair->unpartnered && chair->verdict != VERDICT_FAILED)
+                return step_part_done(ensemble->step, where, VERDICT_ERROR, REASON_AMBIGUOUS);
+        return step_part_done(ensemble->step, where, chair->verdict, REASON_NONE);
 }
 
 static int note_chips(const Ensemble *ensemble, unsigned n_servers, const char *name) {
@@ -81,7 +85,7 @@ static int report(Ensemble *ensemble, Verdict *ret) {
                         if (r >= 0 && chair->unpartnered)
                                 r = step_note(ensemble->step, "collective_untested_partners", 1, "{chip}", &where);
                         if (r >= 0)
-                                r = step_part_done(ensemble->step, &where, judge_chip(chair), REASON_NONE);
+                                r = end_part(ensemble, chair, &where);
                 }
         if (r >= 0 && ensemble->n_untested_together > 0)
                 r = step_note(ensemble->step, "collective_ranks_untested_together", ensemble->n_untested_together, "{rank}", NULL);

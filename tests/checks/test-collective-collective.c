@@ -212,6 +212,7 @@ static void test_a_chip_without_sound_partners_is_not_judged(void **state) {
                 assert_int_equal(verdict, VERDICT_FAILED);
                 assert_int_equal(step->n_said, 4);
                 assert_int_equal(step->parts[5], VERDICT_ERROR);
+                assert_int_equal(step->reasons[5], REASON_AMBIGUOUS);
                 assert_int_equal(step->parts[0], VERDICT_PASSED);
                 assert_true(rehearsal_untested(step, "partners trn-0/chip5"));
         }
