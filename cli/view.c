@@ -54,9 +54,9 @@ static int add_finding(View *view, const char *step, json_t *diagnosis) {
         return 0;
 }
 
-static int add_untested(View *view, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static int add_untested(View *view, const char *name, Reason why, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-static int add_untested(View *view, const char *name, const char *format, ...) {
+static int add_untested(View *view, const char *name, Reason why, const char *format, ...) {
         ViewUntested *more;
         va_list arguments;
         char *reason;
@@ -73,14 +73,17 @@ static int add_untested(View *view, const char *name, const char *format, ...) {
         if (r < 0)
                 return -ENOMEM;
 
-        view->untested[view->n_untested++] = (ViewUntested) { .name = name, .reason = reason, .why = _REASON_INVALID };
+        view->untested[view->n_untested++] = (ViewUntested) { .name = name, .reason = reason, .why = why };
         return 0;
 }
 
 /* WORDS stand behind how many of UNIT they are said of; "{chip}": of the chip itself, without a number. NULL: any. */
-static const struct {
+typedef struct LeftOut {
         const char *why, *unit, *words;
-} left_out[] = {
+        Reason reason; /* that the part has for it, of which WORDS say more; none: it can pass without */
+} LeftOut;
+
+static const LeftOut left_out[] = {
         { "out_of_scan", "{port}", "whose far end is not scanned together with this end, is in service or does not answer" },
         { "out_of_scan", "{chip}", "a chip of the rings is not scanned, is in service or does not answer" },
         { "out_of_scan", NULL, "not scanned, in service or without an answer" },
@@ -88,13 +91,13 @@ static const struct {
         { "undecided", NULL, "that the plan had no time for" },
         { "silent", NULL, "that stopped answering" },
         { "refused", NULL, "that refused" },
-        { "flooded", NULL, "that got too much of what nobody asked for" },
-        { "either_end", NULL, "that may be as sound as the one that they talked to" },
+        { "flooded", NULL, "that got too much of what nobody asked for", REASON_AMBIGUOUS },
+        { "either_end", NULL, "that may be as sound as the one that they talked to", REASON_AMBIGUOUS },
         { "cables", NULL, "in rings in which cables end at wrong ports" },
         { "stopped", NULL, "in rings that did not come to their end" },
         { "together", NULL, "in no collective with all others of the UltraServer" },
         { "large", NULL, "behind a link that is too slow for vectors of the planned length" },
-        { "partners", NULL, "without a sound neighbour to add with" },
+        { "partners", NULL, "without a sound neighbour to add with", REASON_AMBIGUOUS },
 };
 
 /* A check names what it left out within its step by measurements that are called CHECK_untested_WHY, each at its place. */
@@ -109,10 +112,10 @@ static const char *place_of(json_t *measurement) {
         return text(json_object_get(measurement, "component"), "location");
 }
 
-static const char *words_for(const char *why, const char *unit) {
+static const LeftOut *left_out_find(const char *why, const char *unit) {
         for (size_t i = 0; i < ELEMENTS(left_out); i++)
                 if (strcmp(left_out[i].why, why) == 0 && (!left_out[i].unit || strcmp(left_out[i].unit, unit) == 0))
-                        return left_out[i].words;
+                        return &left_out[i];
         return NULL;
 }
 
@@ -129,19 +132,20 @@ static bool is_told_before(json_t *measurements, size_t index, const char *where
 }
 
 /* Of what steps on several servers tell of one place, that place counts once. */
-static int add_left_out(View *view, json_t *step, json_t *first, const char *words) {
+static int add_left_out(View *view, json_t *step, json_t *first, const LeftOut *kind) {
+        Reason why = kind->reason != REASON_NONE ? kind->reason : _REASON_INVALID;
         json_t *measurements = json_object_get(step, "measurements"), *measurement;
         const char *unit = text(first, "unit"); /* {port} */
         double sum = 0;
         size_t i;
 
         if (strcmp(unit, "{chip}") == 0)
-                return add_untested(view, text(step, "name"), "%s", words);
+                return add_untested(view, text(step, "name"), why, "%s", kind->words);
         json_array_foreach(measurements, i, measurement)
                 if (strcmp(why_left_out(measurement), why_left_out(first)) == 0 && strcmp(text(measurement, "unit"), unit) == 0 &&
                     !is_told_before(measurements, i, place_of(measurement)))
                         sum += json_number_value(json_object_get(measurement, "value"));
-        return add_untested(view, text(step, "name"), "%.15g %.*s%s %s", sum, (int) strlen(unit) - 2, unit + 1, sum == 1 ? "" : "s", words);
+        return add_untested(view, text(step, "name"), why, "%.15g %.*s%s %s", sum, (int) strlen(unit) - 2, unit + 1, sum == 1 ? "" : "s", kind->words);
 }
 
 static int read_left_out(View *view, json_t *step) {
@@ -150,10 +154,11 @@ static int read_left_out(View *view, json_t *step) {
         int r = 0;
 
         json_array_foreach(measurements, i, measurement) {
-                const char *unit = text(measurement, "unit"), *words = words_for(why_left_out(measurement), unit);
+                const char *unit = text(measurement, "unit");
+                const LeftOut *kind = left_out_find(why_left_out(measurement), unit);
 
-                if (r >= 0 && words && strlen(unit) > 2 && unit[0] == '{' && !is_told_before(measurements, i, NULL))
-                        r = add_left_out(view, step, measurement, words);
+                if (r >= 0 && kind && strlen(unit) > 2 && unit[0] == '{' && !is_told_before(measurements, i, NULL))
+                        r = add_left_out(view, step, measurement, kind);
         }
         return r;
 }
@@ -165,7 +170,7 @@ static int read_unproven(View *view, json_t *step) {
 
         if (*unproven == '\0')
                 return 0;
-        return add_untested(view, text(step, "name"), "region%s %s: %s", unproven[strspn(unproven, "0123456789")] ? "s" : "", unproven,
+        return add_untested(view, text(step, "name"), _REASON_INVALID, "region%s %s: %s", unproven[strspn(unproven, "0123456789")] ? "s" : "", unproven,
                             text(regions, "because"));
 }
 
@@ -215,19 +220,26 @@ static const char *reason_of(json_t *steps, json_t *untested) {
         return reason_to_words(reason_from_string(text(untested, "reason"))) ?: text(untested, "reason");
 }
 
+/* Whether what the step left out has been told for this reason, in words that say more than the reason. */
+static bool is_told(const View *view, const char *name, Reason why) {
+        for (size_t i = 0; i < view->n_untested; i++)
+                if (view->untested[i].why == why && why >= 0 && strcmp(view->untested[i].name, name) == 0)
+                        return true;
+        return false;
+}
+
 static int read_untested(View *view, json_t *list, json_t *steps) {
         json_t *item;
         size_t i;
-
-        int r;
+        int r = 0;
 
         json_array_foreach(list, i, item) {
-                r = add_untested(view, text(item, "name"), "%s", reason_of(steps, item));
-                if (r < 0)
-                        return r;
-                view->untested[view->n_untested - 1].why = reason_from_string(text(item, "reason"));
+                Reason why = reason_from_string(text(item, "reason"));
+
+                if (r >= 0 && !is_told(view, text(item, "name"), why))
+                        r = add_untested(view, text(item, "name"), why, "%s", reason_of(steps, item));
         }
-        return 0;
+        return r;
 }
 
 /* A step that was not run names what it would have counted. */
@@ -257,7 +269,7 @@ static int read_shortfalls(View *view, json_t *untested) {
 
                 if (reached >= promised)
                         continue;
-                r = add_untested(view, name, "%s of %s that the plan promises", amount_format(name, reached, had),
+                r = add_untested(view, name, _REASON_INVALID, "%s of %s that the plan promises", amount_format(name, reached, had),
                                  amount_format(name, promised, wanted));
                 if (r < 0)
                         return r;

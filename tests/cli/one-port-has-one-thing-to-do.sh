@@ -67,6 +67,19 @@ inject "$1" '{at: us0-2/chip8, kind: semaphore-lost, step: 2}'
 expect 1 "a semaphore of an earlier step" assayctl scan us0-2 --plan links
 row 'us0-2/chip8 +FAILED +collective-hang +reset chip +tray 3 .*step [0-9]+ of [0-9]+ .*was not counted up, at this step or at one before'
 
+# What cannot be told from what others did has one row and one line, whichever check has left it open.
+"$1/sim/assay-sim" heal all --socket "$stage/sim.socket"
+inject "$1" '{at: us0-1/chip10/nic10, kind: packet-flood, packets: 65536}' '{at: us0-1/chip1, kind: dma-corrupt, rate: 1}' \
+        '{at: us0-1/chip4, kind: dma-corrupt, rate: 1}' '{at: us0-1/chip6, kind: dma-corrupt, rate: 1}' '{at: us0-1/chip9, kind: dma-corrupt, rate: 1}'
+expect 1 "a flood, and a chip whose neighbours all send what is wrong" assayctl scan us0-1 --plan links
+row 'us0-1/chip11,15 +INCONCLUSIVE +- +scan again +efa +1 adapter that got too much of what nobody asked for$'
+row 'us0-1/chip5 +INCONCLUSIVE +- +scan again +collective +without a sound neighbour to add with$'
+[ "$(grep -Ec '^us0-1/chip11,15 .* efa ' "$out")" = 1 ] || bad "two rows of one gap"
+[ "$(grep -Ec '^Not tested: (efa|collective) on us0-1/chip(11,15|5) ' "$out")" = 2 ] || bad "two lines of one gap"
+! grep -Eq 'what it did cannot be told|the device could not be reached' "$out" || bad "general words beside those that say more"
+expect 0 "explain has one line, too" assayctl explain "$(assayctl verdict us0-1/chip11 --json | jq .record)"
+[ "$(grep -c '^Not tested: efa' "$out")" = 1 ] || bad "two lines"
+
 # A row that can be repaired beside a column that cannot; and one alone.
 inject "$1" '{at: us0-0/chip5/hbm1/ch2/pc0/sid0/bg1/ba1/row300, kind: row-dead}' '{at: us0-0/chip5/hbm2/ch2/pc0/sid0/bg1/ba1/col7, kind: column-select}' \
         '{at: us0-0/chip5, kind: ecc-errors, counter: mem_ecc_repairable_uncorrected, stack: 1, count: 64}' '{at: us0-0/chip6/hbm1/ch2/pc0/sid0/bg1/ba1/row300, kind: row-dead}'
