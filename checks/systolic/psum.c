@@ -2,6 +2,7 @@
 
 #include "checks/systolic/psum.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -67,8 +68,10 @@ static void judge_completions(PsumTest *test) {
 static int flush(PsumTest *test) {
         int r;
 
-        if (test->n == 0)
+        if (test->n == 0) {
+                test->n_slots = 0; /* every core refused something, and nothing was asked of any */
                 return 0;
+        }
         memset(test->completions, 0, test->n * sizeof(WireCompletion));
         r = device_execute(test->device, test->commands, test->n, test->completions);
         if (r < 0 && r != -EREMOTEIO)
@@ -127,9 +130,11 @@ static int matmul(PsumTest *test, const uint16_t *values, unsigned bank, unsigne
                 test->commands[test->n++] = device_matmul_command(test->device, core, shape, PSUM_ROWS, test->values + (values - first),
                                                                   test->columns, out);
         }
-        if (r >= 0 && slot)
-                test->slots[test->n_slots++] = *slot;
-        return r;
+        if (r < 0 || !slot)
+                return r;
+        assert(test->n_slots < PSUM_SLOTS);
+        test->slots[test->n_slots++] = *slot;
+        return 0;
 }
 
 /* ---- what is tried ---- */
