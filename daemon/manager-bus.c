@@ -17,6 +17,7 @@
 #include "daemon/manager.h"
 #include "daemon/names.h"
 #include "daemon/scan-request.h"
+#include "daemon/standing.h"
 #include "daemon/verdict-bus.h"
 
 #define OPEN_RECORDS_BYTES (4u << 20) /* of one call: others wait while it is copied */
@@ -77,12 +78,12 @@ static const char *target_state(Manager *manager, Target *target) {
 
         if (target->n_waiting > 0)
                 return ASSAY_STATE_QUEUED;
-        return manager_is_unreachable(manager, target) ? ASSAY_TARGET_UNREACHABLE : ASSAY_TARGET_IDLE;
+        return standing_is_unreachable(manager, target) ? ASSAY_TARGET_UNREACHABLE : ASSAY_TARGET_IDLE;
 }
 
 static int append_target(Manager *manager, sd_bus_message *reply, Target *target, const Location *where) {
         char name[LOCATION_STRING_MAX];
-        Result result = manager_standing(manager, target, where);
+        Result result = standing_result(manager, target, where);
         bool is_chip = location_kind(where) == LOCATION_CHIP;
 
         return sd_bus_message_append(reply, "(ssss)", location_format(where, name),

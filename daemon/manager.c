@@ -19,7 +19,6 @@
 #include "daemon/manager.h"
 #include "daemon/names.h"
 #include "daemon/pruning.h"
-#include "daemon/standing.h"
 #include "daemon/turns.h"
 #include "daemon/unrecorded.h"
 
@@ -180,34 +179,6 @@ void manager_evict(Manager *manager) {
 
 uint64_t manager_next_ticket(Manager *manager) {
         return ++manager->last_ticket;
-}
-
-Result manager_standing(Manager *manager, Target *target, const Location *subject) {
-        TargetStanding *cached = target_standing(target, subject);
-        char reason[UNRECORDED_REASON_MAX];
-        Standing standing;
-
-        if (!cached)
-                return _RESULT_INVALID;
-
-        if (!cached->known) {
-                standing_read(manager->log, subject, NULL, 0, &standing);
-                cached->result = standing.index == UINT64_MAX ? _RESULT_INVALID : standing.result;
-                cached->known = true;
-        }
-
-        return cached->result != RESULT_FAILED && unrecorded_hides(manager, subject, reason) ? RESULT_INCONCLUSIVE : cached->result;
-}
-
-bool manager_is_unreachable(Manager *manager, Target *target) {
-        Location server = {};
-
-        if (!target->reach_is_known) {
-                (void) snprintf(server.server, sizeof(server.server), "%s", target->config->name);
-                target->is_unreachable = standing_is_unreachable(manager->log, &server);
-                target->reach_is_known = true;
-        }
-        return target->is_unreachable;
 }
 
 /* ---- life ---- */

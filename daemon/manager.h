@@ -87,12 +87,6 @@ uint64_t manager_next_ticket(Manager *manager);
 /* Scans that are not finished: of UID, or of all. */
 size_t manager_count_scans(const Manager *manager, uid_t uid, size_t *ret_total);
 
-/* How a part stands in the log, looked up once and then remembered. _RESULT_INVALID: no record. */
-Result manager_standing(Manager *manager, Target *target, const Location *subject);
-
-/* Whether the newest scan of TARGET found nobody there, looked up once and then remembered. */
-bool manager_is_unreachable(Manager *manager, Target *target);
-
 /* ---- schedule.c ---- */
 
 /* Starts jobs while workers are free, fairly among requesters. */

@@ -4,8 +4,8 @@
 /*
  * Standing
  *
- * How a server or chip stands: what was found of it and what no later look has cleared, read from the log and verified. Nothing is tested and
- * nothing is believed that does not verify.
+ * How a server or chip stands: what was found of it and what no later look has cleared. It is read from the log and verified; and where a newer scan
+ * of it is not recorded yet, what passed before says nothing, and what failed stands (unrecorded.h).
  */
 
 #include <stdbool.h>
@@ -16,15 +16,9 @@
 #include "daemon/record/record.h"
 #include "daemon/target.h"
 
-#define STANDING_REASON_MAX 512
+typedef struct Manager Manager;
 
-typedef struct Standing {
-        Result result;
-        uint64_t index;    /* UINT64_MAX: no record */
-        uint64_t age_usec; /* UINT64_MAX: no record */
-        bool is_ahead;     /* made later than it is now: one of the two clocks was wrong */
-        char reason[STANDING_REASON_MAX];
-} Standing;
+#define STANDING_PARTS (TARGET_CHIPS + 1)
 
 /*
  * Of a chip. PLAN NULL: of any plan. What is known to be broken is not passed by asking differently, nor unknown to a PLAN that never ran: a FAILED record of any plan counts until its own
@@ -34,17 +28,19 @@ typedef struct Standing {
  * has failed no pass counts. Whatever goes wrong is INCONCLUSIVE with a reason.
  *
  * Of a server: the worst of its parts, see standing_parts(), with their line.
+ *
+ * Returns whether there is a record of it, which *ret names unless it says nothing any more.
  */
-void standing_read(RecordLog *log, const Location *subject, const char *plan, uint64_t max_age_usec,
-                   Standing *ret);
-
-/* Whether the newest scan of SERVER, by its records, tested no chip for the reason that nobody answered there. */
-bool standing_is_unreachable(RecordLog *log, const Location *server);
-
-#define STANDING_PARTS (TARGET_CHIPS + 1)
+bool standing_read(const Manager *manager, const Location *subject, const char *plan, uint64_t max_age_usec, RecordPart *ret);
 
 /*
  * Of a server what lies in none of its chips, then its chips. The first is known by the newest scan of all chips, and fails as long as a failure
- * stands there; what scans of single chips found there counts, and what they did not find does not.
+ * stands there; what scans of single chips found there counts, and what they did not find does not. Returns whether any record tells of any of them.
  */
-void standing_parts(RecordLog *log, const Location *server, const char *plan, uint64_t max_age_usec, RecordPart ret[static STANDING_PARTS]);
+bool standing_parts(const Manager *manager, const Location *server, const char *plan, uint64_t max_age_usec, RecordPart ret[static STANDING_PARTS]);
+
+/* The result of TARGET, or of a chip of it, under no plan; read once and then kept with TARGET until a record changes it. _RESULT_INVALID: there is none. */
+Result standing_result(const Manager *manager, Target *target, const Location *subject);
+
+/* Whether the newest scan of TARGET, by its records, tested no chip for the reason that nobody answered there; kept likewise. */
+bool standing_is_unreachable(const Manager *manager, Target *target);

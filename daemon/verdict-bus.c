@@ -11,39 +11,28 @@
 #include "daemon/manager.h"
 #include "daemon/names.h"
 #include "daemon/standing.h"
-#include "daemon/unrecorded.h"
 #include "daemon/verdict-bus.h"
 
-/* A slip of whoever asked looks like a part that was never scanned. A plan that is no more may still have records. Returns whether it is one. */
-static bool tell_plan(const Manager *manager, const char *name, char *reason, size_t size) {
+/* A slip of whoever asked looks like a part that was never scanned, and is told before all else. A plan that is no more may still have records. */
+static void tell_plan(const Manager *manager, const char *name, RecordPart *parts, size_t n) {
         _cleanup_(plan_freep) Plan *plan = NULL;
         _cleanup_free_ char *wrong = NULL;
         bool is_slip = plan_find(config_plans(manager->config), name, &plan, &wrong) == -ENOENT;
 
-        if (is_slip)
-                (void) snprintf(reason, size, "no record, and no plan is called '%.64s'", name);
-        bus_text_mend(reason);
-        return is_slip;
-}
-
-/* As of a log that is not sound: what passed before says nothing; and what failed stands. */
-static void hide(const Manager *manager, const Location *subject, Result *result, char *reason, size_t size, uint64_t *index, uint64_t *age_usec) {
-        char why[UNRECORDED_REASON_MAX];
-
-        if (*result == RESULT_FAILED || !unrecorded_hides(manager, subject, why))
-                return;
-        *result = RESULT_INCONCLUSIVE;
-        *index = *age_usec = UINT64_MAX;
-        (void) snprintf(reason, size, "%s", why);
+        for (size_t i = 0; i < n; i++) {
+                if (is_slip)
+                        (void) snprintf(parts[i].reason, sizeof(parts[i].reason), "no record, and no plan is called '%.64s'", name);
+                bus_text_mend(parts[i].reason);
+        }
 }
 
 int method_get_verdict(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        Standing standing = { .result = RESULT_INCONCLUSIVE, .index = UINT64_MAX, .age_usec = UINT64_MAX };
+        RecordPart part = { .result = RESULT_INCONCLUSIVE, .index = UINT64_MAX, .age_usec = UINT64_MAX, .reason = "no record" };
         Manager *manager = userdata;
         const char *target, *plan;
         uint64_t max_age_usec, flags;
         Location where;
-        bool is_slip;
+        bool has_record;
         int r;
 
         r = sd_bus_message_read(message, "sstt", &target, &plan, &max_age_usec, &flags);
@@ -53,16 +42,11 @@ int method_get_verdict(sd_bus_message *message, void *userdata, sd_bus_error *er
         if (r < 0)
                 return r;
 
-        if (location_parse(target, &where, NULL, NULL) < 0)
-                (void) snprintf(standing.reason, sizeof(standing.reason), "no record");
-        else
-                standing_read(manager->log, &where, plan[0] ? plan : NULL, max_age_usec, &standing);
-        is_slip = standing.index == UINT64_MAX && plan[0] && tell_plan(manager, plan, standing.reason, sizeof(standing.reason));
-        if (!is_slip && location_parse(target, &where, NULL, NULL) >= 0)
-                hide(manager, &where, &standing.result, standing.reason, sizeof(standing.reason), &standing.index, &standing.age_usec);
+        has_record = location_parse(target, &where, NULL, NULL) >= 0 && standing_read(manager, &where, plan[0] ? plan : NULL, max_age_usec, &part);
+        if (!has_record && plan[0])
+                tell_plan(manager, plan, &part, 1);
 
-        return sd_bus_reply_method_return(message, "sstt", result_to_string(standing.result),
-                                          standing.reason, standing.index, standing.age_usec);
+        return sd_bus_reply_method_return(message, "sstt", result_to_string(part.result), part.reason, part.index, part.age_usec);
 }
 
 typedef struct PartsCall {
@@ -72,43 +56,32 @@ typedef struct PartsCall {
         sd_bus_message *reply;
 } PartsCall;
 
-static int append_part(const PartsCall *call, RecordPart *part, bool may_hide) {
+static int append_part(const PartsCall *call, const RecordPart *part) {
         char name[LOCATION_STRING_MAX];
 
-        if (may_hide)
-                hide(call->manager, &part->where, &part->result, part->reason, sizeof(part->reason), &part->index, &part->age_usec);
         return sd_bus_message_append(call->reply, "(ssstt)", location_format(&part->where, name), result_to_string(part->result), part->reason,
                                      part->index, part->age_usec);
 }
 
 static int append_server(const PartsCall *call, const Location *server) {
         RecordPart *parts = calloc(STANDING_PARTS, sizeof(*parts));
-        bool is_slip = false;
         int r = 0;
 
         if (!parts)
                 return -ENOMEM;
-        standing_parts(call->manager->log, server, call->plan, call->max_age_usec, parts);
-        if (call->plan && record_parts_lack_records(parts, STANDING_PARTS))
-                is_slip = tell_plan(call->manager, call->plan, parts[0].reason, sizeof(parts[0].reason));
-        for (size_t i = 1; i < STANDING_PARTS && record_parts_lack_records(parts, STANDING_PARTS); i++)
-                memcpy(parts[i].reason, parts[0].reason, sizeof(parts[i].reason));
+        if (!standing_parts(call->manager, server, call->plan, call->max_age_usec, parts) && call->plan)
+                tell_plan(call->manager, call->plan, parts, STANDING_PARTS);
         for (size_t i = 0; i < STANDING_PARTS && r >= 0; i++)
-                r = append_part(call, &parts[i], !is_slip);
+                r = append_part(call, &parts[i]);
         free(parts);
         return r;
 }
 
 static int append_chip(const PartsCall *call, const Location *chip) {
-        RecordPart part = { .where = *chip };
-        Standing standing;
+        RecordPart part;
 
-        standing_read(call->manager->log, chip, call->plan, call->max_age_usec, &standing);
-        part.result = standing.result;
-        part.index = standing.index;
-        part.age_usec = standing.age_usec;
-        (void) snprintf(part.reason, sizeof(part.reason), "%s", standing.reason);
-        return append_part(call, &part, true);
+        (void) standing_read(call->manager, chip, call->plan, call->max_age_usec, &part);
+        return append_part(call, &part);
 }
 
 /* All servers that are called so, as those of an UltraServer are; else what TARGET itself is, if it is known or has records. -ENOENT */

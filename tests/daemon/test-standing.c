@@ -12,7 +12,9 @@
 
 #include <cmocka.h>
 
+#include "daemon/manager.h"
 #include "daemon/standing.h"
+#include "daemon/unrecorded.h"
 #include "tests/draw.h"
 #include "tests/record/place.h"
 #include "tests/record/server.h"
@@ -21,7 +23,7 @@
 #define LOOKS_MAX 7
 
 static Place place;
-static RecordLog *records;
+static Manager manager; /* which has a log and no more */
 static Server server;
 static RecordDiagnosis diagnoses[SERVER_CHIPS];
 static RecordStep own[1];
@@ -191,7 +193,7 @@ static void sign(const char *name, const Look *look) {
         server.scan.chips = chips;
         set_fabric(look->fabric_fails, look->cut);
         server.scan.result = look->fabric_fails ? RESULT_FAILED : worst;
-        (void) server_scan(&server, records);
+        (void) server_scan(&server, manager.log);
 }
 
 /* ---- as anybody would work it out ---- */
@@ -381,9 +383,9 @@ static void assert_part(const char *name, const Look *looks, size_t n, int plan,
 static void assert_as_modelled(const char *name, const Look *looks, size_t n, int plan) {
         Location where = server_location(name);
         Result worst = model_own(looks, n, plan);
-        Standing standing;
+        RecordPart standing;
 
-        standing_parts(records, &where, plan < 0 ? NULL : plans[plan].name, 0, parts);
+        (void) standing_parts(&manager, &where, plan < 0 ? NULL : plans[plan].name, 0, parts);
         assert_part(name, looks, n, plan, 0, worst);
         for (unsigned c = 0; c < SERVER_CHIPS; c++) {
                 Result chip = model_chip(looks, n, plan, c);
@@ -391,7 +393,7 @@ static void assert_as_modelled(const char *name, const Look *looks, size_t n, in
                 assert_part(name, looks, n, plan, c + 1, chip);
                 worst = result_worst(worst, chip);
         }
-        standing_read(records, &where, plan < 0 ? NULL : plans[plan].name, 0, &standing);
+        (void) standing_read(&manager, &where, plan < 0 ? NULL : plans[plan].name, 0, &standing);
         assert_int_equal(standing.result, worst);
 }
 
@@ -447,8 +449,8 @@ static void test_any_sequence_stands_as_the_model_says(void **state) {
                 }
         }
         /* What comes back with the next start is worked out from the records. */
-        (void) record_log_free(records);
-        assert_int_equal(place_open(&place, &records, NULL), 0);
+        (void) record_log_free(manager.log);
+        assert_int_equal(place_open(&place, &manager.log, NULL), 0);
         assert_sequences();
         free(sequences);
 }
@@ -506,7 +508,7 @@ static const struct {
 static void test_each_sequence_has_its_answer(void **state) {
         for (size_t i = 0; i < ELEMENTS(cases); i++) {
                 char name[32], line[512];
-                Standing standing;
+                RecordPart standing;
                 Location where;
 
                 (void) snprintf(name, sizeof(name), "us%zu-1", i);
@@ -519,7 +521,7 @@ static void test_each_sequence_has_its_answer(void **state) {
                                 look.chips[c] = c == 2 && step->lone != NOTHING ? step->lone : step->all;
                         sign(name, &look);
                 }
-                standing_read(records, &where, cases[i].plan, 0, &standing);
+                (void) standing_read(&manager, &where, cases[i].plan, 0, &standing);
                 (void) snprintf(line, sizeof(line), "%s: %s", name, cases[i].line);
                 if (standing.result != cases[i].result || strncmp(standing.reason, line, strlen(line)) != 0)
                         fail_msg("%s: %s, %s", cases[i].sentence, result_to_string(standing.result), standing.reason);
@@ -531,33 +533,89 @@ static void test_each_chip_has_its_own_age(void **state) {
         Location where = server_location("us9-9");
         Look look = { .plan = PREFLIGHT };
         uint64_t hour;
-        Standing standing;
+        RecordPart standing;
 
         for (unsigned c = 0; c < SERVER_CHIPS; c++)
                 look.chips[c] = PASS;
         sign("us9-9", &look);
         look = (Look) { .plan = PREFLIGHT, .chips[5] = PASS };
         sign("us9-9", &look);
-        standing_parts(records, &where, NULL, 0, parts);
+        (void) standing_parts(&manager, &where, NULL, 0, parts);
         /* A second apart; ages are told as of when each part was read, on a machine that may be slow. */
         assert_true(parts[6].age_usec + 800000 <= parts[1].age_usec && parts[1].age_usec == parts[0].age_usec);
         hour = parts[6].age_usec + 500000;
-        standing_parts(records, &where, NULL, hour, parts);
+        (void) standing_parts(&manager, &where, NULL, hour, parts);
         assert_int_equal(parts[6].result, RESULT_PASSED);
         assert_int_equal(parts[0].result, RESULT_INCONCLUSIVE);
         assert_int_equal(parts[1].result, RESULT_INCONCLUSIVE);
-        standing_read(records, &where, NULL, hour, &standing);
+        (void) standing_read(&manager, &where, NULL, hour, &standing);
         assert_non_null(strstr(standing.reason, "stale"));
         assert_non_null(strstr(standing.reason, "15 more unknown"));
 }
 
+/* How a part stands, by every way to ask for it. */
+static void assert_stands(Target *target, int chip, Result expected, const char *reason) {
+        Location whole = server_location(target->config->name), where = whole;
+        RecordPart one;
+
+        if (chip >= 0)
+                assert_int_equal(location_append(&where, LOCATION_CHIP, (uint32_t) chip), 0);
+        assert_true(standing_read(&manager, &where, NULL, 0, &one));
+        assert_true(standing_parts(&manager, &whole, "preflight", 0, parts));
+        assert_int_equal(one.result, expected);
+        if (chip >= 0)
+                assert_int_equal(parts[chip + 1].result, expected);
+        assert_int_equal(standing_result(&manager, target, &where), expected);
+        assert_int_equal(one.index == UINT64_MAX, *reason != '\0');
+        assert_int_equal(one.age_usec == UINT64_MAX, *reason != '\0');
+        if (*reason)
+                assert_string_equal(one.reason, reason);
+}
+
+/* A scan of chips 1 and 2 that the log has not taken: what passed there before says nothing, what failed stands, and once it is recorded all is as it was. */
+static void test_what_is_not_recorded_leaves_no_pass(void **state) {
+        static const char why[] = "the newest scan could not be recorded: No space left on device. It is tried again";
+        ConfigServer config = { .name = "us8-8" };
+        Target target = { .config = &config };
+        Job job = { .n_servers = 1, .servers = { { .target = &target, .chips = 6, .is_unrecorded = true, .refusal = -ENOSPC, .result = RESULT_INCONCLUSIVE } } };
+        Job *jobs[] = { &job };
+        Scan scan = { .n_jobs = 1, .jobs = jobs };
+        Look look = { .plan = PREFLIGHT };
+
+        for (unsigned c = 0; c < SERVER_CHIPS; c++)
+                look.chips[c] = PASS;
+        sign("us8-8", &look);
+        for (int chip = -1; chip < 4; chip++)
+                assert_stands(&target, chip, RESULT_PASSED, "");
+
+        TAILQ_INSERT_TAIL(&manager.scans, &scan, entry);
+        assert_stands(&target, -1, RESULT_INCONCLUSIVE, why);
+        assert_stands(&target, 0, RESULT_PASSED, "");
+        assert_stands(&target, 1, RESULT_INCONCLUSIVE, why);
+        assert_stands(&target, 2, RESULT_INCONCLUSIVE, why);
+        assert_stands(&target, 3, RESULT_PASSED, "");
+        job.servers[0].is_unrecorded = false;
+        for (int chip = -1; chip < 4; chip++)
+                assert_stands(&target, chip, RESULT_PASSED, "");
+
+        look.chips[1] = CELL;
+        sign("us8-8", &look);
+        target = (Target) { .config = &config };
+        job.servers[0].is_unrecorded = true;
+        assert_stands(&target, -1, RESULT_FAILED, "");
+        assert_stands(&target, 1, RESULT_FAILED, "");
+        assert_stands(&target, 2, RESULT_INCONCLUSIVE, why);
+}
+
 static int setup(void **state) {
         place_init(&place);
-        return place_open(&place, &records, NULL);
+        manager = (Manager) {};
+        TAILQ_INIT(&manager.scans);
+        return place_open(&place, &manager.log, NULL);
 }
 
 static int teardown(void **state) {
-        records = record_log_free(records);
+        manager.log = record_log_free(manager.log);
         place_done(&place);
         return 0;
 }
@@ -566,6 +624,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_each_sequence_has_its_answer, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_each_chip_has_its_own_age, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_what_is_not_recorded_leaves_no_pass, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_any_sequence_stands_as_the_model_says, setup, teardown),
         };
 
