@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -266,6 +267,18 @@ static int apply(int option, const char *value) {
         }
 }
 
+/* The forms of a value that apply() may refuse. */
+static const char *option_form(int option) {
+        switch (option) {
+        case OPTION_UNKNOWN: return "pass or fail";
+        case OPTION_SEED: return "a whole number from 0 to 18446744073709551615";
+        case OPTION_BUDGET:
+        case OPTION_TIMEOUT: return "seconds, such as 2 or 0.5";
+        case OPTION_MAX_AGE: return "an age, such as 90s, 15min, 12h or 7d";
+        default: return "another value";
+        }
+}
+
 static const char *option_name(int option) {
         for (const struct option *o = long_options; o->name; o++)
                 if (o->val == option)
@@ -308,7 +321,7 @@ static int parse_options(int argc, char **argv, uint64_t *ret_given, bool *ret_h
                 if (option == '?')
                         return refuse_option(argv[optind - 1]);
                 if (apply(option, optarg) < 0)
-                        return complain(STATUS_USAGE, "--%s does not take '%s'", option_name(option), optarg);
+                        return complain(STATUS_USAGE, "--%s does not take '%s', but %s", option_name(option), optarg, option_form(option));
                 if (option > _OPTION_GLOBAL_END)
                         *ret_given |= UINT64_C(1) << (option - _OPTION_GLOBAL_END);
         }
@@ -361,6 +374,8 @@ int main(int argc, char **argv) {
         uint64_t given = 0;
         int status;
 
+        /* The names and sentences that are printed are UTF-8 in any locale; without this tables would escape them. Of a locale nothing else is wanted. */
+        (void) setlocale(LC_CTYPE, "C.UTF-8");
         argv[0] = (char *) "assayctl"; /* as getopt complains, too */
         status = parse_options(argc, argv, &given, &wants_help);
         if (status >= 0)

@@ -31,6 +31,7 @@ faults:
   - {at: us0-1/chip9/nic9, kind: packet-loss, rate: 0.05}
   - {at: us0-1/chip3/core5/pe17.93, kind: product-stuck, bit: 9, value: 1}
   - {at: us0-1/chip12/link-y-, kind: cable-unplugged}
+  - {at: us0-1/chip13, kind: heartbeat-stalled}
 YAML
 stage_sim sim "$stage/server.yaml"
 stage_daemon us0-0 us0-1 us0-7
@@ -45,6 +46,7 @@ for row in 'us0-0/chip2 +FAILED +identity-missing +reboot server +tray 4 +' 'us0
         'us0-0/chip6 +FAILED +overheated +inspect station +tray 5 +' 'us0-0/chip8 +FAILED +host-link +reseat cable to the CPU tray +tray 3 +the width' \
         'us0-1/chip9 +FAILED +efa-loss +replace nic +tray 7: nic9 +' 'us0-1/chip3 +FAILED +systolic-pe +replace tray 0 +core5/pe17.93 +\(row 17, column 93\): product' \
         'us0-1/chip12 +FAILED +link-unplugged +plug in cable +tray 2: link-y- +no plug' \
+        'us0-1/chip13 +FAILED +heartbeat-stalled +reset chip +tray 6 +the heartbeat stood at [0-9]+ for [0-9]+ µs of device time' \
         'us0-7 +INCONCLUSIVE +- +see to server +- +the server cannot be reached; is it on'; do
         grep -Eq "^$row" "$out" || bad "no $row"
 done
@@ -53,7 +55,7 @@ sed -n 's/^us0-[0-9/chip]* *\([A-Z]*\) .*/\1/p' "$out" | uniq >"$err"
 no_word_of_ours "$out"
 grep -Fq "on us0-0/chip2 (there is no such device)" "$out" && [ "$(grep -c "there is no such device" "$out")" = 1 ] || bad "one part is told more than once"
 expect 1 "is shown with its verdict once, and first" assayctl show 1
-[ "$(grep -c '27 PASSED\|FAILED, 16 INCONCLUSIVE' "$out")" = 1 ] && head -n 1 "$out" | grep -q '^Scan 1 (preflight): FAILED' || bad "otherwise"
+[ "$(grep -c '26 PASSED\|FAILED, 16 INCONCLUSIVE' "$out")" = 1 ] && head -n 1 "$out" | grep -q '^Scan 1 (preflight): FAILED' || bad "otherwise"
 expect 0 "trays of chips" assayctl targets --chips
 # As the devices themselves say, in the records.
 assayctl --json show 1 >"$stage/show.json" || true

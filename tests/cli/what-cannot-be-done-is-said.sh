@@ -20,6 +20,7 @@ expect 64 "too many arguments" "$ctl" targets x
 expect 64 "too few arguments" "$ctl" scan
 expect 64 "a seed that is no number" "$ctl" scan us0 --seed 7abc
 expect 64 "an age that is none" "$ctl" gate us0 --max-age soon
+has "such as 90s, 15min, 12h or 7d"
 expect 64 "an age of nothing, which would be any" "$ctl" verdict us0 --max-age 0s
 expect 64 "an age beyond all time" "$ctl" gate us0 --max-age 1e30d
 expect 64 "a negative budget" "$ctl" scan us0 --budget -1
