@@ -296,6 +296,36 @@ static void test_two_adapters_alone_may_stay_tied(void **state) {
         expect_tie(step);
 }
 
+/* Four pairs that have two kinds of trouble each; and how many flows each adapter sent itself to tell them apart. */
+#define PAIRED 8u
+static unsigned n_loops[CHIPS];
+
+static void spoil_pairs(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
+        WireArrival *arrivals = (WireArrival *) out;
+
+        /* The ring has one of 8 packets. */
+        n_loops[command->chip] += command->type == COMMAND_NIC_SEND && command->nic_send.chip == command->chip && command->nic_send.packets != 8;
+        for (uint64_t i = 0; command->type == COMMAND_NIC_RECEIVE && command->chip < PAIRED && i < completion->result[1]; i++)
+                if ((arrivals[i].chip ^ 1u) == command->chip) {
+                        change(&arrivals[i]);
+                        hurry(&arrivals[i]);
+                }
+}
+
+/* So many suspects need more flows than a round has room for; each is asked as often as the bound of what escapes says. */
+static void test_all_suspects_are_asked_as_often(void **state) {
+        _cleanup_rehearsal_ Step *step = rehearsal_new("scenario: test\nseed: 21\ntopology: {servers: 1}\n", "efa", "trn-0");
+        Verdict verdict = _VERDICT_INVALID;
+
+        memset(n_loops, 0, sizeof(n_loops));
+        step->rewrite = spoil_pairs;
+        assert_int_equal(rehearsal_run(step, &verdict), 0);
+        for (unsigned c = 0; c < CHIPS; c++) {
+                assert_int_equal(step->parts[c], c < PAIRED ? VERDICT_ERROR : VERDICT_PASSED);
+                assert_int_equal(n_loops[c], c < PAIRED ? 2 * 6 * 8 : 0); /* kinds, rounds, flows */
+        }
+}
+
 /* The flows from chip 5 to chip 6 that are pinned to a path, and all from chip 9 to chip 10, so that paths are looked at. */
 static void spoil_pinned(Step *step, unsigned server, const WireCommand *command, uint8_t *out, WireCompletion *completion) {
         WireArrival *arrivals = (WireArrival *) out;
@@ -347,6 +377,7 @@ int main(void) {
                 cmocka_unit_test(test_what_only_two_have_with_each_other_is_of_either),
                 cmocka_unit_test(test_of_two_adapters_alone_each_has_itself),
                 cmocka_unit_test(test_two_adapters_alone_may_stay_tied),
+                cmocka_unit_test(test_all_suspects_are_asked_as_often),
                 cmocka_unit_test(test_what_pinned_flows_alone_show_counts),
                 cmocka_unit_test(test_a_tie_is_explained_by_one_that_is_broken),
         };
