@@ -63,18 +63,18 @@ uint64_t recital_bytes(const Recital *recital, unsigned rank, unsigned ring, uns
 /* ---- links ---- */
 
 /* What a port says for itself: nothing is plugged in, its transceiver does not hear what it sends, or neither. */
-typedef enum Plea {
-        PLEA_NONE,
-        PLEA_EMPTY,
-        PLEA_DEAF,
-        _PLEA_MAX,
-} Plea;
+typedef enum EndState {
+        END_SOUND,
+        END_EMPTY,
+        END_NO_LOOPBACK,
+        _END_STATE_MAX,
+} EndState;
 
-static const char *const pleas[_PLEA_MAX] = {
-        [PLEA_NONE] = "", [PLEA_EMPTY] = "; nothing is plugged in here", [PLEA_DEAF] = "; this transceiver does not hear itself",
+static const char *const end_words[_END_STATE_MAX] = {
+        [END_SOUND] = "", [END_EMPTY] = "; nothing is plugged in here", [END_NO_LOOPBACK] = "; this transceiver does not hear itself",
 };
 
-static int hear_port(Ensemble *ensemble, Member member, unsigned port, Plea *ret) {
+static int ask_end(Ensemble *ensemble, Member member, unsigned port, EndState *ret) {
         WireLinkPrbs prbs = { .bits = LOOPBACK_BITS, .seed = step_seed(ensemble->step), .polynomial = PRBS31 };
         Device *device = ensemble->servers[member.server].device;
         LinkEnd end = { member.chip, (uint8_t) port };
@@ -82,12 +82,12 @@ static int hear_port(Ensemble *ensemble, Member member, unsigned port, Plea *ret
         LinkLanes lanes = {};
         int error, r;
 
-        *ret = PLEA_NONE;
+        *ret = END_SOUND;
         r = device_link_status(device, &end, 1, &status, &error);
         if (r < 0)
                 return r;
         if (error >= 0 && !status.present)
-                *ret = PLEA_EMPTY;
+                *ret = END_EMPTY;
         if (error < 0 || !status.present)
                 return 0;
 
@@ -96,16 +96,16 @@ static int hear_port(Ensemble *ensemble, Member member, unsigned port, Plea *ret
                 return r;
         for (unsigned l = 0; l < lanes.n; l++)
                 if (error < 0 || !lanes.lanes[l].locked || lanes.lanes[l].errors > 0)
-                        *ret = PLEA_DEAF;
+                        *ret = END_NO_LOOPBACK;
         return 0;
 }
 
-/* A block that went out at its far end never came in at PORT of MEMBER: it is the end that is empty or deaf, else this one. */
+/* A block that went out at its far end never came in at PORT of MEMBER: it is the end that is empty or does not hear itself, else this one. */
 static int blame_link(Recital *recital, Member member, unsigned port, const WireCollectiveProgress *own, const WireCollectiveProgress *theirs) {
         unsigned there = (unsigned) link_port_opposite((LinkPort) port);
         char far_text[LOCATION_STRING_MAX], near_text[LOCATION_STRING_MAX];
         Ensemble *ensemble = recital->ensemble;
-        Plea near, beyond;
+        EndState near, beyond;
         Member far;
         int r;
 
@@ -114,24 +114,24 @@ static int blame_link(Recital *recital, Member member, unsigned port, const Wire
         if (ensemble_chair(ensemble, far)->found[TROUBLE_CABLE] >> there & 1)
                 return 0; /* it is plugged to another port, which has been told */
 
-        r = hear_port(ensemble, member, port, &near);
+        r = ask_end(ensemble, member, port, &near);
         if (r >= 0)
-                r = hear_port(ensemble, far, there, &beyond);
+                r = ask_end(ensemble, far, there, &beyond);
         if (r < 0)
                 return r;
 
         ensemble_name(ensemble, far, there, far_text);
         ensemble_name(ensemble, member, port, near_text);
-        if (near == PLEA_NONE && beyond != PLEA_NONE)
+        if (near == END_SOUND && beyond != END_SOUND)
                 return ensemble_find(ensemble, TROUBLE_HANG, far, there,
-                                     &(Evidence) { .far_end = near_text, .replaceable = beyond == PLEA_DEAF ? NULL : ensemble_cable(far, there) },
+                                     &(Evidence) { .far_end = near_text, .replaceable = beyond == END_NO_LOOPBACK ? NULL : ensemble_cable(far, there) },
                                      "%s stops here: step %u of %u was sent and never came to %s%s",
-                                     collective_word(recital->post.operation), own->done + 1, own->steps, near_text, pleas[beyond]);
+                                     collective_word(recital->post.operation), own->done + 1, own->steps, near_text, end_words[beyond]);
         return ensemble_find(ensemble, TROUBLE_HANG, member, port,
-                             &(Evidence) { .far_end = far_text, .replaceable = near == PLEA_DEAF ? NULL : ensemble_cable(member, port) },
+                             &(Evidence) { .far_end = far_text, .replaceable = near == END_NO_LOOPBACK ? NULL : ensemble_cable(member, port) },
                              "%s stops here: step %u of %u never came in, %" PRIu64 " bytes did; %s sent %" PRIu64 "%s",
                              collective_word(recital->post.operation), own->done + 1, own->steps, own->received, far_text, theirs->sent,
-                             pleas[near]);
+                             end_words[near]);
 }
 
 /* ---- ranks ---- */

@@ -125,7 +125,7 @@ int round_judge_counters(Round *round, unsigned chip) {
                 const Counters *before = &round->before[chip], *after = &round->after[chip];
                 char expected[48], actual[64];
                 uint64_t moved = 0;
-                const char *wrong = judge_counter(before, after, k, seen[k], (round->flooding | round->strange | round->drowned) >> chip & 1, &moved);
+                const char *wrong = judge_counter(before, after, k, seen[k], (round->flooding | round->strange | round->flooded) >> chip & 1, &moved);
 
                 if (!wrong)
                         continue;

@@ -131,7 +131,7 @@ static int end_part(const Round *round, unsigned chip, const Location *where) {
         Verdict verdict = round->verdicts[chip];
         bool is_silent = round->silent >> chip & 1;
 
-        if (verdict == VERDICT_FAILED || !((round->silent | round->drowned | round->open) >> chip & 1))
+        if (verdict == VERDICT_FAILED || !((round->silent | round->flooded | round->open) >> chip & 1))
                 return step_part_done(round->step, where, verdict, REASON_NONE);
         return step_part_done(round->step, where, VERDICT_ERROR, is_silent ? REASON_DEVICE_ERROR : REASON_AMBIGUOUS);
 }

@@ -73,7 +73,7 @@ typedef struct Round {
         AdapterSet garbled;  /* it says what none may say */
         AdapterSet strange;  /* packets of nobody arrived there, or without end */
         AdapterSet flooding; /* it sends what nobody asked for */
-        AdapterSet drowned;  /* it gets so much of that that its own flows cannot be judged */
+        AdapterSet flooded;  /* it gets so much of that that its own flows cannot be judged */
         AdapterSet single;   /* it sprays over one path only */
         AdapterSet blamed[_WRONG_MAX];    /* of all servers, by the ledger */
         AdapterSet explained[_WRONG_MAX]; /* by single paths of the adapter */
@@ -117,7 +117,7 @@ int round_tell_untested(const Round *round);
 Traffic *round_traffic(const Round *round, unsigned number);
 /* Runs them, and adds what became of them to all sums. */
 int round_run(Round *round, Traffic *traffic);
-/* Takes away what earlier runs and scans may have left behind. An adapter at which more is left than can be taken is drowned: what is of
+/* Takes away what earlier runs and scans may have left behind. An adapter at which more is left than can be taken is flooded: what is of
  * this run and what is not cannot be told there. */
 int round_drain(Round *round);
 /* Everyone's flows: to two others of the server, to itself, to and from other servers. */
@@ -159,7 +159,7 @@ Blame round_blame(const Ledger *ledger, Wrong wrong, AdapterSet known);
 /* How many adapters of a sound server would be called so, on average. */
 double late_false_alarms(const Round *round);
 /* Adds what TRAFFIC says of each path. */
-int round_add_paths(Round *round, const Traffic *traffic, AdapterSet deaf);
+int round_add_paths(Round *round, const Traffic *traffic, AdapterSet unjudged);
 /* Paths of the fabric, and of single adapters. What the fabric explains is taken out of the ledger. */
 int round_find_paths(Round *round);
 

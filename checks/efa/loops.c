@@ -71,7 +71,7 @@ int round_send_loops(Round *round) {
 
                 if (!traffic)
                         return -ENOMEM;
-                r = add_batches(round, traffic, blamed & ~round->drowned, i);
+                r = add_batches(round, traffic, blamed & ~round->flooded, i);
                 if (r <= 0)
                         return r;
                 r = round_run(round, traffic);

@@ -111,11 +111,11 @@ static bool takes_turns(const Round *round, const Flow *flow) {
 }
 
 /* A flow that ended otherwise has packets that were never sent, so its packets are no share of a path's. */
-static bool is_of_paths(const Flow *flow, AdapterSet deaf) {
-        return flow->error >= 0 && !(deaf >> flow->to & 1) && flow->completion.status == EFA_OK;
+static bool is_of_paths(const Flow *flow, AdapterSet unjudged) {
+        return flow->error >= 0 && !(unjudged >> flow->to & 1) && flow->completion.status == EFA_OK;
 }
 
-int round_add_paths(Round *round, const Traffic *traffic, AdapterSet deaf) {
+int round_add_paths(Round *round, const Traffic *traffic, AdapterSet unjudged) {
         if (!round->paths)
                 round->paths = calloc(1, sizeof(*round->paths));
         if (!round->paths)
@@ -124,7 +124,7 @@ int round_add_paths(Round *round, const Traffic *traffic, AdapterSet deaf) {
         for (size_t f = 0; f < traffic->n_flows; f++) {
                 const Flow *flow = &traffic->flows[f];
 
-                if (!is_of_paths(flow, deaf))
+                if (!is_of_paths(flow, unjudged))
                         continue;
                 if (flow->path != NIC_PATH_SPRAYED) {
                         ledger_add(&round->paths->ledgers[flow->path], flow, 0);
@@ -135,7 +135,7 @@ int round_add_paths(Round *round, const Traffic *traffic, AdapterSet deaf) {
         for (size_t i = 0; i < traffic->n_incidents; i++) {
                 const Flow *flow = &traffic->flows[traffic->incidents[i].flow];
 
-                if (is_of_paths(flow, deaf) && takes_turns(round, flow))
+                if (is_of_paths(flow, unjudged) && takes_turns(round, flow))
                         add_packet(round, flow, (Wrong) traffic->incidents[i].what, traffic->incidents[i].sequence);
         }
 

@@ -86,7 +86,7 @@ static void take_tally(Round *round, const Traffic *traffic, unsigned adapter) {
         round_note_error(round, adapter, tally->error);
         take_strangers(round, traffic, adapter);
         if (tally->flooded && tally->strangers)
-                round->drowned |= UINT64_C(1) << adapter;
+                round->flooded |= UINT64_C(1) << adapter;
         else if (tally->n_strange > 0 || tally->flooded)
                 round->strange |= UINT64_C(1) << adapter;
         sum->n_sent += tally->n_sent;
@@ -125,28 +125,28 @@ Traffic *round_traffic(const Round *round, unsigned number) {
 }
 
 /* Those at which something may have been left that was sent in another round, or that cannot be told from it: nothing there is judged. */
-static AdapterSet deaf_ones(const Round *round) {
-        return round->mute | round->garbled | round->drowned;
+static AdapterSet unjudged_receivers(const Round *round) {
+        return round->mute | round->garbled | round->flooded;
 }
 
 int round_run(Round *round, Traffic *traffic) {
-        AdapterSet deaf;
+        AdapterSet unjudged;
         int r;
 
-        r = traffic_run(traffic, round_answering(round) & ~deaf_ones(round));
+        r = traffic_run(traffic, round_answering(round) & ~unjudged_receivers(round));
         if (r < 0)
                 return r;
 
         take(round, traffic);
-        deaf = deaf_ones(round);
+        unjudged = unjudged_receivers(round);
         for (size_t f = 0; f < traffic->n_flows; f++) {
                 const Flow *flow = &traffic->flows[f];
 
-                if (!(deaf >> flow->to & 1) && flow->path == NIC_PATH_SPRAYED)
+                if (!(unjudged >> flow->to & 1) && flow->path == NIC_PATH_SPRAYED)
                         ledger_add(&round->ledger, flow, round->parameters->bandwidth);
         }
 
-        return round_suspects_paths(round) ? round_add_paths(round, traffic, deaf) : 0;
+        return round_suspects_paths(round) ? round_add_paths(round, traffic, unjudged) : 0;
 }
 
 /* ---- drain ---- */
@@ -206,7 +206,7 @@ int round_drain(Round *round) {
                         r = device_nic_receive(round->hosts.hosts[h].device, chips, n, &room, drain_box, &drain);
                 }
                 for (size_t i = 0; i < drain.n && r >= 0; i++)
-                        round->drowned |= UINT64_C(1) << (h * CHIPS + drain.chips[i]);
+                        round->flooded |= UINT64_C(1) << (h * CHIPS + drain.chips[i]);
         }
 
         return r;
@@ -297,12 +297,12 @@ int round_send_ring(Round *round) {
 }
 
 int round_send_rest(Round *round) {
-        AdapterSet deaf = deaf_ones(round), own = round_own(round);
-        AdapterSet rest = own & ~(deaf | round->flooding); /* or it would drown two more */
+        AdapterSet unjudged = unjudged_receivers(round), own = round_own(round);
+        AdapterSet rest = own & ~(unjudged | round->flooding); /* or it would flood two more */
         _cleanup_traffic_ Traffic *traffic = NULL;
         int r;
 
-        if (!(own & deaf) || __builtin_popcountll(rest) < 2)
+        if (!(own & unjudged) || __builtin_popcountll(rest) < 2)
                 return 0;
         traffic = round_traffic(round, 3);
         if (!traffic)

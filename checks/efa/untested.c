@@ -14,7 +14,7 @@ static const char *untested_why(const Round *round, unsigned adapter) {
                 return OUT_OF_SCAN;
         if (round->silent >> adapter & 1)
                 return "efa_untested_silent";
-        if (round->drowned >> adapter & 1)
+        if (round->flooded >> adapter & 1)
                 return "efa_untested_flooded"; /* what is its own cannot be told from what else it gets */
         if (round->open >> adapter & 1)
                 return "efa_untested_either_end"; /* what went wrong between it and a single other one may be either's */

@@ -186,7 +186,7 @@ static double left_sec(const HbmRun *run) {
         return step_budget_sec(run->step) - (double) (device_nsec(step_device(run->step)) - run->start_nsec) / 1e9;
 }
 
-static bool is_drowned(const HbmRun *run) {
+static bool is_truncated(const HbmRun *run) {
         for (unsigned stack = 0; stack < STACKS; stack++)
                 if (run->outcomes[stack].truncated)
                         return true;
@@ -242,7 +242,7 @@ int hbm_passes_run(HbmRun *run) {
                 r = set_pause(run);
                 if (r < 0)
                         return r;
-                if (pass->sec > left_sec(run) || (pass->more && is_drowned(run)))
+                if (pass->sec > left_sec(run) || (pass->more && is_truncated(run)))
                         continue;
                 r = hbm_taken_ask(run);
                 if (r < 0)

@@ -13,7 +13,7 @@
 /* ---- links that are down ---- */
 
 /* What a port that is looped back near its transceivers does not hear of itself: NULL where it hears all. */
-static const char *deaf_stage(const Ladder *ladder, unsigned end) {
+static const char *failed_loopback(const Ladder *ladder, unsigned end) {
         if (ladder->refused[end])
                 return "it does not hear itself in its near-end loopback";
         if (ladder->bad[end][LOOPBACK_NEAR_PCS] != 0)
@@ -24,36 +24,36 @@ static const char *deaf_stage(const Ladder *ladder, unsigned end) {
         return NULL;
 }
 
-static int judge_far_end(Judged *judged, const char *deaf) {
+static int judge_far_end(Judged *judged, const char *failure) {
         Location where = fabric_location(judged->fabric, judged->sender);
         char own_text[LOCATION_STRING_MAX];
         Evidence evidence = { .far_end = own_text };
 
         location_format(&judged->where, own_text);
         return step_finding(judged->fabric->step, &judged->fabric->verdicts[judged->sender.server][judged->sender.chip], "link-down",
-                            &where, &evidence, "nothing of what this port sends arrives at %s: %s", own_text, deaf);
+                            &where, &evidence, "nothing of what this port sends arrives at %s: %s", own_text, failure);
 }
 
 static int judge_down(Judged *judged) {
         Evidence evidence = { .far_end = judged->far_text, .replaceable = judged_replaceable(judged) };
         const Ladder *ladder = &judged->port->ladder;
         Fabric *fabric = judged->fabric;
-        const char *deaf;
+        const char *failure;
 
         if (!ladder->climbed)
                 return 0;
 
         judged->port->tested = true;
-        deaf = deaf_stage(ladder, 0);
-        if (deaf) {
+        failure = failed_loopback(ladder, 0);
+        if (failure) {
                 evidence.replaceable = NULL;
-                return step_finding(fabric->step, judged->verdict, "link-down", &judged->where, &evidence, "the port is broken: %s", deaf);
+                return step_finding(fabric->step, judged->verdict, "link-down", &judged->where, &evidence, "the port is broken: %s", failure);
         }
 
         /* A far end that is down as well, or silent, is judged where it stands, and this one works as far as it can be seen. */
-        deaf = deaf_stage(ladder, 1);
-        if (deaf)
-                return ladder->far_up ? judge_far_end(judged, deaf) : 0;
+        failure = failed_loopback(ladder, 1);
+        if (failure)
+                return ladder->far_up ? judge_far_end(judged, failure) : 0;
         if (wiring_ports_of(fabric, judged->id) > 0)
                 return 0; /* it is a plug, which is told by the moves */
 

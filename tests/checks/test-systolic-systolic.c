@@ -736,8 +736,8 @@ static void test_what_is_seen_once_names_no_other_element(void **state) {
 }
 
 /* A fault that acts in one matmul of a pattern, then in none until that is run again, and in every other one from there on. */
-static Fault *shy;
-static unsigned shy_asked; /* how often the pattern was run */
+static Fault *recurring;
+static unsigned n_pattern_runs; /* how often the pattern was run */
 
 static const Pattern *full_p9(void) {
         for (unsigned i = 0; i < patterns_count(); i++)
@@ -751,13 +751,13 @@ static const Pattern *full_p9(void) {
 static void act_in_full_p9(const TensorChip *chip, const WireCommand *command) {
         const Pattern *pattern = full_p9();
 
-        if (command->unit != location_index(&shy->at, LOCATION_CORE))
+        if (command->unit != location_index(&recurring->at, LOCATION_CORE))
                 return;
         if (command->type == COMMAND_MATMUL && command->in_bytes == pattern->values_bytes &&
             memcmp(chip->window + command->in_offset, pattern->values, pattern->values_bytes) == 0)
-                shy->probability = shy_asked++ == 0 ? 1 : 0.5;
-        else if (shy_asked == 1)
-                shy->probability = 0;
+                recurring->probability = n_pattern_runs++ == 0 ? 1 : 0.5;
+        else if (n_pattern_runs == 1)
+                recurring->probability = 0;
 }
 
 /*
@@ -770,8 +770,8 @@ static void test_what_does_not_reproduce_is_measured_more(void **state) {
         tensor_chip_init(&chip);
         tensor_chip_inject(&chip, "activation-slow", "core5/pe41.124", (TensorParameters){ .bit = 0, .edge = EDGE_FALL }, 0);
         chip.watch = act_in_full_p9;
-        shy = &chip.faults[0];
-        shy_asked = 0;
+        recurring = &chip.faults[0];
+        n_pattern_runs = 0;
         run(&chip);
         assert_failed_with(1);
         assert_finding(&outcome, 0, "systolic-pe", "core5/pe41.124", "activation bit 0 at times slow to fall");
