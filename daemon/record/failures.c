@@ -73,11 +73,9 @@ static int forget(Store *store, const RecordEntry *entry, const char *subject, c
         return r < 0 ? r : store_error(store, step) ?: n;
 }
 
-/* What was found of a server although that was left out (its fabric, from itself alone), whoever leaves out the same can clear. */
+/* A log that was signed before they were kept is worked out as it was. */
 static bool is_kept(const Store *store, const Places *places, const RecordPlace *failed) {
-        if (failed->is_unlocated && store->form < STORE_FORM_REACHED)
-                return false;
-        return location_kind(&failed->where) != LOCATION_SERVER || !places_leave_out(places, failed->step, &failed->where, true);
+        return (!failed->is_unlocated || store->form >= STORE_FORM_REACHED) && places_keep(places, failed);
 }
 
 static void write_key(const Store *store, const RecordEntry *entry, const Places *places, const RecordPlace *place, char key[static KEY_MAX]) {

@@ -339,6 +339,10 @@ bool places_leave_out(const Places *places, const char *step, const Location *wh
         return false;
 }
 
+bool places_keep(const Places *places, const RecordPlace *failed) {
+        return location_kind(&failed->where) != LOCATION_SERVER || !places_leave_out(places, failed->step, &failed->where, true);
+}
+
 bool places_may_clear(const Places *places, const RecordEntry *entry, const char *plan, Stage stage) {
         bool passed = entry->result == RESULT_PASSED || entry->result == RESULT_WARNED;
 

@@ -60,3 +60,8 @@ bool places_have_reached(const Places *places, const Reach *failed, const Locati
  * servers show it, so it is left out where these were.
  */
 bool places_leave_out(const Places *places, const char *step, const Location *where, bool is_together);
+/*
+ * Whether what a record of PLACES found there, FAILED, stands until a later one of the same has looked there. What was found of a server although that was
+ * left out (its fabric, from itself alone), whoever leaves out the same can clear; a chip's does not go by that.
+ */
+bool places_keep(const Places *places, const RecordPlace *failed);

@@ -26,14 +26,11 @@ static void failed_done(Failed *failed) {
         free(failed->is_left_out);
 }
 
-/*
- * Rows of failures are cleared by the same rule, see failures.c. Where the failure's own look left its place out as well, as a fabric that is seen
- * from one server alone, whoever leaves out the same clears it.
- */
+/* Rows of failures are kept and cleared by the same rule, see failures.c. */
 static bool leaves_out(const Places *later, const Places *failed, const RecordPlace *place) {
         const Reach *reach = places_reach(failed, place->step);
 
-        return places_leave_out(later, place->step, &place->where, reach && reach->is_together) && !places_leave_out(failed, place->step, &place->where, false);
+        return places_leave_out(later, place->step, &place->where, reach && reach->is_together) && places_keep(failed, place);
 }
 
 static bool has_looked(const Places *later, const Places *failed, const RecordPlace *place, bool same_plan) {

@@ -40,6 +40,8 @@ typedef enum Found {
         SICK,    /* the same, and its memory fails */
         HANG,    /* could not be judged */
         _FOUND_MAX,
+        BOTH = _FOUND_MAX, /* in the table alone, as what follows: fails in its memory and at a link that it left out as well */
+        GAP,     /* passes, and left out that link */
 } Found;
 
 typedef enum ScanPlan { PREFLIGHT, PRODUCTION, INFLEET, _PLAN_MAX } ScanPlan;
@@ -87,7 +89,7 @@ static bool is_whole(const Look *look) {
 }
 
 static Result result_of(Found found) {
-        return found == PASS ? RESULT_PASSED : found == WARN ? RESULT_WARNED : found == LONE || found == HANG ? RESULT_INCONCLUSIVE : RESULT_FAILED;
+        return found == PASS || found == GAP ? RESULT_PASSED : found == WARN ? RESULT_WARNED : found == LONE || found == HANG ? RESULT_INCONCLUSIVE : RESULT_FAILED;
 }
 
 /* ---- as the daemon signs it ---- */
@@ -122,6 +124,27 @@ static void cut_chip(unsigned c, Cut cut) {
         server.chips[c].n_steps = n;
 }
 
+/* At the first link of chip C. */
+static void leave_out_link(unsigned c) {
+        RecordMeasurement *measurement = &server.measurements[c][2];
+
+        *measurement = (RecordMeasurement) { "neuronlink_untested_out_of_scan", 1, "{port}", LIMIT_NONE, 0, server.chips[c].subject.where };
+        (void) location_append(&measurement->where, LOCATION_LINK, 0);
+}
+
+static void set_link_failed(unsigned c) {
+        static RecordDiagnosis diagnosis;
+        RecordStep *link = &server.steps[c][2];
+
+        diagnosis = diagnoses[c];
+        diagnosis.code = "link-errors";
+        diagnosis.where = server.chips[c].subject.where;
+        (void) location_append(&diagnosis.where, LOCATION_LINK, 0);
+        link->n_diagnoses = 1;
+        link->diagnoses = &diagnosis;
+        link->verdict = VERDICT_FAILED;
+}
+
 static void set_chip(unsigned c, Found found) {
         RecordStep *memory = &server.steps[c][0], *link = &server.steps[c][2], *bad = found == LINK ? link : memory;
 
@@ -130,7 +153,7 @@ static void set_chip(unsigned c, Found found) {
         server.steps[c][1].n_diagnoses = 0;
         server.steps[c][1].verdict = VERDICT_PASSED;
         server.chips[c].result = result_of(found);
-        if (found == CELL || found == SICK || found == LINK || found == WARN) {
+        if (found == CELL || found == SICK || found == LINK || found == WARN || found == BOTH) {
                 diagnoses[c] = server.diagnosis;
                 diagnoses[c].code = found == LINK ? "link-errors" : found == WARN ? "link-margin" : "hbm-cell";
                 diagnoses[c].severity = found == WARN ? SEVERITY_WARN : SEVERITY_FAIL;
@@ -140,6 +163,10 @@ static void set_chip(unsigned c, Found found) {
                 bad->diagnoses = &diagnoses[c];
                 bad->verdict = found == WARN ? VERDICT_WARNED : VERDICT_FAILED;
         }
+        if (found == BOTH)
+                set_link_failed(c);
+        if (found == BOTH || found == GAP)
+                leave_out_link(c);
         if (found == LONE || found == SICK || found == HANG) {
                 link->verdict = found == HANG ? VERDICT_ERROR : VERDICT_SKIPPED;
                 link->reason = found == HANG ? REASON_DEVICE_TIMEOUT : REASON_NOT_REQUESTED;
@@ -481,6 +508,9 @@ static const struct {
           { { PREFLIGHT, PASS, CELL }, { INFLEET, NOTHING, PASS }, { PREFLIGHT, NOTHING, LONE } }, 3, NULL, RESULT_INCONCLUSIVE,
           "chip2: not tested: neuronlink (no link has both its ends in this scan)" },
         { "a link is not cleared by who did not look", { { PREFLIGHT, PASS, LINK }, { PREFLIGHT, NOTHING, LONE } }, 2, NULL, RESULT_FAILED, "chip2 neuronlink: link-errors at link-" },
+        { "nor by who left it out, where it had been left out before as well", { { PREFLIGHT, PASS, BOTH }, { PREFLIGHT, PASS, GAP } }, 2, NULL, RESULT_FAILED,
+          "chip2 neuronlink: link-errors at link-x+, neuronlink: left out since" },
+        { "but by who looked", { { PREFLIGHT, PASS, BOTH }, { PREFLIGHT, PASS, GAP }, { PREFLIGHT, PASS } }, 3, NULL, RESULT_PASSED, "16 chips passed" },
         { "one chip's scan hides no other's failure", { { PREFLIGHT, CELL }, { PREFLIGHT, NOTHING, PASS } }, 2, NULL, RESULT_FAILED, "chip0 hbm: hbm-cell at hbm0; 14 more failed" },
         { "what hangs is not known", { { PREFLIGHT, PASS }, { PREFLIGHT, NOTHING, HANG } }, 2, NULL, RESULT_INCONCLUSIVE, "chip2: not tested: neuronlink (no link has both its ends in this scan)" },
         { "what lies between chips fails the server", { { PREFLIGHT, PASS, NOTHING, true }, { PREFLIGHT, NOTHING, PASS } }, 2, NULL, RESULT_FAILED, "efa: efa-plane" },
