@@ -44,7 +44,7 @@ static int failure_parse(const char *key, Failure *ret) {
 
 /* A log that was signed before steps were asked for is worked out as it was. */
 static bool has_looked(const Store *store, const RecordEntry *entry, const Places *places, const Failure *failure) {
-        bool is_older = store->form < STORE_FORM_REACHED;
+        bool is_older = store->form < STORE_FORM_EVERY_COUNT;
 
         if (!places_may_clear(places, entry, failure->plan, failure->stage) ||
             places_leave_out(places, failure->reach.step, &failure->where, is_older || failure->reach.is_together))
@@ -64,6 +64,7 @@ static int forget(Store *store, const RecordEntry *entry, const char *subject, c
                 Failure failure;
 
                 r = key ? failure_parse(key, &failure) : -ENOMEM;
+                failure.reach.needs_every_count = store->form < STORE_FORM_REACHED;
                 if (r == 0 && has_looked(store, entry, places, &failure))
                         r = store_delete_newest(store, subject, key);
                 else
@@ -75,11 +76,11 @@ static int forget(Store *store, const RecordEntry *entry, const char *subject, c
 
 /* A log that was signed before they were kept is worked out as it was. */
 static bool is_kept(const Store *store, const Places *places, const RecordPlace *failed) {
-        return (!failed->is_unlocated || store->form >= STORE_FORM_REACHED) && places_keep(places, failed);
+        return (!failed->is_unlocated || store->form >= STORE_FORM_EVERY_COUNT) && places_keep(places, failed);
 }
 
 static void write_key(const Store *store, const RecordEntry *entry, const Places *places, const RecordPlace *place, char key[static KEY_MAX]) {
-        const Reach *reach = store->form < STORE_FORM_REACHED ? NULL : places_reach(places, place->step);
+        const Reach *reach = store->form < STORE_FORM_EVERY_COUNT ? NULL : places_reach(places, place->step);
         char where[LOCATION_STRING_MAX], text[REACH_TEXT_MAX];
 
         (void) snprintf(key, KEY_MAX, "%s/" FAILED "/%s/%s/%s", entry->plan, stage_to_string(places->stage),

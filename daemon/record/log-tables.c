@@ -158,35 +158,35 @@ static int read_found(RecordLog *log, Found *ret) {
 }
 
 /*
- * The form in which what was held is what was signed. In the oldest one records have written no rows of the newer since, so these do not count; what a
- * heartbeat says from now on has them. Without any heartbeat nothing tells who wrote.
+ * The form, NEWEST or an older one, in which what was held is what was signed. In the oldest one records have written no rows of the newer since, so these
+ * do not count; what a heartbeat says from now on has them. Without any heartbeat nothing tells who wrote.
  */
-static int find_form(RecordLog *log, const Start *start, StoreForm *ret) {
+static int find_form(RecordLog *log, const Start *start, StoreForm newest, StoreForm *ret) {
         Found held;
         int r;
 
         *ret = STORE_FORM_WITHOUT_WHOLE;
-        log->form = log->store->form = STORE_FORM_NOW;
+        log->form = log->store->form = newest;
         if (!start->has_tables)
                 return 0;
         r = read_found(log, &held);
         if (r < 0)
                 return r;
-        for (*ret = 0; *ret < _STORE_FORM_MAX; ++*ret)
-                if (memcmp(held.digests[*ret], start->digest, DIGEST_BYTES) == 0) {
-                        log->form = log->store->form = *ret;
-                        return 0;
+        for (StoreForm form = 0; form <= newest; form++)
+                if (memcmp(held.digests[form], start->digest, DIGEST_BYTES) == 0) {
+                        *ret = log->form = log->store->form = form;
+                        r = 1;
                 }
-        return -EBADMSG;
+        return r > 0 ? 0 : -EBADMSG;
 }
 
-/* FOUND: as they stand. */
-static int work_out(RecordLog *log, const Start *start, const Found *found, char **ret_wrong) {
+/* FOUND: as they stand. 0: so the records come to it; 1: they do not. */
+static int work_out(RecordLog *log, const Start *start, const Found *found, StoreForm newest, char **ret_wrong) {
         StoreForm form;
         Found derived;
         int r;
 
-        r = find_form(log, start, &form);
+        r = find_form(log, start, newest, &form);
         if (r == -EBADMSG)
                 return refuse(ret_wrong, "what it held of the newest records is not what was signed at record %llu: it was changed. Put the newest "
                                          "backup back",
@@ -195,26 +195,34 @@ static int work_out(RecordLog *log, const Start *start, const Found *found, char
                 r = take_records(log, start, ret_wrong);
         if (r == 0)
                 r = read_found(log, &derived);
-        if (r < 0)
-                return r;
-        if (memcmp(derived.digests[form], found->digests[form], DIGEST_BYTES) != 0)
-                return refuse(ret_wrong, "which records are the newest, where failures stand and which runs are open is not what the records come to: "
-                                         "its tables were changed. Put the newest backup back");
-        return 0;
+        return r < 0 ? r : memcmp(derived.digests[form], found->digests[form], DIGEST_BYTES) != 0;
 }
 
+static int try_form(RecordLog *log, const Start *start, const Found *found, StoreForm newest, char **ret_wrong) {
+        int r, end;
+
+        r = store_begin_trial(log->store, start->has_tables);
+        if (r == 0)
+                r = work_out(log, start, found, newest, ret_wrong);
+        end = store_end_trial(log->store);
+        return r < 0 || end == 0 ? r : end;
+}
+
+/* Where they do not come to it by the newest rules, it may have been by those before, which no digest tells from them. */
 static int try_out(RecordLog *log, const Start *start, char **ret_wrong) {
         Found found;
-        int r, end;
+        int r;
 
         r = read_found(log, &found);
         if (r < 0)
                 return r;
-        r = store_begin_trial(log->store, start->has_tables);
-        if (r == 0)
-                r = work_out(log, start, &found, ret_wrong);
-        end = store_end_trial(log->store);
-        return r < 0 ? r : end;
+        r = try_form(log, start, &found, STORE_FORM_REACHED, ret_wrong);
+        if (r > 0 && log->form == STORE_FORM_REACHED)
+                r = try_form(log, start, &found, STORE_FORM_EVERY_COUNT, ret_wrong);
+        if (r > 0)
+                return refuse(ret_wrong, "which records are the newest, where failures stand and which runs are open is not what the records come to: "
+                                         "its tables were changed. Put the newest backup back");
+        return r;
 }
 
 int log_check_tables(RecordLog *log, char **ret_wrong) {

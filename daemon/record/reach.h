@@ -28,6 +28,7 @@ typedef struct Reach {
         char check[REACH_STEP_MAX]; /* "": not known */
         char plan[17];              /* the first half of the digest of its plan, in hex; "": not known */
         bool is_together;           /* of a failure: only tests together with other servers show it */
+        bool needs_every_count;     /* of a failure: also one of which nothing is needed, by the rules of an older log */
         bool has_regions;           /* it tests its memory region by region */
         Partition partition;
         RegionSet tested; /* in this very run */

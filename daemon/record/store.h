@@ -27,11 +27,13 @@
 
 /*
  * By which rules the tables were written, since logs have been signed by older ones: those of STORE_WHOLE came after logs had been signed without; and
- * rows of failures say what must be reached to clear them since there is daemon/record/reach.h.
+ * rows of failures say what must be reached to clear them since there is daemon/record/reach.h. First they asked for every count, also for one of which nothing
+ * was needed: a digest tells these from later ones by no more than that the records come to it by one of the two rules.
  */
 typedef enum StoreForm {
         STORE_FORM_WITHOUT_WHOLE,
         STORE_FORM_ALL,
+        STORE_FORM_EVERY_COUNT,
         STORE_FORM_REACHED,
         _STORE_FORM_MAX,
 } StoreForm;

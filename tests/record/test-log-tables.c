@@ -413,6 +413,77 @@ static void test_a_log_from_before_tests_were_asked_for_goes_on(void **state) {
         assert_refused("UPDATE newest", "changed");
 }
 
+/*
+ * Chip 3 fails and passes, the pass by a plan of other contents; and what is counted of the failing step: a failure has proven no row, and what does not
+ * repair proves none.
+ */
+static void scan_counting(RecordLog *log, bool passes) {
+        static const char other[] = "1011223344556677889900112233445566778899001122334455667788990011";
+        static const char *const counts[] = { "outputs_compared", "rows_proven", NULL };
+        Location chip = server_location("us0-2/chip3");
+        RecordMeasurement counted[] = { { "outputs_compared", 4096, "{output}", LIMIT_NONE, 0, chip }, { "rows_proven", 0, "{row}", LIMIT_NONE, 0, chip } };
+
+        make_scan("preflight", passes);
+        server.steps[SERVER_BAD][1].counts = counts;
+        server.steps[SERVER_BAD][1].measurements = counted;
+        server.steps[SERVER_BAD][1].n_measurements = passes ? 1 : 2;
+        if (passes)
+                server.scan.run.plan_sha256 = other;
+        (void) server_scan(&server, log);
+}
+
+/* What an assayd that asked for every count would have left: the failures that stood in the copy, behind what has passed since. */
+static void put_failures_back(void) {
+        char sql[256];
+
+        (void) snprintf(sql, sizeof(sql), "ATTACH '%s' AS old; INSERT INTO newest SELECT * FROM old.newest WHERE plan LIKE '%%/failed/%%'", copy);
+        execute(sql);
+}
+
+/* They kept failures of which a count of nothing was missed: what they left is worked out as they did it, and from the next heartbeat on it is cleared. */
+static void test_a_log_from_before_nothing_was_needed_goes_on(void **state) {
+        RecordLog *log;
+        char now[160];
+
+        begin_as_older(true, STORE_FORM_EVERY_COUNT);
+        log = open_log();
+        scan_counting(log, false);
+        assert_true(has_failure(log));
+        (void) record_log_free(log);
+        copy_file(place.log, copy);
+        log = open_log();
+        scan_counting(log, true);
+        assert_false(has_failure(log));
+        (void) record_log_free(log);
+        (void) record_log_free(open_log()); /* by the rules of now it is as it should be */
+        put_failures_back();
+
+        log = open_log();
+        assert_true(has_failure(log));
+        scan_counting(log, true); /* behind no heartbeat yet */
+        assert_true(has_failure(log));
+        (void) record_log_free(log);
+        log = open_log();
+        assert_true(has_failure(log));
+        (void) record_log_free(log);
+        (void) snprintf(now, sizeof(now), "%s.now", place.log);
+        copy_file(place.log, now);
+        for (size_t i = 0; i < 5; i++) { /* and what is neither is refused as before */
+                copy_file(now, place.log);
+                execute(edits[i]);
+                execute("UPDATE newest SET idx = idx - 1 WHERE subject = 'us0-2/chip3'");
+                assert_refused(edits[i], "changed");
+        }
+        copy_file(now, place.log);
+
+        log = open_log();
+        beat(log);
+        scan_counting(log, true);
+        assert_false(has_failure(log));
+        (void) record_log_free(log);
+        (void) record_log_free(open_log());
+}
+
 /* The key that signed the heartbeat need not be the one that signs now. */
 static void test_a_change_of_keys_changes_nothing(void **state) {
         RecordKey *next = place_key(&place, "next.key", RECORD_ECDSA_P256);
@@ -449,6 +520,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_log_of_an_older_assayd_is_believed_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_from_before_rows_of_whole_scans_goes_on, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_log_from_before_tests_were_asked_for_goes_on, setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_log_from_before_nothing_was_needed_goes_on, setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_change_of_keys_changes_nothing, setup, teardown),
         };
 
