@@ -41,6 +41,9 @@ static const char *const action_words[_ACTION_MAX] = {
         "finds this. " REPAIR_STEPS
 #define REPAIR_PRODUCTION "Scan the chip with plan repair-production, which asks for a spare row. " REPAIR_STEPS
 
+/* Of links: both ends of a trace sit on one board. */
+#define WITHIN_TRAY "Replace the tray: what is broken is the port itself, or a trace of the board between the two chips of the tray."
+
 static const CatalogueEntry entries[] = {
         /* ---- the worker itself ---- */
         { "device-hang", "device", SEVERITY_FAIL, ACTION_RESET_CHIP,
@@ -503,26 +506,28 @@ static const CatalogueEntry entries[] = {
           "more bit errors than a sound lane makes",
           "The receiving port counted more blocks with bit errors in a known pattern than a sound lane has in one of 1e12 scans. Its error "
           "ratio is told with the bounds between which it lies. The finding sits at the receiver; the far end is named with it.",
-          "If the finding names a tray, replace that tray. Else reseat the cable at both ends and scan again. If errors stay, replace the "
-          "cable, then the tray of the receiver." },
-        { "link-lane", "neuronlink", SEVERITY_FAIL, ACTION_REPLACE_CABLE,
+          "Reseat the cable at both ends and scan again. If errors stay, replace the cable, then the tray of the receiver.",
+          .without_cable = { ACTION_REPLACE_TRAY, WITHIN_TRAY } },
+        { "link-lane", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "a lane of a link is dead or in the wrong place",
           "A lane carries nothing, never locks to its pattern, or carries the pattern of another lane, while the other "
           "lanes of the link are sound.",
-          "If the finding names a tray, replace that tray. Else reseat the cable at both ends and scan again. If the lane stays away, "
-          "replace the cable, then the trays at its ends one by one." },
+          "Reseat the cable at both ends and scan again. If the lane stays away, replace the cable, then the trays at its ends one by "
+          "one.",
+          .without_cable = { ACTION_REPLACE_TRAY, WITHIN_TRAY } },
         { "link-clock", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "the clock of a lane slips",
           "The receiver loses its place in the pattern and finds it again some bits further on: it does not hold the clock of what it "
           "receives. In service every slip makes the link start anew.",
-          "If the finding names a tray, replace that tray. Else reseat the cable at both ends and scan again. If it slips on, replace the "
-          "cable, then the trays at its ends one by one." },
+          "Reseat the cable at both ends and scan again. If it slips on, replace the cable, then the trays at its ends one by one.",
+          .without_cable = { ACTION_REPLACE_TRAY, WITHIN_TRAY } },
         { "link-crosstalk", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "another lane disturbs a lane of a link",
           "The lane makes bit errors, and none while one other lane of the link is quiet: what that one sends couples into it. That was asked in "
           "runs with that lane alone and without it, in an order that was drawn. The finding names both.",
-          "If the finding names a tray, replace that tray. Else reseat the cable at both ends and scan again: a bent contact or a shield "
-          "without ground does this. If it stays, replace the cable, then the trays at its ends one by one." },
+          "Reseat the cable at both ends and scan again: a bent contact or a shield without ground does this. If it stays, replace the "
+          "cable, then the trays at its ends one by one.",
+          .without_cable = { ACTION_REPLACE_TRAY, WITHIN_TRAY } },
         { "link-margin", "neuronlink", SEVERITY_WARN, ACTION_MONITOR,
           "a lane of a link is close to failing",
           "The lane delivers its bits now. Sampled away from the middle of its eye it makes errors far sooner than a good lane: its eye "
@@ -540,14 +545,15 @@ static const CatalogueEntry entries[] = {
           "a link is down",
           "The port has no link to its neighbour although both were asked to bring it up. The finding says whether the "
           "port hears itself: if it does, and the far one too, it is what lies between them.",
-          "If the finding names a tray, replace that tray. Else see that the cable is there and reseat both ends. If the "
-          "link stays down, replace the cable, then the trays at its ends one by one." },
-        { "link-degraded", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
+          "Reseat the cable at both ends, once it is seen that there is one, and scan again. If the link stays down, replace the cable, "
+          "then the trays at its ends one by one.",
+          .without_cable = { ACTION_REPLACE_TRAY, WITHIN_TRAY } },
+        { "link-degraded", "neuronlink", SEVERITY_FAIL, ACTION_RESET_CHIP,
           "a link is narrower or slower than built",
           "The link is up with fewer lanes or at a lower speed than it is built for, although all lanes deliver when they are tested: "
           "training gave up on the rest.",
-          "Reset the chips at both ends and scan again. If it trains no better, reseat the cable, then replace it, then the trays at its "
-          "ends one by one." },
+          "Reset the chips at both ends and scan again. If it trains no better, reseat its cable, then replace that, then the trays at "
+          "its ends one by one; where the link is a trace of the board, replace the tray." },
         { "link-bandwidth", "neuronlink", SEVERITY_FAIL, ACTION_RESET_CHIP,
           "payload goes through a link too slowly",
           "The lanes are sound and trained as built, and what they could carry does not arrive: frames are held back or sent again "
@@ -556,7 +562,8 @@ static const CatalogueEntry entries[] = {
         { "link-flap", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "a link goes down and comes up again",
           "The port trained again while it was tested, without having been asked to. In service every such moment stops the job.",
-          "Reseat the cable at both ends and scan again. If it comes again, replace the cable, then the trays at its ends one by one." },
+          "Reseat the cable at both ends and scan again. If it comes again, replace the cable, then the trays at its ends one by one.",
+          .without_cable = { ACTION_REPLACE_TRAY, WITHIN_TRAY } },
         { "link-miscabled", "neuronlink", SEVERITY_FAIL, ACTION_MOVE_CABLE,
           "a cable ends at the wrong port",
           "A frame sent into the link arrived at another port than the topology says. Both ports work; collectives "
@@ -611,14 +618,14 @@ static const CatalogueEntry entries[] = {
           "collectives stop here",
           "A collective did not come to its end. All ranks wait for each other; here the waiting begins: what this chip or port needed "
           "was there, or was sent to it, and it did not go on.",
-          "If it is a chip, reset it and scan again; if collectives still stop there, replace the tray. If it is a port, replace the tray "
-          "where the finding names one, else reseat both ends of its cable, then replace it." },
+          "Reseat the cable at both ends and scan again. If collectives still stop there, replace the cable, then the tray.",
+          .without_cable = { ACTION_RESET_CHIP, "Reset the chip and scan it again. If collectives still stop there, replace the tray." } },
         { "collective-slow", "collective", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "collectives wait for this",
           "Blocks take longer through this port, or this chip longer over its steps, than they may. Every rank of a ring waits for the "
           "slowest, so that whole jobs run at its speed.",
-          "If it is a port, do what is told of what neuronlink found there; if that is nothing, reseat the cable at both ends. If it is a "
-          "chip, reset it. Scan again. If it stays slow, replace the tray." },
+          "Reseat the cable at both ends and scan again. If it stays slow, replace the cable, then the tray.",
+          .without_cable = { ACTION_RESET_CHIP, "Reset the chip and scan it again. If it stays slow, replace the tray." } },
 
         /* ---- efa ---- */
         { "efa-loss", "efa", SEVERITY_FAIL, ACTION_REPLACE_NIC,
@@ -713,6 +720,18 @@ const CatalogueEntry *catalogue_find(const char *code) {
 
 const CatalogueEntry *catalogue_at(size_t index) {
         return index < ELEMENTS(entries) ? &entries[index] : NULL;
+}
+
+Remedy catalogue_remedy(const CatalogueEntry *entry, const char *replaceable) {
+        bool has_cable = replaceable && strncmp(replaceable, "cable", strlen("cable")) == 0;
+
+        return entry->without_cable.text && !has_cable ? entry->without_cable : (Remedy) { entry->action, entry->remedy };
+}
+
+Remedy catalogue_remedy_of(const CatalogueEntry *entry, Action action) {
+        bool is_other = entry->without_cable.text && entry->without_cable.action == action && entry->action != action;
+
+        return is_other ? entry->without_cable : (Remedy) { entry->action, entry->remedy };
 }
 
 const char *action_to_string(Action action) {

@@ -269,11 +269,12 @@ static const char *tray_of(const Step *step, const Location *where, char tray[st
         return tray;
 }
 
-static int write_finding(Step *step, Finding *finding) {
+static int write_finding(Step *step, const CatalogueEntry *entry, Finding *finding) {
         char tray[32];
 
         if (!finding->evidence.replaceable)
                 finding->evidence.replaceable = tray_of(step, &finding->where, tray);
+        finding->action = catalogue_remedy(entry, finding->evidence.replaceable).action;
         if (!isfinite(finding->evidence.count))
                 finding->evidence.has_count = false;
         if (!isfinite(finding->evidence.confidence))
@@ -314,7 +315,7 @@ int step_finding(Step *step, Verdict *verdict, const char *code, const Location 
         finding.severity = entry->severity;
         verdict_raise(verdict, entry->severity);
         verdict_raise(&step->found, entry->severity);
-        return write_finding(step, &finding);
+        return write_finding(step, entry, &finding);
 }
 
 int step_skip(Step *step, Verdict *ret, Reason reason, const char *format, ...) {

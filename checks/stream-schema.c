@@ -268,6 +268,7 @@ static const Member numbered_line[] = {
 static const Member evidence[] = {
         REQUIRED("code", STRING),
         REQUIRED("location", STRING),
+        OPTIONAL("action", STRING),
         OPTIONAL("address", STRING),
         OPTIONAL("expected", STRING),
         OPTIONAL("actual", STRING),

@@ -104,6 +104,19 @@ static int read_evidence(StreamReader *reader, const json_t *content, Finding *f
         return read_repetition(reader, content, &finding->reproduced, &finding->runs);
 }
 
+/* Those who leave it out mean what the code and the part say. */
+static int read_action(StreamReader *reader, const json_t *content, Finding *finding) {
+        const char *word = content ? stream_text_if(content, "action") : NULL;
+        const CatalogueEntry *entry = catalogue_find(finding->code);
+
+        if (!word) {
+                finding->action = entry ? catalogue_remedy(entry, finding->evidence.replaceable).action : ACTION_NONE;
+                return 0;
+        }
+        finding->action = action_from_string(word);
+        return finding->action > ACTION_NONE ? 0 : stream_refuse(reader, "no action is called so");
+}
+
 int stream_emit_pending(StreamReader *reader, StreamStep *step, const json_t *content) {
         json_auto_t *diagnosis = TAKE_PTR(step->pending);
         Event event = { .type = EVENT_FINDING };
@@ -120,6 +133,9 @@ int stream_emit_pending(StreamReader *reader, StreamStep *step, const json_t *co
                 if (r < 0)
                         return r;
         }
+        r = read_action(reader, content, &event.finding);
+        if (r < 0)
+                return r;
 
         return stream_emit(reader, step, &event);
 }

@@ -309,6 +309,7 @@ char *stream_finding(const char *step_id, const Finding *finding) {
         begin_extension(&json, step_id, "assay-evidence");
         put_string(&json, "code", finding->code);
         put_string(&json, "location", location_format(&finding->where, text));
+        json_put_string_if(&json, "action", finding->action == ACTION_NONE ? NULL : action_to_string(finding->action), TEXT_MAX);
         put_evidence(&json, &finding->evidence);
         json_put_unsigned(&json, "reproduced", finding->reproduced);
         json_put_unsigned(&json, "runs", finding->runs);

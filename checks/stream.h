@@ -17,7 +17,8 @@
  *    misses, escapes {KIND: [always, commands]}.
  *  - A value that sums up others says so in the metadata of its measurement: {"statistic":"p99","count":4096}.
  *  - OCP has no place for some facts; they travel as `extension` artifacts of the step, named
- *      assay-evidence  {"code","location", of Evidence what is known,"reproduced","runs"}   after its diagnosis
+ *      assay-evidence  {"code","location","action", of Evidence what is known,"reproduced","runs"}   after its diagnosis; without
+ *                      an action, which older workers leave out, it is that of the code and the part
  *      assay-part      {"part","verdict","reason"}   a server step is done with one chip; reason only where it was not judged, and may be left out
  *      assay-progress  {"percent"}
  *      assay-regions   {"partition","position","tested","failed","occupied"}   texts as in regions.h, at most once
@@ -33,6 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "checks/catalogue.h"
 #include "checks/cleanup.h"
 #include "checks/location.h"
 #include "checks/regions.h"
@@ -73,10 +75,11 @@ typedef struct Evidence {
 } Evidence;
 
 typedef struct Finding {
-        const char *code; /* of the catalogue, which also gives severity and action */
+        const char *code; /* of the catalogue, which also gives severity */
         Severity severity;
         Location where;
         const char *message;
+        Action action; /* what to do first; ACTION_NONE: not decided */
         Evidence evidence;
         unsigned reproduced, runs; /* k of n, n ≥ 1 */
 } Finding;

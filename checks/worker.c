@@ -293,6 +293,7 @@ static void tell_suspect(const Suspect *suspect, void *userdata) {
                         suspect->n_chips, planned->name, suspect->entry->summary);
         (void) snprintf(id, sizeof(id), "%s:%s", unit->name, planned->name);
         finding.severity = entry->severity;
+        finding.action = catalogue_remedy(entry, NULL).action;
         if (findings_add(&unit->findings, &finding, 1) < 0)
                 return;
 

@@ -15,10 +15,36 @@
 #include "cli/view.h"
 #include "cli/wrap.h"
 
-static json_t *code_json(const CatalogueEntry *entry) {
+static json_t *code_json(const CatalogueEntry *entry, Remedy remedy) {
         return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "code", entry->code, "check", entry->check, "severity",
-                         severity_to_string(entry->severity), "action", action_to_string(entry->action), "summary", entry->summary,
-                         "explanation", entry->explanation, "remedy", entry->remedy);
+                         severity_to_string(entry->severity), "action", action_to_string(remedy.action), "summary", entry->summary,
+                         "explanation", entry->explanation, "remedy", remedy.text);
+}
+
+/* With both of its remedies. */
+static json_t *entry_json(const CatalogueEntry *entry) {
+        json_t *json = code_json(entry, (Remedy) { entry->action, entry->remedy });
+
+        if (entry->without_cable.text)
+                (void) json_object_set_new(json, "without_cable", json_pack("{s:s, s:s}", "action", action_to_string(entry->without_cable.action),
+                                                                            "remedy", entry->without_cable.text));
+        return json;
+}
+
+/* The code, and what the record and the table say is to be done: the one of this finding alone, the other of all at its part. */
+static json_t *finding_json(const View *view, size_t i) {
+        const ViewFinding *finding = &view->findings[i];
+        const CatalogueEntry *entry = catalogue_find(finding->code);
+        json_t *json = entry ? code_json(entry, catalogue_remedy_of(entry, finding->action)) : json_pack("{s:s}", "code", finding->code);
+        char text[128];
+
+        if (action_to_string(finding->action))
+                (void) json_object_set_new(json, "action", json_string(action_to_string(finding->action)));
+        (void) json_object_set_new(json, "do", json_string(view_action(view, i, text, sizeof(text))));
+        (void) json_object_set_new(json, "where", json_string(finding->where));
+        (void) json_object_set_new(json, "message", json_string(finding->message));
+        (void) json_object_set_new(json, "replaceable", finding->replaceable ? json_string(finding->replaceable) : json_null());
+        return json;
 }
 
 static int print_json(json_t *object) {
@@ -32,14 +58,18 @@ static int print_json(json_t *object) {
 }
 
 /* ACTION is to be done, as REMEDY, BEFORE it said, has it. */
-static void explain_code(const CatalogueEntry *entry, const char *action, const char *before, const char *remedy) {
+static void print_remedy(const char *action, const char *before, const char *remedy) {
         char text[1280];
 
+        (void) snprintf(text, sizeof(text), "To do (%s): %s%s", action, before, remedy);
+        wrap_print(0, text);
+}
+
+static void explain_code(const CatalogueEntry *entry, const char *action, const char *before, const char *remedy) {
         printf("%s: %s (%s, found by %s)\n\n", entry->code, entry->summary, severity_to_string(entry->severity), entry->check);
         wrap_print(0, entry->explanation);
         putchar('\n');
-        (void) snprintf(text, sizeof(text), "To do (%s): %s%s", action, before, remedy);
-        wrap_print(0, text);
+        print_remedy(action, before, remedy);
 }
 
 static int refuse_code(const char *code) {
@@ -86,13 +116,14 @@ static int list_codes(void) {
 static void explain_remedy(const View *view, size_t i, const CatalogueEntry *entry) {
         const ViewFinding *cause = view_cause(view, i);
         const CatalogueEntry *due = catalogue_find(cause->code) ?: entry;
+        Remedy remedy = catalogue_remedy_of(due, cause->action);
         char action[128], before[128] = "";
 
         if (cause != &view->findings[i])
                 (void) snprintf(before, sizeof(before), "as for %s, which is found here too. ", due->code);
         else if (view_is_asked_for(view, i))
                 (void) snprintf(before, sizeof(before), "the repair is asked for; go on with the reset. ");
-        explain_code(entry, view_action(view, i, action, sizeof(action)), before, due->remedy);
+        explain_code(entry, view_action(view, i, action, sizeof(action)), before, remedy.text);
 }
 
 static void explain_finding(const View *view, size_t i) {
@@ -115,16 +146,8 @@ static void explain_finding(const View *view, size_t i) {
 static json_t *view_json(const View *view) {
         json_t *findings = json_array(), *untested = json_array();
 
-        for (size_t i = 0; i < view->n_findings; i++) {
-                const ViewFinding *f = &view->findings[i];
-                const CatalogueEntry *entry = catalogue_find(f->code);
-                json_t *finding = entry ? code_json(entry) : json_pack("{s:s}", "code", f->code);
-
-                (void) json_object_set_new(finding, "where", json_string(f->where));
-                (void) json_object_set_new(finding, "message", json_string(f->message));
-                (void) json_object_set_new(finding, "replaceable", f->replaceable ? json_string(f->replaceable) : json_null());
-                (void) json_array_append_new(findings, finding);
-        }
+        for (size_t i = 0; i < view->n_findings; i++)
+                (void) json_array_append_new(findings, finding_json(view, i));
         for (size_t i = 0; i < view->n_untested; i++)
                 (void) json_array_append_new(untested, json_pack("{s:s, s:s}", "name", view->untested[i].name, "reason",
                                                                  view->untested[i].reason));
@@ -211,8 +234,10 @@ int verb_explain(int argc, char **argv) {
         if (!entry)
                 return refuse_code(argv[0]);
         if (options.json)
-                return print_json(code_json(entry));
+                return print_json(entry_json(entry));
 
         explain_code(entry, action_to_string(entry->action), "", entry->remedy);
+        if (entry->without_cable.text)
+                print_remedy(action_to_string(entry->without_cable.action), "where no cable is the part to be replaced. ", entry->without_cable.text);
         return STATUS_PASSED;
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checks/catalogue.h"
 #include "cli/view.h"
 
 /*
@@ -48,33 +47,18 @@ static const char *tray_of(const ViewFinding *finding) {
         return *replaceable == '\0' || strncmp(replaceable, "tray", 4) == 0 ? replaceable : NULL;
 }
 
-static bool is_chip(const char *where) {
-        const char *last = strrchr(where, '/');
-
-        return last && strncmp(last, "/chip", 5) == 0;
-}
-
 bool view_is_asked_for(const View *view, size_t i) {
-        const CatalogueEntry *entry = catalogue_find(view->findings[i].code);
         double asked, unused;
 
-        if (!entry || entry->action != ACTION_REPAIR_MEMORY)
+        if (view->findings[i].action != ACTION_REPAIR_MEMORY)
                 return false;
         view_measured(view, "hbm_repairs_pending", &asked, &unused);
         return asked > 0;
 }
 
-/* The action of the code, but for cases that the place and the replaceable part tell better. */
+/* As the record has it. What is asked for once is not asked for again. */
 static Action action_of(const View *view, const ViewFinding *finding) {
-        const CatalogueEntry *entry = catalogue_find(finding->code);
-        Action action = entry ? entry->action : ACTION_NONE;
-
-        if (view_is_asked_for(view, (size_t) (finding - view->findings)))
-                return ACTION_RESET_CHIP;
-        if ((action != ACTION_RESEAT_CABLE && action != ACTION_REPLACE_CABLE) || !finding->replaceable || !tray_of(finding))
-                return action;
-        /* A chip that does not go on may do so after a reset; a broken port, or a link that is a trace of the board, is the tray's. */
-        return is_chip(finding->where) ? ACTION_RESET_CHIP : port_length(finding->where) > 0 ? ACTION_REPLACE_TRAY : action;
+        return view_is_asked_for(view, (size_t) (finding - view->findings)) ? ACTION_RESET_CHIP : finding->action;
 }
 
 /* Whether it is mended on the chip itself, which is for nothing where its tray is replaced. An adapter is replaced without. */
@@ -109,8 +93,7 @@ const ViewFinding *view_cause(const View *view, size_t i) {
 
 const char *view_action(const View *view, size_t i, char *buffer, size_t size) {
         const ViewFinding *finding = view_cause(view, i);
-        Action due = catalogue_find(finding->code) ? action_of(view, finding) : _ACTION_INVALID;
-        const char *action = action_to_string(due) ?: "", *replaceable = finding->replaceable, *noun = strrchr(action, '-');
+        const char *action = action_to_string(action_of(view, finding)) ?: "", *replaceable = finding->replaceable, *noun = strrchr(action, '-');
 
         /* "replace-tray" of "tray 3" is "replace tray 3"; what is not itself the thing to replace goes without. */
         if (noun && replaceable && strncmp(replaceable, noun + 1, strlen(noun + 1)) == 0)

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "checks/catalogue.h"
 #include "checks/location.h"
 #include "checks/topology.h"
 #include "cli/amount.h"
@@ -33,7 +32,7 @@ static const char *text(json_t *object, const char *key) {
 }
 
 static int add_finding(View *view, const char *step, json_t *diagnosis) {
-        json_t *component = json_object_get(diagnosis, "component");
+        json_t *component = json_object_get(diagnosis, "component"), *notes = json_object_get(diagnosis, "annotations");
         ViewFinding *more;
 
         /* PASS diagnoses are what was found to be in order: nothing to do about them. */
@@ -49,7 +48,8 @@ static int add_finding(View *view, const char *step, json_t *diagnosis) {
                 .code        = text(diagnosis, "verdict"),
                 .where       = json_string_value(json_object_get(component, "location")) ?: view->where,
                 .message     = text(diagnosis, "message"),
-                .replaceable = json_string_value(json_object_get(json_object_get(diagnosis, "annotations"), "replaceable")),
+                .replaceable = json_string_value(json_object_get(notes, "replaceable")),
+                .action      = action_from_string(json_string_value(json_object_get(notes, "action"))),
         };
         return 0;
 }
@@ -364,8 +364,7 @@ static const char *place_below(const View *view, const char *where) {
 const char *view_place(const View *view, size_t i, char *buffer, size_t size) {
         const char *place = place_below(view, view->findings[i].where);
         char action[128];
-        const CatalogueEntry *entry = catalogue_find(view->findings[i].code);
-        bool is_repaired = entry && entry->action == ACTION_REPAIR_MEMORY; /* by commands: nobody goes there */
+        bool is_repaired = view->findings[i].action == ACTION_REPAIR_MEMORY; /* by commands: nobody goes there */
         bool needs_tray = *view->tray && !is_repaired && !strstr(view_action(view, i, action, sizeof(action)), view->tray);
 
         (void) snprintf(buffer, size, "%s%s%s", needs_tray ? view->tray : "", needs_tray && *place ? ": " : "", *place || needs_tray ? place : "-");

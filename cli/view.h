@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "checks/catalogue.h"
 #include "checks/cleanup.h"
 #include "checks/verdict.h"
 
@@ -19,6 +20,7 @@ typedef struct ViewFinding {
         const char *where;       /* full location */
         const char *message;
         const char *replaceable; /* "tray 3"; NULL */
+        Action action;           /* as the record has it; negative: none, or one of a later version */
 } ViewFinding;
 
 typedef struct ViewUntested {

@@ -246,6 +246,7 @@ static int take_finding(Tally *tally, TallyUnit *unit, size_t index, const Findi
                 .severity = severity,
                 .where = finding->where,
                 .message = strdup(finding->message ? finding->message : ""),
+                .action = finding->action == ACTION_NONE ? NULL : action_to_string(finding->action),
                 .address = copy(evidence->address),
                 .expected = copy(evidence->expected),
                 .actual = copy(evidence->actual),

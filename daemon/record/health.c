@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "checks/catalogue.h"
 #include "daemon/record/statement.h"
 
 /* What a verdict is in the words of a record: in-toto's result beside OCP's status. */
@@ -164,8 +163,6 @@ static void print_errors(Printer *printer, const RecordStep *step) {
 
 /* STEP: its name, NULL where the diagnosis stands in it. */
 static void print_diagnosis(Printer *printer, const RecordDiagnosis *diagnosis, const char *step) {
-        const CatalogueEntry *entry = catalogue_find(diagnosis->code);
-
         printer_open(printer, '{');
         printer_member(printer, "step", step);
         printer_member(printer, "verdict", diagnosis->code);
@@ -176,7 +173,7 @@ static void print_diagnosis(Printer *printer, const RecordDiagnosis *diagnosis, 
         printer_member_unsigned(printer, "runs", diagnosis->runs);
         printer_key(printer, "annotations");
         printer_open(printer, '{');
-        printer_member(printer, "action", entry ? action_to_string(entry->action) : NULL);
+        printer_member(printer, "action", diagnosis->action);
         printer_member(printer, "address", diagnosis->address);
         printer_member(printer, "expected", diagnosis->expected);
         printer_member(printer, "actual", diagnosis->actual);

@@ -93,6 +93,7 @@ typedef struct RecordDiagnosis {
         Severity severity;
         Location where;
         const char *message;
+        const char *action; /* a word of the catalogue; NULL: none was decided */
         const char *address, *expected, *actual, *far_end, *replaceable; /* NULL: not known */
         double count, confidence;                                        /* negative: not known */
         unsigned reproduced, runs;

@@ -214,6 +214,37 @@ static void test_a_finding_names_the_tray_of_its_chip(void **state) {
         assert_non_null(strstr(written, "\"reproduced\":3,\"runs\":4"));
 }
 
+/* A broken port and a trace of the board have no cable that could be reseated, and a chip that does not go on may do so after a reset. */
+static void test_a_finding_is_given_the_action_of_its_part(void **state) {
+        static const struct {
+                const char *code, *where, *replaceable, *action;
+        } cases[] = {
+                { "link-down", "us0-1/chip3/link-y+", "cable NLC0123", "reseat-cable" },
+                { "link-down", "us0-1/chip3/link-y+", "cable", "reseat-cable" },
+                { "link-down", "us0-1/chip3/link-y+", NULL, "replace-tray" },
+                { "collective-hang", "us0-1/chip3", NULL, "reset-chip" },
+                { "collective-hang", "us0-1/chip3/link-x+", NULL, "reset-chip" },
+                { "collective-hang", "us0-1/chip3/link-y+", "cable", "reseat-cable" },
+                { "link-degraded", "us0-1/chip3/link-x+", NULL, "reset-chip" },
+                { "link-degraded", "us0-1/chip3/link-y+", "cable NLC0123", "reset-chip" },
+                { "host-link", "us0-1/chip3", "cable to the CPU tray", "reseat-cable" },
+                { "hbm-column", "us0-1/chip3/hbm1", NULL, "replace-tray" },
+        };
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                _cleanup_(step_freep) Step *step = new_step("us0-1/chip3");
+                Verdict verdict = VERDICT_PASSED;
+                char wanted[64];
+                Location where;
+
+                assert_int_equal(location_parse(cases[i].where, &where, NULL, NULL), 0);
+                (void) snprintf(wanted, sizeof(wanted), "\"action\":\"%s\"", cases[i].action);
+                assert_int_equal(step_finding(step, &verdict, cases[i].code, &where, &(Evidence) { .replaceable = cases[i].replaceable }, "here"), 0);
+                if (!strstr(written, wanted))
+                        fail_msg("%s with %s: no %s in %s", cases[i].code, cases[i].replaceable ?: "its tray", wanted, written);
+        }
+}
+
 static void test_findings_past_the_bound_are_counted(void **state) {
         _cleanup_(step_freep) Step *step = new_step("us0-1/chip3");
         Check check = { .name = "try", .run = run_many };
@@ -286,6 +317,7 @@ int main(void) {
                 cmocka_unit_test(test_every_end_is_judged),
                 cmocka_unit_test(test_device_time_and_seed_are_told),
                 cmocka_unit_test(test_a_finding_names_the_tray_of_its_chip),
+                cmocka_unit_test(test_a_finding_is_given_the_action_of_its_part),
                 cmocka_unit_test(test_findings_past_the_bound_are_counted),
                 cmocka_unit_test(test_a_message_is_cut_between_characters),
                 cmocka_unit_test(test_only_what_is_in_the_scan_is_included),

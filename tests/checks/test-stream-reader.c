@@ -47,6 +47,8 @@ static void hear_finding(Heard *heard, const Finding *finding) {
                 hear(heard, " count %g", finding->evidence.count);
         if (finding->evidence.has_confidence)
                 hear(heard, " confidence %g", finding->evidence.confidence);
+        if (finding->action != ACTION_NONE)
+                hear(heard, " do %s", action_to_string(finding->action));
 }
 
 static const char *summed_up(const Series *series) {
@@ -175,7 +177,7 @@ static void test_a_whole_run_comes_back_as_events(void **state) {
                                     { STATISTIC_P99, 4096 } };
         Finding finding = {
                 .code = "hbm-cell", .severity = SEVERITY_FAIL, .where = parse("us0-1/chip3/hbm2/ch3"),
-                .message = "bit 9 \"stuck\"", .reproduced = 2, .runs = 3,
+                .message = "bit 9 \"stuck\"", .action = ACTION_QUARANTINE, .reproduced = 2, .runs = 3,
                 .evidence = { .expected = "0x00", .far_end = "us0-1/chip4/link-x+", .has_count = true, .count = 1e6,
                               .has_confidence = true, .confidence = 0.99 },
         };
@@ -222,7 +224,7 @@ static void test_a_whole_run_comes_back_as_events(void **state) {
                             "6 us0-1/chip3:hbm 50 %\n"
                             "7 us0-1/chip3:hbm regions sid 3 row 16384/32 from 41 tested '0-40,95' failed '12' occupied '41-94'\n"
                             "9 us0-1/chip3:hbm finding hbm-cell fail us0-1/chip3/hbm2/ch3 'bit 9 \"stuck\"' 2/3 "
-                            "expected 0x00 far us0-1/chip4/link-x+ count 1e+06 confidence 0.99\n"
+                            "expected 0x00 far us0-1/chip4/link-x+ count 1e+06 confidence 0.99 do quarantine\n"
                             "10 us0-1:links part us0-1/chip3 passed\n"
                             "11 us0-1:links part us0-1/chip3 skipped for budget\n"
                             "13 us0-1/chip3:hbm ends failed '' '-' 1 18446744073709551615 123456789012 2/3\n"
@@ -486,6 +488,10 @@ static void test_findings_and_values_sit_where_their_step_may_look(void **state)
                   OURS("a/chip3:x", "evidence", "\"code\":\"hbm-cell\",\"location\":\"a/chip3\",\"reproduced\":1,\"runs\":1,"
                        "\"far_end\":\"There\""),
                   "line 3: 'far_end' is no location" },
+                { BEGIN("a/chip3:x") FINDS("a/chip3:x", "FAIL", "")
+                  OURS("a/chip3:x", "evidence", "\"code\":\"hbm-cell\",\"location\":\"a/chip3\",\"reproduced\":1,\"runs\":1,"
+                       "\"action\":\"dance\""),
+                  "line 3: no action is called so" },
                 { BEGIN("a/chip3:x") OURS("a/chip3:x", "part", "\"part\":\"a/chip3\",\"verdict\":\"passed\""),
                   "line 2: a part is done in a step that is not of a server" },
                 { BEGIN("a:x") OURS("a:x", "part", "\"part\":\"a/chip3\",\"verdict\":\"passed\",\"reason\":\"budget\""),
@@ -634,7 +640,7 @@ static void test_a_finding_without_evidence_comes_before_the_next_line_of_its_st
                                         "1 a/chip4:x begins\n"
                                         "3 : log x\n"
                                         "4 a/chip4:x m 3  NONE 0 a/chip4\n"
-                                        "5 a/chip3:x finding hbm-cell fail a/chip3 '' 1/1\n"
+                                        "5 a/chip3:x finding hbm-cell fail a/chip3 '' 1/1 do repair-memory\n"
                                         "5 a/chip3:x m 3  NONE 0 a/chip3\n");
 }
 

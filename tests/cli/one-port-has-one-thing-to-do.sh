@@ -67,6 +67,21 @@ inject "$1" '{at: us0-2/chip8, kind: semaphore-lost, step: 2}'
 expect 1 "a semaphore of an earlier step" assayctl scan us0-2 --plan links
 row 'us0-2/chip8 +FAILED +collective-hang +reset chip +tray 3 .*step [0-9]+ of [0-9]+ .*was not counted up, at this step or at one before'
 
+# What is signed orders what the table orders, and no cable where the part to be replaced is a tray.
+"$1/sim/assay-sim" heal all --socket "$stage/sim.socket"
+inject "$1" '{at: us0-3/chip0/link-y+, kind: link-down}' '{at: us0-3/chip9, kind: semaphore-lost, step: 2}'
+expect 1 "a broken port" assayctl scan us0-3 --plan links
+row 'us0-3/chip0 +FAILED +link-down +replace tray 0 +link-y[+]'
+! grep -q 'reseat cable' "$out" || bad "a cable where there is none"
+expect 1 "in JSON too" assayctl scan us0-3 --plan links --json
+jq -r '.. | objects | select(.verdict? and .annotations?) | "\(.verdict) \(.annotations.action) \(.annotations.replaceable)"' "$out" | sort -u >"$stage/signed"
+grep -qx 'link-down replace-tray tray 0' "$stage/signed" || bad "$(cat "$stage/signed")"
+! grep -E 'cable tray|-cable (tray|null)' "$stage/signed" || bad "a cable of a tray"
+expect 0 "explain says it as data" assayctl --json explain "$(assayctl verdict us0-3/chip0 --json | jq .record)"
+[ "$(jq -r '.findings[] | select(.code == "link-down") | "\(.action), \(.do): \(.remedy)"' "$out" | cut -d. -f1)" = \
+        "replace-tray, replace tray 0: Replace the tray: what is broken is the port itself, or a trace of the board between the two chips of the tray" ] ||
+        bad "otherwise"
+
 # What cannot be told from what others did has one row and one line, whichever check has left it open.
 "$1/sim/assay-sim" heal all --socket "$stage/sim.socket"
 inject "$1" '{at: us0-1/chip10/nic10, kind: packet-flood, packets: 65536}' '{at: us0-1/chip1, kind: dma-corrupt, rate: 1}' \

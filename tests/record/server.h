@@ -43,7 +43,7 @@ static inline void server_init(Server *server) {
                 .promise = { "hbm-bytes-tested", 103079215104, 103079215104 },
                 .diagnosis = { .code = "systolic-pe", .severity = SEVERITY_FAIL,
                                .where = server_location("us0-2/chip3/core5/pe17.93"),
-                               .message = "product bit 9 stuck at 1", .expected = "0x3f80", .actual = "0x3f82",
+                               .message = "product bit 9 stuck at 1", .action = "quarantine", .expected = "0x3f80", .actual = "0x3f82",
                                .replaceable = "tray 0", .count = 512, .confidence = -1, .reproduced = 3, .runs = 3 },
         };
         server->scan = (RecordScan) {

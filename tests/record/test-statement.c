@@ -84,6 +84,7 @@ static void test_a_failed_chip_tells_what_where_and_how_often(void **state) {
                 { "predicate.steps.1.diagnoses.0.component.location", "us0-2/chip3/core5/pe17.93" },
                 { "predicate.steps.1.diagnoses.0.annotations.expected", "0x3f80" },
                 { "predicate.steps.1.diagnoses.0.annotations.replaceable", "tray 0" },
+                { "predicate.steps.1.diagnoses.0.annotations.action", "quarantine" }, /* what was decided, whatever is usual for the code */
                 { "predicate.steps.1.diagnoses.0.annotations.confidence", "(nothing)" },
                 { "predicate.coverage.0.name", "hbm-bytes-tested" },
         };
