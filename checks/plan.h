@@ -57,6 +57,8 @@ typedef struct CheckWord {
         const void *const *parameters_defaults;
         const char *(*refuse)(const void *parameters); /* NULL: all that the table takes go together */
         const char *const *counts; /* measurements of a chip that plans may promise, with a final NULL; NULL: none */
+        /* Those of them of which each piece of a memory that is tested by itself has its own, so that a part may have more than the whole. NULL: none */
+        const char *const *samples;
 } CheckWord;
 
 const CheckWord *check_word_find(const char *name); /* NULL if no check is called so */

@@ -75,6 +75,7 @@ static void judge_step(const Tally *tally, const TallyServer *server, const Tall
                 .check = planned->check->name,
                 .required = planned->required,
                 .counts = planned->check->counts,
+                .samples = planned->check->samples,
                 .verdict = verdict_of_step(&said, &server_said),
                 .n_measurements = own->n_measurements,
                 .measurements = own->measurements,

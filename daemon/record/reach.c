@@ -13,7 +13,6 @@
 
 #define REGIONS_WORD   "regions"
 #define TOGETHER_WORD  "together"
-#define SAMPLES        "_samples_" /* is in the name of a count of them */
 #define FOUND_TOGETHER "_found_together" /* so ends the measurement by which a check tells that of what it found at a chip */
 
 static void init(const char *step, const char *check, const char *plan_sha256, Reach *ret) {
@@ -53,16 +52,20 @@ static bool tells_together(const char *name, double value) {
 
 /* ---- out of what is handed over ---- */
 
+static bool is_among(const char *const *names, const char *name) {
+        for (; names && *names; names++)
+                if (strcmp(*names, name) == 0)
+                        return true;
+        return false;
+}
+
 bool reach_is_count(const RecordStep *step, const RecordMeasurement *measurement, const Location *unit) {
         if (!measurement_is_printable(measurement) || !location_equal(&measurement->where, unit))
                 return false;
-        /* Each piece that is tested by itself has samples of its own, so that a part of a memory may have more of them than all of it at once. */
-        if (step->regions && strstr(measurement->name, SAMPLES))
+        /* A part of a memory may have more samples than all of it at once. */
+        if (step->regions && is_among(step->samples, measurement->name))
                 return false;
-        for (const char *const *counted = step->counts; counted && *counted; counted++)
-                if (strcmp(*counted, measurement->name) == 0)
-                        return true;
-        return false;
+        return is_among(step->counts, measurement->name);
 }
 
 static double promised_of(const RecordHealth *health, const char *name) {

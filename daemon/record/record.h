@@ -129,6 +129,7 @@ typedef struct RecordStep {
         uint64_t seed;
         uint64_t device_nsec;
         const char *const *counts; /* the promises it can keep, with a final NULL; NULL: none */
+        const char *const *samples; /* those of them of which each piece that is tested by itself has its own, likewise */
         const RecordRegions *regions; /* NULL: it tests all at once */
         size_t n_measurements;
         const RecordMeasurement *measurements;

@@ -70,6 +70,16 @@ static bool judge_plan(const char *folder, const char *name) {
         return good;
 }
 
+/* What the check of a memory counts of each piece: else a scan in many pieces seems to have tested more than one of all at once. */
+static bool names_samples(void) {
+        const CheckWord *hbm = check_word_find("hbm");
+        bool good = hbm->samples && strcmp(*hbm->samples, "hbm_samples_compared") == 0 && !hbm->samples[1];
+
+        if (!good)
+                printf("hbm: its samples are not declared\n");
+        return good;
+}
+
 /* Whether REPAIR has STEP with other words for the repair alone. */
 static bool has_repair(const Plan *repair, const PlanStep *step) {
         HbmParameters wanted = *(const HbmParameters *) step->parameters;
@@ -122,5 +132,5 @@ int main(int argc, char *argv[]) {
 
         if (n >= 0)
                 free(entries);
-        return n_plans >= 2 && n_bad == 0 && judge_repair(argv[1]) ? EXIT_SUCCESS : EXIT_FAILURE;
+        return n_plans >= 2 && n_bad == 0 && names_samples() && judge_repair(argv[1]) ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -440,6 +440,23 @@ static void test_a_value_keeps_what_it_sums_up(void **state) {
         release();
 }
 
+static void test_a_step_has_the_counts_and_samples_of_its_check(void **state) {
+        RecordRun run = { .id = "0190163d-8694-739b-aea5-966c26f8ad91", .stage = STAGE_PREFLIGHT, .plan = "two" };
+        const CheckWord *rounding, *hbm = check_word_find("hbm");
+        RecordScan scan;
+
+        prepare("us0-0/chip0");
+        rounding = fixture.plan->steps[0].check;
+        fixture.plan->steps[0].check = hbm;
+        assert_int_equal(tally_record(fixture.tally, 0, &run, &scan), 0);
+        assert_non_null(hbm->samples);
+        assert_ptr_equal(scan.chips[0].steps[0].samples, hbm->samples);
+        assert_ptr_equal(scan.chips[0].steps[0].counts, hbm->counts);
+        tally_record_done(&scan);
+        fixture.plan->steps[0].check = rounding;
+        release();
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_what_never_reported_is_an_error_with_the_reason_of_the_end),
@@ -452,6 +469,7 @@ int main(void) {
                 cmocka_unit_test(test_a_worker_cannot_talk_its_evidence_away),
                 cmocka_unit_test(test_what_nobody_asked_for_breaks_the_protocol),
                 cmocka_unit_test(test_a_value_keeps_what_it_sums_up),
+                cmocka_unit_test(test_a_step_has_the_counts_and_samples_of_its_check),
                 cmocka_unit_test(test_what_was_open_is_lost_and_then_done),
                 cmocka_unit_test(test_more_findings_than_a_record_holds_are_bounded),
         };

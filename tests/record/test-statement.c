@@ -129,6 +129,40 @@ static void test_a_chip_tells_the_server_it_sat_in(void **state) {
         }
 }
 
+static bool is_coverage(const json_t *payload, size_t step, size_t measurement) {
+        const json_t *steps = json_object_get(json_object_get(payload, "predicate"), "steps");
+        const json_t *measurements = json_object_get(json_array_get(steps, step), "measurements");
+
+        return json_is_true(json_object_get(json_array_get(measurements, measurement), "isCoverage"));
+}
+
+/* Of a memory that is tested region by region, samples are none: its check says which of its counts these are, and no name does. */
+static void test_samples_of_pieces_are_no_coverage(void **state) {
+        static const char *const counts[] = { "rows_walked", "bytes_samples_read", "pieces_compared", NULL };
+        static const char *const samples[] = { "pieces_compared", NULL };
+        Server *server = &payloads.server;
+
+        for (unsigned by_regions = 0; by_regions < 2; by_regions++) {
+                RecordMeasurement measured[3];
+                json_t *payload;
+
+                server_init(server);
+                for (unsigned i = 0; i < 3; i++)
+                        measured[i] = (RecordMeasurement) { counts[i], 4096, "1", LIMIT_NONE, 0, server->chips[0].subject.where };
+                server->steps[0][0].counts = counts;
+                server->steps[0][0].samples = samples;
+                server->steps[0][0].measurements = measured;
+                server->steps[0][0].n_measurements = 3;
+                if (!by_regions)
+                        server->steps[0][0].regions = NULL;
+                payload = sign_again(server);
+                assert_true(is_coverage(payload, 0, 0));
+                assert_true(is_coverage(payload, 0, 1));
+                assert_int_equal(is_coverage(payload, 0, 2), !by_regions);
+                json_decref(payload);
+        }
+}
+
 static void test_what_was_not_tested_is_told_with_its_reason(void **state) {
         static const char *const counts[] = { "efa_packets", "efa_paths", NULL };
         RecordPromise promises[] = { { "hbm-bytes-tested", 1, 1 }, { "efa_paths", 0, 0 }, { "efa_packets", 0, 1000 } };
@@ -230,6 +264,7 @@ int main(void) {
                 cmocka_unit_test(test_times_are_those_of_utc),
                 cmocka_unit_test(test_a_failed_chip_tells_what_where_and_how_often),
                 cmocka_unit_test(test_a_chip_tells_the_server_it_sat_in),
+                cmocka_unit_test(test_samples_of_pieces_are_no_coverage),
                 cmocka_unit_test(test_what_was_not_tested_is_told_with_its_reason),
                 cmocka_unit_test(test_a_value_that_is_no_number_is_an_error_of_the_step),
                 cmocka_unit_test(test_a_seed_that_no_double_holds_is_text),
