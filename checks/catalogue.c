@@ -311,9 +311,9 @@ static const CatalogueEntry entries[] = {
           "row so that scans in service can test it again." },
         { "hbm-region-altered", "hbm", SEVERITY_FAIL, ACTION_QUARANTINE,
           "a part of memory beside live data has lost what the last test left there",
-          "Before anything is written beside a job, each row must give back what the last test left there. In one part of one stack, a "
-          "bank to a die, many rows do not, and everywhere else all do: data of a job lie all over a chip, so the part is broken, or its "
-          "addresses lead elsewhere. Nothing was written, and no live data was touched.",
+          "Before anything is written beside a job, each row must give back what the last test left there. In a part of a stack, a bank "
+          "or more, many rows do not, and in the rest of that stack they do: data of a job lie all over a stack, so the part is broken, or "
+          "its addresses lead elsewhere. Nothing was written, and no live data was touched.",
           "Take the chip out of service when the job can be moved, and scan it with preflight: it names what is broken." },
         { "hbm-region-stopped", "hbm", SEVERITY_FAIL, ACTION_QUARANTINE,
           "memory failed beside live data as only decoders, lines and whole rows do",

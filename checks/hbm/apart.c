@@ -9,53 +9,36 @@
 #include <sys/param.h>
 
 #include "checks/cleanup.h"
+#include "checks/hbm/apart-parts.h"
 #include "checks/hbm/marks.h"
 #include "checks/hbm/report.h"
 #include "checks/march/list.h"
 
-#define SAMPLE     16u /* channels whose first access tells which tags a slice has */
+#define SAMPLE     16u /* channels of which an access tells which tags a slice has … */
+#define PLACES     4u  /* … at so many places from its first to its last, or what fails in one bank would hide the others */
 #define LIST       256u
 #define COLUMNS    8u /* read in one batch */
 #define DECOY_SEED (UINT64_C(1) << 63)
-#define NOT_LEFT   "these rows do not hold what a test has left there"
-
-typedef struct Tags { /* of the four stacks: what a test has left in a slice */
-        MemoryTag tags[STACKS];
-} Tags;
-
-typedef struct Stray { /* an access that does not give back its tag */
-        uint32_t row; /* of all stacks */
-        unsigned bits;
-        unsigned stack;
-        uint16_t at[_MEMORY_AXIS_MAX];
-        MemoryData got;
-} Stray;
-
-typedef struct Apart {
-        HbmRun *run;
-        const WireBox *boxes;
-        unsigned n;
-        HbmDoubt *doubts;
-        unsigned rounds;
-        Tags *tags; /* of each box */
-        Stray *strays;
-        size_t n_strays, allocated;
-        unsigned crowded_column; /* the first of which lists had no room for all */
-} Apart;
 
 /* ---- which tags there are ---- */
 
-static WireBox sample_of(const Apart *apart, unsigned i) {
+static WireBox sample_of(const Apart *apart, unsigned i, unsigned place) {
+        static const MemoryAxis spread[] = { HBM_PSEUDO_CHANNEL, HBM_BANK_GROUP, HBM_BANK, HBM_ROW };
         WireBox box = memory_access_box(apart->boxes[i].first);
 
+        for (unsigned k = 0; k < ELEMENTS(spread); k++) {
+                unsigned first = apart->boxes[i].first[spread[k]], last = apart->boxes[i].last[spread[k]];
+
+                box.first[spread[k]] = box.last[spread[k]] = (uint16_t) (first + place * (last - first) / (PLACES - 1));
+        }
         box.last[HBM_CHANNEL] = (uint16_t) (MIN(SAMPLE, (unsigned) apart->run->geometry.size[HBM_CHANNEL]) - 1);
         return box;
 }
 
 /* Any of them will do, where a cell spoils one. */
-static void take_sample(Apart *apart, unsigned i, unsigned stack, const uint8_t *bytes) {
-        WireBox box = sample_of(apart, i);
-        HbmDoubt other = {};
+static void take_sample(Apart *apart, unsigned i, unsigned place, unsigned stack, const uint8_t *bytes) {
+        WireBox box = sample_of(apart, i, place);
+        Tags *tags = &apart->tags[i];
 
         for (unsigned k = 0; k < memory_box_accesses(&box); k++) {
                 uint16_t at[_MEMORY_AXIS_MAX];
@@ -68,47 +51,57 @@ static void take_sample(Apart *apart, unsigned i, unsigned stack, const uint8_t 
                 if (!memory_tag_read(&data, &tag))
                         continue;
                 if (tag.place == memory_geometry_linear(&apart->run->geometry, at)) {
-                        apart->tags[i].tags[stack] = tag;
+                        tags->tags[stack] = tag;
+                        tags->found[stack] = true;
                         return;
                 }
-                hbm_doubt_other(apart->run, stack, at, tag.place, &other);
+                hbm_doubt_other(apart->run, stack, at, tag.place, &tags->other);
         }
-
-        if (hbm_doubt_is(&other))
-                apart->doubts[i] = other;
-        else
-                (void) snprintf(apart->doubts[i].why, HBM_DOUBT_MAX, "these rows hold nothing that a test has left");
 }
 
-static int read_samples(Apart *apart, unsigned stack) {
+/* Of the boxes of which no tag is known yet. */
+static int read_samples(Apart *apart, unsigned stack, unsigned place) {
         HbmRun *run = apart->run;
+        unsigned asked = 0;
         int r;
 
         memory_batch_reset(run->batch);
         for (unsigned i = 0; i < apart->n; i++) {
-                WireBox box = sample_of(apart, i);
+                WireBox box = sample_of(apart, i, place);
 
+                if (apart->tags[i].found[stack])
+                        continue;
                 r = memory_batch_copy_out(run->batch, &run->parts[stack], &box, false);
                 if (r < 0)
                         return r;
+                asked++;
         }
-        r = memory_batch_run(run->batch);
+        r = asked > 0 ? memory_batch_run(run->batch) : 0;
+        asked = 0;
         for (unsigned i = 0; r >= 0 && i < apart->n; i++)
-                if (!hbm_doubt_is(&apart->doubts[i]))
-                        take_sample(apart, i, stack, memory_batch_answer(run->batch, (int) i).data);
+                if (!apart->tags[i].found[stack])
+                        take_sample(apart, i, place, stack, memory_batch_answer(run->batch, (int) asked++).data);
         return r;
+}
+
+static unsigned count_found(const Tags *tags) {
+        unsigned n = 0;
+
+        for (unsigned stack = 0; stack < STACKS; stack++)
+                n += tags->found[stack];
+        return n;
 }
 
 static bool same_tags(const Tags *a, const Tags *b) {
         for (unsigned stack = 0; stack < STACKS; stack++)
-                if (a->tags[stack].seed != b->tags[stack].seed || a->tags[stack].data != b->tags[stack].data)
+                if (a->found[stack] != b->found[stack] || a->tags[stack].seed != b->tags[stack].seed || a->tags[stack].data != b->tags[stack].data)
                         return false;
         return true;
 }
 
 /* ---- whether each row gives back its own ---- */
 
-static WireMarch read_of(const HbmRun *run, const MemoryTag *tag, WireBox box, unsigned column, uint32_t list) {
+WireMarch apart_read(const HbmRun *run, const MemoryTag *tag, WireBox box, unsigned column, uint32_t list) {
         int mark = hbm_mark_of(&run->geometry, column);
         WireMarch march;
 
@@ -152,9 +145,21 @@ static int keep_stray(Apart *apart, const MemoryTag *tag, unsigned stack, const 
         return 0;
 }
 
+static void note_crowd(Apart *apart, unsigned stack, unsigned column) {
+        if (!apart->crowded[stack])
+                apart->crowded_columns[stack] = column;
+        apart->crowded[stack] = true;
+}
+
+static bool is_crowded(const Apart *apart) {
+        for (unsigned stack = 0; stack < STACKS; stack++)
+                if (apart->crowded[stack])
+                        return true;
+        return false;
+}
+
 /* Some columns of one box, and of each stack a read that must not agree: a comparator that is silent has shown nothing. */
-static int read_columns(Apart *apart, const WireBox *box, const Tags *tags, unsigned first, unsigned n, bool *crowded,
-                        bool *blind) {
+static int read_columns(Apart *apart, const WireBox *box, const Tags *tags, unsigned first, unsigned n, bool *blind) {
         HbmRun *run = apart->run;
         int numbers[COLUMNS][STACKS], decoys[STACKS], r = 0;
         size_t room;
@@ -168,12 +173,14 @@ static int read_columns(Apart *apart, const WireBox *box, const Tags *tags, unsi
                 MemoryTag decoy = tags->tags[stack];
                 WireMarch march;
 
+                if (!tags->found[stack])
+                        continue;
                 for (unsigned i = 0; i < n && r >= 0; i++) {
-                        march = read_of(run, &tags->tags[stack], *box, first + i, list);
+                        march = apart_read(run, &tags->tags[stack], *box, first + i, list);
                         r = numbers[i][stack] = memory_batch_march(run->batch, &run->parts[stack], &march);
                 }
                 decoy.seed ^= DECOY_SEED;
-                march = read_of(run, &decoy, memory_access_box(box->first), 0, 1);
+                march = apart_read(run, &decoy, memory_access_box(box->first), 0, 1);
                 if (r >= 0)
                         r = decoys[stack] = memory_batch_march(run->batch, &run->parts[stack], &march);
                 if (r < 0)
@@ -182,179 +189,84 @@ static int read_columns(Apart *apart, const WireBox *box, const Tags *tags, unsi
 
         r = memory_batch_run(run->batch);
         for (unsigned stack = 0; stack < STACKS && r >= 0; stack++) {
+                if (!tags->found[stack])
+                        continue;
                 *blind |= memory_batch_answer(run->batch, decoys[stack]).total != 1;
                 for (unsigned i = 0; i < n && r >= 0; i++) {
                         MemoryAnswer answer = memory_batch_answer(run->batch, numbers[i][stack]);
 
-                        if (answer.total != answer.n && !*crowded) {
-                                apart->crowded_column = first + i;
-                                *crowded = true;
-                        }
+                        if (answer.total != answer.n)
+                                note_crowd(apart, stack, first + i);
                         for (size_t k = 0; k < answer.n && r >= 0; k++)
-                                if (!memory_box_includes(box, answer.mismatches[k].at)) {
-                                        apart->crowded_column = *crowded ? apart->crowded_column : first + i;
-                                        *crowded = true;
-                                } else
+                                if (memory_box_includes(box, answer.mismatches[k].at))
                                         r = keep_stray(apart, &tags->tags[stack], stack, &answer.mismatches[k]);
+                                else
+                                        note_crowd(apart, stack, first + i);
                 }
         }
         return r;
-}
-
-static int compare_strays(const void *a, const void *b) {
-        const Stray *x = a, *y = b;
-
-        return (x->row > y->row) - (x->row < y->row);
-}
-
-/* Which box of FIRST … it lies in. */
-static HbmDoubt *doubt_of(Apart *apart, unsigned first, unsigned n, const Stray *stray) {
-        for (unsigned i = first; i < first + n; i++)
-                if (memory_box_includes(&apart->boxes[i], stray->at))
-                        return &apart->doubts[i];
-        return &apart->doubts[first];
-}
-
-static void doubt_stray(Apart *apart, const Stray *stray, HbmDoubt *ret) {
-        MemoryTag tag;
-
-        if (hbm_doubt_is(ret))
-                return;
-        if (memory_tag_read(&stray->got, &tag) && tag.place != memory_geometry_linear(&apart->run->geometry, stray->at))
-                hbm_doubt_other(apart->run, stray->stack, stray->at, tag.place, ret);
-        else
-                hbm_doubt_row(apart->run, stray->stack, stray->at, true, "does not give back what a test has left there", ret);
-}
-
-/* So many pseudo-channels fail as one at the most: those of a die. */
-static unsigned most_of_part(const MemoryGeometry *geometry) {
-        return geometry->size[HBM_CHANNEL] * geometry->size[HBM_PSEUDO_CHANNEL] / 4;
-}
-
-/* Data of a job lie in all pseudo-channels of a stack, be they a kilobyte; what fails row by row does not. */
-static bool are_spread(const Apart *apart, const HbmDoubt *doubt, unsigned first, unsigned n) {
-        const MemoryGeometry *geometry = &apart->run->geometry;
-        bool seen[STACKS][64] = {};
-        unsigned n_seen = 0;
-
-        for (size_t i = 0; i < apart->n_strays; i++) {
-                const Stray *stray = &apart->strays[i];
-                bool *place = &seen[stray->stack][(stray->at[HBM_CHANNEL] * geometry->size[HBM_PSEUDO_CHANNEL] + stray->at[HBM_PSEUDO_CHANNEL]) % 64];
-
-                if (doubt_of((Apart *) apart, first, n, stray) != doubt || stray->bits == 1)
-                        continue;
-                n_seen += !*place;
-                *place = true;
-        }
-        return n_seen > most_of_part(geometry);
-}
-
-static void judge_strays(Apart *apart, unsigned first, unsigned n) {
-        size_t same;
-
-        if (apart->n_strays > 1)
-                qsort(apart->strays, apart->n_strays, sizeof(Stray), compare_strays);
-        for (size_t i = 0; i < apart->n_strays; i += same) {
-                const Stray *stray = &apart->strays[i];
-                bool is_cell = stray->bits == 1;
-
-                for (same = 1; i + same < apart->n_strays && stray[same].row == stray->row; same++)
-                        is_cell &= stray[same].bits == 1 && stray[same].at[HBM_COLUMN] == stray->at[HBM_COLUMN];
-                if (!is_cell)
-                        doubt_stray(apart, stray, doubt_of(apart, first, n, stray));
-        }
-        for (unsigned i = first; i < first + n; i++)
-                if (apart->doubts[i].suspicious && are_spread(apart, &apart->doubts[i], first, n)) {
-                        apart->doubts[i] = (HbmDoubt) {};
-                        (void) snprintf(apart->doubts[i].why, HBM_DOUBT_MAX, NOT_LEFT);
-                }
-}
-
-/*
- * Whether what a box does not give back lies in a part of a stack that can fail as one, a die at the most. Data of a job lie all
- * over it, for its addresses go round the channels, and differently in each row.
- */
-static int lies_in_part(Apart *apart, const WireBox *box, const Tags *tags, bool *ret) {
-        HbmRun *run = apart->run;
-        unsigned channels = run->geometry.size[HBM_CHANNEL], n = channels * run->geometry.size[HBM_PSEUDO_CHANNEL], n_astray = 0;
-        int r;
-
-        for (unsigned stack = 0; stack < STACKS; stack++) {
-                memory_batch_reset(run->batch);
-                for (unsigned i = 0; i < n; i++) {
-                        WireMarch march = read_of(run, &tags->tags[stack], *box, apart->crowded_column, 0);
-
-                        march.box.first[HBM_CHANNEL] = march.box.last[HBM_CHANNEL] = (uint16_t) (i % channels);
-                        march.box.first[HBM_PSEUDO_CHANNEL] = march.box.last[HBM_PSEUDO_CHANNEL] = (uint16_t) (i / channels);
-                        r = memory_batch_march(run->batch, &run->parts[stack], &march);
-                        if (r < 0)
-                                return r;
-                }
-                r = memory_batch_run(run->batch);
-                if (r < 0)
-                        return r;
-                for (unsigned i = 0; i < n; i++)
-                        n_astray += memory_batch_answer(run->batch, (int) i).total > 0;
-        }
-        *ret = n_astray <= most_of_part(&run->geometry);
-        return 0;
-}
-
-static int judge_crowd(Apart *apart, unsigned i) {
-        HbmDoubt *doubt = &apart->doubts[i];
-        bool in_part;
-        int r;
-
-        r = lies_in_part(apart, &apart->boxes[i], &apart->tags[i], &in_part);
-        if (r < 0)
-                return r;
-        doubt->in_part = in_part && doubt->suspicious;
-        if (doubt->in_part)
-                return 0;
-        *doubt = (HbmDoubt) {};
-        (void) snprintf(doubt->why, sizeof(doubt->why), NOT_LEFT);
-        return 0;
 }
 
 /* N boxes from FIRST on with the same tags, as one. More strays than lists have room for are looked at box by box. */
 static int judge_group(Apart *apart, unsigned first, unsigned n) {
         unsigned columns = apart->run->geometry.size[HBM_COLUMN];
         WireBox box = apart->boxes[first];
-        bool crowded = false, blind = false;
+        unsigned rounds = count_found(&apart->tags[first]) == STACKS ? apart->rounds : 1; /* else nothing will be written */
+        bool blind = false;
         int r = 0;
 
         box.last[HBM_ROW] = apart->boxes[first + n - 1].last[HBM_ROW];
-        apart->n_strays = 0;
-        for (unsigned at = 0; at < apart->rounds * columns && r >= 0 && !crowded; at += COLUMNS)
-                r = read_columns(apart, &box, &apart->tags[first], at % columns, MIN(COLUMNS, columns - at % columns), &crowded, &blind);
+        apart->n_strays = apart->n_rounds = 0;
+        memset(apart->crowded, 0, sizeof(apart->crowded));
+        /* Where there are strays all rounds are made, which tell what comes and goes from what lies there. */
+        while (r >= 0 && !is_crowded(apart) && apart->n_rounds < (apart->n_strays > 0 ? HBM_APART_ROUNDS : rounds)) {
+                for (unsigned at = 0; at < columns && r >= 0 && !is_crowded(apart); at += COLUMNS)
+                        r = read_columns(apart, &box, &apart->tags[first], at, MIN(COLUMNS, columns - at), &blind);
+                apart->n_rounds++;
+        }
         if (r < 0)
                 return r;
 
-        if (crowded && n > 1) {
+        if (is_crowded(apart) && n > 1) {
                 for (unsigned i = first; i < first + n && r >= 0; i++)
                         r = judge_group(apart, i, 1);
                 return r;
         }
         for (unsigned i = first; i < first + n && blind; i++)
                 (void) snprintf(apart->doubts[i].why, HBM_DOUBT_MAX, "a march over them reports nothing");
-        judge_strays(apart, first, n);
-        return crowded ? judge_crowd(apart, first) : 0;
+        if (is_crowded(apart))
+                return apart_judge_crowd(apart, first);
+        apart_judge_strays(apart, first, n);
+        return 0;
+}
+
+/* A box that holds nothing of a test in some stack, of which what is broken in the others has not been told. */
+static void doubt_tagless(Apart *apart, unsigned i) {
+        HbmDoubt *doubt = &apart->doubts[i];
+
+        if (count_found(&apart->tags[i]) == STACKS || doubt->suspicious)
+                return;
+        if (hbm_doubt_is(&apart->tags[i].other))
+                *doubt = apart->tags[i].other;
+        else
+                (void) snprintf(doubt->why, HBM_DOUBT_MAX, "these rows hold nothing that a test has left");
 }
 
 static int judge_all(Apart *apart) {
         int r = 0;
 
         for (unsigned stack = 0; stack < STACKS && r >= 0; stack++)
-                r = read_samples(apart, stack);
+                for (unsigned place = 0; place < PLACES && r >= 0; place++)
+                        r = read_samples(apart, stack, place);
         for (unsigned first = 0, n; first < apart->n && r >= 0; first += n) {
                 n = 1;
-                if (hbm_doubt_is(&apart->doubts[first]))
-                        continue;
-                while (first + n < apart->n && !hbm_doubt_is(&apart->doubts[first + n]) &&
-                       same_tags(&apart->tags[first], &apart->tags[first + n]))
+                while (first + n < apart->n && same_tags(&apart->tags[first], &apart->tags[first + n]))
                         n++;
-                r = judge_group(apart, first, n);
+                if (count_found(&apart->tags[first]) > 0)
+                        r = judge_group(apart, first, n);
         }
+        for (unsigned i = 0; i < apart->n; i++)
+                doubt_tagless(apart, i);
         return r;
 }
 
@@ -392,7 +304,7 @@ int hbm_apart_judge(HbmRun *run, const HbmInUse *in_use, HbmLiveKnown *known, co
         r = judge_live(run, in_use, boxes[0].first[HBM_SID], known);
         if (r < 0)
                 return r;
-        /* Rows that cannot be written are read once all the same, for a part that is broken. */
+        /* Rows that cannot be written are read once all the same, for what is broken. */
         if (hbm_doubt_is(&known->doubt))
                 apart.rounds = 1;
         memset(doubts, 0, n * sizeof(*doubts));
@@ -401,7 +313,7 @@ int hbm_apart_judge(HbmRun *run, const HbmInUse *in_use, HbmLiveKnown *known, co
         if (r >= 0 && !hbm_doubt_is(&known->doubt)) /* these reads took a while */
                 r = hbm_live_watch_look(known->watch, HBM_WATCH_LOOKS, &known->doubt);
         for (unsigned i = 0; i < n && hbm_doubt_is(&known->doubt); i++)
-                if (!doubts[i].in_part)
+                if (!doubts[i].suspicious)
                         doubts[i] = known->doubt;
         free(apart.tags);
         free(apart.strays);

@@ -980,6 +980,173 @@ static void what_a_job_has_left_in_few_rows_is_no_finding(void **state) {
         }
 }
 
+/* Data of a job that are less than that, or begin anywhere, or lie in several stacks: pieces of one row or more, each in all banks and pseudo-channels of its box. */
+static void what_a_job_has_left_anywhere_is_no_finding(void **state) {
+        static const struct {
+                const char *what;
+                struct {
+                        uint8_t stack;
+                        WireBox box;
+                } pieces[4];
+                unsigned n, n_copies; /* of the pieces, each 5 rows and 3 columns on */
+        } cases[] = {
+                { "32 bytes", { { 1, { { 3, 1, 0, 2, 1, 9000, 5 }, { 3, 1, 0, 2, 1, 9000, 5 } } } }, 1, 1 },
+                { "64 bytes", { { 1, { { 3, 0, 0, 2, 1, 9000, 5 }, { 3, 1, 0, 2, 1, 9000, 5 } } } }, 1, 1 },
+                { "256 bytes", { { 1, { { 8, 0, 0, 2, 1, 9000, 5 }, { 11, 1, 0, 2, 1, 9000, 5 } } } }, 1, 1 },
+                { "1 KiB that begins in the middle", { { 1, { { 8, 0, 0, 2, 1, 9000, 5 }, { 15, 1, 0, 2, 1, 9000, 5 } } }, { 1, { { 0, 0, 0, 2, 2, 9000, 5 }, { 7, 1, 0, 2, 2, 9000, 5 } } } }, 2, 1 },
+                { "64 bytes in each stack", { { 0, { { 3, 0, 0, 2, 1, 9000, 5 }, { 3, 1, 0, 2, 1, 9000, 5 } } }, { 1, { { 3, 0, 0, 2, 1, 9000, 5 }, { 3, 1, 0, 2, 1, 9000, 5 } } },
+                                              { 2, { { 3, 0, 0, 2, 1, 9000, 5 }, { 3, 1, 0, 2, 1, 9000, 5 } } }, { 3, { { 3, 0, 0, 2, 1, 9000, 5 }, { 3, 1, 0, 2, 1, 9000, 5 } } } }, 4, 1 },
+                { "2 MiB, and 64 bytes in another stack", { { 0, { { 0, 0, 0, 0, 0, 9000, 0 }, { 15, 1, 0, 3, 3, 9003, 31 } } }, { 2, { { 3, 0, 0, 2, 1, 9100, 0 }, { 3, 1, 0, 2, 1, 9100, 0 } } } }, 2, 1 },
+                { "2 MiB with ragged ends", { { 3, { { 5, 0, 0, 2, 1, 9000, 9 }, { 15, 1, 0, 2, 1, 9000, 9 } } }, { 3, { { 0, 0, 0, 0, 0, 9000, 10 }, { 15, 1, 0, 3, 3, 9000, 31 } } },
+                                              { 3, { { 0, 0, 0, 0, 0, 9001, 0 }, { 15, 1, 0, 3, 3, 9003, 31 } } }, { 3, { { 0, 0, 0, 0, 0, 9004, 0 }, { 15, 1, 0, 2, 3, 9004, 16 } } } }, 4, 1 },
+                { "1 KiB in many places", { { 1, { { 0, 0, 0, 2, 1, 8200, 1 }, { 15, 1, 0, 2, 1, 8200, 1 } } } }, 1, 300 },
+                { "512 bytes in each KiB", { { 1, { { 0, 0, 0, 0, 0, 9000, 1 }, { 7, 1, 0, 3, 3, 9100, 1 } } } }, 1, 1 },
+                { "1 KiB in each 16", { { 1, { { 0, 0, 0, 2, 1, 9000, 1 }, { 15, 1, 0, 2, 1, 9000, 12 } } } }, 1, 1 },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                _cleanup_bench_ Bench *bench = bench_new(HEAD JOB);
+
+                write_job(bench, RANDOM);
+                for (unsigned k = 0; k < cases[i].n * cases[i].n_copies; k++) {
+                        WireCommand command = { .type = COMMAND_HBM_MARCH, .unit = cases[i].pieces[k % cases[i].n].stack };
+                        WireBox box = cases[i].pieces[k % cases[i].n].box;
+                        unsigned copy = k / cases[i].n;
+                        WireCompletion completion;
+
+                        box.first[HBM_ROW] = (uint16_t) (box.first[HBM_ROW] + 5 * copy);
+                        box.last[HBM_ROW] = (uint16_t) (box.last[HBM_ROW] + 5 * copy);
+                        if (cases[i].n_copies > 1)
+                                box.first[HBM_COLUMN] = box.last[HBM_COLUMN] = (uint16_t) ((box.first[HBM_COLUMN] + 3 * copy) % 32);
+                        command.march = (WireMarch) { .box = box, .background = MEMORY_BACKGROUND_ADDRESS, .seed = 4711, .n_ops = 1, .ops = { MARCH_WRITE } };
+                        assert_int_equal(hall_execute(&bench->hall, &command, 1, &completion, 0), 0);
+                        assert_int_equal(completion.status, STATUS_NRT_SUCCESS);
+                }
+                if (scan(bench).verdict != VERDICT_PASSED || bench->found.n > 0)
+                        fail_msg("%s: %u findings, %s", cases[i].what, bench->found.n, bench->regions.because);
+                assert_set(&bench->regions.unproven, "4");
+        }
+}
+
+/* What no data of a job look like, in however little: a few bits, what belongs to another row, what comes and goes. In the first columns the same row carries such data. */
+static void what_no_job_has_left_is_told(void **state) {
+        static const char *const faults[] = {
+                "{at: " BANK "/row9000/col2/bit17, kind: stuck-at, value: 0}, {at: " BANK "/row9000/col2/bit18, kind: stuck-at, value: 1},"
+                " {at: " BANK "/row9000/col2/bit19, kind: stuck-at, value: 0}, {at: " BANK "/row9000/col2/bit20, kind: stuck-at, value: 1},"
+                " {at: " BANK "/row9000/col2/bit21, kind: stuck-at, value: 0}, {at: " BANK "/row9000/col2/bit22, kind: stuck-at, value: 1},"
+                " {at: " BANK "/row9000/col2/bit23, kind: stuck-at, value: 0}, {at: " BANK "/row9000/col2/bit24, kind: stuck-at, value: 1}",
+                "{at: " BANK "/row9000, kind: decoder, class: c, partner: row9500}",
+                "{at: " BANK "/row9000, kind: row-dead, persistence: intermittent, probability: 0.05}",
+        };
+
+        for (size_t i = 0; i < ELEMENTS(faults); i++)
+                for (unsigned much = 0; much < 2; much++) {
+                        _cleanup_bench_ Bench *bench = NULL;
+                        WireCommand command = { .type = COMMAND_HBM_MARCH, .unit = 0 };
+                        WireCompletion completion;
+                        char text[2048];
+
+                        (void) snprintf(text, sizeof(text), HEAD JOB "faults: [%s]\n", faults[i]);
+                        bench = bench_new(text);
+                        write_job(bench, much && i == 2 ? ZEROS : RANDOM); /* beside live zeros nothing is written, and free rows are read once */
+                        command.march = (WireMarch) { .background = MEMORY_BACKGROUND_ADDRESS, .seed = 4711, .n_ops = 1, .ops = { MARCH_WRITE } };
+                        command.march.box = (WireBox) { { 3, 0, 0, 2, 1, 9001, 3 }, { 3, 1, 0, 2, 1, 9001, 3 } };
+                        if (much && i < 2) /* which more than lists have room for does not hide either */
+                                command.march.box = (WireBox) { { 0, 0, 0, 0, 0, 9001, 0 }, { 15, 1, 0, 3, 3, 9002, 31 } };
+                        assert_int_equal(hall_execute(&bench->hall, &command, 1, &completion, 0), 0);
+                        if (scan(bench).verdict != VERDICT_WARNED || !found_has(&bench->found, "hbm-region-unproven", "hbm0/ch3/pc1/sid0/bg2/ba1/row9000"))
+                                fail_msg("%s, %u: %u findings, %s", faults[i], much, bench->found.n, bench->regions.because);
+                }
+}
+
+/* How bad it is. */
+static unsigned rank(Verdict verdict) {
+        return verdict == VERDICT_FAILED ? 2 : verdict == VERDICT_WARNED ? 1 : 0;
+}
+
+/* One more of what is dead, all ALIKE at one place, or each at a place of its own; the first of them, NARROW, in a quarter of the pseudo-channels. */
+static void kill_one(Bench *bench, const char *kind, unsigned stack, unsigned i, const char *alike, unsigned narrow) {
+        unsigned bank = (i / 32 + (unsigned) (memory_splitmix64(100 * (i % 32) + stack) & 15)) % 16;
+        bool is_row = strcmp(kind, "row-dead") == 0;
+        unsigned channel = i < narrow ? i % 8 : i % 16, pseudo_channel = i < narrow ? 0 : i / 16 % 2;
+        char text[256], place[64];
+
+        (void) snprintf(place, sizeof(place), is_row ? "/sid1/bg%u/ba%u/row%u" : "/sid1/bg%u/ba%u", bank / 4, bank % 4, 4096 + 2 * i + stack % 2);
+        (void) snprintf(text, sizeof(text), "{at: trn-0/chip0/hbm%u/ch%u/pc%u%s, kind: %s}", stack, channel, pseudo_channel, alike ? alike : place, kind);
+        control(bench, CONTROL_INJECT, text);
+}
+
+/*
+ * More damage has no better verdict: N rows or banks of one stack, or of several, from the first of them to one in each pseudo-channel, at one place or
+ * at many, and on to more rows than lists have room for. Each time the next scan knows nothing of the last.
+ */
+static void more_damage_has_no_better_verdict(void **state) {
+        static const struct {
+                const char *kind, *alike;
+                unsigned stacks, counts[12];
+                Verdict verdict;
+                unsigned narrow;
+        } cases[] = {
+                { "row-dead", "/sid1/bg2/ba1/row4711", 1, { 1, 4, 8, 9, 16, 23, 24, 25, 31, 32 }, VERDICT_WARNED },
+                { "row-dead", "/sid1/bg2/ba1/row4711", 4, { 1, 2, 3, 8, 9, 24, 32 }, VERDICT_WARNED },
+                { "row-dead", "/sid1/bg0/ba0/row4096", 1, { 1, 15, 16, 32 }, VERDICT_WARNED }, /* the first of a region */
+                { "row-dead", NULL, 1, { 1, 8, 9, 24, 32, 64, 256, 288 }, VERDICT_WARNED },
+                { "row-dead", NULL, 4, { 1, 2, 3, 9, 24, 32 }, VERDICT_WARNED },
+                { "row-dead", NULL, 1, { 1, 264, 265, 272, 300 }, VERDICT_WARNED, 264 },
+                { "bank-dead", "/sid1/bg2/ba1", 1, { 1, 5, 8, 9, 16, 23, 24, 25, 31, 32 }, VERDICT_FAILED },
+                { "bank-dead", "/sid1/bg2/ba1", 2, { 1, 4, 5, 9, 24, 32 }, VERDICT_FAILED },
+                { "bank-dead", "/sid1/bg0/ba0", 1, { 1, 15, 16, 17, 32 }, VERDICT_FAILED }, /* the first of a stack ID */
+                { "column-select", "/sid1/bg2/ba1/col3", 1, { 1, 8, 9, 16, 23, 24, 32 }, VERDICT_FAILED },
+                { "pseudo-channel-dead", "", 1, { 1, 8, 9, 16, 23 }, VERDICT_FAILED },
+                { "bank-dead", NULL, 4, { 1, 2, 3, 9, 24, 32, 48 }, VERDICT_FAILED },
+        };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                _cleanup_bench_ Bench *bench = bench_new(HEAD JOB);
+                unsigned done = 0, worst = 0;
+                Rotation rotation;
+
+                allow(bench, 4); /* the four regions that are free beside the job, so that the next begins with SID 1 */
+                assert_int_equal(scan_beside(bench, RANDOM), VERDICT_PASSED);
+                bench->rotation.position = 8;
+                rotation = bench->rotation;
+                for (const unsigned *n = cases[i].counts; *n > 0; n++) {
+                        Verdict verdict;
+
+                        for (; done < *n; done++)
+                                for (unsigned stack = 0; stack < cases[i].stacks; stack++)
+                                        kill_one(bench, cases[i].kind, stack, done, cases[i].alike, cases[i].narrow);
+                        bench->rotation = rotation;
+                        verdict = scan(bench).verdict;
+                        if (n == cases[i].counts)
+                                assert_int_equal(verdict, cases[i].verdict);
+                        if (rank(verdict) < worst)
+                                fail_msg("%u %s in each of %u stacks%s: %s, fewer were worse; %s", *n, cases[i].kind, cases[i].stacks, cases[i].alike ?: "",
+                                         verdict_to_string(verdict), bench->regions.because);
+                        worst = rank(verdict);
+                }
+        }
+}
+
+/* A stack whose rows a job has filled hides nothing of another. */
+static void what_is_broken_beside_a_stack_without_tags_is_told(void **state) {
+        static const WireMarch data = { .background = MEMORY_BACKGROUND_ADDRESS, .seed = 4711, .n_ops = 1, .ops = { MARCH_WRITE } };
+        WireCommand command = { .type = COMMAND_HBM_MARCH, .unit = 0, .march = data };
+        _cleanup_bench_ Bench *bench = bench_new(HEAD JOB);
+        WireCompletion completion;
+
+        write_job(bench, RANDOM);
+        command.march.box = (WireBox) { { 0, 0, 0, 0, 0, 8192, 0 }, { 15, 1, 0, 3, 3, 16383, 31 } };
+        assert_int_equal(hall_execute(&bench->hall, &command, 1, &completion, 0), 0);
+        assert_int_equal(scan(bench).verdict, VERDICT_PASSED);
+        assert_set(&bench->regions.unproven, "4-7");
+        assert_string_equal(bench->regions.because, "these rows hold nothing that a test has left");
+        control(bench, CONTROL_INJECT, "{at: trn-0/chip0/hbm1/ch3/pc1/sid0/bg2/ba1/row9000, kind: row-dead}");
+        assert_int_equal(scan(bench).verdict, VERDICT_WARNED);
+        assert_true(found_has(&bench->found, "hbm-region-unproven", "hbm1/ch3/pc1/sid0/bg2/ba1/row9000"));
+        assert_non_null(strstr(bench->regions.because, "row9000 does not give back what a test has left there"));
+}
+
 static void where_nothing_is_proven_nothing_passes(void **state) {
         _cleanup_bench_ Bench *bench = bench_new(HEAD "in-use: [{at: trn-0/chip0, rows: \"0:0-8191,1:0-16383,2:0-16383\"}]\n");
         StepEnd end;
@@ -1380,6 +1547,10 @@ int main(void) {
                 cmocka_unit_test(one_bare_row_is_found_among_others),
                 cmocka_unit_test(what_a_job_has_left_waits_for_an_idle_chip),
                 cmocka_unit_test(what_a_job_has_left_in_few_rows_is_no_finding),
+                cmocka_unit_test(what_a_job_has_left_anywhere_is_no_finding),
+                cmocka_unit_test(what_no_job_has_left_is_told),
+                cmocka_unit_test(more_damage_has_no_better_verdict),
+                cmocka_unit_test(what_is_broken_beside_a_stack_without_tags_is_told),
                 cmocka_unit_test(where_nothing_is_proven_nothing_passes),
                 cmocka_unit_test(every_scan_leaves_rows_that_tell_whose_they_are),
                 cmocka_unit_test(rows_beside_live_ones_are_a_guard),
