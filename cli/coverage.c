@@ -52,17 +52,19 @@ char *coverage_age(uint64_t usec, uint64_t now_usec, char ret[static 24]) {
         return ret;
 }
 
-RegionSet coverage_failed(const RecordKnownRegions *known) {
-        RegionSet failed = known->failed;
+RegionSet coverage_failed(const Coverage *coverage) {
+        RegionSet failed = coverage->known->failed;
 
-        region_set_unite(&failed, &known->altered);
+        if (coverage->is_cleared)
+                return (RegionSet) {};
+        region_set_unite(&failed, &coverage->known->altered);
         return failed;
 }
 
 json_t *coverage_json(const Coverage *coverage, uint64_t now_usec) {
         char partition[REGIONS_PARTITION_MAX], where[REGIONS_WHERE_MAX];
-        RegionSet failed = coverage_failed(coverage->known);
-        json_t *list = json_array();
+        RegionSet failed = coverage_failed(coverage);
+        json_t *list = json_array(), *ret;
 
         for (unsigned region = 0; region < partition_regions(&coverage->known->partition); region++) {
                 uint64_t usec = coverage->usec[region];
@@ -80,7 +82,10 @@ json_t *coverage_json(const Coverage *coverage, uint64_t now_usec) {
                 (void) json_array_append_new(list, item);
         }
 
-        return json_pack("{s:s, s:s, s:I, s:s, s:i, s:o}", "target", coverage->where, "step", coverage->known->step, "record",
+        ret = json_pack("{s:s, s:s, s:I, s:s, s:i, s:o}", "target", coverage->where, "step", coverage->known->step, "record",
                          (json_int_t) coverage->record, "partition", partition_format(&coverage->known->partition, partition),
                          "position", (int) coverage->known->position, "regions", list);
+        if (ret && coverage->is_cleared)
+                (void) json_object_set_new(ret, "cleared_by", json_integer((json_int_t) coverage->cleared_by));
+        return ret;
 }

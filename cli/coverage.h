@@ -15,6 +15,8 @@ typedef struct Coverage {
         uint64_t record;
         const char *where;          /* the chip */
         uint64_t usec[REGIONS_MAX]; /* when each was tested last, by CLOCK_REALTIME; 0: never */
+        bool is_cleared;            /* a newer record, CLEARED_BY, has tested all of this memory at once: record_tests_all_regions() */
+        uint64_t cleared_by;
 } Coverage;
 
 /* Calls EACH for every step that tells regions of STATEMENT, which is record RECORD of the chip WHERE; stops where it returns
@@ -22,8 +24,8 @@ typedef struct Coverage {
 int coverage_read(const json_t *statement, const char *where, uint64_t record,
                   int (*each)(const Coverage *coverage, void *userdata), void *userdata);
 
-/* The regions that failed when they were last tested, or of which reads have shown since that their part of the memory is broken. */
-RegionSet coverage_failed(const RecordKnownRegions *known);
+/* The regions that failed when they were last tested, or of which reads have shown since that their part of the memory is broken; none where that is cleared. */
+RegionSet coverage_failed(const Coverage *coverage);
 /* When the oldest of what was tested was tested; 0: nothing was. */
 uint64_t coverage_oldest(const Coverage *coverage);
 /* "12 s", "7 min", "3.2 h", "2.5 d" before NOW; "-" for 0. */

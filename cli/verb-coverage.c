@@ -40,6 +40,10 @@ typedef struct Listing {
         bool detailed;   /* one chip alone */
         Table *table;
         json_t *json;
+        sd_bus *bus;
+        const RecordKeyring *keyring;
+        const RecordVerified *regions; /* the record at hand */
+        char cleared[PLAN_NAME_MAX + 128];           /* by which record what had failed was, in words */
 } Listing;
 
 static uint64_t now_usec(void) {
@@ -84,7 +88,7 @@ static int list_chips(sd_bus *bus, const char *target, Listing *listing) {
 
 static bool alike(const Coverage *coverage, unsigned a, unsigned b) {
         const RecordKnownRegions *known = coverage->known;
-        RegionSet failed = coverage_failed(known);
+        RegionSet failed = coverage_failed(coverage);
 
         return coverage->usec[a] == coverage->usec[b] && a / known->partition.n_slices == b / known->partition.n_slices &&
                region_set_has(&failed, a) == region_set_has(&failed, b) &&
@@ -97,7 +101,7 @@ static int add_run(const Coverage *coverage, unsigned first, unsigned last, List
         char regions[32], where[REGIONS_WHERE_MAX + 16], when[32] = "-", age[24];
         uint32_t outer, begin, end, ignored;
         time_t sec = (time_t) (coverage->usec[first] / 1000000);
-        RegionSet failed = coverage_failed(known);
+        RegionSet failed = coverage_failed(coverage);
         struct tm tm;
 
         partition_region(&known->partition, first, &outer, &begin, &ignored);
@@ -139,7 +143,7 @@ static int add_line(const char *chip, const Coverage *coverage, Listing *listing
                 return table_row(listing->table, (const char *[]) { chip, "-", "0", "-", "-", "-", "-", "-", "-" });
 
         known = coverage->known;
-        failed = coverage_failed(known);
+        failed = coverage_failed(coverage);
         (void) snprintf(numbers[0], sizeof(numbers[0]), "%u", region_set_count(&known->tested));
         (void) snprintf(numbers[1], sizeof(numbers[1]), "%u", partition_regions(&known->partition));
         (void) snprintf(numbers[2], sizeof(numbers[2]), "%u", region_set_count(&known->occupied));
@@ -151,17 +155,55 @@ static int add_line(const char *chip, const Coverage *coverage, Listing *listing
                                                             numbers[4] });
 }
 
-static int take(const Coverage *coverage, void *userdata) {
-        RegionSet failed = coverage_failed(coverage->known);
-        Listing *listing = userdata;
+/* Whether the newest record of PLAN ("": of any) is behind that of the regions, verifies, and has tested all that its STEP tests region by region. */
+static bool is_cleared_by(const Listing *listing, const char *plan, const char *step, RecordVerified *ret) {
+        _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        RecordTrust trust;
+        uint64_t found;
 
-        listing->chip->n_told++;
-        listing->chip->failed = listing->chip->failed || region_set_count(&failed) > 0;
+        if (call_manager(listing->bus, "FindRecord", &error, &reply, "sst", listing->chip->name, plan, (uint64_t) 0) < 0 ||
+            sd_bus_message_read(reply, "t", &found) < 0 || found <= listing->regions->entry.index)
+                return false;
+        return call_verified(listing->bus, listing->keyring, found, &trust, ret) == 0 && trust == RECORD_VERIFIED && ret->entry.index == found &&
+               location_equal(&ret->entry.subject, &listing->regions->entry.subject) && record_tests_all_regions(ret, listing->regions, step) > 0;
+}
+
+/* A test of all memory at once ends what stands of single regions, for `gate` and for the next scan, which forgets it then. */
+static void look_for_clearing(Listing *listing, Coverage *coverage) {
+        _cleanup_free_ char (*plans)[PLAN_NAME_MAX] = calloc(PLAN_NAMES_MAX + 2, sizeof(*plans));
+        RegionSet failed = coverage_failed(coverage);
+        size_t n = 1; /* the first is empty: of any plan */
+
+        if (!plans || region_set_count(&failed) == 0)
+                return;
+        n += options.host ? 0 : plan_names(plans + 1);
+        for (size_t i = 0; i < n && !coverage->is_cleared; i++) {
+                RecordVerified later = {};
+
+                coverage->is_cleared = is_cleared_by(listing, plans[i], coverage->known->step, &later);
+                coverage->cleared_by = later.entry.index;
+                if (coverage->is_cleared)
+                        (void) snprintf(listing->cleared, sizeof(listing->cleared), "What had failed in regions is cleared by record %" PRIu64 " of plan %s, which tested all of the memory.",
+                                        later.entry.index, later.entry.plan);
+                record_verified_done(&later);
+        }
+}
+
+static int take(const Coverage *coverage, void *userdata) {
+        Listing *listing = userdata;
+        Coverage now = *coverage;
+        RegionSet failed;
+
         if (strcmp(coverage->where, listing->chip->name) != 0)
                 return -EBADMSG;
+        look_for_clearing(listing, &now);
+        failed = coverage_failed(&now);
+        listing->chip->n_told++;
+        listing->chip->failed = listing->chip->failed || region_set_count(&failed) > 0;
         if (options.json)
-                return json_array_append_new(listing->json, coverage_json(coverage, listing->now_usec)) < 0 ? -ENOMEM : 0;
-        return listing->detailed ? add_regions(coverage, listing) : add_line(listing->chip->name, coverage, listing);
+                return json_array_append_new(listing->json, coverage_json(&now, listing->now_usec)) < 0 ? -ENOMEM : 0;
+        return listing->detailed ? add_regions(&now, listing) : add_line(listing->chip->name, &now, listing);
 }
 
 /* Returns 0, or an exit status, having complained. */
@@ -193,6 +235,9 @@ static int read_chip(sd_bus *bus, const RecordKeyring *keyring, Listing *listing
 
         statement = json_loadb(verified.payload, verified.n_payload, JSON_REJECT_DUPLICATES, NULL);
         (void) location_format(&verified.entry.subject, where);
+        listing->bus = bus;
+        listing->keyring = keyring;
+        listing->regions = &verified;
         r = statement ? coverage_read(statement, where, record, take, listing) : -ENOMEM;
         json_decref(statement);
         return r < 0 ? complain(STATUS_REFUSED, "%s: what record %" PRIu64 " tells of regions cannot be", name, record) : 0;
@@ -222,6 +267,8 @@ static int show(Listing *listing) {
                 putchar('\n');
         } else
                 r = table_print(listing->table);
+        if (r >= 0 && !options.json && listing->detailed && *listing->cleared)
+                say_words(0, "%s", listing->cleared);
         return r < 0 ? complain(STATUS_CANNOT_TELL, "could not print: %s", strerror(-r)) : 0;
 }
 

@@ -178,8 +178,15 @@ for _ in $(seq 6); do assayctl scan trn-0/chip6 --plan infleet >/dev/null 2>&1 |
 expect 1 "a region fails" assayctl scan trn-0/chip6 --plan infleet
 has "hbm-cell"
 "$1/sim/assay-sim" heal trn-0/chip6 --socket "$stage/sim.socket" >/dev/null
+expect 1 "which stands in the table" assayctl coverage trn-0/chip6 --plan infleet
 expect 0 "all memory is tested at once" assayctl scan trn-0/chip6 --plan whole
 expect 0 "which clears it for the hook" assayctl gate trn-0/chip6
+expect 0 "and in the table" assayctl coverage trn-0/chip6 --plan infleet
+has "is cleared by record"
+! grep -q FAILED "$out" || bad "a region stands as failed"
+expect 0 "for programs, too" assayctl --json coverage trn-0/chip6 --plan infleet
+has '"cleared_by"'
+expect 1 "but not in one of another chip" bash -c '"$@" | grep -q cleared_by' - "$1/cli/assayctl" --bus "$bus" --no-pager --json coverage trn-0/chip2 --plan slow
 use "$1" '{at: trn-0/chip6, rows: "2:0-16383"}'
 expect 0 "and for scans in service, though a job takes its rows" assayctl scan trn-0/chip6 --plan infleet
 expect 0 "so that the hook has the same answer" assayctl gate trn-0/chip6
