@@ -250,7 +250,7 @@ static int run_once(Child *child, const PlanStep *planned, const Check *check, c
         r = taken != 0 ? end_taken(&settings, taken, ret) : step_run(step, check, ret);
         suspect_device(step, child->unit, r);
         if (taken == 0 && r != -EPROTO && is_disturbed(child->unit, check, planned, ret))
-                ret->runs = ret->reproduced = UNIT_WITHDRAWN;
+                ret->occupancy = RUN_TAKEN;
         child->unit->used_nsec += ret->device_nsec;
         say(child, stream_step_end(id, ret));
         ret->message = NULL;
@@ -291,7 +291,7 @@ static bool run_step(Child *child) {
 
                 if (r == -ETIMEDOUT || r == -EHOSTDOWN || r == -EPROTO)
                         return false;
-                if (end.runs == UNIT_WITHDRAWN) {
+                if (end.occupancy == RUN_TAKEN) {
                         unit->withdrawn++;
                         continue;
                 }

@@ -315,6 +315,7 @@ static const Member step_facts[] = {
         REQUIRED("device_nsec", INTEGER),
         REQUIRED("reproduced", INTEGER),
         REQUIRED("runs", INTEGER),
+        OPTIONAL("occupancy", STRING),
         {},
 };
 

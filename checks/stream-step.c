@@ -431,10 +431,13 @@ static int read_facts(StreamReader *reader, const json_t *facts, StepEnd *ret) {
                 .message = stream_text_if(facts, "message"),
                 .required = json_is_true(json_object_get(facts, "required")),
                 .device_nsec = (uint64_t) json_integer_value(json_object_get(facts, "device_nsec")),
+                .occupancy = run_occupancy_from_string(stream_text(facts, "occupancy")),
         };
 
         if (ret->verdict < 0 || ret->reason < 0 || !reason_fits(ret->reason, ret->verdict))
                 return stream_refuse(reader, "verdict and reason do not go together");
+        if (ret->occupancy < 0 || (reader->numbered && ret->occupancy != RUN_FREE))
+                return stream_refuse(reader, "a run of no such occupancy");
 
         r = read_seed(reader, stream_text(facts, "seed"), &ret->seed);
         if (r < 0)

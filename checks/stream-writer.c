@@ -375,6 +375,7 @@ static void put_step_facts(JsonText *json, const char *step_id, const StepEnd *e
         json_put_unsigned(json, "device_nsec", end->device_nsec < INT64_MAX ? end->device_nsec : INT64_MAX);
         json_put_unsigned(json, "reproduced", end->reproduced);
         json_put_unsigned(json, "runs", end->runs);
+        json_put_string_if(json, "occupancy", run_occupancy_to_string(end->occupancy), TEXT_MAX);
         end_extension(json);
 }
 

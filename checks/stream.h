@@ -23,7 +23,8 @@
  *      assay-progress  {"percent"}
  *      assay-regions   {"partition","position","tested","failed","occupied"}   texts as in regions.h, at most once
  *      assay-step      {"verdict","reason","message","required","seed","device_nsec","reproduced","runs"}
- *                      just before testStepEnd, always; seed is decimal text, for numbers of JSON end at 2^53
+ *                      just before testStepEnd, always; seed is decimal text, for numbers of JSON end at 2^53;
+ *                      in a child's lines "occupancy" too, where the run is not to be taken as it is
  *  - step end: passed, warned, failed → COMPLETE; skipped → SKIP; error → ERROR, with an `error` artifact.
  *  - run end: a run that PASSED and one that WARNED are both COMPLETE and PASS; the reader tells them by their steps.
  *  - A stream that contradicts itself is broken: a step cannot have passed with a finding that warns or fails or a value
@@ -116,6 +117,7 @@ typedef struct StepEnd {
         uint64_t seed;
         uint64_t device_nsec; /* virtual device time the step took */
         unsigned reproduced, runs;
+        RunOccupancy occupancy; /* of a child alone; a step that ends for good has none */
 } StepEnd;
 
 typedef enum EventType {

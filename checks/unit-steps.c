@@ -84,6 +84,7 @@ static void end_step(Unit *unit, StepEnd end) {
         char id[ID_MAX];
 
         end.required = unit_step(unit)->required;
+        end.occupancy = RUN_FREE; /* of its runs, and known here alone */
         end.device_nsec += unit->withdrawn_nsec;
         findings_settle(&unit->findings);
         findings_write(&unit->findings, step_id(unit, id), end.runs, outlet_of(unit));
@@ -359,7 +360,7 @@ static int on_end(Unit *unit, const Event *event) {
         if (!reason_fits(end.reason, end.verdict))
                 return refuse_line(unit, "a verdict with a reason that does not go with it");
         unit->used_nsec += end.device_nsec;
-        if (end.runs == UNIT_WITHDRAWN)
+        if (end.occupancy == RUN_TAKEN)
                 return withdraw(unit, &end);
 
         accept_run(unit);

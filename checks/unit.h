@@ -18,10 +18,9 @@
 #define UNIT_STEP_BYTES_MAX (2u << 20) /* of one run: more than all findings and measurements it may have */
 
 /*
- * A run that its child ends with UNIT_WITHDRAWN for the number of its runs never took place: a job began on chips that it was testing, and what
- * it met there may be the job's. It is run anew, without the chips that are taken then, or skipped; so often at most.
+ * A run that its child ends as RUN_TAKEN never took place: a job began on chips that it was testing, and what it met there may be the job's. It
+ * is run anew, without the chips that are taken then, or skipped; so often at most.
  */
-#define UNIT_WITHDRAWN      0u
 #define UNIT_WITHDRAWN_MAX  4u
 
 typedef enum UnitNext {

@@ -55,6 +55,10 @@ static const char *const reason_sentences[_REASON_MAX] = {
         [REASON_AMBIGUOUS]      = "what it did cannot be told from what others did",
 };
 
+static const char *const run_occupancy_words[_RUN_OCCUPANCY_MAX] = {
+        [RUN_FREE] = "", [RUN_TAKEN] = "taken",
+};
+
 static const char *const severity_words[_SEVERITY_MAX] = {
         [SEVERITY_INFO] = "info", [SEVERITY_WARN] = "warn", [SEVERITY_FAIL] = "fail",
 };
@@ -115,6 +119,7 @@ static int word_find(const char *const *words, size_t n, const char *word) {
 
 DEFINE_WORDS(Verdict, verdict)
 DEFINE_WORDS(Reason, reason)
+DEFINE_WORDS(RunOccupancy, run_occupancy)
 DEFINE_WORDS(Severity, severity)
 DEFINE_WORDS(Result, result)
 DEFINE_WORDS(Disturbs, disturbs)

@@ -48,6 +48,14 @@ typedef enum Reason {
         _REASON_INVALID = -EINVAL,
 } Reason;
 
+/* What is known behind a run about jobs on what it was testing, since what it met may be a job's. */
+typedef enum RunOccupancy {
+        RUN_FREE,  /* none has begun, or the run blames nothing that a job could have made */
+        RUN_TAKEN, /* one has: the run is withdrawn */
+        _RUN_OCCUPANCY_MAX,
+        _RUN_OCCUPANCY_INVALID = -EINVAL,
+} RunOccupancy;
+
 /* One finding. OCP: FAIL, UNKNOWN, PASS. */
 typedef enum Severity {
         SEVERITY_INFO,
@@ -137,6 +145,8 @@ Verdict verdict_from_string(const char *word);
 const char *reason_to_string(Reason reason); /* "" for REASON_NONE */
 const char *reason_to_words(Reason reason); /* the same for people; NULL where it is none */
 Reason reason_from_string(const char *word);
+const char *run_occupancy_to_string(RunOccupancy occupancy); /* "" for RUN_FREE */
+RunOccupancy run_occupancy_from_string(const char *word);
 const char *severity_to_string(Severity severity);
 Severity severity_from_string(const char *word);
 const char *severity_to_ocp(Severity severity);

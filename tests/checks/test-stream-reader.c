@@ -103,10 +103,11 @@ static int on_event(const Event *event, void *userdata) {
                 break;
         }
         case EVENT_STEP_END:
-                hear(heard, "ends %s '%s' '%s' %d %llu %llu %u/%u", verdict_to_string(event->end.verdict),
+                hear(heard, "ends %s '%s' '%s' %d %llu %llu %u/%u%s", verdict_to_string(event->end.verdict),
                      reason_to_string(event->end.reason), event->end.message ? event->end.message : "-",
                      event->end.required, (unsigned long long) event->end.seed,
-                     (unsigned long long) event->end.device_nsec, event->end.reproduced, event->end.runs);
+                     (unsigned long long) event->end.device_nsec, event->end.reproduced, event->end.runs,
+                     run_occupancy_to_string(event->end.occupancy));
                 break;
         case EVENT_ERROR:
                 hear(heard, "error %s", event->message);
@@ -443,9 +444,27 @@ static void test_a_step_that_contradicts_itself_is_broken(void **state) {
                 { BEGIN("a/chip3:x") OURS("a/chip3:x", "step", "\"verdict\":\"passed\",\"required\":true,\"seed\":\"7\","
                   "\"device_nsec\":1,\"reproduced\":2,\"runs\":1") END("a/chip3:x", "COMPLETE"),
                   "line 3: reproduced more often than run" },
+                { BEGIN("a/chip3:x") OURS("a/chip3:x", "step", FACTS("failed") ",\"occupancy\":\"mine\"") END("a/chip3:x", "COMPLETE"),
+                  "line 3: a run of no such occupancy" },
         };
 
         assert_refused(false, 0, cases, ELEMENTS(cases));
+}
+
+/* To the worker, which takes it back: what it tells itself has been decided. */
+static void test_only_a_child_says_that_a_job_has_its_chip(void **state) {
+        static const Refusal told = { VERSION START BEGIN("a/chip3:x") OURS("a/chip3:x", "step", FACTS("failed") ",\"occupancy\":\"taken\"")
+                                      END("a/chip3:x", "COMPLETE"), "line 5: a run of no such occupancy" };
+        _cleanup_(stream_reader_freep) StreamReader *reader = NULL;
+        _cleanup_free_ char *start = stream_step_start("a/chip3:x", "x"),
+                            *end = stream_step_end("a/chip3:x", &(StepEnd) { .verdict = VERDICT_FAILED, .runs = 1, .occupancy = RUN_TAKEN });
+        Heard heard = { .refuse = _EVENT_TYPE_MAX };
+
+        assert_int_equal(stream_reader_new(false, 0, on_event, &heard, &reader), 0);
+        assert_int_equal(stream_reader_feed(reader, start, strlen(start)), 0);
+        assert_int_equal(stream_reader_feed(reader, end, strlen(end)), 0);
+        assert_string_equal(heard.text, "0 a/chip3:x begins\n2 a/chip3:x ends failed '' '-' 0 0 0 0/1taken\n");
+        assert_refused(true, 0, &told, 1);
 }
 
 static void test_findings_and_values_sit_where_their_step_may_look(void **state) {
@@ -700,6 +719,7 @@ int main(void) {
                 cmocka_unit_test(test_valid_lines_without_a_meaning_for_us_are_let_through),
                 cmocka_unit_test(test_steps_keep_their_order),
                 cmocka_unit_test(test_a_step_that_contradicts_itself_is_broken),
+                cmocka_unit_test(test_only_a_child_says_that_a_job_has_its_chip),
                 cmocka_unit_test(test_findings_and_values_sit_where_their_step_may_look),
                 cmocka_unit_test(test_a_run_keeps_its_order),
                 cmocka_unit_test(test_a_stream_may_go_on_where_another_was_lost),

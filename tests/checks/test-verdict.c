@@ -27,6 +27,7 @@ static void test_words_and_numbers_go_both_ways(void **state) {
 
         GO_BOTH_WAYS(Verdict, verdict, _VERDICT_MAX);
         GO_BOTH_WAYS(Reason, reason, _REASON_MAX);
+        GO_BOTH_WAYS(RunOccupancy, run_occupancy, _RUN_OCCUPANCY_MAX);
         GO_BOTH_WAYS(Severity, severity, _SEVERITY_MAX);
         GO_BOTH_WAYS(Result, result, _RESULT_MAX);
         GO_BOTH_WAYS(Disturbs, disturbs, _DISTURBS_MAX);
