@@ -98,6 +98,17 @@ void findings_remove(Findings *findings, const char *code) {
         findings->n = kept;
 }
 
+void findings_keep(Findings *findings, bool (*is_kept)(const Finding *finding)) {
+        size_t kept = 0;
+
+        for (size_t i = 0; i < findings->n; i++)
+                if (is_kept(&findings->items[i].finding))
+                        findings->items[kept++] = findings->items[i];
+                else
+                        done(&findings->items[i]);
+        findings->n = kept;
+}
+
 static bool is_at_either(const Finding *finding, const Location *one, const Location *other) {
         return location_contains(one, &finding->where) || location_contains(other, &finding->where);
 }

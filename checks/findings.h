@@ -30,6 +30,8 @@ typedef struct Findings {
 int findings_add(Findings *findings, const Finding *finding, unsigned run);
 const Finding *findings_find(const Findings *findings, const char *code);
 void findings_remove(Findings *findings, const char *code);
+/* Drops all others. */
+void findings_keep(Findings *findings, bool (*is_kept)(const Finding *finding));
 /* Drops what names two parts of which one is to blame, where a run has found a failure at one of the two: that explains it. */
 void findings_settle(Findings *findings);
 /* The worst severity of all. */

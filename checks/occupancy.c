@@ -21,3 +21,17 @@ int occupancy_ask(Device *device, unsigned chip) {
                         return -EPROTO;
         return occupancy_carries_work(texts[OCCUPANCY_OCCUPIED], texts[OCCUPANCY_IN_USE]);
 }
+
+int occupancy_ask_any(const OccupancyQuestion *questions, size_t n) {
+        int error = 0;
+
+        for (size_t i = 0; i < n; i++)
+                for (unsigned chip = 0; chip < CHIPS; chip++) {
+                        int r = questions[i].chips & (1u << chip) ? occupancy_ask(questions[i].device, chip) : 0;
+
+                        if (r > 0)
+                                return r;
+                        error = error < 0 ? error : r;
+                }
+        return error;
+}

@@ -27,3 +27,11 @@ bool occupancy_carries_work(const char *occupied, const char *in_use);
  * a chip asks before each write that he can: a job that began meanwhile is harmed by one of them at most.
  */
 int occupancy_ask(Device *device, unsigned chip);
+
+typedef struct OccupancyQuestion {
+        Device *device;
+        uint16_t chips; /* bit per chip */
+} OccupancyQuestion;
+
+/* Whether any of the chips of N questions carries work: 1 where one does, else the error of the first that does not tell, else 0. */
+int occupancy_ask_any(const OccupancyQuestion *questions, size_t n);

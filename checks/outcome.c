@@ -13,7 +13,7 @@ static void line_done(OutcomeLine *line) {
 }
 
 static int line_init(OutcomeLine *line, const Event *event, const char *text, size_t n) {
-        *line = (OutcomeLine) { .type = event->type, .part = event->part, .verdict = event->verdict, .n = n };
+        *line = (OutcomeLine) { .type = event->type, .part = event->part, .verdict = event->verdict, .reason = event->reason, .n = n };
         line->text = malloc(n + 1);
         if (!line->text)
                 return -ENOMEM;
@@ -60,10 +60,43 @@ void outcome_write(Outcome *outcome, Outlet *outlet, Account *account, const Loc
         }
 }
 
-void outcome_clear(Outcome *outcome) {
+uint16_t outcome_left_alone(const Outcome *outcome, const char *server) {
+        uint16_t chips = 0;
+
+        for (size_t i = 0; i < outcome->n; i++) {
+                const OutcomeLine *line = &outcome->lines[i];
+
+                if (line->type == EVENT_PART_DONE && line->reason == REASON_OCCUPIED && strcmp(line->part.server, server) == 0)
+                        chips |= (uint16_t) (1u << location_index(&line->part, LOCATION_CHIP));
+        }
+        return chips;
+}
+
+static bool is_of_device(const Finding *finding) {
+        return strcmp(finding->code, "device-hang") == 0 || strcmp(finding->code, "device-garbled") == 0;
+}
+
+bool outcome_blames(const Outcome *outcome) {
+        for (size_t i = 0; i < outcome->findings.n; i++)
+                if (!is_of_device(&outcome->findings.items[i].finding))
+                        return true;
+        return false;
+}
+
+static void forget_lines(Outcome *outcome) {
         for (size_t i = 0; i < outcome->n; i++)
                 line_done(&outcome->lines[i]);
         free(outcome->lines);
+        outcome->lines = NULL;
+        outcome->n = outcome->n_allocated = 0;
+}
+
+void outcome_withdraw(Outcome *outcome) {
+        forget_lines(outcome);
+        findings_keep(&outcome->findings, is_of_device);
+}
+
+void outcome_clear(Outcome *outcome) {
+        forget_lines(outcome);
         findings_clear(&outcome->findings);
-        *outcome = (Outcome) {};
 }

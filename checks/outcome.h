@@ -20,6 +20,7 @@ typedef struct OutcomeLine {
         Measurement measurement; /* with a name of its own */
         Location part;
         Verdict verdict;
+        Reason reason; /* of EVENT_PART_DONE */
         size_t n;
         char *text; /* n bytes with the newline, and room for one more */
 } OutcomeLine;
@@ -35,6 +36,14 @@ int outcome_keep(Outcome *outcome, const Event *event, const char *text, size_t 
 
 /* Writes its lines and adds them to ACCOUNT, as of step STEP on UNIT. The findings are left to the caller, who unites them with those of other runs. */
 void outcome_write(Outcome *outcome, Outlet *outlet, Account *account, const Location *unit, size_t step);
+
+/* The chips of SERVER that the run left alone because a job had them before it began, bit per chip. */
+uint16_t outcome_left_alone(const Outcome *outcome, const char *server);
+
+/* Whether it has found anything that data or traffic of a job could have caused: that a device hangs or makes no sense is its own. */
+bool outcome_blames(const Outcome *outcome);
+/* Forgets all that it may have met of a job. */
+void outcome_withdraw(Outcome *outcome);
 
 /* Forgets all of it, findings too. */
 void outcome_clear(Outcome *outcome);

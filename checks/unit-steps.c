@@ -100,13 +100,15 @@ static void end_step(Unit *unit, StepEnd end) {
                 unit->current++;
 }
 
-/* What a chip was found to have stays found, whatever became of the rest of its step. */
+/* What a chip was found to have stays found, whatever became of the rest of its step, unless it may be a job's. */
 static void end_in_error(Unit *unit, Reason reason, const char *message) {
         StepEnd end = { .runs = unit->runs + 1,
                         .device_nsec = unit->first.device_nsec,
                         .seed = unit->first.seed };
         bool failed;
 
+        if (unit_is_taken(unit) != 0)
+                outcome_withdraw(&unit->outcome); /* the child is not there to say what it was */
         accept_run(unit);
         failed = unit->chip >= 0 && findings_verdict(&unit->findings) == VERDICT_FAILED;
         if (failed || unit->runs > 0) {

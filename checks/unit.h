@@ -100,7 +100,13 @@ void unit_give_up(Unit *unit, const char *message);
 /* The child is lost with the step it had open. */
 void unit_lose(Unit *unit, Reason reason, const char *message);
 
-/* ---- unit-control.c: is it the device, or everything? ---- */
+/* ---- unit-control.c: what the worker asks the devices itself ---- */
+
+/*
+ * Whether a job has begun on what the run under way was testing: 1, 0, or the error of a device that does not tell. 0 without a question where the run
+ * blames nothing that a job could have caused.
+ */
+int unit_is_taken(const Unit *unit);
 
 /* Whether it is the chip's own fault that it made no sense: others answer as they should. */
 bool unit_is_garbled(Unit *unit);

@@ -303,6 +303,32 @@ static void test_what_a_check_says_of_a_job_itself_is_told(void **state) {
         assert_int_equal(scan->n_measurements, 16);
 }
 
+/* A child that is dead cannot ask any more, so the worker does. */
+static void test_what_a_lost_run_has_met_may_be_a_job_s(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                        scan_chips(&(FakeOptions) { .begun = 1 << 4, .begun_with = 1 }, STEPS("lost"));
+
+        assert_step(scan, 4, "lost", VERDICT_ERROR, REASON_WORKER_CRASHED);
+        assert_null(selftest_finding(scan, SERVER "/chip4", "hbm-cell"));
+        assert_step(scan, 3, "lost", VERDICT_FAILED, REASON_NONE);
+        assert_finding(scan, SERVER "/chip3", "hbm-cell", 1, 1);
+        assert_others_passed(scan, "lost", 1 << 4 | 1 << 3);
+        assert_int_equal(scan->n_findings, 1);
+}
+
+/* The chip that a job had before the step was left out of it, and is no reason to doubt what it met at others. */
+static void test_a_lost_step_on_a_server_stands_beside_a_job_that_it_left_alone(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *before =
+                        scan_chips(&(FakeOptions) { .begun = 1 << 4, .begun_with = 1 }, STEPS("spend", "fabric")),
+                                                    *meanwhile = scan_chips(&(FakeOptions) { .begun = 1 << 2, .begun_with = 1 }, STEPS("fabric"));
+
+        assert_step(before, -1, "fabric", VERDICT_ERROR, REASON_WORKER_CRASHED);
+        assert_finding(before, SERVER "/chip1", "link-errors", 1, 1);
+        assert_step(meanwhile, -1, "fabric", VERDICT_ERROR, REASON_WORKER_CRASHED);
+        assert_null(selftest_finding(meanwhile, SERVER "/chip1", "link-errors"));
+        assert_int_equal(meanwhile->n_parts, 0);
+}
+
 /* A run at the end of which the chip was free is none of a job's. */
 static void test_what_failed_before_a_job_began_stands(void **state) {
         _cleanup_(selftest_scan_freep) SelftestScan *scan =
@@ -784,6 +810,8 @@ int main(void) {
                 cmocka_unit_test(test_a_chip_that_a_job_takes_is_left_alone_from_then_on),
                 cmocka_unit_test(test_what_a_job_may_have_been_is_not_told),
                 cmocka_unit_test(test_what_a_check_says_of_a_job_itself_is_told),
+                cmocka_unit_test(test_what_a_lost_run_has_met_may_be_a_job_s),
+                cmocka_unit_test(test_a_lost_step_on_a_server_stands_beside_a_job_that_it_left_alone),
                 cmocka_unit_test(test_what_failed_before_a_job_began_stands),
                 cmocka_unit_test(test_jobs_that_come_and_go_leave_a_chip_untested),
                 cmocka_unit_test(test_a_step_on_a_server_is_made_again_without_the_chip_that_a_job_takes),

@@ -18,6 +18,9 @@ static int fabric_run(Step *step, Verdict *ret) {
                 if (chip == 6)
                         __builtin_trap();
 
+                r = device_execute(step_device(step), &(WireCommand) { .type = COMMAND_HBM_PAUSE, .chip = (uint8_t) chip, .pause = { .nsec = 1 } }, 1, NULL);
+                if (r < 0)
+                        return r;
                 (void) location_append(&where, LOCATION_CHIP, chip);
                 if (chip == 1)
                         (void) step_finding(step, ret, "link-errors", &where, NULL, "on its way");
