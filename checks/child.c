@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
@@ -200,20 +201,20 @@ static int is_taken(Child *child, const Check *check, const PlanStep *planned, c
         return leave_taken(child, id, n_servers) && (unit->servers[0].included == 0 || check->disturbs == DISTURBS_SERVER);
 }
 
-/* Whether a job has begun since the run did, on what it was testing: then what it met may be the job's. A pass needs no question, nor does a
- * run that says so itself. */
-static bool is_disturbed(const Unit *unit, const Check *check, const PlanStep *planned, const StepEnd *end) {
-        bool any = false;
+/* Whether a job has begun since the run did, on what it was testing: 1, 0 or the error of a device that does not tell. A pass needs no question, nor
+ * does a run that says so itself. */
+static int is_disturbed(const Unit *unit, const Check *check, const PlanStep *planned, const StepEnd *end) {
+        OccupancyQuestion questions[TARGET_SERVERS_MAX];
+        size_t n = 0;
 
         if (end->verdict == VERDICT_PASSED || (end->verdict == VERDICT_SKIPPED && end->reason == REASON_OCCUPIED) ||
             check_disturbs(check, planned->parameters) == DISTURBS_NOTHING)
-                return false;
-        if (unit->chip >= 0)
-                return occupancy_ask(unit->servers[0].device, (unsigned) unit->chip) > 0;
+                return 0;
         for (size_t i = 0; i < unit->scan->n_servers; i++)
-                for (unsigned chip = 0; chip < CHIPS && unit->servers[i].device && !any; chip++)
-                        any = (unit->servers[i].included >> chip & 1u) && occupancy_ask(unit->servers[i].device, chip) > 0;
-        return any;
+                if (unit->servers[i].device)
+                        questions[n++] = (OccupancyQuestion) { unit->servers[i].device,
+                                                               unit->chip >= 0 ? (uint16_t) (1u << unit->chip) : unit->servers[i].included };
+        return occupancy_ask_any(questions, n);
 }
 
 /* Of a step that must not run: TAKEN as is_taken() says. Returns TAKEN where that is an error, else 0. */
@@ -222,13 +223,26 @@ static int end_taken(const StepSettings *settings, int taken, StepEnd *ret) {
                 .verdict = taken < 0 ? VERDICT_ERROR : VERDICT_SKIPPED,
                 .reason = taken < 0 ? step_reason(taken) : REASON_OCCUPIED,
                 .message = taken == -ENODEV ? STEP_SERVER_GONE :
-                           taken < 0        ? "the chip does not tell whether it carries work" :
+                           taken < 0        ? STEP_OCCUPANCY_UNTOLD :
                                               "a job began during the scan",
                 .required = settings->required,
                 .seed = settings->seed,
                 .runs = 1,
         };
         return taken < 0 ? taken : 0;
+}
+
+/* What the run says, and whether that may be a job's. The question itself may be what shows that the device is broken. */
+static int run_and_ask(Step *step, const Unit *unit, const Check *check, const PlanStep *planned, const StepSettings *settings, StepEnd *ret) {
+        int r = step_run(step, check, ret), taken = is_disturbed(unit, check, planned, ret);
+        uint64_t nsec = ret->device_nsec;
+
+        if (taken < 0 && ret->verdict != VERDICT_FAILED && ret->verdict != VERDICT_ERROR) {
+                r = end_taken(settings, taken, ret);
+                ret->device_nsec = nsec;
+        }
+        ret->occupancy = taken > 0 ? RUN_TAKEN : taken < 0 ? RUN_UNTOLD : RUN_FREE;
+        return r < 0 ? r : MIN(taken, 0);
 }
 
 /* Returns the errno that kept the check from judging, or 0. */
@@ -247,10 +261,8 @@ static int run_once(Child *child, const PlanStep *planned, const Check *check, c
         child_flush(child); /* whoever is lost from here on is lost with this step */
 
         taken = child->unit->withdrawn < UNIT_WITHDRAWN_MAX ? is_taken(child, check, planned, id, settings.n_servers) : 1;
-        r = taken != 0 ? end_taken(&settings, taken, ret) : step_run(step, check, ret);
+        r = taken != 0 ? end_taken(&settings, taken, ret) : run_and_ask(step, child->unit, check, planned, &settings, ret);
         suspect_device(step, child->unit, r);
-        if (taken == 0 && r != -EPROTO && is_disturbed(child->unit, check, planned, ret))
-                ret->occupancy = RUN_TAKEN;
         child->unit->used_nsec += ret->device_nsec;
         say(child, stream_step_end(id, ret));
         ret->message = NULL;
@@ -289,8 +301,8 @@ static bool run_step(Child *child) {
                 StepEnd end;
                 int r = run_once(child, planned, check, id, &end);
 
-                if (r == -ETIMEDOUT || r == -EHOSTDOWN || r == -EPROTO)
-                        return false;
+                if (r == -ETIMEDOUT || r == -EHOSTDOWN || r == -EPROTO || end.occupancy == RUN_UNTOLD)
+                        return false; /* the worker asks, and decides */
                 if (end.occupancy == RUN_TAKEN) {
                         unit->withdrawn++;
                         continue;

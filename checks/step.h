@@ -120,6 +120,9 @@ typedef struct StepServer {
 /* The sentence for every step whose server has left meanwhile, whatever it was about; assayctl(1) knows it by these words. */
 #define STEP_SERVER_GONE "the server went away during the scan"
 
+/* The sentence for a step of which nobody can say whether it met a job. */
+#define STEP_OCCUPANCY_UNTOLD "the chip does not tell whether it carries work"
+
 /* Takes whole lines without number and time. Returns 0 or a negative errno, which becomes the step's own
  * error. */
 typedef int (*StepWriter)(void *userdata, const char *lines);

@@ -348,22 +348,36 @@ static int withdraw(Unit *unit, const StepEnd *end) {
         if (++unit->withdrawn > UNIT_WITHDRAWN_MAX)
                 return refuse_line(unit, "a step that was withdrawn too often");
 
-        outcome_clear(&unit->outcome);
         unit->withdrawn_nsec += end->device_nsec;
         unit->open = false;
-        unit->next = UNIT_RETEST;
+        unit->next = end->occupancy == RUN_UNTOLD ? UNIT_RETEST_FRESH : UNIT_RETEST;
         return 0;
+}
+
+/* A run of which ERROR kept anybody from saying whether it met a job was none that could judge. */
+static void leave_open(StepEnd *end, int error) {
+        if (end->verdict == VERDICT_ERROR)
+                return;
+        end->verdict = VERDICT_ERROR;
+        end->reason = step_reason(error);
+        end->message = STEP_OCCUPANCY_UNTOLD;
 }
 
 static int on_end(Unit *unit, const Event *event) {
         StepEnd end = event->end;
         bool suspicion;
+        int taken;
 
         if (!reason_fits(end.reason, end.verdict))
                 return refuse_line(unit, "a verdict with a reason that does not go with it");
         unit->used_nsec += end.device_nsec;
-        if (end.occupancy == RUN_TAKEN)
+        taken = end.occupancy == RUN_UNTOLD ? unit_is_taken(unit) : end.occupancy == RUN_TAKEN;
+        if (taken != 0)
+                outcome_withdraw(&unit->outcome);
+        if (taken > 0 && unit->outcome.findings.n == 0)
                 return withdraw(unit, &end);
+        if (taken != 0)
+                leave_open(&end, taken < 0 ? taken : -EPROTO);
 
         accept_run(unit);
         if (end.verdict != VERDICT_FAILED && end.verdict != VERDICT_ERROR &&
@@ -378,7 +392,7 @@ static int on_end(Unit *unit, const Event *event) {
                 unit->next = UNIT_GIVE_UP; /* each further step would cost a whole patience */
 
         if (end.verdict == VERDICT_FAILED && unit->runs == 0 && !(suspicion && unit->next == UNIT_GIVE_UP)) {
-                unit->next = suspicion ? UNIT_RETEST_FRESH : UNIT_RETEST;
+                unit->next = suspicion || end.occupancy == RUN_UNTOLD ? UNIT_RETEST_FRESH : UNIT_RETEST;
                 unit->first = end;
                 unit->first.message = NULL;
                 unit->runs = 1;

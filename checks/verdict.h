@@ -52,6 +52,7 @@ typedef enum Reason {
 typedef enum RunOccupancy {
         RUN_FREE,  /* none has begun, or the run blames nothing that a job could have made */
         RUN_TAKEN, /* one has: the run is withdrawn */
+        RUN_UNTOLD, /* nobody knows: who asked had no answer */
         _RUN_OCCUPANCY_MAX,
         _RUN_OCCUPANCY_INVALID = -EINVAL,
 } RunOccupancy;

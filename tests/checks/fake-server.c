@@ -145,6 +145,17 @@ static void claim(Server *server, const Connection *connection, const WireComman
         }
 }
 
+/* Whether CHIP does not tell whether it is occupied. */
+static bool keeps_quiet(const Server *server, const Connection *connection, unsigned chip) {
+        uint16_t quiet = server->options.secretive | (connection->chip == chip ? server->options.reticent : 0);
+
+        return (quiet >> chip & 1u) && server->n_commands[chip] > 0;
+}
+
+static bool is_late(const Server *server, FakeFault fault) {
+        return server->options.fault == fault && server->n_commands[server->options.chip] > 0;
+}
+
 /* Whether a command to a chip gets no answer from it, over a connection of the server. */
 static bool is_silent(Server *server, const WireCommand *command) {
         FakeFault fault = server->options.fault;
@@ -155,7 +166,7 @@ static bool is_silent(Server *server, const WireCommand *command) {
                 return server->n_asked++ == 0;
         if (fault == FAKE_SILENT_AT_TIMES || fault == FAKE_SILENT_ALONE)
                 return server->n_asked++ % 20 == 0;
-        return (fault == FAKE_HANG && server->stricken) || fault == FAKE_HANG_FROM_START;
+        return (fault == FAKE_HANG && server->stricken) || fault == FAKE_HANG_FROM_START || is_late(server, FAKE_HANG_LATER);
 }
 
 static void execute(Server *server, const Connection *connection, const WireCommand *command, WireCompletion *completion) {
@@ -187,6 +198,10 @@ static void execute(Server *server, const Connection *connection, const WireComm
         }
         if (command->type == COMMAND_ATTRIBUTE_WRITE)
                 return;
+        if (strcmp(path, "assay/occupied") == 0 && keeps_quiet(server, connection, command->chip)) {
+                completion->status = STATUS_NRT_HW_ERROR;
+                return;
+        }
         read_attribute(server, command->chip, path, text);
         if (fault == FAKE_SAYS_NOTHING_ALL || (fault == FAKE_SAYS_NOTHING && command->chip == server->options.chip))
                 return;
@@ -216,8 +231,10 @@ static bool misbehave(Server *server, const Connection *connection, WireBatch *a
 
         if (own && (fault == FAKE_HANG || fault == FAKE_HANG_PARTLY || fault == FAKE_HANG_FROM_START || fault == FAKE_HANG_ALONE))
                 return false;
-        if (fault == FAKE_HANG_ALL && server->stricken)
+        if ((fault == FAKE_HANG_ALL && server->stricken) || (own && is_late(server, FAKE_HANG_LATER)))
                 return false;
+        if (own && is_late(server, FAKE_GARBLED_LATER))
+                answer->sequence++;
         if ((own && fault == FAKE_WRONG_SEQUENCE) || (fault == FAKE_GARBLED_ALL && server->stricken))
                 answer->sequence++;
         if (own && fault == FAKE_SHORT_ANSWER)

@@ -28,6 +28,8 @@ typedef enum FakeFault {
         FAKE_SAYS_NOTHING_ALL, /* those of all chips */
         FAKE_GARBLED_ALL,  /* wrong sequences over all connections, once a chip was spoken to */
         FAKE_REFUSES_ALL,  /* whatever the chip is asked over the server's connection is refused, as if it were a claim */
+        FAKE_HANG_LATER,   /* the chip says nothing any more behind the batch in which it was first told to do something */
+        FAKE_GARBLED_LATER, /* the same, and over its own connections what it says makes no sense */
         FAKE_GONE,         /* the whole server leaves when the chip is spoken to */
 } FakeFault;
 
@@ -41,6 +43,8 @@ typedef struct FakeOptions {
         uint16_t begun;    /* chips on which a job begins with their … */
         unsigned begun_with; /* … command of this number, of those that are no attributes, from 1 */
         bool leaves;       /* … and ends when the chip has said so; it begins again with the next */
+        uint16_t reticent; /* chips that refuse to tell over their own connections whether they are occupied, once they were told to do something */
+        uint16_t secretive; /* the same, over all connections */
         uint16_t claimed;  /* chips that another client has */
         unsigned n_refusals; /* … until a claim of each was refused so often; 0: for ever */
         unsigned n_stalls; /* so many times, when the chip is spoken to, */

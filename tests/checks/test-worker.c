@@ -316,6 +316,48 @@ static void test_what_a_lost_run_has_met_may_be_a_job_s(void **state) {
         assert_int_equal(scan->n_findings, 1);
 }
 
+/* It may carry a job by now, and then what was met is the job's: no failure, no pass, and no job either. */
+static void test_what_was_met_on_a_chip_that_does_not_tell_is_no_failure(void **state) {
+        _cleanup_(selftest_scan_freep) SelftestScan *nowhere = scan_chips(&(FakeOptions) { .secretive = 1 << 4 }, STEPS("disturbed")),
+                                                    *elsewhere = scan_chips(&(FakeOptions) { .reticent = 1 << 4 }, STEPS("disturbed")),
+                                                    *taken = scan_chips(&(FakeOptions) { .reticent = 1 << 4, .begun = 1 << 4, .begun_with = 1 },
+                                                                        STEPS("disturbed"));
+
+        assert_step(nowhere, 4, "disturbed", VERDICT_ERROR, REASON_DEVICE_ERROR);
+        assert_string_equal(step_on(nowhere, 4, "disturbed")->message, "the chip does not tell whether it carries work");
+        assert_null(selftest_finding(nowhere, SERVER "/chip4", "hbm-cell"));
+        assert_int_equal(nowhere->n_measurements, 15);
+        assert_finding(nowhere, SERVER "/chip3", "hbm-cell", 2, 2);
+        assert_others_passed(nowhere, "disturbed", 1 << 4 | 1 << 3);
+
+        /* Over the worker's own connection it says that it is free. */
+        assert_step(elsewhere, 4, "disturbed", VERDICT_FAILED, REASON_NONE);
+        assert_finding(elsewhere, SERVER "/chip4", "hbm-cell", 1, 2); /* before the retest it is asked over the other one */
+
+        assert_step(taken, 4, "disturbed", VERDICT_ERROR, REASON_DEVICE_ERROR);
+        assert_null(selftest_finding(taken, SERVER "/chip4", "hbm-cell"));
+}
+
+/* That it hangs or makes no sense is told all the same, and nothing beside it. */
+static void test_a_chip_that_breaks_off_behind_a_finding_fails_of_that_alone(void **state) {
+        static const struct {
+                FakeFault fault;
+                const char *code;
+        } cases[] = { { FAKE_HANG_LATER, "device-hang" }, { FAKE_GARBLED_LATER, "device-garbled" } };
+
+        for (size_t i = 0; i < ELEMENTS(cases); i++) {
+                _cleanup_(selftest_scan_freep) SelftestScan *scan =
+                                scan_chips(&(FakeOptions) { .fault = cases[i].fault, .chip = 4, .secretive = 1 << 4 }, STEPS("disturbed"));
+
+                assert_step(scan, 4, "disturbed", VERDICT_FAILED, REASON_NONE);
+                assert_non_null(selftest_finding(scan, SERVER "/chip4", cases[i].code));
+                assert_null(selftest_finding(scan, SERVER "/chip4", "hbm-cell"));
+                assert_finding(scan, SERVER "/chip3", "hbm-cell", 2, 2);
+                assert_int_equal(scan->n_findings, 2);
+                assert_others_passed(scan, "disturbed", 1 << 4 | 1 << 3);
+        }
+}
+
 /* The chip that a job had before the step was left out of it, and is no reason to doubt what it met at others. */
 static void test_a_lost_step_on_a_server_stands_beside_a_job_that_it_left_alone(void **state) {
         _cleanup_(selftest_scan_freep) SelftestScan *before =
@@ -811,6 +853,8 @@ int main(void) {
                 cmocka_unit_test(test_what_a_job_may_have_been_is_not_told),
                 cmocka_unit_test(test_what_a_check_says_of_a_job_itself_is_told),
                 cmocka_unit_test(test_what_a_lost_run_has_met_may_be_a_job_s),
+                cmocka_unit_test(test_what_was_met_on_a_chip_that_does_not_tell_is_no_failure),
+                cmocka_unit_test(test_a_chip_that_breaks_off_behind_a_finding_fails_of_that_alone),
                 cmocka_unit_test(test_a_lost_step_on_a_server_stands_beside_a_job_that_it_left_alone),
                 cmocka_unit_test(test_what_failed_before_a_job_began_stands),
                 cmocka_unit_test(test_jobs_that_come_and_go_leave_a_chip_untested),
