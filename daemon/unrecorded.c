@@ -23,12 +23,19 @@ static void tell_why(const JobServer *server, const char *what, char ret[static 
                         server->is_settled || server->refusal == -EKEYEXPIRED ? "The next start of assayd tries again" : "It is tried again");
 }
 
-/* A scan of chips tells of their server, too. What is not judged yet is not known to have passed: its result is INCONCLUSIVE. */
-static bool touches(const JobServer *server, const Location *subject) {
+/* What is not judged yet is not known to have passed: its result is INCONCLUSIVE. While a commit is under way, which takes milliseconds but where somebody
+ * keeps the disk or the key from it, a failure is waited for alone: else each scan in service would make its chips unknown for that long. */
+static bool waits_for_log(const Job *job, const JobServer *server) {
+        if (server->is_unrecorded)
+                return server->result != RESULT_PASSED;
+        return job->state == JOB_SIGNING && !server->is_settled && server->result == RESULT_FAILED;
+}
+
+/* A scan of chips tells of their server, too. */
+static bool is_of(const JobServer *server, const Location *subject) {
         int chip = location_index(subject, LOCATION_CHIP);
 
-        return server->is_unrecorded && server->result != RESULT_PASSED && strcmp(server->target->config->name, subject->server) == 0 &&
-               (chip < 0 || (chip < (int) TARGET_CHIPS && (server->chips >> chip) & 1));
+        return strcmp(server->target->config->name, subject->server) == 0 && (chip < 0 || (chip < (int) TARGET_CHIPS && (server->chips >> chip) & 1));
 }
 
 static const JobServer *find_touching(const Manager *manager, const Location *subject) {
@@ -36,9 +43,12 @@ static const JobServer *find_touching(const Manager *manager, const Location *su
 
         TAILQ_FOREACH(scan, &manager->scans, entry)
                 for (size_t i = 0; i < scan->n_jobs; i++)
-                        for (size_t s = 0; s < scan->jobs[i]->n_servers; s++)
-                                if (touches(&scan->jobs[i]->servers[s], subject))
-                                        return &scan->jobs[i]->servers[s];
+                        for (size_t s = 0; s < scan->jobs[i]->n_servers; s++) {
+                                const JobServer *server = &scan->jobs[i]->servers[s];
+
+                                if (waits_for_log(scan->jobs[i], server) && is_of(server, subject))
+                                        return server;
+                        }
         return NULL;
 }
 
@@ -48,7 +58,8 @@ bool unrecorded_hides(const Manager *manager, const Location *subject, char ret_
         if (server && server->refusal < 0)
                 tell_why(server, "the newest scan", ret_reason);
         else if (server)
-                (void) snprintf(ret_reason, UNRECORDED_REASON_MAX, "the newest scan is not recorded yet: assayd ended before");
+                (void) snprintf(ret_reason, UNRECORDED_REASON_MAX, "the newest scan is not recorded yet: %s",
+                                server->is_unrecorded ? "assayd ended before" : "it is being signed");
         else if (closing_has(manager->closing, subject->server))
                 (void) snprintf(ret_reason, UNRECORDED_REASON_MAX, "the newest scan was interrupted, which is not recorded yet");
         else

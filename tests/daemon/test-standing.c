@@ -625,13 +625,28 @@ static void test_what_is_not_recorded_leaves_no_pass(void **state) {
         assert_stands(&target, 2, RESULT_INCONCLUSIVE, why);
         assert_stands(&target, 3, RESULT_PASSED, "");
         job.servers[0].is_unrecorded = false;
+        job.servers[0].refusal = 0;
         for (int chip = -1; chip < 4; chip++)
                 assert_stands(&target, chip, RESULT_PASSED, "");
+
+        /* A commit that does not come back: what failed is waited for, and what a scan in service could not judge is not. */
+        job.state = JOB_SIGNING;
+        job.servers[0].result = RESULT_FAILED;
+        assert_stands(&target, 1, RESULT_INCONCLUSIVE, "the newest scan is not recorded yet: it is being signed");
+        assert_stands(&target, 3, RESULT_PASSED, "");
+        job.servers[0].result = RESULT_INCONCLUSIVE;
+        assert_stands(&target, 1, RESULT_PASSED, "");
+        job.servers[0].result = RESULT_FAILED;
+        job.servers[0].is_settled = true;
+        assert_stands(&target, 1, RESULT_PASSED, "");
+        job.servers[0].is_settled = false;
+        job.servers[0].result = RESULT_INCONCLUSIVE;
 
         look.chips[1] = CELL;
         sign("us8-8", &look);
         target = (Target) { .config = &config };
         job.servers[0].is_unrecorded = true;
+        job.servers[0].refusal = -ENOSPC;
         assert_stands(&target, -1, RESULT_FAILED, "");
         assert_stands(&target, 1, RESULT_FAILED, "");
         assert_stands(&target, 2, RESULT_INCONCLUSIVE, why);
