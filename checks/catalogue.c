@@ -73,23 +73,23 @@ static const CatalogueEntry entries[] = {
           "neither chip of a tray is there",
           "Both chips of one tray did not enumerate. They share its connector and its power, and two chips seldom fail at once, so "
           "the tray is without power or does not sit right.",
-          "Look whether the tray has power, reseat it and boot the server again. If its chips stay away, replace the tray." },
+          "Reseat the tray, see that it has power, and boot the server again. If its chips stay away, replace the tray." },
         { "identity-duplicate", "identity", SEVERITY_FAIL, ACTION_QUARANTINE,
           "two parts carry the same serial number",
           "Serial numbers are what records are kept by. With the same number on two parts nobody can say which of them "
           "a record is about.",
           "Keep both parts out of service. Compare the labels with the inventory and have the wrong one programmed "
           "anew or replaced." },
-        { "identity-mismatch", "identity", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+        { "identity-mismatch", "identity", SEVERITY_FAIL, ACTION_QUARANTINE,
           "the part is not the one its slot is for",
           "Architecture, instance type, number of cores or position of the part differ from those of the server it "
           "is in.",
-          "Compare tray and slot with the inventory. Put in a tray of the right kind, then scan again." },
+          "Keep the chip out of service and compare tray and slot with the inventory. Put in a tray of the right kind, then scan again." },
         { "identity-firmware", "identity", SEVERITY_WARN, ACTION_REBOOT_SERVER,
           "firmware differs from that of its neighbours",
           "Most chips of the server run another firmware version than this one. They may behave differently in timing "
           "and in error handling.",
-          "Install the version of the others, reboot the server and scan again." },
+          "Reboot the server with the firmware version of the others, and scan again." },
 
         /* ---- telemetry ---- */
         { "hbm-uncorrected", "telemetry", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
@@ -101,8 +101,8 @@ static const CatalogueEntry entries[] = {
           "HBM errors that a repair at the next reset will mend",
           "The chip counted uncorrectable errors of its HBM and has a spare row ready for them. The spare takes the "
           "place of the row at the next reset; until then the row loses data.",
-          "Drain the chip, reload the driver or reboot the server so that the repair takes effect, then scan its HBM "
-          "again. If errors are left, replace the tray." },
+          "Reload the driver of the drained chip, or reboot the server, so that the repair takes effect, then scan its HBM again. If "
+          "errors are left, replace the tray." },
         { "hbm-corrected", "telemetry", SEVERITY_WARN, ACTION_MONITOR,
           "more corrected HBM errors than a healthy stack has",
           "ECC corrected more errors than the limit. No data was lost, but weak cells tend to become weaker.",
@@ -136,15 +136,15 @@ static const CatalogueEntry entries[] = {
           "hotter than the limit",
           "The chip's temperature is beyond the limit. Heat makes weak cells and slow paths fail, and it wears the chip "
           "out.",
-          "Look at fans, filters, air flow and heat sink of the server, let it cool, then scan again. If this chip "
-          "alone stays hot, replace its tray." },
+          "Inspect fans, filters, air flow and heat sink of the server, let it cool, then scan again. If this chip alone stays hot, "
+          "replace its tray." },
 
         { "temperature-outlier", "telemetry", SEVERITY_WARN, ACTION_INSPECT_STATION,
           "hotter than the other chips of the server",
           "The chip is within the limit and much hotter than the median of the other idle chips of its server. Where the room is "
           "warmer or a job runs it may be too hot.",
-          "Look at the heat sink of this chip and at fans and air flow of its tray, then scan again. If it stays hotter than the "
-          "others, replace its tray." },
+          "Inspect the heat sink of this chip and fans and air flow of its tray, then scan again. If it stays hotter than the others, "
+          "replace its tray." },
 
         /* ---- hbm ---- */
         { "hbm-cell", "hbm", SEVERITY_FAIL, ACTION_REPAIR_MEMORY,
@@ -256,8 +256,8 @@ static const CatalogueEntry entries[] = {
           "memory failures that follow no structure",
           "There are more failing cells than single faults would explain, and they share no row, column, bank or lane: a "
           "weak process, or heat. The message says whether they are spread evenly over the banks.",
-          "Look at the temperature the scan recorded. If it is within limits, replace the tray; else mend the cooling and "
-          "scan again." },
+          "Replace the tray. Where overheated is found on the chip too, mend the cooling before that and scan again: heat does this to "
+          "sound memory." },
         { "hbm-map", "hbm", SEVERITY_FAIL, ACTION_RESET_CHIP,
           "device addresses reach another place of the memory than they should",
           "Data that was written by channel, bank, row and column did not come back from the device address that the chip's "
@@ -274,7 +274,7 @@ static const CatalogueEntry entries[] = {
           "A place gave back what it had held before the last write, and the march over it reported nothing or the same: "
           "somewhere on the way a copy is kept that nobody refreshes.",
           "Reset the chip and scan it again. If old data comes back again, replace the tray." },
-        { "hbm-ecc", "hbm", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+        { "hbm-ecc", "hbm", SEVERITY_FAIL, ACTION_RESET_CHIP,
           "on-die ECC does not correct or count as it should",
           "Errors that the check had put into memory were read through ECC: one it must correct came back wrong, one it "
           "cannot correct went unreported, or a counter did not move. In service errors would pass unseen.",
@@ -293,13 +293,13 @@ static const CatalogueEntry entries[] = {
           "a part of memory failed in an earlier scan and has not passed since",
           "Scans in service test memory region by region. This one failed when it was last tested, and this scan could not "
           "test it again, most often because a job uses it now. Its own finding stands in the record of that scan.",
-          "Do what the earlier finding says; it names the row. Where the job can be moved, drain the chip and scan it with the "
-          "plan preflight. The finding goes when the region has passed." },
+          "Repair the memory, or do whatever else the earlier finding says; it names the row. Where the job can be moved, drain the chip "
+          "and scan it with the plan preflight. The finding goes when the region has passed." },
         { "hbm-region-overdue", "hbm", SEVERITY_WARN, ACTION_MONITOR,
           "parts of memory have not been tested for longer than the plan allows",
           "Scans in service leave memory alone that carries live data, and test the rest by and by. For some regions the last "
           "test, or where there was none the first scan of this chip, is longer ago than the plan's rotation.",
-          "Scan more often, or give the slices more seconds. Where live data is what keeps them from being tested, scan when "
+          "Watch it: scan more often, or give the slices more seconds. Where live data is what keeps them from being tested, scan when "
           "the job has ended." },
 
         { "hbm-region-unproven", "hbm", SEVERITY_WARN, ACTION_RETEST,
@@ -307,7 +307,7 @@ static const CatalogueEntry entries[] = {
           "Before anything is written beside a job, each row must give back what the last test left there, and rows with live data "
           "nothing of that. This row does not, though those around it do: it may reach another row, it may have failed, or a job "
           "has written there and given it back. Nothing was written to its region, which is not tested, and no live data was touched.",
-          "When the job has ended, scan the chip with the plan preflight, which writes to all rows: it tells what it is, or leaves the "
+          "Scan the chip with the plan preflight when the job has ended: that writes to all rows, and it tells what it is, or leaves the "
           "row so that scans in service can test it again." },
         { "hbm-region-altered", "hbm", SEVERITY_FAIL, ACTION_QUARANTINE,
           "a part of memory beside live data has lost what the last test left there",
@@ -327,43 +327,43 @@ static const CatalogueEntry entries[] = {
           "one bit of the on-chip memory does not hold what is written",
           "The march test read one bit of one row of an SBUF or PSUM partition wrongly, and its neighbours rightly. Under "
           "SECDED it uses up what the code can correct, under parity every word that meets it is lost.",
-          "There are no spare rows for SRAM. Take the chip out of service and replace its tray." },
+          "Take the chip out of service and replace its tray: there are no spare rows for SRAM." },
         { "sram-word", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "several bits of one row of the on-chip memory fail",
           "The march test read more than one bit of a single 32-byte row wrongly: more than SECDED corrects, and an even "
           "number passes parity unseen.",
-          "There are no spare rows for SRAM. Take the chip out of service and replace its tray." },
+          "Take the chip out of service and replace its tray: there are no spare rows for SRAM." },
         { "sram-row", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "a row of the on-chip memory fails",
           "Most bits of one row of a partition failed while other rows did not: its word line or the decoder behind it is "
           "broken.",
-          "There are no spare rows for SRAM. Take the chip out of service and replace its tray." },
+          "Take the chip out of service and replace its tray: there are no spare rows for SRAM." },
         { "sram-column", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "a bit line of the on-chip memory fails",
           "The same bit failed in most rows of one partition: the bit line or its sense amplifier is broken.",
-          "There are no spare rows for SRAM. Take the chip out of service and replace its tray." },
+          "Take the chip out of service and replace its tray: there are no spare rows for SRAM." },
         { "sram-decoder", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "two rows of the on-chip memory reach each other's cells",
           "A row gave back exactly what another row of its partition was given: the row decoder leads an address to the "
           "wrong place. Data are lost without a wrong bit that a code could see.",
-          "There are no spare rows for SRAM. Take the chip out of service and replace its tray." },
+          "Take the chip out of service and replace its tray: there are no spare rows for SRAM." },
         { "sram-partition", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "a partition of the on-chip memory fails",
           "Many rows of one partition failed in most of their bits and the partitions beside it did not: what the "
           "partition has in common, such as its row decoder or its port, is broken.",
-          "There are no spare rows for SRAM. Take the chip out of service and replace its tray." },
+          "Take the chip out of service and replace its tray: there are no spare rows for SRAM." },
         { "sram-array", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "an SBUF or a PSUM bank fails",
           "Failures fill most partitions of one core's SBUF or of one of its PSUM banks: its control, clock or supply is "
           "broken.",
-          "There are no spare rows for SRAM. Take the chip out of service and replace its tray." },
+          "Take the chip out of service and replace its tray: there are no spare rows for SRAM." },
         { "sram-scattered", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "failures of the on-chip memory that follow no structure",
           "There are more failing bits in one array than single faults would explain, and they share no row, bit line or "
           "partition: a weak process, low voltage, or heat.",
-          "Look at the temperature the scan recorded. If it is within limits, replace the tray; else mend the cooling "
-          "and scan again." },
-        { "sram-ecc", "sram", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+          "Replace the tray. Where overheated is found on the chip too, mend the cooling before that and scan again: heat does this to "
+          "sound memory." },
+        { "sram-ecc", "sram", SEVERITY_FAIL, ACTION_RESET_CHIP,
           "parity or SECDED of the on-chip memory does not do its work",
           "Words were given wrong bits that their check bits do not know of, and the code did not correct them, did not "
           "tell them, or did not count them. Errors of this memory can pass into results with nobody to notice.",
@@ -399,11 +399,11 @@ static const CatalogueEntry entries[] = {
           "Wrong products fill no single element, row or column: several parts at once, or clock, supply or control of the "
           "whole array.",
           "Take the chip out of service and replace its tray." },
-        { "systolic-mode", "systolic", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+        { "systolic-mode", "systolic", SEVERITY_FAIL, ACTION_RESET_CHIP,
           "a tensor engine lacks or confuses a format or mode",
           "One core refuses a format or mode that it says it has, or that the other cores of its chip carry out, or it treats "
           "operands of one format as if they were of another.",
-          "Reset the chip and scan again. If it fails again, take the chip out of service and replace its tray." },
+          "Reset the chip and scan it again. If it fails again, take the chip out of service and replace its tray." },
         { "systolic-psum", "systolic", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
           "the accumulator of a tensor engine does not keep or add what it should",
           "Sums of matrix products are kept in PSUM. An element, a line of its address, or the flag that tells adding from "
@@ -499,7 +499,8 @@ static const CatalogueEntry entries[] = {
           "a PCIe link to the host corrects too many errors",
           "The link counted more corrected errors while it was tested than its error rate allows. Nothing is lost yet; such links fail "
           "or train slower next.",
-          "Reseat the cable between the tray and the CPU tray at both ends and scan again. If the errors stay, replace the cable." },
+          "Watch it. When the server is next out of service, reseat the cable between the tray and the CPU tray at both ends and scan "
+          "again. If the errors stay, replace the cable." },
 
         /* ---- neuronlink ---- */
         { "link-errors", "neuronlink", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
@@ -532,8 +533,8 @@ static const CatalogueEntry entries[] = {
           "a lane of a link is close to failing",
           "The lane delivers its bits now. Sampled away from the middle of its eye it makes errors far sooner than a good lane: its eye "
           "closes, and it will fail before others do, warmth first.",
-          "Nothing at once. When the server is next out of service, reseat or replace the cable, or the tray where the finding names one, "
-          "and scan again as warm as the finding says." },
+          "Watch it; nothing is due at once. When the server is next out of service, reseat or replace the cable, or the tray where the "
+          "finding names one, and scan again as warm as the finding says." },
         /* Of earlier versions; now such a port is not tested and its chip not judged, for a sound lane may make the errors that it had. */
         { "link-undecided", "neuronlink", SEVERITY_WARN, ACTION_RETEST,
           "a lane of a link could not be judged in the time that the plan has",
@@ -574,8 +575,8 @@ static const CatalogueEntry entries[] = {
           "cables are plugged in wrongly",
           "What every port hears differs from the torus of the server or the ring between servers. The finding tells the smallest number of "
           "moves that put it right, in order; each wrong port says which of them concerns it.",
-          "If there are many moves, see first that names of servers and topology file are right. Make the moves in this order, then scan "
-          "again; what stands at two servers in the same words is one move: made twice it is undone. If a port still hears the wrong one, "
+          "Make the moves in this order, then scan again; if there are many, see first that names of servers and topology file are right. "
+          "What stands at two servers in the same words is one move: made twice it is undone. If a port still hears the wrong one, "
           "compare the labels on both ends of its cable with those at the ports." },
         { "link-unplugged", "neuronlink", SEVERITY_FAIL, ACTION_PLUG_IN_CABLE,
           "nothing is plugged in at a port",
@@ -590,12 +591,13 @@ static const CatalogueEntry entries[] = {
           "a cable tells a serial number that it should not have here",
           "The two ends of a cable tell different serial numbers, or two cables the same one; or the cable is another than the topology file "
           "wants at this port. The links work, but no record can say which cable was tested.",
-          "Compare the numbers with what is printed on the cables and with the topology file. Replace a cable that tells a wrong number." },
+          "Inspect the cables: compare the numbers with what is printed on them and with the topology file. Replace a cable that tells a "
+          "wrong number." },
         { "link-label", "neuronlink", SEVERITY_WARN, ACTION_INSPECT_STATION,
           "the label on a plug names another port",
           "The link leads where it should, but on the plug stands another port: a label is wrong, or two whole cables are exchanged. Who "
           "follows the label the next time plugs it in wrongly.",
-          "Put the right label on the plug, or exchange the cables." },
+          "Inspect the plug, and put the right label on it or exchange the cables." },
         { "link-counter", "neuronlink", SEVERITY_FAIL, ACTION_RESET_CHIP,
           "a port's own counters disagree with the traffic",
           "Frames and errors as the port counts them differ from what was sent through it. In service its errors would "
@@ -603,12 +605,12 @@ static const CatalogueEntry entries[] = {
           "Reset the chip and scan it again. If the counters stay wrong, replace the tray." },
 
         /* ---- collective ---- */
-        { "collective-data", "collective", SEVERITY_FAIL, ACTION_REPLACE_TRAY,
+        { "collective-data", "collective", SEVERITY_FAIL, ACTION_RESET_CHIP,
           "collectives give wrong data",
           "What came out of a collective differs from what goes in at all ranks makes of it. The finding sits at the chip whose DMA "
           "engines spoil what they add or pass on, or at the port where blocks arrive changed.",
-          "Take the chip out of service: jobs across chips get wrong results. Reset it and scan it again; if data is wrong again, replace "
-          "the tray. If the finding names a port, also the tray at its far end may be the one." },
+          "Reset the chip and scan it again; until it has passed, jobs across chips get wrong results. If data is wrong again, take the "
+          "chip out of service and replace its tray. If the finding names a port, also the tray at its far end may be the one." },
         { "collective-cable", "collective", SEVERITY_FAIL, ACTION_MOVE_CABLE,
           "collectives get data from the wrong port",
           "What came in at a port is, block for block, what another port than the one that should be at the other end of its cable had "
@@ -654,11 +656,12 @@ static const CatalogueEntry entries[] = {
           "packets arrive at the wrong adapter, or twice",
           "A packet arrived that was sent to another adapter, belongs to no flow, or had arrived before.",
           "Take the adapter out of service and replace it. If several adapters show it, look at the fabric first." },
-        { "efa-flood", "efa", SEVERITY_FAIL, ACTION_REPLACE_NIC,
+        { "efa-flood", "efa", SEVERITY_FAIL, ACTION_RELOAD_DRIVER,
           "an adapter sends packets that nobody asked it for",
           "Packets of no flow of this scan arrived that name this adapter as their sender. They take buffers and bandwidth from "
           "whoever gets them.",
-          "See that nothing runs on the chip and scan again. If the packets still come, replace the adapter." },
+          "Reload the EFA driver, so that nothing of another program runs on the adapter, and scan again. If the packets still come, "
+          "replace the adapter." },
         { "efa-path", "efa", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "one path of an adapter loses, changes or delays packets",
           "Packets pinned to each path in turn show that one path of this adapter is bad. Its other paths are not, and the same path "
@@ -669,18 +672,19 @@ static const CatalogueEntry entries[] = {
           "one path of the fabric loses, changes or delays packets of many adapters",
           "The same path is bad for so many adapters of the server that they cannot all be broken: it is a switch of that path, or the "
           "links to it.",
-          "Have the switches of that path looked at, and scan again. Replace nothing in the server." },
+          "Inspect the switches of that path, and scan again. Replace nothing in the server." },
         { "efa-retransmission", "efa", SEVERITY_WARN, ACTION_MONITOR,
           "packets are lost on the way and sent again",
           "More packets from or to this adapter were late and sent again than a sound fabric loses, on all of its paths. Nothing is "
           "lost in the end, but work waits for it.",
-          "Reseat the cable of the adapter and scan again. If it stays, replace the cable, then the adapter." },
-        { "efa-slow", "efa", SEVERITY_FAIL, ACTION_REPLACE_NIC,
+          "Watch it. When the server is next out of service, reseat the cable of the adapter and scan again. If it stays, replace the "
+          "cable, then the adapter." },
+        { "efa-slow", "efa", SEVERITY_FAIL, ACTION_RESEAT_CABLE,
           "an adapter is slow",
           "Long messages from or to this adapter reach less bandwidth than a sound adapter, or packets on all of its paths take longer "
           "than a sound fabric, though none was sent again. Every collective runs at the pace of the slowest adapter.",
-          "See what host-link says of the adapter's PCIe link. If that is right, look at the speed of the switch port and reseat the cable, "
-          "then replace the adapter." },
+          "Reseat the cable of the adapter, look at the speed of the switch port and scan again; where host-link names the adapter too, "
+          "do first what that says. If it stays slow, replace the adapter." },
         { "efa-not-ready", "efa", SEVERITY_FAIL, ACTION_RELOAD_DRIVER,
           "an adapter has no buffers for what it receives",
           "Senders were told that the receiver was not ready. The device does not try again: such packets are gone.",
@@ -694,8 +698,8 @@ static const CatalogueEntry entries[] = {
           "an adapter's clock is wrong",
           "By its time stamps packets arrived before they were sent, or were sent faster or slower than its chip says it took. How fast "
           "the adapter is, and how late packets are, cannot be told.",
-          "See that the adapter's clock follows the grandmaster (PTP) like the others', reload the EFA driver and scan again. If it stays, "
-          "replace the adapter." },
+          "Reload the EFA driver, see that the adapter's clock follows the grandmaster (PTP) like the others', and scan again. If it "
+          "stays, replace the adapter." },
         { "efa-counter", "efa", SEVERITY_FAIL, ACTION_RELOAD_DRIVER,
           "the adapter's counters disagree with the traffic",
           "The hardware counters did not move by what was sent and received, or completions say of packets what did not become of them. In "

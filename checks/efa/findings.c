@@ -7,7 +7,7 @@
 #include "checks/efa/efa.h"
 
 typedef struct WrongWords {
-        const char *code, *words;
+        const char *code, *words, *replaceable; /* the last one NULL: as the worker has it */
 } WrongWords;
 
 static const WrongWords wrongs[_WRONG_MAX] = {
@@ -17,10 +17,10 @@ static const WrongWords wrongs[_WRONG_MAX] = {
         [WRONG_LATE]       = { "efa-retransmission", "were lost on the way and sent again" },
         [WRONG_SILENCE]    = { "efa-unresponsive", "found no response" },
         [WRONG_NOT_READY]  = { "efa-not-ready", "met no buffer of the receiver" },
-        [WRONG_SLOW]       = { "efa-slow", "were sent too slowly" },
+        [WRONG_SLOW]       = { "efa-slow", "were sent too slowly", "cable" },
         [WRONG_CLOCK]      = { "efa-clock", "arrived before they were sent, or were sent at another pace than their chip says" },
 };
-static const WrongWords slow_paths = { "efa-slow", "arrived too late, and were not sent again" };
+static const WrongWords slow_paths = { "efa-slow", "arrived too late, and were not sent again", "cable" };
 
 AdapterSet round_own(const Round *round) {
         return round_answering(round) & UINT64_C(0xffff);
@@ -155,7 +155,8 @@ static int find_wrong(Round *round, unsigned chip, Wrong wrong) {
         Location where = round_adapter(round, chip), other;
         const Pair *worst;
         unsigned from, to;
-        Evidence evidence = { .has_count = true, .count = (double) sum.n_wrong[wrong], .far_end = far, .address = address };
+        Evidence evidence = { .has_count = true, .count = (double) sum.n_wrong[wrong], .far_end = far, .address = address,
+                              .replaceable = words->replaceable };
 
         worst = worst_pair(round, chip, wrong, &from, &to);
         other = round_adapter(round, from == chip ? to : from);

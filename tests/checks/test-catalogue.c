@@ -62,6 +62,55 @@ static void test_severity_and_action_never_contradict(void **state) {
         }
 }
 
+/* How the text of a remedy may begin that has an action: with what the action says. */
+static const char *const beginnings[_ACTION_MAX][4] = {
+        [ACTION_MONITOR]         = { "Watch " },
+        [ACTION_RETEST]          = { "Scan " },
+        [ACTION_RELOAD_DRIVER]   = { "Reload the driver ", "Reload the EFA driver" },
+        [ACTION_RESET_CHIP]      = { "Reset the chip " , "Reset the chips at both ends " },
+        [ACTION_REBOOT_SERVER]   = { "Reboot the server " },
+        [ACTION_REPAIR_MEMORY]   = { "Scan the chip with plan repair", "Repair the memory" },
+        [ACTION_RESEAT_CABLE]    = { "Reseat the cable " },
+        [ACTION_REPLACE_CABLE]   = { "Replace the cable" },
+        [ACTION_REPLACE_NIC]     = { "Replace the adapter", "Take the adapter out of service and replace it" },
+        [ACTION_REPLACE_TRAY]    = { "Replace the tray", "Take the chip out of service and replace its tray" },
+        [ACTION_RESEAT_TRAY]     = { "Reseat the tray" },
+        [ACTION_QUARANTINE]      = { "Keep the chip out of service", "Keep both parts out of service", "Take the chip out of service when " },
+        [ACTION_INSPECT_STATION] = { "Inspect " },
+        [ACTION_MOVE_CABLE]      = { "Exchange or move the plug ", "Make the moves " },
+        [ACTION_PLUG_IN_CABLE]   = { "Plug in the cable " },
+};
+
+static void begins_as_it_says(const char *code, Remedy remedy) {
+        for (size_t i = 0; i < sizeof(*beginnings) / sizeof(**beginnings) && beginnings[remedy.action][i]; i++)
+                if (strncmp(remedy.text, beginnings[remedy.action][i], strlen(beginnings[remedy.action][i])) == 0)
+                        return;
+        fail_msg("%s: %s, and the text begins: %.60s", code, action_to_string(remedy.action), remedy.text);
+}
+
+/* Who goes by the word alone does what the text says first, and not the dearer thing that it says later. */
+static void test_an_action_is_the_first_step_of_its_remedy(void **state) {
+        const CatalogueEntry *entry;
+
+        for (size_t i = 0; (entry = catalogue_at(i)); i++) {
+                begins_as_it_says(entry->code, (Remedy) { entry->action, entry->remedy });
+                if (!entry->without_cable.text)
+                        continue;
+                begins_as_it_says(entry->code, entry->without_cable);
+                assert_int_equal(entry->action, ACTION_RESEAT_CABLE);
+                assert_int_not_equal(entry->without_cable.action, ACTION_RESEAT_CABLE);
+        }
+}
+
+/* What a reset may set right is reset before it is replaced: a mode, a code's own logic, a counter, an engine. */
+static void test_what_a_reset_may_mend_costs_no_tray(void **state) {
+        static const char *const codes[] = { "systolic-mode", "sram-ecc", "hbm-ecc", "collective-data", "counter-lies", "link-degraded" };
+
+        for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
+                if (catalogue_find(codes[i])->action != ACTION_RESET_CHIP)
+                        fail_msg("%s: %s", codes[i], action_to_string(catalogue_find(codes[i])->action));
+}
+
 static void test_actions_have_words(void **state) {
         for (Action action = 0; action < _ACTION_MAX; action++)
                 assert_int_equal(action_from_string(action_to_string(action)), action);
@@ -109,6 +158,8 @@ int main(void) {
                 cmocka_unit_test(test_every_code_is_a_kebab_word_of_its_own),
                 cmocka_unit_test(test_every_entry_explains_itself),
                 cmocka_unit_test(test_severity_and_action_never_contradict),
+                cmocka_unit_test(test_an_action_is_the_first_step_of_its_remedy),
+                cmocka_unit_test(test_what_a_reset_may_mend_costs_no_tray),
                 cmocka_unit_test(test_actions_have_words),
                 cmocka_unit_test(test_checks_declare_the_codes_that_the_catalogue_says_are_theirs),
         };

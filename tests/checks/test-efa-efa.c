@@ -486,6 +486,7 @@ static void test_what_is_slow_is_not_taken_for_one_path(void **state) {
         rehearsal_print(step);
         assert_int_equal(step->n_said, 1);
         assert_true(rehearsal_said(step, "efa-slow", "trn-0/chip6/nic6"));
+        assert_string_equal(step->said[0].replaceable, "cable"); /* which is reseated before the adapter is replaced */
 }
 
 static void test_no_failing_batch_becomes_a_pass(void **state) {
