@@ -8,36 +8,61 @@
 #include "cli/view.h"
 
 /*
- * Findings of one port have one cause: where the cable ends, then the link itself, then what gets through it, then who waits for
- * that. The first one that is found is acted on. What is not here causes nothing, and is caused by nothing.
+ * Findings of one part that have one cause, the nearest to it first: the first that is found there is acted on. What is not here causes
+ * nothing, and is caused by nothing. What only warns stands last, for it is no reason to put off what fails.
  */
-static const char *const causes[] = {
-        "link-unplugged", "link-miscabled", "collective-cable",
-        "link-down", "link-lane", "link-clock", "link-crosstalk", "link-errors", "link-degraded", "link-flap",
-        "link-frames", "link-counter", "link-bandwidth",
-        "collective-hang", "collective-data", "collective-slow",
+static const struct {
+        const char *part; /* how the name of the part begins that they share; "": all of the place */
+        const char *codes[20];
+} causes[] = {
+        /* Where the cable ends, then the link itself, then what gets through it, then who waits for that. */
+        { "/link-", { "link-unplugged", "link-miscabled", "collective-cable",
+                      "link-down", "link-lane", "link-clock", "link-crosstalk", "link-errors", "link-degraded", "link-flap",
+                      "link-frames", "link-counter", "link-bandwidth",
+                      "collective-hang", "collective-data", "collective-slow", "link-margin" } },
+        /* A spare takes the place of the whole row, whatever is wrong with it, and however seldom. */
+        { "/row", { "hbm-wordline-short", "hbm-row", "hbm-sub-wordline", "hbm-word", "hbm-cell", "hbm-retention", "hbm-hammer",
+                    "hbm-intermittent", "hbm-soft-error" } },
+        /* An adapter that is replaced needs nothing else; then the cable, then the driver. */
+        { "/nic", { "efa-corruption", "efa-loss", "efa-misdelivery", "efa-cable", "efa-path", "efa-unresponsive", "efa-not-ready", "efa-flood",
+                    "efa-clock", "efa-counter", "efa-slow", "efa-single-path", "efa-retransmission" } },
+        { "", { "host-link", "efa-slow", "host-link-errors" } },
+        /* Errors that a counter tells which may be lying, and cells that are too hot, are no reason to replace a tray yet. */
+        { "/chip", { "counter-lies", "sram-uncorrected" } },
+        { "/chip", { "counter-lies", "hbm-uncorrected" } },
+        { "/chip", { "overheated", "hbm-scattered" } },
+        { "/chip", { "overheated", "sram-scattered" } },
 };
 
-/* How far from the cause; ELEMENTS(causes): it has no place in that order. */
-static size_t distance(const ViewFinding *finding) {
+#define CODES ELEMENTS(causes[0].codes)
+
+/* How far from the cause; CODES: it has no place in that order. */
+static size_t distance(size_t order, const ViewFinding *finding) {
         size_t i = 0;
 
-        while (i < ELEMENTS(causes) && strcmp(causes[i], finding->code) != 0)
+        while (i < CODES && (!causes[order].codes[i] || strcmp(causes[order].codes[i], finding->code) != 0))
                 i++;
         return i;
 }
 
-/* How many characters of WHERE name a port of NeuronLink, whatever lane of it; 0: it is at none. */
-static size_t port_length(const char *where) {
-        const char *port = strstr(where, "/link-");
+/* How many characters of WHERE name the PART, whatever of it is meant; 0: it is at none. */
+static size_t part_length(const char *where, const char *part) {
+        const char *at = strstr(where, part);
 
-        return port ? (size_t) (port - where) + 1 + strcspn(port + 1, "/") : 0;
+        return *part == '\0' ? strlen(where) : at ? (size_t) (at - where) + 1 + strcspn(at + 1, "/") : 0;
 }
 
-static bool is_same_port(const ViewFinding *a, const ViewFinding *b) {
-        size_t n = port_length(a->where);
+static bool is_same_part(const ViewFinding *a, const ViewFinding *b, const char *part) {
+        size_t n = part_length(a->where, part);
 
-        return n > 0 && n == port_length(b->where) && strncmp(a->where, b->where, n) == 0;
+        return n > 0 && n == part_length(b->where, part) && strncmp(a->where, b->where, n) == 0;
+}
+
+static bool is_cause(const ViewFinding *cause, const ViewFinding *finding) {
+        for (size_t i = 0; i < ELEMENTS(causes); i++)
+                if (distance(i, finding) < CODES && distance(i, cause) < distance(i, finding) && is_same_part(cause, finding, causes[i].part))
+                        return true;
+        return false;
 }
 
 /* As the device calls it, "tray 3", or "" where it did not say; NULL: another part is replaced. */
@@ -69,22 +94,22 @@ static bool goes_with_tray(const View *view, const ViewFinding *finding) {
                (action == ACTION_REPAIR_MEMORY || action == ACTION_RELOAD_DRIVER || action == ACTION_RESET_CHIP);
 }
 
-static const ViewFinding *cause_at_port(const View *view, const ViewFinding *finding) {
+static const ViewFinding *cause_at_part(const View *view, const ViewFinding *finding) {
         const ViewFinding *cause = finding;
 
-        for (size_t i = 0; distance(finding) < ELEMENTS(causes) && i < view->n_findings; i++)
-                if (is_same_port(finding, &view->findings[i]) && distance(&view->findings[i]) < distance(cause))
+        for (size_t i = 0; i < view->n_findings; i++)
+                if (is_cause(&view->findings[i], cause))
                         cause = &view->findings[i];
         return cause;
 }
 
 const ViewFinding *view_cause(const View *view, size_t i) {
-        const ViewFinding *cause = cause_at_port(view, &view->findings[i]);
+        const ViewFinding *cause = cause_at_part(view, &view->findings[i]);
 
         for (size_t k = 0; goes_with_tray(view, cause) && k < view->n_findings; k++) {
                 const ViewFinding *other = &view->findings[k];
 
-                if (action_of(view, other) == ACTION_REPLACE_TRAY && cause_at_port(view, other) == other && tray_of(other) &&
+                if (action_of(view, other) == ACTION_REPLACE_TRAY && cause_at_part(view, other) == other && tray_of(other) &&
                     strcmp(tray_of(other), tray_of(cause)) == 0)
                         return other;
         }

@@ -364,7 +364,7 @@ static const char *place_below(const View *view, const char *where) {
 const char *view_place(const View *view, size_t i, char *buffer, size_t size) {
         const char *place = place_below(view, view->findings[i].where);
         char action[128];
-        bool is_repaired = view->findings[i].action == ACTION_REPAIR_MEMORY; /* by commands: nobody goes there */
+        bool is_repaired = view_cause(view, i)->action == ACTION_REPAIR_MEMORY; /* by commands: nobody goes there */
         bool needs_tray = *view->tray && !is_repaired && !strstr(view_action(view, i, action, sizeof(action)), view->tray);
 
         (void) snprintf(buffer, size, "%s%s%s", needs_tray ? view->tray : "", needs_tray && *place ? ": " : "", *place || needs_tray ? place : "-");

@@ -65,7 +65,7 @@ bool view_is_health(const View *view);
 const char *view_place(const View *view, size_t i, char *buffer, size_t size);
 /* The message of finding I, without the finding's place where it begins with that. */
 const char *view_message(const View *view, size_t i);
-/* The finding whose remedy is that of finding I, too: the nearest to the cause at its port, or one that has the tray of its chip replaced. */
+/* The finding whose remedy is that of finding I, too: the nearest to the cause at its part, or one that has the tray of its chip replaced. */
 const ViewFinding *view_cause(const View *view, size_t i);
 /* Whether the repair that finding I needs has been asked for, so that a reset makes it. */
 bool view_is_asked_for(const View *view, size_t i);
